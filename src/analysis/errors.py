@@ -1,0 +1,55 @@
+"""What is said when an input is bad: one line that names file, line, finding and remedy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with one input.
+
+    Attributes
+    ----------
+    source : str
+        File name, or ``<memory>``.
+    line : int
+        1-based line; 0 where the whole file is meant.
+    found : str
+        What is wrong, in the words of the format.
+    remedy : str
+        What the reader of the message can do, or what was done about it.
+    """
+
+    source: str
+    line: int
+    found: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}: {self.found}; {self.remedy}"
+
+
+class BenchbookError(ValueError):
+    """A bad input: carries its faults, one line each; the command line exits with 1."""
+
+    def __init__(self, *faults: Fault) -> None:
+        self.faults = faults
+        super().__init__("\n".join(map(str, faults)))
+
+    @classmethod
+    def at(cls, source: str, line: int, found: str, remedy: str) -> BenchbookError:
+        """Make the error of a single fault."""
+        return cls(Fault(source, line, found, remedy))
+
+
+class ReadError(BenchbookError):
+    """A file that is not of the format it was read as; a damaged one is read as far as it goes."""
+
+
+class SchemaError(BenchbookError):
+    """A dataset that does not follow the registry of variables."""
+
+
+class ConfigError(BenchbookError):
+    """A configuration, campaign or claim that cannot be used."""

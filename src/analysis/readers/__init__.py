@@ -1,0 +1,90 @@
+"""Readers: one module per tool, found by content; each is an xarray engine too.
+
+`ENGINES` is the one list: the engine's name and its module, in the order in which a file's
+content is tried. A new format is one module with ``parse`` and ``sniff`` and one line here
+and one in ``pyproject.toml``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import xarray as xr
+
+from analysis.errors import ReadError
+from analysis.readers.base import read_bytes
+
+ENGINES: dict[str, str] = {
+    "mpip": "analysis.readers.mpip",
+    "hpcg": "analysis.readers.hpcg",
+    "hpcc": "analysis.readers.hpcc",
+    "osu": "analysis.readers.osu",
+    "run": "analysis.readers.run",
+    "sacct": "analysis.readers.sacct",
+    # Last: an IPM banner stands in the standard output of any program.
+    "ipm": "analysis.readers.ipm",
+}
+
+# A banner or a result table may come after pages of the program's own output.
+HEAD_BYTES = 65_536
+
+
+def reader(engine: str) -> ModuleType:
+    """Return the module that reads `engine`'s format."""
+    return import_module(ENGINES[engine])
+
+
+def engines_of(data: bytes, name: str = "") -> list[str]:
+    """Name the engines that recognise some bytes, most likely first.
+
+    Parameters
+    ----------
+    data : bytes
+        Content of a file, decompressed.
+    name : str, optional
+        File name; used only where content alone cannot tell.
+    """
+    head = data[:HEAD_BYTES]
+    return [engine for engine in ENGINES if reader(engine).sniff(head, Path(name).name)]
+
+
+def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None) -> xr.Dataset:
+    """Parse some bytes with `engine`, or with the first engine that recognises them.
+
+    Raises
+    ------
+    ReadError
+        If no engine recognises the bytes.
+    """
+    if engine is None:
+        found = engines_of(data, source)
+        if not found:
+            what = "is empty" if not data.strip() else "is of no format known here"
+            raise ReadError.at(source, 0, what, f"known formats: {', '.join(sorted(ENGINES))}")
+        engine = found[0]
+    ds: xr.Dataset = reader(engine).parse(data, source)
+    return ds
+
+
+def open(path: str | Path, *, engine: str | None = None) -> xr.Dataset:  # noqa: A001
+    """Open a raw file, plain or compressed, as a dataset.
+
+    Parameters
+    ----------
+    path : path
+    engine : str, optional
+        One of `ENGINES`; by default the content decides.
+
+    Returns
+    -------
+    Dataset
+        With the attribute ``source`` naming the file.
+
+    Raises
+    ------
+    ReadError
+        If the file cannot be read or is of no known format.
+    """
+    return parse(read_bytes(path), str(path), engine=engine)

@@ -1,0 +1,164 @@
+"""What all readers share: their contract, the collector of faults and the profile dataset.
+
+A reader is a module with ``parse(data, source) -> Dataset`` and ``sniff(head, name) -> bool``.
+``parse`` is pure: bytes in, dataset out, no file touched. It raises `ReadError` only where the
+bytes are not of its format; of a damaged file it keeps what is whole, sets ``complete`` to false
+and names each fault with its line. No value that the file does not give is ever zero: it is NaN,
+-1 or an empty label.
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+import zstandard
+
+from analysis import schema
+from analysis.errors import Fault, ReadError
+
+Parse = Callable[[bytes, str], xr.Dataset]
+
+# A damaged file can be wrong on every line; the reader of a message needs the first few.
+MAX_FAULTS = 50
+
+
+@dataclass
+class Faults:
+    """Collects what is wrong with one file while it is read.
+
+    Parameters
+    ----------
+    source : str
+        Name that the messages carry.
+    """
+
+    source: str
+    faults: list[Fault] = field(default_factory=list)
+    complete: bool = True
+    suppressed: int = 0
+
+    def note(self, line: int, found: str, remedy: str) -> None:
+        """Record an oddity that costs no data."""
+        if len(self.faults) < MAX_FAULTS:
+            self.faults.append(Fault(self.source, line, found, remedy))
+        else:
+            self.suppressed += 1
+
+    def damage(self, line: int, found: str, remedy: str) -> None:
+        """Record a fault that costs data: the dataset is no longer complete."""
+        self.complete = False
+        self.note(line, found, remedy)
+
+    def attrs(self) -> dict[str, Any]:
+        """Return the dataset attributes ``complete`` and ``warnings``."""
+        warnings = [str(fault) for fault in self.faults]
+        if self.suppressed:
+            warnings.append(f"{self.source}:0: {self.suppressed} more faults like these; not listed")
+        return {"complete": self.complete, "warnings": warnings}
+
+
+def labels(codes: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Spell out coded labels.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n,)
+        Positions in `names`.
+    names : sequence of str
+
+    Returns
+    -------
+    ndarray of object, shape (n,)
+        Shares one string object per name, so that it costs 8 B an entry.
+    """
+    table = np.empty(len(names), dtype=object)
+    table[:] = list(names)
+    spelt: np.ndarray = table[codes]
+    return spelt
+
+
+def profile_dataset(
+    *,
+    obs: Mapping[str, np.ndarray],
+    ranks: Mapping[str, np.ndarray],
+    tool: str,
+    tool_version: str,
+    ranks_expected: int,
+    faults: Faults,
+    extra: Mapping[str, tuple[tuple[str, ...], np.ndarray]] | None = None,
+    attrs: Mapping[str, Any] | None = None,
+) -> xr.Dataset:
+    """Build the dataset that every MPI profile becomes.
+
+    Parameters
+    ----------
+    obs : mapping of ndarray, shape (obs,)
+        ``rank call size peer region site`` and ``count time bytes``; further declared variables.
+    ranks : mapping of ndarray, shape (rank,)
+        ``host app_time mpi_time memory``, one entry per *expected* rank in rank order, NaN (or an
+        empty host) where the file says nothing.
+    tool, tool_version : str
+    ranks_expected : int
+        Number of ranks the job had, whether or not the file holds them all.
+    faults : Faults
+    extra : mapping of (dims, values), optional
+        Further variables declared for the kind ``profile``.
+    attrs : mapping, optional
+        Further attributes (command, start, host count, caveats of the tool).
+
+    Returns
+    -------
+    Dataset
+        Of kind ``profile``, conforming to the registry.
+    """
+    coordinates = ("rank", "call", "size", "peer", "region", "site")
+    ds = xr.Dataset(
+        {name: ("obs", values) for name, values in obs.items() if name not in coordinates}
+        | {name: ("rank", values) for name, values in ranks.items() if name != "host"}
+        | dict(extra or {}),
+        coords={name: ("obs", obs[name]) for name in coordinates} | {"host": ("rank", ranks["host"])},
+        attrs={
+            "tool": tool,
+            "tool_version": tool_version,
+            "ranks_expected": int(ranks_expected),
+            **dict(attrs or {}),
+            **faults.attrs(),
+        },
+    )
+    return schema.conform(ds, "profile")
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Read a file, plain or compressed, whatever its name says.
+
+    Raises
+    ------
+    ReadError
+        If the file cannot be read or its compression is broken.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ReadError.at(str(path), 0, error.strerror or str(error), "check the path") from error
+    try:
+        return _decompress(data)
+    except (OSError, EOFError, lzma.LZMAError, zstandard.ZstdError) as error:
+        raise ReadError.at(str(path), 0, f"broken compression ({error})", "copy it again") from error
+
+
+def _decompress(data: bytes) -> bytes:
+    if data.startswith(b"\x1f\x8b"):
+        return gzip.decompress(data)
+    if data.startswith(b"\xfd7zXZ\x00"):
+        return lzma.decompress(data)
+    if data.startswith(b"\x28\xb5\x2f\xfd"):
+        with zstandard.ZstdDecompressor().stream_reader(data) as stream:
+            return bytes(stream.read())
+    return data

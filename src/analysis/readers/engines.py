@@ -1,0 +1,79 @@
+"""The readers as xarray engines: ``xr.open_dataset("app.mpiP", engine="mpip")``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import xarray as xr
+from xarray.backends import BackendEntrypoint
+
+from analysis import readers
+
+
+class _Engine(BackendEntrypoint):
+    """Base of the engines: reads the whole file, which is what a text format needs."""
+
+    engine: ClassVar[str]
+    open_dataset_parameters: ClassVar[tuple[str, ...]] = ("filename_or_obj", "drop_variables")
+
+    def open_dataset(
+        self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None
+    ) -> xr.Dataset:
+        ds = readers.open(os.fspath(filename_or_obj), engine=self.engine)
+        dropped = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
+        return ds.drop_vars(dropped, errors="ignore")
+
+    def guess_can_open(self, filename_or_obj: Any) -> bool:
+        # Sniffing costs a read of the file; xarray asks every engine, so only names decide.
+        return False
+
+
+class Ipm(_Engine):
+    """IPM: XML profile or banner."""
+
+    engine = "ipm"
+    description = "IPM profile (XML) or banner"
+
+
+class Mpip(_Engine):
+    """mpiP text report."""
+
+    engine = "mpip"
+    description = "mpiP text report"
+
+
+class Hpcg(_Engine):
+    """HPCG result file."""
+
+    engine = "hpcg"
+    description = "HPCG result file"
+
+
+class Hpcc(_Engine):
+    """HPCC summary."""
+
+    engine = "hpcc"
+    description = "HPCC output"
+
+
+class Osu(_Engine):
+    """OSU micro-benchmark table."""
+
+    engine = "osu"
+    description = "OSU micro-benchmark output"
+
+
+class Sacct(_Engine):
+    """Slurm accounting, ``--parsable2`` or ``--json``."""
+
+    engine = "sacct"
+    description = "Slurm sacct output"
+
+
+class Run(_Engine):
+    """Benchbook's own record of one run."""
+
+    engine = "run"
+    description = "run.json of one run"

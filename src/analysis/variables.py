@@ -1,0 +1,175 @@
+"""The tables of the registry: one block per kind of dataset, one line per variable.
+
+A line is ``name | dims | dtype | unit | meaning``; ``*`` before the name marks a coordinate and
+``?`` one that a dataset may lack. Dims are separated by commas; none means a scalar.
+"""
+
+from __future__ import annotations
+
+from analysis.schema import Variable
+
+_PROFILE = """
+*rank          | obs      | i4  |     | rank in MPI_COMM_WORLD
+*call          | obs      | str |     | MPI call, spelt like MPI_Send; read, write, ... for POSIX calls
+*size          | obs      | i8  | B   | bytes per call, -1 where the tool does not say
+*peer          | obs      | i4  |     | partner or root rank, -1 where there is none
+*region        | obs      | str |     | code region, empty where the tool has none
+*site          | obs      | i4  |     | call site id of the tool, -1 where it has none
+*host          | rank     | str |     | node of the rank, empty where the file does not say
+count          | obs      | i8  | 1   | number of calls
+time           | obs      | f8  | s   | time in the calls, summed over count
+bytes          | obs      | f8  | B   | payload, summed over count; NaN where the tool did not record it
+?time_min      | obs      | f8  | s   | shortest call
+?time_max      | obs      | f8  | s   | longest call
+app_time       | rank     | f8  | s   | wall-clock time of the rank between MPI_Init and MPI_Finalize
+mpi_time       | rank     | f8  | s   | time of the rank inside MPI
+memory         | rank     | f8  | B   | largest resident set of the rank
+?user_time     | rank     | f8  | s   | user CPU time of the rank
+?system_time   | rank     | f8  | s   | system CPU time of the rank
+*?callsite     | callsite | i4  |     | call site id
+?callsite_name | callsite | str |     | where the call stands: file:line function, or an address
+?callsite_call | callsite | str |     | MPI call made there
+*?histogram_call | histogram | str |   | MPI call of a row of the size histogram
+*?histogram_kind | histogram | str |   | collective or point-to-point
+*?comm_low     | histogram | i8 | 1   | smallest communicator size of the bin
+*?comm_high    | histogram | i8 | 1   | largest communicator size of the bin
+*?size_low     | histogram | i8 | B   | smallest payload of the bin
+*?size_high    | histogram | i8 | B   | largest payload of the bin
+?share         | histogram | f8 | percent | share in MPI time (collective) or bytes sent (point-to-point)
+"""
+
+_HPCG = """
+*kernel        | kernel   | str |     | DDOT, WAXPBY, SpMV, MG or Total
+time           | kernel   | f8  | s   | time in the kernel on rank 0
+flops          | kernel   | f8  | 1   | floating-point operations of the kernel
+gflops         | kernel   | f8  | Gflop/s | rate of the kernel
+rating         |          | f8  | Gflop/s | HPCG's result line, the figure of merit
+valid          |          | bool |    | whether HPCG calls its result valid
+ranks          |          | i8  | 1   | MPI processes, -1 where the file does not say
+threads        |          | i8  | 1   | threads per process, -1 where the file does not say
+local_size     | axis     | i8  | 1   | local grid points per axis
+process_grid   | axis     | i8  | 1   | processes per axis
+global_size    | axis     | i8  | 1   | global grid points per axis
+*axis          | axis     | str |     | x, y or z
+setup_time     |          | f8  | s   | time to set the problem up
+benchmark_time |          | f8  | s   | time of the rated phase
+official_time  |          | f8  | s   | least time that HPCG asks for an official result
+iterations     |          | f8  | 1   | optimised CG iterations in all
+data_memory    |          | f8  | B   | memory HPCG counts for its data, over all processes
+allreduce_time | statistic | f8 | s   | time in MPI_Allreduce of the dot products across ranks
+*statistic     | statistic | str |    | min, max or avg
+*entry         | entry    | str |     | key of a line as written, joined with ::
+value          | entry    | str |     | value of that line as written
+"""
+
+_OSU = """
+*size          | size     | i8  | B   | message size
+?latency       | size     | f8  | us  | average latency
+?latency_min   | size     | f8  | us  | least latency over ranks
+?latency_max   | size     | f8  | us  | largest latency over ranks
+?iterations    | size     | i8  | 1   | iterations
+?bandwidth     | size     | f8  | MB/s | bandwidth, 1 MB = 10^6 B
+?message_rate  | size     | f8  | 1/s | messages per second
+"""
+
+_HPCC = """
+*entry         | entry    | str |     | key of the summary, as written
+value          | entry    | f8  | 1   | its number in the unit that HPCC's key implies, NaN for text
+text           | entry    | str |     | its value as written
+"""
+
+_SACCT = """
+*job_id        | record   | str |     | job, with array or heterogeneous part
+*step          | record   | str |     | step (batch, extern, 0 ...), empty for the job itself
+job_name       | record   | str |     | name of job or step
+state          | record   | str |     | state, first word
+exit_code      | record   | i4  | 1   | exit code, -1 where none is given
+exit_signal    | record   | i4  | 1   | signal that ended it, 0 for none, -1 where none is given
+submit         | record   | datetime64[ns] | | submitted (time zone as in the attribute time_zone)
+start          | record   | datetime64[ns] | | started
+end            | record   | datetime64[ns] | | ended
+elapsed        | record   | f8  | s   | wall-clock time by Slurm, whole seconds
+nodes          | record   | i4  | 1   | nodes, -1 where none is given
+cpus           | record   | i4  | 1   | CPUs, -1 where none is given
+node_list      | record   | str |     | nodes as Slurm prints them
+memory_max     | record   | f8  | B   | MaxRSS: largest resident set of a task
+memory_mean    | record   | f8  | B   | AveRSS: mean resident set of the tasks
+cpu_time       | record   | f8  | s   | TotalCPU
+energy         | record   | f8  | J   | ConsumedEnergyRaw; NaN where blank
+comment        | record   | str |     | comment of the job
+resources      | record   | str |     | AllocTRES as printed
+"""
+
+# The factors of a run: what a campaign varies or holds fixed.
+_FACTORS = """
+*run           | run | str |   | name of the run within its campaign
+*campaign      | run | str |   | campaign
+*evidence      | run | str |   | evidence class
+*question      | run | str |   | what the run was made for
+*application   | run | str |   | application
+*case          | run | str |   | input case
+*cluster       | run | str |   | cluster
+*cpu           | run | str |   | CPU model
+*interconnect  | run | str |   | network between the nodes
+*mpi           | run | str |   | MPI library with version
+*build         | run | str |   | compiler flags or build variant
+*profiler      | run | str |   | profiler preloaded, none without
+*nodes         | run | i4  | 1 | nodes
+*ranks         | run | i4  | 1 | MPI ranks
+*ranks_per_node | run | i4 | 1 | ranks on each node
+*concurrent_jobs | run | i4 | 1 | jobs that ran at once on the same nodes
+*local_size    | run | i4  | 1 | local grid points per axis, -1 where the case has none
+*target_time   | run | f8  | s | run time asked of the application, NaN where it takes none
+*repeat        | run | i4  | 1 | repetition
+*order         | run | i4  | 1 | position in the shuffled order of execution
+"""
+
+_RUN = (
+    _FACTORS
+    + """
+job_id         | run | str |   | Slurm job
+node_list      | run | str |   | nodes, separated by commas
+command        | run | str |   | launch line
+start          | run | datetime64[ns] | | start, UTC
+end            | run | datetime64[ns] | | end, UTC
+elapsed        | run | f8  | s | wall-clock time from launch to exit
+exit_code      | run | i4  | 1 | exit code, -1 where none was recorded
+timing         | run | bool |  | whether its times may enter a statistic (false: oversubscribed or the like)
+load_before    | run | f8  | 1 | load average before the start
+"""
+)
+
+_BLOCKS = {
+    "profile": _PROFILE,
+    "hpcg": _HPCG,
+    "osu": _OSU,
+    "hpcc": _HPCC,
+    "sacct": _SACCT,
+    "run": _RUN,
+}
+
+
+def _variable(line: str) -> Variable:
+    head, dims, dtype, unit, meaning = (part.strip() for part in line.split("|"))
+    name = head.lstrip("*?")
+    marks = head[: len(head) - len(name)]
+    return Variable(
+        name=name,
+        dims=tuple(dim.strip() for dim in dims.split(",") if dim.strip()),
+        dtype=dtype,
+        unit=unit,
+        meaning=meaning,
+        coordinate="*" in marks,
+        required="?" not in marks,
+    )
+
+
+def _table(block: str) -> dict[str, Variable]:
+    variables = [_variable(line) for line in block.strip().splitlines()]
+    table = {variable.name: variable for variable in variables}
+    if len(table) != len(variables):
+        raise ValueError("a variable is declared twice in one kind")
+    return table
+
+
+REGISTRY: dict[str, dict[str, Variable]] = {kind: _table(block) for kind, block in _BLOCKS.items()}
