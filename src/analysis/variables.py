@@ -165,7 +165,7 @@ def _variable(line: str) -> Variable:
 
 
 def _table(block: str) -> dict[str, Variable]:
-    variables = [_variable(line) for line in block.strip().splitlines()]
+    variables = [_variable(line) for line in block.splitlines() if line]
     table = {variable.name: variable for variable in variables}
     if len(table) != len(variables):
         raise ValueError("a variable is declared twice in one kind")
