@@ -1,0 +1,139 @@
+"""From one profile to the tables that questions are asked of: calls, messages, ranks, matrix.
+
+Every function takes a dataset of kind ``profile`` and sums its observations; rows of the
+observations that belong to no rank (``rank`` -1, a summary over all) count in the sums only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+# Calls whose payload a rank hands to the network for one partner. Sendrecv is profiled by its send side.
+_SENDS = "Send Ssend Rsend Bsend Isend Issend Irsend Ibsend Sendrecv Sendrecv_replace"
+SENDS = frozenset(f"MPI_{name}" for name in _SENDS.split())
+# Calls that only look up or manage; they appear in profiles but are no communication.
+HOUSEKEEPING = frozenset({"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Comm_rank", "MPI_Comm_size"})
+
+
+def _observations(ds: xr.Dataset, *names: str) -> pd.DataFrame:
+    return pd.DataFrame({name: ds[name].values for name in names})
+
+
+def is_mpi(call: pd.Series) -> pd.Series:
+    """Tell MPI calls from the POSIX calls that IPM can record too."""
+    return call.str.startswith("MPI_")
+
+
+def calls(ds: xr.Dataset) -> pd.DataFrame:
+    """Total every MPI call.
+
+    Parameters
+    ----------
+    ds : Dataset
+        Of kind ``profile``.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``call count time bytes time_rank_min time_rank_max``, one row a call; times in s
+        and payload in B summed over ranks; a rank that never made the call counts as 0 s.
+    """
+    obs = _observations(ds, "rank", "call", "count", "time", "bytes")
+    obs = obs[is_mpi(obs["call"])]
+    totals = obs.groupby("call", sort=True).agg(
+        count=("count", "sum"), time=("time", "sum"), bytes=("bytes", lambda b: b.sum(min_count=1))
+    )
+    by_rank = obs[obs["rank"] >= 0].groupby(["call", "rank"])["time"].sum().unstack("rank")
+    by_rank = by_rank.reindex(index=totals.index, columns=np.arange(ds.sizes["rank"])).fillna(0.0)
+    totals["time_rank_min"] = by_rank.min(axis=1)
+    totals["time_rank_max"] = by_rank.max(axis=1)
+    if (obs["rank"] < 0).any():  # a summary says nothing about single ranks
+        totals[["time_rank_min", "time_rank_max"]] = np.nan
+    return totals.reset_index()
+
+
+def messages(ds: xr.Dataset) -> pd.DataFrame:
+    """Count calls by message size.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``call size count time``; calls whose size the tool did not record are absent.
+    """
+    obs = _observations(ds, "call", "size", "count", "time")
+    obs = obs[is_mpi(obs["call"]) & (obs["size"] >= 0)]
+    return obs.groupby(["call", "size"], sort=True)[["count", "time"]].sum().reset_index()
+
+
+def matrix(ds: xr.Dataset) -> pd.DataFrame:
+    """Say who sends how much to whom, point to point.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``rank peer count bytes``: sender, receiver, messages, payload in B; pairs without
+        a message are absent.
+    """
+    obs = _observations(ds, "rank", "peer", "call", "count", "bytes")
+    obs = obs[obs["call"].isin(SENDS) & (obs["peer"] >= 0) & (obs["rank"] >= 0)]
+    return obs.groupby(["rank", "peer"], sort=True)[["count", "bytes"]].sum().reset_index()
+
+
+def ranks(ds: xr.Dataset) -> pd.DataFrame:
+    """List the ranks.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``rank host app_time mpi_time memory``; ranks the file does not hold are NaN.
+    """
+    table = _observations(ds, "host", "app_time", "mpi_time", "memory")
+    table.insert(0, "rank", np.arange(ds.sizes["rank"], dtype="i4"))
+    return table
+
+
+def mpi_fraction(ds: xr.Dataset) -> float:
+    """Share of the ranks' wall-clock time spent in MPI.
+
+    Returns
+    -------
+    float
+        sum(mpi_time) / sum(app_time) over the ranks that have both; NaN without any.
+    """
+    both = np.isfinite(ds["mpi_time"]) & np.isfinite(ds["app_time"])
+    total = float(ds["app_time"].where(both).sum())
+    return float(ds["mpi_time"].where(both).sum()) / total if total > 0 else float("nan")
+
+
+def imbalance(ds: xr.Dataset) -> float:
+    """Load imbalance of the work outside MPI.
+
+    Returns
+    -------
+    float
+        max / mean - 1 of (app_time - mpi_time) across ranks; NaN below two ranks.
+
+    Notes
+    -----
+    The percent imbalance metric of Pearce et al., ICS 2012, as a fraction.
+    """
+    work = (ds["app_time"] - ds["mpi_time"]).dropna("rank")
+    mean = float(work.mean()) if work.size else 0.0
+    return float(work.max()) / mean - 1 if work.size > 1 and mean > 0 else float("nan")
+
+
+def memory(ds: xr.Dataset) -> tuple[float, float]:
+    """Memory of a rank and of a node.
+
+    Returns
+    -------
+    tuple of float
+        Mean over ranks, and sum over the ranks of the fullest node, of the largest resident set,
+        in B; NaN where the tool does not record memory.
+    """
+    table = ranks(ds)[["host", "memory"]].dropna()
+    if table.empty:
+        return float("nan"), float("nan")
+    return float(table["memory"].mean()), float(table.groupby("host")["memory"].sum().max())
