@@ -1,0 +1,7 @@
+"""Claims: published sentences as data, evaluated on campaigns, with verdicts."""
+
+from analysis.claims.campaign import Campaign, load_campaign
+from analysis.claims.evaluate import evaluate, verdict_table
+from analysis.claims.model import Claim, Report, load_report
+
+__all__ = ["Campaign", "Claim", "Report", "evaluate", "load_campaign", "load_report", "verdict_table"]

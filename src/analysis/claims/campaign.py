@@ -1,0 +1,186 @@
+"""A campaign as claims see it: valid runs, factors, and what its levels stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from analysis import project, storage
+from analysis.claims.model import Level
+
+# What must be alike for two runs to differ by the compared factor alone.
+FACTORS = (
+    "application",
+    "case",
+    "cluster",
+    "cpu",
+    "interconnect",
+    "mpi",
+    "build",
+    "profiler",
+    "nodes",
+    "ranks",
+    "ranks_per_node",
+    "concurrent_jobs",
+    "target_time",
+    "local_size",
+)
+# Factors that follow from another one: a case has its grid.
+FOLLOWS = {"case": ("local_size",)}
+
+
+class NotCoveredError(Exception):
+    """A campaign cannot speak to a claim; the message says why."""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Datasets of one campaign with its declaration.
+
+    Attributes
+    ----------
+    name : str
+    tree : DataTree
+        Groups ``runs calls messages ranks matrix micro files``.
+    title, evidence, hardware : str
+    levels : mapping
+        factor -> the report's level -> ``{"is": level or list, "differs": text}``.
+    profiler : str
+        Profiler whose runs speak for shares of time; empty if any may.
+    pool : tuple of str
+        Factors whose levels are put together in quantities of profiles.
+    """
+
+    name: str
+    tree: xr.DataTree
+    title: str
+    evidence: str
+    hardware: str
+    levels: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    profiler: str = ""
+    pool: tuple[str, ...] = ()
+    pool_reason: str = ""
+    notes: tuple[str, ...] = ()
+
+    def frame(self, group: str) -> pd.DataFrame:
+        """Return one of the tree's tables as a frame, coordinates as columns."""
+        ds = self.tree[group].to_dataset()
+        return pd.DataFrame({str(name): ds[name].values for name in ds.variables})
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """All runs, failed ones included."""
+        return self.frame("runs")
+
+    def resolve(self, factor: str, level: Level) -> list[Level]:
+        """Say which of this campaign's levels stand for a level of the report.
+
+        Parameters
+        ----------
+        factor : str
+        level : str or number
+            As the claim spells it.
+
+        Returns
+        -------
+        list
+            This campaign's own levels.
+
+        Raises
+        ------
+        NotCoveredError
+            If none does.
+        """
+        declared = self.levels.get(factor, {}).get(str(level))
+        if declared is not None:
+            own = declared["is"]
+            return list(own) if isinstance(own, list) else [own]
+        present = set(self.runs[factor])
+        if level in present:
+            return [level]
+        raise NotCoveredError(f"no run of {self.name} stands for {factor.replace('_', ' ')} {level}")
+
+    def differences(self, wanted: Sequence[tuple[str, Level]]) -> list[str]:
+        """Say how this campaign's levels differ from the report's."""
+        texts = []
+        for factor, level in wanted:
+            declared = self.levels.get(factor, {}).get(str(level), {})
+            if "differs" in declared:
+                texts.append(f"{level} is {declared['differs']}")
+        return texts
+
+    def select(self, selection: Mapping[str, Any] | None, *, timing: bool) -> pd.DataFrame:
+        """Return the valid runs that a claim's selection names.
+
+        Parameters
+        ----------
+        selection : mapping of str to level, list of levels or range
+        timing : bool
+            Leave out runs whose times may not be used.
+
+        Raises
+        ------
+        NotCoveredError
+            If a level has no stand-in or no valid run is left.
+        """
+        runs = self.runs
+        runs = runs[runs["valid"] & (runs["timing"] | (not timing))]
+        for factor, wanted in (selection or {}).items():
+            if isinstance(wanted, Mapping):
+                low, high = wanted.get("min", float("-inf")), wanted.get("max", float("inf"))
+                runs = runs[runs[factor].between(low, high)]
+                text = " and ".join(
+                    f"{'at least' if k == 'min' else 'at most'} {v}" for k, v in wanted.items()
+                )
+            else:
+                levels = wanted if isinstance(wanted, (list, tuple)) else [wanted]
+                own = [mine for level in levels for mine in self.resolve(factor, level)]
+                runs = runs[runs[factor].isin(own)]
+                text = " or ".join(map(str, own))
+            if runs.empty:
+                why = "" if not timing else " whose times may be used"
+                raise NotCoveredError(f"{self.name} has no valid run{why} with {factor.replace('_', ' ')} {text}")
+        return runs
+
+
+def load_campaign(name: str, base: Path | None = None) -> Campaign:
+    """Load a campaign's datasets and declaration.
+
+    Parameters
+    ----------
+    name : str
+    base : Path, optional
+        Root of the project.
+
+    Returns
+    -------
+    Campaign
+
+    Raises
+    ------
+    ReadError
+        If the datasets have not been built (``make datasets``) or cannot be read.
+    ConfigError
+        If ``config/campaigns/<name>.yaml`` cannot be used.
+    """
+    base = base or project.root()
+    schema = base / "workflow" / "schemas" / "campaign.schema.yaml"
+    declared = project.load_yaml(base / "config" / "campaigns" / f"{name}.yaml", schema)
+    pool = declared.get("pool", {})
+    return Campaign(
+        name=name,
+        tree=storage.read_tree(project.processed(name, base) / "campaign.nc"),
+        title=declared["title"],
+        evidence=declared["evidence"],
+        hardware=" ".join(declared["hardware"].split()),
+        levels=declared.get("levels", {}),
+        profiler=declared.get("profiler", ""),
+        pool=tuple(pool.get("factors", ())),
+        pool_reason=pool.get("why", ""),
+        notes=tuple(declared.get("notes", ())),
+    )

@@ -1,0 +1,205 @@
+"""Evaluate the claims of a report on a campaign: one record for each claim."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from analysis.claims.campaign import Campaign, NotCoveredError
+from analysis.claims.model import Claim, Report
+from analysis.claims.quantities import Finding, findings
+from analysis.claims.text import expected_text, number, unit_of
+from analysis.claims.verdicts import HOLDS, NOT_TESTED, RANKING, judge, words
+from analysis.stats import Estimate
+
+# How a claim is drawn: on the common ratio axis, as a share, on a scale of its own, or as a word.
+SCALES = {
+    "speedup": "ratio",
+    "gain": "ratio",
+    "equality": "ratio",
+    "ordering": "ratio",
+    "efficiency": "share",
+    "trend": "word",
+    "set": "set",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one campaign says about one claim.
+
+    The fields are those of ``benchbook verdicts --json``; numbers are in `unit`, None where there
+    is none.
+    """
+
+    claim: str
+    report: str
+    evidence: str
+    verdict: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    expected: float | None
+    unit: str
+    n: int | None
+    campaign: str
+    ids: list[str] = field(default_factory=list)
+    report_title: str = ""
+    topic: str = ""
+    statement: str = ""
+    note: str = ""
+    source: dict[str, Any] = field(default_factory=dict)
+    quantity: str = ""
+    scale: str = "word"
+    cluster: str = ""
+    reason: str = ""
+    expected_low: float | None = None
+    expected_high: float | None = None
+    estimate_text: str = ""
+    expected_text: str = ""
+    n_baseline: int | None = None
+    base: dict[str, Any] | None = None
+    compared: str = ""
+    differs: list[str] = field(default_factory=list)
+    arithmetic: str = ""
+    page: str | None = None
+    runs: list[str] = field(default_factory=list)
+    inputs: list[dict[str, str]] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as JSON can hold it."""
+        return asdict(self)
+
+
+def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None = None) -> list[Verdict]:
+    """Evaluate a report's claims on one campaign.
+
+    Parameters
+    ----------
+    report : Report
+    campaign : Campaign
+    topics : sequence of str, optional
+        Only claims of these topics.
+
+    Returns
+    -------
+    list of Verdict
+        One a claim, in the report's order; "not tested" with the reason where the campaign has no
+        runs that could speak to it.
+    """
+    claims = [claim for claim in report.claims if topics is None or claim.topic in topics]
+    return [_verdict(claim, report, campaign) for claim in claims]
+
+
+def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
+    try:
+        found = findings(claim, campaign)
+    except NotCoveredError as gap:
+        return _record(claim, report, campaign, words(campaign.evidence, NOT_TESTED), str(gap), [])
+    judged = [(finding, *judge(claim, finding)) for finding in found]
+    # "up to" is settled by the best stratum, everything else by the weakest.
+    pick = max if claim.aggregate == "max" else min
+    chosen, verdict, reason = pick(judged, key=lambda one: _strength(one[1], one[0].estimate))
+    if len(judged) > 1:
+        agree = sum(one[1] == verdict for one in judged)
+        reason += f" ({agree} of {len(judged)} comparisons say so)"
+    ordered = [chosen, *(finding for finding in found if finding is not chosen)]
+    return _record(claim, report, campaign, words(campaign.evidence, verdict), reason, ordered)
+
+
+def _strength(verdict: str, estimate: Estimate) -> tuple[int, float]:
+    return RANKING.index(verdict), estimate.value if math.isfinite(estimate.value) else -math.inf
+
+
+def _record(
+    claim: Claim, report: Report, campaign: Campaign, verdict: str, reason: str, found: list[Finding]
+) -> Verdict:
+    first = found[0] if found else None
+    estimate = first.estimate if first else None
+    low, high = claim.expect.band
+    unit = unit_of(claim)
+    drawn = claim.quantity not in ("equality", "ordering", "trend", "set")
+    margin = 1 + claim.expect.tolerance
+    band = (1 / margin, margin) if claim.quantity == "equality" else (low, high) if drawn else (None, None)
+    runs = list(dict.fromkeys(run for finding in found for run in finding.runs))
+    return Verdict(
+        claim=claim.id,
+        report=report.name,
+        evidence=campaign.evidence,
+        verdict=verdict,
+        estimate=_finite(estimate.value) if estimate else None,
+        low=_finite(estimate.low) if estimate else None,
+        high=_finite(estimate.high) if estimate else None,
+        expected=1.0 if claim.quantity == "equality" else claim.expect.value,
+        unit=unit,
+        n=estimate.n if estimate else None,
+        campaign=campaign.name,
+        ids=list(claim.ids),
+        report_title=report.title,
+        topic=claim.topic,
+        statement=claim.statement,
+        note=claim.note,
+        source={"section": claim.section, "lines": list(claim.lines)},
+        quantity=claim.quantity,
+        scale=SCALES.get(claim.quantity, "share" if unit == "%" else "level"),
+        cluster=campaign.hardware,
+        reason=reason,
+        expected_low=_finite(band[0]),
+        expected_high=_finite(band[1]),
+        estimate_text=number(estimate, unit) if estimate else "",
+        expected_text=expected_text(claim),
+        n_baseline=estimate.n_baseline if estimate else None,
+        base=dict(zip(("value", "unit", "label"), first.base, strict=True)) if first and first.base else None,
+        compared=" | ".join(finding.compared for finding in found),
+        differs=_differences(claim, campaign) if found else [],
+        arithmetic=" | ".join(finding.arithmetic for finding in found),
+        runs=runs,
+        inputs=_inputs(campaign, runs),
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _differences(claim: Claim, campaign: Campaign) -> list[str]:
+    wanted: list[tuple[str, Any]] = []
+    for factor, levels in (claim.select or {}).items():
+        wanted += [(factor, level) for level in (levels if isinstance(levels, (list, tuple)) else [levels])]
+    if claim.compare is not None:
+        wanted += [
+            (claim.compare.factor, one)
+            for level in claim.compare.levels
+            for one in (level if isinstance(level, tuple) else (level,))
+        ]
+    return campaign.differences([pair for pair in wanted if isinstance(pair[1], (str, int, float))])
+
+
+def _inputs(campaign: Campaign, runs: Iterable[str]) -> list[dict[str, str]]:
+    table = campaign.runs.set_index("run")["checksum"]
+    return [{"path": f"data/raw/{campaign.name}/runs/{run}", "sha256": str(table[run])} for run in runs]
+
+
+def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
+    """Make the table that closes a notebook.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``claim expected estimate n evidence verdict why``, text throughout.
+    """
+    columns = ("claim", "expected", "estimate", "n", "evidence", "verdict", "why")
+    rows = []
+    for verdict in verdicts:
+        n = "" if verdict.n is None else str(verdict.n)
+        n += f" / {verdict.n_baseline}" if verdict.n_baseline is not None else ""
+        texts = (verdict.statement, verdict.expected_text, verdict.estimate_text or "–", n)
+        rows.append((*texts, verdict.evidence, verdict.verdict, verdict.reason))
+    return pd.DataFrame(rows, columns=list(columns))
+
+
+__all__ = ["HOLDS", "Verdict", "evaluate", "verdict_table"]

@@ -1,0 +1,198 @@
+"""Claims as data: what a report says, what is compared, which quantity, what is expected.
+
+A claim knows factors and levels by the report's names, never a file or a campaign; a campaign
+says by its ``levels`` which of its own levels stands for one of the report's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis import project
+from analysis.errors import ConfigError
+
+Level = str | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What the report says the quantity is.
+
+    Attributes
+    ----------
+    value : float or None
+        In `unit`; None where the expectation is a set, an order or a direction.
+    relation : str
+        ``about``, ``at-least``, ``at-most``, ``range``, ``equal``, ``rising`` or ``falling``.
+    tolerance : float
+        Relative width of ``about``; of ``equal`` between groups, the margin.
+    low, high : float or None
+        Ends of a ``range``.
+    members : tuple of float or str
+        Of a ``set``.
+    unit : str
+    """
+
+    relation: str
+    value: float | None = None
+    tolerance: float = 0.0
+    low: float | None = None
+    high: float | None = None
+    members: tuple[Level, ...] = ()
+    unit: str = ""
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """Interval of values that agree with the claim."""
+        infinity = float("inf")
+        if self.relation == "range":
+            return float(self.low or 0.0), float(infinity if self.high is None else self.high)
+        if self.value is None:
+            return -infinity, infinity
+        if self.relation == "at-least":
+            return self.value, infinity
+        if self.relation == "at-most":
+            return -infinity, self.value
+        width = abs(self.value) * self.tolerance
+        return self.value - width, self.value + width
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Which levels of which factor are held against each other.
+
+    Attributes
+    ----------
+    factor : str
+    levels : tuple of level or tuple of level
+        Best first for an order; treatment then baseline otherwise. A level may be a list of levels
+        that each are compared.
+    varying : tuple of str
+        Other factors that change with `factor` by nature (ranks with nodes).
+    """
+
+    factor: str
+    levels: tuple[Level | tuple[Level, ...], ...]
+    varying: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One conclusion of a report; see ``config/claims/`` for the fields in use."""
+
+    id: str
+    report: str
+    topic: str
+    statement: str
+    quantity: str
+    expect: Expectation
+    section: str = ""
+    lines: tuple[int, ...] = ()
+    ids: tuple[str, ...] = ()
+    variable: str = "figure_of_merit"
+    members: tuple[Level, ...] = ()
+    scale: float = 1.0
+    select: Mapping[str, Any] | None = None
+    compare: Comparison | None = None
+    aggregate: str = "all"
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report with its claims."""
+
+    name: str
+    title: str
+    publisher: str
+    date: str
+    claims: tuple[Claim, ...]
+
+    def claim(self, name: str) -> Claim:
+        """Return one claim by its id."""
+        for claim in self.claims:
+            if claim.id == name:
+                return claim
+        raise KeyError(name)
+
+
+def load_report(path: Path) -> Report:
+    """Load the claims of one report.
+
+    Parameters
+    ----------
+    path : Path
+        ``config/claims/<report>.yaml``.
+
+    Raises
+    ------
+    ConfigError
+        If the file does not follow ``workflow/schemas/claims.schema.yaml`` or names an id twice;
+        each fault with its line.
+    """
+    content = project.load_yaml(path, project.root() / "workflow" / "schemas" / "claims.schema.yaml")
+    defaults = content.get("defaults", {}).get("select", {})
+    claims = tuple(_claim(entry, path.stem, defaults) for entry in content["claims"])
+    seen: set[str] = set()
+    for claim in claims:
+        for name in claim.ids:
+            if name in seen:
+                raise ConfigError.at(str(path), 0, f"id {name!r} stands twice", "an id belongs to one claim")
+            seen.add(name)
+    report = content["report"]
+    return Report(path.stem, report["title"], report["publisher"], str(report["date"]), claims)
+
+
+def _claim(entry: Mapping[str, Any], report: str, defaults: Mapping[str, Any]) -> Claim:
+    compare = _comparison(entry.get("compare"))
+    # A claim's own selection wins over the report's; null lifts a default, and so does comparing it.
+    select = {**defaults, **entry.get("select", {})}
+    moving = {compare.factor, *compare.varying} if compare else set()
+    kept = {
+        k: v for k, v in select.items() if v is not None and (k not in moving or k in entry.get("select", {}))
+    }
+    source = entry.get("source", {})
+    return Claim(
+        id=entry["id"],
+        report=report,
+        topic=entry["topic"],
+        statement=entry["statement"],
+        quantity=entry["quantity"],
+        expect=_expectation(entry["expect"]),
+        section=source.get("section", ""),
+        lines=tuple(source.get("lines", ())),
+        ids=tuple(entry.get("ids", (entry["id"],))),
+        variable=entry.get("variable", "figure_of_merit"),
+        members=tuple(entry.get("members", ())),
+        scale=float(entry.get("scale", 1.0)),
+        select=kept,
+        compare=compare,
+        aggregate=entry.get("aggregate", "all"),
+        note=entry.get("note", ""),
+    )
+
+
+def _comparison(entry: Mapping[str, Any] | None) -> Comparison | None:
+    if entry is None:
+        return None
+    levels = entry["order"] if "order" in entry else (entry["treatment"], entry["baseline"])
+    spelt = tuple(tuple(level) if isinstance(level, list) else level for level in levels)
+    return Comparison(entry["factor"], spelt, tuple(entry.get("varying", ())))
+
+
+def _expectation(entry: Mapping[str, Any]) -> Expectation:
+    tolerance = entry.get("tolerance", 0.0)
+    if isinstance(tolerance, str):
+        tolerance = float(tolerance.rstrip("% ")) / 100
+    return Expectation(
+        relation=entry["relation"],
+        value=entry.get("value"),
+        tolerance=float(tolerance),
+        low=entry.get("low"),
+        high=entry.get("high"),
+        members=tuple(entry.get("members", ())),
+        unit=entry.get("unit", ""),
+    )

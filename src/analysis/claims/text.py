@@ -1,0 +1,91 @@
+"""Numbers as words: as many digits as the interval supports, and what a claim expects."""
+
+from __future__ import annotations
+
+import math
+
+from analysis.claims.model import Claim, Expectation
+from analysis.stats import Estimate
+
+_UNITS = {"gain": "%", "efficiency": "%", "speedup": "×", "ordering": "×", "equality": "×", "trend": "τ"}
+
+
+def unit_of(claim: Claim) -> str:
+    """Return the unit in which a claim's estimate is given."""
+    return _UNITS.get(claim.quantity, claim.expect.unit)
+
+
+def digits(estimate: Estimate) -> int:
+    """Return how many decimals an interval supports: two figures of its half width.
+
+    Returns
+    -------
+    int
+        Negative for tens and hundreds; three significant figures where there is no interval.
+    """
+    width = (estimate.high - estimate.low) / 2 if estimate.bounded else 0.0
+    if width > 0:
+        return 1 - math.floor(math.log10(width))
+    size = abs(estimate.value)
+    return 2 - math.floor(math.log10(size)) if size > 0 else 0
+
+
+def number(estimate: Estimate, unit: str) -> str:
+    """Spell an estimate: ``1.36× (1.22 to 1.54)``.
+
+    Parameters
+    ----------
+    estimate : Estimate
+    unit : str
+
+    Returns
+    -------
+    str
+        Empty if there is no value.
+    """
+    if not math.isfinite(estimate.value):
+        return ""
+    places = digits(estimate)
+    value = attached(_rounded(estimate.value, places), unit)
+    if not estimate.bounded:
+        return f"{value} (no interval)"
+    if estimate.low == estimate.high:
+        return f"{attached(f'{estimate.value:g}', unit)} (exact)"
+    return f"{value} ({_rounded(estimate.low, places)} to {_rounded(estimate.high, places)})"
+
+
+def _rounded(value: float, places: int) -> str:
+    return f"{round(value, places):,.{max(places, 0)}f}".replace("-", "−")
+
+
+def attached(value: str, unit: str) -> str:
+    """Put a unit behind a number: a multiplication sign close, other units after a space."""
+    return f"{value}{unit}" if unit in ("", "×") else f"{value} {unit}"
+
+
+def expected_text(claim: Claim) -> str:
+    """Say what a claim expects, in a few words."""
+    expect, unit = claim.expect, unit_of(claim)
+    if claim.quantity == "equality":
+        return f"equal within {expect.tolerance:.0%}"
+    if claim.quantity == "trend":
+        return expect.relation
+    if claim.quantity == "ordering":
+        levels = claim.compare.levels if claim.compare else ()
+        return " > ".join(map(str, levels))
+    if claim.quantity == "set":
+        return ", ".join(map(str, expect.members)) + (f" {expect.unit}" if expect.unit else "")
+    return _bounded(expect, unit)
+
+
+def _bounded(expect: Expectation, unit: str) -> str:
+    value = "" if expect.value is None else attached(f"{expect.value:,g}".replace("-", "−"), unit)
+    if expect.relation == "at-least":
+        return f"at least {value}"
+    if expect.relation == "at-most":
+        return f"at most {value}"
+    if expect.relation == "range":
+        return f"{expect.low:g} to {attached(f'{expect.high:g}', unit)}"
+    if expect.relation == "equal" or not expect.tolerance:
+        return value
+    return f"about {value} (± {expect.tolerance:.0%})"

@@ -1,0 +1,153 @@
+"""A campaign: all its runs, joined with Slurm's records, as one tree."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.bag
+import numpy as np
+import pandas as pd
+import xarray as xr
+from dask.diagnostics import ProgressBar
+
+from analysis import project, readers, storage
+from analysis.applications import load_applications
+from analysis.errors import ConfigError, ReadError
+from analysis.ingest.frames import to_dataset
+from analysis.ingest.run import RunFolder, fingerprint, read_run
+
+TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files")
+# Starting worker processes costs seconds; below this many runs one process is faster.
+PARALLEL_FROM = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What an ingest did."""
+
+    campaign: str
+    runs: int
+    valid: int
+    faults: int
+
+    def __str__(self) -> str:
+        return f"{self.campaign}: {self.runs} runs, {self.valid} valid, {self.faults} faults in their files"
+
+
+def ingest(raw: Path, processed: Path, *, progress: bool = False) -> Summary:
+    """Read a raw campaign and write its datasets.
+
+    Parameters
+    ----------
+    raw : Path
+        ``data/raw/<campaign>`` with ``runs/<run>/run.json`` and, beside it, Slurm's records.
+    processed : Path
+        ``data/processed/<campaign>``; gets ``campaign.nc`` (groups ``runs calls messages ranks
+        matrix micro files``) and ``runs/<run>.nc`` for each run that left a profile or a table.
+    progress : bool
+        Show a bar on standard error.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    ConfigError
+        If there is no run at all.
+    """
+    folders = sorted(path for path in (raw / "runs").glob("*") if path.is_dir())
+    if not folders:
+        raise ConfigError.at(f"{raw}/runs", 0, "holds no run", "each run is a folder with a run.json")
+    found = _read_runs(folders, progress)
+    records, files, faults = _read_records(raw)
+    for run in found:
+        _join_record(run.row, records)
+        run.row["campaign"] = run.row["campaign"] or raw.name
+        run.row["reason"] = run.row["reason"] or _slurm_reason(run.row)
+        run.row["valid"] = not run.row["reason"]
+    groups = {"runs": to_dataset([pd.DataFrame([run.row for run in found])], "runs")}
+    for kind in TABLES:
+        frames = [run.frames[kind] for run in found if kind in run.frames]
+        groups[kind] = to_dataset([*frames, files] if kind == "files" else frames, kind)
+    faults = [fault for run in found for fault in run.faults] + faults
+    _write_runs(found, processed / "runs")
+    attrs = {"campaign": raw.name, "faults": faults}
+    storage.write_tree(groups, processed / "campaign.nc", attrs)
+    return Summary(raw.name, len(found), int(groups["runs"]["valid"].sum()), len(faults))
+
+
+def _read_runs(folders: list[Path], progress: bool) -> list[RunFolder]:
+    applications = load_applications(project.root() / "config" / "applications")
+    parallel = len(folders) >= PARALLEL_FROM
+    workers = os.cpu_count() or 1
+    bag = dask.bag.from_sequence(folders, npartitions=min(len(folders), 16 * workers))
+    scheduler = "processes" if parallel else "synchronous"
+    with dask.config.set(scheduler=scheduler, num_workers=workers):
+        if not progress:
+            return list(bag.map(read_run, applications).compute())
+        with ProgressBar(out=sys.stderr, minimum=2.0):
+            return list(bag.map(read_run, applications).compute())
+
+
+def _read_records(raw: Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Read Slurm's records and fingerprint every file that lies beside the runs."""
+    frames, files, faults = [], [], []
+    for path in sorted(p for p in raw.iterdir() if p.is_file()):
+        entry: dict[str, Any] = {"path": path.name, "run": "", "engine": "", "complete": True}
+        entry |= fingerprint(path)
+        try:
+            data = readers.read_bytes(path)
+            if "sacct" in readers.engines_of(data, path.name):
+                ds = readers.parse(data, path.name, engine="sacct")
+                entry |= {"engine": "sacct", "complete": bool(ds.attrs["complete"])}
+                faults += ds.attrs["warnings"]
+                frames.append(ds.to_dataframe())
+        except ReadError as error:
+            faults += [str(fault) for fault in error.faults]
+            entry["complete"] = False
+        files.append(entry)
+    records = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    if len(records):
+        records = records.drop_duplicates(["job_id", "step"])
+        # A cluster without a meter accounts 0 J to every job; that is no measurement.
+        if not (records["energy"] > 0).any():
+            records["energy"] = np.nan
+    return records, pd.DataFrame(files), faults
+
+
+def _join_record(row: dict[str, Any], records: pd.DataFrame) -> None:
+    if records.empty or not row["job_id"]:
+        return
+    mine = records[records["job_id"] == row["job_id"]]
+    steps = mine[mine["step"] != ""]
+    job = mine[mine["step"] == ""]
+    if len(job):
+        row["elapsed_slurm"] = job["elapsed"].iloc[0]
+        row["state"] = job["state"].iloc[0]
+        row["energy"] = job["energy"].iloc[0]
+    if steps["memory_max"].notna().any():
+        row["node_memory_slurm"] = steps.groupby("node_list")["memory_max"].sum().max()
+
+
+def _slurm_reason(row: dict[str, Any]) -> str:
+    return "" if row["state"] in ("", "COMPLETED") else f"Slurm says {row['state']}"
+
+
+def _write_runs(found: Iterable[RunFolder], folder: Path) -> None:
+    """Write one file for each run with a profile or a table, and remove those of runs that are gone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = {f"{run.row['run']}.nc": run.datasets for run in found if run.datasets}
+    for stale in {p.name for p in folder.iterdir()} - set(wanted):
+        path = folder / stale
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for name, datasets in wanted.items():
+        groups: dict[str, xr.Dataset] = {key: datasets[key] for key in sorted(datasets)}
+        storage.write_tree(groups, folder / name)

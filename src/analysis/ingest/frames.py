@@ -1,0 +1,59 @@
+"""Frames to datasets: tables of a declared kind, empty ones included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from analysis import schema
+
+_BLANK: dict[str, Any] = {
+    "f8": np.nan,
+    "i4": -1,
+    "i8": -1,
+    "str": "",
+    "bool": False,
+    "datetime64[ns]": np.datetime64("NaT", "ns"),
+}
+
+
+def blank(kind: str) -> dict[str, Any]:
+    """Return a row of `kind` in which nothing is known: NaN, -1, empty, false, NaT."""
+    return {name: _BLANK[variable.dtype] for name, variable in schema.declared(kind).items()}
+
+
+def to_dataset(frames: Sequence[pd.DataFrame], kind: str) -> xr.Dataset:
+    """Put frames of one kind below each other and make them a dataset.
+
+    Parameters
+    ----------
+    frames : sequence of DataFrame
+        Columns named as the kind's variables; a missing column is blank, a column that is not
+        declared is left out. None at all gives an empty dataset.
+    kind : str
+        A kind with a single dimension.
+
+    Returns
+    -------
+    Dataset
+    """
+    table = schema.declared(kind)
+    dim = next(iter(table.values())).dims[0]
+    filled = [frame for frame in frames if len(frame)]
+    whole = pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
+    variables = {name: (dim, _column(whole, name, variable.dtype)) for name, variable in table.items()}
+    return schema.conform(xr.Dataset(variables), kind)
+
+
+def _column(frame: pd.DataFrame, name: str, dtype: str) -> np.ndarray:
+    if name not in frame:
+        values = np.full(len(frame), _BLANK[dtype])
+        return values.astype(object) if dtype == "str" else values
+    column = frame[name]
+    if dtype == "str":
+        return np.asarray(column.to_numpy(dtype=object, na_value=""), dtype=object)
+    return np.asarray(column.to_numpy(), dtype=dtype)

@@ -1,0 +1,181 @@
+"""One run's folder: read every file in it, decide whether the run counts, make its tables."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from analysis import metrics, readers
+from analysis.applications import Application
+from analysis.errors import ReadError
+from analysis.ingest.frames import blank
+from analysis.readers.base import read_bytes
+
+RECORD = "run.json"
+
+
+@dataclass
+class RunFolder:
+    """What one run's folder holds.
+
+    Attributes
+    ----------
+    row : dict
+        One row of kind ``runs``.
+    frames : dict of str to DataFrame
+        Tables of the kinds ``calls messages ranks matrix micro files``, with the column ``run``.
+    datasets : dict of str to Dataset
+        Long-form datasets as read: ``profile`` and ``result`` where there are any.
+    faults : list of str
+        Everything that was wrong with a file, one line each.
+    """
+
+    row: dict[str, Any]
+    frames: dict[str, pd.DataFrame] = field(default_factory=dict)
+    datasets: dict[str, xr.Dataset] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+
+def read_run(folder: Path, applications: Mapping[str, Application]) -> RunFolder:
+    """Read one run.
+
+    Parameters
+    ----------
+    folder : Path
+        ``data/raw/<campaign>/runs/<run>``; a bad file costs only itself.
+    applications : mapping of str to Application
+
+    Returns
+    -------
+    RunFolder
+        Its row says by ``valid`` and ``reason`` whether the run may enter a statistic.
+    """
+    out = RunFolder(blank("runs") | {"run": folder.name, "timing": True})
+    files: list[dict[str, Any]] = []
+    found: list[xr.Dataset] = []
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        datasets, entry = _read_file(path, folder, out.faults)
+        files.append(entry)
+        found += datasets
+    record = next((ds for ds in found if ds.attrs["kind"] == "run"), None)
+    if record is not None:
+        _take_record(out.row, record)
+        if out.row["run"] != folder.name:  # the folder is what joins the tables, and is a safe file name
+            what = f"{folder.name}/{RECORD}:0: says run {out.row['run']!r}"
+            out.faults.append(f"{what}; the folder's name is used")
+            out.row["run"] = folder.name
+    application = applications.get(out.row["application"])
+    result = next((ds for ds in found if application and ds.attrs["kind"] == application.engine), None)
+    profile = _best_profile(found)
+    out.row["checksum"] = _checksum(files)
+    out.frames["files"] = pd.DataFrame(files)
+    if result is not None and application is not None:
+        out.datasets["result"] = result
+        out.row |= application.facts(result)
+        if application.engine == "osu":
+            out.frames["micro"] = _micro(result, out.row)
+    if profile is not None:
+        out.datasets["profile"] = profile
+        _take_profile(out, profile)
+    out.row["reason"] = _reason(out.row, record, application, result, profile)
+    return out
+
+
+def _read_file(path: Path, folder: Path, faults: list[str]) -> tuple[list[xr.Dataset], dict[str, Any]]:
+    source = f"{folder.name}/{path.relative_to(folder)}"
+    entry: dict[str, Any] = {"path": f"runs/{source}", "run": folder.name, "engine": "", "complete": True}
+    entry |= fingerprint(path)
+    datasets = []
+    try:
+        data = read_bytes(path)
+        for engine in ["run"] if path.name == RECORD else readers.engines_of(data, path.name):
+            ds = readers.parse(data, source, engine=engine)
+            entry["engine"] = entry["engine"] or engine
+            entry["complete"] &= bool(ds.attrs.get("complete", True))
+            faults += ds.attrs.get("warnings", [])
+            datasets.append(ds)
+    except ReadError as error:
+        entry["complete"] = False
+        faults += [str(fault) for fault in error.faults]
+    return datasets, entry
+
+
+def fingerprint(path: Path) -> dict[str, Any]:
+    """Return size and SHA-256 of a file as stored."""
+    data = path.read_bytes()
+    return {"bytes": len(data), "checksum": hashlib.sha256(data).hexdigest()}
+
+
+def _checksum(files: list[dict[str, Any]]) -> str:
+    text = "".join(f"{entry['checksum']}  {entry['path']}\n" for entry in files)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _take_record(row: dict[str, Any], record: xr.Dataset) -> None:
+    for name in record.variables:
+        if name in row:
+            row[str(name)] = record[name].values[0]
+
+
+def _best_profile(found: list[xr.Dataset]) -> xr.Dataset | None:
+    """Prefer the profile with the most observations: an XML file to the banner of the same run."""
+    profiles = [ds for ds in found if ds.attrs["kind"] == "profile"]
+    return max(profiles, key=lambda ds: ds.sizes["obs"], default=None)
+
+
+def _micro(result: xr.Dataset, row: Mapping[str, Any]) -> pd.DataFrame:
+    frame = pd.DataFrame({"size": result["size"].values})
+    for name in ("latency", "bandwidth"):
+        frame[name] = result[name].values if name in result else np.nan
+    return frame.assign(run=row["run"], case=row["case"])
+
+
+def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:
+    name = out.row["run"]
+    tables = {
+        "calls": metrics.calls,
+        "messages": metrics.messages,
+        "ranks": metrics.ranks,
+        "matrix": metrics.matrix,
+    }
+    for kind, table in tables.items():
+        out.frames[kind] = table(profile).assign(run=name)
+    out.row["mpi_fraction"] = metrics.mpi_fraction(profile)
+    out.row["imbalance"] = metrics.imbalance(profile)
+    out.row["rank_memory"], out.row["node_memory"] = metrics.memory(profile)
+
+
+def _reason(
+    row: Mapping[str, Any],
+    record: xr.Dataset | None,
+    application: Application | None,
+    result: xr.Dataset | None,
+    profile: xr.Dataset | None,
+) -> str:
+    """Say why a run may not enter a statistic; empty if it may."""
+    if record is None:
+        return f"no readable {RECORD}"
+    if not record.attrs["complete"]:
+        return f"{RECORD} is incomplete"
+    if application is None:
+        return f"unknown application {row['application']!r}: no config/applications/{row['application']}.yaml"
+    if row["exit_code"] != 0:
+        return "no exit code was recorded" if row["exit_code"] < 0 else f"exit code {row['exit_code']}"
+    if result is None:
+        return f"left no {application.engine} result"
+    if not result.attrs["complete"]:
+        return f"its {application.engine} result is cut or damaged"
+    if "valid" in result and not bool(result["valid"]):
+        return f"{application.engine} calls its result invalid"
+    if row["profiler"] not in ("", "none") and profile is None:
+        return f"left no {row['profiler']} profile"
+    if profile is not None and not profile.attrs["complete"]:
+        return "its profile is cut or damaged"
+    return ""
