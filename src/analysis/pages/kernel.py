@@ -1,0 +1,177 @@
+"""A Jupyter kernel that is forked instead of started.
+
+The kernel process is forked while this process still has no threads and no sockets, and then waits
+for the name of its connection file: what the parent had imported is there, nothing else is shared.
+It is a process of its own, so a notebook that crashes takes only itself down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.connect import KernelConnectionInfo
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
+
+Signal = Callable[[int, int], None]
+
+
+class ForkedKernel:
+    """A process that becomes a kernel once it is told its connection file.
+
+    Parameters
+    ----------
+    cwd : path
+        Working folder of the kernel.
+    """
+
+    def __init__(self, cwd: str | Path) -> None:
+        self.returncode: int | None = None
+        # A user's own start-up files and history have no place in a build.
+        self.profile = tempfile.TemporaryDirectory(prefix="benchbook-kernel-", dir=_short_folder())
+        read, self._write = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        parent = os.getpid()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self._write)
+            _become_kernel(read, parent, str(cwd), self.profile.name)
+        os.close(read)
+
+    def connect(self, connection_file: str) -> None:
+        """Let the process go on as a kernel of this connection file."""
+        os.write(self._write, connection_file.encode())
+        os.close(self._write)
+        self._write = -1
+
+    def poll(self) -> int | None:
+        """Return the exit status (negative: the signal), or None while the process runs."""
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def signal(self, signum: int) -> None:
+        """Send a signal to the process and to what it has started."""
+        if self.poll() is None:
+            # It leads a group of its own from its first instruction on, or has not got there yet.
+            send: Signal = os.killpg if os.getpgid(self.pid) == self.pid else os.kill
+            send(self.pid, signum)
+
+    def close(self) -> None:
+        """End the process and clean up after it."""
+        if self._write >= 0:
+            os.close(self._write)
+            self._write = -1
+        if self.poll() is None:
+            self.signal(signal.SIGKILL)
+            _, status = os.waitpid(self.pid, 0)
+            self.returncode = os.waitstatus_to_exitcode(status)
+        self.profile.cleanup()
+
+
+def _short_folder() -> str:
+    # A socket's path may have 107 bytes, and a batch job's TMPDIR can be long.
+    folder = tempfile.gettempdir()
+    return folder if len(folder) < 60 else "/tmp"
+
+
+def _become_kernel(read: int, parent: int, cwd: str, profile: str) -> None:
+    """Run the kernel in the forked process; never returns."""
+    status = 1
+    try:
+        os.setpgid(0, 0)
+        with os.fdopen(read, "rb") as pipe:
+            connection_file = pipe.read().decode()
+        if not connection_file:  # the parent ended first
+            os._exit(0)
+        os.chdir(cwd)
+        from ipykernel.kernelapp import IPKernelApp
+
+        app: Any = IPKernelApp.instance()
+        arguments = [f"--f={connection_file}", f"--ipython-dir={profile}", "--HistoryManager.enabled=False"]
+        app.initialize([*arguments, f"--IPKernelApp.parent_handle={parent}"])
+        app.start()
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+class _ForkedProvisioner(KernelProvisionerBase):
+    """Gives a kernel manager the process that was forked beforehand."""
+
+    kernel: ForkedKernel
+    manager: Any
+    alive = False
+
+    @property
+    def has_process(self) -> bool:
+        return self.alive
+
+    async def poll(self) -> int | None:
+        return self.kernel.poll()
+
+    async def wait(self) -> int | None:
+        while (status := self.kernel.poll()) is None:
+            await asyncio.sleep(0.01)
+        self.alive = False
+        return status
+
+    async def send_signal(self, signum: int) -> None:
+        self.kernel.signal(signum)
+
+    async def kill(self, restart: bool = False) -> None:
+        self.kernel.signal(signal.SIGKILL)
+
+    async def terminate(self, restart: bool = False) -> None:
+        self.kernel.signal(signal.SIGTERM)
+
+    async def cleanup(self, restart: bool = False) -> None:
+        pass
+
+    async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
+        self.manager.write_connection_file()
+        self.connection_info = self.manager.get_connection_info()
+        return {**kwargs, "cmd": []}
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
+        self.kernel.connect(self.manager.connection_file)
+        self.alive = True
+        return self.connection_info
+
+
+class ForkedKernelManager(AsyncKernelManager):
+    """Kernel manager of a kernel that was forked beforehand.
+
+    Parameters
+    ----------
+    forked : ForkedKernel
+    """
+
+    def __init__(self, forked: ForkedKernel, **kwargs: Any) -> None:
+        # Sockets in the file system: a build opens no port.
+        folder = Path(forked.profile.name)
+        super().__init__(
+            transport="ipc", ip=str(folder / "k"), connection_file=str(folder / "connection.json"), **kwargs
+        )
+        provisioner = _ForkedProvisioner(parent=self)
+        provisioner.kernel, provisioner.manager = forked, self
+        provisioner.kernel_id = "page"
+        self.provisioner = provisioner

@@ -1,0 +1,134 @@
+"""Notebooks as the same bytes each time: what depends on the clock or on chance is taken out."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+# Written by the tools at each execution; none of it says anything about the result.
+_CELL_METADATA = ("papermill", "execution", "ExecuteTime", "scrolled", "collapsed", "trusted")
+_NOTEBOOK_METADATA = ("papermill", "widgets", "signature")
+
+_KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+# Without the interpreter's version: the committed notebooks serve every one.
+_LANGUAGE = {
+    "file_extension": ".py",
+    "mimetype": "text/x-python",
+    "name": "python",
+    "nbconvert_exporter": "python",
+    "pygments_lexer": "ipython3",
+}
+
+_CELL_FILE = re.compile(r"\S*[/\\]ipykernel_\d+[/\\]\d+\.py")
+# xarray's folding sections: a prefix and a random UUID.
+_UUID = re.compile(r"(?<=[a-z]-)[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_ADDRESS = re.compile(r"(?<= at )0x[0-9a-f]{6,16}(?=>)")  # the default repr of an object
+_STYLER = re.compile(r"\bT_[0-9a-f]{5}(?=[\" _{])")  # pandas' styled tables
+
+
+def normalise(notebook: Any, ids: Sequence[str | None] = ()) -> None:
+    """Take out of an executed notebook what would differ the next time; in place.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        Format 4.
+    ids : sequence of str or None
+        Identifiers that the cells had in the source notebook, by position; the others are numbered.
+    """
+    for key in _NOTEBOOK_METADATA:
+        notebook.metadata.pop(key, None)
+    notebook.metadata["kernelspec"] = dict(_KERNELSPEC)
+    notebook.metadata["language_info"] = dict(_LANGUAGE)
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    numbered: dict[str, str] = {}
+    for index, cell in enumerate(notebook.cells):
+        known = ids[index] if index < len(ids) else None
+        cell["id"] = known or f"unnamed-{index}"
+        for key in _CELL_METADATA:
+            cell.metadata.pop(key, None)
+        if not cell.metadata.get("tags", True):
+            del cell.metadata["tags"]  # papermill adds an empty list
+        if cell.cell_type == "code":
+            cell.outputs = [_output(output, numbered) for output in _coalesce(cell.outputs)]
+
+
+def read(path: str | Path) -> Any:
+    """Read a notebook as format 4."""
+    return nbformat.read(str(path), as_version=4)  # type: ignore[no-untyped-call]
+
+
+def write(notebook: Any, path: str | Path) -> None:
+    """Write a notebook in one step.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+    path : path
+        Its folder is made if need be.
+    """
+    text: str = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
+    write_text(text.rstrip("\n") + "\n", path)
+
+
+def write_text(text: str, path: str | Path) -> None:
+    """Write a text file in one step; its folder is made if need be."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)  # noqa: PTH101 - a temporary file is private, a result is not
+        os.replace(name, path)  # noqa: PTH105
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _coalesce(outputs: Sequence[Any]) -> list[Any]:
+    """Join the pieces in which a stream happened to arrive: what was printed, then what was complained."""
+    merged: list[Any] = []
+    streams: dict[str, Any] = {}
+    for output in outputs:
+        if output.output_type != "stream":
+            merged.append(output)
+            streams = {}
+        elif output.name in streams:
+            streams[output.name].text += output.text
+        else:
+            streams[output.name] = output
+            # How the two streams interleave between two other outputs is a matter of chance.
+            before = "stderr" in streams and output.name == "stdout"
+            merged.insert(len(merged) - 1 if before else len(merged), output)
+    return merged
+
+
+def _output(output: Any, numbered: dict[str, str]) -> Any:
+    output.pop("transient", None)
+    if output.output_type == "stream":
+        output.text = _ADDRESS.sub("0x0", _CELL_FILE.sub("<cell>", output.text))
+    plain = output.get("data", {}).get("text/plain")
+    if isinstance(plain, str):
+        output.data["text/plain"] = _ADDRESS.sub("0x0", plain)
+    for kind in ("text/html", "image/svg+xml"):
+        text = output.get("data", {}).get(kind)
+        if isinstance(text, str):
+            text = _UUID.sub(_number(numbered, "00000000-0000-4000-8000-{:012x}"), text)
+            output.data[kind] = _STYLER.sub(_number(numbered, "T_{:05x}"), text)
+    return output
+
+
+def _number(numbered: dict[str, str], form: str) -> Callable[[re.Match[str]], str]:
+    def replace(match: re.Match[str]) -> str:
+        return numbered.setdefault(match[0], form.format(len(numbered)))
+
+    return replace

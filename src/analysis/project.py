@@ -1,0 +1,258 @@
+"""The project's folders and its configuration: where things are, and what one build contains.
+
+Only the standard library, PyYAML and jsonschema are imported here: Snakemake reads this module at
+every start, and a build that has nothing to do should say so at once.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+from analysis.errors import ConfigError, Fault
+
+CONFIG = Path("config/config.yaml")
+SCHEMA = Path("workflow/schemas/config.schema.yaml")
+
+# Position of a value in a YAML document: the keys and indices that lead to it.
+Where = tuple[str | int, ...]
+
+
+def root(start: str | Path | None = None) -> Path:
+    """Find the project's root: the nearest folder upwards that holds ``config/config.yaml``.
+
+    Parameters
+    ----------
+    start : path, optional
+        Where to begin; by default the working folder, then the checkout this package lies in.
+
+    Returns
+    -------
+    Path
+        Absolute.
+
+    Raises
+    ------
+    ConfigError
+        If no such folder is found.
+    """
+    starts = [Path(start)] if start is not None else [Path.cwd(), Path(__file__).parent]
+    for first in starts:
+        first = first.resolve()
+        for folder in (first, *first.parents):
+            if (folder / CONFIG).is_file():
+                return folder
+    raise ConfigError.at(str(starts[0]), 0, f"no {CONFIG} here or above", "work inside a Benchbook project")
+
+
+def raw(campaign: str, base: Path | None = None) -> Path:
+    """Return the folder of a campaign's raw files."""
+    return (base or root()) / "data" / "raw" / campaign
+
+
+def processed(campaign: str, base: Path | None = None) -> Path:
+    """Return the folder of a campaign's datasets."""
+    return (base or root()) / "data" / "processed" / campaign
+
+
+def claims(report: str, base: Path | None = None) -> Path:
+    """Return the file that holds a report's claims."""
+    return (base or root()) / "config" / "claims" / f"{report}.yaml"
+
+
+def verdicts(report: str, campaign: str, base: Path | None = None) -> Path:
+    """Return the file that holds the verdicts on a report's claims from one campaign."""
+    return (base or root()) / "results" / "verdicts" / report / f"{campaign}.json"
+
+
+def load_yaml(path: str | Path, schema: str | Path | None = None) -> Any:
+    """Read a YAML file; every fault in it is named with its line.
+
+    Parameters
+    ----------
+    path : path
+    schema : path, optional
+        JSON schema (itself in YAML) to hold the document against.
+
+    Returns
+    -------
+    object
+        Mappings, lists and scalars.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be read, is not YAML, repeats a key or does not follow the schema.
+    """
+    document, lines = _read(str(path))
+    if schema is not None:
+        faults = list(_violations(document, schema, str(path), lines))
+        if faults:
+            raise ConfigError(*faults)
+    return copy.deepcopy(document)  # what was read stays as it was read
+
+
+def check_config(config: Mapping[str, Any], base: Path, path: Path | None = None) -> None:
+    """Hold a configuration against its schema and against the files that it names.
+
+    Parameters
+    ----------
+    config : mapping
+        As loaded, with whatever was overridden on the command line.
+    base : Path
+        Root of the project.
+    path : Path, optional
+        File that the lines in the messages refer to; by default ``config/config.yaml``.
+
+    Raises
+    ------
+    ConfigError
+        One fault for each entry that cannot be used.
+    """
+    path = path or base / CONFIG
+    source = os.path.relpath(path)
+    _, lines = _read(str(path), source)
+    faults = list(_violations(config, base / SCHEMA, source, lines))
+    if not faults:  # an entry of the wrong shape cannot be followed to its files
+        faults = [
+            Fault(source, _line(lines, where), found, remedy)
+            for where, found, remedy in (*_missing_files(config, base), *_page_faults(config, base))
+        ]
+    if faults:
+        raise ConfigError(*faults)
+
+
+def load_config(base: Path | None = None) -> dict[str, Any]:
+    """Read and check the project's configuration.
+
+    Parameters
+    ----------
+    base : Path, optional
+        Root of the project.
+
+    Returns
+    -------
+    dict
+        Keys ``campaigns``, ``reports`` and ``pages``, see ``config/config.yaml``.
+
+    Raises
+    ------
+    ConfigError
+        One fault for each entry that cannot be used.
+    """
+    base = base or root()
+    config: dict[str, Any] = load_yaml(base / CONFIG, base / SCHEMA)
+    check_config(config, base)
+    return config
+
+
+def as_list(entry: Mapping[str, Any], singular: str) -> list[str]:
+    """Return what a page names under ``campaign`` or ``campaigns`` (``report`` or ``reports``)."""
+    names = entry.get(f"{singular}s", ())
+    return [entry[singular]] if singular in entry else list(names)
+
+
+def _missing_files(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Where, str, str]]:
+    for index, name in enumerate(config["campaigns"]):
+        if not raw(name, base).is_dir():
+            yield ("campaigns", index), f"no raw folder data/raw/{name}", "add it or drop the campaign"
+    for report, names in config["reports"].items():
+        if not claims(report, base).is_file():
+            yield ("reports", report), f"no claims in config/claims/{report}.yaml", "write them or drop it"
+        for index, name in enumerate(names):
+            if name not in config["campaigns"]:
+                yield ("reports", report, index), f"unknown campaign {name!r}", _known(config["campaigns"])
+
+
+def _page_faults(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Where, str, str]]:
+    seen: set[str] = set()
+    for index, page in enumerate(config["pages"]):
+        if page["name"] in seen:
+            yield ("pages", index, "name"), f"two pages are called {page['name']!r}", "rename one"
+        seen.add(page["name"])
+        if not (base / "notebooks" / page["notebook"]).is_file():
+            yield ("pages", index, "notebook"), f"no notebooks/{page['notebook']}", "check the name"
+        for singular, known in (("campaign", config["campaigns"]), ("report", config["reports"])):
+            for name in as_list(page, singular):
+                if name not in known:
+                    key = singular if singular in page else f"{singular}s"
+                    yield ("pages", index, key), f"unknown {singular} {name!r}", _known(known)
+
+
+def _known(names: Sequence[str] | Mapping[str, Any]) -> str:
+    return f"known: {', '.join(sorted(names)) or 'none'}"
+
+
+def _violations(
+    document: Any, schema: str | Path, source: str, lines: Mapping[Where, int]
+) -> Iterator[Fault]:
+    # Plain dicts: Snakemake hands its own mapping type over.
+    validator = jsonschema.Draft202012Validator(_read(str(schema))[0])
+    for error in sorted(validator.iter_errors(document), key=lambda error: str(error.absolute_path)):
+        where = tuple(error.absolute_path)
+        name = ".".join(map(str, where)) or "the file"
+        hint = error.schema.get("description") if isinstance(error.schema, dict) else None
+        yield Fault(source, _line(lines, where), f"{name}: {error.message}", hint or f"see {schema}")
+
+
+def _line(lines: Mapping[Where, int], where: Where) -> int:
+    """Return the line of the nearest enclosing value that stands in the file, or 0."""
+    while where and where not in lines:
+        where = where[:-1]
+    return lines.get(where, 0)
+
+
+@lru_cache(maxsize=32)
+def _parse(path: str, stamp: int, source: str) -> tuple[Any, dict[Where, int]]:
+    loader = yaml.SafeLoader(Path(path).read_text(encoding="utf-8"))
+    try:
+        node = loader.get_single_node()
+        lines: dict[Where, int] = {}
+        faults: list[Fault] = []
+        if node is None:
+            raise ConfigError.at(source, 0, "is empty", "see the documentation for what it should hold")
+        _walk(node, (), lines, faults, source)
+        if faults:
+            raise ConfigError(*faults)
+        return loader.construct_document(node), lines
+    finally:
+        loader.dispose()
+
+
+def _read(path: str, source: str | None = None) -> tuple[Any, dict[Where, int]]:
+    source = source or path
+    try:
+        return _parse(path, Path(path).stat().st_mtime_ns, source)
+    except OSError as error:
+        raise ConfigError.at(source, 0, error.strerror or str(error), "check the path") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError.at(source, 0, "is not UTF-8 text", "save it as UTF-8") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        what = getattr(error, "problem", None) or "is not YAML"
+        line = 0 if mark is None else mark.line + 1
+        raise ConfigError.at(source, line, str(what), "mend the YAML syntax here or just above") from error
+
+
+def _walk(node: yaml.Node, where: Where, lines: dict[Where, int], faults: list[Fault], source: str) -> None:
+    """Note the line of every value; a repeated key would otherwise silently win over the first."""
+    lines[where] = node.start_mark.line + 1
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            _walk(item, (*where, index), lines, faults, source)
+    elif isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            place = (*where, key.value)
+            if place in lines:
+                line = key.start_mark.line + 1
+                found = f"key {key.value!r} was given before (line {lines[place]})"
+                faults.append(Fault(source, line, found, "keep one of the two"))
+            _walk(value, place, lines, faults, source)
+            lines[place] = key.start_mark.line + 1
