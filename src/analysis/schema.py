@@ -88,22 +88,25 @@ def conform(ds: xr.Dataset, kind: str) -> xr.Dataset:
         If a variable is missing, undeclared or has other dimensions.
     """
     table = declared(kind)
-    out = ds.assign_attrs(kind=kind)
-    for name in map(str, out.variables):
-        variable = table.get(name)
-        if variable is None:
-            continue  # `check` below names it
-        values = out[name].variable
-        if variable.dtype != "str":
-            values = values.astype(variable.dtype, copy=False)
-        attrs = {"long_name": variable.meaning} | ({"units": variable.unit} if variable.unit else {})
-        if variable.dtype == "datetime64[ns]":
-            attrs.pop("units", None)  # the encoding of time owns this attribute
-        out[name] = xr.Variable(values.dims, values.data, attrs)
-    wanted = [n for n, v in table.items() if v.coordinate and n in out.variables]
-    out = out.set_coords(wanted)
+    # All variables at once: assigning them one by one costs a merge each, a millisecond apiece.
+    variables = {str(name): array for name, array in ds.variables.items()}
+    for name, array in variables.items():
+        if name in table:
+            variables[name] = _conformed(array, table[name])
+    coords = {name: array for name, array in variables.items() if name in table and table[name].coordinate}
+    data = {name: array for name, array in variables.items() if name not in coords}
+    out = xr.Dataset(data, coords, {**ds.attrs, "kind": kind})
     check(out)
     return out
+
+
+def _conformed(array: xr.Variable, variable: Variable) -> xr.Variable:
+    if variable.dtype != "str":
+        array = array.astype(variable.dtype, copy=False)
+    attrs = {"long_name": variable.meaning}
+    if variable.unit and variable.dtype != "datetime64[ns]":  # the encoding of time owns that attribute
+        attrs["units"] = variable.unit
+    return xr.Variable(array.dims, array.data, attrs)
 
 
 def check(ds: xr.Dataset, source: str = "dataset") -> None:

@@ -146,34 +146,41 @@ def read_tree(path: str | Path) -> xr.DataTree:
 
 
 def _encode(ds: xr.Dataset) -> xr.Dataset:
-    out = ds.copy()
-    for name in map(str, ds.variables):
-        array = ds[name]
-        if array.dtype.kind in "OUT":
-            codes, table = pd.factorize(np.asarray(array.values, dtype=object).ravel(), sort=True)
-            attrs = {**array.attrs, "labels": _JSON + json.dumps(list(map(str, table)))}
-            out[name] = xr.Variable(array.dims, codes.astype("int32").reshape(array.shape), attrs)
-    return out.assign_attrs(_encode_attrs(ds.attrs))
+    return _rebuilt(
+        ds, {str(name): _coded(array) for name, array in ds.variables.items()}, _encode_attrs(ds.attrs)
+    )
+
+
+def _coded(array: xr.Variable) -> xr.Variable:
+    if array.dtype.kind not in "OUT":
+        return array
+    codes, table = pd.factorize(np.asarray(array.values, dtype=object).ravel(), sort=True)
+    attrs = {**array.attrs, "labels": _JSON + json.dumps(list(map(str, table)))}
+    return xr.Variable(array.dims, codes.astype("int32").reshape(array.shape), attrs)
 
 
 def _decode(ds: xr.Dataset) -> xr.Dataset:
-    out = ds.copy()
-    for name in map(str, ds.variables):
-        array = ds[name]
-        if "labels" in array.attrs:
-            names = json.loads(array.attrs["labels"].removeprefix(_JSON))
-            # A code of -1 (a missing label) reads the empty one at the end.
-            table = np.array([*names, ""], dtype=object)
-            attrs = {key: value for key, value in array.attrs.items() if key != "labels"}
-            out[name] = xr.Variable(array.dims, table[array.values], attrs)
-    return out.assign_attrs(
-        {
-            key: json.loads(value[len(_JSON) :])
-            if isinstance(value, str) and value.startswith(_JSON)
-            else value
-            for key, value in ds.attrs.items()
-        }
-    )
+    attrs = {
+        key: json.loads(value[len(_JSON) :]) if isinstance(value, str) and value.startswith(_JSON) else value
+        for key, value in ds.attrs.items()
+    }
+    return _rebuilt(ds, {str(name): _spelt(array) for name, array in ds.variables.items()}, attrs)
+
+
+def _spelt(array: xr.Variable) -> xr.Variable:
+    if "labels" not in array.attrs:
+        return array
+    names = json.loads(array.attrs["labels"].removeprefix(_JSON))
+    # A code of -1 (a missing label) reads the empty one at the end.
+    table = np.array([*names, ""], dtype=object)
+    attrs = {key: value for key, value in array.attrs.items() if key != "labels"}
+    return xr.Variable(array.dims, table[array.values], attrs)
+
+
+def _rebuilt(ds: xr.Dataset, variables: Mapping[str, xr.Variable], attrs: Mapping[Any, Any]) -> xr.Dataset:
+    coords = {name: array for name, array in variables.items() if name in ds.coords}
+    data = {name: array for name, array in variables.items() if name not in ds.coords}
+    return xr.Dataset(data, coords, attrs)
 
 
 def _encode_attrs(attrs: Mapping[Any, Any]) -> dict[str, Any]:

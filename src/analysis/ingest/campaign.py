@@ -15,13 +15,14 @@ import dask.bag
 import numpy as np
 import pandas as pd
 import xarray as xr
-from dask.diagnostics import ProgressBar
+from dask.diagnostics.progress import ProgressBar
 
 from analysis import project, readers, storage
 from analysis.applications import load_applications
 from analysis.errors import ConfigError, ReadError
 from analysis.ingest.frames import to_dataset
 from analysis.ingest.run import RunFolder, fingerprint, read_run
+from analysis.readers.base import read_bytes
 
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files")
 # Starting worker processes costs seconds; below this many runs one process is faster.
@@ -50,7 +51,7 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False) -> Summary:
         ``data/raw/<campaign>`` with ``runs/<run>/run.json`` and, beside it, Slurm's records.
     processed : Path
         ``data/processed/<campaign>``; gets ``campaign.nc`` (groups ``runs calls messages ranks
-        matrix micro files``) and ``runs/<run>.nc`` for each run that left a profile or a table.
+        matrix micro files``) and ``runs/<run>.nc`` (groups ``profile result``) for each profiled run.
     progress : bool
         Show a bar on standard error.
 
@@ -104,7 +105,7 @@ def _read_records(raw: Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
         entry: dict[str, Any] = {"path": path.name, "run": "", "engine": "", "complete": True}
         entry |= fingerprint(path)
         try:
-            data = readers.read_bytes(path)
+            data = read_bytes(path)
             if "sacct" in readers.engines_of(data, path.name):
                 ds = readers.parse(data, path.name, engine="sacct")
                 entry |= {"engine": "sacct", "complete": bool(ds.attrs["complete"])}
@@ -142,9 +143,13 @@ def _slurm_reason(row: dict[str, Any]) -> str:
 
 
 def _write_runs(found: Iterable[RunFolder], folder: Path) -> None:
-    """Write one file for each run with a profile or a table, and remove those of runs that are gone."""
+    """Write one file for each profiled run, and remove those of runs that are gone.
+
+    Of other runs the campaign's tables hold all there is; a file each would cost more than reading
+    the raw one again.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = {f"{run.row['run']}.nc": run.datasets for run in found if run.datasets}
+    wanted = {f"{run.row['run']}.nc": run.datasets for run in found if "profile" in run.datasets}
     for stale in {p.name for p in folder.iterdir()} - set(wanted):
         path = folder / stale
         shutil.rmtree(path) if path.is_dir() else path.unlink()

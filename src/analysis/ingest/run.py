@@ -17,6 +17,7 @@ from analysis.applications import Application
 from analysis.errors import ReadError
 from analysis.ingest.frames import blank
 from analysis.readers.base import read_bytes
+from analysis.readers.run import records
 
 RECORD = "run.json"
 
@@ -60,17 +61,17 @@ def read_run(folder: Path, applications: Mapping[str, Application]) -> RunFolder
     out = RunFolder(blank("runs") | {"run": folder.name, "timing": True})
     files: list[dict[str, Any]] = []
     found: list[xr.Dataset] = []
+    record: bool | None = None  # none, damaged or whole
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-        datasets, entry = _read_file(path, folder, out.faults)
+        if path.name == RECORD and path.parent == folder:
+            record, entry = _read_record(path, out)
+        else:
+            datasets, entry = _read_file(path, folder, out.faults)
+            found += datasets
         files.append(entry)
-        found += datasets
-    record = next((ds for ds in found if ds.attrs["kind"] == "run"), None)
-    if record is not None:
-        _take_record(out.row, record)
-        if out.row["run"] != folder.name:  # the folder is what joins the tables, and is a safe file name
-            what = f"{folder.name}/{RECORD}:0: says run {out.row['run']!r}"
-            out.faults.append(f"{what}; the folder's name is used")
-            out.row["run"] = folder.name
+    if out.row["run"] != folder.name:  # the folder is what joins the tables, and is a safe file name
+        out.faults.append(f"{folder.name}/{RECORD}:0: says run {out.row['run']!r}; the folder's name is used")
+        out.row["run"] = folder.name
     application = applications.get(out.row["application"])
     result = next((ds for ds in found if application and ds.attrs["kind"] == application.engine), None)
     profile = _best_profile(found)
@@ -88,15 +89,26 @@ def read_run(folder: Path, applications: Mapping[str, Application]) -> RunFolder
     return out
 
 
+def _read_record(path: Path, out: RunFolder) -> tuple[bool | None, dict[str, Any]]:
+    """Take the record's values into the row; return whether it is whole, None if it is unreadable."""
+    entry = _entry(path, path.parent) | {"engine": "run"}
+    try:
+        record, faults = records(read_bytes(path), f"{path.parent.name}/{path.name}")
+    except ReadError as error:
+        out.faults += [str(fault) for fault in error.faults]
+        return None, entry | {"complete": False}
+    out.faults += faults.attrs()["warnings"]
+    out.row |= {name: value for name, value in record.items() if name in out.row}
+    return faults.complete, entry | {"complete": faults.complete}
+
+
 def _read_file(path: Path, folder: Path, faults: list[str]) -> tuple[list[xr.Dataset], dict[str, Any]]:
-    source = f"{folder.name}/{path.relative_to(folder)}"
-    entry: dict[str, Any] = {"path": f"runs/{source}", "run": folder.name, "engine": "", "complete": True}
-    entry |= fingerprint(path)
+    entry = _entry(path, folder)
     datasets = []
     try:
         data = read_bytes(path)
-        for engine in ["run"] if path.name == RECORD else readers.engines_of(data, path.name):
-            ds = readers.parse(data, source, engine=engine)
+        for engine in readers.engines_of(data, path.name):
+            ds = readers.parse(data, entry["path"].removeprefix("runs/"), engine=engine)
             entry["engine"] = entry["engine"] or engine
             entry["complete"] &= bool(ds.attrs.get("complete", True))
             faults += ds.attrs.get("warnings", [])
@@ -105,6 +117,11 @@ def _read_file(path: Path, folder: Path, faults: list[str]) -> tuple[list[xr.Dat
         entry["complete"] = False
         faults += [str(fault) for fault in error.faults]
     return datasets, entry
+
+
+def _entry(path: Path, folder: Path) -> dict[str, Any]:
+    name = f"runs/{folder.name}/{path.relative_to(folder)}"
+    return {"path": name, "run": folder.name, "engine": "", "complete": True} | fingerprint(path)
 
 
 def fingerprint(path: Path) -> dict[str, Any]:
@@ -116,12 +133,6 @@ def fingerprint(path: Path) -> dict[str, Any]:
 def _checksum(files: list[dict[str, Any]]) -> str:
     text = "".join(f"{entry['checksum']}  {entry['path']}\n" for entry in files)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _take_record(row: dict[str, Any], record: xr.Dataset) -> None:
-    for name in record.variables:
-        if name in row:
-            row[str(name)] = record[name].values[0]
 
 
 def _best_profile(found: list[xr.Dataset]) -> xr.Dataset | None:
@@ -154,7 +165,7 @@ def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:
 
 def _reason(
     row: Mapping[str, Any],
-    record: xr.Dataset | None,
+    record: bool | None,
     application: Application | None,
     result: xr.Dataset | None,
     profile: xr.Dataset | None,
@@ -162,7 +173,7 @@ def _reason(
     """Say why a run may not enter a statistic; empty if it may."""
     if record is None:
         return f"no readable {RECORD}"
-    if not record.attrs["complete"]:
+    if not record:
         return f"{RECORD} is incomplete"
     if application is None:
         return f"unknown application {row['application']!r}: no config/applications/{row['application']}.yaml"
