@@ -1,0 +1,299 @@
+"""Tables of the OSU micro-benchmarks, 3.x to 7.x: point to point, collective, one-sided, start-up.
+
+A table is found by its title (``# OSU MPI Bandwidth Test v5.8``) in whatever else a job printed. Columns
+are named by the heading, never by position. Bandwidths are in MB/s of 10^6 B, times in microseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from analysis import schema
+from analysis.errors import ReadError
+from analysis.readers.base import Faults
+from analysis.readers.textio import integer, is_number, number, whole_lines
+
+_SNIFF = re.compile(rb"^.{0,40}?# OSU [^\n]+? v\d", re.MULTILINE)
+# `mpirun --tag-output` and `srun --label` put the rank before each line.
+_TAG = re.compile(r"(?:\[\d+,\d+\](?:<\w+>)?:? ?|\d+: )")
+_TITLE = re.compile(r"# (?P<title>OSU .+?) v(?P<version>\d[\w.-]*)\s*")
+_DATATYPE = re.compile(r"# Datatype: (?P<datatype>\S+?)\.?\s*")
+_BRACKET = re.compile(r"\[ ([a-z ]+): (\d+) \]")
+_STARTUP = re.compile(r"nprocs: (\d+), min: (\S+) ms, max: (\S+) ms, avg: (\S+) ms\s*")
+
+# Heading without blanks, capitals and unit -> variable.
+_COLUMNS = {
+    "size": "size",
+    "latency": "latency",
+    "avglatency": "latency",
+    "comm.latency": "latency",
+    "avgcomm.latency": "latency",
+    "overall": "latency",
+    "minlatency": "latency_min",
+    "mincomm.latency": "latency_min",
+    "maxlatency": "latency_max",
+    "maxcomm.latency": "latency_max",
+    "p50taillat": "latency_p50",
+    "p90taillat": "latency_p90",
+    "p99taillat": "latency_p99",
+    "compute": "compute_time",
+    "purecomm.": "communication_time",
+    "overlap": "overlap",
+    "bandwidth": "bandwidth",
+    "mb/s": "bandwidth",
+    "messages/s": "message_rate",
+    "iterations": "iterations",
+    "validation": "validation",
+}
+_UNIT = re.compile(r"\((?:us|mb/s|%)\)$")
+
+# Titles whose program is not simply named after them.
+_PROGRAMS = {
+    "latency": "osu_latency",
+    "bandwidth": "osu_bw",
+    "bi-directional bandwidth": "osu_bibw",
+    "multi latency": "osu_multi_lat",
+    "multi-threaded latency": "osu_latency_mt",
+    "multi-process latency": "osu_latency_mp",
+    "multiple bandwidth / message rate": "osu_mbw_mr",
+    "hello world": "osu_hello",
+}
+
+
+@dataclass
+class _Table:
+    title: str
+    version: str
+    line: int
+    attrs: dict[str, Any] = field(default_factory=dict)
+    columns: list[str] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+    closed: bool = False
+
+
+def sniff(head: bytes, name: str = "") -> bool:
+    """Tell whether some bytes hold an OSU table's title.
+
+    Parameters
+    ----------
+    head : bytes
+    name : str, optional
+        Not used: the table stands in some job's standard output.
+    """
+    return _SNIFF.search(head) is not None
+
+
+def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
+    """Read the first table of an output that has rows.
+
+    Parameters
+    ----------
+    data : bytes
+    source : str, optional
+        Name that faults carry.
+
+    Returns
+    -------
+    Dataset
+        Of kind ``osu``; a table without sizes (osu_barrier, osu_init) has the one size -1. Further tables are
+        named in ``warnings``: `tables` reads them all.
+
+    Raises
+    ------
+    ReadError
+        If no title of an OSU benchmark is found.
+    """
+    faults = Faults(source)
+    found = _found(data, source, faults)
+    chosen = next((table for table in found if table.rows), found[0])
+    for table in found:
+        if table is not chosen:
+            faults.note(table.line, f"a further table, {table.title}", "left out; osu.tables reads them all")
+    return _dataset(chosen, faults)
+
+
+def tables(data: bytes, source: str = "<memory>") -> list[xr.Dataset]:
+    """Read every table of an output, in its order.
+
+    Parameters and errors are those of `parse`.
+
+    Returns
+    -------
+    list of Dataset
+        Of kind ``osu``; all carry the faults of the whole output.
+    """
+    faults = Faults(source)
+    found = _found(data, source, faults)
+    for table in found:
+        _check(table, faults)
+    return [_dataset(table, faults, checked=True) for table in found]
+
+
+def program(title: str) -> str:
+    """Name the program that prints a title.
+
+    Parameters
+    ----------
+    title : str
+        Without the version: ``OSU MPI Non-blocking Allreduce Latency Test``.
+
+    Returns
+    -------
+    str
+        ``osu_iallreduce``.
+    """
+    words = re.sub(
+        r"^OSU (?:(?:MPI|OpenSHMEM|UPC\+\+|UPC|NCCL|XCCL)(?:-\w+)?[ _])?| Test$", "", title
+    ).lower()
+    if words in _PROGRAMS:
+        return _PROGRAMS[words]
+    prefix = ""
+    if words.startswith("non-blocking "):
+        prefix, words = "i", words.removeprefix("non-blocking ")
+    words = (
+        words.replace("all-to-all", "alltoall")
+        .replace("broadcast", "bcast")
+        .replace("personalized exchange", "")
+    )
+    # One-sided tests keep what they measure in the name, collectives do not.
+    if re.match(r"(?:put|get|acc|fop|cas)", words):
+        words = words.replace("accumulate", "acc").replace("bi-directional bandwidth", "bibw")
+        words = words.replace("bandwidth", "bw")
+    else:
+        words = words.removesuffix(" latency")
+    return "osu_" + prefix + "_".join(re.findall(r"\w+", words))
+
+
+def _found(data: bytes, source: str, faults: Faults) -> list[_Table]:
+    lines, rest = whole_lines(data)
+    found: list[_Table] = []
+    for at, line in enumerate(lines, 1):
+        text = _untagged(line)
+        title = _TITLE.fullmatch(text)
+        if title:
+            found.append(_Table(title["title"], title["version"], at))
+        elif found:
+            _take(found[-1], text, at, faults)
+    if not found:
+        raise ReadError.at(
+            source, 0, "no title of an OSU micro-benchmark", "give the output that holds its table"
+        )
+    if not found[-1].closed and _may_be_row(found[-1], _untagged(rest).split()):
+        faults.damage(len(lines) + 1, "the last row has no line end, its number may be cut", "left out")
+    return found
+
+
+def _untagged(line: str) -> str:
+    tag = _TAG.match(line)
+    return line[tag.end() :] if tag else line
+
+
+def _take(table: _Table, text: str, at: int, faults: Faults) -> None:
+    """Put one line where it belongs in a table; the program's other output belongs nowhere."""
+    if not table.columns:
+        _take_heading(table, text, at, faults)
+        return
+    cells = text.split()
+    if not cells:
+        # No table has an empty line in it: what follows is other output.
+        table.closed = table.closed or bool(table.rows)
+    elif table.closed or not _may_be_row(table, cells):
+        return
+    elif _is_row(table, cells):
+        table.rows.append(cells)
+    elif table.columns[0] == "size":
+        faults.damage(at, f"{text.strip()!r} is not a row of the table above", "left out")
+
+
+def _may_be_row(table: _Table, cells: list[str]) -> bool:
+    """Tell a row, whole or damaged, from the words of some other output."""
+    named = "validation" in table.columns
+    return (
+        0 < len(cells) <= len(table.columns)
+        and cells[0][0].isdigit()
+        and all(
+            is_number(cell) or any(c.isdigit() for c in cell) for cell in (cells[:-1] if named else cells)
+        )
+    )
+
+
+def _take_heading(table: _Table, text: str, at: int, faults: Faults) -> None:
+    startup = _STARTUP.fullmatch(text)
+    datatype = _DATATYPE.fullmatch(text)
+    if startup:
+        ranks, *times = startup.groups()
+        table.attrs["ranks"] = integer(ranks)
+        table.columns = ["latency_min", "latency_max", "latency"]
+        table.rows.append([str(number(time) * 1e3) for time in times])
+        table.closed = True
+    elif datatype:
+        table.attrs["datatype"] = datatype["datatype"]
+    elif text.startswith("# ["):
+        table.attrs |= {name.replace(" ", "_"): integer(value) for name, value in _BRACKET.findall(text)}
+    elif re.match(r"# (?:Size|Avg Latency)\b|\s*Overall\(us\)", text):
+        headings = [heading for heading in re.split(r"\s{2,}|\t", text.lstrip("# ").rstrip()) if heading]
+        for heading in headings:
+            name = _COLUMNS.get(_UNIT.sub("", heading.lower().replace(" ", "")))
+            if name is None:
+                faults.note(at, f"column {heading!r} is not known", "left out")
+            table.columns.append(name or heading)
+
+
+def _is_row(table: _Table, cells: list[str]) -> bool:
+    if len(cells) != len(table.columns):
+        return False
+    for name, cell in zip(table.columns, cells, strict=True):
+        whole = name in ("size", "iterations")
+        if name != "validation" and (integer(cell) < 0 if whole else not is_number(cell)):
+            return False
+    # Sizes grow: two numbers that some other program prints further down are no row.
+    sized = table.columns[0] == "size"
+    return not table.rows or (sized and integer(cells[0]) > integer(table.rows[-1][0]))
+
+
+def _check(table: _Table, faults: Faults) -> None:
+    if not table.rows and program(table.title) != "osu_hello":
+        faults.damage(
+            table.line, f"no row follows the title {table.title}", "the benchmark did not get so far"
+        )
+    if "validation" in table.columns:
+        at = table.columns.index("validation")
+        bad = [row[0] for row in table.rows if row[at].lower() != "pass"]
+        if bad:
+            faults.note(table.line, f"validation failed at size {', '.join(bad)}", "do not use these rows")
+
+
+def _dataset(table: _Table, faults: Faults, *, checked: bool = False) -> xr.Dataset:
+    if not checked:
+        _check(table, faults)
+    variables = schema.declared("osu")
+    columns: dict[str, np.ndarray] = {"size": np.full(len(table.rows), -1, dtype=np.int64)}
+    for name, cells in zip(
+        table.columns, list(zip(*table.rows, strict=True)) or [()] * len(table.columns), strict=True
+    ):
+        if name in variables:
+            columns[name] = _column(variables[name].dtype, cells)
+    attrs = {
+        "tool": "OSU micro-benchmarks",
+        "tool_version": table.version,
+        "benchmark": program(table.title),
+        "version": table.version,
+        "title": table.title,
+        **table.attrs,
+        **faults.attrs(),
+    }
+    ds = xr.Dataset({name: ("size", values) for name, values in columns.items()}, attrs=attrs)
+    return schema.conform(ds, "osu")
+
+
+def _column(dtype: str, cells: tuple[str, ...]) -> np.ndarray:
+    if dtype == "str":
+        return np.array(cells, dtype=object)
+    if dtype == "f8":
+        return np.array([number(cell) for cell in cells], dtype=np.float64)
+    return np.array([integer(cell) for cell in cells], dtype=np.int64)
