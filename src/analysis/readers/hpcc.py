@@ -1,0 +1,107 @@
+"""HPC Challenge output (``hpccoutf.txt``): the ``key=value`` lines of its summary section.
+
+HPCC appends: a file that was there before a run holds both. The last summary is read, the others are
+named. Units stand in the keys (``HPL_Tflops``, ``PTRANS_GBs``, ``..._usec``) and are not converted.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import xarray as xr
+
+from analysis import schema
+from analysis.errors import ReadError
+from analysis.readers.base import Faults
+from analysis.readers.textio import integer, number, whole_lines
+
+_SNIFF = re.compile(rb"HPC Challenge Benchmark version|^Begin of Summary section\.", re.MULTILINE)
+_BEGIN, _END = "Begin of Summary section.", "End of Summary section."
+_KEY = re.compile(r"(?P<key>\w+)=(?P<value>.*)")
+
+
+def sniff(head: bytes, name: str = "") -> bool:
+    """Tell whether some bytes look like HPCC's output.
+
+    Parameters
+    ----------
+    head : bytes
+    name : str, optional
+        Not used.
+    """
+    return _SNIFF.search(head) is not None
+
+
+def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
+    """Read the last summary of an output.
+
+    Parameters
+    ----------
+    data : bytes
+    source : str, optional
+        Name that faults carry.
+
+    Returns
+    -------
+    Dataset
+        Of kind ``hpcc``: one entry per key, in the file's order; attributes ``ranks`` and
+        ``success`` (1, 0, or -1 where the summary does not say).
+
+    Raises
+    ------
+    ReadError
+        If the bytes are not HPCC's.
+    """
+    if not sniff(data):
+        raise ReadError.at(source, 0, "neither HPCC's banner nor its summary", "give its hpccoutf.txt")
+    lines, rest = whole_lines(data)
+    faults = Faults(source)
+    entries = _summary(lines, rest, faults)
+    success = integer(entries.get("Success", ""))
+    if success == 0:
+        at = next(at for at, line in enumerate(lines, 1) if line.strip() == "Success=0")
+        faults.note(at, "HPCC reports Success=0", "a test failed; do not use its results")
+    version = ".".join(entries.get(f"Version{part}", "") for part in ("Major", "Minor", "Micro"))
+    attrs = {
+        "tool": "HPCC",
+        "tool_version": (version + entries.get("VersionRelease", "")).strip("."),
+        "ranks": integer(entries.get("CommWorldProcs", "")),
+        "success": success,
+        **faults.attrs(),
+    }
+    ds = xr.Dataset(
+        {
+            "value": ("entry", np.array([number(text) for text in entries.values()], dtype=np.float64)),
+            "text": ("entry", np.array(list(entries.values()), dtype=object)),
+        },
+        coords={"entry": ("entry", np.array(list(entries), dtype=object))},
+        attrs=attrs,
+    )
+    return schema.conform(ds, "hpcc")
+
+
+def _summary(lines: list[str], rest: str, faults: Faults) -> dict[str, str]:
+    begins = [at for at, line in enumerate(lines, 1) if line.strip() == _BEGIN]
+    if not begins:
+        faults.damage(len(lines), "no summary section", "the run did not get so far; nothing kept")
+        return {}
+    for at in begins[:-1]:
+        faults.note(at, "a summary of an earlier run", f"left out; the last one, line {begins[-1]}, is read")
+    entries: dict[str, str] = {}
+    for at, line in enumerate(lines[begins[-1] :], begins[-1] + 1):
+        if line.strip() == _END:
+            return entries
+        match = _KEY.fullmatch(line.strip())
+        if match is None:
+            if line.strip():
+                faults.damage(at, f"{line.strip()[:60]!r} is no key=value line", "left out")
+        elif match["key"] in entries:
+            faults.note(at, f"{match['key']} is given twice", "the first value is kept")
+        else:
+            entries[match["key"]] = match["value"]
+    if rest.strip() == _END:
+        return entries
+    what = "the summary has no end" + (" and its last line may be cut" if rest.strip() else "")
+    faults.damage(len(lines) + bool(rest), what, "kept the whole lines")
+    return entries
