@@ -63,13 +63,20 @@ value          | entry    | str |     | value of that line as written
 """
 
 _OSU = """
-*size          | size     | i8  | B   | message size
-?latency       | size     | f8  | us  | average latency
+*size          | size     | i8  | B   | message size, -1 where the benchmark has none (osu_barrier, osu_init)
+?latency       | size     | f8  | us  | average latency; overall time of a non-blocking collective
 ?latency_min   | size     | f8  | us  | least latency over ranks
 ?latency_max   | size     | f8  | us  | largest latency over ranks
+?latency_p50   | size     | f8  | us  | median latency over iterations
+?latency_p90   | size     | f8  | us  | latency not exceeded in 90 % of the iterations
+?latency_p99   | size     | f8  | us  | latency not exceeded in 99 % of the iterations
+?compute_time  | size     | f8  | us  | computation meant to overlap a non-blocking collective
+?communication_time | size | f8 | us  | time of a non-blocking collective without computation
+?overlap       | size     | f8  | percent | share of the communication hidden behind computation
 ?iterations    | size     | i8  | 1   | iterations
 ?bandwidth     | size     | f8  | MB/s | bandwidth, 1 MB = 10^6 B
 ?message_rate  | size     | f8  | 1/s | messages per second
+?validation    | size     | str |     | outcome of the data check, Pass or Fail
 """
 
 _HPCC = """
@@ -231,6 +238,7 @@ _BLOCKS = {
     "osu": _OSU,
     "hpcc": _HPCC,
     "sacct": _SACCT,
+    "power": _POWER,
     "run": _RUN,
     "runs": _RUNS,
     "calls": _CALLS,
