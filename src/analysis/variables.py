@@ -107,6 +107,15 @@ comment        | record   | str |     | comment of the job
 resources      | record   | str |     | AllocTRES as printed
 """
 
+# `power` of a meter that counts energy is the mean since its reading before; there `energy_counter`
+# is finite at every reading, so that a reading whose interval is unknown (a reset) can be told.
+_POWER = """
+*meter         | meter    | str |     | name of the meter, with the sensor where it has several
+*time          | time     | datetime64[ns] | | time of the reading, UTC, clock offset applied
+power          | meter, time | f8 | W | power; NaN where the meter said nothing
+?energy_counter | meter, time | f8 | J | energy since the meter's first reading, over known intervals
+"""
+
 # The factors of a run: what a campaign varies or holds fixed.
 _FACTORS = """
 *run           | run | str |   | name of the run within its campaign
