@@ -144,7 +144,9 @@ class Campaign:
                 text = " or ".join(map(str, own))
             if runs.empty:
                 why = "" if not timing else " whose times may be used"
-                raise NotCoveredError(f"{self.name} has no valid run{why} with {factor.replace('_', ' ')} {text}")
+                raise NotCoveredError(
+                    f"{self.name} has no valid run{why} with {factor.replace('_', ' ')} {text}"
+                )
         return runs
 
 

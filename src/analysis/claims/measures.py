@@ -30,11 +30,14 @@ class Spec:
         True if it rests on times, which oversubscribed runs cannot give.
     profile : bool
         True if it rests on an MPI profile.
+    higher_is_better : bool
+        False for times and the like: then "faster" means a smaller value.
     """
 
     compute: Measure
     timing: bool
     profile: bool
+    higher_is_better: bool = True
 
 
 def _of(campaign: Campaign, group: str, runs: pd.DataFrame) -> pd.DataFrame:
@@ -78,6 +81,29 @@ def message_share(campaign: Campaign, runs: pd.DataFrame, members: Members) -> p
     return 100 * part.reindex(total.index, fill_value=0) / total
 
 
+def throughput(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
+    """Add up the figures of merit of the jobs that ran at once.
+
+    Jobs of one set have the same position in the order of execution. A set counts once, under the
+    name of its first run, and only if all its jobs are there.
+    """
+    sets = runs.groupby("order")
+    whole = sets["run"].transform("size") == runs["concurrent_jobs"]
+    total = sets["figure_of_merit"].transform("sum")
+    first = ~runs.sort_values("run").duplicated("order").reindex(runs.index)
+    return total[whole & first].set_axis(runs.loc[whole & first, "run"])
+
+
+def _micro(name: str) -> Measure:
+    """Make the measure that reads the OSU table at the message size `members` names."""
+
+    def compute(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
+        table = _of(campaign, "micro", runs)
+        return table[table["size"].isin(members)].groupby("run")[name].first()
+
+    return compute
+
+
 def pair_bytes(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
     """Largest payload from one rank to another, in B."""
     return _of(campaign, "matrix", runs).groupby("run")["bytes"].max()
@@ -113,8 +139,8 @@ def column(name: str) -> Measure:
 
 MEASURES: dict[str, Spec] = {
     "figure_of_merit": Spec(column("figure_of_merit"), timing=True, profile=False),
-    "elapsed": Spec(column("elapsed"), timing=True, profile=False),
-    "benchmark_time": Spec(column("benchmark_time"), timing=True, profile=False),
+    "elapsed": Spec(column("elapsed"), timing=True, profile=False, higher_is_better=False),
+    "benchmark_time": Spec(column("benchmark_time"), timing=True, profile=False, higher_is_better=False),
     "mpi_fraction": Spec(column("mpi_fraction"), timing=True, profile=True),
     "imbalance": Spec(column("imbalance"), timing=True, profile=True),
     "rank_memory": Spec(column("rank_memory"), timing=False, profile=True),
@@ -123,7 +149,10 @@ MEASURES: dict[str, Spec] = {
     "data_memory": Spec(column("data_memory"), timing=False, profile=False),
     "grid_ratio": Spec(column("grid_ratio"), timing=False, profile=False),
     "official_time": Spec(column("official_time"), timing=False, profile=False),
-    "energy": Spec(column("energy"), timing=True, profile=False),
+    "energy": Spec(column("energy"), timing=True, profile=False, higher_is_better=False),
+    "throughput": Spec(throughput, timing=True, profile=False),
+    "latency": Spec(_micro("latency"), timing=True, profile=False, higher_is_better=False),
+    "bandwidth": Spec(_micro("bandwidth"), timing=True, profile=False),
     "call_share": Spec(call_share, timing=True, profile=True),
     "sent_share": Spec(sent_share, timing=False, profile=True),
     "calls_for_99_percent": Spec(calls_for_99_percent, timing=True, profile=True),

@@ -72,11 +72,14 @@ class Comparison:
         that each are compared.
     varying : tuple of str
         Other factors that change with `factor` by nature (ranks with nodes).
+    where : tuple of mapping
+        For treatment and baseline, the values of varying factors; empty if any will do.
     """
 
     factor: str
     levels: tuple[Level | tuple[Level, ...], ...]
     varying: tuple[str, ...] = ()
+    where: tuple[Mapping[str, Level], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +183,10 @@ def _comparison(entry: Mapping[str, Any] | None) -> Comparison | None:
         return None
     levels = entry["order"] if "order" in entry else (entry["treatment"], entry["baseline"])
     spelt = tuple(tuple(level) if isinstance(level, list) else level for level in levels)
-    return Comparison(entry["factor"], spelt, tuple(entry.get("varying", ())))
+    where = (
+        tuple(entry["where"].get(side, {}) for side in ("treatment", "baseline")) if "where" in entry else ()
+    )
+    return Comparison(entry["factor"], spelt, tuple(entry.get("varying", ())), where)
 
 
 def _expectation(entry: Mapping[str, Any]) -> Expectation:

@@ -1,0 +1,35 @@
+"""``python -m analysis.claims CLAIMS CAMPAIGN OUT``: what the workflow's verdicts rule calls."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from analysis.claims import evaluate, load_campaign, load_report
+from analysis.errors import BenchbookError
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Evaluate one report on one campaign; return 1 if either cannot be used."""
+    parser = argparse.ArgumentParser(prog="analysis.claims", description=__doc__)
+    parser.add_argument("claims", type=Path, help="config/claims/<report>.yaml")
+    parser.add_argument("campaign", help="name of a campaign whose datasets have been built")
+    parser.add_argument("out", type=Path, help="JSON file for the verdicts")
+    arguments = parser.parse_args(argv)
+    try:
+        verdicts = evaluate(load_report(arguments.claims), load_campaign(arguments.campaign))
+    except BenchbookError as error:
+        print(error, file=sys.stderr)
+        return 1
+    records = [verdict.as_dict() for verdict in verdicts]
+    text = json.dumps(records, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(text + "\n", encoding="utf-8")
+    print(f"{len(records)} verdicts")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,81 @@
+"""The command ``benchbook``: inspect raw files, print verdicts, start a campaign."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from analysis import __version__
+from analysis.errors import BenchbookError
+
+FINE, BAD_INPUT, WRONG_USAGE = 0, 1, 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments; by default those of the process.
+
+    Returns
+    -------
+    int
+        0 fine, 1 the input is bad (one line a fault), 2 wrong usage.
+    """
+    arguments = _parser().parse_args(argv)
+    try:
+        return int(arguments.command(arguments))
+    except BenchbookError as error:
+        print(error, file=sys.stderr)
+        return BAD_INPUT
+    except BrokenPipeError:  # the reader of our output (head, less) has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FINE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="benchbook", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"benchbook {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    inspect = commands.add_parser("inspect", help="say what a raw file is, what is in it and what is wrong")
+    inspect.add_argument("files", nargs="+", metavar="FILE")
+    inspect.add_argument("--engine", help="read as this format instead of finding it from the content")
+    inspect.add_argument("--json", action="store_true", help="a list of objects instead of text")
+    inspect.set_defaults(command=_inspect)
+
+    verdicts = commands.add_parser("verdicts", help="evaluate the claims and print the scoreboard")
+    verdicts.add_argument("--report", action="append", help="only this report (may be repeated)")
+    verdicts.add_argument("--campaign", action="append", help="only this campaign (may be repeated)")
+    verdicts.add_argument("--json", action="store_true", help="a list of objects instead of a table")
+    verdicts.set_defaults(command=_verdicts)
+
+    new = commands.add_parser("new-campaign", help="make the folders and the declaration of a campaign")
+    new.add_argument("name", metavar="NAME")
+    new.set_defaults(command=_new_campaign)
+    return parser
+
+
+# The commands import what they need: `benchbook --help` should not wait for xarray.
+
+
+def _inspect(arguments: argparse.Namespace) -> int:
+    from analysis.cli.inspect import inspect
+
+    return inspect(arguments.files, engine=arguments.engine, as_json=arguments.json)
+
+
+def _verdicts(arguments: argparse.Namespace) -> int:
+    from analysis.cli.verdicts import verdicts
+
+    return verdicts(arguments.report, arguments.campaign, as_json=arguments.json)
+
+
+def _new_campaign(arguments: argparse.Namespace) -> int:
+    from analysis.cli.new import new_campaign
+
+    return new_campaign(arguments.name)

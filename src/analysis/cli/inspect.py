@@ -1,0 +1,93 @@
+"""``benchbook inspect``: what a file is, what is in it, what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from analysis import readers
+from analysis.errors import BenchbookError, ReadError
+
+BAD_INPUT = 1
+
+
+def inspect(files: Sequence[str], *, engine: str | None, as_json: bool) -> int:
+    """Describe files.
+
+    Parameters
+    ----------
+    files : sequence of str
+    engine : str, optional
+        Reader to use; by default the content decides.
+    as_json : bool
+
+    Returns
+    -------
+    int
+        0 if every file is whole, 1 if one is damaged or unknown.
+    """
+    if engine is not None and engine not in readers.ENGINES:
+        known = ", ".join(sorted(readers.ENGINES))
+        raise ReadError.at(engine, 0, "is no known engine", f"known engines: {known}")
+    described = [_describe(name, engine) for name in files]
+    if as_json:
+        print(json.dumps(described, indent=1, ensure_ascii=False))
+    for one in described:
+        if not as_json and one["engine"]:
+            print(_as_text(one))
+        for fault in one["faults"] if not as_json else ():
+            print(fault, file=sys.stderr)
+    return 0 if all(one["complete"] for one in described) else BAD_INPUT
+
+
+def _describe(name: str, engine: str | None) -> dict[str, Any]:
+    try:
+        ds = readers.open(name, engine=engine)
+    except BenchbookError as error:
+        return {"file": name, "engine": "", "complete": False, "faults": [str(f) for f in error.faults]}
+    return {
+        "file": name,
+        "engine": ds.attrs["kind"] if ds.attrs["kind"] != "profile" else ds.attrs["tool"],
+        "complete": bool(ds.attrs.get("complete", True)),
+        "dims": {str(dim): size for dim, size in ds.sizes.items()},
+        "facts": {str(k): v for k, v in ds.attrs.items() if k not in ("warnings", "complete", "kind")},
+        "variables": {str(n): _range(ds[n]) for n in ds.data_vars},
+        "faults": list(ds.attrs.get("warnings", [])),
+    }
+
+
+def _range(array: xr.DataArray) -> str:
+    values, unit = array.values, array.attrs.get("units", "")
+    unit = "" if unit in ("", "1") else f" {unit}"
+    if array.dtype.kind not in "fiuM":
+        shown = sorted(set(map(str, values.ravel())))
+        return ", ".join(shown[:4]) + (f", ... ({len(shown)})" if len(shown) > 4 else "")
+    good = values[np.isfinite(values)] if array.dtype.kind == "f" else values
+    if good.size == 0:
+        return "nothing known"
+    if array.ndim == 0:
+        return f"{values}{unit}"
+    total = f", sum {good.sum():g}" if array.dtype.kind != "M" else ""
+    missing = f", {values.size - good.size} unknown" if good.size < values.size else ""
+    low, high = (
+        (str(good.min()), str(good.max()))
+        if array.dtype.kind == "M"
+        else (f"{good.min():g}", f"{good.max():g}")
+    )
+    return f"{low} to {high}{unit}{total}{missing}"
+
+
+def _as_text(one: dict[str, Any]) -> str:
+    whole = "whole" if one["complete"] else "NOT WHOLE"
+    dims = ", ".join(f"{size} {dim}" for dim, size in one["dims"].items())
+    lines = [f"{one['file']}: {one['engine']}, {whole}" + (f" ({dims})" if dims else "")]
+    for key, value in one["facts"].items():
+        text = str(value).replace("\n", " ")
+        lines.append(f"  {key:<18} {text if len(text) <= 100 else text[:97] + '...'}")
+    lines += [f"  {name:<18} {text}" for name, text in one["variables"].items()]
+    return "\n".join(lines)

@@ -1,0 +1,69 @@
+"""``benchbook new-campaign``: the folders and the declaration that a campaign needs."""
+
+from __future__ import annotations
+
+import re
+
+from analysis import project
+from analysis.errors import ConfigError
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+_DECLARATION = """\
+title: {name}
+evidence: measured # measured, published, reported, modelled or synthetic
+hardware: one line that names the CPUs, memory and network of the nodes
+notes: []
+# Which of this campaign's levels stands for a report's level, and how it differs from it.
+# levels:
+#   interconnect:
+#     ib-fdr: {{ is: hdr100, differs: "HDR100 InfiniBand" }}
+levels: {{}}
+"""
+
+_README = """\
+# {name}
+
+What was measured, on what, when, and what the reader must know. Each run is a folder
+`runs/<run>/` with `run.json` (see `vm-hpcg` for the keys) and the job's output as it came;
+`sacct --parsable2` output beside `runs/` is joined by job id.
+"""
+
+
+def new_campaign(name: str) -> int:
+    """Make a campaign's folders.
+
+    Parameters
+    ----------
+    name : str
+        Letters, digits, dots, dashes and underscores.
+
+    Returns
+    -------
+    int
+        0.
+
+    Raises
+    ------
+    ConfigError
+        If the name cannot be used or is taken; nothing is overwritten.
+    """
+    if not _NAME.fullmatch(name):
+        raise ConfigError.at(
+            name, 0, "is no name for a campaign", "use letters, digits, dots, dashes, underscores"
+        )
+    base = project.root()
+    files = {
+        base / "config" / "campaigns" / f"{name}.yaml": _DECLARATION,
+        project.raw(name, base) / "README.md": _README,
+    }
+    for path in files:
+        if path.exists():
+            raise ConfigError.at(str(path.relative_to(base)), 0, "exists already", "choose another name")
+    (project.raw(name, base) / "runs").mkdir(parents=True, exist_ok=True)
+    for path, text in files.items():
+        path.write_text(text.format(name=name), encoding="utf-8")
+        print(f"wrote {path.relative_to(base)}")
+    print(f"next: put runs into data/raw/{name}/runs/, edit config/campaigns/{name}.yaml,")
+    print(f"      add {name} to campaigns and reports in config/config.yaml, then: make report")
+    return 0

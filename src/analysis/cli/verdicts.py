@@ -1,0 +1,74 @@
+"""``benchbook verdicts``: the scoreboard as a table or as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from analysis import project
+from analysis.claims import Campaign, Verdict, evaluate, load_campaign, load_report
+from analysis.errors import ConfigError
+
+COLUMNS = ("claim", "expected_text", "estimate_text", "n", "evidence", "verdict")
+
+
+def verdicts(reports: Sequence[str] | None, campaigns: Sequence[str] | None, *, as_json: bool) -> int:
+    """Print every claim that a build evaluates.
+
+    Parameters
+    ----------
+    reports, campaigns : sequence of str, optional
+        Narrow what ``config/config.yaml`` names.
+    as_json : bool
+        A list of objects, one a claim and campaign.
+
+    Returns
+    -------
+    int
+        0.
+
+    Raises
+    ------
+    ConfigError
+        If a report or campaign is not in the build.
+    """
+    records = list(_records(reports, campaigns))
+    if as_json:
+        print(json.dumps([record.as_dict() for record in records], indent=1, ensure_ascii=False))
+        return 0
+    rows = [tuple(str(value) if value is not None else "" for value in _cells(record)) for record in records]
+    widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
+    for row in ([name.removesuffix("_text") for name in COLUMNS], *rows):
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return 0
+
+
+def _cells(record: Verdict) -> tuple[Any, ...]:
+    return tuple(getattr(record, name) for name in COLUMNS)
+
+
+def _records(reports: Sequence[str] | None, campaigns: Sequence[str] | None) -> Iterator[Verdict]:
+    config = project.load_config()
+    for wanted, known, what in (
+        (reports, config["reports"], "report"),
+        (campaigns, config["campaigns"], "campaign"),
+    ):
+        for name in wanted or ():
+            if name not in known:
+                raise ConfigError.at(
+                    "config/config.yaml", 0, f"has no {what} {name!r}", f"known: {', '.join(known)}"
+                )
+    loaded: dict[str, Campaign] = {}
+    for name, used in config["reports"].items():
+        if reports and name not in reports:
+            continue
+        report = load_report(project.claims(name))
+        for campaign in used:
+            if campaigns and campaign not in campaigns:
+                continue
+            if campaign not in loaded:
+                print(f"reading {campaign}", file=sys.stderr)
+                loaded[campaign] = load_campaign(campaign)
+            yield from evaluate(report, loaded[campaign])
