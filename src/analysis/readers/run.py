@@ -81,11 +81,14 @@ def records(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faul
     Raises
     ------
     ReadError
-        If the bytes are not a JSON object, nor the whole lines of one.
+        If the bytes are not a JSON object, nor the whole lines of one, or it has no key of a record.
     """
     text = decode(data)
     faults = Faults(source)
     given = _load(text, faults)
+    if not any(name in given for name in REQUIRED):
+        found = f"a JSON object with none of {', '.join(REQUIRED)}"
+        raise ReadError.at(source, 1, found, "give the run.json of a run")
     known = {_ALIASES.get(key, key): (key, value) for key, value in given.items() if value is not None}
     take = _Taker(text, known, faults)
     record: dict[str, Any] = {name: take.text(name) for name in schema.declared("run") if name not in _OTHERS}
@@ -120,7 +123,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     Raises
     ------
     ReadError
-        If the bytes are not a JSON object, nor the whole lines of one.
+        If the bytes are not a JSON object, nor the whole lines of one, or it has no key of a record.
     """
     record, faults = records(data, source)
     columns = {
@@ -257,6 +260,7 @@ def _salvage(text: str, faults: Faults, error: Exception) -> dict[str, Any]:
         try:
             if pair is None:
                 raise ValueError("no key")
+            key = json.loads(pair[1])
             value, end = decoder.raw_decode(text, pair.end())
             after = _AFTER.match(text, end)
             if after is None:
@@ -265,7 +269,7 @@ def _salvage(text: str, faults: Faults, error: Exception) -> dict[str, Any]:
             # The next line may be whole again.
             position = text.find("\n", (pair.end() if pair else position)) + 1 or len(text)
             continue
-        given[json.loads(pair[1])] = value
+        given[key] = value
         position = after.end()
     if not given:
         raise ReadError.at(faults.source, 1, "not a JSON object", "give the run.json of a run") from error
