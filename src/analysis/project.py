@@ -1,19 +1,22 @@
 """The project's folders and its configuration: where things are, and what one build contains.
 
-Only the standard library, PyYAML and jsonschema are imported here: Snakemake reads this module at
+Only the standard library, PyYAML and jsonschema are used here: Snakemake reads this module at
 every start, and a build that has nothing to do should say so at once.
 """
 
 from __future__ import annotations
 
 import copy
+import importlib
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-import jsonschema
 import yaml
 
 from analysis.errors import ConfigError, Fault
@@ -153,6 +156,16 @@ def load_config(base: Path | None = None) -> dict[str, Any]:
     return config
 
 
+def commit(base: Path | None = None) -> str:
+    """Return the commit that is checked out, with ``-dirty`` if tracked files differ; empty without git."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        done = subprocess.run(command, cwd=base or root(), capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""  # an unpacked archive is a project too
+    return done.stdout.strip()
+
+
 def as_list(entry: Mapping[str, Any], singular: str) -> list[str]:
     """Return what a page names under ``campaign`` or ``campaigns`` (``report`` or ``reports``)."""
     names = entry.get(f"{singular}s", ())
@@ -194,12 +207,29 @@ def _violations(
     document: Any, schema: str | Path, source: str, lines: Mapping[Where, int]
 ) -> Iterator[Fault]:
     # Plain dicts: Snakemake hands its own mapping type over.
-    validator = jsonschema.Draft202012Validator(_read(str(schema))[0])
+    validator = _jsonschema().Draft202012Validator(_read(str(schema))[0])
     for error in sorted(validator.iter_errors(document), key=lambda error: str(error.absolute_path)):
         where = tuple(error.absolute_path)
         name = ".".join(map(str, where)) or "the file"
         hint = error.schema.get("description") if isinstance(error.schema, dict) else None
         yield Fault(source, _line(lines, where), f"{name}: {error.message}", hint or f"see {schema}")
+
+
+@cache
+def _jsonschema() -> ModuleType:
+    """Import jsonschema without its check of URIs.
+
+    Where the package for that check is installed, which JupyterLab sees to, jsonschema compiles a
+    grammar when it is imported: 1.5 s at every start of Snakemake, and no schema here asks for it.
+    """
+    unwanted = "rfc3987_syntax"
+    if unwanted in sys.modules or "jsonschema" in sys.modules:
+        return importlib.import_module("jsonschema")
+    sys.modules[unwanted] = None  # type: ignore[assignment]
+    try:
+        return importlib.import_module("jsonschema")
+    finally:
+        del sys.modules[unwanted]
 
 
 def _line(lines: Mapping[Where, int], where: Where) -> int:

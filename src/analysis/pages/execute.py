@@ -14,6 +14,7 @@ from typing import Any
 import papermill
 from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
+from papermill.translators import PythonTranslator
 
 from analysis.pages import Page, PageError, stable
 from analysis.pages.kernel import ForkedKernel, ForkedKernelManager
@@ -68,10 +69,12 @@ def _check(page: Page, source: Path) -> None:
     if not source.is_file():
         raise PageError(f"{page.notebook}:0: no such notebook; check the name")
     try:
-        declared = papermill.inspect_notebook(str(source))
+        cells = stable.read(source).cells
     except Exception as error:
         what = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise PageError(f"{page.notebook}:1: not a notebook ({what}); mend or restore the file") from error
+    tagged = [cell for cell in cells if _tagged(cell, "parameters")]
+    declared = [one.name for cell in tagged for one in PythonTranslator.inspect(cell)]
     for name in page.parameters:
         if name not in declared:
             known = ", ".join(declared) or "none"

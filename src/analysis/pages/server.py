@@ -44,6 +44,7 @@ PRELOAD = (
     "analysis.metrics",
     "analysis.claims",
     "analysis.figures",
+    "analysis.notebook",
 )
 
 

@@ -1,0 +1,81 @@
+# Two commands: `make report` builds the site from the raw files, `make test` tests everything that needs
+# no cluster. Both make their environment first. `make` alone lists the rest.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+CORES ?= all
+WORKERS ?= 2
+
+# uv takes the Python that is there; hashes and versions come from requirements.lock.
+export UV_PYTHON_DOWNLOADS := never
+export UV_NO_PROGRESS := 1
+
+SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --quiet rules host --show-failed-logs --rerun-incomplete
+
+.PHONY: help env report datasets notebooks test test-slurm check bench lab lock clean distclean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+env: $(STAMP) ## the environment in .venv, from requirements.lock
+
+report: $(STAMP) ## raw files -> datasets -> verdicts -> executed notebooks -> results/site/index.html
+	@$(SNAKEMAKE)
+	@echo "results/site/index.html"
+
+datasets: $(STAMP) ## raw files -> datasets and verdicts only
+	@$(SNAKEMAKE) datasets
+
+notebooks: datasets ## execute the notebooks and keep the outputs of their verdict cells, to commit them
+	@$(BIN)/python -m analysis.pages commit notebooks/*.ipynb
+
+test: datasets ## all tests that need no cluster
+	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --ignore=tests/slurm
+
+test-slurm: $(STAMP) ## tests on a real Slurm that is started on this machine (Debian, as root)
+	@$(BIN)/pytest -q -p no:xdist tests/slurm
+
+check: $(STAMP) ## lint, types, formats, workflow, environment against lock
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check workflow
+	$(BIN)/snakemake --lint
+	$(BIN)/pytest -q tests/test_environment.py
+
+bench: $(STAMP) ## speed of Benchbook beside its peers, as ratios
+	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+
+lab: datasets ## JupyterLab on the notebooks
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab notebooks
+
+lock: $(STAMP) ## compile requirements.lock anew from pyproject.toml
+	@uv="$$(command -v uv || echo $(BIN)/uv)"; "$$uv" pip compile -q --universal --generate-hashes --extra dev \
+	  --no-emit-index-url --no-emit-find-links -p 3.11 pyproject.toml -o requirements.lock
+
+clean: ## remove what was built; raw files and the environment stay
+	rm -rf results data/processed .snakemake
+
+distclean: clean ## remove the environment too
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+
+# Without uv: python -m venv .venv, then
+#   .venv/bin/pip install --require-hashes -r requirements.lock
+#   .venv/bin/pip install --no-build-isolation --no-deps -e .
+$(STAMP): requirements.lock pyproject.toml
+	@if ! $(BIN)/python -c "" 2>/dev/null; then \
+	  python="$$(PYTHON="$${PYTHON:-$(PYTHON)}" bash workflow/scripts/find_python.sh)"; \
+	  echo "making $(VENV) with $$("$$python" --version)"; \
+	  "$$python" -m venv --clear $(VENV); \
+	fi
+	@command -v uv >/dev/null || test -x $(BIN)/uv || $(BIN)/python -m pip install -q --disable-pip-version-check uv
+	@uv="$$(command -v uv || echo $(BIN)/uv)"; \
+	"$$uv" pip sync -q --python $(BIN)/python --require-hashes requirements.lock; \
+	"$$uv" pip install -q --python $(BIN)/python --no-build-isolation --no-deps -e .
+	@touch $@

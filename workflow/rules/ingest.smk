@@ -1,0 +1,60 @@
+# Raw folders become datasets, and datasets verdicts.
+
+
+rule ingest:
+    input:
+        raw=raw_files,
+        applications=sorted(map(str, Path("config/applications").glob("*.yaml"))),
+        code=sources(
+            "applications.py",
+            "errors.py",
+            "ingest",
+            "readers",
+            "schema.py",
+            "storage.py",
+            "variables.py",
+        ),
+    output:
+        tree="data/processed/{campaign}/campaign.nc",
+        runs=directory("data/processed/{campaign}/runs"),
+    log:
+        "results/logs/ingest/{campaign}.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+    params:
+        raw=lambda wildcards: project.raw(wildcards.campaign, Path()),
+        processed=lambda wildcards: project.processed(wildcards.campaign, Path()),
+    shell:
+        "python -m analysis.ingest {params.raw} {params.processed} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
+
+
+rule verdicts:
+    input:
+        tree="data/processed/{campaign}/campaign.nc",
+        campaign="config/campaigns/{campaign}.yaml",
+        claims="config/claims/{report}.yaml",
+        code=sources(
+            "claims", "errors.py", "metrics.py", "schema.py", "stats.py", "storage.py"
+        ),
+    output:
+        verdicts="results/verdicts/{report}/{campaign}.json",
+    log:
+        "results/logs/verdicts/{report}/{campaign}.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    shell:
+        "python -m analysis.claims {input.claims} {wildcards.campaign} {output.verdicts} > {log} 2>&1"
+        " || {{ cat {log} >&2; exit 1; }}"
+
+
+rule datasets:
+    input:
+        trees=[
+            project.processed(name, Path()) / "campaign.nc"
+            for name in config["campaigns"]
+        ],
+        verdicts=all_verdicts,

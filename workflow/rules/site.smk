@@ -1,0 +1,52 @@
+# Verdicts and executed notebooks become a site that needs no server and no network.
+
+
+rule collect_verdicts:
+    input:
+        verdicts=all_verdicts,
+        config="config/config.yaml",
+    output:
+        verdicts=report(
+            "results/verdicts.json",
+            caption="../report/verdicts.rst",
+            category="Verdicts",
+            labels={"file": "all verdicts"},
+        ),
+    log:
+        "results/logs/collect_verdicts.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    shell:
+        "python workflow/scripts/collect_verdicts.py {input.config} {output.verdicts} {input.verdicts} 2> {log}"
+
+
+rule site:
+    input:
+        verdicts="results/verdicts.json",
+        config="config/config.yaml",
+        datasets=[
+            project.processed(name, Path()) / "campaign.nc"
+            for name in config["campaigns"]
+        ],
+        notebooks=[
+            f"results/notebooks/{page['name']}.ipynb" for page in config["pages"]
+        ],
+        templates=sorted(map(str, (PACKAGE / "site" / "templates").glob("*"))),
+        code=sources("site", "errors.py") + ["workflow/scripts/build_site.py"],
+    output:
+        index="results/site/index.html",
+        provenance="results/site/provenance.html",
+        verdicts="results/site/verdicts.json",
+        pages=[f"results/site/{page['name']}.html" for page in config["pages"]],
+    log:
+        "results/logs/site.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        commit=project.commit(Path()),
+        folder=lambda wildcards, output: Path(output.index).parent,
+    shell:
+        "python workflow/scripts/build_site.py {input.verdicts} {params.folder} --commit={params.commit}"
+        " > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
