@@ -72,9 +72,15 @@ _OSU = """
 ?latency_p99   | size     | f8  | us  | latency not exceeded in 99 % of the iterations
 ?compute_time  | size     | f8  | us  | computation meant to overlap a non-blocking collective
 ?communication_time | size | f8 | us  | time of a non-blocking collective without computation
+?init_time     | size     | f8  | us  | time to start a non-blocking collective
+?test_time     | size     | f8  | us  | time in MPI_Test while computing
+?wait_time     | size     | f8  | us  | time in MPI_Wait after computing
 ?overlap       | size     | f8  | percent | share of the communication hidden behind computation
 ?iterations    | size     | i8  | 1   | iterations
 ?bandwidth     | size     | f8  | MB/s | bandwidth, 1 MB = 10^6 B
+?bandwidth_p50 | size     | f8  | MB/s | median bandwidth over iterations
+?bandwidth_p90 | size     | f8  | MB/s | bandwidth that the tool's 90th percentile column gives
+?bandwidth_p99 | size     | f8  | MB/s | bandwidth that the tool's 99th percentile column gives
 ?message_rate  | size     | f8  | 1/s | messages per second
 ?validation    | size     | str |     | outcome of the data check, Pass or Fail
 """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.errors import ReadError
-from analysis.readers import osu
+from analysis.readers import osu, osu_names
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/data/osu"
@@ -107,6 +107,19 @@ def test_osu__reads_a_non_blocking_collective() -> None:
     assert (row.latency.item(), row.compute_time.item(), row.communication_time.item()) == (9.98, 5.87, 4.93)
     assert row.overlap.item() == 16.62
     assert ds.complete is True
+
+
+def test_osu__reads_all_columns_of_a_non_blocking_collective() -> None:
+    text = table(
+        "OSU MPI Non-blocking Broadcast Latency Test v5.9",
+        "# Size           Overall(us)       Compute(us)    Coll. Init(us)      MPI_Test(us)      MPI_Wait(us)"
+        "    Pure Comm.(us)        Overlap(%)",
+        "1      9.50      4.25      0.75      0.25      1.25      3.50      12.5",
+    )
+    ds = osu.parse(text)
+    assert ds.warnings == []
+    assert (ds.init_time.item(), ds.test_time.item(), ds.wait_time.item()) == (0.75, 0.25, 1.25)
+    assert (ds.communication_time.item(), ds.overlap.item()) == (3.5, 12.5)
 
 
 def test_osu__table_without_sizes_has_size_minus_one() -> None:
@@ -212,7 +225,7 @@ def test_osu__reads_decimal_commas() -> None:
     ],
 )
 def test_osu__names_the_program_of_a_title(title: str, name: str) -> None:
-    assert osu.program(title) == name
+    assert osu_names.program(title) == name
 
 
 def test_osu__other_text_is_refused() -> None:

@@ -16,6 +16,7 @@ import xarray as xr
 from analysis import schema
 from analysis.errors import ReadError
 from analysis.readers.base import Faults
+from analysis.readers.osu_names import column, program
 from analysis.readers.textio import integer, is_number, number, whole_lines
 
 _SNIFF = re.compile(rb"^.{0,40}?# OSU [^\n]+? v\d", re.MULTILINE)
@@ -25,44 +26,6 @@ _TITLE = re.compile(r"# (?P<title>OSU .+?) v(?P<version>\d[\w.-]*)\s*")
 _DATATYPE = re.compile(r"# Datatype: (?P<datatype>\S+?)\.?\s*")
 _BRACKET = re.compile(r"\[ ([a-z ]+): (\d+) \]")
 _STARTUP = re.compile(r"nprocs: (\d+), min: (\S+) ms, max: (\S+) ms, avg: (\S+) ms\s*")
-
-# Heading without blanks, capitals and unit -> variable.
-_COLUMNS = {
-    "size": "size",
-    "latency": "latency",
-    "avglatency": "latency",
-    "comm.latency": "latency",
-    "avgcomm.latency": "latency",
-    "overall": "latency",
-    "minlatency": "latency_min",
-    "mincomm.latency": "latency_min",
-    "maxlatency": "latency_max",
-    "maxcomm.latency": "latency_max",
-    "p50taillat": "latency_p50",
-    "p90taillat": "latency_p90",
-    "p99taillat": "latency_p99",
-    "compute": "compute_time",
-    "purecomm.": "communication_time",
-    "overlap": "overlap",
-    "bandwidth": "bandwidth",
-    "mb/s": "bandwidth",
-    "messages/s": "message_rate",
-    "iterations": "iterations",
-    "validation": "validation",
-}
-_UNIT = re.compile(r"\((?:us|mb/s|%)\)$")
-
-# Titles whose program is not simply named after them.
-_PROGRAMS = {
-    "latency": "osu_latency",
-    "bandwidth": "osu_bw",
-    "bi-directional bandwidth": "osu_bibw",
-    "multi latency": "osu_multi_lat",
-    "multi-threaded latency": "osu_latency_mt",
-    "multi-process latency": "osu_latency_mp",
-    "multiple bandwidth / message rate": "osu_mbw_mr",
-    "hello world": "osu_hello",
-}
 
 
 @dataclass
@@ -120,53 +83,27 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
 def tables(data: bytes, source: str = "<memory>") -> list[xr.Dataset]:
     """Read every table of an output, in its order.
 
-    Parameters and errors are those of `parse`.
+    Parameters
+    ----------
+    data : bytes
+    source : str, optional
+        Name that faults carry.
 
     Returns
     -------
     list of Dataset
         Of kind ``osu``; all carry the faults of the whole output.
+
+    Raises
+    ------
+    ReadError
+        If no title of an OSU benchmark is found.
     """
     faults = Faults(source)
     found = _found(data, source, faults)
     for table in found:
         _check(table, faults)
     return [_dataset(table, faults, checked=True) for table in found]
-
-
-def program(title: str) -> str:
-    """Name the program that prints a title.
-
-    Parameters
-    ----------
-    title : str
-        Without the version: ``OSU MPI Non-blocking Allreduce Latency Test``.
-
-    Returns
-    -------
-    str
-        ``osu_iallreduce``.
-    """
-    words = re.sub(
-        r"^OSU (?:(?:MPI|OpenSHMEM|UPC\+\+|UPC|NCCL|XCCL)(?:-\w+)?[ _])?| Test$", "", title
-    ).lower()
-    if words in _PROGRAMS:
-        return _PROGRAMS[words]
-    prefix = ""
-    if words.startswith("non-blocking "):
-        prefix, words = "i", words.removeprefix("non-blocking ")
-    words = (
-        words.replace("all-to-all", "alltoall")
-        .replace("broadcast", "bcast")
-        .replace("personalized exchange", "")
-    )
-    # One-sided tests keep what they measure in the name, collectives do not.
-    if re.match(r"(?:put|get|acc|fop|cas)", words):
-        words = words.replace("accumulate", "acc").replace("bi-directional bandwidth", "bibw")
-        words = words.replace("bandwidth", "bw")
-    else:
-        words = words.removesuffix(" latency")
-    return "osu_" + prefix + "_".join(re.findall(r"\w+", words))
 
 
 def _found(data: bytes, source: str, faults: Faults) -> list[_Table]:
@@ -238,7 +175,7 @@ def _take_heading(table: _Table, text: str, at: int, faults: Faults) -> None:
     elif re.match(r"# (?:Size|Avg Latency)\b|\s*Overall\(us\)", text):
         headings = [heading for heading in re.split(r"\s{2,}|\t", text.lstrip("# ").rstrip()) if heading]
         for heading in headings:
-            name = _COLUMNS.get(_UNIT.sub("", heading.lower().replace(" ", "")))
+            name = column(heading)
             if name is None:
                 faults.note(at, f"column {heading!r} is not known", "left out")
             table.columns.append(name or heading)
