@@ -32,8 +32,6 @@ _TIME = re.compile(r"(?:19[7-9]\d|20\d\d|21\d\d)-\d\d-\d\dT\d\d:\d\d:\d\d")
 _DURATION = re.compile(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9}(?:[.,]\d+)?)")
 _SIZE = re.compile(r"(\d+(?:[.,]\d+)?)([KMGTPE]?)")
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
-# Step ids from here on are Slurm's codes (no step, batch script, extern), never a numbered step.
-_RESERVED_STEP = 0xFFFFFFF0
 # NO_VAL64 and its like stand for "never measured".
 _NO_VALUE = 1.8e19
 
@@ -193,7 +191,7 @@ def _record(cells: dict[str, str], at: int, faults: Faults) -> dict[str, Any]:
             if text not in ("Unknown", "None", "N/A", "INVALID", "UNLIMITED", str(2**64 - 1), str(2**64 - 2)):
                 faults.damage(at, f"{column} is {text!r}", "left blank")
     record["job_id"], _, step = record.get("job_id", "").partition(".")
-    record["step"] = "" if integer(step) >= _RESERVED_STEP else step
+    record["step"] = "" if integer(step) >= sacct_json.RESERVED_STEP else step
     return record
 
 

@@ -18,7 +18,8 @@ from analysis.readers.base import Faults
 # Amounts of these are printed in MiB with the suffix M in AllocTRES.
 _MEBIBYTES = {"mem", "vmem"}
 _LAST_SECOND = 4_102_444_800  # the year 2100: anything later is a code, not a time
-_RESERVED_STEP = 0xFFFFFFF0
+# Step ids from here on are Slurm's codes (no step, batch script, extern), never a numbered step.
+RESERVED_STEP = 0xFFFFFFF0
 
 
 def records(text: str, faults: Faults) -> tuple[list[dict[str, Any]], str]:
@@ -214,7 +215,7 @@ def _step(step: dict[str, Any], job: str) -> dict[str, Any]:
     if isinstance(identity, dict):
         identity = identity.get("step_id")
     label = "" if identity is None else str(identity).rpartition(".")[2]
-    if label.isdecimal() and int(label) >= _RESERVED_STEP:
+    if label.isdecimal() and int(label) >= RESERVED_STEP:
         label = ""
     used = _get(step, "tres", "requested")
     start = _time(_get(step, "time", "start"))
