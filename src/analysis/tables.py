@@ -165,3 +165,8 @@ def failed(campaign: Campaign) -> pd.DataFrame:
     return runs.loc[~runs["valid"], ["run", "question", "case", "interconnect", "reason"]].reset_index(
         drop=True
     )
+
+
+def stacked(*frames: pd.DataFrame) -> pd.DataFrame:
+    """Put tables of the same columns below each other."""
+    return pd.concat(frames, ignore_index=True)

@@ -12,7 +12,7 @@ import pandas as pd
 from analysis.claims.campaign import Campaign, NotCoveredError
 from analysis.claims.model import Claim, Report
 from analysis.claims.quantities import Finding, findings
-from analysis.claims.text import expected_text, number, unit_of
+from analysis.claims.text import attached, expected_text, in_order, number, unit_of
 from analysis.claims.verdicts import HOLDS, NOT_TESTED, RANKING, judge, words
 from analysis.stats import Estimate
 
@@ -150,7 +150,7 @@ def _record(
         reason=reason,
         expected_low=_finite(band[0]),
         expected_high=_finite(band[1]),
-        estimate_text=number(estimate, unit) if estimate else "",
+        estimate_text=_estimate_text(first, unit),
         expected_text=expected_text(claim),
         n_baseline=estimate.n_baseline if estimate else None,
         base=dict(zip(("value", "unit", "label"), first.base, strict=True)) if first and first.base else None,
@@ -160,6 +160,14 @@ def _record(
         runs=runs,
         inputs=_inputs(campaign, runs),
     )
+
+
+def _estimate_text(finding: Finding | None, unit: str) -> str:
+    if finding is None:
+        return ""
+    if finding.members is not None:
+        return attached(", ".join(map(str, in_order(finding.members))), unit)
+    return number(finding.estimate, unit)
 
 
 def _finite(value: float | None) -> float | None:

@@ -19,6 +19,7 @@ from analysis import stats
 from analysis.claims.campaign import FACTORS, FOLLOWS, Campaign, NotCoveredError
 from analysis.claims.measures import MEASURES, SETS, Spec
 from analysis.claims.model import Claim, Comparison, Level
+from analysis.claims.text import in_order
 from analysis.stats import Estimate
 
 
@@ -85,6 +86,8 @@ def findings(claim: Claim, campaign: Campaign) -> list[Finding]:
     frame = runs.assign(value=runs["run"].map(values)).dropna(subset=["value"])
     if frame.empty:
         raise NotCoveredError(f"no selected run of {campaign.name} has a value for {claim.variable}")
+    if claim.compare is None and spec.exact:
+        return [_exact(frame)]
     if claim.compare is None:
         return [_level(part) for part in _strata(frame, (), campaign, spec)]
     return _compared(claim, claim.compare, campaign, frame, spec)
@@ -110,6 +113,13 @@ def _level(part: pd.DataFrame) -> Finding:
     )
 
 
+def _exact(frame: pd.DataFrame) -> Finding:
+    """Take the range over all runs, which is one value where the quantity depends on nothing else."""
+    values = frame["value"]
+    estimate = Estimate(float(values.median()), float(values.min()), float(values.max()), len(values))
+    return Finding(estimate, _common(frame), f"every run: {_listed(values)}", tuple(frame["run"]))
+
+
 def _set(claim: Claim, campaign: Campaign) -> Finding:
     selection = dict(claim.select or {})
     if campaign.profiler:
@@ -125,16 +135,12 @@ def _set(claim: Claim, campaign: Campaign) -> Finding:
         Estimate(n, n, n, len(sets)),
         compared=_common(runs[runs["run"].isin(sets)]),
         arithmetic="; ".join(
-            f"run {run}: {', '.join(map(str, sorted(found, key=_order)))}" for run, found in sets.items()
+            f"run {run}: {', '.join(map(str, in_order(found)))}" for run, found in sets.items()
         ),
         runs=tuple(sets),
         members=union,
         unequal=tuple(run for run, found in sets.items() if found != expected),
     )
-
-
-def _order(level: Level) -> tuple[float, str]:
-    return (float(level), "") if isinstance(level, (int, float)) else (float("inf"), level)
 
 
 def _compared(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
-from analysis.claims.model import Claim, Expectation
+from analysis.claims.model import Claim, Expectation, Level
 from analysis.stats import Estimate
 
 _UNITS = {"gain": "%", "efficiency": "%", "speedup": "×", "ordering": "×", "equality": "×", "trend": "τ"}
@@ -63,6 +64,13 @@ def attached(value: str, unit: str) -> str:
     return f"{value}{unit}" if unit in ("", "×") else f"{value} {unit}"
 
 
+def in_order(levels: Iterable[Level]) -> list[Level]:
+    """Sort levels: numbers by size, then words."""
+    return sorted(
+        levels, key=lambda level: (isinstance(level, str), str(level) if isinstance(level, str) else level)
+    )
+
+
 def expected_text(claim: Claim) -> str:
     """Say what a claim expects, in a few words."""
     expect, unit = claim.expect, unit_of(claim)
@@ -74,7 +82,7 @@ def expected_text(claim: Claim) -> str:
         levels = claim.compare.levels if claim.compare else ()
         return " > ".join(map(str, levels))
     if claim.quantity == "set":
-        return ", ".join(map(str, expect.members)) + (f" {expect.unit}" if expect.unit else "")
+        return attached(", ".join(map(str, expect.members)), unit)
     return _bounded(expect, unit)
 
 

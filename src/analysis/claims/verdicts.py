@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from analysis.claims.model import Claim
 from analysis.claims.quantities import Finding
+from analysis.claims.text import in_order
 from analysis.stats import MIN_REPEATS, Estimate
 
 HOLDS = "holds"
@@ -136,6 +137,6 @@ def _judge_set(claim: Claim, finding: Finding) -> tuple[str, str]:
     if not finding.unequal:
         return HOLDS, f"exactly the claimed set in each of {len(finding.runs)} runs"
     found, expected = finding.members or frozenset(), set(claim.expect.members)
-    more = ", ".join(map(str, sorted(found - expected, key=str))) or "none"
-    less = ", ".join(map(str, sorted(expected - found, key=str))) or "none"
+    more = ", ".join(map(str, in_order(found - expected))) or "none"
+    less = ", ".join(map(str, in_order(expected - found))) or "none"
     return FAILS, f"in addition: {more}; missing: {less}; other than claimed in {len(finding.unequal)} runs"
