@@ -168,7 +168,7 @@ def _stacks(
     codes: np.ndarray, distinct: list[bytes], levels: np.ndarray, site: np.ndarray
 ) -> tuple[np.ndarray, list[tuple[bytes, ...]]]:
     stack = codes[levels == 0]
-    known = [(frame,) for frame in distinct]
+    known: list[tuple[bytes, ...]] = [(frame,) for frame in distinct]
     for level in range(1, int(levels.max()) + 1):
         here = levels == level
         deeper = np.zeros(len(stack), dtype=np.int64)

@@ -18,8 +18,12 @@ from analysis.readers.mpip_sites import settle
 from analysis.readers.mpip_tables import Entry
 
 # One-sided calls that move data. mpiP 3.5 does not record Get: not listed is not zero for them.
-_ONE_SIDED = ("MPI_Put", "MPI_Get", "MPI_Accumulate", "MPI_Fetch_and_op", "MPI_Compare_and_swap")
-_ONE_SIDED += ("MPI_Get_accumulate", "MPI_Rput", "MPI_Rget", "MPI_Raccumulate", "MPI_Rget_accumulate")
+_ONE_SIDED = frozenset(
+    f"MPI_{name}"
+    for name in (
+        "Put Get Accumulate Get_accumulate Fetch_and_op Compare_and_swap Rput Rget Raccumulate Rget_accumulate"
+    ).split()
+)
 _MS = 1e-3
 
 Obs = dict[str, np.ndarray]

@@ -198,6 +198,8 @@ def _is_rule(line: bytes) -> bool:
 def _add_section(report: Report, heading: int, limit: int, faults: Faults) -> None:
     data = report.data
     kind, title, start = _title(data, heading)
+    if not kind and data.find(b"\n", heading) < 0:
+        return  # the file is cut within this heading, which `split` names
     if not kind or (kind in report.sections and kind != "end"):
         what = "is not known" if not kind else "comes a second time"
         faults.damage(report.line(heading), f"section {title!r} {what}", "its rows are left out")

@@ -93,10 +93,9 @@ def read_rows(report: Report, section: Section, faults: Faults, *, fast: bool = 
     header = text(report.data[section.start : max(end, section.start)]).split()
     columns = _columns(header, "Sum" if section.kind != "time" else "MPI%")
     if columns is None:
-        found = f"section {section.title!r} has no column header that is known"
-        (faults.damage if section.closed else faults.note)(
-            report.line(section.start), found, "its rows are left out"
-        )
+        if header or section.closed:
+            found = f"section {section.title!r} has no column header that is known"
+            faults.damage(report.line(section.start), found, "its rows are left out")
         return None
     if columns != header:
         faults.damage(
