@@ -1,0 +1,28 @@
+"""Figures of the notebooks: one seaborn style, one colour a factor level, an evidence label on each.
+
+A notebook makes a figure with `new_figure`, draws with the helpers, and ends with `show`, whose SVG
+is the same bytes for the same data and follows the light or dark page that it stands on.
+"""
+
+from analysis.figures.counts import count_bars
+from analysis.figures.points import base_value, interval_points, strip_with_interval, upper_bound
+from analysis.figures.profiles import heatmap, share_bars, size_histogram
+from analysis.figures.style import colour, marker, new_figure, use_style
+from analysis.figures.svg import show, svg
+
+__all__ = [
+    "base_value",
+    "colour",
+    "count_bars",
+    "heatmap",
+    "interval_points",
+    "marker",
+    "new_figure",
+    "share_bars",
+    "show",
+    "size_histogram",
+    "strip_with_interval",
+    "svg",
+    "upper_bound",
+    "use_style",
+]
