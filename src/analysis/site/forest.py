@@ -1,0 +1,256 @@
+"""The marks of the forest plot: one small inline SVG a row, all ratio rows on one logarithmic axis.
+
+Positions are percentages of the cell, so that the drawing keeps its proportions at every width, and
+the marks are `<use>` of shapes that the page defines once.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from analysis.site.records import Record
+from analysis.site.words import digits
+
+LANE = 26  # height of one lane, px
+_LADDER = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
+_MARGIN = 5.0  # free percentage at either end, for marks and end labels
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A horizontal scale.
+
+    Attributes
+    ----------
+    low, high : float
+        Ends, in the unit of the values.
+    ticks : tuple of float
+    log : bool
+    unit : str
+    common : bool
+        True for the ratio axis that all rows share.
+    """
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    log: bool = False
+    unit: str = ""
+    common: bool = False
+
+    def at(self, value: float) -> float | None:
+        """Return the place of a value in percent of the width; None where a log axis has none."""
+        if self.log and value <= 0:
+            return None
+        low, high, here = (
+            (math.log(self.low), math.log(self.high), math.log(value))
+            if self.log
+            else (self.low, self.high, value)
+        )
+        share = min(1.0, max(0.0, (here - low) / (high - low)))
+        return round(_MARGIN + share * (100 - 2 * _MARGIN), 2)
+
+    def covers(self, value: float) -> bool:
+        """Tell whether a value lies on the axis rather than beyond an end."""
+        slack = 1e-9 * (abs(self.low) + abs(self.high))
+        return self.low - slack <= value <= self.high + slack
+
+
+def ratio_axis(records: Iterable[Record]) -> Axis:
+    """Lay the common logarithmic axis around every ratio that will be drawn.
+
+    Parameters
+    ----------
+    records : iterable of Record
+
+    Returns
+    -------
+    Axis
+        From 0.5 to 2 at least, within 0.01 to 1000; 1 is always a tick.
+    """
+    values = [v for r in records if r.scale == "ratio" for v in _values(r) if v > 0]
+    low = max((s for s in _LADDER if s <= min([0.5, *values])), default=_LADDER[0])
+    high = min((s for s in _LADDER if s >= max([2.0, *values])), default=_LADDER[-1])
+    return Axis(low, high, tuple(s for s in _LADDER if low <= s <= high), log=True, common=True)
+
+
+def own_axis(records: Sequence[Record]) -> Axis | None:
+    """Lay the small scale of a claim that is no ratio: shares on 0 to 100 %, levels on their own range."""
+    values = [v for r in records for v in _values(r)]
+    if not values:
+        return None
+    unit = next((r.unit for r in records if r.unit and r.unit != "1"), "")
+    if records[0].scale == "share":
+        top = 100.0 if unit == "%" or max(values) > 1 else 1.0
+        return Axis(0.0, top, (0.0, top / 2, top), unit=unit if top == 100 else "")
+    low, high = min(values), max(values)
+    if low > 0 and high / low > 50:
+        ends = 10.0 ** math.floor(math.log10(low)), 10.0 ** math.ceil(math.log10(high))
+        return Axis(*ends, ends, log=True, unit=unit)
+    if low == high:  # a single value: show how far from nothing it is
+        low, high = min(0.0, 1.5 * low), max(0.0, 1.5 * high) or 1.0
+    width = high - low
+    low = 0.0 if 0 <= low < 0.75 * high else low - (0.5 if low > 0 else 0.05) * width
+    high += 0.05 * width
+    step = 0.5 * 10.0 ** math.floor(math.log10(max(high - low, 1e-12)))
+    low, high = math.floor(low / step) * step, math.ceil(high / step) * step
+    return Axis(low, high, (low, high), unit=unit)
+
+
+def has_numbers(record: Record) -> bool:
+    """Tell whether a record has anything to draw."""
+    return bool(_values(record))
+
+
+def _values(record: Record) -> list[float]:
+    numbers = (
+        record.estimate, record.low, record.high, record.expected, record.expected_low, record.expected_high
+    )  # fmt: skip
+    return [v for v in numbers if v is not None]
+
+
+def tick_label(axis: Axis, value: float) -> str:
+    """Write a tick: ``2×`` on the ratio axis, number and unit elsewhere."""
+    if axis.common:
+        return f"{value:g}×"
+    text = digits(value) if value else "0"
+    text = re.sub(r"(\.\d*?)0+$", r"\1", text).rstrip(".")
+    return f"{text} {axis.unit}".strip() if value == axis.high else text
+
+
+def scale(axis: Axis) -> Markup:
+    """Draw the tick labels of the common axis, for the head of a group."""
+    labels = Markup("").join(
+        Markup('<text x="{}%" y="60%"{}>{}</text>').format(
+            axis.at(t), Markup(' class="one"') if t == 1 else "", tick_label(axis, t)
+        )
+        for t in axis.ticks
+    )
+    return Markup('<svg class="scale" width="100%" height="20" aria-hidden="true">{}</svg>').format(labels)
+
+
+def draw(records: Sequence[Record], axis: Axis) -> Markup:
+    """Draw the claimed value and the estimates of one claim.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        Of one claim; one lane each, in this order.
+    axis : Axis
+        The common ratio axis, or the claim's own.
+
+    Returns
+    -------
+    Markup
+        An ``<svg>`` with an accessible name; the same values stand as text beside it.
+    """
+    lead, lanes = records[0], len(records)
+    alike = [r.scale == lead.scale and r.unit == lead.unit for r in records]
+    parts = [
+        _grid(axis, lanes),
+        _expected([r for r, same in zip(records, alike, strict=True) if same], axis, lanes),
+    ]
+    parts += [
+        _estimate(r, axis, 100 * (i + 0.5) / lanes)
+        for i, (r, same) in enumerate(zip(records, alike, strict=True))
+        if same and r.estimate is not None
+    ]
+    body = Markup('<svg class="forest {}" width="100%" height="{}" role="img" aria-label="{}">{}</svg>')
+    kind = "ratio" if lead.scale == "ratio" else "own"
+    return body.format(kind, LANE * lanes + 8, describe(records), Markup("").join(parts))
+
+
+def describe(records: Sequence[Record]) -> str:
+    """Say in words what a row's drawing shows."""
+    first = records[0]
+    said = [f"Claimed {first.expected_text}" if first.expected_text else "No value claimed"]
+    said += [f"{r.evidence} {r.estimate_text}" for r in records if r.estimate_text]
+    return "; ".join(said) + "."
+
+
+def _grid(axis: Axis, lanes: int) -> Markup:
+    if axis.common:
+        return Markup("").join(
+            Markup('<line class="{}" x1="{}%" x2="{}%" y1="0" y2="100%"/>').format(
+                "one" if t == 1 else "grid", axis.at(t), axis.at(t)
+            )
+            for t in axis.ticks
+        )
+    # Under a single lane the rail runs through the mark; under several it is their common floor.
+    y, lift = ("50%", 0) if lanes == 1 else ("100%", -16)
+    out = Markup('<line class="rail" x1="{}%" x2="{}%" y1="{}" y2="{}"/>').format(
+        axis.at(axis.low), axis.at(axis.high), y, y
+    )
+    for t in axis.ticks:
+        out += Markup('<use href="#tick" x="{}%" y="{}"/>').format(axis.at(t), y)
+        if t in (axis.low, axis.high):
+            out += Markup('<text x="{}%" y="{}" dy="15">{}</text>').format(axis.at(t), y, tick_label(axis, t))
+    return Markup('<g transform="translate(0,{})">{}</g>').format(lift, out) if lift else out
+
+
+def _expected(records: Sequence[Record], axis: Axis, lanes: int) -> Markup:
+    first = next((r for r in records if r.expected is not None or r.expected_low is not None), records[0])
+    out = Markup("")
+    low, high = first.expected_low, first.expected_high
+    if low is not None or high is not None:
+        start = axis.at(low) if low is not None else _MARGIN
+        end = axis.at(high) if high is not None else 100 - _MARGIN
+        if start is not None and end is not None and end > start:
+            out += Markup('<rect class="claimed" x="{}%" width="{}%" y="0" height="100%"/>').format(
+                start, round(end - start, 2)
+            )
+    value = first.expected if first.expected is not None else low if low is not None else high
+    place = axis.at(value) if value is not None else None
+    if place is None:
+        return out
+    if lanes > 1:
+        out += Markup('<line class="claimed" x1="{}%" x2="{}%" y1="0" y2="100%"/>').format(place, place)
+    return out + Markup('<use href="#claimed" x="{}%" y="{}%"/>').format(place, round(50 / lanes, 2))
+
+
+def _estimate(record: Record, axis: Axis, y: float) -> Markup:
+    assert record.estimate is not None
+    place = axis.at(record.estimate)
+    if place is None:
+        return Markup("")
+    y = round(y, 2)
+    out = Markup("")
+    low = axis.at(record.low) if record.low is not None else None
+    high = axis.at(record.high) if record.high is not None else None
+    if low is not None and high is not None:
+        out += Markup('<line class="whisker" x1="{}%" x2="{}%" y1="{}%" y2="{}%"/>').format(low, high, y, y)
+        for end, value in ((low, record.low), (high, record.high)):
+            mark = "cap" if value is not None and axis.covers(value) else "beyond"
+            out += Markup('<use href="#{}" x="{}%" y="{}%"/>').format(mark, end, y)
+    shape = Markup('<use href="#{}" x="{}%" y="{}%"/>').format(record.evidence, place, y)
+    return Markup('<g class="mark {} {}">{}{}</g>').format(record.tone, record.evidence, out, shape)
+
+
+def chips(record: Record) -> list[tuple[str, str]]:
+    """Split a claimed and a found set into members.
+
+    Returns
+    -------
+    list of (str, str)
+        Member and ``both``, ``missing`` (claimed, not found) or ``extra`` (found, not claimed); empty
+        unless both texts are lists.
+    """
+    claimed, found = _members(record.expected_text, record.unit), _members(record.estimate_text, record.unit)
+    if len(claimed) < 2 or (record.tested and not found):
+        return []
+    if not record.tested:
+        return [(m, "missing") for m in claimed]
+    out = [(m, "both" if m in found else "missing") for m in claimed]
+    return out + [(m, "extra") for m in found if m not in claimed]
+
+
+def _members(text: str, unit: str) -> list[str]:
+    parts = [p.strip() for p in re.split(r"[,;]| and ", text)]
+    if unit:
+        parts = [p.removesuffix(unit).strip() for p in parts]
+    return [p for p in parts if p and len(p) <= 16]

@@ -1,0 +1,141 @@
+"""The words of verdicts and evidence classes: their signs, tones and order, and how numbers are written."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Tone = Literal["stands", "partly", "fails", "open", "none", "pipeline"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A verdict's word and how it is drawn.
+
+    Attributes
+    ----------
+    word : str
+        As it stands in the record, e.g. ``holds in direction``.
+    one, many : str
+        The same in a sentence about one conclusion and about several, around the number.
+    sign : str
+        One character beside the word, so that colour is never the only carrier.
+    tone : str
+        ``stands partly fails open none pipeline``; ``pipeline`` is a test of Benchbook itself.
+    """
+
+    word: str
+    one: str
+    many: str
+    sign: str
+    tone: Tone
+
+
+_VERDICTS = (
+    Verdict("holds", "{} holds", "{} hold", "✓", "stands"),
+    Verdict("holds in direction", "{} holds in direction", "{} hold in direction", "↗", "partly"),
+    Verdict("does not hold", "{} does not hold", "{} do not hold", "✕", "fails"),
+    Verdict("cannot tell", "on {} the data cannot tell", "on {} the data cannot tell", "?", "open"),
+    Verdict(
+        "inside the band",
+        "{} is inside its modelled band",
+        "{} are inside their modelled band",
+        "✓",
+        "stands",
+    ),
+    Verdict(
+        "outside the band",
+        "{} is outside its modelled band",
+        "{} are outside their modelled band",
+        "✕",
+        "fails",
+    ),
+    Verdict("consistent", "{} is consistent", "{} are consistent", "✓", "stands"),
+    Verdict("inconsistent", "{} is inconsistent", "{} are inconsistent", "✕", "fails"),
+    Verdict("not checkable", "{} is not checkable", "{} are not checkable", "?", "open"),
+    Verdict(
+        "recovered",
+        "{} is recovered from synthetic files only",
+        "{} are recovered from synthetic files only",
+        "◇",
+        "pipeline",
+    ),
+    Verdict(
+        "not recovered",
+        "{} is not recovered from synthetic files",
+        "{} are not recovered from synthetic files",
+        "✕",
+        "pipeline",
+    ),
+    Verdict("not tested", "{} is not tested", "{} are not tested", "–", "none"),
+)
+VERDICTS: dict[str, Verdict] = {v.word: v for v in _VERDICTS}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """An evidence class: its meaning in a few words, and the verdict words that it may use."""
+
+    name: str
+    meaning: str
+    words: frozenset[str]
+
+
+_TESTED = frozenset({"holds", "holds in direction", "does not hold", "cannot tell", "not tested"})
+# In order of weight: the first class that was tested speaks for the row.
+_EVIDENCE = (
+    Evidence("measured", "jobs that we ran, raw output and job record kept", _TESTED),
+    Evidence("published", "other people's numbers, each with its source", _TESTED),
+    Evidence(
+        "modelled",
+        "a what-if with fixed hardware facts; a parameter sweep gives the band",
+        frozenset({"inside the band", "outside the band", "not tested"}),
+    ),
+    Evidence(
+        "reported",
+        "arithmetic between a report's own statements",
+        frozenset({"consistent", "inconsistent", "not checkable", "not tested"}),
+    ),
+    Evidence(
+        "synthetic",
+        "raw files generated around a report's own printed numbers: "
+        "a test of the pipeline, never evidence for the claim",
+        frozenset({"recovered", "not recovered", "not tested"}),
+    ),
+)
+EVIDENCE: dict[str, Evidence] = {e.name: e for e in _EVIDENCE}
+
+
+def digits(value: float, low: float | None = None, high: float | None = None) -> str:
+    """Write a number with as many digits as its interval supports.
+
+    Parameters
+    ----------
+    value, low, high : float
+        The estimate and its interval, in one unit; without an interval three digits are kept.
+
+    Returns
+    -------
+    str
+        For example ``1.11`` for 1.1082 in [1.08, 1.14], and ``-`` as a true minus sign.
+    """
+    half = (high - low) / 2 if low is not None and high is not None else 0.0
+    if not math.isfinite(value):
+        return "no number" if math.isnan(value) else "∞" if value > 0 else "−∞"
+    if half > 0 and math.isfinite(half):
+        # One digit of the half-width, two where it begins with 1, so that rounding costs at most a third.
+        decimals = -math.floor(math.log10(half))
+        decimals += half * 10**decimals < 2
+    elif value:
+        decimals = 2 - math.floor(math.log10(abs(value)))
+    else:
+        decimals = 0
+    rounded = round(value, min(decimals, 12))
+    return f"{rounded:,.{max(decimals, 0)}f}".replace(",", " ").replace("-", "−")
+
+
+def slug(text: str) -> str:
+    """Turn a claim's identifier into an HTML id: letters, digits, ``-`` and ``_``."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-") or "claim"
