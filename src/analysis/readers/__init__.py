@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import xarray as xr
 
@@ -23,6 +24,24 @@ ENGINES: dict[str, str] = {
     "osu": "analysis.readers.osu",
     "run": "analysis.readers.run",
     "sacct": "analysis.readers.sacct",
+    "ipmitool": "analysis.readers.power.ipmitool",
+    "freeipmi": "analysis.readers.power.freeipmi",
+    "perf": "analysis.readers.power.perf",
+    "rapl": "analysis.readers.power.rapl",
+    "turbostat": "analysis.readers.power.turbostat",
+    "powerstat": "analysis.readers.power.powerstat",
+    "nvidia_smi": "analysis.readers.power.nvidia_smi",
+    "rocm_smi": "analysis.readers.power.rocm_smi",
+    "redfish": "analysis.readers.power.redfish",
+    "ptdaemon": "analysis.readers.power.ptdaemon",
+    "wattsup": "analysis.readers.power.wattsup",
+    "yokogawa": "analysis.readers.power.yokogawa",
+    "ear": "analysis.readers.power.ear",
+    "geopm": "analysis.readers.power.geopm",
+    "cray": "analysis.readers.power.cray",
+    "slurm_profile": "analysis.readers.power.slurm_profile",
+    "slurm_energy": "analysis.readers.power.slurm_energy",
+    "power_csv": "analysis.readers.power.power_csv",
     # Last: an IPM banner stands in the standard output of any program.
     "ipm": "analysis.readers.ipm",
 }
@@ -50,8 +69,10 @@ def engines_of(data: bytes, name: str = "") -> list[str]:
     return [engine for engine in ENGINES if reader(engine).sniff(head, Path(name).name)]
 
 
-def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None) -> xr.Dataset:
+def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, **options: Any) -> xr.Dataset:
     """Parse some bytes with `engine`, or with the first engine that recognises them.
+
+    Readers of power logs take options (time zone, date, column map: `analysis.readers.power.base`).
 
     Raises
     ------
@@ -64,11 +85,11 @@ def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None) -
             what = "is empty" if not data.strip() else "is of no format known here"
             raise ReadError.at(source, 0, what, f"known formats: {', '.join(sorted(ENGINES))}")
         engine = found[0]
-    ds: xr.Dataset = reader(engine).parse(data, source)
+    ds: xr.Dataset = reader(engine).parse(data, source, **options)
     return ds
 
 
-def open(path: str | Path, *, engine: str | None = None) -> xr.Dataset:  # noqa: A001
+def open(path: str | Path, *, engine: str | None = None, **options: Any) -> xr.Dataset:  # noqa: A001
     """Open a raw file, plain or compressed, as a dataset.
 
     Parameters
@@ -76,6 +97,8 @@ def open(path: str | Path, *, engine: str | None = None) -> xr.Dataset:  # noqa:
     path : path
     engine : str, optional
         One of `ENGINES`; by default the content decides.
+    **options
+        Options of the reader, like ``tz="Europe/Berlin"`` of a power log.
 
     Returns
     -------
@@ -87,4 +110,4 @@ def open(path: str | Path, *, engine: str | None = None) -> xr.Dataset:  # noqa:
     ReadError
         If the file cannot be read or is of no known format.
     """
-    return parse(read_bytes(path), str(path), engine=engine)
+    return parse(read_bytes(path), str(path), engine=engine, **options)

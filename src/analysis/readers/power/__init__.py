@@ -1,0 +1,1 @@
+"""Readers of power logs: one module per format, one contract (`analysis.readers.power.base`)."""

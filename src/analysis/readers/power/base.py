@@ -1,0 +1,251 @@
+"""What all readers of power logs share: options, readings in long form, the dataset.
+
+A format is one small module with ``sniff(head, name)`` and ``parse(data, source, **options)``. It
+turns its text into `Readings` (one row per reading: time, meter, watts) and hands them to
+`PowerLog.dataset`, which does what every log needs: order, doubled stamps, clock offset, the
+meter × time table, energy counters, attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from analysis import schema
+from analysis.errors import BenchbookError, ReadError
+from analysis.readers.base import Faults
+from analysis.readers.power import counter, pivot
+from analysis.readers.power.pivot import Table
+from analysis.readers.textio import whole_lines
+
+NAT = np.iinfo(np.int64).min
+SECOND = 1_000_000_000
+
+_DUPLICATES = ("mean", "first", "last", "refuse")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a log does not say about itself, declared by whoever reads it.
+
+    Attributes
+    ----------
+    tz : str, optional
+        IANA time zone of local stamps without an offset; UTC with a warning if it is not given.
+    date : str, optional
+        Day of the first reading, ``YYYY-MM-DD``, for logs with only a time of day.
+    start : str, optional
+        Time of the first instant, ISO 8601, for logs with only elapsed seconds or no time at all.
+    date_order : str, optional
+        ``dmy`` or ``mdy`` for dates like 03/04/2026.
+    duplicates : str
+        What becomes of several readings of a meter with one stamp: ``mean`` (the default: meters
+        that stamp whole seconds but read faster), ``first``, ``last`` or ``refuse``. A counter
+        always keeps the last.
+    offset : float
+        Seconds to add to the meter's clock to get the cluster's.
+    interval : float
+        Seconds between readings; NaN takes the median of the log.
+    accuracy : float
+        Limit of error of a reading as a fraction of it (0.01 is 1 %); NaN where not known.
+    location : str
+        Point of measurement; by default what the format implies.
+    meter : str
+        Name of the meter where the log names none.
+    columns : mapping, optional
+        Column map of a CSV file, see `analysis.readers.power.layout`.
+    max_power : float
+        Highest power the meter can show in W; tells a counter's wrap from its reset.
+    counter_range : float
+        J at which a counter starts again from zero, where the log does not say.
+    """
+
+    tz: str | None = None
+    date: str | None = None
+    start: str | None = None
+    date_order: str | None = None
+    duplicates: str = "mean"
+    offset: float = 0.0
+    interval: float = float("nan")
+    accuracy: float = float("nan")
+    location: str = ""
+    meter: str = ""
+    columns: Mapping[str, Any] | None = None
+    max_power: float = float("nan")
+    counter_range: float = float("nan")
+
+    @classmethod
+    def of(cls, source: str, given: Mapping[str, Any]) -> Options:
+        """Check and take the options of a reader.
+
+        Raises
+        ------
+        ReadError
+            If an option is unknown or has no meaning; it names what is known.
+        """
+        known = [f.name for f in fields(cls)]
+        for name in given:
+            if name not in known:
+                raise ReadError.at(source, 0, f"unknown option {name!r}", f"known: {', '.join(known)}")
+        options = cls(**given)
+        for name, allowed in (("duplicates", _DUPLICATES), ("date_order", (None, "dmy", "mdy"))):
+            if getattr(options, name) not in allowed:
+                wanted = ", ".join(str(a) for a in allowed if a)
+                found = f"option {name}={getattr(options, name)!r} has no meaning"
+                raise ReadError.at(source, 0, found, f"use one of {wanted}")
+        return options
+
+
+@dataclass(slots=True)
+class Readings:
+    """Readings in long form, in the order of the file.
+
+    Attributes
+    ----------
+    time : ndarray of int64, shape (n,)
+        ns since 1970 UTC; the least int64 where the stamp could not be read.
+    meter : ndarray of int, shape (n,)
+        Position in `names`.
+    names : list of str
+    power : ndarray of float, shape (n,), optional
+        W.
+    counter : ndarray of float, shape (n,), optional
+        Energy counter in J as read; then `power` is not used.
+    wrap : mapping of str to float
+        J at which a meter's counter starts again from zero.
+    mean : bool
+        True if `power` is the mean since the meter's reading before, not a momentary value.
+    """
+
+    time: np.ndarray
+    meter: np.ndarray
+    names: list[str]
+    power: np.ndarray | None = None
+    counter: np.ndarray | None = None
+    wrap: Mapping[str, float] = field(default_factory=dict)
+    mean: bool = False
+
+
+class PowerLog:
+    """One power log while it is read.
+
+    Parameters
+    ----------
+    data : bytes
+    source : str
+        Name that messages carry.
+    options : mapping
+        Keyword arguments of the reader, see `Options`.
+    """
+
+    def __init__(self, data: bytes, source: str, options: Mapping[str, Any]) -> None:
+        self.data = _as_utf8(data)
+        self.source = source
+        self.options = Options.of(source, options)
+        self.faults = Faults(source)
+
+    def lines(self) -> list[str]:
+        """Return the whole lines; an unterminated last one is dropped and named."""
+        lines, rest = whole_lines(self.data)
+        if rest.strip():
+            self.cut(len(lines) + 1)
+        return lines
+
+    def cut(self, line: int) -> None:
+        """Name the fault of a last line that does not end."""
+        self.faults.damage(line, "the last line does not end", "the file is cut; the line is not used")
+
+    def empty(self, what: str) -> BenchbookError:
+        """Make the error of a log in which nothing of its format was found."""
+        found = f"no {what} found"
+        return ReadError.at(self.source, 0, found, "check that the file is whole and of this format")
+
+    def dataset(
+        self,
+        readings: Readings,
+        *,
+        tool: str,
+        location: str,
+        accuracy: float = float("nan"),
+        attrs: Mapping[str, Any] | None = None,
+    ) -> xr.Dataset:
+        """Make the power dataset of some readings.
+
+        Parameters
+        ----------
+        readings : Readings
+        tool : str
+            What wrote the log.
+        location : str
+            Point of measurement that the format implies; the option of the same name goes first.
+        accuracy : float, optional
+            Limit of error that the format or meter states, as a fraction of the reading.
+        attrs : mapping, optional
+            Further attributes.
+
+        Returns
+        -------
+        Dataset
+            Of kind ``power``: ``power (meter, time)`` in W; for counters and interval means also
+            ``energy_counter`` in J.
+        """
+        options = self.options
+        table = pivot.table(readings, duplicates=options.duplicates, faults=self.faults)
+        variables = {"power": (("meter", "time"), table.power)}
+        mean = readings.mean or readings.counter is not None
+        if mean:
+            power, energy = counter.energies(table, readings, options.max_power, self.faults)
+            variables = {"power": (("meter", "time"), power), "energy_counter": (("meter", "time"), energy)}
+        time = np.where(table.time == NAT, NAT, table.time + round(options.offset * SECOND))
+        if np.isnan(variables["power"][1]).all():
+            self.faults.damage(0, "no reading with a value in the whole log", "check the meter")
+        given = options.accuracy
+        zone = options.tz or "UTC"
+        ds = xr.Dataset(
+            variables,
+            coords={"meter": np.array(table.names, dtype=object), "time": time.view("datetime64[ns]")},
+            attrs={
+                "tool": tool,
+                "location": options.location or location,
+                "reading": "interval mean" if mean else "instantaneous",
+                "interval": options.interval if options.interval > 0 else _interval(table),
+                "accuracy": accuracy if np.isnan(given) else float(given),
+                "clock_offset": float(options.offset),
+                "time_zone": zone,
+                **dict(attrs or {}),
+                **self.faults.attrs(),
+            },
+        )
+        return schema.conform(ds, "power")
+
+
+def readings_of(
+    time: Sequence[int] | np.ndarray, meter: Sequence[str], power: Sequence[float] | np.ndarray, **more: Any
+) -> Readings:
+    """Make readings of plain lists with meters by name, which keep the order they appear in."""
+    names = list(dict.fromkeys(meter))
+    codes = {name: code for code, name in enumerate(names)}
+    return Readings(
+        time=np.asarray(time, dtype=np.int64),
+        meter=np.fromiter((codes[name] for name in meter), dtype=np.int32, count=len(meter)),
+        names=names,
+        power=np.asarray(power, dtype=float),
+        **more,
+    )
+
+
+def _interval(table: Table) -> float:
+    """Return the median distance of a meter's readings in s; NaN for a single reading."""
+    medians = [np.median(np.diff(table.time[row])) for row in table.rows() if np.count_nonzero(row) > 1]
+    return float(np.median(medians)) / SECOND if medians else float("nan")
+
+
+def _as_utf8(data: bytes) -> bytes:
+    # PowerShell's `>` writes UTF-16, and nvidia-smi is often logged with it.
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", errors="replace").encode()
+    return data

@@ -1,0 +1,222 @@
+"""Time stamps of power logs: many spellings, local zones, summer time, midnight, missing dates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+
+from analysis.errors import ReadError
+from analysis.readers.power import zones
+from analysis.readers.power.base import NAT, SECOND, PowerLog
+
+_DAY = 86_400 * SECOND
+_MONTHS = {"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6}
+_MONTHS |= {"jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
+
+_TIME = (
+    r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,:](?P<part>\d{1,9}))?)?"
+    r"(?:\s*(?P<half>[AaPp])\.?[Mm]\.?)?"
+)
+_ZONE = r"(?:\s*(?P<zone>Z|[+-]\d{2}:?\d{2}|[A-Z]{3,5}))?"
+_WEEKDAY = r"(?:[A-Za-z]{3,9},?\s+)?"
+_PATTERNS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?:[T\s_,-]+" + _TIME + r")?" + _ZONE,
+        r"(?P<a>\d{1,2})(?P<mark>[-/.])(?P<b>\d{1,2})[-/.](?P<year>\d{4}|\d{2})[\s,T-]+" + _TIME + _ZONE,
+        _WEEKDAY
+        + r"(?P<name>[A-Za-z]{3})[a-z]*\s+(?P<day>\d{1,2}),?\s+"
+        + _TIME
+        + _ZONE
+        + r"\s+(?P<year>\d{4})",
+        _WEEKDAY
+        + r"(?P<name>[A-Za-z]{3})[a-z]*\s+(?P<day>\d{1,2}),?\s+(?P<year>\d{4})[\s,]+"
+        + _TIME
+        + _ZONE,
+        _WEEKDAY
+        + r"(?P<day>\d{1,2})[\s-](?P<name>[A-Za-z]{3})[a-z]*[\s-](?P<year>\d{4})[\s,]+"
+        + _TIME
+        + _ZONE,
+        _TIME + _ZONE,
+    )
+)
+# Digits before the point of an epoch stamp tell its unit, as ns per unit.
+_EPOCH = re.compile(r"(\d{9,10}|\d{12,13}|\d{15,16}|\d{18,19})(?:[.,](\d+))?")
+_EPOCH_UNIT = {10: SECOND, 13: 1_000_000, 16: 1_000, 19: 1}
+
+
+class Clock:
+    """Reads the time stamps of one log, in the order of the file.
+
+    Parameters
+    ----------
+    log : PowerLog
+        Its options declare zone and date; its faults take what is wrong.
+    order : str, optional
+        ``mdy`` or ``dmy`` if the format fixes the order of numeric dates.
+    zone : str, optional
+        IANA zone that the format fixes for stamps without one.
+    """
+
+    def __init__(self, log: PowerLog, *, order: str | None = None, zone: str | None = None) -> None:
+        self.log = log
+        self.order = log.options.date_order or order
+        self.zone = log.options.tz or zone
+        if self.zone is not None:
+            try:
+                ZoneInfo(self.zone)
+            except (ZoneInfoNotFoundError, ValueError):
+                found = f"no time zone is called {self.zone!r}"
+                raise ReadError.at(log.source, 0, found, "use an IANA name like Europe/Berlin") from None
+
+    def utc(self, stamps: Iterable[str], lines: Iterable[int], *, report: bool = True) -> np.ndarray:
+        """Read stamps.
+
+        Parameters
+        ----------
+        stamps : iterable of str
+        lines : iterable of int
+            Line of each stamp in the file.
+        report : bool, optional
+            Whether a stamp that cannot be read is a fault.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+            ns since 1970 UTC; the least int64 where a stamp cannot be read (a fault names it).
+
+        Raises
+        ------
+        ReadError
+            For what only the reader can tell: the order of day and month, a zone abbreviation, a
+            local time that does not exist in the zone.
+        """
+        stamps, lines = list(stamps), np.fromiter(lines, dtype=np.int64)
+        self._settle_order(stamps, lines)
+        local = np.full(len(stamps), NAT)
+        zone_of: list[str] = [""] * len(stamps)
+        timed = np.zeros(len(stamps), dtype=bool)
+        seen: dict[str, tuple[int, str, bool]] = {}  # many meters share a stamp
+        for i, text in enumerate(stamps):
+            if text not in seen:
+                seen[text] = self._stamp(text.strip().strip('"'))
+            local[i], zone_of[i], timed[i] = seen[text]
+            if local[i] == NAT and report:
+                self.log.faults.damage(int(lines[i]), f"no time stamp: {text.strip()[:40]!r}", "row not used")
+        local = self._dated(local, timed)
+        return zones.to_utc(self.log, local, zone_of, lines, self.zone)
+
+    def is_stamp(self, text: str) -> bool:
+        """Tell whether a whole line is a time stamp, as a logger writes before each reading."""
+        text = text.strip()
+        return 8 <= len(text) <= 50 and self._stamp(text)[0] != NAT
+
+    def start(self) -> int:
+        """Return where elapsed seconds count from, in ns since 1970 UTC.
+
+        Without the option ``start`` that is 1970 itself, and a warning says so.
+        """
+        given = self.log.options.start
+        if given is None:
+            self.log.faults.note(0, "the log has no date", "times count from 1970; pass start= with a date")
+            return 0
+        (value,) = Clock(self.log, order=self.order, zone=self.zone).utc([str(given)], [0], report=False)
+        if value == NAT:
+            found = f"option start={given!r} is no date and time"
+            raise ReadError.at(self.log.source, 0, found, "write it like 2026-03-01T12:00:00+01:00")
+        return int(value)
+
+    def _settle_order(self, stamps: list[str], lines: np.ndarray) -> None:
+        """Find out whether day or month comes first in dates like 03/04/2026."""
+        if self.order is not None:
+            return
+        first = None
+        for text, line in zip(stamps, lines, strict=True):
+            match = _PATTERNS[1].match(text.strip().strip('"'))
+            if match is None:
+                if first is None and len(text) > 5:
+                    return  # the log writes its dates in another way
+                continue
+            a, b = int(match["a"]), int(match["b"])
+            if match["mark"] == "." or a > 12:
+                self.order = "dmy"
+                return
+            if b > 12:
+                self.order = "mdy"
+                return
+            first = first or (text, int(line))
+        if first is not None:
+            found = f"{first[0].strip()!r} may be day or month first"
+            raise ReadError.at(self.log.source, first[1], found, "pass date_order='dmy' or 'mdy'")
+
+    def _stamp(self, text: str) -> tuple[int, str, bool]:
+        """Read one stamp: ns of local time, its zone as written, and whether it lacks a date."""
+        epoch = _EPOCH.fullmatch(text)
+        if epoch:
+            digits = len(epoch[1])
+            unit = _EPOCH_UNIT[digits + (digits in (9, 12, 15, 18))]
+            fraction = int((epoch[2] or "0")[:9].ljust(9, "0"))
+            return int(epoch[1]) * unit + fraction * unit // SECOND, "Z", False
+        for pattern in _PATTERNS:
+            match = pattern.fullmatch(text)
+            if match:
+                part = match.groupdict()
+                try:
+                    day = self._day(part)
+                    return day + _time_of_day(part), part["zone"] or "", "year" not in part
+                except (ValueError, KeyError):
+                    return NAT, "", False
+        return NAT, "", False
+
+    def _day(self, part: dict[str, str | None]) -> int:
+        """Return the start of the stamp's day in ns; 0 for a stamp without a date."""
+        if "year" not in part:
+            return 0
+        year = int(part["year"] or 0)
+        year += 2000 if year < 100 else 0
+        if "a" in part:
+            a, b = int(part["a"] or 0), int(part["b"] or 0)
+            month, day = (b, a) if self.order == "dmy" else (a, b)
+        else:
+            name = part.get("name")
+            month = _MONTHS[name[:3].lower()] if name else int(part["month"] or 0)
+            day = int(part["day"] or 0)
+        return (date(year, month, day).toordinal() - date(1970, 1, 1).toordinal()) * _DAY
+
+    def _dated(self, local: np.ndarray, timed: np.ndarray) -> np.ndarray:
+        """Give stamps without a date their day; a jump back by half a day or more is midnight."""
+        if not timed.any():
+            return local
+        given = self.log.options.date or (self.log.options.start or "")[:10]
+        if not given:
+            found = "the log has times of day without a date"
+            self.log.faults.note(0, found, "the first day is taken as 1970-01-01; pass date='YYYY-MM-DD'")
+            given = "1970-01-01"
+        try:
+            first = datetime.strptime(given, "%Y-%m-%d").replace(tzinfo=UTC)
+        except ValueError:
+            found = f"option date={given!r} is no date"
+            raise ReadError.at(self.log.source, 0, found, "write it YYYY-MM-DD") from None
+        at = np.flatnonzero(timed)
+        steps = np.diff(local[at], prepend=local[at[0]])
+        days = np.cumsum(steps < -_DAY // 2)
+        dated = local.copy()
+        dated[at] += int(first.timestamp()) * SECOND + days * _DAY
+        return dated
+
+
+def _time_of_day(part: dict[str, str | None]) -> int:
+    """Return ns since midnight; twelve-hour clocks end in am or pm."""
+    hour, minute, second = (int(part[name] or 0) for name in ("hour", "minute", "second"))
+    half = part.get("half")
+    if half:
+        if not 1 <= hour <= 12:
+            raise ValueError("a twelve-hour clock has no such hour")
+        hour = hour % 12 + (12 if half in "pP" else 0)
+    if hour > 24 or minute > 59 or second > 60:
+        raise ValueError("no such time of day")
+    return ((hour * 60 + minute) * 60 + second) * SECOND + int((part["part"] or "0").ljust(9, "0"))

@@ -1,0 +1,93 @@
+"""Energy counters: wraps, resets, and the mean power between readings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.readers.base import Faults
+from analysis.readers.power.pivot import Table
+
+if TYPE_CHECKING:
+    from analysis.readers.power.base import Readings
+
+_SECOND = 1e9
+
+
+def energies(
+    table: Table, readings: Readings, max_power: float, faults: Faults
+) -> tuple[np.ndarray, np.ndarray]:
+    """Turn counters or interval means into mean powers and cumulated energies.
+
+    Parameters
+    ----------
+    table : Table
+        Counter in J, or mean power in W since the meter's reading before.
+    readings : Readings
+        Says which of the two it is, and where counters wrap.
+    max_power : float
+        W; NaN where not declared.
+    faults : Faults
+
+    Returns
+    -------
+    power, energy : ndarray of float, shape (meter, time)
+        W and J. At a meter's reading whose interval is unknown (the first one, a reset, a blank)
+        the power is NaN and the energy stands still.
+    """
+    power = np.full(table.power.shape, np.nan)
+    energy = np.full(table.power.shape, np.nan)
+    everywhere = np.ones(table.time.size, dtype=bool)
+    for index, name in enumerate(table.names):
+        own = everywhere if table.present is None else table.present[index]
+        value = table.power[index]
+        if readings.counter is not None:
+            own = own & ~np.isnan(value)  # a blank counter is no reading: the next one spans it
+        at = np.flatnonzero(own)
+        if not at.size:
+            continue
+        seconds = np.diff(table.time[at]) / _SECOND
+        if readings.counter is None:
+            mean = value[at][1:]
+        else:
+            joules = _steps(value[at], seconds, readings.wrap.get(name), max_power, name, faults)
+            mean = joules / seconds
+        power[index, at[1:]] = mean
+        energy[index, at] = np.concatenate(([0.0], np.nancumsum(mean * seconds)))
+    return power, energy
+
+
+def _steps(
+    value: np.ndarray, seconds: np.ndarray, wrap: float | None, max_power: float, name: str, faults: Faults
+) -> np.ndarray:
+    """Return the energy of each interval in J; NaN where the counter cannot tell."""
+    steps = np.diff(value)
+    back = steps < 0
+    if not np.isnan(max_power) and wrap:
+        blind = seconds * max_power >= wrap
+        if blind.any():
+            found = f"{name}: {int(blind.sum())} intervals are longer than the counter's {wrap:g} J last"
+            faults.note(0, f"{found} at {max_power:g} W", "their energy is not known")
+            steps = np.where(blind, np.nan, steps)
+            back &= ~blind
+    if not back.any():
+        return steps
+    wrapped = np.zeros(back.shape, dtype=bool)
+    if wrap:
+        # A wrap continues at the pace of the other intervals; a reset would need a far higher one.
+        forward = (steps[~back] / seconds[~back])[~np.isnan(steps[~back])]
+        pace = max_power if not np.isnan(max_power) else 10 * float(forward.max(initial=0.0))
+        wrapped = back & ((steps + wrap) / seconds <= (pace or np.inf)) & (steps + wrap >= 0)
+    if wrapped.any():
+        faults.note(0, f"{name}: the counter wrapped {int(wrapped.sum())} times at {wrap:g} J", "unwrapped")
+        steps = np.where(wrapped, steps + (wrap or 0.0), steps)
+    reset = back & ~wrapped
+    if reset.any():
+        why = "it was reset" if wrap else "it was reset or wrapped, its range is not known"
+        faults.damage(
+            0,
+            f"{name}: the counter goes back {int(reset.sum())} times; {why}",
+            "the energy of these intervals is not known",
+        )
+    return np.where(reset, np.nan, steps)

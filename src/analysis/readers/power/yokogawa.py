@@ -1,0 +1,55 @@
+"""Yokogawa WT analysers: CSV with ``Store No.``, Date, Time, Millisecond and ``P-E1`` … ``P-SIGMA``."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import xarray as xr
+
+from analysis.readers.power import csvtable
+from analysis.readers.power.base import PowerLog
+from analysis.readers.power.layout import Headings
+
+_TIMES = (r"^date$+^time$+^(milli ?second|ms)", r"^date$+^time$", r"^(date ?/? ?time|time ?stamp|date)")
+_NAME = r"^p(\(ac\+dc\))?[ _-]?\(?(e(lement)?[ _-]?)?{which}\)?(?![a-z])"
+_SIGMA, _ELEMENT = _NAME.format(which="(sigma|σ|Σ|s)[abc]?"), _NAME.format(which=r"\d")
+
+
+def sniff(head: bytes, name: str) -> bool:
+    """Tell whether a line of headings has a store number or a WT's model stands above, and powers."""
+    wt = re.search(rb"(?im)^\W*store ?no|^\W*model.{0,9}WT\d", head) is not None
+    return wt and re.search(rb'(?im)[,;"\t]\s*P(\(AC\+DC\))?[ _-]?\(?(E|element|sigma|\d)', head) is not None
+
+
+def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:
+    """Parse an analyser's stored samples.
+
+    Parameters
+    ----------
+    data : bytes
+    source : str, optional
+    **options
+        See `analysis.readers.power.base.Options`.
+
+    Returns
+    -------
+    Dataset
+        Kind ``power``; a meter per element, or the sum over elements where the file has it.
+
+    Raises
+    ------
+    ReadError
+        If there are no columns of date, time and power.
+    """
+    log = PowerLog(data, source, options)
+    heading = next(
+        (row for row in log.data.splitlines() if re.match(rb"(?i)\W*store|.*date.*time", row)), b""
+    )
+    cells = re.split(r"[,;\t]", heading.decode(errors="replace").lower().replace('"', ""))
+    total = any(re.search(_SIGMA, cell.strip()) for cell in cells)
+    headings = Headings(time=_TIMES, power=_SIGMA if total else _ELEMENT, energy="", meter="", unit="")
+    readings = csvtable.read(log, headings, short=False)
+    if len(readings.names) == 1:
+        readings.names = [log.options.meter or "analyser"]
+    return log.dataset(readings, tool="Yokogawa WT", location="AC input, power analyser")
