@@ -106,7 +106,8 @@ def _conformed(array: xr.Variable, variable: Variable) -> xr.Variable:
     attrs = {"long_name": variable.meaning}
     if variable.unit and variable.dtype != "datetime64[ns]":  # the encoding of time owns that attribute
         attrs["units"] = variable.unit
-    return xr.Variable(array.dims, array.data, attrs)
+    # Labels stay as they are: xarray would send every object through pandas and back.
+    return xr.Variable(array.dims, array.data, attrs, fastpath=array.dtype == object)
 
 
 def check(ds: xr.Dataset, source: str = "dataset") -> None:

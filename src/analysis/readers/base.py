@@ -123,7 +123,8 @@ def profile_dataset(
         {name: ("obs", values) for name, values in obs.items() if name not in coordinates}
         | {name: ("rank", values) for name, values in ranks.items() if name != "host"}
         | dict(extra or {}),
-        coords={name: ("obs", obs[name]) for name in coordinates} | {"host": ("rank", ranks["host"])},
+        coords={name: _labelled("obs", obs[name]) for name in coordinates}
+        | {"host": _labelled("rank", ranks["host"])},
         attrs={
             "tool": tool,
             "tool_version": tool_version,
@@ -133,6 +134,11 @@ def profile_dataset(
         },
     )
     return schema.conform(ds, "profile")
+
+
+def _labelled(dim: str, values: np.ndarray) -> xr.Variable:
+    # Without its fast path xarray sends every single label through pandas and back.
+    return xr.Variable((dim,), values, fastpath=values.dtype == object)
 
 
 def read_bytes(path: str | Path) -> bytes:
