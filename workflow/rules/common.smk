@@ -73,11 +73,12 @@ def page_declarations(wildcards):
     ]
 
 
-def all_verdicts(wildcards):
+def all_verdicts():
+    reports = config["reports"]
     return [
-        verdicts_of(report, name)
-        for report, names in config["reports"].items()
-        for name in names
+        project.verdicts(report, name, Path())
+        for report in reports
+        for name in reports[report]
     ]
 
 

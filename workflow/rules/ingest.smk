@@ -57,4 +57,4 @@ rule datasets:
             project.processed(name, Path()) / "campaign.nc"
             for name in config["campaigns"]
         ],
-        verdicts=all_verdicts,
+        verdicts=all_verdicts(),

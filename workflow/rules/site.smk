@@ -3,7 +3,7 @@
 
 rule collect_verdicts:
     input:
-        verdicts=all_verdicts,
+        verdicts=all_verdicts(),
         config="config/config.yaml",
     output:
         verdicts=report(

@@ -77,7 +77,9 @@ def start(path: str | Path = SOCKET) -> Iterator[None]:
     finally:
         if server.stdin:
             server.stdin.close()
+        server.terminate()  # it may be importing still
         server.wait()
+        path.unlink(missing_ok=True)
 
 
 def _listening(path: Path) -> bool:

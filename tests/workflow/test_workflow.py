@@ -1,0 +1,160 @@
+"""The real workflow on a small project: what it builds, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import nbformat
+import yaml
+
+from .conftest import CONFIG, ROOT, run_snakemake
+
+NOTHING = "Nothing to be done"
+
+
+def planned(base: Path, *arguments: str) -> Counter[str]:
+    """Count the jobs of a dry run by rule, with the wildcard's value."""
+    done = run_snakemake(base, "-n", *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = done.stdout + done.stderr
+    jobs: Counter[str] = Counter()
+    for block in re.split(r"\n(?=rule )", text)[1:]:
+        wildcards = re.search(r"wildcards: (.*)", block)
+        rule = re.match(r"rule (\w+)", block)
+        assert rule
+        jobs[f"{rule[1]} {wildcards[1] if wildcards else ''}".strip()] += 1
+    assert bool(jobs) != (NOTHING in text)
+    return jobs
+
+
+def test_workflow__builds_the_site_from_raw_files(built: Path) -> None:
+    results = built / "results"
+    pages = {path.name for path in (results / "site").glob("*.html")}
+    assert pages == {"index.html", "provenance.html", "first.html", "second.html"}
+    # Three and two runs were laid into the raw folders.
+    for name, said in (("first", "one hpcg2014 3 runs\n"), ("second", "two hpcg2014 2 runs\n")):
+        page = nbformat.read(results / f"notebooks/{name}.ipynb", as_version=4)
+        (cell,) = [cell for cell in page.cells if "verdicts" in cell.metadata.get("tags", [])]
+        assert cell.outputs[0].text == said
+    assert (results / "figures/first.svg").read_text().startswith("<svg")
+    assert not (results / "figures/second.svg").exists()  # its entry says figure: false
+
+
+def test_workflow__links_verdicts_to_the_page_of_their_topic(built: Path) -> None:
+    verdicts = json.loads((built / "results/verdicts.json").read_text())
+    pages = {(one["campaign"], one["topic"]): one["page"] for one in verdicts}
+    assert pages["one", "problem size"] == "first"
+    assert pages["one", "interconnect"] is None
+    assert pages["two", "problem size"] is None  # the second page names no topic
+    claims = yaml.safe_load((ROOT / "config/claims/hpcg2014.yaml").read_text())["claims"]
+    assert len(verdicts) == 2 * len(claims)
+
+
+def test_workflow__does_nothing_the_second_time(built: Path) -> None:
+    assert planned(built) == {}
+    assert not (built / ".snakemake/pages.sock").exists()  # the server ended with the build
+
+
+def test_workflow__ignores_a_new_date_on_an_old_file(built: Path) -> None:
+    os.utime(built / "data/raw/one/runs/001/run.json")
+    assert planned(built) == {}
+
+
+def test_workflow__rebuilds_one_campaign_when_its_raw_file_changes(built: Path) -> None:
+    path = built / "data/raw/two/runs/023/run.json"
+    before = path.read_text()
+    path.write_text(before.replace('"exit_code": 0', '"exit_code": 1'))
+    assert path.read_text() != before
+    jobs = planned(built)
+    path.write_text(before)
+    assert jobs.keys() >= {"ingest campaign=two", "page_without_figure page=second", "site"}
+    assert (
+        "verdicts report=hpcg2014, campaign=two" in jobs or "verdicts campaign=two, report=hpcg2014" in jobs
+    )
+    assert not [job for job in jobs if "campaign=one" in job or "page=first" in job]
+
+
+def test_workflow__one_more_campaign_builds_only_its_own(built: Path) -> None:
+    shutil.copytree(built / "data/raw/two", built / "data/raw/three")
+    shutil.copy(built / "config/campaigns/two.yaml", built / "config/campaigns/three.yaml")
+    more = CONFIG.replace("[one, two]", "[one, two, three]") + (
+        "  - { name: third, notebook: plain.ipynb, campaign: three, report: hpcg2014 }\n"
+    )
+    (built / "config/config.yaml").write_text(more)
+    jobs = planned(built)
+    (built / "config/config.yaml").write_text(CONFIG)
+    shutil.rmtree(built / "data/raw/three")
+    assert sorted(job.split()[0] for job in jobs) == sorted(
+        ["ingest", "verdicts", "page", "collect_verdicts", "site", "all"]
+    )
+    assert {"ingest campaign=three", "page page=third"} <= jobs.keys()
+    assert jobs.total() == len(jobs)
+
+
+def test_workflow__names_a_failed_notebook_and_keeps_it(built: Path) -> None:
+    path = built / "notebooks/plain.ipynb"
+    before = path.read_text()
+    path.write_text(before.replace("print(campaign, report,", "print(1 / 0,"))
+    done = run_snakemake(built, "--cores", "1", "results/notebooks/first.ipynb")
+    path.write_text(before)
+    assert done.returncode == 1
+    line = "notebooks/plain.ipynb:cell 6: ZeroDivisionError: division by zero; "
+    assert line + "what was reached is in results/notebooks/first.failed.ipynb" in done.stderr
+    failed = nbformat.read(built / "results/notebooks/first.failed.ipynb", as_version=4)
+    assert any(
+        "image/svg+xml" in out.get("data", {}) for cell in failed.cells for out in cell.get("outputs", [])
+    )
+    assert "ZeroDivisionError" in (built / "results/logs/pages/first.log").read_text()
+    assert not (built / ".snakemake/pages.sock").exists()
+
+
+def test_workflow__plans_for_slurm_without_slurm(project: Path) -> None:
+    # No sbatch, squeue, sacct or sinfo: a laptop on which the profile is only looked at.
+    tools = project / "bin"
+    tools.mkdir()
+    for tool in ("bash", "sh", "env", "which", "git"):
+        (tools / tool).symlink_to(shutil.which(tool) or "")
+    done = run_snakemake(project, "-n", "--profile", "slurm", path=str(tools))
+    assert done.returncode == 0, done.stderr
+    assert "ingest" in done.stdout + done.stderr
+
+
+def test_workflow__profile_names_executor_and_survives_a_cancelled_job() -> None:
+    profile = yaml.safe_load((ROOT / "slurm/config.yaml").read_text())
+    assert profile["executor"] == "slurm"
+    assert profile["slurm-status-command"] == "squeue"
+    assert profile["slurm-keep-successful-logs"] is True
+    # A default profile would override the one that is asked for.
+    assert not (ROOT / "workflow/profiles").exists()
+
+
+def test_workflow__every_rule_has_a_log_and_the_snakefile_is_short() -> None:
+    assert len((ROOT / "workflow/Snakefile").read_text().splitlines()) < 40
+    rules = 0
+    for path in (ROOT / "workflow/rules").glob("*.smk"):
+        for block in re.split(r"\n(?=rule )", path.read_text())[1:]:
+            block = block.split("\nuse rule ")[0]
+            if "shell:" in block:
+                rules += 1
+                assert re.search(r"\n    log:\n", block), block
+                assert re.search(r"\n    threads:", block), block
+                assert re.search(r"\n    input:\n        \w+=", block), block
+    assert rules == 5
+
+
+def test_workflow__lint_finds_nothing(project: Path) -> None:
+    done = run_snakemake(project, "--lint")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_workflow__names_the_line_of_a_wrong_configuration(project: Path) -> None:
+    (project / "config/config.yaml").write_text(CONFIG.replace("campaign: two", "campaign: tow"))
+    done = run_snakemake(project, "-n")
+    assert done.returncode == 1
+    assert "config/config.yaml:6: unknown campaign 'tow'; known: one, two" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
