@@ -253,3 +253,24 @@ def test_show__publishes_the_svg_with_its_description(monkeypatch: pytest.Monkey
     figures.show(fig, description="A line.")
     assert [sorted(p) for p in published] == [["image/svg+xml", "text/plain"]]
     assert published[0]["text/plain"] == "A line."
+
+
+def test_svg__names_of_lines_that_end_together_move_apart() -> None:
+    frame = points([1, 2] * 3, net=["a", "a", "b", "b", "c", "c"]).assign(y=5.0, low=4.0, high=6.0)
+    fig, ax = draw(frame, hue="net")
+    ax.set_yscale("log")  # after the names were written: the scale that counts is the last one
+    figures.svg(fig, description="Three lines that end in one point.")
+    assert [t.xyann for t in ax.texts] == [(9, 0.0), (9, 12.5), (9, 25.0)]
+
+
+def test_base_value__has_room_on_a_logarithmic_axis() -> None:
+    _, ax = draw(points([1, 2, 3]), one=True)
+    ax.set(yscale="log", ylim=(0.99, 10))
+    figures.base_value(ax, 2.0, "s", "base")
+    assert ax.get_ylim() == pytest.approx((10**-0.12, 10))
+
+
+def test_colour__links_of_the_same_rate_share_theirs() -> None:
+    assert figures.colour("veth-1gbit") == figures.colour("1gbe")
+    assert figures.colour("veth-10gbit") == figures.colour("10gbe")
+    assert figures.colour("veth-open") == figures.colour("ib-fdr")

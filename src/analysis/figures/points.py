@@ -8,12 +8,15 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 from numpy.typing import NDArray
 
 from analysis.errors import ConfigError
 from analysis.figures.style import GREY, INK, PAPER, looks
 
 Floats = NDArray[np.float64]
+_END = "line-end"  # marks the names at the ends of lines
 
 
 def interval_points(
@@ -192,7 +195,8 @@ def base_value(ax: Axes, value: float, unit: str, label: str, *, at: float = 1.0
         Where the base stands on the y axis.
     """
     bottom, top = ax.get_ylim()
-    ax.set_ylim(min(bottom, at - 0.12 * (top - at)), top)  # room for the text below the line
+    room = at * (at / top) ** 0.12 if ax.get_yscale() == "log" else at - 0.12 * (top - at)
+    ax.set_ylim(min(bottom, room), top)  # room for the text below the line
     ax.annotate(
         f"{at:g}× = {value:.3g} {unit} ({label})",
         (0.995, at),
@@ -248,12 +252,20 @@ def _name_ends(ax: Axes, ends: list[tuple[float, float, str]], ordered: bool) ->
             ax.plot([], [], color=shade, marker=mark, linestyle="none", markersize=7, label=level)
         ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.2)
         return
-    bottom, top = ax.get_ylim()
-    gap = 0.065 * (top - bottom)
-    place = -np.inf
-    for x, y, level in sorted(ends, key=lambda e: e[1]):
-        place = max(y, place + gap)  # names of lines that end close together move apart
+    for x, y, level in ends:
         ax.annotate(
-            level, (x, place), xytext=(9, 0), textcoords="offset points", va="center", size=10, color=INK,
-            annotation_clip=False,
+            level, (x, y), xytext=(9, 0), textcoords="offset points", va="center", size=10, color=INK,
+            annotation_clip=False, gid=_END,
         )  # fmt: skip
+
+
+def part_names(fig: Figure) -> None:
+    """Move the names of lines that end close together apart; the scales must be final by now."""
+    per_point = fig.dpi / 72
+    for ax in fig.axes:
+        ends = [t for t in ax.texts if isinstance(t, Annotation) and t.get_gid() == _END]
+        below = -np.inf
+        for _, _, name in sorted((float(ax.transData.transform(t.xy)[1]), i, t) for i, t in enumerate(ends)):
+            here = float(ax.transData.transform(name.xy)[1]) / per_point
+            below = max(here, below + 12.5)  # a line of text at size 10, in points
+            name.xyann = (9, below - here)

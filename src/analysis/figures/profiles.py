@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from analysis.errors import ConfigError
 from analysis.figures.style import GREY, INK, PAPER, looks
 
+_EMPTY = "#f1f3f4"  # the ground of a matrix: light on dark pages too, or its dark cells would vanish
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -52,7 +53,7 @@ def heatmap(
     small = max(values.shape) <= 16
     sns.heatmap(
         spoken, ax=ax, cmap="cividis_r", norm=norm, vmin=None if norm else 0, vmax=None if norm else high,
-        square=True, linewidths=1 if small else 0, linecolor=PAPER,
+        square=True, linewidths=1 if small else 0, linecolor=_EMPTY,
         annot=small and max(values.shape) <= 8, fmt=".3g", annot_kws={"size": 10},
         cbar_kws={"label": label, "shrink": 0.85},
     )  # fmt: skip
@@ -63,7 +64,7 @@ def heatmap(
     step = max(1, int(2 ** np.ceil(np.log2(max(values.shape) / 16))))
     for axis, n in ((ax.xaxis, values.shape[1]), (ax.yaxis, values.shape[0])):
         axis.set_ticks(np.arange(0, n, step) + 0.5, [str(i) for i in range(0, n, step)], rotation=0)
-    ax.set(xlabel=xlabel, ylabel=ylabel)
+    ax.set(xlabel=xlabel, ylabel=ylabel, facecolor=_EMPTY)
     ax.tick_params(length=0)
     ax.grid(False)
     for side in ax.spines.values():

@@ -42,8 +42,8 @@ LEVELS = {
     # interconnects, fast to slow
     **dict.fromkeys(("ib-fdr", "ib-edr", "ib-hdr", "fdr", "open", "veth-open"), "blue"),
     **dict.fromkeys(("ib-qdr", "ib-ddr", "roce", "40gbe"), "sky"),
-    **dict.fromkeys(("10gbe", "10g", "10gbit"), "orange"),
-    **dict.fromkeys(("1gbe", "1g", "1gbit", "gige"), "red"),
+    **dict.fromkeys(("10gbe", "10g", "10gbit", "veth-10gbit"), "orange"),
+    **dict.fromkeys(("1gbe", "1g", "1gbit", "gige", "veth-1gbit"), "red"),
     **dict.fromkeys(("shared-memory", "shm"), "grey"),
     # MPI libraries
     **dict.fromkeys(("openmpi", "open mpi", "hpc-x"), "green"),

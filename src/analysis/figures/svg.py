@@ -11,6 +11,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from analysis.errors import ConfigError
+from analysis.figures.points import part_names
 from analysis.figures.style import GREY, HUES, INK, LINE, PAPER
 
 # Each colour of the style becomes a custom property with itself as fallback: a page that defines the
@@ -51,6 +52,7 @@ def svg(fig: Figure, *, description: str) -> str:
         # Constrained layout moves a little at each drawing: settled once, it gives the same bytes ever after.
         fig.draw_without_rendering()
         fig.set_layout_engine("none")
+    part_names(fig)
     buffer = io.StringIO()
     no_metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
