@@ -180,3 +180,38 @@ def test_records__a_bad_one_is_named(changes: dict[str, object], message: str) -
     with pytest.raises(ConfigError) as caught:
         one(**changes)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "numbers", "ratios"),
+    [("gain", (36.0, 22.0, 54.0), (1.36, 1.22, 1.54)), ("reduction", (20.0, 15.0, 30.0), (0.8, 0.7, 0.85))],
+)
+def test_as_ratio__percent_is_a_gain_or_a_reduction(
+    quantity: str, numbers: tuple[float, ...], ratios: tuple[float, ...]
+) -> None:
+    estimate, low, high = numbers
+    record = one(quantity=quantity, unit="%", estimate=estimate, low=low, high=high, expected=None)
+    ratio = forest.as_ratio(record)
+    assert (ratio.estimate, ratio.low, ratio.high) == pytest.approx(ratios)
+    assert (ratio.unit, ratio.estimate_text) == ("×", record.estimate_text)
+    assert forest.ratio_axis([record]).high == 2.0
+
+
+def test_as_ratio__leaves_other_scales_alone() -> None:
+    share = one(scale="share", unit="%", estimate=12.0)
+    assert forest.as_ratio(share) is share
+
+
+def test_board__untested_campaign_of_a_tested_claim_has_no_mark() -> None:
+    raw = [
+        site_mock.record("c", "memory", "s", evidence="measured", campaign="other"),
+        site_mock.ratio("c", "memory", "s", "holds", (2.0, 1.0, 4.0), 2.0),
+    ]
+    group = scoreboard.board(records.read(raw, frozenset())).groups[0]
+    row = group.rows[0]
+    assert (group.topic, row.lead.verdict, len(row.shown), len(row.records)) == ("Memory", "holds", 1, 2)
+    assert str(row.plot).count('href="#measured"') == 1
+
+
+def test_chips__only_for_sets() -> None:
+    assert forest.chips(one(scale="level", expected_text="3,600 s", estimate_text="1,800 s")) == []

@@ -27,7 +27,8 @@ class Record:
     """One verdict: one claim, judged on one campaign of one evidence class.
 
     Numbers are in `unit` (ratios have none) and None where there is none; `base` is the absolute
-    value that a ratio refers to, e.g. ``(53.8, "GFLOP/s", "104³")``.
+    value that a ratio refers to, e.g. ``(53.8, "GFLOP/s", "104³")``; `differs` names what is not as in the
+    report, `note` what a reader should know of the claim.
     """
 
     claim: str
@@ -58,6 +59,8 @@ class Record:
     base: tuple[float, str, str] | None = None
     compared: str = ""
     arithmetic: str = ""
+    differs: tuple[str, ...] = ()
+    note: str = ""
     page: str = ""
     runs: tuple[str, ...] = ()
     inputs: tuple[Input, ...] = ()
@@ -151,6 +154,7 @@ def _record(raw: Mapping[str, Any]) -> Record:
         "ids": tuple(raw.get("ids") or (raw["claim"],)),
         "section": str(section),
         "base": (base["value"], base.get("unit") or "", base.get("label") or "") if base else None,
+        "differs": tuple(map(str, raw.get("differs") or ())),
         "runs": tuple(raw.get("runs") or ()),
         "inputs": tuple(Input(i["path"], i.get("sha256") or "") for i in raw.get("inputs") or ()),
     }

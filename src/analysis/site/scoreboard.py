@@ -42,6 +42,16 @@ class Row:
         return self.records[0]
 
     @property
+    def topic(self) -> str:
+        """Topic as a heading."""
+        return self.lead.topic[:1].upper() + self.lead.topic[1:] or "Other"
+
+    @property
+    def shown(self) -> Sequence[Record]:
+        """The records that have a mark: those that were tested, or the one that says why none was."""
+        return _shown(self.records)
+
+    @property
     def claimed_members(self) -> int:
         """Number of members of the claimed set."""
         return sum(state != "extra" for _, state in self.members)
@@ -50,7 +60,7 @@ class Row:
     def search(self) -> str:
         """Everything that the text search looks at, in lower case."""
         first = self.lead
-        said = [*first.ids, first.statement, first.report_title, first.section, first.quantity, first.topic]
+        said = [*first.ids, first.statement, first.report_title, first.section, first.quantity, self.topic]
         said += [w for r in self.records for w in (r.evidence, r.verdict, r.campaign, r.cluster, r.compared)]
         return " ".join(dict.fromkeys(w for w in said if w)).lower()
 
@@ -99,7 +109,11 @@ class Board:
 
     def values(self, name: str) -> list[str]:
         """Return the different values of a record's field, for a filter, in order of appearance."""
-        records = [r for g in self.groups for row in g.rows for r in row.records]
+        if name == "topic":
+            return [g.topic for g in self.groups]
+        records = [
+            r for g in self.groups for row in g.rows for r in row.shown if r.tested or name != "evidence"
+        ]
         return list(dict.fromkeys(str(getattr(r, name)) for r in records if getattr(r, name)))
 
 
@@ -122,7 +136,7 @@ def board(records: Sequence[Record]) -> Board:
     rows = list(_rows(by_claim, axis))
     by_topic: dict[str, list[Row]] = {}
     for row in rows:
-        by_topic.setdefault(row.lead.topic or "Other", []).append(row)
+        by_topic.setdefault(row.topic, []).append(row)
     groups = tuple(
         Group(
             topic,
@@ -179,8 +193,12 @@ def _rows(by_claim: dict[str, list[Record]], axis: forest.Axis) -> list[Row]:
         while anchor in taken:
             anchor += "-2"
         taken.add(anchor)
-        out.append(Row(anchor, tuple(records), _plot(records, axis), forest.chips(records[0])))
+        out.append(Row(anchor, tuple(records), _plot(_shown(records), axis), forest.chips(records[0])))
     return out
+
+
+def _shown(records: Sequence[Record]) -> Sequence[Record]:
+    return [r for r in records if r.tested] or records[:1]
 
 
 def _order(record: Record) -> tuple[bool, bool, int]:
@@ -192,11 +210,12 @@ def _order(record: Record) -> tuple[bool, bool, int]:
     )
 
 
-def _plot(records: list[Record], axis: forest.Axis) -> Markup | None:
+def _plot(records: Sequence[Record], axis: forest.Axis) -> Markup | None:
     lead = records[0]
     if lead.scale not in ("ratio", "share", "level"):
         return None
-    alike = [r for r in records if r.scale == lead.scale and r.unit == lead.unit]
+    alike = [forest.as_ratio(r) for r in records if r.scale == lead.scale]
+    alike = [r for r in alike if r.unit == alike[0].unit]
     own = axis if lead.scale == "ratio" else forest.own_axis(alike)
     if own is None or not any(forest.has_numbers(r) for r in alike):
         return None
