@@ -19,6 +19,7 @@ from analysis.readers.mpip_rows import CHUNK
 _ADDRESS = re.compile(r"(0x[0-9a-fA-F]+|\[unknown\])(?:\s+(.*))?")
 _SOURCE = re.compile(r"(\S.*?)\s+(\d+)(?:\s(.*))?")
 _DIGITS = 9  # of the largest id, so that it fits i4
+_LINES = 1 << 14  # taken at a time, so that they stay in the cache
 
 # Ids of the sites, number of each site's stack, and the frames of each distinct stack.
 _Stacks = tuple[np.ndarray, np.ndarray, list[tuple[bytes, ...]]]
@@ -108,20 +109,34 @@ def _read_fast(report: Report, section: Section) -> _Stacks | None:
     starts = np.append(0, ends[:-1] + 1)
     if int((ends - starts).min()) < 9:
         return None
+    known: dict[bytes, int] = {}
+    parts = []
+    for at in range(0, len(ends), _LINES):
+        part = _parse(raw, starts[at : at + _LINES], ends[at : at + _LINES], known)
+        if part is None:
+            return None
+        parts.append(part)
+    ids, levels, codes = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    top = levels == 0
+    site = np.cumsum(top) - 1
+    if not top[0] or (~top[1:] & (levels[1:] != levels[:-1] + 1)).any() or (ids != ids[top][site]).any():
+        return None
+    return ids[top], *_stacks(codes, list(known), levels, site)
+
+
+def _parse(
+    raw: np.ndarray, starts: np.ndarray, ends: np.ndarray, known: dict[bytes, int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return id, level and code of the frame of each line; new frames go into `known`."""
     parsed = _ids_and_levels(raw, starts)
     if parsed is None:
         return None
     ids, levels, frames = parsed
-    site = np.cumsum(levels == 0) - 1
-    if levels[0] != 0 or ((levels[1:] != 0) & (levels[1:] != levels[:-1] + 1)).any():
-        return None
-    top = levels == 0
-    if (ids != ids[top][site]).any():
-        return None
     if (frames >= ends).any() or (raw[frames] == ord(" ")).any():
         return None
     codes, distinct = _encode(raw, frames, ends)
-    return ids[top], *_stacks(codes, distinct, levels, site)
+    numbers = np.array([known.setdefault(frame, len(known)) for frame in distinct], dtype=np.int64)
+    return ids, levels, numbers[codes]
 
 
 def _ids_and_levels(raw: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:

@@ -21,8 +21,9 @@ from analysis.readers.mpip_tables import Entry
 _ONE_SIDED = frozenset(
     f"MPI_{name}"
     for name in (
-        "Put Get Accumulate Get_accumulate Fetch_and_op Compare_and_swap Rput Rget Raccumulate Rget_accumulate"
-    ).split()
+        *("Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap"),
+        *("Rput", "Rget", "Raccumulate", "Rget_accumulate"),
+    )
 )
 _MS = 1e-3
 

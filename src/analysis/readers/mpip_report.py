@@ -63,6 +63,7 @@ class Report:
     """A report cut into its parts; offsets refer to `data`."""
 
     data: bytes
+    faults: Faults
     header: dict[str, str] = field(default_factory=dict)
     assignment: list[tuple[int, str]] = field(default_factory=list)
     sections: dict[str, Section] = field(default_factory=dict)
@@ -80,6 +81,10 @@ class Report:
         """Yield number and content of the lines of a section that are not blank."""
         first = self.line(section.start)
         for i, line in enumerate(self.data[section.start : section.stop].split(b"\n")):
+            if line.startswith(b"---"):
+                found = f"a rule without a heading inside {section.title!r}"
+                self.faults.damage(first + i, found, "the rest of the section is left out")
+                return
             if line.strip():
                 yield first + i, line
 
@@ -155,7 +160,7 @@ def split(data: bytes, faults: Faults) -> Report:
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     headings = _headings(data)
-    report = Report(data)
+    report = Report(data, faults)
     _read_header(report, headings[0] if headings else len(data), faults)
     for i, at in enumerate(headings):
         _add_section(report, at, headings[i + 1] if i + 1 < len(headings) else len(data), faults)
@@ -212,12 +217,6 @@ def _add_section(report: Report, heading: int, limit: int, faults: Faults) -> No
     before = data.rfind(b"\n", start, stop - 1) + 1 or start
     if _is_rule(data[before:stop]):
         stop, closed = before, True
-    rule = data.find(b"\n---", start, stop)
-    if rule >= 0:
-        faults.damage(
-            report.line(rule + 1), f"a rule without a heading inside {title!r}", "the rest of it is left out"
-        )
-        stop = rule + 1
     digits = re.search(r": *(\d{1,12})$", title)
     announced = int(digits[1]) if digits else -1
     report.sections[kind] = Section(kind, title, heading, start, stop, announced, closed)

@@ -169,6 +169,7 @@ def _read_fast(squeezed: bytes, columns: list[str], wanted: list[str], section: 
     try:
         table = csv.read_csv(
             pa.BufferReader(squeezed),
+            memory_pool=pa.system_memory_pool(),  # reuses its pages, Arrow's own touches new ones
             read_options=csv.ReadOptions(column_names=columns),
             parse_options=csv.ParseOptions(delimiter=" ", quote_char=False),
             convert_options=csv.ConvertOptions(
@@ -184,7 +185,11 @@ def _read_fast(squeezed: bytes, columns: list[str], wanted: list[str], section: 
         return None
     if any(table[name].null_count for name in wanted if name != "Rank"):
         return None
-    values = {name: table[name].fill_null(_STAR).to_numpy() for name in wanted if name != "Name"}
+    values = {
+        name: (table[name].fill_null(_STAR) if name == "Rank" else table[name]).to_numpy()
+        for name in wanted
+        if name != "Name"
+    }
     values = {"Name": names.indices.to_numpy()} | values
     if not _plain(values, table["Rank"].null_count if "Rank" in values else 0):
         return None
@@ -210,7 +215,8 @@ def _read_slow(
     codes: dict[str, int] = {}
     kept: list[list[float]] = []
     lines: list[int] = []
-    whole = section.closed
+    # A rule inside ends the section early (see `Report.lines`).
+    whole = section.closed and b"\n---" not in report.data[section.start : section.stop]
     for number, line in list(report.lines(section))[1:]:
         tokens = line.split()
         try:
@@ -223,7 +229,9 @@ def _read_slow(
             continue
         kept.append(row)
         lines.append(number)
-    arrays = {name: np.array([row[i] for row in kept], dtype=_dtype(name)) for i, name in enumerate(wanted)}
+    arrays: dict[str, np.ndarray] = {
+        name: np.array([row[i] for row in kept], dtype=_dtype(name)) for i, name in enumerate(wanted)
+    }
     return Rows(list(codes), arrays, np.array(lines, dtype=np.int64), whole, section)
 
 

@@ -137,17 +137,19 @@ def _totals(columns: dict[str, np.ndarray]) -> pd.DataFrame:
 def _name_faults(report: Report, time: Rows, sites: pd.DataFrame, threshold: bool, faults: Faults) -> None:
     odd = sites[(sites["stars"] != 1) | (sites["rest"] != 0)]
     cut = not time.section.closed or "end" not in report.sections
-    for entry in odd.itertuples():
-        call = time.names[entry.name]
-        head = f"{call} at site {entry.site}"
-        line = time.line(report, entry.row)
-        if entry.stars == 1 and entry.rest > 0 and not threshold:
-            found = f"{head}: {entry.rest} of {entry.star_count} calls are in no row of a rank"
-            faults.damage(line, found, "they are kept as a row of rank -1")
-        elif entry.stars == 1 and entry.rest < 0:
-            found = f"{head}: its rows hold {entry.count} calls, its * row {entry.star_count}"
-            faults.damage(line, found, "the rows of the ranks are kept as they are")
-        elif entry.stars == 0 and not (cut and entry.Index == sites.index[-1]):
-            faults.damage(line, f"{head} has no * row", "its rows could not be checked")
-        elif entry.stars > 1:
-            faults.damage(line, f"{head} has {entry.stars} * rows", "its rows could not be checked")
+    last = int(sites["site"].iloc[-1]) if len(sites) else -1
+    columns = ("site", "name", "row", "stars", "count", "star_count", "rest")
+    for site, name, row, stars, count, total, rest in zip(*(odd[c].tolist() for c in columns), strict=True):
+        head = f"{time.names[name]} at site {site}"
+        if stars == 1 and rest > 0 and not threshold:
+            found = f"{head}: {rest} of {total} calls are in no row of a rank"
+            faults.damage(time.line(report, row), found, "they are kept as a row of rank -1")
+        elif stars == 1 and rest < 0:
+            found = f"{head}: its rows hold {count} calls, its * row {total}"
+            faults.damage(time.line(report, row), found, "the rows of the ranks are kept as they are")
+        elif stars == 0 and not (cut and site == last):
+            faults.damage(time.line(report, row), f"{head} has no * row", "its rows could not be checked")
+        elif stars > 1:
+            faults.damage(
+                time.line(report, row), f"{head} has {stars} * rows", "its rows could not be checked"
+            )
