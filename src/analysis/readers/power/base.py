@@ -192,8 +192,15 @@ class PowerLog:
         Dataset
             Of kind ``power``: ``power (meter, time)`` in W; for counters and interval means also
             ``energy_counter`` in J.
+
+        Raises
+        ------
+        ReadError
+            If there are several readings of a meter and none has a time.
         """
         options = self.options
+        if readings.time.size > len(readings.names) and (readings.time == NAT).all():
+            raise self.empty("reading with a time")
         table = pivot.table(readings, duplicates=options.duplicates, faults=self.faults)
         variables = {"power": (("meter", "time"), table.power)}
         mean = readings.mean or readings.counter is not None

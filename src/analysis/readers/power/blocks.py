@@ -69,7 +69,7 @@ def read(log: PowerLog, labels: Labels, *, order: str) -> Readings:
     blocks: dict[str, list[_Block]] = {}
     logged: dict[str, tuple[str, int]] = {}
     power = re.compile(rf"^(?P<head>.*?){re.escape(labels.power)}\s*:\s*(?P<cell>\S+\s*\S*)(?P<rest>.*)$")
-    stamp = re.compile(rf"{re.escape(labels.stamp)}\s*:\s*(.*?)(?:\s{{2,}}\S.*|\s*Sampling.*)?$")
+    stamp = re.compile(rf"{re.escape(labels.stamp)}\s*:\s*(.*?)(?:\s+Sampling.*)?$")
     state = re.compile(rf"{re.escape(labels.state)}\s*:\s*(\S.*?)\s*$")
     for number, line in enumerate(log.lines(), 1):
         node, text = _prefix(line)

@@ -23,7 +23,9 @@ _STARTED = re.compile(r"^# started on (.+)$")
 
 def sniff(head: bytes, name: str) -> bool:
     """Tell whether these are intervals of perf's energy events."""
-    return b"power/energy-" in head and re.search(rb"(?m)^[ \t]*\d+[.,]\d{9}\b.*power/energy-", head) is not None
+    return (
+        b"power/energy-" in head and re.search(rb"(?m)^[ \t]*\d+[.,]\d{9}\b.*power/energy-", head) is not None
+    )
 
 
 def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:

@@ -46,6 +46,8 @@ def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:
     for number, line in enumerate(log.lines(), 1):
         if _HEADER.match(line):
             column = line.split().index("Watts")  # the first, where domains repeat the heading
+        elif stamps and line.lstrip().startswith("-----"):
+            column = -1  # statistics follow
         elif column >= 0 and _ROW.match(line):
             cells = line.split()
             if len(cells) <= column:

@@ -1,0 +1,178 @@
+"""CSV of PDUs and home-made loggers: columns found or declared, units, decimal commas, damage."""
+
+import numpy as np
+import pytest
+
+from analysis.errors import ReadError
+from analysis.readers.power import power_csv
+from analysis.readers.power.units import of_heading, plain, quantity
+
+
+def parse(text, **options):
+    return power_csv.parse(text.encode(), "pdu.csv", **options)
+
+
+def table(ds):
+    return {str(m): ds["power"].values[i].tolist() for i, m in enumerate(ds["meter"].values)}
+
+
+@pytest.mark.parametrize(
+    ("cell", "value", "unit"),
+    [
+        ("12 W", 12.0, "W"),
+        ("0,00 Joules", 0.0, "Joules"),
+        ("1.234,5 W", 1234.5, "W"),
+        ("1,234.5", 1234.5, ""),
+        ("67.03 mW", 67.03, "mW"),
+        ("3.1e2", 310.0, ""),
+        ("12.5.3", np.nan, "?"),
+        ("[N/A]", np.nan, ""),
+        ("<not counted>", np.nan, ""),
+        ("cut", np.nan, "?"),
+    ],
+)
+def test_units__cells(cell, value, unit):
+    found, printed = quantity(cell)
+    assert printed == unit
+    assert found == value or (np.isnan(found) and np.isnan(value))
+
+
+def test_units__one_comma_is_thousands_or_decimal():
+    assert plain("1,234") == 1234
+    assert plain("1,234", decimal_comma=True) == 1.234
+    assert plain("0,123") == 0.123
+    assert plain("12,5") == 12.5
+
+
+def test_units__headings():
+    assert [of_heading(h) for h in ("power.draw [W]", "Power (kW)", "energy_uj", "PkgWatt")] == [
+        "W",
+        "kW",
+        "uj",
+        "",
+    ]
+
+
+def test_power_csv__wide_columns_are_meters_with_their_units():
+    ds = parse(
+        "Timestamp,rack1 Power (kW),rack2 Power (W)\n"
+        "2026-03-01T00:00:00Z,1.5,700\n2026-03-01T00:01:00Z,1.6,710\n"
+    )
+    assert table(ds) == {"rack1 Power (kW)": [1500, 1600], "rack2 Power (W)": [700, 710]}
+    assert ds.attrs["interval"] == 60
+
+
+def test_power_csv__column_map_with_names_and_scale():
+    text = "when;sysUpTime;pdu1.outlet3;pdu1.outlet4\n"
+    text += "2026-03-01 00:00:00;17;1234;1300\n2026-03-01 00:00:10;18;1240;\n"
+    columns = {"time": "when", "power": {"pdu1.outlet3": "node01", "pdu1.outlet4": "node02"}, "unit": 0.1}
+    ds = parse(text, columns=columns, tz="UTC")
+    assert table(ds)["node01"] == pytest.approx([123.4, 124.0])
+    assert table(ds)["node02"][0] == pytest.approx(130.0)
+    assert np.isnan(table(ds)["node02"][1])
+
+
+def test_power_csv__file_without_headings_by_position():
+    ds = parse("1772323200,n1,100\n1772323201,n1,101\n", columns={"time": 0, "meter": 1, "power": 2})
+    assert table(ds) == {"n1": [100, 101]}
+
+
+def test_power_csv__declared_column_that_is_missing_is_refused():
+    with pytest.raises(ReadError, match=r"pdu.csv:1: no columns of time and power in 'time,watts'"):
+        parse("time,watts\n1772323200,1\n", columns={"power": "Load"})
+
+
+def test_power_csv__decimal_commas_and_units_in_cells():
+    ds = parse(
+        "Datum;Zeit\n\nDate;Time;Outlet;Power\n"
+        "01.03.2026;10:00:00;A1;12,5 W\n01.03.2026;10:00:01;A1;0,0131 kW\n",
+        tz="Europe/Berlin",
+    )
+    assert table(ds)["A1"] == pytest.approx([12.5, 13.1])
+    assert str(ds["time"].values[0])[:19] == "2026-03-01T09:00:00"
+
+
+def test_power_csv__decimal_commas_without_units_are_fast_and_right():
+    ds = parse("time;power_W\n2026-03-01T00:00:00Z;1,234\n2026-03-01T00:00:01Z;12,5\n")
+    assert ds["power"].values.tolist() == [[1.234, 12.5]]
+
+
+def test_power_csv__rows_of_other_units_are_other_sensors():
+    ds = parse(
+        "time,sensor,power,units\n"
+        "1772323200,PSU1,100,Watts\n1772323200,FAN1,4000,RPM\n1772323201,PSU1,110,watts\n"
+    )
+    assert table(ds) == {"PSU1": [100, 110]}
+
+
+def test_power_csv__apparent_power_is_no_power():
+    ds = parse("time,power\n1772323200,100 W\n1772323201,120 VA\n")
+    assert np.isnan(ds["power"].values[0, 1])
+    assert "pdu.csv:3: 120 VA is apparent power, not power" in ds.attrs["warnings"][0]
+
+
+def test_power_csv__repeated_headings_comments_and_short_rows():
+    ds = parse(
+        "# logger 3\ntime,meter,watts\n"
+        "1772323200,a,1\ntime,meter,watts\n\n# restarted\n1772323201,a\n1772323202,a,3\n"
+    )
+    assert table(ds) == {"a": [1, 3]}
+    assert ds.attrs["complete"] is False
+    assert ds.attrs["warnings"] == ["pdu.csv:7: 2 of 3 columns; the row is not used"]
+
+
+def test_power_csv__garbled_cell_is_named_with_its_line():
+    ds = parse("time,meter,watts\n1772323200,a,1\n1772323201,a,#!x\n1772323202,a,3\n")
+    assert np.isnan(ds["power"].values[0, 1])
+    assert ds.attrs["warnings"] == ["pdu.csv:3: a cell that is no number; the reading is left blank"]
+
+
+def test_power_csv__garbled_stamp_is_named_with_its_line():
+    ds = parse("time,meter,watts\n1772323200,a,1\nxx,a,2\n1772323202,a,3\n")
+    assert table(ds) == {"a": [1, 3]}
+    assert ds.attrs["warnings"] == ["pdu.csv:3: no time stamp: 'xx'; row not used"]
+
+
+def test_power_csv__statistics_beside_the_reading_are_left_out():
+    ds = parse("timestamp,power_w,min_power_w,max_power_w,power_limit\n1772323200,100,50,150,700\n")
+    assert ds["power"].values.tolist() == [[100]]
+
+
+def test_power_csv__power_factor_is_no_power():
+    ds = parse("time,Power Factor,Active Power [W],PF\n1772323200,0.99,100,0.98\n")
+    assert ds["power"].values.tolist() == [[100]]
+
+
+def test_power_csv__energy_counter_in_kwh():
+    ds = parse("time,Energy (kWh)\n1772323200,10.0\n1772326800,10.5\n")
+    assert ds["power"].values[0, 1] == pytest.approx(500.0)
+    assert ds["energy_counter"].values[0].tolist() == pytest.approx([0, 1.8e6])
+
+
+def test_power_csv__utf16_of_powershell_is_read():
+    text = "time,watts\r\n1772323200,100\r\n1772323201,101\r\n"
+    ds = power_csv.parse(text.encode("utf-16"))
+    assert ds["power"].values.tolist() == [[100, 101]]
+
+
+def test_power_csv__fast_and_slow_ways_agree(monkeypatch):
+    text = "time,node,power_mW,other\n" + "".join(
+        f"2026-03-01 00:00:{s:02d}.5,n{m},{1000 * s + m},x\n" for s in range(30) for m in range(3)
+    )
+    fast = parse(text, tz="Europe/Berlin")
+    monkeypatch.setattr("analysis.readers.power.csvtable._typed", lambda *_: None)
+    slow = parse(text, tz="Europe/Berlin")
+    assert fast.identical(slow)
+    assert fast["power"].values[2, 29] == pytest.approx(29.002)
+
+
+def test_power_csv__epoch_with_fraction_keeps_microseconds():
+    ds = parse("ts,watts\n1772323200.123456,1\n1772323201.000001,2\n")
+    assert ds["time"].values.astype(np.int64).tolist() == [1772323200123456000, 1772323201000001000]
+
+
+def test_power_csv__sniff_wants_time_power_and_stamps():
+    assert power_csv.sniff(b"time,watts\n1772323200,1\n", "")
+    assert not power_csv.sniff(b"time,watts\nsoon,1\n", "")
+    assert not power_csv.sniff(b"name,power\nHulk,9000\n", "")
+    assert not power_csv.sniff(b"Time on the clock, power to the people\nall of it, now\n", "")
