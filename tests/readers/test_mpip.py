@@ -143,7 +143,7 @@ def test_mpip__mpi_time_over_app_time_is_a_warning_not_damage():
     assert ds.attrs["flags"] == ["mpi-time-over-app-time"]
     assert ds.attrs["warnings"] == [
         "mix_341.mpiP:19: MPI time exceeds AppTime on 4 of 4 ranks (MPI% up to 1217.57); "
-        "AppTime was reset, as by MPI_Pcontrol: use no share of AppTime"
+        "AppTime was reset on the way, as MPI_Pcontrol does: use no share of AppTime"
     ]
 
 

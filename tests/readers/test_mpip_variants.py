@@ -206,6 +206,21 @@ def test_mpip__ranks_of_a_cut_header_come_from_the_file_name():
     assert mpip.parse(data, "xhpcg.4.30874.1.mpiP").attrs["ranks_expected"] == 64
 
 
+def test_mpip__numbers_that_damage_makes_huge_cost_no_memory():
+    rows = OLD_TIME.replace("Isend                1    1 ", "Isend       2147483647 2147483647 ")
+    ds = mpip.parse(report(rows, ranks=0))
+    assert ds.sizes["rank"] <= 3
+    assert not ds.attrs["complete"]
+
+
+def test_mpip__of_two_reports_in_one_file_the_first_is_read():
+    data = raw("mix_341.mpiP")
+    ds = mpip.parse(data + raw("mix_350.mpiP"), "m")
+    assert not ds.attrs["complete"]
+    assert int(ds["count"].sum()) == 370
+    assert any("sections follow 'End of Report'" in warning for warning in ds.attrs["warnings"])
+
+
 def keyed(ds: xr.Dataset) -> dict[tuple[str, int, int], tuple[float, ...]]:
     columns = [ds[name].values.tolist() for name in ("call", "site", "rank", *NUMBERS)]
     return {(call, site, rank): tuple(rest) for call, site, rank, *rest in zip(*columns, strict=True)}

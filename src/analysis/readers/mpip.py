@@ -30,8 +30,10 @@ from analysis.readers.mpip_tables import (
     read_times,
 )
 
-_FILE_NAME = re.compile(r"\.(\d{1,8})\.\d+\.\d+\.mpiP")
+_FILE_NAME = re.compile(r"\.(\d{1,7})\.\d+\.\d+\.mpiP")
 _PAYLOAD = ("sent", "io", "rma")
+# More can only come out of a damaged number, and would only take memory.
+_MOST_RANKS = 10_000_000
 
 
 def sniff(head: bytes, name: str) -> bool:
@@ -119,18 +121,22 @@ def parse(data: bytes, source: str = "<memory>", *, fast: bool = True) -> xr.Dat
 
 def _ranks(report: Report, times: Times, rows: dict[str, Rows], source: str) -> int:
     """Return the number of ranks: from the report if it got that far, else from the file name."""
-    inside = max(len(report.assignment), times.rows)
+    rows_inside = times.rows if times.rows <= _MOST_RANKS else 0
+    inside = max(len(report.assignment), rows_inside)
     named = _FILE_NAME.search(source)
     name = int(named[1]) if named else 0
     if "mpi_time" in report.sections and inside and not np.isnan(times.mpi_total):
         return inside
     if "task_time" in report.sections and inside:
         # The concise mode prints no number of ranks; total / mean gives it to the printed digits.
-        return name if abs(name - inside) <= max(1, inside // 100) else inside
+        return max(len(report.assignment), name if abs(name - inside) <= max(1, inside // 100) else inside)
     if inside or name:
         return max(inside, name)
-    ranks = [found.columns["Rank"].max(initial=-1) for found in rows.values() if not found.concise]
-    return 1 + int(max(ranks, default=-1))
+    ranks = [found.columns["Rank"] for found in rows.values() if not found.concise]
+    present = np.unique(np.concatenate(ranks)) if ranks else np.empty(0, dtype=np.int64)
+    most = 1 + int(present.max(initial=-1))
+    # A rank far beyond all others is a damaged number.
+    return most if most <= 4 * len(present) else int((present >= 0).sum())
 
 
 def _rank_variables(

@@ -165,6 +165,11 @@ def split(data: bytes, faults: Faults) -> Report:
     for i, at in enumerate(headings):
         _add_section(report, at, headings[i + 1] if i + 1 < len(headings) else len(data), faults)
         if "end" in report.sections:
+            if i + 1 < len(headings):
+                found = "sections follow 'End of Report'"
+                faults.damage(
+                    report.line(headings[i + 1]), found, "only the first report is read: split the file"
+                )
             break
     if "end" not in report.sections:
         last = list(report.sections.values())[-1].title if report.sections else "the header"
