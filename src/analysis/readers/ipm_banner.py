@@ -26,10 +26,10 @@ _KEYS = (
 )
 _PAIR = re.compile(rf"(?:^#|\s)\s*({_KEYS})\s*:\s(.*?)(?=\s+(?:{_KEYS})\s*:\s|\s*$)")
 _COMMAND = re.compile(r"# command\s*:\s?(.*?)\s*$")
-_REGION = re.compile(r"# region\s*:\s*(?:'(.*)'|(.*?))\s*(?:\[ntasks\] =\s*(\d+)\s*)?$")
+_REGION = re.compile(r"# region\s*:\s*(?:'(.*)'|(.*?))\s*(?:\[ntasks\] =\s*(\d{1,9})\s*)?$")
 _VALUE = r"-?(?:[\d.,]+(?:e[+-]?\d+)?|nan)"
 _ROW = re.compile(rf"#\s+(\S.*?)\s*(?::\s+|\s{{2,}})({_VALUE}(?:\s+{_VALUE}){{2,3}})\s*$")
-_CALL = re.compile(rf"# (\w+)\s+({_VALUE})\s+(\d+)\s+{_VALUE}(?:\s+{_VALUE})?\s*$")
+_CALL = re.compile(rf"# (\w+)\s+({_VALUE})\s+(\d{{1,15}})\s+{_VALUE}(?:\s+{_VALUE})?\s*$")
 _TABLE = re.compile(r"#\s+\[time\]\s+\[(?:count|calls)\]")
 # Rows of the table that become attributes: name, and what their unit is worth in ours.
 _STATISTICS = {
@@ -185,7 +185,7 @@ def _dataset(banner: _Banner, first: int, faults: Faults) -> xr.Dataset:
     rows = _calls(banner)
     if not rows:
         faults.note(first, "no table of calls", "set IPM_REPORT=full to have it printed")
-    tasks = re.match(r"(\d+) on (\d+) (?:nodes|hosts)", banner.keys.get("mpi_tasks", ""))
+    tasks = re.match(r"(\d{1,9}) on (\d{1,9}) (?:nodes|hosts)", banner.keys.get("mpi_tasks", ""))
     ranks = int(tasks[1]) if tasks else int(banner.keys.get("ntasks") or 0)
     if not 0 < ranks <= MAX_RANKS:
         faults.damage(first, "no number of mpi_tasks", "get the whole banner")

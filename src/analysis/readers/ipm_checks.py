@@ -113,7 +113,7 @@ def _name_partners(
         return table.groupby(["source", "target"])[["count", "bytes"]].sum()
 
     sent, received = matrix(obs.rank, obs.peer, sends), matrix(obs.peer, obs.rank, receives)
-    table = sent.join(received, how="outer", lsuffix="_sent", rsuffix="_received").fillna(0)
+    table = pd.concat([sent.add_suffix("_sent"), received.add_suffix("_received")], axis=1).fillna(0)
     # A buffer that was posted may be larger than the message in it.
     off = table["count_sent"] != table["count_received"]
     off |= table["bytes_sent"] > table["bytes_received"]

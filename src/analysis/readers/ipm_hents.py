@@ -282,7 +282,8 @@ class _Chunk:
         word = self.words[np.maximum(stop - 8, 0)]
         for marked in _NO_PARTNER:
             none |= word == marked
-        return none & (stop - start == 32)
+        none &= stop - start == 32
+        return none
 
 
 def _decimal(word: np.ndarray) -> np.ndarray:

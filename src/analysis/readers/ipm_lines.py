@@ -141,6 +141,8 @@ def read_totals(data: bytes, segment: Segment) -> list[tuple[bytes, bytes, Total
         line = raw.strip()
         if line.startswith(b"<region "):
             stack.append((_label(line, offset), {}, {}))
+        elif line.startswith(b"<hent"):
+            raise BadLineError(offset, "a <hent> record outside any <hash>")
         elif line.startswith((b"<func", b"</region>")) and not stack:
             raise BadLineError(offset, f"{_shown(line)} outside any region")
         elif line.startswith(b"<func"):

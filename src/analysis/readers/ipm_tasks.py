@@ -32,6 +32,7 @@ _REGION = re.compile(
     rb'mtime="[^"\n]*"(?: id="(-?\d+)")? ?>'
 )
 _ATTRIBUTE = re.compile(rb'(\w+)="([^"\n]*)"')
+_NUMBER = re.compile(rb"-?\d+(?:[.,]\d*)?(?:[eE][+-]?\d+)?")
 _HOST = re.compile(rb"\n<host [^>\n]*>([^\n]*)</host>")
 
 
@@ -91,6 +92,8 @@ def number(text: bytes) -> float:
     ValueError
         If it is none.
     """
+    if not _NUMBER.fullmatch(text):  # `float` takes more: nan, 1_000
+        raise ValueError(f"no number: {text!r}")
     return float(text.replace(b",", b"."))
 
 
@@ -130,8 +133,15 @@ class _Finder:
         return self.found
 
 
-def segments(data: bytes) -> Iterator[Segment]:
+def segments(data: bytes, *, careful: bool = False) -> Iterator[Segment]:
     """Find the tasks, in file order, in one pass over the data.
+
+    Parameters
+    ----------
+    data : bytes
+    careful : bool
+        Look for the beginning of another task among the records too, as where a closing tag is
+        lost; a second pass, for files that do not have all their tasks.
 
     Yields
     ------
@@ -141,14 +151,16 @@ def segments(data: bytes) -> Iterator[Segment]:
     finders = [_Finder(data, text) for text in (_HASH, _HASH_CLOSE, _CLOSE)]
     start = 0 if data.startswith(_OPEN[1:]) else data.find(_OPEN) + 1
     while start > 0 or (start == 0 and data.startswith(_OPEN[1:])):
-        segment = _segment(data, start, *finders)
+        segment = _segment(data, start, *finders, careful=careful)
         yield segment
         start = data.find(_OPEN, segment.stop - 1 if segment.whole else start) + 1
         if not start:
             return
 
 
-def _segment(data: bytes, start: int, hashes: _Finder, hash_ends: _Finder, ends: _Finder) -> Segment:
+def _segment(
+    data: bytes, start: int, hashes: _Finder, hash_ends: _Finder, ends: _Finder, *, careful: bool
+) -> Segment:
     end = len(data)
     hashed = min(hashes.next(start) + 1, end)
     # Without a <hash> of its own the task closes before the next <hash>, which is another task's.
@@ -164,7 +176,7 @@ def _segment(data: bytes, start: int, hashes: _Finder, hash_ends: _Finder, ends:
         if line_end < 0 or close == end:
             return Segment(start, end, hashed, None, whole=False)
         stop, head, records = close + len(_CLOSE), hashed, (line_end + 1, last + 1)
-        if data.find(_OPEN, last, stop) >= 0:
+        if data.find(_OPEN, hashed if careful else last, stop) >= 0:
             return Segment(start, stop, head, None, whole=False)
     whole = data.find(_OPEN, start, head) < 0
     return Segment(start, stop, head, records, whole)

@@ -91,7 +91,11 @@ def parse(data: bytes, source: str = "<memory>", *, exact: bool = False) -> xr.D
 def _read_tasks(file: _File) -> int:
     """Collect the whole tasks in rank order of appearance and return the number of ranks of the job."""
     found: list[tuple[Segment, Head]] = []
-    for segment in segments(file.data):
+    stated = re.search(rb'mpi_size="(\d{1,9})"', file.data[: 1 << 20])
+    parts = list(segments(file.data))
+    if not stated or len(parts) != int(stated[1]):
+        parts = list(segments(file.data, careful=True))
+    for segment in parts:
         if not segment.whole:
             file.drop(segment.start, f"{_name(file.data, segment)} is cut short")
             continue
@@ -100,7 +104,6 @@ def _read_tasks(file: _File) -> int:
         except (ValueError, OverflowError) as error:
             file.drop(segment.start, f"{_name(file.data, segment)} is damaged: {error}")
     sizes = Counter(head.size for _, head in found)
-    stated = re.search(rb'mpi_size="(\d{1,9})"', file.data[: 1 << 20])
     expected = sizes.most_common(1)[0][0] if sizes else int(stated[1]) if stated else 0
     seen: set[int] = set()
     for segment, head in found:
@@ -110,7 +113,7 @@ def _read_tasks(file: _File) -> int:
             continue
         seen.add(head.rank)
         file.tasks.append((segment, head))
-    return min(expected, MAX_RANKS)
+    return expected if expected <= MAX_RANKS else 0
 
 
 def _name(data: bytes, segment: Segment) -> str:
