@@ -28,7 +28,7 @@ rule ingest:
         raw=lambda wildcards: project.raw(wildcards.campaign, Path()),
         processed=lambda wildcards: project.processed(wildcards.campaign, Path()),
     shell:
-        "python -m analysis.ingest {params.raw} {params.processed} > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
+        "python -m analysis.pages call --log {log} analysis.ingest {params.raw} {params.processed}"
 
 
 rule verdicts:
@@ -47,8 +47,8 @@ rule verdicts:
         "../../environment.yml"
     threads: 1
     shell:
-        "python -m analysis.claims {input.claims} {wildcards.campaign} {output.verdicts} > {log} 2>&1"
-        " || {{ cat {log} >&2; exit 1; }}"
+        "python -m analysis.pages call --log {log}"
+        " analysis.claims {input.claims} {wildcards.campaign} {output.verdicts}"
 
 
 rule datasets:

@@ -33,7 +33,7 @@ rule site:
             f"results/notebooks/{page['name']}.ipynb" for page in config["pages"]
         ],
         templates=sorted(map(str, (PACKAGE / "site" / "templates").glob("*"))),
-        code=sources("site", "errors.py") + ["workflow/scripts/build_site.py"],
+        code=sources("site", "errors.py"),
     output:
         index="results/site/index.html",
         provenance="results/site/provenance.html",
@@ -48,5 +48,5 @@ rule site:
         commit=project.commit(Path()),
         folder=lambda wildcards, output: Path(output.index).parent,
     shell:
-        "python workflow/scripts/build_site.py {input.verdicts} {params.folder} --commit={params.commit}"
-        " > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
+        "python -m analysis.pages call --log {log}"
+        " analysis.site {input.verdicts} {params.folder} --commit={params.commit}"

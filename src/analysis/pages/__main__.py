@@ -1,4 +1,4 @@
-"""Command line: ``python -m analysis.pages run|serve|commit``; see ``--help``."""
+"""Command line: ``python -m analysis.pages run|call|commit``; see ``--help``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.command == "run":
         return _run(options)
+    if options.command == "call":
+        return _call(options)
     if options.command == "serve":
         return _serve(options)
     if options.command == "alone":
@@ -38,6 +40,11 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--parameters", type=_object, default={}, help="JSON object")
     run.add_argument("--log", default=os.devnull, help="file for output and traceback")
     run.add_argument("--server", default=str(SOCKET), help="socket of a running server")
+    call = commands.add_parser("call", help="run a module of the package")
+    call.add_argument("module")
+    call.add_argument("arguments", nargs=argparse.REMAINDER)
+    call.add_argument("--log", required=True, help="file for what it prints; shown if it fails")
+    call.add_argument("--server", default=str(SOCKET), help="socket of a running server")
     serve = commands.add_parser("serve", help="execute pages until the standard input ends")
     serve.add_argument("listener", type=int, help="number of an open file: a listening socket")
     commands.add_parser("alone", help="execute the page given as JSON on the standard input")
@@ -63,6 +70,16 @@ def _run(options: argparse.Namespace) -> int:
     page = Page(options.notebook, options.out, options.figure, options.parameters)
     fault = request(page, options.log, server=options.server)
     if fault:
+        print(fault, file=sys.stderr)
+    return 1 if fault else 0
+
+
+def _call(options: argparse.Namespace) -> int:
+    from analysis.pages.client import call
+
+    fault = call(options.module, options.arguments, options.log, server=options.server)
+    if fault:
+        print(Path(options.log).read_text(encoding="utf-8", errors="replace"), end="", file=sys.stderr)
         print(fault, file=sys.stderr)
     return 1 if fault else 0
 

@@ -8,8 +8,9 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from analysis.pages import ENVIRONMENT, SOCKET, Page
 
@@ -30,17 +31,53 @@ def request(page: Page, log: str | Path, *, server: str | Path = SOCKET) -> str:
     str
         The fault as one line; empty if there is none.
     """
+    reply = _order(page.record(), log, server)
+    if reply is None:
+        with Path(log).open("wb") as stream:
+            return _alone(page, stream.fileno())
+    return reply
+
+
+def call(module: str, arguments: Sequence[str], log: str | Path, *, server: str | Path = SOCKET) -> str:
+    """Run a module of the package as ``python -m`` would, through the server if there is one.
+
+    Parameters
+    ----------
+    module : str
+    arguments : sequence of str
+    log : path
+        Gets what the module prints. Replaced.
+    server : path
+        Socket of the server.
+
+    Returns
+    -------
+    str
+        The fault as one line; empty if there is none.
+    """
+    order = {"module": module, "arguments": list(arguments), "cwd": str(Path.cwd())}
+    reply = _order(order, log, server)
+    if reply is not None:
+        return reply
+    with Path(log).open("wb") as stream:
+        command = [sys.executable, "-m", module, *arguments]
+        done = subprocess.run(command, stdout=stream, stderr=subprocess.STDOUT, check=False)
+    return f"{module} ended with status {done.returncode}" if done.returncode else ""
+
+
+def _order(order: dict[str, Any], log: str | Path, server: str | Path) -> str | None:
+    """Have the server carry out an order; None if there is no server, or it ended before it began."""
     Path(log).parent.mkdir(parents=True, exist_ok=True)
     with Path(log).open("wb") as stream, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         try:
             connection.connect(str(server))
         except OSError:  # none here: a cluster's node, or a call by hand
-            return _alone(page, stream.fileno())
-        reply = _converse(connection, page, stream.fileno())
-        if not reply.startswith(b"+"):  # the server ended before it had begun with the page
-            return _alone(page, stream.fileno())
+            return None
+        reply = _converse(connection, order, stream.fileno())
+    if not reply.startswith(b"+"):
+        return None
     if not reply.endswith(b"\n"):
-        return f"{page.notebook}:1: its process died; see {log}"
+        return f"{order.get('notebook') or order['module']}:1: its process died; see {log}"
     return str(json.loads(reply[1:])["fault"])
 
 
@@ -91,9 +128,9 @@ def _listening(path: Path) -> bool:
     return True
 
 
-def _converse(connection: socket.socket, page: Page, log: int) -> bytes:
-    """Send a page and the file for its log; return all that the server has to say."""
-    line = json.dumps(page.record()).encode() + b"\n"
+def _converse(connection: socket.socket, order: dict[str, Any], log: int) -> bytes:
+    """Send an order and the file for its log; return all that the server has to say."""
+    line = json.dumps(order).encode() + b"\n"
     reply = b""
     with contextlib.suppress(ConnectionError):
         sent = socket.send_fds(connection, [line], [log])

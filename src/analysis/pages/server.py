@@ -11,6 +11,7 @@ import gc
 import importlib
 import json
 import os
+import runpy
 import select
 import signal
 import socket
@@ -44,7 +45,9 @@ PRELOAD = (
     "analysis.metrics",
     "analysis.claims",
     "analysis.figures",
+    "analysis.ingest",
     "analysis.notebook",
+    "analysis.site",
 )
 
 
@@ -62,6 +65,20 @@ def preload() -> None:
     matplotlib.rcParams["svg.hashsalt"] = "benchbook"  # identifiers in figures: random otherwise
     gc.collect()
     gc.freeze()  # a collection in a child would copy every page of memory it looks at
+
+
+def call(module: str, arguments: list[str]) -> str:
+    """Run a module of the package as ``python -m`` would; return its fault as one line."""
+    sys.argv = [module, *arguments]
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        return f"{module} ended with status {status}" if status else ""
+    except BaseException as error:
+        traceback.print_exc()
+        return f"{module}: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+    return ""
 
 
 def run(page: Page) -> str:
@@ -155,7 +172,7 @@ def _fork_page(connection: socket.socket, others: list[socket.socket]) -> int:
 
 
 def _answer(connection: socket.socket) -> int:
-    """Read one request with the client's log, execute it, and reply with its fault."""
+    """Read one order with the client's log, carry it out, and reply with its fault."""
     request, files, _, _ = socket.recv_fds(connection, 1 << 16, 1)
     while not request.endswith(b"\n"):
         more = connection.recv(1 << 16)
@@ -165,8 +182,8 @@ def _answer(connection: socket.socket) -> int:
     for number in (1, 2):
         os.dup2(files[0], number)
     connection.sendall(b"+")  # from here on it is this process that answers for the page
-    page = Page(**json.loads(request))
-    os.chdir(page.cwd)
-    fault = run(page)
+    order = json.loads(request)
+    os.chdir(order["cwd"])
+    fault = call(order["module"], order["arguments"]) if "module" in order else run(Page(**order))
     connection.sendall(json.dumps({"fault": fault}).encode() + b"\n")
     return 1 if fault else 0

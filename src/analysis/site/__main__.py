@@ -1,4 +1,8 @@
-"""Build the site from the verdicts, the executed notebooks and the campaigns' datasets."""
+"""``python -m analysis.site VERDICTS OUT``: what the workflow's site rule calls.
+
+Builds the site of the project in the working folder from the verdicts, the executed notebooks and
+the campaigns' datasets.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,10 @@ from analysis.errors import BenchbookError
 from analysis.site import PageInput, build
 
 # What the numbers and the figures depend on.
-TOOLS = ("benchbook", "numpy", "scipy", "pandas", "xarray", "dask", "h5netcdf", "pyarrow")
-TOOLS += ("matplotlib", "seaborn", "papermill", "ipykernel", "nbconvert", "snakemake")
+TOOLS = (
+    *("benchbook", "numpy", "scipy", "pandas", "xarray", "dask", "h5netcdf", "pyarrow"),
+    *("matplotlib", "seaborn", "papermill", "ipykernel", "nbconvert", "snakemake"),
+)
 
 # Columns of the runs that describe the set-up; one value in all runs is a fact of the campaign.
 FACTS = ("application", "cluster", "cpu", "interconnect", "mpi", "build", "profiler", "nodes", "ranks")
@@ -63,13 +69,13 @@ def pages(config: dict[str, Any], campaigns: dict[str, Campaign]) -> list[PageIn
     return found
 
 
-def main() -> int:
+def main(argv: list[str] | None = None) -> int:
     """Build the site; return 1 if an input cannot be used."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("verdicts", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--commit", default="")
-    arguments = parser.parse_args()
+    parser = argparse.ArgumentParser(prog="analysis.site", description=__doc__)
+    parser.add_argument("verdicts", type=Path, help="results/verdicts.json")
+    parser.add_argument("out", type=Path, help="folder of the site")
+    parser.add_argument("--commit", default="", help="commit that the build was made from")
+    arguments = parser.parse_args(argv)
     try:
         config = project.load_config(Path.cwd())
         campaigns = {name: load_campaign(name, Path.cwd()) for name in config["campaigns"]}
@@ -88,4 +94,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())
