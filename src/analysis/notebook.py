@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -51,8 +52,8 @@ class Book:
 
 
 @dataclass(frozen=True)
-class VerdictTable:
-    """A table of verdicts that looks alike in JupyterLab, on a page and in a test."""
+class Table:
+    """A table of text that looks alike in JupyterLab, on a page and in a test."""
 
     frame: pd.DataFrame
 
@@ -67,6 +68,33 @@ class VerdictTable:
             for row in self.frame.itertuples(index=False)
         )
         return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+
+
+def shown(frame: pd.DataFrame, digits: int = 3) -> Table:
+    """Show a frame as a table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Its index is left out.
+    digits : int
+        Decimals of numbers that are not whole.
+
+    Returns
+    -------
+    Table
+        Missing values are dashes; underscores in the names of columns are spaces.
+    """
+
+    def spell(value: object) -> str:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return "–"
+        if isinstance(value, float):
+            return f"{value:,.{digits}f}".rstrip("0").rstrip(".") if digits else f"{value:,.0f}"
+        return f"{value:,}" if isinstance(value, int) else str(value)
+
+    texts = {str(name).replace("_", " "): [spell(value) for value in frame[name].tolist()] for name in frame}
+    return Table(pd.DataFrame(texts))
 
 
 def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ()) -> Book:
@@ -91,9 +119,9 @@ def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ())
     return Book(load_campaign(campaign), loaded, tuple(topics))
 
 
-def closing(verdicts: Iterable[Verdict]) -> VerdictTable:
+def closing(verdicts: Iterable[Verdict]) -> Table:
     """Make the table that closes a notebook; claims that were not tested are left to the scoreboard."""
-    return VerdictTable(verdict_table([one for one in verdicts if one.verdict != "not tested"]))
+    return Table(verdict_table([one for one in verdicts if one.verdict != "not tested"]))
 
 
 def sentence(verdict: Verdict) -> str:

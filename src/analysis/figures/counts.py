@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from analysis.figures.style import GREY, HUES, INK, PAPER
 
@@ -54,7 +55,7 @@ def count_bars(table: pd.DataFrame, *, ax: Axes, xlabel: str) -> Axes:
         left += counts
     ax.set_yticks(places, [str(name) for name in table.index])
     ax.invert_yaxis()
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel=xlabel, ylabel="")
     ax.grid(True, axis="x", color=GREY, alpha=0.3)
     ax.grid(False, axis="y")
