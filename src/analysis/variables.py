@@ -135,6 +135,9 @@ _FACTORS = """
 *interconnect  | run | str |   | network between the nodes
 *mpi           | run | str |   | MPI library with version
 *build         | run | str |   | compiler flags or build variant
+*dimm          | run | str |   | memory modules: type, speed and ranks
+*tuning        | run | str |   | settings of the MPI library or the network, such as tuned or untuned
+*placement     | run | str |   | which cores of a node a job has
 *profiler      | run | str |   | profiler preloaded, none without
 *nodes         | run | i4  | 1 | nodes
 *ranks         | run | i4  | 1 | MPI ranks
