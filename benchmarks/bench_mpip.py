@@ -28,7 +28,7 @@ def generate(copies: int, seed: int = 20) -> str:
     """Return a report of ``64 * copies`` ranks: ranks and sites renumbered, times scaled by rank."""
     lines = lzma.decompress(SEED_REPORT.read_bytes()).decode().splitlines()
     rng = random.Random(seed)
-    scale = [rng.uniform(0.8, 1.25) for _ in range(RANKS * copies)]
+    scale = [rng.uniform(0.8, 1.0) for _ in range(RANKS * copies)]
     header = [line for line in lines[:15] if "Task Assignment" not in line]
     out = header + [
         f"@ MPI Task Assignment      : {rank} node{rank // RANKS:03d}" for rank in range(len(scale))

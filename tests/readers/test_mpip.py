@@ -241,6 +241,8 @@ def test_mpip__concise_rows_stand_for_all_ranks():
     assert float(sendrecv.time) == pytest.approx(4 * 1.986e-3, rel=1e-12)
     assert float(sendrecv.bytes) == 2656400.0
     assert int(sendrecv["count"]) == 200
+    # Put is the only one-sided site, so its section is missing; Aggregate RMA has 4.1e+03 B
+    assert float(row(ds, 3, -1).bytes) == 4100.0
     # Get is in no list: no count, and its payload is not recorded
     get = row(ds, 7, -1)
     assert int(get["count"]) == -1

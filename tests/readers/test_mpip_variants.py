@@ -184,6 +184,21 @@ def test_mpip__a_damaged_row_is_named_and_its_calls_stay_counted():
     assert int(ds["count"].sum()) == 370
 
 
+@pytest.mark.parametrize(("old", "new"), [(b"Min       Sum", b"Min       Sxm"), (b"Name    ", b"N me    ")])
+def test_mpip__a_damaged_column_header(old, new):
+    data = raw("mix_341.mpiP")
+    at = data.index(b"@--- Callsite Message")
+    for fast in (True, False):
+        ds = mpip.parse(data[:at] + data[at:].replace(old, new), "m", fast=fast)
+        assert not ds.attrs["complete"]
+        sendrecv = ds.bytes.values[(ds.call.values == "MPI_Sendrecv") & (ds.site.values == 16)]
+        if new == b"Min       Sxm":
+            assert sendrecv.tolist() == [664100.0] * 4
+        else:
+            assert np.isnan(sendrecv).all()
+        assert any(w.startswith("m:271: ") for w in ds.attrs["warnings"]), ds.attrs["warnings"]
+
+
 def test_mpip__not_a_number_in_a_column_that_is_used():
     data = raw("mix_341.mpiP").replace(b"   0.0266   0.0266   0.0266", b"   0.0266     -nan   0.0266")
     for fast in (True, False):

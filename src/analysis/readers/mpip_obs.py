@@ -148,8 +148,8 @@ def from_tasks(time: Rows, payload: Mapping[str, Rows], top: list[Entry]) -> Obs
     Returns
     -------
     dict of ndarray, shape (obs,)
-        One row a site, rank -1; time and bytes are tasks × mean over tasks; count -1 where no
-        list has the site.
+        One row a site, rank -1; time and bytes are tasks × mean over tasks (bytes as a top-twenty
+        list has them where their section is missing); count -1 where no list has the site.
     """
     columns = time.columns
     count = np.full(len(columns["Site"]), -1, dtype=np.int64)
@@ -163,10 +163,14 @@ def from_tasks(time: Rows, payload: Mapping[str, Rows], top: list[Entry]) -> Obs
         time=columns["Tasks"] * columns["Mean"] * _MS,
     )
     obs["bytes"] = _absent_bytes(columns["Name"], time.names, payload)
+    # mpiP leaves out a section that would have a single site; its top-twenty list has it still.
+    totals = {entry.site: entry.values["Total"] for entry in top if "Total" in entry.values}
     for rows in payload.values():
-        sums = dict(zip(rows.columns["Site"], rows.columns["Tasks"] * rows.columns["Mean"], strict=True))
-        for i, site in enumerate(columns["Site"]):
-            obs["bytes"][i] = sums.get(site, obs["bytes"][i])
+        totals |= dict(zip(rows.columns["Site"], rows.columns["Tasks"] * rows.columns["Mean"], strict=True))
+    obs["bytes"] = np.array(
+        [totals.get(int(site), absent) for site, absent in zip(obs["site"], obs["bytes"], strict=True)],
+        dtype=np.float64,
+    )
     return obs
 
 

@@ -201,8 +201,8 @@ def _title(data: bytes, at: int) -> tuple[str, str, int]:
 
 
 def _is_rule(line: bytes) -> bool:
-    # A damaged rule is still one: 75 dashes are nothing else.
-    return line.count(b"-") > 40 and not line.startswith(b"@")
+    # A damaged rule is still one: nothing else has or begins with so many dashes.
+    return (line.count(b"-") > 40 or line.startswith(b"---")) and not line.startswith(b"@")
 
 
 def _add_section(report: Report, heading: int, limit: int, faults: Faults) -> None:

@@ -91,7 +91,7 @@ def read_rows(report: Report, section: Section, faults: Faults, *, fast: bool = 
     """
     end = report.data.find(b"\n", section.start, section.stop)
     header = text(report.data[section.start : max(end, section.start)]).split()
-    columns = _columns(header, "Sum" if section.kind != "time" else "MPI%")
+    columns = _columns(header, section.kind)
     if columns is None:
         if header or section.closed:
             found = f"section {section.title!r} has no column header that is known"
@@ -136,14 +136,13 @@ def squeeze(data: bytes, start: int = 0, stop: int | None = None) -> bytes:
     return b"".join(kept)
 
 
-def _columns(header: list[str], last: str) -> list[str] | None:
+def _columns(header: list[str], kind: str) -> list[str] | None:
     """Return the columns to read a section by: its own header, or the usual one it resembles."""
-    for form in (_TIME, _BYTES, _CONCISE):
-        usual = form.split()
-        if set(usual[:7]) <= set(header) and len(set(header)) == len(header):
+    forms = [form.split() for form in (_TIME if kind == "time" else _BYTES, _CONCISE)]
+    for usual in forms:
+        if set(_wanted(usual, kind)) <= set(header) and len(set(header)) == len(header):
             return header
-    for form in (_TIME if last == "MPI%" else _BYTES, _CONCISE):
-        usual = form.split()
+    for usual in forms:
         alike = sum(a == b for a, b in zip(header, usual, strict=False))
         if len(header) == len(usual) and 2 * alike > len(usual):
             return usual
