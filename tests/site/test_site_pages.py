@@ -30,13 +30,12 @@ def test_read__takes_the_notebook_apart(tmp_path: Path) -> None:
     assert page.title == "Interconnect"
     assert page.answer == "<p>The answer about interconnect is 1.52× [1.44, 1.61].</p>"
     assert page.answer_text == "The answer about interconnect is 1.52× [1.44, 1.61]."
-    assert len(page.figures) == 1
-    assert "<figcaption>Rates &amp; links</figcaption>" in page.figures[0]
+    assert "<figcaption>Rates &amp; links</figcaption>" in page.figure
     assert len(page.verdicts) == 1
     assert "<td>fdr-1gbe</td>" in page.verdicts[0]
-    assert "<em>Interconnect comparison</em>" in page.method[0]
-    assert "<h3" in page.method[1]
-    assert "How it was measured" in page.method[1]
+    assert "<em>Interconnect comparison</em>" in page.intro
+    assert "<h2" in page.body[0]
+    assert "How it was measured" in page.body[0]
     assert [c.count for c in page.code] == [1, 2, 3, 4]
     assert page.errors == []
 
@@ -49,9 +48,9 @@ def test_read__shows_an_error_and_says_so_at_the_top(tmp_path: Path) -> None:
         code("f()", new_output("error", ename="ValueError", evalue="no <runs> left", traceback=trace)),
     )
     assert page.errors == ["cell 2: ValueError: no <runs> left"]
-    assert "no &lt;runs&gt; left" in page.method[0]
-    assert 'role="alert"' in page.method[0]
-    assert "\x1b" not in page.method[0]
+    assert "no &lt;runs&gt; left" in page.body[0]
+    assert 'role="alert"' in page.body[0]
+    assert "\x1b" not in page.body[0]
 
 
 def test_read__an_answer_that_failed_is_no_answer(tmp_path: Path) -> None:
@@ -85,8 +84,24 @@ def test_read__png_is_embedded_and_text_escaped(tmp_path: Path) -> None:
         code("plot()", png, tag="figure"),
         code("print()", new_output("stream", name="stdout", text="<b>")),
     )
-    assert 'src="data:image/png;base64,aGVsbG8=" alt="a &quot;plot&quot;"' in page.figures[0]
-    assert page.method == ['<pre class="out">&lt;b&gt;</pre>']
+    assert 'src="data:image/png;base64,aGVsbG8=" alt="a &quot;plot&quot;"' in page.figure
+    assert page.body == ['<pre class="out">&lt;b&gt;</pre>']
+
+
+def test_read__later_figures_stay_below_their_headings(tmp_path: Path) -> None:
+    first, second = (
+        new_output("display_data", {"image/svg+xml": f"<svg><desc>{name}</desc></svg>"}) for name in "ab"
+    )
+    page = page_of(
+        tmp_path,
+        new_markdown_cell("# Q?\n\nWhy."),
+        code("one()", first, tag="figure"),
+        new_markdown_cell("## More"),
+        code("two()", second, tag="figure"),
+    )
+    assert "<figcaption>a</figcaption>" in page.figure
+    assert "More</h2>" in page.body[0]
+    assert "<figcaption>b</figcaption>" in page.body[1]
 
 
 def test_read__warnings_on_stderr_are_left_out(tmp_path: Path) -> None:
@@ -98,7 +113,7 @@ def test_read__warnings_on_stderr_are_left_out(tmp_path: Path) -> None:
             new_output("stream", name="stdout", text="o"),
         ),
     )
-    assert page.method == ['<pre class="out">o</pre>']
+    assert page.body == ['<pre class="out">o</pre>']
 
 
 def test_read__code_is_escaped(tmp_path: Path) -> None:

@@ -66,8 +66,14 @@ class Page:
         First heading of the notebook.
     answer : Markup
         First output of the cell tagged ``answer``.
-    figures, verdicts, method : list of Markup
-        Outputs of cells so tagged; method is all other text and output in the notebook's order.
+    intro : Markup
+        Text below that heading.
+    figure : Markup
+        First figure: it stands right below the answer.
+    verdicts : list of Markup
+        Outputs of cells so tagged.
+    body : list of Markup
+        All other text and output, further figures among it, in the notebook's order.
     code : list of Code
     errors : list of str
         ``cell N: Name: message`` of each cell that failed.
@@ -79,9 +85,10 @@ class Page:
     campaign: str
     question: str = ""
     answer: Markup = field(default_factory=Markup)
-    figures: list[Markup] = field(default_factory=list)
+    intro: Markup = field(default_factory=Markup)
+    figure: Markup = field(default_factory=Markup)
     verdicts: list[Markup] = field(default_factory=list)
-    method: list[Markup] = field(default_factory=list)
+    body: list[Markup] = field(default_factory=list)
     code: list[Code] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -147,8 +154,13 @@ def _add_text(out: Page, source: str, where: str) -> None:
     if heading:
         out.question = _plain(heading[1])
         source = source[: heading.start()] + source[heading.end() :]
-    if source.strip():
-        out.method.append(Markup('<div class="text">{}</div>').format(_safe(_markdown(source), where)))
+    if not source.strip():
+        return
+    text = Markup('<div class="text">{}</div>').format(_safe(_markdown(source), where))
+    if heading:
+        out.intro = text
+    else:
+        out.body.append(text)
 
 
 def _add_code(out: Page, cell: Any, position: int, where: str) -> None:
@@ -167,10 +179,10 @@ def _add_code(out: Page, cell: Any, position: int, where: str) -> None:
             continue
         if "verdicts" in tags:
             out.verdicts.append(rendered)
-        elif "figure" in tags or 'class="figure"' in rendered[:40]:
-            out.figures.append(rendered)
+        elif not out.figure and ("figure" in tags or 'class="figure"' in rendered[:40]):
+            out.figure = rendered
         else:
-            out.method.append(rendered)
+            out.body.append(rendered)
 
 
 def _output(output: Any, where: str) -> Markup:
@@ -239,8 +251,8 @@ def _markdown(source: str) -> str:
 
     rendered: str = markdown2html_mistune(source)
     rendered = re.sub(r'<a class="anchor-link"[^>]*>.*?</a>', "", rendered)
-    # The page's own headings are h1 and h2: the text's begin below them.
-    return re.sub(r"<(/?)h([1-4])\b", lambda m: f"<{m[1]}h{min(6, max(3, int(m[2]) + 1))}", rendered)
+    # The question is the page's only h1.
+    return re.sub(r"<(/?)h1\b", r"<\1h2", rendered)
 
 
 @cache
