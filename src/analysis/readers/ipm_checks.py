@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.readers.base import Faults
-from analysis.readers.ipm_hents import Names
 from analysis.readers.ipm_obs import Observations
+from analysis.readers.ipm_rows import Names
 from analysis.readers.ipm_tasks import Head
 
 _SEND = re.compile(r"MPI_I?[sbr]?send", re.IGNORECASE)

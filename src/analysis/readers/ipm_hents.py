@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
+
+from analysis.readers.ipm_rows import Names, Rows
 
 _U8 = np.uint64
 _ZEROS = _U8(0x3030303030303030)
@@ -30,63 +31,6 @@ _LINE = re.compile(rb'<hent((?: \w+="[^"\n]*")+) >[^"\n]*\n')
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 # The last half word of a key of IPM 2 holds the partner; these three mean all, any and none.
 _NO_PARTNER = tuple(_U8(int.from_bytes(f"3FFFFFF{c}".encode(), "little")) for c in "DEF")
-
-
-@dataclass
-class Names:
-    """Codes of names, in the order in which they are met."""
-
-    codes: dict[bytes, int] = field(default_factory=dict)
-
-    def code(self, name: bytes) -> int:
-        """Return the code of `name`, a new one if it was never met."""
-        return self.codes.setdefault(name, len(self.codes))
-
-    def texts(self) -> list[str]:
-        """Return the names by code."""
-        return [name.decode("iso-8859-1") for name in self.codes]
-
-
-@dataclass
-class Rows:
-    """Records as columns, each of shape (n,), values as the file gives them.
-
-    Attributes
-    ----------
-    task : ndarray of int
-        Position of the record's task in the list that was read.
-    call : ndarray of int
-        Code of the call's name.
-    size, orank, region, site, count : ndarray of int
-        `site` is -1 where the file has none.
-    time, time_min, time_max : ndarray of float
-        Seconds.
-    anyone : ndarray of bool
-        True where the key says that there is no single partner, whatever `orank` says.
-    """
-
-    task: np.ndarray
-    call: np.ndarray
-    size: np.ndarray
-    orank: np.ndarray
-    region: np.ndarray
-    site: np.ndarray
-    count: np.ndarray
-    time: np.ndarray
-    time_min: np.ndarray
-    time_max: np.ndarray
-    anyone: np.ndarray
-
-    def take(self, index: np.ndarray) -> Rows:
-        """Return the rows that a mask or an index selects."""
-        return Rows(*(column[index] for column in vars(self).values()))
-
-
-def concatenate(parts: Sequence[Rows]) -> Rows:
-    """Join rows in order."""
-    return Rows(
-        *(np.concatenate(columns) for columns in zip(*(vars(p).values() for p in parts), strict=True))
-    )
 
 
 def read(data: bytes, spans: Sequence[tuple[int, int, int]], names: Names) -> tuple[Rows | None, list[int]]:
@@ -113,13 +57,18 @@ def read(data: bytes, spans: Sequence[tuple[int, int, int]], names: Names) -> tu
     tasks = np.array([task for task, _, _ in spans], dtype=np.int32)
     first = _LINE.match(text)
     layout = re.findall(rb'( \w+=)"', first[1]) if first else []
-    if len(set(layout)) != len(layout) or not {
-        b" call=",
-        b" bytes=",
-        b" orank=",
-        b" region=",
-        b" count=",
-    } <= {*layout}:
+    if (
+        len(set(layout)) != len(layout)
+        or max(map(len, layout), default=0) > 11
+        or not {
+            b" call=",
+            b" bytes=",
+            b" orank=",
+            b" region=",
+            b" count=",
+        }
+        <= {*layout}
+    ):
         return None, tasks.tolist()
     chunk = _Chunk(text, layout)
     ends = np.searchsorted(chunk.newlines, np.cumsum([stop - start for _, start, stop in spans]) - 1, "right")
@@ -161,20 +110,21 @@ class _Chunk:
 
     def _compare_text(self) -> None:
         """Mark the lines whose text between the fields is not the layout's."""
-        self._expect(b"<hent" + self.layout[0] + b'"', self.starts, self.quotes[0])
+        self._expect(b"<hent" + self.layout[0], self.starts, self.quotes[0])
         for k, name in enumerate(self.layout[1:], start=1):
-            self._expect(b'"' + name + b'"', self.quotes[2 * k - 1], self.quotes[2 * k])
+            self._expect(name, self.quotes[2 * k - 1] + 1, self.quotes[2 * k])
         self.bad |= self.quotes[-1] != self.newlines - _TAIL
-        self._expect(b'" >', self.quotes[-1], self.quotes[-1] + 2)
-        self._expect(b"</hent>\n", self.newlines - 7, self.newlines)
+        self._expect(b" >", self.quotes[-1] + 1, self.quotes[-1] + 3)
+        self._expect(b"</hent>", self.newlines - 7, self.newlines)
 
-    def _expect(self, text: bytes, start: np.ndarray, last: np.ndarray) -> None:
-        self.bad |= last - start != len(text) - 1
+    def _expect(self, text: bytes, start: np.ndarray, stop: np.ndarray) -> None:
+        """Mark the lines that do not have `text` (at most 16 bytes) from `start` to `stop`."""
+        self.bad |= stop - start != len(text)
         head = text[:8]
         mask = _U8(2 ** (8 * len(head)) - 1)
         self.bad |= (self.words[start] & mask) != _U8(int.from_bytes(head, "little"))
         if len(text) > 8:
-            self.bad |= self.words[np.maximum(last - 7, 0)] != _U8(int.from_bytes(text[-8:], "little"))
+            self.bad |= self.words[np.maximum(stop - 8, 0)] != _U8(int.from_bytes(text[-8:], "little"))
 
     def rows(self, task: np.ndarray, names: Names) -> Rows:
         """Read all fields; lines that cannot be read become bad."""
@@ -212,7 +162,11 @@ class _Chunk:
 
     def _integer(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
         length = stop - start
-        value = self._digits(stop, np.clip(length, 0, 8))
+        if (length == 1).all():  # as ids of regions and call sites mostly are
+            digit = self.bytes[start] - np.uint8(48)
+            self.bad |= digit > 9
+            return np.asarray(digit.astype(np.int64))
+        value = self._digits(stop, np.minimum(length, 8))
         self.bad |= (length < 1) | (length > 16)
         long = np.flatnonzero(length > 8)
         if long.size:
@@ -248,23 +202,22 @@ class _Chunk:
         self.bad |= np.abs(power) > 22
         value = mantissa / _POWERS[np.clip(-power, 0, 22)]
         large = np.flatnonzero(power > 0)
-        value[large] *= _POWERS[np.clip(power[large], 0, 22)]
+        if large.size:
+            value[large] *= _POWERS[np.minimum(power[large], 22)]
         return np.asarray(value)
 
     def _calls(self, names: Names) -> np.ndarray:
         start, stop = self._bounds("call")
         length = stop - start
         self.bad |= (length < 1) | (length > 24)
-        words = [
-            self.words[np.maximum(stop - 8 - 8 * k, 0)] & _KEEP[np.clip(length - 8 * k, 0, 8)]
-            for k in range(3)
-        ]
-        mixed = words[0] * _U8(0x9E3779B97F4A7C15) ^ words[1] * _U8(0xC2B2AE3D27D4EB4F) ^ words[2]
+        # Up to 24 characters in three words; names that differ give other sums but for one chance in 2^64.
+        mixed = self.words[stop - 8] & _KEEP[np.minimum(length, 8)]
+        for k, factor in ((1, _U8(0x9E3779B97F4A7C15)), (2, _U8(0xC2B2AE3D27D4EB4F))):
+            word = self.words[np.maximum(stop - 8 - 8 * k, 0)]
+            mixed += (word & _KEEP[np.minimum(np.maximum(length - 8 * k, 0), 8)]) * factor
         local, _ = pd.factorize(mixed)
         first = np.full(local.max(initial=-1) + 1, -1)
         first[local[::-1]] = np.arange(local.size)[::-1]
-        for word in words:
-            self.bad |= word != word[first][local]
         table = np.zeros(first.size, dtype=np.int16)
         for code, at in enumerate(first):
             name = self.text[start[at] : stop[at]]

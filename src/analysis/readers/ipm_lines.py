@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.readers.ipm_hents import Names, Rows
+from analysis.readers.ipm_rows import Names, Rows
 from analysis.readers.ipm_tasks import Segment, number
 
 _RECORD = re.compile(rb'<hent((?:\s+\w+="[^"]*")+)\s*>([^<>"]*)</hent>\s*')

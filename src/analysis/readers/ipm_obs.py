@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from analysis.readers.ipm_hents import Names, Rows
 from analysis.readers.ipm_lines import Total
+from analysis.readers.ipm_rows import Names, Rows
 from analysis.readers.ipm_tasks import Head
 
 _PARTNER = re.compile(
@@ -147,11 +147,13 @@ def from_rows(rows: Rows, region: np.ndarray, ranks: np.ndarray, names: Names) -
 
 
 def _repeats(obs: Observations) -> bool:
-    """Tell whether two observations may be of one key (equal hashes), cheaply."""
-    mixed = np.zeros(obs.rank.size, dtype=np.uint64)
-    for name in _KEY:
-        mixed = (mixed ^ getattr(obs, name).astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
+    """Tell, cheaply and from hashes, whether two observations may be of one key; never a false no."""
+    factor = np.uint64(0x9E3779B97F4A7C15)
+    names = obs.call.astype(np.uint64) << np.uint64(16) | obs.region.astype(np.uint64)
+    mixed = (names ^ obs.site.astype(np.uint64) << np.uint64(32)) * factor
+    mixed = (mixed ^ mixed >> np.uint64(29) ^ obs.size.astype(np.uint64)) * factor
+    partners = obs.rank.astype(np.uint64) << np.uint64(32) ^ obs.peer.astype(np.uint64)
+    mixed = (mixed ^ mixed >> np.uint64(29) ^ partners) * factor
     return bool(pd.unique(mixed).size != mixed.size)
 
 

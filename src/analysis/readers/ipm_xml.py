@@ -11,15 +11,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
 import xarray as xr
 
-from analysis.readers import ipm_checks, ipm_hents, ipm_lines, ipm_obs
+from analysis.readers import ipm_checks, ipm_hents, ipm_lines, ipm_obs, ipm_rows
 from analysis.readers.base import MAX_FAULTS, Faults, labels, profile_dataset
-from analysis.readers.ipm_hents import Names, Rows
 from analysis.readers.ipm_obs import Observations
+from analysis.readers.ipm_rows import Names, Rows
 from analysis.readers.ipm_tasks import MAX_RANKS, Head, Lines, Segment, command, read_head, segments
 
 # Bytes of records read at a time: the arrays of one step then stay in the processor's cache.
@@ -125,8 +126,7 @@ def _observations(file: _File) -> Observations:
     ranks = np.array([head.rank for _, head in file.tasks], dtype=np.int32)
     heads = [head for _, head in file.tasks]
     parts = []
-    for spans in _chunks(file.tasks):
-        rows = _rows(file, spans)
+    for rows in _all_rows(file):
         if rows is None:
             continue
         region = ipm_obs.region_codes(rows, heads, file.labels)
@@ -155,10 +155,20 @@ def _chunks(tasks: Sequence[tuple[Segment, Head]]) -> Iterator[list[tuple[int, i
         yield chunk
 
 
-def _rows(file: _File, spans: list[tuple[int, int, int]]) -> Rows | None:
-    rows, odd = (None, [task for task, _, _ in spans])
-    if not file.exact:
-        rows, odd = ipm_hents.read(file.data, spans, file.calls)
+def _all_rows(file: _File) -> Iterator[Rows | None]:
+    chunks = list(_chunks(file.tasks))
+    if file.exact:
+        yield from (_rows(file, spans, None, [task for task, _, _ in spans]) for spans in chunks)
+        return
+    # The array arithmetic runs outside the interpreter's lock; the results come in the file's order.
+    with ThreadPoolExecutor(2) as pool:
+        found = pool.map(lambda spans: ipm_hents.read(file.data, spans, file.calls), chunks)
+        for spans, (rows, odd) in zip(chunks, found, strict=True):
+            yield _rows(file, spans, rows, odd)
+
+
+def _rows(file: _File, spans: list[tuple[int, int, int]], rows: Rows | None, odd: list[int]) -> Rows | None:
+    """Add the tasks with unusual records, read line by line, to those that were read in columns."""
     if not odd:
         return rows
     parts = [] if rows is None else [rows]
@@ -170,7 +180,7 @@ def _rows(file: _File, spans: list[tuple[int, int, int]]) -> Rows | None:
             _drop(file, task, bad.offset, str(bad))
     if not parts:
         return None
-    rows = ipm_hents.concatenate(parts)
+    rows = ipm_rows.concatenate(parts)
     return rows.take(np.argsort(rows.task, kind="stable"))
 
 
