@@ -14,7 +14,7 @@ import nbformat
 import pytest
 
 from analysis.pages import Page
-from analysis.pages.client import request, start
+from analysis.pages.client import call, request, start
 from analysis.pages.commit import commit
 
 from .conftest import Write
@@ -186,3 +186,17 @@ def test_pages__commit_keeps_only_the_verdicts(write: Write) -> None:
     (fault,) = commit([notebook, untagged], jobs=1)
     assert "no cell tagged verdicts" in fault
     assert notebook.read_bytes() == once
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_pages__call_runs_a_module_as_python_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Path, served: bool
+) -> None:
+    socket = server.resolve() if served else tmp_path / "none"
+    socket = Path(os.path.relpath(socket, tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert call("json.tool", ["--help"], "log", server=socket) == ""
+    assert "usage: json.tool" in Path("log").read_text().replace("python -m ", "")
+    fault = call("analysis.ingest", ["nowhere", "processed"], "log", server=socket)
+    assert fault == "analysis.ingest ended with status 1"
+    assert Path("log").read_text().startswith("nowhere/runs:0: holds no run; ")
