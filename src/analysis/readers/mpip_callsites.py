@@ -132,7 +132,7 @@ def _parse(
     if parsed is None:
         return None
     ids, levels, frames = parsed
-    if (frames >= ends).any() or (raw[frames] == ord(" ")).any():
+    if (frames >= ends).any() or (raw[frames] <= ord(" ")).any():
         return None
     codes, distinct = _encode(raw, frames, ends)
     numbers = np.array([known.setdefault(frame, len(known)) for frame in distinct], dtype=np.int64)

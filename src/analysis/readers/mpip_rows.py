@@ -158,8 +158,8 @@ def _wanted(columns: list[str], kind: str) -> list[str]:
 def _read_fast(squeezed: bytes, columns: list[str], wanted: list[str], section: Section) -> Rows | None:
     if b" \n" in squeezed[:CHUNK]:
         squeezed = squeezed.replace(b" \n", b"\n")
-    # Arrow would take these for line ends or (as in 0x10) for numbers, the slow way does not.
-    if not squeezed.strip() or b"\r" in squeezed or b"\t" in squeezed:
+    # Arrow and the slow way differ in these blanks, and Arrow takes 0x10 for a number.
+    if not squeezed.strip() or any(blank in squeezed for blank in (b"\r", b"\t", b"\v", b"\f")):
         return None
     if any(letter in squeezed and b" 0" + letter in squeezed for letter in (b"x", b"X")):
         return None
