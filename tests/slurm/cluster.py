@@ -218,9 +218,7 @@ class SlurmCluster:
 
     def stop_controller(self, with_signal: str = "TERM") -> None:
         """End slurmctld: in order with TERM, which saves its state, or by KILL as in a crash."""
-        pid = (self.base / "run" / "slurmctld.pid").read_text(encoding="ascii").strip()
-        self.run(["kill", f"-{with_signal}", pid])
-        until("the end of slurmctld", lambda: self.run(["kill", "-0", pid], check=False).returncode != 0)
+        daemons.stop(self.run, self.base, "slurmctld", with_signal)
 
     def kill_node(self, name: str) -> None:
         """Cut a node's power: slurmd, the jobs' processes and the cable are gone at once."""

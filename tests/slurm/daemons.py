@@ -127,13 +127,25 @@ def _socket(base: Path) -> Path:
     return base / "run" / "mysql.socket"
 
 
-def start_accounting(run: Run, base: Path) -> None:
-    """Start slurmdbd and declare cluster, account and user."""
+def start_slurmdbd(run: Run, base: Path) -> None:
+    """Start slurmdbd and wait until it answers."""
     # slurmdbd.conf has no word for the database's socket; the client library takes it from here.
     run(["slurmdbd"], env={"MYSQL_UNIX_PORT": str(_socket(base))})
     until("slurmdbd", lambda: run(["sacctmgr", "-n", "show", "cluster"], check=False).returncode == 0)
+
+
+def start_accounting(run: Run, base: Path) -> None:
+    """Start slurmdbd and declare cluster, account and user."""
+    start_slurmdbd(run, base)
     for entity in (["cluster", "testbed"], ["account", ACCOUNT], ["user", "root", f"account={ACCOUNT}"]):
         run(["sacctmgr", "--immediate", "add", *entity])
+
+
+def stop(run: Run, base: Path, daemon: str, with_signal: str = "TERM") -> None:
+    """End slurmctld or slurmdbd and wait until it is gone."""
+    pid = (base / "run" / f"{daemon}.pid").read_text(encoding="ascii").strip()
+    run(["kill", f"-{with_signal}", pid])
+    until(f"the end of {daemon}", lambda: run(["kill", "-0", pid], check=False).returncode != 0)
 
 
 def log_tail(base: Path, lines: int = 3) -> str:

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from analysis import readers
 
 from . import jobs
 from .cluster import SlurmCluster
@@ -46,3 +49,34 @@ def test_jobs__cancelled(cluster: SlurmCluster, tmp_path: Path) -> None:
     # The second word is who did it; a comparison with CANCELLED alone misses it.
     assert (record["State"], record["ExitCode"]) == ("CANCELLED by 0", "0:0")
     assert int(record["ElapsedRaw"]) < 60
+
+
+@pytest.mark.parametrize("form", ["--parsable2", "--json"])
+def test_jobs__record_is_read_by_the_project(cluster: SlurmCluster, tmp_path: Path, form: str) -> None:
+    job = jobs.submit(
+        cluster,
+        tmp_path,
+        "srun sleep 2\nexit 5",
+        "--nodes=2",
+        "--ntasks=2",
+        "--job-name=read",
+        "--comment=a b",
+    )
+    known = jobs.ended(cluster, job)
+    fields = "JobID,JobName,Comment,State,ExitCode,Submit,Start,End,ElapsedRaw,NNodes,NCPUS,NodeList,MaxRSS"
+    format_ = [f"--format={fields}"] if form == "--parsable2" else []
+    printed = cluster.run(["sacct", form, f"--jobs={job}", *format_], env={"TZ": "UTC"}).stdout
+    ds = readers.parse(printed.encode(), "sacct.txt")
+    assert ds.attrs["tool"] == "sacct"
+    assert sorted(ds.step.values.tolist()) == ["", "0", "batch"]
+    row = ds.isel(record=ds.step.values.tolist().index(""))
+    assert (row.job_id.item(), row.job_name.item(), row.comment.item()) == (job, "read", "a b")
+    assert (row.state.item(), row.exit_signal.item()) == ("FAILED", 0)
+    # Slurm 22.05 says "return_code: 0" in JSON where its table has 5:0.
+    if form == "--parsable2":
+        assert row.exit_code.item() == 5
+    assert (row.nodes.item(), row.cpus.item(), row.node_list.item()) == (2, 2, known["NodeList"])
+    assert row.elapsed.item() == float(known["ElapsedRaw"])
+    assert 2 <= row.elapsed.item() <= 10
+    span = (row.end.values - row.start.values) / np.timedelta64(1, "s")
+    assert span == row.elapsed.item()
