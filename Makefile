@@ -15,6 +15,8 @@ WORKERS ?= 2
 # uv takes the Python that is there; hashes and versions come from requirements.lock.
 export UV_PYTHON_DOWNLOADS := never
 export UV_NO_PROGRESS := 1
+# The machine's own certificates, as pip does it: behind a company's proxy there is no other way.
+export UV_SYSTEM_CERTS ?= 1
 
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --quiet rules host --show-failed-logs --rerun-incomplete
 
@@ -74,8 +76,11 @@ $(STAMP): requirements.lock pyproject.toml
 	  echo "making $(VENV) with $$("$$python" --version)"; \
 	  "$$python" -m venv --clear $(VENV); \
 	fi
-	@command -v uv >/dev/null || test -x $(BIN)/uv || $(BIN)/python -m pip install -q --disable-pip-version-check uv
+	@command -v uv >/dev/null || test -x $(BIN)/uv || $(BIN)/python -m pip install -q --disable-pip-version-check uv || true
 	@uv="$$(command -v uv || echo $(BIN)/uv)"; \
-	"$$uv" pip sync -q --python $(BIN)/python --require-hashes requirements.lock; \
-	"$$uv" pip install -q --python $(BIN)/python --no-build-isolation --no-deps -e .
+	"$$uv" pip sync -q --python $(BIN)/python --require-hashes requirements.lock || { \
+	  echo "uv could not install the lock; trying pip, which is slower"; \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock; \
+	}
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
 	@touch $@
