@@ -5,6 +5,7 @@ rule collect_verdicts:
     input:
         verdicts=all_verdicts(),
         config="config/config.yaml",
+        script="workflow/scripts/collect_verdicts.py",
     output:
         verdicts=report(
             "results/verdicts.json",
@@ -18,7 +19,7 @@ rule collect_verdicts:
         "../../environment.yml"
     threads: 1
     shell:
-        "python workflow/scripts/collect_verdicts.py {input.config} {output.verdicts} {input.verdicts} 2> {log}"
+        "python {input.script} {input.config} {output.verdicts} {input.verdicts} 2> {log}"
 
 
 rule site:
