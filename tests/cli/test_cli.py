@@ -1,0 +1,123 @@
+"""The command line as a user meets it: what it prints and how it exits."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analysis import cli, project
+
+ROOT = Path(__file__).parents[2]
+RUNS = ROOT / "data" / "raw" / "vm-profiles" / "runs"
+
+
+def test_inspect__says_what_a_file_is(capsys: pytest.CaptureFixture[str]) -> None:
+    path = next((RUNS / "hpcg-ipm-n8").glob("*.ipm.xml.xz"))
+    assert cli.main(["inspect", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "IPM, whole" in out
+    assert "8 rank" in out
+
+
+def test_inspect__json_holds_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    path = next((RUNS / "hpcg-ipm-n8").glob("*.ipm.xml.xz"))
+    assert cli.main(["inspect", "--json", str(path)]) == 0
+    (described,) = json.loads(capsys.readouterr().out)
+    assert described["complete"] is True
+    assert described["dims"]["rank"] == 8
+
+
+def test_inspect__cut_file_is_named_and_exits_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = next((RUNS / "osu-allreduce-n8-ipm").glob("*.xml")).read_bytes()
+    (tmp_path / "cut.xml").write_bytes(text[: len(text) // 2])
+    assert cli.main(["inspect", str(tmp_path / "cut.xml")]) == 1
+    captured = capsys.readouterr()
+    assert "NOT WHOLE" in captured.out
+    assert f"{tmp_path}/cut.xml:" in captured.err
+
+
+def test_inspect__a_bad_file_costs_only_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").touch()
+    good = next((RUNS / "hpcg-ipm-n8").glob("HPCG*.txt"))
+    assert cli.main(["inspect", str(tmp_path / "empty"), str(tmp_path / "none"), str(good)]) == 1
+    captured = capsys.readouterr()
+    assert "hpcg, whole" in captured.out
+    assert captured.err.splitlines()[0].startswith(f"{tmp_path}/empty:0: is empty; ")
+    assert captured.err.splitlines()[1].startswith(f"{tmp_path}/none:0: No such file or directory; ")
+
+
+def test_inspect__unknown_engine_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["inspect", "--engine", "perl", "x"]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_main__wrong_usage_exits_with_2() -> None:
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(["inspect"])
+    assert exit_.value.code == 2
+
+
+def test_main__output_into_a_closed_pipe_is_no_traceback() -> None:
+    path = next((RUNS / "hpcg-ipm-n8").glob("*.ipm.xml.xz"))
+    command = f"'{sys.executable}' -m analysis.cli inspect {path} {path} {path} | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(
+    not (project.processed("vm-hpcg") / "campaign.nc").is_file(), reason="no datasets: run make datasets"
+)
+class TestVerdicts:
+    def test_json_has_the_promised_fields(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["verdicts", "--json", "--report", "hpcg2014", "--campaign", "vm-hpcg"]) == 0
+        records = json.loads(capsys.readouterr().out)
+        promised = set("claim report evidence verdict estimate low high expected unit n campaign".split())  # noqa: SIM905
+        assert all(promised <= set(record) for record in records)
+        found = {record["claim"]: record for record in records}
+        assert found["hpcg2014-size-135pct-over-104"]["verdict"] == "holds in direction"
+
+    def test_table_has_a_row_a_claim(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["verdicts", "--report", "house"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0].split() == ["claim", "expected", "estimate", "n", "evidence", "verdict"]
+        assert sum("house-placement-77pct" in line for line in lines) == 1
+
+    def test_unknown_report_is_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["verdicts", "--report", "nobody"]) == 1
+        assert "has no report 'nobody'" in capsys.readouterr().err
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_new_campaign__makes_what_the_readme_promises(elsewhere: Path) -> None:
+    assert cli.main(["new-campaign", "mine"]) == 0
+    schema = ROOT / "workflow" / "schemas" / "campaign.schema.yaml"
+    assert project.load_yaml(elsewhere / "config/campaigns/mine.yaml", schema)["evidence"] == "measured"
+    assert (elsewhere / "data/raw/mine/runs").is_dir()
+
+
+def test_new_campaign__overwrites_nothing(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["new-campaign", "mine"]) == 0
+    (elsewhere / "config/campaigns/mine.yaml").write_text("mine\n")
+    assert cli.main(["new-campaign", "mine"]) == 1
+    assert (elsewhere / "config/campaigns/mine.yaml").read_text() == "mine\n"
+    assert "exists already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["../evil", "a b", "", "-x", "."])
+def test_new_campaign__refuses_names_that_are_no_folder(elsewhere: Path, name: str) -> None:
+    before = sorted(elsewhere.rglob("*"))
+    assert cli.main(["new-campaign", "--", name]) == 1
+    assert sorted(elsewhere.rglob("*")) == before

@@ -1,0 +1,183 @@
+"""The scoreboard's estimates, recomputed from the raw files without reader, dataset or engine.
+
+Only `json`, `re` and `statistics` are used: run.json for the factors, a regular expression for the
+number in the output.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from analysis import project
+from analysis.claims import Verdict, evaluate, load_campaign, load_report
+
+RAW = Path(__file__).parents[1] / "data" / "raw" / "vm-hpcg" / "runs"
+
+pytestmark = pytest.mark.skipif(
+    not (project.processed("vm-hpcg") / "campaign.nc").is_file(), reason="no datasets: run make datasets"
+)
+
+
+@cache
+def records() -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted(RAW.glob("*/run.json"))]
+
+
+@cache
+def rating(run: str) -> float:
+    text = next((RAW / run).glob("HPCG-Benchmark*.txt")).read_text()
+    return float(re.search(r"GFLOP/s rating of=(\S+)", text)[1])  # type: ignore[index]
+
+
+def ratings(**factors: object) -> list[float]:
+    """Ratings of the successful HPCG runs that have these factors, one job at a time, no profiler."""
+    wanted = {
+        "application": "hpcg",
+        "case": "nx16",
+        "mpi": "Open MPI 4.1.4",
+        "build": "-O3",
+        "target_seconds": 6,
+        "profiler": None,
+        "concurrent_jobs": 1,
+        "exit_code": 0,
+        **factors,
+    }
+    return [rating(r["run"]) for r in records() if all(r[key] == value for key, value in wanted.items())]
+
+
+@cache
+def verdicts(report: str) -> dict[str, Verdict]:
+    found = evaluate(load_report(project.claims(report)), load_campaign("vm-hpcg"))
+    return {verdict.claim: verdict for verdict in found}
+
+
+def hpcg(claim: str) -> Verdict:
+    return verdicts("hpcg2014")[f"hpcg2014-{claim}"]
+
+
+def test_scoreboard__small_grid_over_default() -> None:
+    small, default = ratings(nodes=1, ranks=2), ratings(case="nx104")
+    assert (len(small), len(default)) == (6, 6)
+    gain = 100 * (median(small) / median(default) - 1)
+    assert gain == pytest.approx(36.08, abs=0.01)
+    assert hpcg("size-135pct-over-104").estimate == pytest.approx(gain)
+    assert hpcg("size-135pct-over-104").verdict == "holds in direction"
+
+
+@pytest.mark.parametrize(
+    ("claim", "link"), [("ic-fdr-over-1gbe-5x", "veth-1gbit"), ("ic-fdr-over-10gbe-4-5x", "veth-10gbit")]
+)
+def test_scoreboard__open_link_over_shaped_links(claim: str, link: str) -> None:
+    ratio = median(ratings(interconnect="veth-open")) / median(ratings(interconnect=link))
+    assert hpcg(claim).estimate == pytest.approx(ratio)
+    assert hpcg(claim).verdict == "does not hold"
+
+
+def test_scoreboard__order_of_links_shows_its_weakest_step() -> None:
+    open_, ten, one = (
+        median(ratings(interconnect=link)) for link in ("veth-open", "veth-10gbit", "veth-1gbit")
+    )
+    assert hpcg("ic-fdr-beats-ethernet").estimate == pytest.approx(min(open_ / ten, ten / one))
+
+
+def test_scoreboard__duration() -> None:
+    base = median(ratings(nodes=1, ranks=2))
+    longer = [median(ratings(target_seconds=seconds)) / base for seconds in (15, 45)]
+    # The weakest comparison is shown: both hold, so the smaller ratio.
+    assert hpcg("dur-no-effect").estimate == pytest.approx(min(longer))
+    assert hpcg("dur-no-effect").verdict == "holds"
+
+
+def test_scoreboard__compiler_flags() -> None:
+    tuned = ratings(build="-O3 -march=native -funroll-loops -ffast-math -flto")
+    gain = 100 * (median(tuned) / median(ratings(nodes=1, ranks=2)) - 1)
+    assert hpcg("cc-2pct").estimate == pytest.approx(gain)
+    assert gain == pytest.approx(-27.2, abs=0.1)
+
+
+def test_scoreboard__weak_scaling() -> None:
+    two, one = median(ratings(interconnect="veth-open")), median(ratings(ranks=1))
+    assert hpcg("obj-nearly-linear").estimate == pytest.approx(100 * two / one / 2)
+
+
+def test_scoreboard__mpi_libraries() -> None:
+    ratios = [
+        median(ratings(interconnect=link, ranks=2))
+        / median(ratings(interconnect=link, mpi="MPICH 4.0.2", ranks=2))
+        for link in ("shared-memory", "veth-1gbit", "veth-open")
+    ]
+    assert any(hpcg("mpi-comparable").estimate == pytest.approx(ratio) for ratio in ratios)
+
+
+def _ipm_times(run: str) -> tuple[dict[str, float], float, float]:
+    """Seconds by call, in MPI and in all, summed over the ranks of one IPM file."""
+    text = next((RAW / run).glob("*.ipm.xml")).read_text()
+    calls: dict[str, float] = defaultdict(float)
+    for name, seconds in re.findall(r'<func name="(\w+)" [^>]*>\s*(\S+)\s*</func>', text):
+        calls[name] += float(seconds)
+    wall = sum(map(float, re.findall(r'<perf wtime="([^"]+)"', text)))
+    mpi = sum(map(float, re.findall(r'<perf [^>]*mtime="([^"]+)"', text)))
+    return calls, mpi, wall
+
+
+@pytest.mark.parametrize(
+    ("claim", "calls"),
+    [
+        ("prof-wait-49pct", ["MPI_Wait"]),
+        ("prof-allreduce-24pct", ["MPI_Allreduce"]),
+        ("prof-send-20pct", ["MPI_Send"]),
+        ("prof-majority-send-allreduce", ["MPI_Send", "MPI_Allreduce"]),
+    ],
+)
+def test_scoreboard__shares_of_mpi_time(claim: str, calls: list[str]) -> None:
+    runs = [r["run"] for r in records() if r["profiler"] == "ipm" and r["nodes"] == 2]
+    shares = []
+    for run in runs:
+        times, _, _ = _ipm_times(run)
+        shares.append(100 * sum(times[call] for call in calls) / sum(times.values()))
+    assert len(shares) == 9
+    # The XML rounds a call's total and its parts differently, to five digits.
+    assert hpcg(claim).estimate == pytest.approx(median(shares), rel=2e-4)
+
+
+def test_scoreboard__time_in_mpi() -> None:
+    runs = [r["run"] for r in records() if r["profiler"] == "ipm" and r["nodes"] == 2]
+    shares = [100 * mpi / wall for _, mpi, wall in map(_ipm_times, runs)]
+    assert hpcg("prof-28pct-mpi").estimate == pytest.approx(median(shares))
+
+
+def test_scoreboard__memory_of_twenty_ranks() -> None:
+    shares = []
+    for record in records():
+        if record["profiler"] == "ipm" and record["nodes"] == 2:
+            text = next((RAW / record["run"]).glob("*.ipm.xml")).read_text()
+            gib = [float(value) for value in re.findall(r'gbyte="([^"]+)"', text)]
+            shares.append(20 * sum(gib) / len(gib) * 2**30 / 1e9)
+    assert hpcg("mem-1gb-per-node").estimate == pytest.approx(median(shares))
+
+
+def test_scoreboard__placement() -> None:
+    """Two jobs at once: the ratings of `a` and `b` of a set added up, six sets against six runs."""
+    sets: dict[int, list[float]] = defaultdict(list)
+    for record in records():
+        if record["concurrent_jobs"] == 2:
+            sets[record["order"]].append(rating(record["run"]))
+    assert sorted(map(len, sets.values())) == [2] * 6
+    gain = 100 * (median(map(sum, sets.values())) / median(ratings(nodes=1, ranks=2)) - 1)
+    assert verdicts("house")["house-placement-77pct"].estimate == pytest.approx(gain)
+
+
+def test_scoreboard__failed_runs_are_in_no_estimate() -> None:
+    failed = {record["run"] for record in records() if record["exit_code"] != 0}
+    assert len(failed) == 18
+    used = {run for report in ("hpcg2014", "house") for one in verdicts(report).values() for run in one.runs}
+    assert used
+    assert not used & failed
