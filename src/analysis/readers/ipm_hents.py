@@ -23,7 +23,11 @@ _ZEROS = _U8(0x3030303030303030)
 _HIGH = _U8(0x8080808080808080)
 _TO_HIGH = _U8(0x7676767676767676)  # lifts a byte above 9 into its high bit
 _KEEP = np.array([(2**64 - 1) ^ (2 ** (8 * (8 - n)) - 1) for n in range(9)], dtype=_U8)  # last n bytes
-_POWERS = np.array([10.0**n for n in range(23)])  # all exact, so one division rounds correctly
+# What five digits are divided by, after e+00 to e+99 and e-00 to e-99: a power of ten that is exact, so
+# that the one division rounds as `float` does; NaN for the times (from 10^5 s on) that have none.
+_SCALES = np.full(200, np.nan)
+_SCALES[:5] = [10.0 ** (4 - n) for n in range(5)]
+_SCALES[100:119] = [10.0 ** (4 + n) for n in range(19)]
 _PAD = bytes(16)
 _TAIL = len('" >1.2345e-01 1.2345e-01 1.2345e-01</hent>')
 _FIELDS = ("bytes", "orank", "region", "callsite", "count")
@@ -197,14 +201,10 @@ class _Chunk:
         separator = self.bytes[at + 10]
         self.bad |= (separator != 32) & (separator != 60)
         mantissa = (_decimal((word & _U8(0xFFFFFFFF)) << _U8(32)) + lead * _U8(10_000)).astype(np.float64)
-        power = (((word >> _U8(48)) & _U8(0xFF)) * _U8(10) + (word >> _U8(56))).astype(np.int64)
-        power = np.where(negative, -power, power) - 4
-        self.bad |= np.abs(power) > 22
-        value = mantissa / _POWERS[np.clip(-power, 0, 22)]
-        large = np.flatnonzero(power > 0)
-        if large.size:
-            value[large] *= _POWERS[np.minimum(power[large], 22)]
-        return np.asarray(value)
+        power = ((word >> _U8(48)) & _U8(0xFF)) * _U8(10) + (word >> _U8(56)) + negative * _U8(100)
+        scale = _SCALES[np.minimum(power, _U8(199))]
+        self.bad |= np.isnan(scale)
+        return np.asarray(mantissa / scale)
 
     def _calls(self, names: Names) -> np.ndarray:
         start, stop = self._bounds("call")

@@ -36,7 +36,7 @@ _NUMBER = re.compile(rb"-?\d+(?:[.,]\d*)?(?:[eE][+-]?\d+)?")
 _HOST = re.compile(rb"\n<host [^>\n]*>([^\n]*)</host>")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Segment:
     """The bytes of one task.
 
@@ -59,7 +59,7 @@ class Segment:
     whole: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Head:
     """What a task says of itself; times in s, `memory` in B, NaN where it does not say.
 
