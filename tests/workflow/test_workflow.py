@@ -128,6 +128,7 @@ def test_workflow__profile_names_executor_and_survives_a_cancelled_job() -> None
     profile = yaml.safe_load((ROOT / "slurm/config.yaml").read_text())
     assert profile["executor"] == "slurm"
     assert profile["slurm-status-command"] == "squeue"
+    assert profile["slurm-status-attempts"] > 1000
     assert profile["slurm-keep-successful-logs"] is True
     # A default profile would override the one that is asked for.
     assert not (ROOT / "workflow/profiles").exists()
