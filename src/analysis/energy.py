@@ -10,13 +10,15 @@ import pandas as pd
 import xarray as xr
 
 from analysis import schema
-from analysis.energy_track import SECOND, Part, Track, track
+from analysis.energy_track import SECOND, tracks
 from analysis.errors import BenchbookError
 
 _NAT = np.iinfo(np.int64).min
 
 # A meter that reports every second and misses two reports is late; more than that is a gap.
 GAP_INTERVALS = 3.0
+
+_SUMS = ("energy", "low", "high", "covered", "variance", "step")
 
 _UNITS = {
     "energy": ("J", "best estimate; gaps by straight lines, ends held; NaN where nothing is covered"),
@@ -96,16 +98,19 @@ def energy(
     origin = int(min(begin[begin != _NAT].min(initial=2**62), _first(ds)))
     bad = (begin == _NAT) | (stop == _NAT)
     a, b = (np.where(bad, 0.0, (t - origin) / SECOND) for t in (begin, stop))
-    columns = []
-    for meter in range(ds.sizes["meter"]):
-        one = track(ds, meter, origin, limit, power_range)
-        columns.append(_columns(one, a, b, float(ds.attrs.get("accuracy", np.nan)), clock_error))
+    shape = (ds.sizes["meter"], a.size)
+    sums = {name: np.full(shape, 0.0 if name == "covered" else np.nan) for name in _SUMS}
+    for one in tracks(ds, origin, limit, power_range):
+        part = one.between(a, b)
+        for name in _SUMS[:-1]:
+            sums[name][one.meters] = getattr(part, name)
+        sums["step"][one.meters] = np.abs(one.power(b) - one.power(a))
+    columns = _columns(sums, b - a, float(ds.attrs.get("accuracy", np.nan)), clock_error)
     dims = (dim, "meter") if dim else ("meter",)
     data = {}
-    for name in columns[0] if columns else ():
-        values = np.column_stack([column[name] for column in columns])
-        values[bad] = np.nan
-        data[name] = (dims, values if dim else values[0])
+    for name, values in columns.items():
+        values[:, bad] = np.nan
+        data[name] = (dims, values.T if dim else values[:, 0])
     seconds = np.where(bad, np.nan, b - a)
     out = xr.Dataset(data, coords={"meter": ds["meter"].values, **coords})
     out["duration"] = ((dim,), seconds) if dim else ((), seconds[0])
@@ -148,29 +153,22 @@ def total(result: xr.Dataset, *, correlated: bool = True) -> xr.Dataset:
 
 
 def _columns(
-    one: Track | None, start: np.ndarray, end: np.ndarray, accuracy: float, clock_error: float
+    sums: dict[str, np.ndarray], length: np.ndarray, accuracy: float, clock_error: float
 ) -> dict[str, np.ndarray]:
-    """Return the variables of one meter, shape (window,)."""
-    blank = np.full(start.size, np.nan)
-    if one is None:
-        part, step = Part(blank, blank, blank, np.zeros(start.size), blank), blank
-    else:
-        part = one.between(start, end)
-        step = np.abs(one.power(end) - one.power(start))
-    length = end - start
-    covered = np.divide(part.covered, length, out=np.zeros(start.size), where=length > 0)
-    joules = np.where(covered > 0, part.energy, np.nan)
+    """Return the variables of the result, shape (meter, window)."""
+    share = np.divide(sums["covered"], length, out=np.zeros(sums["covered"].shape), where=length > 0)
+    joules = np.where(share > 0, sums["energy"], np.nan)
     parts = {
-        "uncertainty_sampling": np.sqrt(part.variance),
-        "uncertainty_coverage": (part.high - part.low) / np.sqrt(12),
+        "uncertainty_sampling": np.sqrt(sums["variance"]),
+        "uncertainty_coverage": (sums["high"] - sums["low"]) / np.sqrt(12),
         "uncertainty_accuracy": np.abs(joules) * accuracy / np.sqrt(3),
-        "uncertainty_clock": clock_error * step,
+        "uncertainty_clock": clock_error * sums["step"],
     }
     return {
         "energy": joules,
-        "energy_low": part.low,
-        "energy_high": part.high,
-        "covered": np.clip(covered, 0.0, 1.0),
+        "energy_low": sums["low"],
+        "energy_high": sums["high"],
+        "covered": np.clip(share, 0.0, 1.0),
         **parts,
         "uncertainty": np.where(np.isnan(joules), np.nan, _root(list(parts.values()))),
     }

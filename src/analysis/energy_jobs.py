@@ -121,20 +121,18 @@ def shared(
         together = np.maximum(together, ((running > 0) & crowded) @ length)
         for name in names:
             found[name][:, meter] = _summed(share, pieces[name].values[:, meter], name, length)
-    seconds = (stop - begin) / SECOND
     out = xr.Dataset(
         {name: ((dim, "meter"), np.where(member, values, 0.0)) for name, values in found.items()},
         coords={"meter": ds["meter"].values, **coords},
         attrs=pieces.attrs | {"sharing": "equal parts" if weights is None else "by weight"},
     )
+    seconds = (stop - begin) / SECOND
     out["duration"] = (dim, seconds)
     out["mean_power"] = out["energy"] / out["duration"]
-    hours = np.divide(
-        found["covered"], seconds[:, None], where=seconds[:, None] > 0, out=np.zeros(member.shape)
-    )
-    out["covered"] = ((dim, "meter"), np.where(member, hours, np.nan))
+    part = found["covered"] / np.where(seconds > 0, seconds, np.nan)[:, None]
+    out["covered"] = ((dim, "meter"), np.where(member, part, np.nan))
     summed = total(out)
-    summed["shared"] = (dim, np.divide(together, seconds, out=np.zeros(seconds.size), where=seconds > 0))
+    summed["shared"] = (dim, together / np.where(seconds > 0, seconds, np.nan))
     summed["shared"].attrs = {"units": "1", "long_name": "part of the time in which a meter was shared"}
     return summed
 

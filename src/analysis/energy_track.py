@@ -1,7 +1,8 @@
-"""One meter's record as intervals between readings, and the integral of any part of it."""
+"""Records of meters as intervals between readings, and the integral of any part of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ SECOND = 1e9
 
 @dataclass(slots=True)
 class Part:
-    """Energy of parts of a record; all arrays of shape (part,).
+    """Energy of parts of a record; all arrays of shape (meter, part).
 
     Attributes
     ----------
@@ -54,32 +55,37 @@ class Part:
 
 @dataclass(slots=True)
 class Track:
-    """Readings of one meter; n readings make n - 1 intervals.
+    """Readings of meters that share their stamps; n readings make n - 1 intervals.
 
     Attributes
     ----------
+    meters : ndarray of int, shape (meter,)
+        Positions in the dataset.
     time : ndarray of float, shape (n,)
         s from an origin, ascending.
-    left, right : ndarray of float, shape (n - 1,)
-        W at both ends of an interval; equal for a meter of means.
-    gap : ndarray of bool, shape (n - 1,)
+    left, right : ndarray of float, shape (meter, n - 1)
+        W at both ends of an interval; equal for meters of means.
+    gap : ndarray of bool, shape (meter or 1, n - 1)
         Intervals whose energy is only bounded.
-    counted : ndarray of bool, shape (n - 1,)
+    counted : ndarray of bool, shape (meter or 1, n - 1)
         Long intervals whose energy as a whole a counter tells.
-    ends : (float, float)
+    before, after : ndarray of float, shape (meter, 1)
         W held before the first and after the last reading.
-    span : (float, float)
-        Least and greatest power in W, for bounds.
+    least, most : ndarray of float, shape (meter, 1)
+        W, for bounds.
     counter : bool
     """
 
+    meters: np.ndarray
     time: np.ndarray
     left: np.ndarray
     right: np.ndarray
     gap: np.ndarray
     counted: np.ndarray
-    ends: tuple[float, float]
-    span: tuple[float, float]
+    before: np.ndarray
+    after: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
     counter: bool
 
     def between(self, start: np.ndarray, end: np.ndarray) -> Part:
@@ -93,6 +99,7 @@ class Track:
         Returns
         -------
         Part
+            Of shape (meter, window).
         """
         first = np.searchsorted(self.time, start, side="right") - 1
         last = np.searchsorted(self.time, end, side="right") - 1
@@ -101,118 +108,183 @@ class Track:
         bounds = np.concatenate((self.time, [np.inf]))
         head = self._piece(first, start, np.minimum(bounds[first + 1], end))
         tail = self._piece(last, np.maximum(self.time[np.clip(last, 0, size - 1)], start), end)
-        return self._piece(first, start, end).where(first == last, head + inner + tail)
+        within = first == last
+        if within.any():
+            return self._piece(first, start, end).where(within, head + inner + tail)
+        return head + inner + tail
 
     def power(self, at: np.ndarray) -> np.ndarray:
-        """Return the power in W at some times; the held value outside the record."""
+        """Return the power in W at some times, shape (meter, time); held outside the record."""
         index = np.searchsorted(self.time, at, side="right") - 1
-        inside = np.clip(index, 0, self.left.size - 1) if self.left.size else np.zeros(at.size, dtype=int)
-        if not self.left.size:
-            return np.full(at.size, self.ends[0])
+        if self.time.size == 1:
+            return np.where(index < 0, self.before, self.after)
+        inside = np.clip(index, 0, self.time.size - 2)
         length = self.time[inside + 1] - self.time[inside]
         share = np.clip((at - self.time[inside]) / length, 0.0, 1.0)
-        value = self.left[inside] + (self.right[inside] - self.left[inside]) * share
-        value = np.where(index < 0, self.ends[0], value)
-        return np.where(index >= self.left.size, self.ends[1], value)
+        left = self.left[:, inside]
+        value = left + (self.right[:, inside] - left) * share
+        value = np.where(index < 0, self.before, value)
+        return np.where(index >= self.time.size - 1, self.after, value)
 
     def _inner(self, first: np.ndarray, last: np.ndarray) -> Part:
         """Sum whole intervals between two readings given by position."""
         length = np.diff(self.time)
+        half, spread = 0.5 * length, length / np.sqrt(12)
+        rows = [self._row(row, half, spread, length, first, last) for row in range(self.meters.size)]
+        return Part(*(np.array(values) for values in zip(*rows, strict=True)))
+
+    def _row(
+        self,
+        row: int,
+        half: np.ndarray,
+        spread: np.ndarray,
+        length: np.ndarray,
+        first: np.ndarray,
+        last: np.ndarray,
+    ) -> tuple[np.ndarray, ...]:
+        """Sum whole intervals of one meter; row by row, since a row fits the cache."""
+        left, right = np.ascontiguousarray(self.left[row]), np.ascontiguousarray(self.right[row])
+        sums = np.zeros(self.time.size)
 
         def between(values: np.ndarray) -> np.ndarray:
-            sums = np.concatenate(([0.0], np.cumsum(values)))
+            np.cumsum(values, out=sums[1:])
             part: np.ndarray = sums[last] - sums[first]
             return part
 
-        energy = between(0.5 * (self.left + self.right) * length)
-        low = high = energy
-        if self.gap.any():
-            trapezoids = 0.5 * (self.left + self.right) * length
-            low = between(np.where(self.gap, self.span[0] * length, trapezoids))
-            high = between(np.where(self.gap, self.span[1] * length, trapezoids))
-            covered = between(np.where(self.gap, 0.0, length))
-        else:
-            covered = self.time[last] - self.time[first]
-        if self.counter:
-            variance = np.zeros(first.size)
-        else:
-            variance = between(np.where(self.gap, 0.0, ((self.right - self.left) * length) ** 2 / 12))
-        return Part(energy, low, high, covered, variance)
+        trapezoids = (left + right) * half
+        energy = between(trapezoids)
+        variance = np.zeros(first.size)
+        gap = self.gap[row if self.gap.shape[0] > 1 else 0]
+        holes = bool(gap.any())
+        if not self.counter:
+            noise = (right - left) * spread
+            noise *= noise
+            variance = between(np.where(gap, 0.0, noise) if holes else noise)
+        if not holes:
+            return energy, energy, energy, self.time[last] - self.time[first], variance
+        low = between(np.where(gap, self.least[row] * length, trapezoids))
+        high = between(np.where(gap, self.most[row] * length, trapezoids))
+        return energy, low, high, between(np.where(gap, 0.0, length)), variance
 
     def _piece(self, index: np.ndarray, start: np.ndarray, end: np.ndarray) -> Part:
         """Integrate over a part of one interval; -1 is before the record, n - 1 after it."""
         length = np.maximum(end - start, 0.0)
-        outside = (index < 0) | (index >= self.left.size)
-        held = np.where(index < 0, self.ends[0], self.ends[1])
-        low, high = self.span[0] * length, self.span[1] * length
-        none = np.zeros(length.size)
+        held = np.where(index < 0, self.before, self.after)
+        low, high = self.least * length, self.most * length
+        none = np.zeros(held.shape)
         beyond = Part(held * length, low, high, none, none)
-        if not self.left.size:
+        if self.time.size == 1:
             return beyond
-        at = np.clip(index, 0, self.left.size - 1)
+        at = np.clip(index, 0, self.time.size - 2)
         whole = self.time[at + 1] - self.time[at]
-        slope = (self.right[at] - self.left[at]) / whole
-        middle = 0.5 * (start + end) - self.time[at]
-        energy = (self.left[at] + slope * middle) * length
-        share = np.clip(length / whole, 0.0, 1.0)
-        total = self.left[at] * whole
+        left = self.left[:, at]
+        rise = self.right[:, at] - left
+        energy = (left + rise * ((0.5 * (start + end) - self.time[at]) / whole)) * length
+        covered = np.broadcast_to(length, held.shape)
         if self.counter:
-            # Where in the interval the counter's energy fell is not known.
-            variance = (total * np.minimum(share, 1.0 - share)) ** 2 / 3
+            found = self._counted(at, whole, length, energy, (low, high), left)
         else:
-            variance = (slope * whole * length) ** 2 / 12
-        inside = Part(energy, energy, energy, length, variance)
-        cut = self.counted[at] & (share < 1.0)
+            found = Part(energy, energy, energy, covered, (rise * length) ** 2 / 12)
+        if self.gap.any():
+            found = Part(energy, low, high, none, none).where(self.gap[:, at], found)
+        outside = (index < 0) | (index >= self.time.size - 1)
+        return beyond.where(outside, found) if outside.any() else found
+
+    def _counted(
+        self,
+        at: np.ndarray,
+        whole: np.ndarray,
+        length: np.ndarray,
+        energy: np.ndarray,
+        limits: tuple[np.ndarray, np.ndarray],
+        mean: np.ndarray,
+    ) -> Part:
+        """Cut a counter's interval: where in it the energy fell is not known."""
+        share = np.clip(length / whole, 0.0, 1.0)
+        total = mean * whole
+        cut = self.counted[:, at] & (share < 1.0)
         rest = whole - length
-        counted = Part(
+        low = np.clip(total - rest * self.most, limits[0], energy)
+        high = np.clip(total - rest * self.least, energy, limits[1])
+        variance = (total * np.minimum(share, 1.0 - share)) ** 2 / 3
+        return Part(
             energy,
-            np.where(cut, np.clip(total - rest * self.span[1], low, energy), energy),
-            np.where(cut, np.clip(total - rest * self.span[0], energy, high), energy),
+            np.where(cut, low, energy),
+            np.where(cut, high, energy),
             np.where(cut, 0.0, length),
             np.where(cut, 0.0, variance),
         )
-        gap = Part(energy, low, high, none, none)
-        return beyond.where(outside, gap.where(self.gap[at], counted.where(self.counted[at], inside)))
 
 
-def track(
-    ds: xr.Dataset, meter: int, origin: int, max_gap: float, span: tuple[float, float] | None
-) -> Track | None:
-    """Make the track of one meter of a power dataset; None if it has no reading.
+def tracks(ds: xr.Dataset, origin: int, max_gap: float, span: tuple[float, float] | None) -> Iterator[Track]:
+    """Make the tracks of a power dataset; meters without a reading are in none.
 
     Parameters
     ----------
     ds : Dataset
         Kind ``power``.
-    meter : int
-        Position.
     origin : int
         ns since 1970 from which seconds count.
     max_gap : float
         s; longer intervals are gaps.
     span : (float, float), optional
-        Least and greatest power in W; by default those that the meter has shown.
+        Least and greatest power in W; by default those that each meter has shown.
     """
     stamps = ds["time"].values.astype("datetime64[ns]").view(np.int64)
-    power = np.ascontiguousarray(ds["power"].values[meter])
+    power = ds["power"].values
     counter = "energy_counter" in ds
-    have = np.isfinite(ds["energy_counter"].values[meter] if counter else power)
-    have &= stamps != np.iinfo(np.int64).min
-    if not have.all():
-        stamps, power = stamps[have], power[have]
-    known = power[np.isfinite(power)]
-    if not known.size:
-        return None
-    time = (stamps - origin) / SECOND
-    if not counter:
-        gap = np.diff(time) > max_gap
-        left, right, counted = power[:-1], power[1:], np.zeros(gap.size, dtype=bool)
-    else:
-        mean = power[1:]
-        gap = np.isnan(mean)
-        at = np.flatnonzero(~gap)
+    have = np.isfinite(ds["energy_counter"].values if counter else power)
+    dated = stamps != np.iinfo(np.int64).min
+    if not dated.all():
+        have &= dated
+    full = have.all(axis=1)
+    together = np.flatnonzero(full)
+    groups = [together] if together.size else []
+    groups += [np.array([meter]) for meter in np.flatnonzero(~full & have.any(axis=1))]
+    for group in groups:
+        rows, time = power[group], stamps
+        if not full[group[0]]:
+            own = have[group[0]]
+            rows, time = rows[:, own], stamps[own]
+        elif group.size == power.shape[0]:
+            rows = power  # no copy of a whole day
+        seconds = (time - origin) / SECOND
+        yield (
+            _means(group, seconds, rows, max_gap, span)
+            if counter
+            else _readings(group, seconds, rows, max_gap, span)
+        )
+
+
+def _readings(
+    group: np.ndarray, time: np.ndarray, rows: np.ndarray, max_gap: float, span: tuple[float, float] | None
+) -> Track:
+    gap = np.diff(time)[None, :] > max_gap
+    least, most = _span(rows, span)
+    never = np.zeros(gap.shape, dtype=bool)
+    before, after = rows[:, :1], rows[:, -1:]
+    return Track(group, time, rows[:, :-1], rows[:, 1:], gap, never, before, after, least, most, False)
+
+
+def _means(
+    group: np.ndarray, time: np.ndarray, rows: np.ndarray, max_gap: float, span: tuple[float, float] | None
+) -> Track:
+    mean = rows[:, 1:].copy()
+    gap = np.isnan(mean)
+    for row, blank in zip(mean, gap, strict=True):
+        at = np.flatnonzero(~blank)
         # An interval without a known energy is drawn between its neighbours.
-        left = right = np.interp(np.arange(mean.size), at, mean[at])
-        counted = ~gap & (np.diff(time) > max_gap)
-    limits = span or (float(known.min()), float(known.max()))
-    return Track(time, left, right, gap, counted, (float(known[0]), float(known[-1])), limits, counter)
+        row[:] = np.interp(np.arange(row.size), at, row[at]) if at.size else np.nan
+    counted = ~gap & (np.diff(time) > max_gap)
+    least, most = _span(rows, span)
+    ends = (mean[:, :1], mean[:, -1:]) if mean.shape[1] else (rows[:, :1], rows[:, :1])
+    return Track(group, time, mean, mean, gap, counted, *ends, least, most, True)
+
+
+def _span(rows: np.ndarray, span: tuple[float, float] | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the greatest power of each meter, shape (meter, 1)."""
+    if span is not None:
+        return tuple(np.full((rows.shape[0], 1), float(limit)) for limit in span)  # type: ignore[return-value]
+    if not np.isnan(rows[0, 0]):  # of readings none is blank; of means the first always is
+        return rows.min(axis=1)[:, None], rows.max(axis=1)[:, None]
+    return np.fmin.reduce(rows, axis=1)[:, None], np.fmax.reduce(rows, axis=1)[:, None]

@@ -10,7 +10,8 @@ SAMPLES = {
     "perf": "     1.001048308,19.63,Joules,power/energy-pkg/,2002406532,100.00,,\n",
     "rapl": "timestamp,zone,energy_uj\n1772359200,package-0,1\n",
     "turbostat": "Busy%\tBzy_MHz\tPkgTmp\tPkgWatt\n0.01\t2416\t31\t2.01\n",
-    "powerstat": "  Time    User  Nice   Sys  Idle    IO  Run Ctxt/s  IRQ/s  Watts\n10:00:00 1 1 1 1 1 1 1 1 9\n",
+    "powerstat": "  Time    User  Nice   Sys  Idle    IO  Run Ctxt/s  IRQ/s  Watts\n"
+    "10:00:00 1 1 1 1 1 1 1 1 9\n",
     "nvidia_smi": "timestamp, power.draw [W]\n2026/03/01 10:00:00.100, 61.50 W\n",
     "rocm_smi": '{"card0": {"Average Graphics Package Power (W)": "36.0"}}\n',
     "redfish": '{"@odata.id": "/redfish/v1/Chassis/1/Power", "PowerControl": [{"PowerConsumedWatts": 1}]}\n',
@@ -37,7 +38,7 @@ def test_sniff__finds_the_engine(engine):
 @pytest.mark.parametrize(
     "text",
     [
-        "HPCG-Benchmark\nversion=3.1\nRelease date=March 28, 2019\nFinal Summary::HPCG result is VALID=53.8\n",
+        "HPCG-Benchmark\nversion=3.1\nDate=March 28, 2019\nFinal Summary::HPCG result is VALID=53.8\n",
         "# OSU MPI Allreduce Latency Test v5.8\n# Size       Avg Latency(us)\n4                      10.23\n",
         "JobID|Start|End|ConsumedEnergyRaw\n7|2026-03-01T10:00:00|2026-03-01T10:01:00|100\n",
         '<?xml version="1.0" encoding="iso-8859-1"?>\n<ipm_job_profile>\n',
