@@ -124,3 +124,17 @@ def test_imbalance__of_a_made_up_profile() -> None:
 def test_imbalance__needs_two_ranks() -> None:
     ds = xr.Dataset({"app_time": ("rank", [10.0]), "mpi_time": ("rank", [4.0])})
     assert np.isnan(metrics.imbalance(ds))
+
+
+def test_mpi_fraction__of_a_concise_report_is_that_of_its_totals() -> None:
+    """`mpiP -c` has no row a rank; its aggregate line says 0.002464 s, 0.040706 s, 1651.94 %."""
+    ds = readers.open(ROOT / "tests" / "data" / "mpip" / "mix_350_c.mpiP")
+    assert 100 * metrics.mpi_fraction(ds) == pytest.approx(1651.94, rel=1e-3)
+
+
+def test_calls__a_count_that_is_not_given_is_no_number() -> None:
+    """`mpiP -c` counts calls in its top-twenty list and where they send: not MPI_Irecv here."""
+    ds = readers.open(ROOT / "tests" / "data" / "mpip" / "mix_350_c.mpiP")
+    counts = metrics.calls(ds).set_index("call")["count"]
+    assert counts["MPI_Irecv"] == -1
+    assert counts["MPI_Sendrecv"] == 260

@@ -42,9 +42,9 @@ def calls(ds: xr.Dataset) -> pd.DataFrame:
     """
     obs = _observations(ds, "rank", "call", "count", "time", "bytes")
     obs = obs[is_mpi(obs["call"])]
-    totals = obs.groupby("call", sort=True).agg(
-        count=("count", "sum"), time=("time", "sum"), bytes=("bytes", lambda b: b.sum(min_count=1))
-    )
+    known = obs["count"].where(obs["count"] >= 0)  # a concise mpiP report does not count every site
+    totals = obs.assign(count=known).groupby("call", sort=True)[["count", "time", "bytes"]].sum(min_count=1)
+    totals["count"] = totals["count"].fillna(-1).astype("int64")
     by_rank = obs[obs["rank"] >= 0].groupby(["call", "rank"])["time"].sum().unstack("rank")
     by_rank = by_rank.reindex(index=totals.index, columns=np.arange(ds.sizes["rank"])).fillna(0.0)
     totals["time_rank_min"] = by_rank.min(axis=1)
@@ -100,7 +100,8 @@ def mpi_fraction(ds: xr.Dataset) -> float:
     Returns
     -------
     float
-        sum(mpi_time) / sum(app_time) over the ranks that have both; NaN without any.
+        sum(mpi_time) / sum(app_time) over the ranks that have both, or of the totals where the tool
+        gives those alone; NaN without any.
 
     Notes
     -----
@@ -109,7 +110,10 @@ def mpi_fraction(ds: xr.Dataset) -> float:
     """
     both = np.isfinite(ds["mpi_time"]) & np.isfinite(ds["app_time"])
     total = float(ds["app_time"].where(both).sum())
-    return float(ds["mpi_time"].where(both).sum()) / total if total > 0 else float("nan")
+    if total > 0:
+        return float(ds["mpi_time"].where(both).sum()) / total
+    total = float(ds.attrs.get("app_time_total", float("nan")))
+    return float(ds.attrs.get("mpi_time_total", float("nan"))) / total if total > 0 else float("nan")
 
 
 def imbalance(ds: xr.Dataset) -> float:
