@@ -1,0 +1,79 @@
+"""The configuration: every fault is named with the line that it stands on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analysis import project
+from analysis.errors import ConfigError
+
+ROOT = Path(__file__).parents[1]
+
+CONFIG = """\
+campaigns: [one]
+reports:
+  hpcg2014: [one]
+pages:
+  - name: first
+    notebook: a.ipynb
+    campaign: one
+    report: hpcg2014
+"""
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    for folder in ("config/claims", "workflow/schemas", "data/raw/one", "notebooks"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / project.SCHEMA).write_text((ROOT / project.SCHEMA).read_text())
+    (tmp_path / "config/claims/hpcg2014.yaml").touch()
+    (tmp_path / "notebooks/a.ipynb").touch()
+    (tmp_path / project.CONFIG).write_text(CONFIG)
+    return tmp_path
+
+
+def test_project__reads_a_right_configuration_again_and_again(base: Path) -> None:
+    first = project.load_config(base)
+    assert first["pages"][0]["campaign"] == "one"
+    first["pages"].clear()  # what a caller does to it stays with the caller
+    assert len(project.load_config(base)["pages"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("campaigns: [one]", "campaigns: [one, two]", 1, "no raw folder data/raw/two"),
+        ("  hpcg2014: [one]", "  hpcg2014: [eins]", 3, "unknown campaign 'eins'; known: one"),
+        ("  hpcg2014: [one]", "  hpcg2014: [one]\n  hpcg2014: []", 4, "was given before (line 3)"),
+        ("a.ipynb", "b.ipynb", 6, "no notebooks/b.ipynb"),
+        ("    campaign: one", "    campaign: two", 7, "unknown campaign 'two'; known: one"),
+        ("report: hpcg2014", "report: hpcg", 8, "unknown report 'hpcg'; known: hpcg2014"),
+        ("    notebook: a.ipynb\n", "", 5, "'notebook' is a required property"),
+        ("campaigns: [one]", "campaigns: one", 1, "'one' is not of type 'array'; a list of folders"),
+        ("    campaign: one", "    campaign: [one", 8, "expected ',' or ']'"),
+    ],
+)
+def test_project__names_file_and_line(base: Path, old: str, new: str, line: int, said: str) -> None:
+    assert old in CONFIG
+    (base / project.CONFIG).write_text(CONFIG.replace(old, new, 1))
+    with pytest.raises(ConfigError) as error:
+        project.load_config(base)
+    assert said in str(error.value)
+    assert f"config.yaml:{line}: " in str(error.value)
+
+
+def test_project__finds_its_root_from_below_and_says_if_there_is_none(base: Path) -> None:
+    assert project.root(base / "data/raw/one") == base
+    (base / project.CONFIG).unlink()
+    with pytest.raises(ConfigError, match=r"no config/config\.yaml here or above"):
+        project.root(base)
+
+
+def test_project__starts_without_what_is_slow_to_import() -> None:
+    code = "import sys, analysis.project, analysis.pages.client; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numpy", "pandas", "xarray", "papermill", "jsonschema"} & set(done.stdout.split())
