@@ -37,7 +37,7 @@ import numpy, pandas, pyarrow, pyarrow.csv, xarray
 from analysis import readers
 from analysis.energy import energy
 readers.engines_of(b"")
-xarray.Dataset({"x": ("t", [0.0])})  # loads dask, which is none of the reader's business
+xarray.Dataset({"x": ("t", [0.0])}, coords={"t": [0]})  # has xarray load dask and pint
 draw = numpy.random.default_rng(20)
 start = draw.uniform(0, 80_000, int(sys.argv[2]))
 stop = start + draw.uniform(10, 6_000, start.size)

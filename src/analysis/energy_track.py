@@ -71,8 +71,10 @@ class Track:
         Long intervals whose energy as a whole a counter tells.
     before, after : ndarray of float, shape (meter, 1)
         W held before the first and after the last reading.
-    least, most : ndarray of float, shape (meter, 1)
-        W, for bounds.
+    rows : ndarray of float, shape (meter, n)
+        W, as read.
+    span : (float, float), optional
+        Least and greatest power in W for bounds; by default what each meter has shown.
     counter : bool
     """
 
@@ -84,9 +86,21 @@ class Track:
     counted: np.ndarray
     before: np.ndarray
     after: np.ndarray
-    least: np.ndarray
-    most: np.ndarray
+    rows: np.ndarray
+    span: tuple[float, float] | None
     counter: bool
+    _limits: tuple[np.ndarray, np.ndarray] | None = None
+
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the least and the greatest power of each meter in W, shape (meter, 1)."""
+        if self._limits is None:  # a whole day of a cluster is long to search; often no bound is needed
+            if self.span is not None:
+                low, high = (np.full((self.meters.size, 1), float(limit)) for limit in self.span)
+            else:
+                # fmin and fmax pass blanks over; a row of blanks stays blank.
+                low, high = np.fmin.reduce(self.rows, axis=1), np.fmax.reduce(self.rows, axis=1)
+            self._limits = (low.reshape(-1, 1), high.reshape(-1, 1))
+        return self._limits
 
     def between(self, start: np.ndarray, end: np.ndarray) -> Part:
         """Integrate over windows.
@@ -162,33 +176,39 @@ class Track:
             variance = between(np.where(gap, 0.0, noise) if holes else noise)
         if not holes:
             return energy, energy, energy, self.time[last] - self.time[first], variance
-        low = between(np.where(gap, self.least[row] * length, trapezoids))
-        high = between(np.where(gap, self.most[row] * length, trapezoids))
+        least, most = (limit[row] for limit in self.limits())
+        low = between(np.where(gap, least * length, trapezoids))
+        high = between(np.where(gap, most * length, trapezoids))
         return energy, low, high, between(np.where(gap, 0.0, length)), variance
 
     def _piece(self, index: np.ndarray, start: np.ndarray, end: np.ndarray) -> Part:
         """Integrate over a part of one interval; -1 is before the record, n - 1 after it."""
         length = np.maximum(end - start, 0.0)
-        held = np.where(index < 0, self.before, self.after)
-        low, high = self.least * length, self.most * length
-        none = np.zeros(held.shape)
-        beyond = Part(held * length, low, high, none, none)
-        if self.time.size == 1:
-            return beyond
+        outside = (index < 0) | (index >= self.time.size - 1)
+        if outside.all():
+            return self._beyond(index, length)
         at = np.clip(index, 0, self.time.size - 2)
         whole = self.time[at + 1] - self.time[at]
         left = self.left[:, at]
         rise = self.right[:, at] - left
         energy = (left + rise * ((0.5 * (start + end) - self.time[at]) / whole)) * length
-        covered = np.broadcast_to(length, held.shape)
         if self.counter:
-            found = self._counted(at, whole, length, energy, (low, high), left)
+            found = self._counted(at, whole, length, energy, left)
         else:
+            covered = np.broadcast_to(length, energy.shape)
             found = Part(energy, energy, energy, covered, (rise * length) ** 2 / 12)
         if self.gap.any():
-            found = Part(energy, low, high, none, none).where(self.gap[:, at], found)
-        outside = (index < 0) | (index >= self.time.size - 1)
-        return beyond.where(outside, found) if outside.any() else found
+            least, most = self.limits()
+            none = np.zeros(energy.shape)
+            found = Part(energy, least * length, most * length, none, none).where(self.gap[:, at], found)
+        return self._beyond(index, length).where(outside, found) if outside.any() else found
+
+    def _beyond(self, index: np.ndarray, length: np.ndarray) -> Part:
+        """Hold the first reading before the record and the last after it."""
+        held = np.where(index < 0, self.before, self.after)
+        least, most = self.limits()
+        none = np.zeros(held.shape)
+        return Part(held * length, least * length, most * length, none, none)
 
     def _counted(
         self,
@@ -196,7 +216,6 @@ class Track:
         whole: np.ndarray,
         length: np.ndarray,
         energy: np.ndarray,
-        limits: tuple[np.ndarray, np.ndarray],
         mean: np.ndarray,
     ) -> Part:
         """Cut a counter's interval: where in it the energy fell is not known."""
@@ -204,8 +223,9 @@ class Track:
         total = mean * whole
         cut = self.counted[:, at] & (share < 1.0)
         rest = whole - length
-        low = np.clip(total - rest * self.most, limits[0], energy)
-        high = np.clip(total - rest * self.least, energy, limits[1])
+        least, most = self.limits()
+        low = np.clip(total - rest * most, least * length, energy)
+        high = np.clip(total - rest * least, energy, most * length)
         variance = (total * np.minimum(share, 1.0 - share)) ** 2 / 3
         return Part(
             energy,
@@ -242,12 +262,11 @@ def tracks(ds: xr.Dataset, origin: int, max_gap: float, span: tuple[float, float
     groups = [together] if together.size else []
     groups += [np.array([meter]) for meter in np.flatnonzero(~full & have.any(axis=1))]
     for group in groups:
-        rows, time = power[group], stamps
-        if not full[group[0]]:
-            own = have[group[0]]
-            rows, time = rows[:, own], stamps[own]
-        elif group.size == power.shape[0]:
-            rows = power  # no copy of a whole day
+        own = have[group[0]]
+        if group.size == power.shape[0] and own.all():
+            rows, time = power, stamps  # no copy of a whole day
+        else:
+            rows, time = (power[group], stamps) if own.all() else (power[group][:, own], stamps[own])
         seconds = (time - origin) / SECOND
         yield (
             _means(group, seconds, rows, max_gap, span)
@@ -260,10 +279,9 @@ def _readings(
     group: np.ndarray, time: np.ndarray, rows: np.ndarray, max_gap: float, span: tuple[float, float] | None
 ) -> Track:
     gap = np.diff(time)[None, :] > max_gap
-    least, most = _span(rows, span)
     never = np.zeros(gap.shape, dtype=bool)
     before, after = rows[:, :1], rows[:, -1:]
-    return Track(group, time, rows[:, :-1], rows[:, 1:], gap, never, before, after, least, most, False)
+    return Track(group, time, rows[:, :-1], rows[:, 1:], gap, never, before, after, rows, span, False)
 
 
 def _means(
@@ -276,15 +294,5 @@ def _means(
         # An interval without a known energy is drawn between its neighbours.
         row[:] = np.interp(np.arange(row.size), at, row[at]) if at.size else np.nan
     counted = ~gap & (np.diff(time) > max_gap)
-    least, most = _span(rows, span)
     ends = (mean[:, :1], mean[:, -1:]) if mean.shape[1] else (rows[:, :1], rows[:, :1])
-    return Track(group, time, mean, mean, gap, counted, *ends, least, most, True)
-
-
-def _span(rows: np.ndarray, span: tuple[float, float] | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the greatest power of each meter, shape (meter, 1)."""
-    if span is not None:
-        return tuple(np.full((rows.shape[0], 1), float(limit)) for limit in span)  # type: ignore[return-value]
-    if not np.isnan(rows[0, 0]):  # of readings none is blank; of means the first always is
-        return rows.min(axis=1)[:, None], rows.max(axis=1)[:, None]
-    return np.fmin.reduce(rows, axis=1)[:, None], np.fmax.reduce(rows, axis=1)[:, None]
+    return Track(group, time, mean, mean, gap, counted, *ends, rows, span, True)

@@ -176,3 +176,8 @@ def test_power_csv__sniff_wants_time_power_and_stamps():
     assert not power_csv.sniff(b"time,watts\nsoon,1\n", "")
     assert not power_csv.sniff(b"name,power\nHulk,9000\n", "")
     assert not power_csv.sniff(b"Time on the clock, power to the people\nall of it, now\n", "")
+
+
+def test_power_csv__row_without_a_meter_is_kept():
+    ds = parse("time,meter,power_W\n2026-03-01T00:00:00Z,a,1\n2026-03-01T00:00:00Z,,2\n")
+    assert table(ds) == {"a": [1], "meter": [2]}

@@ -135,9 +135,7 @@ def _assemble(log: PowerLog, layout: Layout, table: Any, names: list[str], time:
     if layout.meter:
         coded = table.column(names[layout.meter[0]]).unify_dictionaries()
         meters = [str(m) for m in coded.chunk(0).dictionary.to_pylist()]
-        code = np.concatenate([chunk.indices.fill_null(-1).to_numpy() for chunk in coded.chunks])
-        if code.min(initial=0) < 0:
-            code, meters = np.where(code < 0, len(meters), code), [*meters, "unnamed"]
+        code = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
     else:
         meters, code = [log.options.meter], np.zeros(rows, dtype=np.int32)
     if width > 1:

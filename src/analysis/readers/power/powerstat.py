@@ -42,7 +42,10 @@ def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:
         If there is no sample.
     """
     log = PowerLog(data, source, options)
-    column, stamps, lines, power = -1, [], [], []
+    column = -1
+    stamps: list[str] = []
+    lines: list[int] = []
+    power: list[float] = []
     for number, line in enumerate(log.lines(), 1):
         if _HEADER.match(line):
             column = line.split().index("Watts")  # the first, where domains repeat the heading
