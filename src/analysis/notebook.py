@@ -119,6 +119,16 @@ def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ())
     return Book(load_campaign(campaign), loaded, tuple(topics))
 
 
+def leading(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Take one verdict a claim: the first campaign's that could test it, or the first that says why not."""
+    found: dict[str, Verdict] = {}
+    for one in verdicts:
+        known = found.get(one.claim)
+        if known is None or (known.verdict == "not tested" != one.verdict):
+            found[one.claim] = one
+    return list(found.values())
+
+
 def closing(verdicts: Iterable[Verdict]) -> Table:
     """Make the table that closes a notebook; claims that were not tested are left to the scoreboard."""
     return Table(verdict_table([one for one in verdicts if one.verdict != "not tested"]))
@@ -132,9 +142,9 @@ def sentence(verdict: Verdict) -> str:
     str
         Claim, verdict, estimate with interval and n, and what the report says.
     """
-    claim = f"“{verdict.statement}” {verdict.verdict}" if verdict.verdict != "cannot tell" else (
-        f"whether “{verdict.statement[:1].lower()}{verdict.statement[1:]}” cannot be told"
-    )
+    claim = f"“{verdict.statement}” {verdict.verdict}"
+    if verdict.verdict == "cannot tell":
+        claim = f"It cannot be told whether “{verdict.statement}”"
     if not verdict.estimate_text:
         return f"{claim}: {verdict.reason}."
     n = f"n = {verdict.n}" + (f" and {verdict.n_baseline}" if verdict.n_baseline is not None else "")

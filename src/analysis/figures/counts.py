@@ -44,7 +44,15 @@ def count_bars(table: pd.DataFrame, *, ax: Axes, xlabel: str) -> Axes:
         hue, hatch = _LOOKS.get(word, ("grey", ""))
         counts = table[word].to_numpy(dtype=float)
         ax.barh(
-            places, counts, left=left, height=0.62, color=HUES[hue], hatch=hatch, edgecolor=PAPER, label=word
+            places,
+            counts,
+            left=left,
+            height=0.62,
+            color=HUES[hue],
+            hatch=hatch,
+            edgecolor=PAPER,
+            linewidth=0,
+            label=word,
         )
         for place, start, count in zip(places, left, counts, strict=True):
             if count:
