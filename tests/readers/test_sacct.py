@@ -122,6 +122,36 @@ def test_sacct__json_names_arrays_het_jobs_signals_and_missing_numbers() -> None
     assert sacct.parse(json.dumps(document).encode()).job_id.values[0] == "50+1"
 
 
+@pytest.mark.parametrize("shape", [lambda document: document, newer])
+def test_sacct__json_of_a_failed_job_without_its_exit_code_is_blank_and_named(shape: Any) -> None:
+    document = shape(json.loads(JSON.read_text()))
+    job = document["jobs"][0]
+    wrap = shape is newer
+    job["state"]["current"] = ["FAILED"] if wrap else "FAILED"
+    job["steps"][0]["state"] = ["FAILED"] if wrap else "FAILED"
+    code = {"set": True, "infinite": False, "number": 5} if wrap else 5
+    job["steps"][0]["exit_code"]["return_code"] = code
+    ds = sacct.parse(json.dumps(document).encode(), "s.json")
+    # Job: code lost; batch step: 5 as given; step 0 completed with 0.
+    assert ds.state.values.tolist() == ["FAILED", "FAILED", "COMPLETED"]
+    assert ds.exit_code.values.tolist() == [-1, 5, 0]
+    remedy = "exit code left blank; sacct --parsable2 may know it"
+    assert [w for w in ds.warnings if "FAILED" in w] == [
+        f"s.json:0: job 28 is FAILED with return code 0; {remedy}"
+    ]
+    assert ds.complete is True
+
+
+def test_sacct__json_of_a_job_that_a_signal_ended_keeps_code_0() -> None:
+    document = newer(json.loads(JSON.read_text()))
+    job = document["jobs"][0]
+    job["state"]["current"] = ["FAILED"]
+    job["exit_code"]["signal"]["id"] = {"set": True, "infinite": False, "number": 9}
+    ds = sacct.parse(json.dumps(document).encode(), "s.json")
+    assert (ds.exit_code.values[0], ds.exit_signal.values[0]) == (0, 9)
+    assert not [warning for warning in ds.warnings if "FAILED" in warning]
+
+
 def test_sacct__cut_json_keeps_the_whole_jobs() -> None:
     job = json.loads(JSON.read_text())["jobs"][0]
     text = json.dumps(

@@ -57,7 +57,18 @@ def records(text: str, faults: Faults) -> tuple[list[dict[str, Any]], str]:
             out += _job(job)
         else:
             faults.damage(0, f"a job is {str(job)[:40]!r}, not an object", "left out")
+    for record in out:
+        _check_exit(record, faults)
     return out, version
+
+
+def _check_exit(record: dict[str, Any], faults: Faults) -> None:
+    """Blank the exit code of a job that failed without one: 22.05 writes 0 where the table has 5:0."""
+    if record["state"] == "FAILED" and record["exit_code"] == 0 and not record["exit_signal"] > 0:
+        record["exit_code"] = -1
+        name = ".".join(part for part in (record["job_id"], record.get("step", "")) if part)
+        remedy = "exit code left blank; sacct --parsable2 may know it"
+        faults.note(0, f"job {name} is FAILED with return code 0", remedy)
 
 
 def _version(document: dict[str, Any]) -> str:
