@@ -158,6 +158,34 @@ def test_ingest__name_in_the_record_cannot_lead_elsewhere(raw: Path) -> None:
     assert not list(raw.parents[1].rglob("*escaped*"))
 
 
+def _swap(raw: Path, first: str, second: str, pattern: str) -> None:
+    a, b = (next((raw / "runs" / run).glob(pattern)) for run in (first, second))
+    text = a.read_bytes()
+    a.write_bytes(b.read_bytes())
+    b.write_bytes(text)
+
+
+def test_ingest__swapped_results_are_found_by_their_ranks(raw: Path) -> None:
+    _swap(raw, "001", "003a", "HPCG*.txt")
+    runs = _runs(raw)
+    assert runs.loc["001", "reason"] == "its result is of 1 ranks, its record of 2"
+    assert runs.loc["003a", "reason"] == "its result is of 2 ranks, its record of 1"
+
+
+def test_ingest__swapped_profiles_are_found_by_their_time(raw: Path) -> None:
+    shutil.copytree(RAW / "runs" / "177", raw / "runs" / "177")
+    _swap(raw, "073", "177", "*.xml")
+    runs = _runs(raw)
+    assert "outside the run" in runs.loc["073", "reason"]
+    assert "outside the run" in runs.loc["177", "reason"]
+
+
+def test_ingest__record_of_another_grid_is_found(raw: Path) -> None:
+    path = raw / "runs/001/run.json"
+    path.write_text(path.read_text().replace('"nx": 16', '"nx": 32'))
+    assert _runs(raw).loc["001", "reason"] == "its result is of a local grid of [16], its record of 32"
+
+
 def test_ingest__unknown_application_is_named(raw: Path) -> None:
     path = raw / "runs/001/run.json"
     path.write_text(path.read_text().replace('"hpcg"', '"wrf"', 1))

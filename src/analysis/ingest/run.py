@@ -20,6 +20,8 @@ from analysis.readers.base import read_bytes
 from analysis.readers.run import records
 
 RECORD = "run.json"
+# Clocks of the nodes and of the host that wrote the record may differ by this much.
+_SLACK = np.timedelta64(60, "s")
 
 
 @dataclass
@@ -189,4 +191,24 @@ def _reason(
         return f"left no {row['profiler']} profile"
     if profile is not None and not profile.attrs["complete"]:
         return "its profile is cut or damaged"
+    return _contradiction(row, result, profile)
+
+
+def _contradiction(row: Mapping[str, Any], result: xr.Dataset, profile: xr.Dataset | None) -> str:
+    """Say where record, result and profile cannot be of the same run, as after files were swapped."""
+    if "ranks" in result and 0 <= int(result["ranks"]) != row["ranks"]:
+        return f"its result is of {int(result['ranks'])} ranks, its record of {row['ranks']}"
+    if "local_size" in result and row["local_size"] > 0:
+        grid = sorted(set(map(int, result["local_size"].values)))
+        if grid != [row["local_size"]]:
+            return f"its result is of a local grid of {grid}, its record of {row['local_size']}"
+    if profile is None:
+        return ""
+    if profile.attrs["ranks_expected"] != row["ranks"]:
+        return f"its profile is of {profile.attrs['ranks_expected']} ranks, its record of {row['ranks']}"
+    started = profile.attrs.get("start")
+    if isinstance(started, float) and not np.isnat(row["start"]) and not np.isnat(row["end"]):
+        at = np.datetime64(int(started * 1e9), "ns")
+        if not row["start"] - _SLACK <= at <= row["end"] + _SLACK:
+            return f"its profile began at {at.astype('datetime64[s]')} UTC, outside the run"
     return ""
