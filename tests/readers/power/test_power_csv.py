@@ -181,3 +181,26 @@ def test_power_csv__sniff_wants_time_power_and_stamps():
 def test_power_csv__row_without_a_meter_is_kept():
     ds = parse("time,meter,power_W\n2026-03-01T00:00:00Z,a,1\n2026-03-01T00:00:00Z,,2\n")
     assert table(ds) == {"a": [1], "meter": [2]}
+
+
+def test_power_csv__zone_in_the_heading():
+    ds = parse("Time (UTC),Power [W]\n2026-03-01 00:00:00,5\n")
+    assert ds.attrs["warnings"] == []
+
+
+def test_power_csv__milliwatts_and_foreign_units_in_headings():
+    ds = parse("ts,device,power_mw,Power (VA),Power (%),Apparent power [VA]\n1772323200,a,5000,7,3,7\n")
+    assert table(ds) == {"a": [5]}
+
+
+def test_power_csv__doubled_hour_is_the_same_both_ways(monkeypatch):
+    # Berlin leaves summer time at 01:00 UTC on 25 October 2026; a row a minute, two outlets.
+    local = [f"{h:02d}:{m:02d}:00" for h in (1, 2, 2, 3) for m in range(60)]
+    text = "time,outlet,power_W\n" + "".join(
+        f"2026-10-25 {t},{o},{i}\n" for i, t in enumerate(local) for o in "ab"
+    )
+    fast = parse(text, tz="Europe/Berlin")
+    assert (np.diff(fast["time"].values) == np.timedelta64(60, "s")).all()
+    assert str(fast["time"].values[0])[:19] == "2026-10-24T23:00:00"
+    monkeypatch.setattr("analysis.readers.power.csvtable._typed", lambda *_: None)
+    assert parse(text, tz="Europe/Berlin").identical(fast)

@@ -8,6 +8,7 @@ headings, odd dates, damage) is read row by row, with the line of every fault.
 from __future__ import annotations
 
 import math
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +21,7 @@ from analysis.readers.power.layout import Headings, Layout, find, split
 
 _HEAD = 65_536
 _BLOCK = 4 << 20  # larger blocks are no faster and take memory
+_LAST = 9e9  # s since 1970; what is beyond does not fit 64 bits of ns
 _NULLS = sorted({form for b in units.BLANK for form in (b, b.upper(), b.title())})
 
 
@@ -90,7 +92,10 @@ def _typed(log: PowerLog, layout: Layout, head: list[str]) -> Readings | None:
     times = table.column(names[layout.time[0]])
     if not table.num_rows or times.null_count:
         return None
-    readings = _assemble(log, layout, table, names, _stamps(log, times))
+    time = _stamps(log, layout, times)
+    if time is None:
+        return None
+    readings = _assemble(log, layout, table, names, time)
     if end < len(log.data):
         log.cut(log.data.count(b"\n") + 1)
     return readings
@@ -98,8 +103,6 @@ def _typed(log: PowerLog, layout: Layout, head: list[str]) -> Readings | None:
 
 def _time_type(cell: str) -> Any:
     """Return the pyarrow type of a time column by its first cell; None if pyarrow cannot read it."""
-    import re
-
     import pyarrow as pa
 
     if re.fullmatch(r"\d{10}(\.\d{1,6})?", cell):
@@ -110,15 +113,20 @@ def _time_type(cell: str) -> Any:
     return None
 
 
-def _stamps(log: PowerLog, column: Any) -> np.ndarray:
-    """Return a time column as ns since 1970 UTC."""
+def _stamps(log: PowerLog, layout: Layout, column: Any) -> np.ndarray | None:
+    """Return a time column as ns since 1970 UTC; None if it holds what cannot be a time."""
     import pyarrow as pa
 
     if pa.types.is_floating(column.type):  # seconds since 1970, good to a microsecond
-        micro: np.ndarray = np.round(column.to_numpy() * 1e6).astype(np.int64) * 1000
+        seconds = column.to_numpy()
+        if not (np.abs(seconds) < _LAST).all():
+            return None
+        micro: np.ndarray = np.round(seconds * 1e6).astype(np.int64) * 1000
         return micro
     values: np.ndarray = column.cast(pa.int64()).to_numpy()
-    return values if column.type.tz else zones.localise(log, values, None, Clock(log).zone)
+    return (
+        values if column.type.tz else zones.localise(log, values, None, Clock(log, zone=_zone(layout)).zone)
+    )
 
 
 def _assemble(log: PowerLog, layout: Layout, table: Any, names: list[str], time: np.ndarray) -> Readings:
@@ -195,11 +203,19 @@ def _rows(log: PowerLog, layout: Layout, order: str | None) -> Readings:
             value.append(watts)
     if not stamps:
         raise log.empty("row with a time stamp and a power")
-    time = Clock(log, order=order).utc(stamps, at)
+    time = Clock(log, order=order, zone=_zone(layout)).utc(stamps, at)
     if (time == NAT).all():
         raise log.empty("time stamp that can be read")
     readings = readings_of(time, meter, value)
     return _finish(log, layout, readings, np.asarray(value, dtype=float))
+
+
+def _zone(layout: Layout) -> str | None:
+    # Time (UTC), timestamp_utc: the heading says what the stamps do not.
+    headings = (layout.names[i].lower() for i in layout.time)
+    return (
+        "UTC" if any(re.search(r"(?<![a-z])(utc|gmt)(?![a-z+-])", heading) for heading in headings) else None
+    )
 
 
 def _stamp(parts: list[str]) -> str:

@@ -88,7 +88,9 @@ def _counters(
     log: PowerLog, seconds: dict[str, float], joules: dict[tuple[str, str], float], start: int
 ) -> Readings:
     """Give each host a counter from zero at the start to its total at the end."""
-    pairs = [(h, part, e) for (h, part), e in joules.items() if h in seconds]
+    for h in (h for h, length in seconds.items() if not length > 0):
+        log.faults.damage(0, f"{h}: no runtime of the application", "the host is left out")
+    pairs = [(h, part, e) for (h, part), e in joules.items() if seconds.get(h, math.nan) > 0]
     if not pairs:
         raise log.empty("host with Application Totals of runtime and energy")
     time = [t for h, _, _ in pairs for t in (start, start + round(seconds[h] * SECOND))]

@@ -52,7 +52,7 @@ class Headings:
 
     time: tuple[str, ...] = (
         r"^date$+^time( of day)?\b",
-        r"^(time|date)[ _-]?stamp|^date[ _/-]?time|^(unix|epoch|utc|t_unix|ts)\b|^(start_)?time\b|^time_",
+        r"^(time|date)[ _-]?stamp|^date[ _/-]?time|^((unix|epoch|utc|t_unix|ts)|(start_)?time)(?![a-z])",
         r"^date\b",
     )
     power: str = (
@@ -224,6 +224,7 @@ def _all(lower: list[str], pattern: str) -> list[int]:
 
 
 def _values(lower: list[str], pattern: str, time: list[int]) -> list[int]:
-    found = [i for i in _all(lower, pattern) if i not in time]
+    named = [i for i in _all(lower, pattern) if i not in time]
+    found = [i for i in named if units.of_heading(lower[i]) not in units.FOREIGN]
     plain = [i for i in found if not _STATISTIC.search(lower[i])]
     return plain or found[:1]

@@ -107,7 +107,9 @@ def _regular(readings: Readings, value: np.ndarray) -> Table | None:
         if by_meter:
             times, codes = times.T, codes.T
         stamps = times[:, 0]
-        ascending = stamps[0] != _NAT and bool((np.diff(stamps) > 0).all())
+        ascending = stamps[0] != _NAT and bool(
+            (stamps[1:] > stamps[:-1]).all()
+        )  # no difference: it may overflow
         if not ascending or not (codes == np.arange(meters, dtype=codes.dtype)).all():
             continue
         if (times == stamps[:, None]).all():

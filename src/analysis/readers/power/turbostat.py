@@ -15,6 +15,7 @@ from analysis.readers.power.clock import Clock
 
 METERS = {"Pkg": "package", "Cor": "cores", "GFX": "graphics", "RAM": "memory", "Sys": "system"}
 _DEFAULT_INTERVAL = 5.0  # turbostat's own, s
+_LAST = 9e9  # s since 1970; what is beyond does not fit 64 bits of ns
 
 
 def sniff(head: bytes, name: str) -> bool:
@@ -57,7 +58,8 @@ def _readings(log: PowerLog) -> Readings:
             header = re.sub(r"(Watt|_J)(?=[A-Z])", r"\1 ", line).split()
             continue
         summary = not header or header[0] in ("Busy%", "Avg_MHz", "time") or "CPU" not in header
-        if not header or not cells or not (summary or cells[header.index("CPU")] == "-"):
+        at = header.index("CPU") if "CPU" in header else 0
+        if not header or len(cells) <= at or not (summary or cells[at] == "-"):
             continue
         # Other headings and values touch too, but left of the watts: count from the right.
         values = {
@@ -68,11 +70,11 @@ def _readings(log: PowerLog) -> Readings:
             for name, text in values.items()
             if name[-4:] == "Watt" or name[-2:] == "_J"
         }
-        stamp = (
-            units.plain(cells[header.index("Time_Of_Day_Seconds")])
-            if "Time_Of_Day_Seconds" in header
-            else math.nan
-        )
+        timed = "Time_Of_Day_Seconds" in header
+        stamp = units.plain(values.get("Time_Of_Day_Seconds", "")) if timed else math.nan
+        if timed and not 0 < stamp < _LAST:
+            log.faults.damage(number, "no time in a summary row", "the row is not used")
+            continue
         if not powers or all(math.isnan(value) for value in powers.values()):
             log.faults.note(number, "a summary row without watts", "left blank")
         rows.append((stamp, powers))

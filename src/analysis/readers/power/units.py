@@ -24,9 +24,19 @@ BLANK = frozenset(
     )
 )
 
-# Powers in W, energies in J; letters as printed, since m and M differ.
+# Powers in W, energies in J; letters as printed, since m and M differ. All in small letters, as in
+# a heading power_mw, m is milli: no log of a computer's meters is in megawatts.
 WATT = {"w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1e3, "kilowatt": 1e3, "kilowatts": 1e3}
-_EXACT_WATT = {"mW": 1e-3, "MW": 1e6, "uW": 1e-6, "µW": 1e-6, "μW": 1e-6, "milliwatts": 1e-3}
+_EXACT_WATT = {
+    "mW": 1e-3,
+    "MW": 1e6,
+    "uW": 1e-6,
+    "µW": 1e-6,
+    "μW": 1e-6,
+    "milliwatts": 1e-3,
+    "mw": 1e-3,
+    "uw": 1e-6,
+}
 JOULE = {"j": 1.0, "joule": 1.0, "joules": 1.0, "kj": 1e3, "ws": 1.0, "wh": 3600.0, "kwh": 3.6e6}
 _EXACT_JOULE = {
     "mJ": 1e-3,
@@ -38,7 +48,7 @@ _EXACT_JOULE = {
     "nJ": 1e-9,
     "MWh": 3.6e9,
 }
-_EXACT_JOULE |= {"mWh": 3.6, "microjoules": 1e-6}
+_EXACT_JOULE |= {"mWh": 3.6, "mwh": 3.6, "microjoules": 1e-6, "mj": 1e-3}
 
 # Other quantities that may stand in a column called power.
 OTHER = {
@@ -48,6 +58,11 @@ OTHER = {
     "a": "current",
     "v": "voltage",
 }
+
+# Units in a heading that say that the column is no power and no energy.
+FOREIGN = frozenset(
+    (*OTHER, "%", "percent", "pct", "kvar", "ma", "kv", "mv", "hz", "c", "°c", "f", "dbm", "rpm", "pf")
+)
 
 _CELL = re.compile(r"([+-]?[\d.,' \u00a0]*\d(?:[.,])?(?:[eE][+-]?\d+)?)\s*([^\d\s.,+-][^\d]*?)?\s*")
 
@@ -112,8 +127,9 @@ def quantity(cell: str, *, decimal_comma: bool = False) -> tuple[float, str]:
 def of_heading(heading: str) -> str:
     """Return the unit in a column heading like ``power.draw [W]``, ``Power (kW)``, ``energy_uj``."""
     heading = heading.strip()
-    match = re.search(r"[\[(]\s*([A-Za-zµμ]+)\s*[\])]\s*:?$", heading)
+    match = re.search(r"[\[(]\s*([A-Za-zµμ°%]+)\s*[\])]\s*:?$", heading)
     if match:
         return match[1]
     last = re.split(r"[_\s.\-/]+", heading)[-1]
-    return last if not (math.isnan(watts(last)) and math.isnan(joules(last))) else ""
+    known = last.lower() in FOREIGN or not (math.isnan(watts(last)) and math.isnan(joules(last)))
+    return last if known else ""
