@@ -97,6 +97,30 @@ def ratio_of_medians(treatment: ArrayLike, baseline: ArrayLike) -> Estimate:
     return _bootstrap((top, bottom), ratio, len(top), len(bottom))
 
 
+def of_medians(function: Callable[..., Array], *groups: ArrayLike) -> Estimate:
+    """Estimate a function of the medians of several independent groups.
+
+    Parameters
+    ----------
+    function : callable
+        Takes one array of medians a group, in the order given, and works on them element by element.
+    *groups : array_like, each of shape (n,)
+        Repeats; NaN are left out.
+
+    Returns
+    -------
+    Estimate
+        Every group is resampled by itself. No interval if one has fewer than six; `n` is the size of
+        the first group, `n_baseline` that of the second.
+    """
+    samples = tuple(_clean(group) for group in groups)
+
+    def statistic(*drawn: Array, axis: int) -> Array:
+        return function(*(np.median(one, axis=axis) for one in drawn))
+
+    return _bootstrap(samples, statistic, len(samples[0]), len(samples[1]) if len(samples) > 1 else None)
+
+
 def _clean(values: ArrayLike) -> Array:
     sample: Array = np.asarray(values, dtype="f8").ravel()
     kept: Array = sample[np.isfinite(sample)]

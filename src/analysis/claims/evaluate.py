@@ -12,20 +12,27 @@ import pandas as pd
 from analysis.claims.campaign import Campaign, NotCoveredError
 from analysis.claims.model import Claim, Report
 from analysis.claims.quantities import Finding, findings
-from analysis.claims.text import attached, expected_text, in_order, number, unit_of
+from analysis.claims.text import attached, expected_text, in_order, number, stop, unit_of
 from analysis.claims.verdicts import HOLDS, NOT_TESTED, RANKING, judge, words
-from analysis.stats import Estimate
 
 # How a claim is drawn: on the common ratio axis, as a share, on a scale of its own, or as a word.
 SCALES = {
     "speedup": "ratio",
     "gain": "ratio",
+    "reduction": "ratio",
+    "interaction": "ratio",
     "equality": "ratio",
     "ordering": "ratio",
     "efficiency": "share",
     "trend": "word",
+    "crossover": "word",
+    "saturation": "level",
     "set": "set",
 }
+
+
+# A finding with its verdict and the reason.
+Judged = tuple[Finding, str, str]
 
 
 @dataclass(frozen=True)
@@ -101,9 +108,7 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
     except NotCoveredError as gap:
         return _record(claim, report, campaign, words(campaign.evidence, NOT_TESTED), str(gap), [])
     judged = [(finding, *judge(claim, finding)) for finding in found]
-    # "up to" is settled by the best stratum, everything else by the weakest.
-    pick = max if claim.aggregate == "max" else min
-    chosen, verdict, reason = pick(judged, key=lambda one: _strength(one[1], one[0].estimate))
+    chosen, verdict, reason = min(_settling(claim, judged), key=_strength)
     if len(judged) > 1:
         agree = sum(one[1] == verdict for one in judged)
         reason += f" ({agree} of {len(judged)} comparisons say so)"
@@ -111,8 +116,33 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
     return _record(claim, report, campaign, words(campaign.evidence, verdict), reason, ordered)
 
 
-def _strength(verdict: str, estimate: Estimate) -> tuple[int, float]:
-    return RANKING.index(verdict), estimate.value if math.isfinite(estimate.value) else -math.inf
+def _settling(claim: Claim, judged: list[Judged]) -> list[Judged]:
+    """Return the findings of which the weakest settles the claim.
+
+    "Up to" rests on the largest estimate, "at worst" on the least: of all strata, or of those that
+    agree in every factor but the ones that the claim ranges over.
+    """
+    if claim.aggregate not in ("max", "min"):
+        return judged
+    sign = 1.0 if claim.aggregate == "max" else -1.0
+    best: dict[tuple[Any, ...], Judged] = {}
+    for one in judged:
+        stratum = one[0].stratum
+        key = tuple((k, v) for k, v in stratum.items() if k not in claim.over) if claim.over else ()
+        if key not in best or _extreme(one, sign) > _extreme(best[key], sign):
+            best[key] = one
+    return list(best.values())
+
+
+def _extreme(one: Judged, sign: float) -> tuple[bool, float]:
+    # An estimate without an interval settles nothing as long as there is one with.
+    estimate = one[0].estimate
+    return estimate.bounded, sign * estimate.value if math.isfinite(estimate.value) else -math.inf
+
+
+def _strength(one: Judged) -> tuple[int, float]:
+    estimate = one[0].estimate
+    return RANKING.index(one[1]), estimate.value if math.isfinite(estimate.value) else -math.inf
 
 
 def _record(
@@ -122,7 +152,7 @@ def _record(
     estimate = first.estimate if first else None
     low, high = claim.expect.band
     unit = unit_of(claim)
-    drawn = claim.quantity not in ("equality", "ordering", "trend", "set")
+    drawn = claim.quantity not in ("equality", "ordering", "trend", "set", "crossover")
     margin = 1 + claim.expect.tolerance
     band = (1 / margin, margin) if claim.quantity == "equality" else (low, high) if drawn else (None, None)
     runs = list(dict.fromkeys(run for finding in found for run in finding.runs))
@@ -150,7 +180,7 @@ def _record(
         reason=reason,
         expected_low=_finite(band[0]),
         expected_high=_finite(band[1]),
-        estimate_text=_estimate_text(first, unit),
+        estimate_text=_estimate_text(claim, first, unit),
         expected_text=expected_text(claim),
         n_baseline=estimate.n_baseline if estimate else None,
         base=dict(zip(("value", "unit", "label"), first.base, strict=True)) if first and first.base else None,
@@ -162,9 +192,11 @@ def _record(
     )
 
 
-def _estimate_text(finding: Finding | None, unit: str) -> str:
+def _estimate_text(claim: Claim, finding: Finding | None, unit: str) -> str:
     if finding is None:
         return ""
+    if claim.quantity == "saturation":
+        return stop(finding.estimate, unit)
     if finding.members is not None:
         return attached(", ".join(map(str, in_order(finding.members))), unit)
     return number(finding.estimate, unit)

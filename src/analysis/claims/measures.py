@@ -1,4 +1,4 @@
-"""What can be measured of one run: a value per run that a claim can be about.
+"""What can be measured of one run: the names that a claim's ``variable`` can have.
 
 `MEASURES` names them all; each takes the campaign, the selected runs and the claim's members and
 returns one value a run. Columns of kind ``runs`` are measures of their own.
@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
+from analysis.claims import measure_profiles as profiles
+from analysis.claims import measure_runs as whole
 from analysis.claims.campaign import Campaign
+from analysis.claims.measure_runs import Measure, Members, column
 from analysis.claims.model import Level
-
-Members = tuple[Level, ...]
-Measure = Callable[[Campaign, pd.DataFrame, Members], pd.Series]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +34,8 @@ class Spec:
     exact : bool
         True for what a program does or prints by its construction, so that repeats cannot scatter
         and one run is enough.
+    unit : str
+        Of the values; empty where it depends on the application.
     """
 
     compute: Measure
@@ -42,129 +43,73 @@ class Spec:
     profile: bool
     higher_is_better: bool = True
     exact: bool = False
+    unit: str = ""
 
 
-def _of(campaign: Campaign, group: str, runs: pd.DataFrame) -> pd.DataFrame:
-    table = campaign.frame(group)
-    return table[table["run"].isin(runs["run"])]
+def _cost(compute: Measure, unit: str) -> Spec:
+    """Declare a time or an energy of a run: less is better."""
+    return Spec(compute, timing=True, profile=False, higher_is_better=False, unit=unit)
 
 
-def call_share(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
-    """Share of MPI time in the calls `members`, in percent."""
-    table = _of(campaign, "calls", runs)
-    total = table.groupby("run")["time"].sum()
-    part = table[table["call"].isin(members)].groupby("run")["time"].sum()
-    return 100 * part.reindex(total.index, fill_value=0.0) / total
+def _timed(compute: Measure, unit: str = "", *, less_is_better: bool = False) -> Spec:
+    """Declare a measure of a profile that rests on its times."""
+    return Spec(compute, timing=True, profile=True, higher_is_better=not less_is_better, unit=unit)
 
 
-def sent_share(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
-    """Share in all payload of calls other than receives and waits that `members` carry, in percent."""
-    table = _of(campaign, "calls", runs)
-    table = table[~table["call"].str.contains("Recv$|Irecv|Wait|Test")]
-    total = table.groupby("run")["bytes"].sum()
-    part = table[table["call"].isin(members)].groupby("run")["bytes"].sum()
-    return 100 * part.reindex(total.index, fill_value=0.0) / total
-
-
-def calls_for_99_percent(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
-    """Count the distinct calls, largest first, that make up 99 % of MPI time."""
-    table = _of(campaign, "calls", runs)
-
-    def needed(times: pd.Series) -> float:
-        ordered = np.sort(times.to_numpy())[::-1]
-        return float(np.searchsorted(np.cumsum(ordered), 0.99 * ordered.sum()) + 1)
-
-    return table.groupby("run")["time"].agg(needed)
-
-
-def message_share(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
-    """Share of calls with a recorded size that have one of the sizes `members`, in percent."""
-    table = _of(campaign, "messages", runs)
-    total = table.groupby("run")["count"].sum()
-    part = table[table["size"].isin(members)].groupby("run")["count"].sum()
-    return 100 * part.reindex(total.index, fill_value=0) / total
-
-
-def throughput(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
-    """Add up the figures of merit of the jobs that ran at once.
-
-    Jobs of one set have the same position in the order of execution. A set counts once, under the
-    name of its first run, and only if all its jobs are there.
-    """
-    sets = runs.groupby("order")
-    whole = sets["run"].transform("size") == runs["concurrent_jobs"]
-    total = sets["figure_of_merit"].transform("sum")
-    first = ~runs.sort_values("run").duplicated("order").reindex(runs.index)
-    return total[whole & first].set_axis(runs.loc[whole & first, "run"])
-
-
-def _micro(name: str) -> Measure:
-    """Make the measure that reads the OSU table at the message size `members` names."""
-
-    def compute(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
-        table = _of(campaign, "micro", runs)
-        return table[table["size"].isin(members)].groupby("run")[name].first()
-
-    return compute
-
-
-def pair_bytes(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
-    """Largest payload from one rank to another, in B."""
-    return _of(campaign, "matrix", runs).groupby("run")["bytes"].max()
-
-
-def pair_rate(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
-    """Largest payload from one rank to another per second of the application, in B/s."""
-    seconds = _of(campaign, "ranks", runs).groupby("run")["app_time"].max()
-    return pair_bytes(campaign, runs, members) / seconds
-
-
-def pair_spread(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
-    """Largest over least payload between two ranks that talk at all; NaN below three pairs."""
-    groups = _of(campaign, "matrix", runs).groupby("run")["bytes"]
-    return (groups.max() / groups.min()).where(groups.size() > 2)
-
-
-def message_sizes(campaign: Campaign, runs: pd.DataFrame) -> dict[str, set[Level]]:
-    """Return the message sizes of each run, in B; calls without payload have none."""
-    table = _of(campaign, "messages", runs)
-    table = table[table["size"] > 0]
-    return {str(run): set(map(int, group["size"])) for run, group in table.groupby("run")}
-
-
-def column(name: str) -> Measure:
-    """Make the measure that reads a column of the table of runs."""
-
-    def compute(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
-        return runs.set_index("run")[name].astype(float)
-
-    return compute
+def _counted(compute: Measure, unit: str = "", *, exact: bool = True) -> Spec:
+    """Declare a measure of a profile that rests on its counts."""
+    return Spec(compute, timing=False, profile=True, exact=exact, unit=unit)
 
 
 MEASURES: dict[str, Spec] = {
     "figure_of_merit": Spec(column("figure_of_merit"), timing=True, profile=False),
-    "elapsed": Spec(column("elapsed"), timing=True, profile=False, higher_is_better=False),
-    "benchmark_time": Spec(column("benchmark_time"), timing=True, profile=False, higher_is_better=False),
-    "mpi_fraction": Spec(column("mpi_fraction"), timing=True, profile=True),
-    "imbalance": Spec(column("imbalance"), timing=True, profile=True),
-    "rank_memory": Spec(column("rank_memory"), timing=False, profile=True),
-    "node_memory": Spec(column("node_memory"), timing=False, profile=True),
-    "node_memory_slurm": Spec(column("node_memory_slurm"), timing=False, profile=False),
-    "data_memory": Spec(column("data_memory"), timing=False, profile=False),
+    "elapsed": _cost(column("elapsed"), "s"),
+    "benchmark_time": _cost(column("benchmark_time"), "s"),
+    "time_to_solution": _cost(whole.time_to_solution, "s"),
+    "jobs_per_day": Spec(whole.jobs_per_day, timing=True, profile=False, unit="jobs/day"),
+    "throughput": Spec(whole.throughput, timing=True, profile=False),
+    "energy": _cost(column("energy"), "J"),
+    "energy_per_job": _cost(whole.energy_per_job, "Wh"),
+    "mean_power": _cost(whole.mean_power, "W"),
+    "latency": _cost(whole.micro("latency"), "us"),
+    "bandwidth": Spec(whole.micro("bandwidth"), timing=True, profile=False, unit="MB/s"),
+    "node_memory_slurm": Spec(column("node_memory_slurm"), timing=False, profile=False, unit="B"),
+    "data_memory": Spec(column("data_memory"), timing=False, profile=False, unit="B"),
     "grid_ratio": Spec(column("grid_ratio"), timing=False, profile=False, exact=True),
-    "official_time": Spec(column("official_time"), timing=False, profile=False, exact=True),
-    "energy": Spec(column("energy"), timing=True, profile=False, higher_is_better=False),
-    "throughput": Spec(throughput, timing=True, profile=False),
-    "latency": Spec(_micro("latency"), timing=True, profile=False, higher_is_better=False),
-    "bandwidth": Spec(_micro("bandwidth"), timing=True, profile=False),
-    "call_share": Spec(call_share, timing=True, profile=True),
-    "sent_share": Spec(sent_share, timing=False, profile=True, exact=True),
-    "calls_for_99_percent": Spec(calls_for_99_percent, timing=True, profile=True),
-    "message_share": Spec(message_share, timing=False, profile=True, exact=True),
-    "pair_bytes": Spec(pair_bytes, timing=False, profile=True),
-    "pair_rate": Spec(pair_rate, timing=True, profile=True),
-    "pair_spread": Spec(pair_spread, timing=False, profile=True, exact=True),
+    "official_time": Spec(column("official_time"), timing=False, profile=False, exact=True, unit="s"),
+    "mpi_fraction": _timed(column("mpi_fraction")),
+    "imbalance": _timed(column("imbalance")),
+    "mpi_time": _timed(profiles.mpi_time, "s", less_is_better=True),
+    "compute_time": _timed(profiles.compute_time, "s", less_is_better=True),
+    "compute_over_mpi": _timed(profiles.compute_over_mpi),
+    "call_share": _timed(profiles.call_share, "%"),
+    "call_time": _timed(profiles.call_time, "s", less_is_better=True),
+    "call_time_ratio": _timed(profiles.call_time_ratio),
+    "calls_for_99_percent": _timed(profiles.calls_for_99_percent),
+    "pair_rate": _timed(profiles.pair_rate, "B/s"),
+    "rank_memory": _counted(column("rank_memory"), "B", exact=False),
+    "node_memory": _counted(column("node_memory"), "B", exact=False),
+    "pair_bytes": _counted(profiles.pair_bytes, "B", exact=False),
+    # Calls that poll are made as often as the clock has it: their number scatters.
+    "count_share": _counted(profiles.count_share, "%", exact=False),
+    "calls_made": _counted(profiles.calls_made, exact=False),
+    "distinct_calls": _counted(profiles.distinct_calls),
+    "sent_share": _counted(profiles.sent_share, "%"),
+    "message_share": _counted(profiles.message_share, "%"),
+    "size_share": _counted(profiles.size_share, "%"),
+    "message_count": _counted(profiles.message_count),
+    "message_bytes": _counted(profiles.message_bytes, "B"),
+    "bytes_per_call": _counted(profiles.bytes_per_call, "B"),
+    "rank_bytes": _counted(profiles.rank_bytes, "B"),
+    "total_bytes": _counted(profiles.total_bytes, "B"),
+    "first_rank_excess": _counted(profiles.first_rank_excess),
+    "pair_spread": _counted(profiles.pair_spread),
 }
 
-# Measures that are a set of things rather than a number; they rest on exact counts, never on times.
-SETS: dict[str, Callable[[Campaign, pd.DataFrame], dict[str, set[Level]]]] = {"message_sizes": message_sizes}
+Sets = Callable[[Campaign, pd.DataFrame, Members], dict[str, set[Level]]]
+
+# Measures that are a set of things rather than a number.
+SETS: dict[str, Sets] = {
+    "message_sizes": profiles.message_sizes,
+    "most_used_calls": profiles.most_used_calls,
+}

@@ -26,9 +26,11 @@ class Expectation:
     value : float or None
         In `unit`; None where the expectation is a set, an order or a direction.
     relation : str
-        ``about``, ``at-least``, ``at-most``, ``range``, ``equal``, ``rising`` or ``falling``.
+        ``about``, ``at-least``, ``at-most``, ``range``, ``equal``, ``different``, ``rising`` or
+        ``falling``.
     tolerance : float
-        Relative width of ``about``; of ``equal`` between groups, the margin.
+        Relative width of ``about`` and of the ends of a ``range``; of ``equal`` and ``different``
+        between groups, the margin.
     low, high : float or None
         Ends of a ``range``.
     members : tuple of float or str
@@ -49,7 +51,8 @@ class Expectation:
         """Interval of values that agree with the claim."""
         infinity = float("inf")
         if self.relation == "range":
-            return float(self.low or 0.0), float(infinity if self.high is None else self.high)
+            low, high = float(self.low or 0.0), float(infinity if self.high is None else self.high)
+            return low - abs(low) * self.tolerance, high + abs(high) * self.tolerance
         if self.value is None:
             return -infinity, infinity
         if self.relation == "at-least":
@@ -74,12 +77,38 @@ class Comparison:
         Other factors that change with `factor` by nature (ranks with nodes).
     where : tuple of mapping
         For treatment and baseline, the values of varying factors; empty if any will do.
+    span : tuple of float, optional
+        For an order along numbers: every level that a campaign has from the first to the second.
+    along : tuple of (str, level, level), optional
+        For an interaction: another factor, its upper and its lower level.
     """
 
     factor: str
     levels: tuple[Level | tuple[Level, ...], ...]
     varying: tuple[str, ...] = ()
     where: tuple[Mapping[str, Level], ...] = ()
+    span: tuple[float, float] | None = None
+    along: tuple[str, Level, Level] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tariff:
+    """How energy becomes money.
+
+    Attributes
+    ----------
+    price : float
+        Of a kWh, in the currency of the claim's unit.
+    pue : float
+        Energy of the whole site over that of the machine.
+    jobs_of : level or None
+        Level of the compared factor whose jobs of one year set the work; None for the jobs that
+        each level does itself.
+    """
+
+    price: float
+    pue: float = 1.0
+    jobs_of: Level | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +130,10 @@ class Claim:
     select: Mapping[str, Any] | None = None
     compare: Comparison | None = None
     aggregate: str = "all"
+    over: tuple[str, ...] = ()
+    each: bool = False
+    threshold: float = 0.05
+    tariff: Tariff | None = None
     note: str = ""
 
 
@@ -153,7 +186,7 @@ def _claim(entry: Mapping[str, Any], report: str, defaults: Mapping[str, Any]) -
     compare = _comparison(entry.get("compare"))
     # A claim's own selection wins over the report's; null lifts a default, and so does comparing it.
     select = {**defaults, **entry.get("select", {})}
-    moving = {compare.factor, *compare.varying} if compare else set()
+    moving = {compare.factor, *compare.varying, *(compare.along or ())[:1]} if compare else set()
     kept = {
         k: v for k, v in select.items() if v is not None and (k not in moving or k in entry.get("select", {}))
     }
@@ -174,6 +207,10 @@ def _claim(entry: Mapping[str, Any], report: str, defaults: Mapping[str, Any]) -
         select=kept,
         compare=compare,
         aggregate=entry.get("aggregate", "all"),
+        over=tuple(entry.get("over", ())),
+        each=entry.get("each", False),
+        threshold=_fraction(entry.get("threshold", 0.05)),
+        tariff=Tariff(**entry["tariff"]) if "tariff" in entry else None,
         note=entry.get("note", ""),
     )
 
@@ -182,23 +219,30 @@ def _comparison(entry: Mapping[str, Any] | None) -> Comparison | None:
     if entry is None:
         return None
     levels = entry["order"] if "order" in entry else (entry["treatment"], entry["baseline"])
+    span = None
+    if isinstance(levels, Mapping):
+        span = (float(levels["min"]), float(levels["max"]))
+        levels = ()
     spelt = tuple(tuple(level) if isinstance(level, list) else level for level in levels)
+    along = entry.get("along")
+    ends = (along["factor"], along["high"], along["low"]) if along else None
     where = (
         tuple(entry["where"].get(side, {}) for side in ("treatment", "baseline")) if "where" in entry else ()
     )
-    return Comparison(entry["factor"], spelt, tuple(entry.get("varying", ())), where)
+    return Comparison(entry["factor"], spelt, tuple(entry.get("varying", ())), where, span, ends)
 
 
 def _expectation(entry: Mapping[str, Any]) -> Expectation:
-    tolerance = entry.get("tolerance", 0.0)
-    if isinstance(tolerance, str):
-        tolerance = float(tolerance.rstrip("% ")) / 100
     return Expectation(
         relation=entry["relation"],
         value=entry.get("value"),
-        tolerance=float(tolerance),
+        tolerance=_fraction(entry.get("tolerance", 0.0)),
         low=entry.get("low"),
         high=entry.get("high"),
         members=tuple(entry.get("members", ())),
         unit=entry.get("unit", ""),
     )
+
+
+def _fraction(value: float | str) -> float:
+    return float(value.rstrip("% ")) / 100 if isinstance(value, str) else float(value)

@@ -8,7 +8,17 @@ from collections.abc import Iterable
 from analysis.claims.model import Claim, Expectation, Level
 from analysis.stats import Estimate
 
-_UNITS = {"gain": "%", "efficiency": "%", "speedup": "×", "ordering": "×", "equality": "×", "trend": "τ"}
+_UNITS = {
+    "gain": "%",
+    "reduction": "%",
+    "efficiency": "%",
+    "speedup": "×",
+    "ordering": "×",
+    "equality": "×",
+    "interaction": "×",
+    "crossover": "×",
+    "trend": "τ",
+}
 
 
 def unit_of(claim: Claim) -> str:
@@ -55,6 +65,16 @@ def number(estimate: Estimate, unit: str) -> str:
     return f"{value} ({_rounded(estimate.low, places)} to {_rounded(estimate.high, places)})"
 
 
+def stop(estimate: Estimate, unit: str) -> str:
+    """Spell the level at which scaling stops: ``8 nodes (4 to 16)``, ``not before 32 nodes``."""
+    if estimate.low == estimate.high:
+        return attached(f"{estimate.low:g}", unit)
+    if estimate.value == estimate.low and math.isinf(estimate.high):
+        return f"not before {attached(f'{estimate.low:g}', unit)}"
+    end = "or more" if math.isinf(estimate.high) else f"to {estimate.high:g}"
+    return f"{attached(f'{estimate.value:g}', unit)} ({estimate.low:g} {end})"
+
+
 def _rounded(value: float, places: int) -> str:
     return f"{round(value, places):,.{max(places, 0)}f}".replace("-", "−")
 
@@ -75,7 +95,10 @@ def expected_text(claim: Claim) -> str:
     """Say what a claim expects, in a few words."""
     expect, unit = claim.expect, unit_of(claim)
     if claim.quantity == "equality":
-        return f"equal within {expect.tolerance:.0%}"
+        kind = "different by" if expect.relation == "different" else "equal within"
+        return f"{kind} {expect.tolerance:.0%}"
+    if claim.quantity == "crossover":
+        return "each ahead somewhere"
     if claim.quantity == "trend":
         return expect.relation
     if claim.quantity == "ordering":
@@ -93,7 +116,8 @@ def _bounded(expect: Expectation, unit: str) -> str:
     if expect.relation == "at-most":
         return f"at most {value}"
     if expect.relation == "range":
-        return f"{expect.low:g} to {attached(f'{expect.high:g}', unit)}"
+        text = f"{expect.low:g} to {attached(f'{expect.high:g}', unit)}"
+        return f"{text} (± {expect.tolerance:.0%})" if expect.tolerance else text
     if expect.relation == "equal" or not expect.tolerance:
         return value
     return f"about {value} (± {expect.tolerance:.0%})"

@@ -10,13 +10,14 @@ For a quantity with a neutral value (a ratio of 1, a gain of 0 %)
 - cannot tell: neither, or no interval.
 
 For a quantity without one (a share, a size, a count) the interval within, beside or across what
-the claim allows means holds, does not hold or cannot tell.
+the claim allows means holds, does not hold or cannot tell. So does the level at which scaling
+stops. Two sides cross over if each is clearly ahead somewhere.
 """
 
 from __future__ import annotations
 
+from analysis.claims.finding import Finding
 from analysis.claims.model import Claim
-from analysis.claims.quantities import Finding
 from analysis.claims.text import in_order
 from analysis.stats import MIN_REPEATS, Estimate
 
@@ -29,7 +30,7 @@ NOT_TESTED = "not tested"
 # From the weakest to the strongest, for claims that must hold in every stratum.
 RANKING = (FAILS, UNKNOWN, DIRECTION, HOLDS)
 
-NEUTRAL = {"speedup": 1.0, "gain": 0.0}
+NEUTRAL = {"speedup": 1.0, "gain": 0.0, "reduction": 0.0, "interaction": 1.0}
 
 
 def judge(claim: Claim, finding: Finding) -> tuple[str, str]:
@@ -47,6 +48,10 @@ def judge(claim: Claim, finding: Finding) -> tuple[str, str]:
     """
     if claim.quantity == "set":
         return _judge_set(claim, finding)
+    if claim.quantity == "saturation":
+        return _judge_saturation(claim, finding)
+    if claim.quantity == "crossover":
+        return _judge_crossover(finding)
     if not finding.estimate.bounded:
         return UNKNOWN, _too_few(finding.estimate)
     if claim.quantity == "ordering":
@@ -55,9 +60,17 @@ def judge(claim: Claim, finding: Finding) -> tuple[str, str]:
         return _judge_equality(claim, finding)
     if claim.quantity == "trend":
         return _judge_trend(claim, finding.estimate)
-    if claim.quantity in NEUTRAL:
-        return _judge_ratio(claim, finding.estimate)
+    neutral = neutral_of(claim)
+    if neutral is not None:
+        return _judge_ratio(claim, finding.estimate, neutral)
     return _judge_level(claim, finding.estimate)
+
+
+def neutral_of(claim: Claim) -> float | None:
+    """Return the value of a claim's quantity that means no effect, None where there is none."""
+    if claim.quantity == "cost" and claim.compare is not None:
+        return 0.0  # nothing saved
+    return NEUTRAL.get(claim.quantity)
 
 
 def words(evidence: str, verdict: str) -> str:
@@ -77,8 +90,7 @@ def _too_few(estimate: Estimate) -> str:
     return f"too few runs for an interval: {counts}, {MIN_REPEATS} are needed"
 
 
-def _judge_ratio(claim: Claim, estimate: Estimate) -> tuple[str, str]:
-    neutral = NEUTRAL[claim.quantity]
+def _judge_ratio(claim: Claim, estimate: Estimate, neutral: float) -> tuple[str, str]:
     low, high = claim.expect.band
     wanted = claim.expect.value if claim.expect.value is not None else low
     upward = wanted >= neutral
@@ -109,10 +121,11 @@ def _judge_level(claim: Claim, estimate: Estimate) -> tuple[str, str]:
 def _judge_equality(claim: Claim, finding: Finding) -> tuple[str, str]:
     margin = claim.expect.tolerance
     estimate, test = finding.estimate, finding.equivalence
+    equal, apart = (FAILS, HOLDS) if claim.expect.relation == "different" else (HOLDS, FAILS)
     if test is not None and test.equivalent:
-        return HOLDS, f"equal within {margin:.0%} (p = {test.p:.2g})"
+        return equal, f"equal within {margin:.0%} (p = {test.p:.2g})"
     if estimate.high < 1 / (1 + margin) or estimate.low > 1 + margin:
-        return FAILS, f"they differ by more than {margin:.0%}"
+        return apart, f"they differ by more than {margin:.0%}"
     return UNKNOWN, f"neither equal within {margin:.0%} nor clearly apart"
 
 
@@ -131,6 +144,31 @@ def _judge_steps(finding: Finding) -> tuple[str, str]:
     if any(step.high < 1 for step in finding.steps):
         return FAILS, "a step of the order is clearly the other way round"
     return UNKNOWN, "a step of the order is not clear"
+
+
+def _judge_saturation(claim: Claim, finding: Finding) -> tuple[str, str]:
+    low, high = claim.expect.band
+    estimate = finding.estimate
+    gain = f"a gain of {claim.threshold:.0%}"
+    if estimate.low >= low and estimate.high <= high:
+        return HOLDS, f"every step is clear of {gain} or short of it, as claimed"
+    if estimate.high < low:
+        return FAILS, f"a step is clearly short of {gain} earlier"
+    if estimate.low > high:
+        return FAILS, f"steps are clear of {gain} further on"
+    if not any(step.bounded for step in finding.steps):
+        return UNKNOWN, _too_few(estimate)
+    return UNKNOWN, f"a step is neither clear of {gain} nor short of it"
+
+
+def _judge_crossover(finding: Finding) -> tuple[str, str]:
+    up = sum(step.low > 1 for step in finding.steps)
+    down = sum(step.high < 1 for step in finding.steps)
+    if up and down:
+        return HOLDS, f"each side is clearly ahead somewhere ({up} and {down} times)"
+    if max(up, down) == len(finding.steps):
+        return FAILS, "the same side is clearly ahead everywhere"
+    return UNKNOWN, "a side that is clearly ahead somewhere is missing"
 
 
 def _judge_set(claim: Claim, finding: Finding) -> tuple[str, str]:
