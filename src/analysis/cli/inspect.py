@@ -67,19 +67,16 @@ def _range(array: xr.DataArray) -> str:
     if array.dtype.kind not in "fiuM":
         shown = sorted(set(map(str, values.ravel())))
         return ", ".join(shown[:4]) + (f", ... ({len(shown)})" if len(shown) > 4 else "")
-    good = values[np.isfinite(values)] if array.dtype.kind == "f" else values
+    good = values[~np.isnat(values)] if array.dtype.kind == "M" else values[np.isfinite(values)]
     if good.size == 0:
         return "nothing known"
     if array.ndim == 0:
         return f"{values}{unit}"
-    total = f", sum {good.sum():g}" if array.dtype.kind != "M" else ""
     missing = f", {values.size - good.size} unknown" if good.size < values.size else ""
-    low, high = (
-        (str(good.min()), str(good.max()))
-        if array.dtype.kind == "M"
-        else (f"{good.min():g}", f"{good.max():g}")
-    )
-    return f"{low} to {high}{unit}{total}{missing}"
+    if array.dtype.kind == "M":
+        low, high = (str(stamp.astype("datetime64[s]")) for stamp in (good.min(), good.max()))
+        return f"{low} to {high}{missing}"
+    return f"{good.min():g} to {good.max():g}{unit}, sum {good.sum():g}{missing}"
 
 
 def _as_text(one: dict[str, Any]) -> str:
