@@ -8,49 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from analysis.energy_part import Part
+
 SECOND = 1e9
-
-
-@dataclass(slots=True)
-class Part:
-    """Energy of parts of a record; all arrays of shape (meter, part).
-
-    Attributes
-    ----------
-    energy : ndarray of float
-        J, best estimate; gaps by straight lines, ends held.
-    low, high : ndarray of float
-        J, bounds: gaps at the least and the greatest power.
-    covered : ndarray of float
-        s that readings cover.
-    variance : ndarray of float
-        J², of sampling.
-    """
-
-    energy: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    covered: np.ndarray
-    variance: np.ndarray
-
-    def __add__(self, other: Part) -> Part:
-        return Part(
-            self.energy + other.energy,
-            self.low + other.low,
-            self.high + other.high,
-            self.covered + other.covered,
-            self.variance + other.variance,
-        )
-
-    def where(self, condition: np.ndarray, other: Part) -> Part:
-        """Take this part where a condition holds, else the other."""
-        return Part(
-            np.where(condition, self.energy, other.energy),
-            np.where(condition, self.low, other.low),
-            np.where(condition, self.high, other.high),
-            np.where(condition, self.covered, other.covered),
-            np.where(condition, self.variance, other.variance),
-        )
 
 
 @dataclass(slots=True)
@@ -144,8 +104,13 @@ class Track:
         """Sum whole intervals between two readings given by position."""
         length = np.diff(self.time)
         half, spread = 0.5 * length, length / np.sqrt(12)
-        rows = [self._row(row, half, spread, length, first, last) for row in range(self.meters.size)]
-        return Part(*(np.array(values) for values in zip(*rows, strict=True)))
+        # Sums from knot to knot: only the readings at which some window begins or ends matter.
+        knots, place = np.unique(np.concatenate((first, last)), return_inverse=True)
+        starts, pairs = knots[knots < length.size], place.reshape(2, -1)
+        covered = self.time[last] - self.time[first]
+        rows = [self._row(row, half, spread, length, starts, pairs) for row in range(self.meters.size)]
+        energy, low, high, gaps, variance = (np.array(values) for values in zip(*rows, strict=True))
+        return Part(energy, low, high, covered - gaps, variance)
 
     def _row(
         self,
@@ -153,33 +118,37 @@ class Track:
         half: np.ndarray,
         spread: np.ndarray,
         length: np.ndarray,
-        first: np.ndarray,
-        last: np.ndarray,
+        starts: np.ndarray,
+        pairs: np.ndarray,
     ) -> tuple[np.ndarray, ...]:
         """Sum whole intervals of one meter; row by row, since a row fits the cache."""
         left, right = np.ascontiguousarray(self.left[row]), np.ascontiguousarray(self.right[row])
-        sums = np.zeros(self.time.size)
+        sums = np.zeros(starts.size + 1)
 
         def between(values: np.ndarray) -> np.ndarray:
-            np.cumsum(values, out=sums[1:])
-            part: np.ndarray = sums[last] - sums[first]
+            if starts.size:
+                np.cumsum(np.add.reduceat(values, starts), out=sums[1:])
+            part: np.ndarray = sums[pairs[1]] - sums[pairs[0]]
             return part
 
-        trapezoids = (left + right) * half
+        trapezoids = left + right
+        trapezoids *= half
         energy = between(trapezoids)
-        variance = np.zeros(first.size)
+        none = np.zeros(energy.size)
         gap = self.gap[row if self.gap.shape[0] > 1 else 0]
         holes = bool(gap.any())
+        variance = none
         if not self.counter:
-            noise = (right - left) * spread
+            noise = right - left
+            noise *= spread
             noise *= noise
             variance = between(np.where(gap, 0.0, noise) if holes else noise)
         if not holes:
-            return energy, energy, energy, self.time[last] - self.time[first], variance
+            return energy, energy, energy, none, variance
         least, most = (limit[row] for limit in self.limits())
         low = between(np.where(gap, least * length, trapezoids))
         high = between(np.where(gap, most * length, trapezoids))
-        return energy, low, high, between(np.where(gap, 0.0, length)), variance
+        return energy, low, high, between(np.where(gap, length, 0.0)), variance
 
     def _piece(self, index: np.ndarray, start: np.ndarray, end: np.ndarray) -> Part:
         """Integrate over a part of one interval; -1 is before the record, n - 1 after it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from zoneinfo import available_timezones
 
 import numpy as np
 import xarray as xr
@@ -52,7 +53,8 @@ def from_sacct(records: xr.Dataset, source: str = "sacct", **options: Any) -> xr
     Parameters
     ----------
     records : Dataset
-        Kind ``sacct``, times in the zone of its attribute ``time_zone`` (or the option ``tz``).
+        Kind ``sacct``; its times are in the zone of the option ``tz``, or of its attribute
+        ``time_zone`` if that names one.
     source : str, optional
     **options
         See `analysis.readers.power.base.Options`.
@@ -84,7 +86,8 @@ def from_sacct(records: xr.Dataset, source: str = "sacct", **options: Any) -> xr
     if keep.size > _MAX_RECORDS:
         found = f"{keep.size} records with an energy"
         raise ReadError.at(source, 0, found, f"select at most {_MAX_RECORDS} jobs first")
-    zone = log.options.tz or str(records.attrs.get("time_zone") or "") or None
+    stated = str(records.attrs.get("time_zone", ""))
+    zone = log.options.tz or (stated if stated in available_timezones() else None)
     local = np.column_stack([start[keep], end[keep]]).reshape(-1)
     utc = local if zone == "UTC" else zones.localise(log, local, None, zone)
     steps = [
