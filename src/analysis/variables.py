@@ -6,6 +6,7 @@ A line is ``name | dims | dtype | unit | meaning``; ``*`` before the name marks 
 
 from __future__ import annotations
 
+from analysis.application_variables import LSDYNA, OPENATOM
 from analysis.schema import Variable
 
 _PROFILE = """
@@ -255,6 +256,8 @@ _BLOCKS = {
     "hpcg": _HPCG,
     "osu": _OSU,
     "hpcc": _HPCC,
+    "lsdyna": LSDYNA,
+    "openatom": OPENATOM,
     "sacct": _SACCT,
     "power": _POWER,
     "run": _RUN,

@@ -6,6 +6,7 @@ rule ingest:
         raw=raw_files,
         applications=sorted(map(str, Path("config/applications").glob("*.yaml"))),
         code=sources(
+            "application_variables.py",
             "applications.py",
             "errors.py",
             "ingest",

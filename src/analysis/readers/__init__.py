@@ -22,6 +22,8 @@ ENGINES: dict[str, str] = {
     "hpcg": "analysis.readers.hpcg",
     "hpcc": "analysis.readers.hpcc",
     "osu": "analysis.readers.osu",
+    "lsdyna": "analysis.readers.lsdyna",
+    "openatom": "analysis.readers.openatom",
     "run": "analysis.readers.run",
     "sacct": "analysis.readers.sacct",
     "ipmitool": "analysis.readers.power.ipmitool",

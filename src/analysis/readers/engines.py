@@ -65,6 +65,20 @@ class Osu(_Engine):
     description = "OSU micro-benchmark output"
 
 
+class LsDyna(_Engine):
+    """LS-DYNA's account of a run."""
+
+    engine = "lsdyna"
+    description = "LS-DYNA d3hsp, mes0000 or standard output"
+
+
+class OpenAtom(_Engine):
+    """OpenAtom's standard output."""
+
+    engine = "openatom"
+    description = "OpenAtom standard output"
+
+
 class Sacct(_Engine):
     """Slurm accounting, ``--parsable2`` or ``--json``."""
 

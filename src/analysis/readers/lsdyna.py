@@ -1,0 +1,290 @@
+"""LS-DYNA's own account of a run: ``d3hsp``, ``mes0000`` or standard output, SMP, MPP and hybrid.
+
+What matters stands at the end: the timing table, problem time and cycle, CPU time, start, end and the elapsed
+time. Elapsed time is printed in whole seconds; `elapsed_resolution` carries that to whoever makes an
+interval of it. Problem time has the unit of the input deck, which the file does not say.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from analysis import schema
+from analysis.errors import ReadError
+from analysis.readers.base import Faults
+from analysis.readers.textio import integer, is_number, number, whole_lines
+
+# The banner stands at the top; a job's output that holds the end alone is known by that.
+_SNIFF = re.compile(
+    rb"LS-DYNA, A Program for Nonlinear Dynamic|^ T i m i n g   i n f o r m a t i o n"
+    rb"|^ (?:N o r m a l|E r r o r) +t e r m i n a t i o n|^ Elapsed time +\S+ seconds?\b.*\bcycles?\b",
+    re.MULTILINE,
+)
+_TERMINATION = re.compile(r"\s*(N o r m a l|E r r o r) +t e r m i n a t i o n\b")
+_TABLE = re.compile(r"\s*T i m i n g +i n f o r m a t i o n")
+_HEADING = re.compile(r"\s*CPU\(seconds\)\s+%CPU\s+Clock\(seconds\)\s+%Clock\s*")
+_RULE = re.compile(r"\s*-{20,}\s*")
+_TOTALS = "T o t a l s"
+# A name is filled up with dots; Fortran's numbers may touch when they are wide.
+_ROW = re.compile(r"(?P<indent> +)(?P<name>\S.*?)[ .]+(?P<cells>\S+\s+\S+\s+\S+\s+\S+)\s*")
+_ELAPSED = re.compile(r"\s*Elapsed time\s+(?P<elapsed>\S+?)\s+seconds?\s*(?P<rest>.*)")
+_CYCLES = re.compile(r"\bfor\s+(?P<cycles>\d+)\s+cycles?\b")
+_PROCESSES = re.compile(r"\b(\d+) MPP procs?\b")
+_THREADS = re.compile(r"\b(\d+) SMP threads?\b")
+_EXECUTION = re.compile(r"\s*MPP execution with\s+(\d+)\s+procs?\b")
+_BANNER = re.compile(
+    r"[\s|]*(?P<key>Version|Revision|SVN Version|Platform|Precision|Hostname)\s*:\s*(?P<value>[^|]*)"
+)
+_FIELD = re.compile(
+    r"\s*(?P<key>Problem time|Problem cycle|Total CPU time|CPU time per zone cycle|Clock time per zone cycle)"
+    r"\s*=\s*(?P<value>\S+)\s*(?P<unit>\w*)"
+)
+_STAMP = re.compile(
+    r"\s*(?P<key>Start|End) time\s+"
+    r"(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{4}) (?P<clock>\d\d:\d\d:\d\d)\s*"
+)
+_NANOSECONDS = {"nanoseconds": 1.0, "nanosecond": 1.0, "picoseconds": 1e-3, "microseconds": 1e3}
+
+# Elapsed time is the difference of two clocks in whole seconds.
+RESOLUTION = 1.0
+
+_NOT_A_TIME = np.datetime64("NaT", "ns")
+_BLANKS: dict[str, Any] = {
+    "elapsed": math.nan,
+    "elapsed_resolution": math.nan,
+    "cycles": -1,
+    "ranks": -1,
+    "threads": -1,
+    "termination": "none",
+    "problem_time": math.nan,
+    "problem_cycle": -1,
+    "cpu_total": math.nan,
+    "cpu_per_zone_cycle": math.nan,
+    "clock_per_zone_cycle": math.nan,
+    "start": _NOT_A_TIME,
+    "end": _NOT_A_TIME,
+}
+_TABLE_COLUMNS = ("section", "parent", "cpu_time", "cpu_share", "clock_time", "clock_share")
+
+
+def sniff(head: bytes, name: str = "") -> bool:
+    """Tell whether some bytes look like LS-DYNA's account of a run.
+
+    Parameters
+    ----------
+    head : bytes
+    name : str, optional
+        Not used: users rename these files.
+    """
+    return _SNIFF.search(head) is not None
+
+
+def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
+    """Read an account.
+
+    Parameters
+    ----------
+    data : bytes
+    source : str, optional
+        Name that faults carry.
+
+    Returns
+    -------
+    Dataset
+        Of kind ``lsdyna``. `valid` is true after a normal termination with an elapsed time.
+
+    Raises
+    ------
+    ReadError
+        If no line is one of LS-DYNA's.
+    """
+    if not sniff(data):
+        found = "no line is one that LS-DYNA prints"
+        raise ReadError.at(source, 0, found, "give d3hsp, mes0000 or the standard output")
+    lines, rest = whole_lines(data)
+    faults = Faults(source)
+    account = _Account(faults)
+    for at, line in enumerate(lines, 1):
+        account.take(line, at)
+    account.close(len(lines), rest)
+    read, banner = account.out, account.out["banner"]
+    attrs = {"tool": "LS-DYNA", "tool_version": banner.pop("version", ""), **banner, **faults.attrs()}
+    variables = {
+        name: xr.Variable(
+            variable.dims, np.array(read[name], dtype=object if variable.dtype == "str" else variable.dtype)
+        )
+        for name, variable in schema.declared("lsdyna").items()
+    }
+    return schema.conform(xr.Dataset(variables, attrs=attrs), "lsdyna")
+
+
+class _Account:
+    """Collects what the lines say; the last statement of each kind counts, as after a restart."""
+
+    def __init__(self, faults: Faults) -> None:
+        self.faults = faults
+        self.out: dict[str, Any] = {**_BLANKS, "banner": {}} | {name: [] for name in _TABLE_COLUMNS}
+        self._in_table = False
+        self._whole_table = True
+        self._closed = False
+
+    def take(self, line: str, at: int) -> None:
+        if self._in_table:
+            self._row(line, at)
+            return
+        # One look at the first letter spares the patterns on most of a d3hsp's many megabytes.
+        text = line.lstrip(" |")
+        for start, handle in _HANDLERS:
+            if text.startswith(start):
+                handle(self, line, at)
+                return
+
+    def termination(self, line: str, at: int) -> None:
+        match = _TERMINATION.match(line)
+        if match is None:
+            return
+        found = "normal" if match[1].startswith("N") else "error"
+        if self.out["termination"] not in ("none", found):
+            self.faults.note(
+                at, f"a second end, {found} after {self.out['termination']}", "the last one counts"
+            )
+        self.out["termination"] = found
+        self._closed = True
+
+    def table(self, line: str, at: int) -> None:
+        if _TABLE.match(line):
+            if self.out["section"]:
+                self.faults.note(at, "a second timing table", "the last one is kept")
+            self.out |= {name: [] for name in _TABLE_COLUMNS}
+            self._in_table, self._whole_table = True, False
+
+    def _row(self, line: str, at: int) -> None:
+        if _HEADING.fullmatch(line) or _RULE.fullmatch(line) or not line.strip():
+            return
+        row = _ROW.fullmatch(line)
+        cells = row["cells"].split() if row else []
+        if row is None or not any(map(is_number, cells)):
+            # Whatever else it is, it is no row: the table ended without its totals.
+            self._in_table, self._whole_table = False, True
+            self.faults.damage(at, "the timing table ends without its totals", "kept the rows before")
+            self.take(line, at)
+            return
+        name = row["name"].strip()
+        self._keep(name, len(row["indent"]), cells, at)
+        if name == _TOTALS:
+            self._in_table, self._whole_table = False, True
+
+    def _keep(self, name: str, indent: int, cells: list[str], at: int) -> None:
+        if not all(map(is_number, cells)):
+            self.faults.damage(
+                at, f"the row of {name!r} has {' '.join(cells)!r}", "what is no number is blank"
+            )
+        sections, parents = self.out["section"], self.out["parent"]
+        owners = [section for section, parent in zip(sections, parents, strict=True) if not parent]
+        sections.append("Totals" if name == _TOTALS else re.sub(r"\s+", " ", name))
+        parents.append(owners[-1] if indent > 2 and owners else "")
+        for column, cell in zip(("cpu_time", "cpu_share", "clock_time", "clock_share"), cells, strict=True):
+            self.out[column].append(number(cell))
+
+    def field(self, line: str, at: int) -> None:
+        match = _FIELD.match(line)
+        if match is None:
+            return
+        key, text = match["key"], match["value"]
+        if not is_number(text):
+            self.faults.damage(at, f"{key!r} is {text!r}, not a number", "left blank")
+        elif key == "Problem time":
+            self.out["problem_time"] = number(text)
+        elif key == "Problem cycle":
+            self.out["problem_cycle"] = integer(text)
+        elif key == "Total CPU time":
+            self.out["cpu_total"] = number(text)
+        else:
+            name = "cpu_per_zone_cycle" if key.startswith("CPU") else "clock_per_zone_cycle"
+            self.out[name] = number(text) * _NANOSECONDS.get(match["unit"], math.nan)
+
+    def elapsed(self, line: str, at: int) -> None:
+        self._closed = False  # the words that stand above are repeated below
+        match = _ELAPSED.match(line)
+        if match is None or not is_number(match["elapsed"]):
+            self.faults.damage(at, f"{line.strip()!r} gives no seconds", "elapsed left blank")
+            return
+        self.out["elapsed"] = number(match["elapsed"])
+        self.out["elapsed_resolution"] = RESOLUTION
+        cycles = _CYCLES.search(match["rest"])
+        if cycles is None:
+            self.faults.damage(at, "the elapsed time names no cycles", "cycles left blank")
+        else:
+            self.out["cycles"] = integer(cycles["cycles"])
+        processes, threads = _PROCESSES.search(match["rest"]), _THREADS.search(match["rest"])
+        if processes:
+            self.out["ranks"] = integer(processes[1])
+        if threads:
+            self.out["threads"] = integer(threads[1])
+
+    def stamp(self, line: str, at: int) -> None:
+        match = _STAMP.fullmatch(line)
+        try:
+            if match is None:
+                raise ValueError
+            text = f"{match['year']}-{match['month']}-{match['day']}T{match['clock']}"
+            self.out[match["key"].lower()] = np.datetime64(text, "ns")
+        except ValueError:
+            self.faults.damage(at, f"{line.strip()!r} gives no time", "left blank")
+
+    def execution(self, line: str, at: int) -> None:
+        match = _EXECUTION.match(line)
+        if match:
+            self.out["ranks"] = integer(match[1])
+
+    def banner(self, line: str, at: int) -> None:
+        match = _BANNER.match(line)
+        if match and match["value"].strip():
+            key = match["key"].lower().replace("svn version", "revision")
+            self.out["banner"].setdefault(key, match["value"].strip())
+
+    def close(self, last: int, rest: str) -> None:
+        """Name what is missing at the end of the file."""
+        out, faults = self.out, self.faults
+        # Nothing of worth can follow the closing line, which some platforms leave without a line end.
+        if rest.strip():
+            self.termination(rest, last + 1)
+            if not _TERMINATION.match(rest):
+                faults.damage(last + 1, "the last line has no end, its value may be cut", "left out")
+        out["valid"] = out["termination"] == "normal" and out["elapsed"] == out["elapsed"]
+        if out["termination"] == "none":
+            faults.damage(last, "no termination is printed", "the run was killed or the file is cut")
+        elif out["termination"] == "error":
+            faults.note(last, "LS-DYNA ended with an error", "do not use the run")
+        if not self._whole_table:
+            faults.damage(last, "the timing table ends without its totals", "the file is cut")
+        elif out["termination"] != "none" and not self._closed:
+            faults.damage(last, "the closing line is missing", "the file is cut at its end")
+        if out["termination"] == "normal" and out["elapsed"] != out["elapsed"]:
+            faults.damage(last, "no elapsed time is printed", "the file is cut before its end")
+
+
+# First words of a line -> who reads it.
+_HANDLERS: tuple[tuple[str, Callable[[_Account, str, int], None]], ...] = (
+    ("N o r m a l", _Account.termination),
+    ("E r r o r", _Account.termination),
+    ("T i m i n g", _Account.table),
+    ("Problem ", _Account.field),
+    ("Total CPU time", _Account.field),
+    ("CPU time per zone", _Account.field),
+    ("Clock time per zone", _Account.field),
+    ("Elapsed time", _Account.elapsed),
+    ("Start time", _Account.stamp),
+    ("End time", _Account.stamp),
+    ("MPP execution", _Account.execution),
+    *(
+        (word, _Account.banner)
+        for word in ("Version", "Revision", "SVN Version", "Platform", "Precision", "Hostname")
+    ),
+)

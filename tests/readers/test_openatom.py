@@ -1,0 +1,163 @@
+"""Outputs of made-up runs in the layout of OpenAtom and Charm++; the numbers asserted stand below."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from analysis import readers
+from analysis.applications import load_applications
+from analysis.errors import ReadError
+from analysis.readers import openatom
+
+ROOT = Path(__file__).parents[2]
+
+BANNER = """Charm++> Running on MPI version: 2.1 multi-thread support: 0 (max supported: 1)
+Charm++> Running on 16 unique compute nodes (8-way SMP).
+Converse/Charm++ Commit ID: v6.1.3
+===============================================================================
+Cpaimd-Charm-Driver running on 128 processors.
+Executing OpenAtom: BINARY - ./OpenAtom
+Total time to finish all start up phases 12.5
+"""
+TIMES = [2.5, 1.75, 1.0, 1.02, 0.98, 1.04]
+STEPS = "".join(f"Iteration time (GSP) : {time:g}\n" for time in TIMES)
+RULE = "-" * 79 + "\n"
+LIST = RULE + "Wall Times from within GSP\n\n" + "".join(f"{time:g}\n" for time in TIMES)
+OUTPUT = (BANNER + STEPS + LIST + "Total Wall Time: 8.29\n" + RULE).encode()
+
+
+def test_openatom__reads_times_and_banner() -> None:
+    ds = openatom.parse(OUTPUT)
+    assert ds.iteration_time.values.tolist() == TIMES
+    assert ds.step.values.tolist() == [1, 2, 3, 4, 5, 6]
+    assert (ds.total_time.item(), ds.startup_time.item()) == (8.29, 12.5)
+    assert (ds.ranks.item(), ds.charm_nodes.item(), ds.charm_version) == (128, 16, "v6.1.3")
+    assert ds.complete is True
+    assert ds.warnings == []
+
+
+def test_openatom__leaves_the_first_iterations_out_of_the_mean() -> None:
+    ds = openatom.parse(OUTPUT)
+    # (1.00 + 1.02 + 0.98 + 1.04) / 4
+    assert ds.step_time.item() == pytest.approx(1.01, rel=1e-14)
+    assert ds.startup_steps.item() == 2
+    short = BANNER + LIST.replace("0.98\n1.04\n", "") + "Total Wall Time: 6.27\n" + RULE
+    ds = openatom.parse(short.encode())
+    assert (ds.startup_steps.item(), ds.step_time.item()) == (1, pytest.approx((1.75 + 1.0 + 1.02) / 3))
+
+
+def test_openatom__counts_an_iteration_that_is_printed_and_listed_once() -> None:
+    assert openatom.parse(OUTPUT).sizes["step"] == 6
+
+
+def test_openatom__reads_steps_of_born_oppenheimer_dynamics() -> None:
+    steps = "".join(f"BOMD step time (GSP) : {3 + i % 2:g}\n" for i in range(40))
+    ds = openatom.parse((BANNER + steps).encode(), "out")
+    assert (ds.mode, ds.sizes["step"], ds.step_time.item()) == ("BOMD", 40, 3.5)
+    assert np.isnan(ds.total_time.item())
+    assert ds.complete is True
+    assert ds.warnings == [
+        "out:47: no closing line; from 30 iterations on there may be none; check the number"
+    ]
+
+
+def test_openatom__closing_words_of_charm_end_a_long_run() -> None:
+    steps = "Iteration time (GSP) : 0.5\n" * 40
+    ds = openatom.parse((BANNER + steps + "[Partition 0][Node 0] End of program\n").encode())
+    assert (ds.complete, ds.warnings, ds.step_time.item()) == (True, [], 0.5)
+
+
+@pytest.mark.parametrize(
+    ("line", "ranks"),
+    [
+        ("Charm++> Running in non-SMP mode: numPes 64", 64),
+        ("Charm++> Running in non-SMP mode: 64 processes (PEs)", 64),
+        (
+            "Charm++> Running in SMP mode: 8 processes, 7 worker threads per process (56 PEs total)",
+            56,
+        ),
+    ],
+)
+def test_openatom__takes_processors_from_the_banner_of_charm(line: str, ranks: int) -> None:
+    text = OUTPUT.replace(b"Cpaimd-Charm-Driver running on 128 processors.", line.encode())
+    assert openatom.parse(text).ranks.item() == ranks
+
+
+def test_openatom__own_count_of_processors_wins() -> None:
+    assert openatom.parse(b"Charm++> Running in non-SMP mode: numPes 64\n" + OUTPUT).ranks.item() == 128
+
+
+def test_openatom__instances_put_their_number_before_a_line() -> None:
+    text = OUTPUT.replace(b"Iteration time", b"{0} Iteration time").replace(b"Total Wall", b"{0} Total Wall")
+    ds = openatom.parse(text)
+    assert (ds.total_time.item(), ds.sizes["step"]) == (8.29, 6)
+
+
+def test_openatom__run_that_died_is_named() -> None:
+    ds = openatom.parse((BANNER + STEPS).encode(), "out")
+    assert ds.complete is False
+    assert ds.warnings == ["out:13: 6 iterations and no list of times; the run was killed or the file is cut"]
+    ds = openatom.parse(BANNER.encode(), "out")
+    assert np.isnan(ds.step_time.item())
+    assert ds.warnings == ["out:7: no iteration is timed; the run ended before its first one"]
+
+
+def test_openatom__garbled_time_is_blank_and_named() -> None:
+    ds = openatom.parse(OUTPUT.replace(b"\n0.98\n", b"\n0.9#\n"), "out")
+    assert np.isnan(ds.iteration_time.values[4])
+    assert ds.step_time.item() == pytest.approx((1.0 + 1.02 + 1.04) / 3)
+    assert ds.complete is False
+    assert ds.warnings[0] == "out:21: the time of an iteration is '0.9#', not a number; left blank"
+
+
+def test_openatom__list_that_does_not_add_up_is_named() -> None:
+    ds = openatom.parse(OUTPUT.replace(b"8.29", b"9.29"), "out")
+    assert ds.warnings == ["out:24: the times listed do not add up to the total of 9.29 s; check the file"]
+
+
+def test_openatom__refuses_other_text() -> None:
+    with pytest.raises(ReadError, match=r"^x.txt:0: no line is one that OpenAtom prints; "):
+        openatom.parse(b"Charm++> Running in non-SMP mode: numPes 64\nInfo: NAMD 2.14\n", "x.txt")
+
+
+def test_openatom__is_found_by_content_alone(tmp_path: Path) -> None:
+    path = tmp_path / "stdout.txt"
+    path.write_bytes(OUTPUT)
+    assert readers.engines_of(OUTPUT, "stdout.txt") == ["openatom"]
+    assert xr.open_dataset(path, engine="openatom").total_time.item() == 8.29
+
+
+def test_openatom__figure_of_merit_is_a_time() -> None:
+    application = load_applications(ROOT / "config" / "applications")["openatom"]
+    facts = application.facts(openatom.parse(OUTPUT))
+    assert (facts["figure_of_merit"], facts["figure_of_merit_unit"]) == (pytest.approx(1.01), "s")
+    assert application.higher_is_better is False
+
+
+def test_openatom__cut_anywhere_never_lies() -> None:
+    for cut in range(1, len(OUTPUT) - 1):
+        try:
+            ds = openatom.parse(OUTPUT[:cut])
+        except ReadError:
+            continue
+        assert ds.complete is False, cut
+        assert set(ds.iteration_time.values) <= set(TIMES)
+        assert np.isnan(ds.total_time.item()) or ds.total_time.item() == 8.29
+
+
+def test_openatom__garbled_anywhere_raises_nothing_but_its_own_error() -> None:
+    rng = random.Random(5)
+    for _ in range(300):
+        text = bytearray(OUTPUT)
+        for _ in range(rng.randint(1, 30)):
+            text[rng.randrange(len(text))] = rng.randrange(256)
+        try:
+            ds = openatom.parse(bytes(text))
+        except ReadError:
+            continue
+        assert ds.step_time.item() != 0
