@@ -159,7 +159,7 @@ def _paired(
     """Return the pairs of one stratum, none if a level or the reference of a cost is missing."""
     compare = claim.compare
     assert compare is not None
-    pairs = _pairs(compare, levels, part)
+    pairs = _pairs(compare, levels, part, campaign)
     reference = None
     if claim.tariff is not None and claim.tariff.jobs_of is not None:
         own = campaign.resolve(compare.factor, claim.tariff.jobs_of)
@@ -168,12 +168,14 @@ def _paired(
     return [] if missing else [Groups(stratum, pairs=pairs, reference=reference)]
 
 
-def _pairs(compare: Comparison, levels: Sequence[Sequence[Level]], part: pd.DataFrame) -> tuple[Pair, ...]:
+def _pairs(
+    compare: Comparison, levels: Sequence[Sequence[Level]], part: pd.DataFrame, campaign: Campaign
+) -> tuple[Pair, ...]:
     sides = []
     for index, side in enumerate(levels):
         parts = [part[part[compare.factor] == level] for level in side]
         if compare.where:
-            parts = [_where(one, compare.where[index]) for one in parts]
+            parts = [_where(one, compare.where[index], campaign) for one in parts]
         sides.append(parts)
     if not all(len(one) for side in sides for one in side):
         return ()
@@ -183,9 +185,9 @@ def _pairs(compare: Comparison, levels: Sequence[Sequence[Level]], part: pd.Data
     return tuple((treatment, baseline) for baseline in baselines for treatment in treatments)
 
 
-def _where(part: pd.DataFrame, wanted: Mapping[str, Level]) -> pd.DataFrame:
+def _where(part: pd.DataFrame, wanted: Mapping[str, Level], campaign: Campaign) -> pd.DataFrame:
     for factor, value in wanted.items():
-        part = part[part[factor] == value]
+        part = part[part[factor].isin(campaign.resolve(factor, value))]
     return part
 
 
