@@ -204,3 +204,8 @@ def test_power_csv__doubled_hour_is_the_same_both_ways(monkeypatch):
     assert str(fast["time"].values[0])[:19] == "2026-10-24T23:00:00"
     monkeypatch.setattr("analysis.readers.power.csvtable._typed", lambda *_: None)
     assert parse(text, tz="Europe/Berlin").identical(fast)
+
+
+def test_power_csv__epoch_that_turns_fractional_is_read():
+    ds = parse("ts,watts\n1772323200,1\n1772323201.5,2\n")
+    assert ds["time"].values.astype(np.int64).tolist() == [1772323200 * 10**9, 17723232015 * 10**8]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from analysis.readers.power import units, zones
-from analysis.readers.power.base import NAT, PowerLog, Readings, readings_of
+from analysis.readers.power.base import NAT, SECOND, PowerLog, Readings, readings_of
 from analysis.readers.power.clock import Clock
 from analysis.readers.power.layout import Headings, Layout, find, split
 
@@ -63,20 +63,34 @@ def _typed(log: PowerLog, layout: Layout, head: list[str]) -> Readings | None:
     """Read a clean file through pyarrow; None if it is not clean."""
     if len(layout.time) != 1 or len(layout.meter) > 1 or len(head) <= layout.header or layout.unit >= 0:
         return None
+    cells = split(head[layout.header], layout.delimiter)
+    kinds = _time_types(cells[layout.time[0]] if layout.time[0] < len(cells) else "")
+    end = log.data.rfind(b"\n") + 1
+    tables = (_table(log, layout, kind, end) for kind in kinds if end)
+    table = next((table for table in tables if table is not None), None)
+    if table is None:
+        return None
+    times = table.column(f"f{layout.time[0]}")
+    time = _stamps(log, layout, times) if table.num_rows and not times.null_count else None
+    if time is None:
+        return None
+    readings = _assemble(log, layout, table, time)
+    if end < len(log.data):
+        log.cut(log.data.count(b"\n") + 1)
+    return readings
+
+
+def _table(log: PowerLog, layout: Layout, kind: Any, end: int) -> Any:
+    """Read the columns that matter, named f0, f1, …; None if a cell is not of its column's type."""
     import pyarrow as pa
     import pyarrow.csv as pc
 
-    cells = split(head[layout.header], layout.delimiter)
-    kind = _time_type(cells[layout.time[0]] if layout.time[0] < len(cells) else "")
-    end = log.data.rfind(b"\n") + 1
-    if kind is None or not end:
-        return None
     names = [f"f{i}" for i in range(len(layout.names))]
     types: dict[str, Any] = {names[i]: pa.float64() for i, _, _ in layout.values}
     types |= {names[i]: pa.dictionary(pa.int32(), pa.string()) for i in layout.meter}
     types[names[layout.time[0]]] = kind
     try:
-        table = pc.read_csv(
+        return pc.read_csv(
             pa.BufferReader(pa.py_buffer(memoryview(log.data)[:end])),
             read_options=pc.ReadOptions(column_names=names, skip_rows=layout.header, block_size=_BLOCK),
             parse_options=pc.ParseOptions(delimiter=layout.delimiter),
@@ -89,34 +103,27 @@ def _typed(log: PowerLog, layout: Layout, head: list[str]) -> Readings | None:
         )
     except pa.ArrowInvalid:
         return None
-    times = table.column(names[layout.time[0]])
-    if not table.num_rows or times.null_count:
-        return None
-    time = _stamps(log, layout, times)
-    if time is None:
-        return None
-    readings = _assemble(log, layout, table, names, time)
-    if end < len(log.data):
-        log.cut(log.data.count(b"\n") + 1)
-    return readings
 
 
-def _time_type(cell: str) -> Any:
-    """Return the pyarrow type of a time column by its first cell; None if pyarrow cannot read it."""
+def _time_types(cell: str) -> list[Any]:
+    """Return the pyarrow types that a time column may have by its first cell; none if it has none."""
     import pyarrow as pa
 
     if re.fullmatch(r"\d{10}(\.\d{1,6})?", cell):
-        return pa.float64()
+        return [pa.float64()] if "." in cell else [pa.int64(), pa.float64()]
     if re.fullmatch(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:?\d\d)?", cell):
-        aware = cell[-1] == "Z" or cell[-6:-5] in "+-" or cell[-5:-4] in "+-"
-        return pa.timestamp("ns", "UTC" if aware else None)
-    return None
+        aware = cell[-1] == "Z" or cell[-6] in "+-" or cell[-5] in "+-"
+        return [pa.timestamp("ns", "UTC" if aware else None)]
+    return []
 
 
 def _stamps(log: PowerLog, layout: Layout, column: Any) -> np.ndarray | None:
     """Return a time column as ns since 1970 UTC; None if it holds what cannot be a time."""
     import pyarrow as pa
 
+    if pa.types.is_integer(column.type):
+        whole = column.to_numpy()
+        return whole * SECOND if (np.abs(whole) < _LAST).all() else None
     if pa.types.is_floating(column.type):  # seconds since 1970, good to a microsecond
         seconds = column.to_numpy()
         if not (np.abs(seconds) < _LAST).all():
@@ -129,19 +136,19 @@ def _stamps(log: PowerLog, layout: Layout, column: Any) -> np.ndarray | None:
     )
 
 
-def _assemble(log: PowerLog, layout: Layout, table: Any, names: list[str], time: np.ndarray) -> Readings:
+def _assemble(log: PowerLog, layout: Layout, table: Any, time: np.ndarray) -> Readings:
     """Put typed columns into long form; several columns of power follow each other row by row."""
     rows, width = table.num_rows, len(layout.values)
     columns = []
     for position, _, scale in layout.values:
-        column = table.column(names[position]).to_numpy()
+        column = table.column(f"f{position}").to_numpy()
         columns.append(column if scale == 1.0 or math.isnan(scale) else column * scale)
     value = columns[0] if width == 1 else np.column_stack(columns).reshape(-1)
     if not np.isfinite(value).all():
         value = np.where(np.isfinite(value), value, np.nan)
     labels = [label for _, label, _ in layout.values] if width > 1 else [""]
     if layout.meter:
-        coded = table.column(names[layout.meter[0]]).unify_dictionaries()
+        coded = table.column(f"f{layout.meter[0]}").unify_dictionaries()
         meters = [str(m) for m in coded.chunk(0).dictionary.to_pylist()]
         code = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
     else:
