@@ -6,6 +6,7 @@ A line is ``name | dims | dtype | unit | meaning``; ``*`` before the name marks 
 
 from __future__ import annotations
 
+from analysis import campaign_variables
 from analysis.application_variables import LSDYNA, OPENATOM
 from analysis.schema import Variable
 
@@ -123,134 +124,6 @@ power          | meter, time | f8 | W | power; NaN where the meter said nothing
 ?energy_counter | meter, time | f8 | J | energy since the meter's first reading, over known intervals
 """
 
-# The factors of a run: what a campaign varies or holds fixed.
-_FACTORS = """
-*run           | run | str |   | name of the run within its campaign
-*campaign      | run | str |   | campaign
-*evidence      | run | str |   | evidence class
-*question      | run | str |   | what the run was made for
-*application   | run | str |   | application
-*case          | run | str |   | input case
-*cluster       | run | str |   | cluster
-*cpu           | run | str |   | CPU model
-*interconnect  | run | str |   | network between the nodes
-*mpi           | run | str |   | MPI library with version
-*build         | run | str |   | compiler flags or build variant
-*dimm          | run | str |   | memory modules: type, speed and ranks
-*tuning        | run | str |   | settings of the MPI library or the network, such as tuned or untuned
-*placement     | run | str |   | which cores of a node a job has
-*profiler      | run | str |   | profiler preloaded, none without
-*nodes         | run | i4  | 1 | nodes
-*ranks         | run | i4  | 1 | MPI ranks
-*ranks_per_node | run | i4 | 1 | ranks on each node
-*concurrent_jobs | run | i4 | 1 | jobs that ran at once on the same nodes
-*local_size    | run | i4  | 1 | local grid points per axis, -1 where the case has none
-*target_time   | run | f8  | s | run time asked of the application, NaN where it takes none
-*repeat        | run | i4  | 1 | repetition
-*order         | run | i4  | 1 | position in the shuffled order of execution
-"""
-
-_RUN = (
-    _FACTORS
-    + """
-job_id         | run | str |   | Slurm job
-node_list      | run | str |   | nodes, separated by commas
-command        | run | str |   | launch line
-start          | run | datetime64[ns] | | start, UTC
-end            | run | datetime64[ns] | | end, UTC
-elapsed        | run | f8  | s | wall-clock time from launch to exit
-exit_code      | run | i4  | 1 | exit code, -1 where none was recorded
-timing         | run | bool |  | whether its times may enter a statistic (false: oversubscribed or the like)
-load_before    | run | f8  | 1 | load average before the start
-"""
-)
-
-# A campaign's own tables. `runs` has one row per execution, failed ones included; the others are
-# in long form and name their run.
-_RUNS = (
-    _FACTORS
-    + """
-valid          | run | bool |    | whether the run may enter a statistic
-reason         | run | str  |    | why it may not, empty if it may
-timing         | run | bool |    | whether its times may enter a statistic
-figure_of_merit | run | f8 |     | figure of merit of the application, NaN where it has none
-figure_of_merit_unit | run | str | | its unit
-elapsed        | run | f8   | s  | wall-clock time from launch to exit
-elapsed_slurm  | run | f8   | s  | the same by Slurm, whole seconds
-benchmark_time | run | f8   | s  | the application's own rated phase
-mpi_fraction   | run | f8   | 1  | MPI time over wall-clock time, summed over ranks; profiled runs only
-imbalance      | run | f8   | 1  | largest over mean time outside MPI across ranks, minus 1
-rank_memory    | run | f8   | B  | largest resident set of a rank, mean over ranks; profiled runs only
-node_memory    | run | f8   | B  | the same summed over the ranks of a node, largest node
-node_memory_slurm | run | f8 | B | MaxRSS of the job's steps summed by node, largest node
-data_memory    | run | f8   | B  | memory the application counts for its data, over all ranks
-grid_ratio     | run | f8   | 1  | global grid over local grid times process grid (HPCG: 1)
-official_time  | run | f8   | s  | least time for an official result, by the output
-energy         | run | f8   | J  | energy of the job, NaN where no meter was read
-exit_code      | run | i4   | 1  | exit code, -1 where none was recorded
-state          | run | str  |    | state by Slurm, empty without a record
-job_id         | run | str  |    | Slurm job
-node_list      | run | str  |    | nodes
-command        | run | str  |    | launch line
-start          | run | datetime64[ns] | | start, UTC
-end            | run | datetime64[ns] | | end, UTC
-load_before    | run | f8   | 1  | load average before the start
-checksum       | run | str  |    | SHA-256 over names and contents of the run's files
-"""
-)
-
-_CALLS = """
-*run           | row | str | | run
-*call          | row | str | | MPI call
-count          | row | i8 | 1 | calls, summed over ranks
-time           | row | f8 | s | time, summed over ranks
-bytes          | row | f8 | B | payload, summed over ranks
-time_rank_min  | row | f8 | s | least over ranks
-time_rank_max  | row | f8 | s | largest over ranks
-"""
-
-_MESSAGES = """
-*run           | row | str | | run
-*call          | row | str | | MPI call
-*size          | row | i8 | B | bytes per call
-count          | row | i8 | 1 | calls, summed over ranks
-time           | row | f8 | s | time, summed over ranks
-"""
-
-_RANKS = """
-*run           | row | str | | run
-*rank          | row | i4 | | rank
-host           | row | str | | node of the rank
-app_time       | row | f8 | s | wall-clock time of the rank
-mpi_time       | row | f8 | s | time of the rank inside MPI
-memory         | row | f8 | B | largest resident set of the rank
-"""
-
-_MATRIX = """
-*run           | row | str | | run
-*rank          | row | i4 | | sender
-*peer          | row | i4 | | receiver
-count          | row | i8 | 1 | point-to-point sends
-bytes          | row | f8 | B | payload sent point to point
-"""
-
-_MICRO = """
-*run           | row | str | | run
-*case          | row | str | | benchmark
-*size          | row | i8 | B | message size
-latency        | row | f8 | us | average latency
-bandwidth      | row | f8 | MB/s | bandwidth, 1 MB = 10^6 B
-"""
-
-_FILES = """
-*path          | file | str | | path within the campaign
-run            | file | str | | run that the file belongs to, empty for the campaign's own
-engine         | file | str | | reader that read it, empty if none did
-bytes          | file | i8 | B | size as stored
-checksum       | file | str | | SHA-256 as stored
-complete       | file | bool | | whether it was whole
-"""
-
 _BLOCKS = {
     "profile": _PROFILE,
     "hpcg": _HPCG,
@@ -260,14 +133,14 @@ _BLOCKS = {
     "openatom": OPENATOM,
     "sacct": _SACCT,
     "power": _POWER,
-    "run": _RUN,
-    "runs": _RUNS,
-    "calls": _CALLS,
-    "messages": _MESSAGES,
-    "ranks": _RANKS,
-    "matrix": _MATRIX,
-    "micro": _MICRO,
-    "files": _FILES,
+    "run": campaign_variables.RUN,
+    "runs": campaign_variables.RUNS,
+    "calls": campaign_variables.CALLS,
+    "messages": campaign_variables.MESSAGES,
+    "ranks": campaign_variables.RANKS,
+    "matrix": campaign_variables.MATRIX,
+    "micro": campaign_variables.MICRO,
+    "files": campaign_variables.FILES,
 }
 
 

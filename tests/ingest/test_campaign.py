@@ -209,3 +209,16 @@ def test_ingest__empty_campaign_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     with pytest.raises(ConfigError, match="runs:0: holds no run"):
         ingest(tmp_path, tmp_path / "out")
+
+
+def test_ingest__power_log_beside_the_output_gives_energy(raw: Path) -> None:
+    """250 W held over the run's 6.6088862 s, read once a second from before to after it."""
+    record = json.loads((raw / "runs/001/run.json").read_text())
+    first, last = int(record["start"]) - 2, int(record["end"]) + 3
+    lines = ["time,node n1 (W)"]
+    lines += [f"{np.datetime64(second, 's')}Z,250.0" for second in range(first, last)]
+    (raw / "runs/001/power.csv").write_text("\n".join(lines) + "\n")
+    run = _runs(raw).loc["001"]
+    assert run["energy"] == pytest.approx(250 * (record["end"] - record["start"]), rel=1e-6)
+    assert run["energy_covered"] == pytest.approx(1.0)
+    assert run["mean_power"] == pytest.approx(250.0, rel=1e-6)

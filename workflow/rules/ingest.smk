@@ -13,6 +13,8 @@ rule ingest:
             "readers",
             "schema.py",
             "storage.py",
+            "application_variables.py",
+            "campaign_variables.py",
             "variables.py",
         ),
     output:

@@ -133,7 +133,9 @@ def _join_record(row: dict[str, Any], records: pd.DataFrame) -> None:
     if len(job):
         row["elapsed_slurm"] = job["elapsed"].iloc[0]
         row["state"] = job["state"].iloc[0]
-        row["energy"] = job["energy"].iloc[0]
+        if np.isnan(row["energy"]):  # a power log of the run's own is finer than Slurm's counter
+            row["energy"] = job["energy"].iloc[0]
+            row["mean_power"] = row["energy"] / row["elapsed"]
     if steps["memory_max"].notna().any():
         row["node_memory_slurm"] = steps.groupby("node_list")["memory_max"].sum().max()
 

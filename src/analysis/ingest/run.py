@@ -14,6 +14,7 @@ import xarray as xr
 
 from analysis import metrics, readers
 from analysis.applications import Application
+from analysis.energy import energy, total
 from analysis.errors import ReadError
 from analysis.ingest.frames import blank
 from analysis.readers.base import read_bytes
@@ -87,6 +88,7 @@ def read_run(folder: Path, applications: Mapping[str, Application]) -> RunFolder
     if profile is not None:
         out.datasets["profile"] = profile
         _take_profile(out, profile)
+    _take_energy(out.row, [ds for ds in found if ds.attrs["kind"] == "power"])
     out.row["reason"] = _reason(out.row, record, application, result, profile)
     return out
 
@@ -163,6 +165,17 @@ def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:
     out.row["mpi_fraction"] = metrics.mpi_fraction(profile)
     out.row["imbalance"] = metrics.imbalance(profile)
     out.row["rank_memory"], out.row["node_memory"] = metrics.memory(profile)
+
+
+def _take_energy(row: dict[str, Any], logs: list[xr.Dataset]) -> None:
+    """Integrate the run's power logs over its window; meters and logs add up."""
+    if not logs or np.isnat(row["start"]) or np.isnat(row["end"]):
+        return
+    sums = [total(energy(log, row["start"], row["end"])) for log in logs]
+    for name in ("energy", "energy_low", "energy_high"):
+        row[name] = float(sum(one[name] for one in sums))
+    row["energy_covered"] = float(np.mean([one["covered"] for one in sums]))
+    row["mean_power"] = row["energy"] / row["elapsed"]
 
 
 def _reason(
