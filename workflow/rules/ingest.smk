@@ -8,13 +8,16 @@ rule ingest:
         code=sources(
             "application_variables.py",
             "applications.py",
+            "campaign_variables.py",
+            "energy.py",
+            "energy_part.py",
+            "energy_track.py",
             "errors.py",
             "ingest",
+            "metrics.py",
             "readers",
             "schema.py",
             "storage.py",
-            "application_variables.py",
-            "campaign_variables.py",
             "variables.py",
         ),
     output:
