@@ -6,7 +6,7 @@ says by its ``levels`` which of its own levels stands for one of the report's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,8 +51,9 @@ class Expectation:
         """Interval of values that agree with the claim."""
         infinity = float("inf")
         if self.relation == "range":
-            low, high = float(self.low or 0.0), float(infinity if self.high is None else self.high)
-            return low - abs(low) * self.tolerance, high + abs(high) * self.tolerance
+            low, high = float(self.low or 0.0), self.high
+            bottom = low - abs(low) * self.tolerance
+            return bottom, infinity if high is None else float(high + abs(high) * self.tolerance)
         if self.value is None:
             return -infinity, infinity
         if self.relation == "at-least":
@@ -166,8 +167,8 @@ def load_report(path: Path) -> Report:
     Raises
     ------
     ConfigError
-        If the file does not follow ``workflow/schemas/claims.schema.yaml`` or names an id twice;
-        each fault with its line.
+        If the file does not follow ``workflow/schemas/claims.schema.yaml``, each fault with its line;
+        or if it names an id twice or a variable that is no measure.
     """
     content = project.load_yaml(path, project.root() / "workflow" / "schemas" / "claims.schema.yaml")
     defaults = content.get("defaults", {}).get("select", {})
@@ -178,8 +179,19 @@ def load_report(path: Path) -> Report:
             if name in seen:
                 raise ConfigError.at(str(path), 0, f"id {name!r} stands twice", "an id belongs to one claim")
             seen.add(name)
+    _check_variables(claims, path)
     report = content["report"]
     return Report(path.stem, report["title"], report["publisher"], str(report["date"]), claims)
+
+
+def _check_variables(claims: Sequence[Claim], path: Path) -> None:
+    from analysis.claims.measures import MEASURES, SETS  # they import `Level` from here
+
+    for claim in claims:
+        known = SETS if claim.quantity == "set" else MEASURES
+        if claim.variable not in known:
+            what = f"claim {claim.id!r}: {claim.variable!r} is no measure"
+            raise ConfigError.at(str(path), 0, what, f"take one of {', '.join(sorted(known))}")
 
 
 def _claim(entry: Mapping[str, Any], report: str, defaults: Mapping[str, Any]) -> Claim:
