@@ -57,6 +57,12 @@ def _parser() -> argparse.ArgumentParser:
     new = commands.add_parser("new-campaign", help="make the folders and the declaration of a campaign")
     new.add_argument("name", metavar="NAME")
     new.set_defaults(command=_new_campaign)
+
+    verify = commands.add_parser("verify", help="hold a raw campaign against its manifest and its records")
+    verify.add_argument("campaigns", nargs="+", metavar="CAMPAIGN")
+    verify.add_argument("--write", action="store_true", help="write the manifest first")
+    verify.add_argument("--force", action="store_true", help="with --write: replace a manifest that is there")
+    verify.set_defaults(command=_verify)
     return parser
 
 
@@ -79,3 +85,12 @@ def _new_campaign(arguments: argparse.Namespace) -> int:
     from analysis.cli.new import new_campaign
 
     return new_campaign(arguments.name)
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from analysis.cli.verify import verify
+
+    if arguments.force and not arguments.write:
+        print("benchbook verify: --force goes with --write", file=sys.stderr)
+        return WRONG_USAGE
+    return verify(arguments.campaigns, write=arguments.write, force=arguments.force)

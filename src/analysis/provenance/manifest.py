@@ -1,0 +1,264 @@
+"""The manifest of a raw campaign: a checksum for every file, in the format of ``sha256sum``.
+
+``data/raw/<campaign>/MANIFEST.sha256`` is sorted, names files by their path within the campaign and leaves
+itself out, so that ``sha256sum --check MANIFEST.sha256`` agrees with `check` where nothing but coreutils is
+installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from analysis.errors import ConfigError, Fault
+
+NAME = "MANIFEST.sha256"
+
+# Two blanks, or a blank and a star: text and binary mode, which are the same on the systems of interest.
+_LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")
+# sha256sum writes these with an escape that few other tools read.
+_AWKWARD = re.compile(r"[\x00-\x1f\x7f\\]")
+
+
+@dataclass
+class Tree:
+    """The files of a campaign.
+
+    Attributes
+    ----------
+    files : dict of str to Path
+        Path within the campaign -> file, sorted as bytes.
+    faults : list of Fault
+        What was refused: it is not opened.
+    refused : set of str
+        Paths of these.
+    """
+
+    label: str
+    files: dict[str, Path] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    refused: set[str] = field(default_factory=set)
+
+    def refuse(self, name: str, found: str, remedy: str) -> None:
+        """Leave a file out and say why."""
+        self.refused.add(name)
+        self.faults.append(Fault(f"{self.label}/{name}", 0, found, remedy))
+
+
+def scan(folder: Path, label: str) -> Tree:
+    """Find the files of a campaign, and refuse what a manifest cannot vouch for.
+
+    Parameters
+    ----------
+    folder : Path
+        ``data/raw/<campaign>``; may itself be a link, to a file system with more room.
+    label : str
+        What faults call it.
+
+    Returns
+    -------
+    Tree
+        Without the manifest. Links are followed to files within the campaign only.
+    """
+    tree = Tree(label)
+    base = folder.resolve()
+    for path in sorted(_walk(base), key=lambda path: os.fsencode(path.relative_to(base))):
+        name = path.relative_to(base).as_posix()
+        if name == NAME:
+            continue
+        problem = _problem(path, base, name)
+        if problem is None:
+            tree.files[name] = path
+        else:
+            tree.refuse(_printable(name), *problem)
+    return tree
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for entry in os.scandir(folder):
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(Path(entry.path))
+        else:
+            yield Path(entry.path)
+
+
+def _problem(path: Path, base: Path, name: str) -> tuple[str, str] | None:
+    if _AWKWARD.search(name) or _printable(name) != name:
+        return "has a name that cannot stand in a manifest", "rename it: no control characters, UTF-8 only"
+    try:
+        mode = path.stat().st_mode  # of what a link leads to
+    except (OSError, RuntimeError):
+        return "is a link that leads nowhere", "copy the file it should point to"
+    if path.is_symlink() and not path.resolve().is_relative_to(base):
+        return "is a link out of the campaign", "copy the file it points to"
+    if stat.S_ISDIR(mode):
+        return "is a link to a folder", "copy the folder it points to"
+    if not stat.S_ISREG(mode):
+        return "is no regular file", "remove it"
+    return None
+
+
+def _printable(name: str) -> str:
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file as stored, 64 hexadecimal digits.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write(folder: Path, label: str, *, force: bool = False) -> int:
+    """Write the manifest of a campaign.
+
+    Parameters
+    ----------
+    folder : Path
+        ``data/raw/<campaign>``.
+    label : str
+        What faults call it.
+    force : bool, optional
+        Replace a manifest that is there: what it said about older files is lost.
+
+    Returns
+    -------
+    int
+        Number of files in it.
+
+    Raises
+    ------
+    ConfigError
+        If there is one already, or a file cannot be vouched for or read; nothing is written then.
+    """
+    path = folder / NAME
+    if os.path.lexists(path) and not force:
+        remedy = "check against it; --force replaces it"
+        raise ConfigError.at(f"{label}/{NAME}", 0, "exists already", remedy)
+    tree = scan(folder, label)
+    lines = []
+    for name, file in tree.files.items():
+        try:
+            lines.append(f"{digest(file)}  {name}\n")
+        except OSError as error:
+            tree.refuse(name, error.strerror or str(error), "make it readable")
+    if tree.faults:
+        raise ConfigError(*tree.faults)
+    new = path.with_name(f".{NAME}.{os.getpid()}")
+    try:
+        new.write_text("".join(lines), encoding="utf-8")
+        new.replace(path)  # a link is replaced, not followed
+    finally:
+        new.unlink(missing_ok=True)
+    return len(lines)
+
+
+def read(folder: Path, label: str) -> tuple[dict[str, tuple[str, int]], list[Fault]]:
+    """Read the manifest of a campaign.
+
+    Parameters
+    ----------
+    folder : Path
+    label : str
+        What faults call the folder.
+
+    Returns
+    -------
+    entries : dict of str to (str, int)
+        Path within the campaign -> SHA-256 and line.
+    faults : list of Fault
+        Lines that are of another form, lead out of the campaign or name a file twice; or that there is
+        no manifest.
+    """
+    source = f"{label}/{NAME}"
+    path = folder / NAME
+    if path.is_symlink() or not path.is_file():
+        remedy = f"make it with: benchbook verify --write {folder.name}"
+        return {}, [Fault(source, 0, "is no file" if os.path.lexists(path) else "is missing", remedy)]
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return {}, [
+            Fault(source, 0, f"cannot be read ({error})", "take it from where the campaign came from")
+        ]
+    entries: dict[str, tuple[str, int]] = {}
+    faults = []
+    for at, line in enumerate(text.splitlines(), 1):
+        match = _LINE.fullmatch(line)
+        name = match[2] if match else ""
+        if match is None:
+            faults.append(Fault(source, at, "is no line of sha256sum", "write digest, two blanks, path"))
+        elif name == NAME or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+            faults.append(Fault(source, at, f"{name!r} is no path within the campaign", "take the line out"))
+        elif name in entries:
+            was = entries[name][1]
+            faults.append(Fault(source, at, f"{name!r} stands in line {was} too", "take one of them out"))
+        else:
+            entries[name] = match[1], at
+    return entries, faults
+
+
+def check(folder: Path, label: str) -> tuple[int, list[Fault]]:
+    """Hold the files of a campaign against its manifest.
+
+    Parameters
+    ----------
+    folder : Path
+        ``data/raw/<campaign>``.
+    label : str
+        What faults call it.
+
+    Returns
+    -------
+    files : int
+        Number of files looked at.
+    faults : list of Fault
+        One for each file that is missing, changed, not in the manifest, renamed (one for both names) or
+        refused, and those of the manifest itself.
+    """
+    tree = scan(folder, label)
+    entries, faults = read(folder, label)
+    faults += tree.faults
+    if not entries:
+        return len(tree.files), faults
+    digests: dict[str, str] = {}
+    for name, path in tree.files.items():
+        try:
+            digests[name] = digest(path)
+        except OSError as error:
+            tree.refused.add(name)
+            faults.append(Fault(f"{label}/{name}", 0, error.strerror or str(error), "make it readable"))
+    return len(tree.files), faults + _differences(entries, digests, tree.refused, label)
+
+
+def _differences(
+    entries: Mapping[str, tuple[str, int]], digests: Mapping[str, str], refused: set[str], label: str
+) -> list[Fault]:
+    faults = []
+    extra = {name: found for name, found in digests.items() if name not in entries}
+    for name, (wanted, at) in entries.items():
+        if name in refused:
+            continue
+        if name not in digests:
+            moved = next((other for other, found in extra.items() if found == wanted), None)
+            if moved is None:
+                found, remedy = f"is missing (line {at} of {NAME})", "restore it"
+            else:
+                del extra[moved]
+                found, remedy = f"is now called {moved}", "rename it back"
+            faults.append(Fault(f"{label}/{name}", 0, found, remedy))
+        elif digests[name] != wanted:
+            remedy = "restore it: raw files are never edited"
+            faults.append(Fault(f"{label}/{name}", 0, f"has changed since line {at} of {NAME}", remedy))
+    remedy = "remove it, or write the manifest anew with: benchbook verify --write --force"
+    return faults + [Fault(f"{label}/{name}", 0, f"is not in {NAME}", remedy) for name in extra]
