@@ -116,8 +116,6 @@ def test_measures__jobs_at_once_add_up_in_a_day() -> None:
 def test_measures__energy_of_a_job() -> None:
     rows = repeats([1800.0], energy=7.2e6)
     assert measured("energy_per_job", rows=rows).to_dict() == {"r00": 2000.0}  # 4 kW for half an hour
-    assert measured("mean_power", rows=rows).to_dict() == {"r00": 4000.0}
-    assert math.isnan(measured("mean_power", rows=repeats([0.0], energy=1.0))["r00"])
 
 
 def test_measures__a_micro_benchmark_is_read_at_one_size() -> None:

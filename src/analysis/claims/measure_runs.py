@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pandas as pd
 
 from analysis.claims.campaign import Campaign
@@ -89,9 +88,3 @@ def jobs_per_day(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd
 def energy_per_job(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
     """Energy of one job, Wh."""
     return column("energy")(campaign, runs, members) / JOULES_PER_WH
-
-
-def mean_power(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
-    """Mean power of one job's nodes, W: energy over launch to exit."""
-    elapsed = column("elapsed")(campaign, runs, members)
-    return column("energy")(campaign, runs, members) / elapsed.where(elapsed > 0, np.nan)

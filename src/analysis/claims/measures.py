@@ -70,7 +70,7 @@ MEASURES: dict[str, Spec] = {
     "throughput": Spec(whole.throughput, timing=True, profile=False),
     "energy": _cost(column("energy"), "J"),
     "energy_per_job": _cost(whole.energy_per_job, "Wh"),
-    "mean_power": _cost(whole.mean_power, "W"),
+    "mean_power": _cost(column("mean_power"), "W"),
     "latency": _cost(whole.micro("latency"), "us"),
     "bandwidth": Spec(whole.micro("bandwidth"), timing=True, profile=False, unit="MB/s"),
     "node_memory_slurm": Spec(column("node_memory_slurm"), timing=False, profile=False, unit="B"),
