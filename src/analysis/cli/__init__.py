@@ -63,6 +63,14 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--write", action="store_true", help="write the manifest first")
     verify.add_argument("--force", action="store_true", help="with --write: replace a manifest that is there")
     verify.set_defaults(command=_verify)
+
+    export = commands.add_parser("export", help="write a verified raw campaign as an RO-Crate")
+    export.add_argument("campaign", metavar="CAMPAIGN")
+    export.add_argument("out", metavar="OUT.zip")
+    export.add_argument("--license", default="", metavar="SPDX", help="by default that of CITATION.cff")
+    export.add_argument("--published", default="", metavar="YYYY-MM-DD", help="by default the last run's day")
+    export.add_argument("--force", action="store_true", help="replace a file that is there")
+    export.set_defaults(command=_export)
     return parser
 
 
@@ -94,3 +102,15 @@ def _verify(arguments: argparse.Namespace) -> int:
         print("benchbook verify: --force goes with --write", file=sys.stderr)
         return WRONG_USAGE
     return verify(arguments.campaigns, write=arguments.write, force=arguments.force)
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from analysis.cli.export import export
+
+    return export(
+        arguments.campaign,
+        arguments.out,
+        licence=arguments.license,
+        published=arguments.published,
+        force=arguments.force,
+    )

@@ -44,10 +44,10 @@ def verify(campaigns: Sequence[str], *, write: bool, force: bool) -> int:
         if write:
             print(f"{label}/{manifest.NAME}: wrote {manifest.write(folder, label, force=force)} files")
         files, faults = manifest.check(folder, label)
-        declaration = _declaration(name)
-        found = runs.check(folder, label, evidence=str(declaration.get("evidence", "")))
+        declared = declaration(name)
+        found = runs.check(folder, label, evidence=str(declared.get("evidence", "")))
         faults += found.faults
-        faults += missing_runs(name, declaration, folder)
+        faults += missing_runs(name, declared, folder)
         for fault in (*faults, *found.notes):
             print(fault, file=sys.stderr)
         faulty += len(faults)
@@ -73,7 +73,8 @@ def locate(campaign: str) -> tuple[Path, str]:
     return folder, f"data/raw/{campaign}"
 
 
-def _declaration(campaign: str) -> dict[str, Any]:
+def declaration(campaign: str) -> dict[str, Any]:
+    """Return what ``config/campaigns/<name>.yaml`` says; empty without one."""
     path = project.root() / "config" / "campaigns" / f"{campaign}.yaml"
     document = project.load_yaml(path) if path.is_file() else {}
     return document if isinstance(document, dict) else {}
