@@ -72,7 +72,7 @@ def test_scaling__verdicts_on_a_clear_stop(tmp_path: Path, expect: str, word: st
 @pytest.mark.parametrize(
     ("expect", "word", "reason"),
     [
-        ("at-least, value: 4", "holds", "every step"),
+        ("at-least, value: 4", "holds", "no step up to 4 is short of a gain of 5%"),
         ("equal, value: 2", "does not hold", "further on"),
         ("equal, value: 8", "cannot tell", "neither"),
     ],

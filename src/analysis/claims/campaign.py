@@ -69,11 +69,19 @@ class Campaign:
     pool: tuple[str, ...] = ()
     pool_reason: str = ""
     notes: tuple[str, ...] = ()
+    # Every claim asks for the same few tables.
+    _frames: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _present: dict[str, frozenset[Level]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def frame(self, group: str) -> pd.DataFrame:
-        """Return one of the tree's tables as a frame, coordinates as columns."""
-        ds = self.tree[group].to_dataset()
-        return pd.DataFrame({str(name): ds[name].values for name in ds.variables})
+        """Return one of the tree's tables as a frame, coordinates as columns.
+
+        Columns can be added to it, its values belong to the campaign.
+        """
+        if group not in self._frames:
+            ds = self.tree[group].to_dataset()
+            self._frames[group] = pd.DataFrame({str(name): ds[name].values for name in ds.variables})
+        return self._frames[group].copy(deep=False)
 
     @property
     def runs(self) -> pd.DataFrame:
@@ -103,8 +111,9 @@ class Campaign:
         if declared is not None:
             own = declared["is"]
             return list(own) if isinstance(own, list) else [own]
-        present = set(self.runs[factor])
-        if level in present:
+        if factor not in self._present:
+            self._present[factor] = frozenset(self.frame("runs")[factor])
+        if level in self._present[factor]:
             return [level]
         raise NotCoveredError(f"no run of {self.name} stands for {factor.replace('_', ' ')} {level}")
 

@@ -109,7 +109,10 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
         return _record(claim, report, campaign, words(campaign.evidence, NOT_TESTED), str(gap), [])
     judged = [(finding, *judge(claim, finding)) for finding in found]
     chosen, verdict, reason = min(_settling(claim, judged), key=_strength)
-    if len(judged) > 1:
+    if len(judged) > 1 and claim.aggregate in ("max", "min"):
+        extreme = "largest" if claim.aggregate == "max" else "least"
+        reason += f" (the {extreme} of {len(judged)} comparisons)"
+    elif len(judged) > 1:
         agree = sum(one[1] == verdict for one in judged)
         reason += f" ({agree} of {len(judged)} comparisons say so)"
     ordered = [chosen, *(finding for finding in found if finding is not chosen)]

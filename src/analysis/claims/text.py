@@ -61,7 +61,8 @@ def number(estimate: Estimate, unit: str) -> str:
     if not estimate.bounded:
         return f"{value} (no interval)"
     if estimate.low == estimate.high:
-        return f"{attached(f'{estimate.value:g}', unit)} (exact)"
+        exact = f"{estimate.value:g}".replace("-", "−")
+        return f"{attached(exact, unit)} (exact)"
     return f"{value} ({_rounded(estimate.low, places)} to {_rounded(estimate.high, places)})"
 
 

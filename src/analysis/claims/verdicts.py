@@ -16,6 +16,8 @@ stops. Two sides cross over if each is clearly ahead somewhere.
 
 from __future__ import annotations
 
+import math
+
 from analysis.claims.finding import Finding
 from analysis.claims.model import Claim
 from analysis.claims.text import in_order
@@ -151,7 +153,9 @@ def _judge_saturation(claim: Claim, finding: Finding) -> tuple[str, str]:
     estimate = finding.estimate
     gain = f"a gain of {claim.threshold:.0%}"
     if estimate.low >= low and estimate.high <= high:
-        return HOLDS, f"every step is clear of {gain} or short of it, as claimed"
+        return HOLDS, f"no step up to {estimate.low:g} is short of {gain}" + (
+            ", a later one is" if math.isfinite(estimate.high) else ""
+        )
     if estimate.high < low:
         return FAILS, f"a step is clearly short of {gain} earlier"
     if estimate.low > high:
