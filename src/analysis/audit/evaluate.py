@@ -1,0 +1,251 @@
+"""Hold a report's statements against each other: one record for each claim that a relation speaks to."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis import project
+from analysis.audit import arithmetic
+from analysis.audit.arithmetic import Span
+from analysis.audit.model import Audit, Reading, Relation, load_audit
+from analysis.claims.evaluate import Verdict
+from analysis.claims.model import Claim, load_report
+
+CONSISTENT = "consistent"
+INCONSISTENT = "inconsistent"
+NOT_CHECKABLE = "not checkable"
+
+# Name of the pseudo-campaign that the records carry, and of the page that shows them.
+CAMPAIGN = "audit"
+
+_TESTS: dict[str, tuple[Callable[[Span, Span], bool], str]] = {
+    "equal": (arithmetic.equal, "equal to"),
+    "greater": (arithmetic.greater, "greater than"),
+    "less": (lambda a, b: arithmetic.greater(b, a), "less than"),
+    "at-least": (arithmetic.at_least, "at least"),
+    "at-most": (lambda a, b: arithmetic.at_least(b, a), "at most"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two sides computed, and whether they can stand together."""
+
+    reading: Reading
+    left: Span
+    right: Span
+    agrees: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one relation.
+
+    Attributes
+    ----------
+    verdict : str
+        ``consistent``, ``inconsistent`` or ``not checkable``.
+    reason : str
+    arithmetic : str
+        The numbers as they were put together, and what else follows from them.
+    compared : tuple of Compared
+        One a reading; the first that agrees stands first.
+    """
+
+    relation: Relation
+    verdict: str
+    reason: str
+    arithmetic: str
+    compared: tuple[Compared, ...] = ()
+
+
+def outcome(relation: Relation) -> Outcome:
+    """Compute one relation.
+
+    Parameters
+    ----------
+    relation : Relation
+
+    Returns
+    -------
+    Outcome
+        Consistent if values that round to the printed figures satisfy the relation, in any reading
+        of the text; otherwise inconsistent, or not checkable where an assumption is needed.
+    """
+    spans = {one.name: one.span for one in relation.figures}
+    compared = sorted(
+        (_compare(relation, one, spans) for one in relation.readings), key=lambda one: not one.agrees
+    )
+    words = _arithmetic(relation, tuple(compared), spans)
+    if not relation.relation:
+        return Outcome(relation, NOT_CHECKABLE, relation.missing, words)
+    agrees = compared[0].agrees
+    verdict = CONSISTENT if agrees else NOT_CHECKABLE if relation.assumes else INCONSISTENT
+    return Outcome(relation, verdict, _reason(relation, compared), words, tuple(compared))
+
+
+def _compare(relation: Relation, reading: Reading, spans: Mapping[str, Span]) -> Compared:
+    left, right = reading.left.expression.evaluate(spans), reading.right.expression.evaluate(spans)
+    return Compared(reading, left, right, _TESTS[relation.relation][0](left, right))
+
+
+def _reason(relation: Relation, compared: list[Compared]) -> str:
+    first = compared[0]
+    text = _sentence(relation, first)
+    if len(compared) > 1:
+        agree = [one.reading.name for one in compared if one.agrees]
+        not_so = [one.reading.name for one in compared if not one.agrees]
+        text = f"agrees if read as {', '.join(agree)}" if agree else "agrees in no reading"
+        text += f"; not as {', '.join(not_so)}" if not_so else ""
+    if relation.assumes:
+        text += f"; assuming that {relation.assumes}"
+        text += "" if first.agrees else ": the figures may be right and this wrong"
+    return text
+
+
+def _sentence(relation: Relation, one: Compared) -> str:
+    """Say how the two sides compare, and whether every value or only some within the rounding do."""
+    left, right = one.reading.left.meaning, one.reading.right.meaning
+    if relation.relation == "equal":
+        verb = "agree" if one.agrees else "do not agree"
+        rounded = "" if one.left.exact and one.right.exact else " within what the printed figures leave open"
+        return f"{left} and {right} {verb}{rounded}"
+    holds, wanted = _TESTS[relation.relation]
+    worst = holds(*_least(relation.relation, one.left, one.right))
+    verb = "is" if worst else "can be" if one.agrees else "is not"
+    return f"{left} {verb} {wanted} {right}"
+
+
+def _least(relation: str, left: Span, right: Span) -> tuple[Span, Span]:
+    """Return the ends of both ranges that are the least favourable to an order."""
+    up = relation in ("greater", "at-least")
+    a, b = (left.low, right.high) if up else (left.high, right.low)
+    return Span.exactly(a), Span.exactly(b)
+
+
+def _arithmetic(relation: Relation, compared: tuple[Compared, ...], spans: Mapping[str, Span]) -> str:
+    printed = {one.name: one.spelt for one in relation.figures}
+    unit = f" {relation.unit}" if relation.unit else ""
+    parts = []
+    for one in compared:
+        sides = zip((one.reading.left, one.reading.right), (one.left, one.right), strict=True)
+        left, right = (_equation(side.expression.spelt(printed), str(span)) + unit for side, span in sides)
+        name = f"{one.reading.name}: " if one.reading.name else ""
+        parts.append(f"{name}{left} against {right}")
+    for step in relation.steps:
+        result = str(step.expression.evaluate(spans)) + (f" {step.unit}" if step.unit else "")
+        parts.append(f"{step.name}: {_equation(step.expression.spelt(printed), result)}")
+    return "; ".join(parts)
+
+
+def _equation(formula: str, result: str) -> str:
+    """Write ``formula = result``; a figure by itself is its own result."""
+    plain = not any(sign in formula for sign in "+−×/(")
+    return result if plain else f"{formula} = {result}"
+
+
+def evaluate(audit: Audit, path: Path | None = None) -> list[Verdict]:
+    """Evaluate a report's audit.
+
+    Parameters
+    ----------
+    audit : Audit
+    path : Path, optional
+        File that the relations were declared in; its checksum goes into the records.
+
+    Returns
+    -------
+    list of Verdict
+        One for each claim that a relation speaks to, in the words of reported evidence; a relation
+        that speaks to no catalogued claim has a record under its own name.
+    """
+    claims = _claims(audit.report)
+    inputs = [{"path": f"config/audit/{path.name}", "sha256": _checksum(path)}] if path else []
+    found = []
+    for relation in audit.relations:
+        result = outcome(relation)
+        # Several ids of the catalogue may be one claim here: it gets one record.
+        names = list(dict.fromkeys(claims[one].id if one in claims else one for one in relation.claims))
+        for name in names or [f"{audit.report}-audit-{relation.id}"]:
+            found.append(_record(audit, result, name, claims.get(name), inputs))
+    return found
+
+
+def _claims(report: str) -> dict[str, Claim]:
+    path = project.claims(report)
+    if not path.is_file():
+        return {}
+    loaded = load_report(path)
+    return {name: claim for claim in loaded.claims for name in (*claim.ids, claim.id)}
+
+
+def _checksum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _record(
+    audit: Audit, result: Outcome, name: str, claim: Claim | None, inputs: list[dict[str, str]]
+) -> Verdict:
+    relation = result.relation
+    first = result.compared[0] if result.compared else None
+    left, right = (first.left, first.right) if first else (None, None)
+    return Verdict(
+        claim=name,
+        report=audit.report,
+        evidence="reported",
+        verdict=result.verdict,
+        estimate=left.value if left else None,
+        low=_finite(left.low) if left else None,
+        high=_finite(left.high) if left else None,
+        expected=right.value if right else None,
+        unit=relation.unit,
+        n=None,
+        campaign=CAMPAIGN,
+        ids=list(claim.ids) if claim else [name],
+        report_title=audit.title,
+        topic=claim.topic if claim else relation.topic,
+        statement=claim.statement if claim else relation.statement,
+        note=relation.note,
+        source={"section": relation.section, "lines": list(relation.lines)},
+        quantity="relation",
+        scale="level" if left else "word",
+        reason=result.reason,
+        expected_low=_finite(right.low) if right else None,
+        expected_high=_finite(right.high) if right else None,
+        estimate_text=_text(left, relation),
+        expected_text=(f"{_TESTS[relation.relation][1]} " if relation.relation else "")
+        + _text(right, relation),
+        compared=relation.statement,
+        arithmetic=result.arithmetic,
+        page=CAMPAIGN,
+        inputs=inputs,
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _text(span: Span | None, relation: Relation) -> str:
+    return "" if span is None else f"{span} {relation.unit}".strip()
+
+
+def audit_path(report: str, base: Path | None = None) -> Path:
+    """Return the file that holds a report's audit."""
+    return (base or project.root()) / "config" / "audit" / f"{report}.yaml"
+
+
+def evaluate_report(report: str, base: Path | None = None) -> list[Verdict]:
+    """Load and evaluate the audit of one report.
+
+    Raises
+    ------
+    ConfigError
+        If ``config/audit/<report>.yaml`` cannot be used.
+    """
+    path = audit_path(report, base)
+    return evaluate(load_audit(path), path)
