@@ -96,10 +96,10 @@ def test_measures__the_calls_made_most_often() -> None:
     assert SETS["most_used_calls"](here, here.runs, ("a",)) == {"r00": {"MPI_Wait"}}
 
 
-def test_measures__the_time_of_a_job_is_the_applications_own_where_it_prints_one() -> None:
+def test_measures__a_time_is_the_applications_own_where_it_prints_one() -> None:
     own = repeats([100.0], figure_of_merit=96.0, figure_of_merit_unit="s")
     rate = repeats([100.0], figure_of_merit=8.8, figure_of_merit_unit="Gflop/s")
-    assert measured("time_to_solution", rows=[*own, *rate, *repeats([50.0])]).tolist() == [96.0, 100.0, 50.0]
+    assert measured("application_time", rows=[*own, *rate, *repeats([50.0])]).tolist() == [96.0, 100.0, 50.0]
 
 
 def test_measures__jobs_at_once_add_up_in_a_day() -> None:

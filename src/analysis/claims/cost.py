@@ -46,8 +46,8 @@ def yearly(energy: Array, seconds: Array, tariff: Tariff) -> Array:
 
 
 def with_time(frame: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:
-    """Add the column ``seconds``, the time to solution, to measured runs."""
-    seconds = MEASURES["time_to_solution"].compute(campaign, frame, ())
+    """Add the column ``seconds``, from launch to exit, to measured runs."""
+    seconds = MEASURES["elapsed"].compute(campaign, frame, ())
     return frame.assign(seconds=frame["run"].map(seconds)).dropna(subset=["seconds"])
 
 

@@ -68,21 +68,21 @@ def throughput(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.S
     return _whole_sets(runs, runs["figure_of_merit"])
 
 
-def time_to_solution(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
-    """Time of one job, s: the application's own where that is its figure of merit, else launch to exit.
+def application_time(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
+    """Time by the application's own clock where that is its figure of merit, s; else launch to exit.
 
     Notes
     -----
-    Of no use for an application that runs as long as it is told to, such as HPCG.
+    LS-DYNA prints the time of the job, OpenAtom that of a step: for ratios between runs of the same case
+    both are time to solution. Of no use for an application that runs as long as it is told to, such as HPCG.
     """
     own = runs["figure_of_merit"].where(runs["figure_of_merit_unit"] == "s")
     return own.fillna(runs["elapsed"]).set_axis(runs["run"])
 
 
 def jobs_per_day(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
-    """Jobs that the nodes finish in a day: 86400 / time to solution, added over jobs at once."""
-    seconds = time_to_solution(campaign, runs, members).to_numpy()
-    return _whole_sets(runs, pd.Series(SECONDS_A_DAY / seconds, index=runs.index))
+    """Jobs that the nodes finish in a day: 86400 / time from launch to exit, added over jobs at once."""
+    return _whole_sets(runs, SECONDS_A_DAY / runs["elapsed"].where(runs["elapsed"] > 0))
 
 
 def energy_per_job(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
