@@ -14,9 +14,10 @@ from rocrate.rocrate import ROCrate
 from analysis import cli
 from analysis.errors import ConfigError
 from analysis.provenance import crate, manifest
+from analysis.provenance.actions import About
 
 RAW = Path(__file__).parents[2] / "data/raw"
-ABOUT = crate.About(
+ABOUT = About(
     name="x",
     title="A campaign",
     description="What was measured.",
@@ -72,7 +73,7 @@ def campaign(tmp_path: Path) -> Path:
 def exported(folder: Path, **changes: Any) -> dict[str, dict[str, Any]]:
     """Return the entities of a crate by identifier."""
     out = folder.parent / "x.zip"
-    crate.export(folder, "x", out, crate.About(**(vars(ABOUT) | changes)), force=True)
+    crate.export(folder, "x", out, About(**(vars(ABOUT) | changes)), force=True)
     with zipfile.ZipFile(out) as archive:
         graph = json.loads(archive.read(crate.METADATA))["@graph"]
     assert len({entity["@id"] for entity in graph}) == len(graph)
@@ -109,6 +110,24 @@ def test_crate__a_failed_run_says_so_and_gives_no_end_that_was_not_recorded(camp
     assert action["error"] == "no exit code was recorded"
     assert "endTime" not in action
     assert "result" not in action
+
+
+def test_crate__inputs_and_reason_of_a_run_come_from_its_record(campaign: Path) -> None:
+    more = {
+        "reason": "left no ipm profile",
+        "binary": {"path": "/opt/xhpcg", "sha256": "ab" * 32, "bytes": 7},
+        "input_files": {"in put.k": {"path": "/d/in put.k", "sha256": "cd" * 32, "bytes": 9}, "gone": None},
+    }
+    (campaign / "runs/001/run.json").write_text(json.dumps(RECORD | more))
+    manifest.write(campaign, "x", force=True)
+    entities = exported(campaign)
+    action = entities["#run/001"]
+    assert (action["error"], action["actionStatus"][-18:]) == ("left no ipm profile", "FailedActionStatus")
+    inputs = [entities[one["@id"]] for one in action["object"] if one["@id"].startswith("#input/")]
+    assert [(one["name"], one["sha256"], one["contentSize"]) for one in inputs] == [
+        ("/opt/xhpcg", "ab" * 32, "7"),
+        ("in put.k", "cd" * 32, "9"),
+    ]
 
 
 def test_crate__a_damaged_record_is_a_file_without_an_action(campaign: Path) -> None:

@@ -120,7 +120,7 @@ def test_runs__a_copied_run_without_a_job_is_a_fault(campaign: Path) -> None:
     add(campaign, "002", **same)
     add(campaign, "003", **same)
     assert [line.split(":0: ")[1] for line in check(campaign)[0]] == [
-        "has the factors and the repetition (9) of run 002; remove one: they may be one execution"
+        "has the factors and the repetition (9) of run 002; remove one: it may be a copy"
     ]
 
 
@@ -130,16 +130,20 @@ def test_runs__a_repetition_that_was_executed_twice_is_noted(campaign: Path) -> 
         [],
         [
             f"{LABEL}/runs/002/run.json:0: has the factors and the repetition (1) of run 001; "
-            "both count: they are two jobs"
+            "both count: they began at different times"
         ],
     )
 
 
-@pytest.mark.parametrize("change", [{"exit_code": 1}, {"interconnect": "edr"}, {"profiler": "ipm"}])
-def test_runs__another_factor_or_a_failed_attempt_is_no_double(
-    campaign: Path, change: dict[str, Any]
-) -> None:
-    add(campaign, "002", repeat=1, **change)
+@pytest.mark.parametrize("change", [{"interconnect": "edr"}, {"profiler": "ipm"}, {"repeat": 2}])
+def test_runs__another_factor_or_repetition_is_no_double(campaign: Path, change: dict[str, Any]) -> None:
+    add(campaign, "002", **({"repeat": 1} | change))
+    assert check(campaign) == ([], [])
+
+
+@pytest.mark.parametrize("change", [{"exit_code": 1}, {"exit_code": 0, "reason": "left no result"}])
+def test_runs__a_failed_attempt_of_the_same_job_is_no_double(campaign: Path, change: dict[str, Any]) -> None:
+    add(campaign, "001.failed-1", repeat=1, job_id=100, **change)
     assert check(campaign) == ([], [])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from analysis import project
 from analysis.cli.verify import declaration, locate
 from analysis.provenance import crate
+from analysis.provenance.actions import About
 
 
 def export(campaign: str, out: str, *, licence: str, published: str, force: bool) -> int:
@@ -40,7 +41,7 @@ def export(campaign: str, out: str, *, licence: str, published: str, force: bool
     declared = declaration(campaign)
     hardware = " ".join(str(declared.get("hardware", "")).split())
     notes = [" ".join(str(note).split()) for note in declared.get("notes", ())]
-    about = crate.About(
+    about = About(
         name=campaign,
         title=str(declared.get("title", campaign)),
         description=" ".join(

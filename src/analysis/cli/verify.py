@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ def locate(campaign: str) -> tuple[Path, str]:
     base = project.root()
     folder = project.raw(campaign, base)
     if not _NAME.fullmatch(campaign) or not folder.is_dir():
-        known = sorted(path.name for path in (base / "data" / "raw").glob("*") if path.is_dir())
+        known = sorted(path.name for path in (base / "data" / "raw").glob("[!.]*") if path.is_dir())
         remedy = f"known: {', '.join(known) or 'none'}"
         raise ConfigError.at(f"data/raw/{campaign}", 0, "is no raw campaign", remedy)
     return folder, f"data/raw/{campaign}"
@@ -80,6 +81,40 @@ def declaration(campaign: str) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def missing_runs(campaign: str, declaration: dict[str, Any], folder: Path) -> list[Fault]:
-    """Name the runs that a campaign's matrix declares and its raw folder lacks."""
-    return []
+def missing_runs(campaign: str, declared: dict[str, Any], folder: Path) -> list[Fault]:
+    """Name the runs that a campaign's matrix declares and its raw folder lacks.
+
+    Parameters
+    ----------
+    campaign : str
+    declared : dict
+        What ``config/campaigns/<name>.yaml`` says; without a matrix nothing is missing.
+    folder : Path
+        ``data/raw/<campaign>``.
+
+    Returns
+    -------
+    list of Fault
+        One a run; of cells that are repeated until their median is known, the least number counts.
+
+    Raises
+    ------
+    ConfigError
+        If the matrix cannot be expanded.
+    """
+    if "matrix" not in declared:
+        return []
+    from analysis.campaign import declarations, matrix
+
+    names = [name for run in matrix.expand(declarations.load(campaign)).runs for name in run.records]
+    there = {path.name for path in (folder / "runs").glob("*")}
+    failed = Counter(name.rpartition(".failed-")[0] for name in there)
+    return [
+        Fault(
+            f"data/raw/{campaign}/runs/{name}",
+            0,
+            f"is missing{f' ({failed[name]} failed)' if failed[name] else ''}: the matrix declares it",
+            "measure the campaign again: only what is missing will run",
+        )
+        for name in sorted(set(names) - there)
+    ]

@@ -12,23 +12,21 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
-from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
 
 from analysis.errors import ConfigError, Fault, ReadError
 from analysis.provenance import manifest
+from analysis.provenance.actions import RECORD, About, Reference, Tools, action, entity
 from analysis.readers.base import read_bytes
 from analysis.readers.run import records
 
 METADATA = "ro-crate-metadata.json"
-RECORD = "run.json"
 PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
 
 # The earliest time that a zip archive can hold.
@@ -43,43 +41,6 @@ _FORMATS = {
     ".zst": "application/zstd",
     ".h5": "application/x-hdf5",
 } | dict.fromkeys((".txt", ".out", ".err", ".log", ".mpip", ".sha256"), "text/plain")
-# Of a record, what an action says in words of its own; the rest are its parameters.
-_ACTION = {"run", "campaign", "evidence", "application", "cluster", "command", "start", "end", "elapsed"}
-_ACTION |= {"exit_code", "extra", "node_list", "job_id"}
-
-Reference = dict[str, str]
-
-
-@dataclass(frozen=True)
-class About:
-    """What the crate says of the campaign as a whole.
-
-    Attributes
-    ----------
-    name, title, description : str
-    evidence : str
-        Evidence class.
-    licence : str
-        SPDX identifier.
-    published : str
-        Day, ``YYYY-MM-DD``; by default the one on which the last run ended.
-    hardware : str
-        One line; describes clusters that have no facts.
-    clusters : mapping of str to sequence of mapping
-        Facts of each cluster: ``what``, ``value``, ``source``.
-    applications : mapping of str to str
-        Name -> title.
-    """
-
-    name: str
-    title: str
-    description: str
-    evidence: str
-    licence: str
-    published: str = ""
-    hardware: str = ""
-    clusters: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
-    applications: Mapping[str, str] = field(default_factory=dict)
 
 
 def export(folder: Path, label: str, out: Path, about: About, *, force: bool = False) -> tuple[int, int]:
@@ -152,10 +113,14 @@ def describe(files: Mapping[str, Path], label: str, about: About) -> tuple[dict[
     crate = ROCrate(version="1.1")
     # RO-Crate 1.1 stands on a schema.org without this property.
     crate.metadata.extra_terms["sha256"] = "https://schema.org/sha256"
-    made = {name: _file(crate, name, path) for name, path in sorted(files.items())}
+    made: dict[str, dict[str, Reference]] = defaultdict(dict)
+    for name, path in sorted(files.items()):
+        parts = name.split("/", 2)
+        run = parts[1] if len(parts) == 3 and parts[0] == "runs" else ""
+        made[run][parts[-1]] = _file(crate, name, path)
     runs = _records(files, label)
-    tools = _Tools(crate, about)
-    actions = [_action(crate, run, record, made, tools) for run, record in sorted(runs.items())]
+    tools = Tools(crate, about)
+    actions = [action(crate, run, record, made[run], tools) for run, record in sorted(runs.items())]
     ends = [str(record["end"])[:10] for record in runs.values() if not np.isnat(record["end"])]
     published = about.published or max(ends, default="")
     if not published:
@@ -165,23 +130,16 @@ def describe(files: Mapping[str, Path], label: str, about: About) -> tuple[dict[
     root["name"] = about.title
     root["description"] = about.description
     root["datePublished"] = published
-    root["license"] = _entity(
+    root["license"] = entity(
         crate, f"https://spdx.org/licenses/{about.licence}", "CreativeWork", about.licence
     )
-    root["conformsTo"] = _entity(crate, PROFILE, "CreativeWork", "Process Run Crate", version="0.5")
+    root["conformsTo"] = entity(crate, PROFILE, "CreativeWork", "Process Run Crate", version="0.5")
     root["additionalProperty"] = tools.property("evidence", about.evidence)
     root["mentions"] = actions
     metadata: dict[str, Any] = crate.metadata.generate()
     # The library keeps the order of its calls; by identifier a change of one run moves nothing else.
     metadata["@graph"].sort(key=lambda entity: (entity["@id"] not in (METADATA, "./"), entity["@id"]))
     return metadata, len(actions)
-
-
-def _entity(crate: Any, identifier: str, kind: str, name: str, /, **properties: Any) -> Reference:
-    """Add a contextual entity once, and return a reference to it."""
-    if crate.get(identifier) is None:
-        crate.add(ContextEntity(crate, identifier, {"@type": kind, "name": name, **properties}))
-    return {"@id": identifier}
 
 
 def _file(crate: Any, name: str, path: Path) -> Reference:
@@ -204,77 +162,6 @@ def _records(files: Mapping[str, Path], label: str) -> dict[str, dict[str, Any]]
             with contextlib.suppress(ReadError):
                 found[parts[1]] = records(read_bytes(path), f"{label}/{name}")[0]
     return found
-
-
-class _Tools:
-    """What the runs share: programs, machines, values of factors; each one entity."""
-
-    def __init__(self, crate: Any, about: About) -> None:
-        self._crate = crate
-        self._about = about
-
-    def application(self, name: str) -> Reference:
-        title = self._about.applications.get(name, name)
-        return _entity(self._crate, _identifier("application", name), "SoftwareApplication", title)
-
-    def cluster(self, name: str) -> Reference:
-        facts = self._about.clusters.get(name, ())
-        properties: dict[str, Any] = {"description": self._about.hardware}
-        if facts:
-            properties["additionalProperty"] = [
-                self.property(str(fact["what"]), fact["value"], owner=name, source=str(fact["source"]))
-                for fact in facts
-            ]
-        return _entity(self._crate, _identifier("cluster", name), "IndividualProduct", name, **properties)
-
-    def property(self, name: str, value: Any, *, owner: str = "", source: str = "") -> Reference:
-        identifier = _identifier(*(part for part in (owner, name, str(value)) if part))
-        more = {"description": f"source: {source}"} if source else {}
-        return _entity(self._crate, identifier, "PropertyValue", name, value=value, **more)
-
-
-def _identifier(*parts: str) -> str:
-    return "#" + "/".join(quote(part, safe="") for part in parts)
-
-
-def _action(
-    crate: Any, run: str, record: Mapping[str, Any], made: Mapping[str, Reference], tools: _Tools
-) -> Reference:
-    """Describe one run: the command, what it was given, what it left, how it ended."""
-    folder = f"runs/{run}/"
-    code = record["exit_code"]
-    properties: dict[str, Any] = {
-        "description": record["command"],
-        "startTime": _time(record["start"]),
-        "endTime": _time(record["end"]),
-        "instrument": [tools.application(record["application"]), tools.cluster(record["cluster"])],
-        "object": [tools.property(name, value) for name, value in sorted(_parameters(record).items())],
-        "result": [ref for name, ref in made.items() if name.startswith(folder) and name != folder + RECORD],
-        "subjectOf": made[folder + RECORD],
-        "actionStatus": f"http://schema.org/{'Completed' if code == 0 else 'Failed'}ActionStatus",
-        "identifier": record["job_id"] and f"Slurm job {record['job_id']}",
-    }
-    if code != 0:
-        properties["error"] = f"exit code {code}" if code > 0 else "no exit code was recorded"
-    given = {key: value for key, value in properties.items() if value not in ("", [])}
-    return _entity(crate, _identifier("run", run), "CreateAction", f"run {run}", **given)
-
-
-def _parameters(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the factors that the record gives."""
-    blank: tuple[Any, ...] = ("", -1)
-    return {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in record.items()
-        if name not in _ACTION
-        and not isinstance(value, np.datetime64)
-        and value not in blank
-        and value == value
-    }
-
-
-def _time(time: np.datetime64) -> str:
-    return "" if np.isnat(time) else f"{np.datetime_as_string(time, unit='ms')}Z"
 
 
 def _write(out: Path, metadata: str, files: Mapping[str, Path]) -> None:

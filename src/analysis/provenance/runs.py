@@ -104,16 +104,21 @@ def _identity(record: Record, source: str, run: str, campaign: str, evidence: st
 
 
 def _same_job(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
-    """Find runs of one job: only as many as ran at once can share it."""
+    """Find runs of one job that both count: only as many as ran at once can share it."""
     jobs: dict[tuple[str, str], list[tuple[str, Record]]] = defaultdict(list)
     for source, record in found:
-        if record["job_id"]:
+        if record["job_id"] and _succeeded(record):
             jobs[record["cluster"], record["job_id"]].append((source, record))
     for (_, job), members in jobs.items():
         first, record = members[0]
         for source, _ in members[max(record["concurrent_jobs"], 1) :]:
             said = f"is of job {job}, as is run {_run(first)}"
             yield Fault(source, 0, said, "remove the copy: a job counts once")
+
+
+def _succeeded(record: Record) -> bool:
+    # Failed attempts stay beside the run that replaced them, which can be the same job started anew.
+    return bool(record["exit_code"] == 0) and not json.loads(record["extra"]).get("reason")
 
 
 def _run(source: str) -> str:
@@ -124,28 +129,29 @@ def _same_repeat(found: Iterable[tuple[str, Record]]) -> Iterator[tuple[Fault, b
     """Find successful runs with all factors and the repetition alike.
 
     Yields the fault, and whether job and time show that it is another execution: that is a repetition
-    numbered twice. Failed runs stay beside the run that replaced them.
+    numbered twice.
     """
     groups: dict[str, list[tuple[str, Record]]] = defaultdict(list)
     for source, record in found:
-        if record["exit_code"] == 0 and record["repeat"] >= 0:
+        if _succeeded(record) and record["repeat"] >= 0:
             factors = {name: str(value) for name, value in record.items() if name not in _EXECUTION}
             groups[json.dumps(factors, sort_keys=True)].append((source, record))
     for members in groups.values():
         first, record = members[0]
         for source, other in members[max(record["concurrent_jobs"], 1) :]:
-            distinct = all(_execution(record)) and all(_execution(other))
-            distinct = distinct and all(
-                a != b for a, b in zip(_execution(record), _execution(other), strict=True)
-            )
+            distinct = _distinct(record, other)
             said = f"has the factors and the repetition ({record['repeat']}) of run {_run(first)}"
-            remedy = "both count: they are two jobs" if distinct else "remove one: they may be one execution"
+            remedy = (
+                "both count: they began at different times" if distinct else "remove one: it may be a copy"
+            )
             yield Fault(source, 0, said, remedy), distinct
 
 
-def _execution(record: Record) -> tuple[str, str]:
-    start = record["start"]
-    return record["job_id"], "" if np.isnat(start) else str(start)
+def _distinct(one: Record, other: Record) -> bool:
+    """Tell whether two runs began at different times, and were different jobs where they were jobs."""
+    known = not (np.isnat(one["start"]) or np.isnat(other["start"]))
+    jobs = not one["job_id"] or one["job_id"] != other["job_id"]
+    return bool(known and one["start"] != other["start"] and jobs)
 
 
 def _overlaps(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:

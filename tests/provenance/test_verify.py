@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from analysis import cli
+from analysis.provenance import manifest
+
+ROOT = Path(__file__).parents[2]
+DECLARATION = "title: X\nevidence: measured\nhardware: two nodes\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a project with the campaign x of one run, and work in it."""
+    shutil.copytree(ROOT / "data/raw/vm-hpcg/runs/001", tmp_path / "data/raw/x/runs/001")
+    record = tmp_path / "data/raw/x/runs/001/run.json"
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"campaign": "x"}))
+    (tmp_path / "config/campaigns").mkdir(parents=True)
+    (tmp_path / "config/config.yaml").write_text("campaigns: []\n")
+    (tmp_path / "config/campaigns/x.yaml").write_text(DECLARATION)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[str], list[str]]:
+    code = cli.main(["verify", *arguments])
+    printed = capsys.readouterr()
+    return code, printed.out.splitlines(), printed.err.splitlines()
+
+
+def test_verify__writes_a_manifest_and_agrees_with_it(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(capsys, "--write", "x") == (
+        0,
+        ["data/raw/x/MANIFEST.sha256: wrote 3 files", "x: 3 files, 1 run, 0 faults, 0 notes"],
+        [],
+    )
+    assert run(capsys, "x") == (0, ["x: 3 files, 1 run, 0 faults, 0 notes"], [])
+
+
+def test_verify__one_line_a_fault_and_status_1(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "--write", "x")
+    folder = project / "data/raw/x"
+    (folder / "new").write_text("")
+    record = folder / "runs/001/run.json"
+    record.write_text(record.read_text().replace('"measured"', '"synthetic"'))
+    code, out, err = run(capsys, "x")
+    assert (code, out) == (1, ["x: 4 files, 1 run, 3 faults, 0 notes"])
+    assert [line.split(";")[0] for line in err] == [
+        "data/raw/x/runs/001/run.json:0: has changed since line 3 of MANIFEST.sha256",
+        "data/raw/x/new:0: is not in MANIFEST.sha256",
+        "data/raw/x/runs/001/run.json:0: says evidence 'synthetic', but the campaign declares 'measured'",
+    ]
+
+
+def test_verify__does_not_overwrite_a_manifest_without_force(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "--write", "x")
+    before = (project / "data/raw/x" / manifest.NAME).read_bytes()
+    (project / "data/raw/x/new").write_text("")
+    code, out, err = run(capsys, "--write", "x")
+    assert (code, out) == (1, [])
+    assert err == ["data/raw/x/MANIFEST.sha256:0: exists already; check against it; --force replaces it"]
+    assert (project / "data/raw/x" / manifest.NAME).read_bytes() == before
+    assert run(capsys, "--write", "--force", "x")[0] == 0
+
+
+def test_verify__force_alone_is_wrong_usage(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--force", "x") == (2, [], ["benchbook verify: --force goes with --write"])
+
+
+@pytest.mark.parametrize("name", ["y", "../raw/x", "..", "x/runs", ".running"])
+def test_verify__what_is_no_campaign_is_refused(
+    project: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (project / "data/raw/.running").mkdir()
+    assert run(capsys, name) == (1, [], [f"data/raw/{name}:0: is no raw campaign; known: x"])
+
+
+def test_verify__runs_that_the_matrix_declares_and_that_are_missing_are_named(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(capsys, "--write", "x")
+    (project / "config/campaigns/x.yaml").write_text(DECLARATION + "matrix: {}\n")
+    shutil.copytree(project / "data/raw/x/runs/001", project / "data/raw/x/runs/b-r01.failed-1")
+    # What a matrix expands to is tested with the matrix; here only its runs' names matter.
+    runs = [SimpleNamespace(records=names) for names in (("001",), ("b-r01", "b-r01.2"), ("a-r01",))]
+    package = {
+        "declarations": SimpleNamespace(load=lambda name: name),
+        "matrix": SimpleNamespace(expand=lambda _: SimpleNamespace(runs=runs)),
+    }
+    monkeypatch.setitem(sys.modules, "analysis.campaign", SimpleNamespace(**package))
+    _, _, err = run(capsys, "x")
+    assert [line for line in err if "matrix" in line] == [
+        f"data/raw/x/runs/{said}: the matrix declares it; "
+        "measure the campaign again: only what is missing will run"
+        for said in ("a-r01:0: is missing", "b-r01:0: is missing (1 failed)", "b-r01.2:0: is missing")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("campaign", "said"),
+    [
+        # find -type f | wc -l, less the manifest; ls runs | wc -l; 13 OSU repetitions were numbered twice
+        ("vm-hpcg", "vm-hpcg: 651 files, 221 runs, 0 faults, 13 notes"),
+        ("vm-profiles", "vm-profiles: 62 files, 11 runs, 0 faults, 0 notes"),
+    ],
+)
+def test_verify__the_shipped_campaigns_are_as_they_were(
+    campaign: str, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    code, out, err = run(capsys, campaign)
+    assert (code, out) == (0, [said]), err
