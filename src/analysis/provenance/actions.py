@@ -57,7 +57,7 @@ class About:
 
 def entity(crate: Any, identifier: str, kind: str, name: str, /, **properties: Any) -> Reference:
     """Add a contextual entity once, and return a reference to it."""
-    if crate.get(identifier) is None:
+    if identifier not in crate:  # `get` would look through all entities
         crate.add(ContextEntity(crate, identifier, {"@type": kind, "name": name, **properties}))
     return {"@id": identifier}
 
