@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analysis import project
+from analysis import project, stats
 from analysis.claims.campaign import NotCoveredError
 from analysis.claims.model import load_report
 from analysis.claims.quantities import findings
@@ -220,3 +220,12 @@ def test_cost__without_a_meter_nothing_is_said() -> None:
     one = load_report(project.claims("openatom2010")).claim("openatom2010-pwr-10400-vs-gige")
     got = verdict(one, campaign([{**row, "energy": math.nan} for row in openatom()]))
     assert (got.verdict, got.reason) == ("not tested", "no selected run of hand has a value for energy")
+
+
+def test_of_medians__is_the_ratio_of_medians_for_a_quotient() -> None:
+    """Another path to the same numbers: value, interval and counts."""
+    x, y = [9.0, 9.4, 8.8, 9.1, 9.3, 8.7, 9.9], [3.0, 3.2, 2.9, 3.1, 3.4, 3.05]
+    got = stats.of_medians(lambda a, b: a / b, x, y)
+    assert got == stats.ratio_of_medians(x, y)
+    assert got.value == 9.1 / 3.075
+    assert (got.n, got.n_baseline) == (7, 6)
