@@ -64,3 +64,6 @@ rule datasets:
             for name in config["campaigns"]
         ],
         verdicts=all_verdicts(),
+
+
+include: "synthesis.smk"

@@ -1,0 +1,88 @@
+"""HPCG 2.4's result, and the process grid that HPCG gives to a number of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from analysis.synthesis.plan import Job
+from analysis.synthesis.truth import Truth
+
+# Share of the floating-point operations, and of the time, of each kernel.
+_KERNELS = (("DDOT", 0.018, 0.06), ("WAXPBY", 0.018, 0.02), ("SpMV", 0.149, 0.14), ("MG", 0.815, 0.78))
+_OFFICIAL = 3600  # s, by the rules of 2.4
+
+
+def process_grid(ranks: int) -> tuple[int, int, int]:
+    """Return the three factors of a number of ranks that are nearest to each other, least first."""
+    best = (1, 1, ranks)
+    for x in range(1, round(ranks ** (1 / 3)) + 2):
+        for y in range(x, ranks // x + 1):
+            if ranks % (x * y) == 0 and ranks // (x * y) >= y:
+                best = min(best, (x, y, ranks // (x * y)), key=lambda grid: grid[2] - grid[0])
+    return best
+
+
+def files(truth: Truth, job: Job) -> dict[str, str]:
+    """Write the result of a run.
+
+    Parameters
+    ----------
+    truth : Truth
+    job : Job
+
+    Returns
+    -------
+    dict
+        File name -> text; a failed run leaves no result.
+    """
+    if job.failed:
+        return {"stderr.txt": "xhpcg: killed by signal 9\n"}
+    stamp = datetime.fromtimestamp(job.end, UTC).strftime("%Y.%m.%d.%H.%M.%S")
+    return {f"HPCG-Benchmark-2.4_{stamp}.yaml": "\n".join([*_head(job), *_results(job), ""])}
+
+
+def _head(job: Job) -> Iterator[str]:
+    size = job.factors["local_size"]
+    grid = process_grid(job.factors["ranks"])
+    yield "HPCG-Benchmark version: 2.4"
+    yield "Release date: June 3, 2014"
+    yield "Machine Summary: "
+    yield f"  Distributed Processes: {job.factors['ranks']}"
+    yield "  Threads per processes: 1"
+    yield "Global Problem Dimensions: "
+    yield from (f"  Global n{axis}: {size * count}" for axis, count in zip("xyz", grid, strict=True))
+    yield "Processor Dimensions: "
+    yield from (f"  np{axis}: {count}" for axis, count in zip("xyz", grid, strict=True))
+    yield "Local Domain Dimensions: "
+    yield from (f"  n{axis}: {size}" for axis in "xyz")
+    yield "########## Problem Summary  ##########: "
+    yield "Setup Information: "
+    yield f"  Setup Time: {2e-7 * size**3 + 0.01:.6g}"
+    yield "Linear System Information: "
+    yield f"  Number of Equations: {size**3 * job.factors['ranks']}"
+
+
+def _results(job: Job) -> Iterator[str]:
+    seconds = float(job.factors["target_time"])
+    flops = job.value * 1e9 * seconds
+    yield "Benchmark Time Summary: "
+    yield "  Optimization phase: 0"
+    yield from (f"  {name}: {seconds * share:.6g}" for name, _, share in _KERNELS)
+    yield f"  Total: {seconds:.6g}"
+    yield "Floating Point Operations Summary: "
+    yield from (f"  Raw {name}: {flops * share:.6g}" for name, share, _ in _KERNELS)
+    yield f"  Total: {flops:.6g}"
+    yield "GFLOP/s Summary: "
+    yield from (f"  Raw {name}: {job.value * of / time:.6g}" for name, of, time in _KERNELS)
+    yield f"  Raw Total: {job.value:.6g}"
+    yield f"  Total with convergence overhead: {job.value:.6g}"
+    yield "DDOT Timing Variations: "
+    # On one rank a sum over ranks takes no time to speak of.
+    waits = 0.05 * seconds * (1 - 1 / job.factors["ranks"])
+    for name, factor in (("Min", 0.9), ("Max", 1.1), ("Avg", 1.0)):
+        yield f"  {name} DDOT MPI_Allreduce time: {factor * waits:.6g}"
+    yield "********** Final Summary **********: "
+    yield f"  HPCG result is VALID with a GFLOP/s rating of: {job.value:.6g}"
+    yield f"  Results are valid but execution time (sec) is: {seconds:.6g}"
+    yield f"  Official results execution time (sec) must be at least: {_OFFICIAL}"

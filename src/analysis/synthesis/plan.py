@@ -1,0 +1,153 @@
+"""From a declared truth to jobs: cells, repeats, a shuffled order, times with their noise."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.synthesis.truth import Truth
+
+# Between two jobs the queue needs some time, and a program some before it starts its own clock.
+PAUSE = 40.0
+LAUNCH = 2.5
+FIRST_JOB = 1000
+
+
+@dataclass(frozen=True)
+class Job:
+    """One execution.
+
+    Attributes
+    ----------
+    name : str
+        Of the run; jobs that run at once share the number and have a letter.
+    factors : mapping
+        Levels of all factors.
+    repeat, order, job_id : int
+    hosts : tuple of str
+    start, seconds : float
+        Epoch seconds, and s from launch to exit.
+    value : float
+        The application's own time in s or rate in Gflop/s.
+    failed : bool
+        True for the one run of a campaign that ends with an error.
+    seed : tuple of int
+        Of everything else that is random in it.
+    """
+
+    name: str
+    factors: Mapping[str, Any]
+    repeat: int
+    order: int
+    job_id: int
+    hosts: tuple[str, ...]
+    start: float
+    seconds: float
+    value: float
+    failed: bool
+    seed: tuple[int, ...]
+
+    @property
+    def end(self) -> float:
+        """Epoch seconds."""
+        return self.start + self.seconds
+
+    def random(self, purpose: str) -> np.random.Generator:
+        """Return the generator for one purpose, whatever else was drawn before."""
+        return np.random.default_rng([*self.seed, zlib.crc32(purpose.encode())])
+
+
+def cells(truth: Truth) -> list[dict[str, Any]]:
+    """Expand the groups of runs to cells, each once.
+
+    Returns
+    -------
+    list of dict
+        The factors of each cell with ``ranks`` and ``question``.
+    """
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for group in truth.runs:
+        lists = {name: level if isinstance(level, list) else [level] for name, level in group.items()}
+        for levels in itertools.product(*lists.values()):
+            factors = {**truth.defaults, **dict(zip(lists, levels, strict=True))}
+            factors["ranks"] = factors["nodes"] * factors["ranks_per_node"]
+            key = tuple((k, v) for k, v in sorted(factors.items()) if k != "question")
+            found.setdefault(key, factors)
+    return list(found.values())
+
+
+def jobs(truth: Truth) -> list[Job]:
+    """Lay out all jobs of a campaign.
+
+    Returns
+    -------
+    list of Job
+        In the order of execution: repeats of all cells shuffled, one after the other in time; those
+        that share the nodes start together.
+    """
+    plan = [(cell, repeat) for repeat in range(1, truth.repeats + 1) for cell in cells(truth)]
+    shuffled = [plan[i] for i in np.random.default_rng(truth.seed).permutation(len(plan))]
+    # One more execution of the first cell ends with an error, as happens.
+    shuffled.insert(len(shuffled) // 2, (plan[0][0], truth.repeats + 1))
+    out: list[Job] = []
+    clock, job_id = truth.start.timestamp(), FIRST_JOB
+    for order, (cell, repeat) in enumerate(shuffled, 1):
+        together = list(_set(truth, cell, repeat, order, job_id, clock))
+        out += together
+        job_id += len(together)
+        clock = max(job.end for job in together) + PAUSE
+    return out
+
+
+def _set(
+    truth: Truth, cell: dict[str, Any], repeat: int, order: int, job_id: int, clock: float
+) -> Iterator[Job]:
+    count = cell["concurrent_jobs"]
+    hosts = tuple(f"{truth.hosts[cell['cluster']]}{i:02d}" for i in range(1, cell["nodes"] + 1))
+    levels = sorted((k, str(v)) for k, v in cell.items() if k != "question")
+    key = zlib.crc32(repr(levels).encode())
+    failed = repeat > truth.repeats
+    for part in range(count):
+        seed = (truth.seed, key, repeat, part)
+        noise = float(np.exp(truth.noise * np.random.default_rng(seed).standard_normal()))
+        value = _value(truth, cell, noise)
+        seconds = cell.get("target_time", value)
+        # A run that fails does so on its way.
+        seconds = LAUNCH + (0.4 * seconds if failed else seconds)
+        letter = chr(ord("a") + part) if count > 1 else ""
+        yield Job(
+            name=f"{order:03d}{letter}",
+            factors=cell,
+            repeat=repeat,
+            order=order,
+            job_id=job_id + part,
+            hosts=hosts,
+            start=round(clock + 0.25 * part, 3),
+            seconds=round(seconds, 3),
+            value=value,
+            failed=failed,
+            seed=seed,
+        )
+
+
+def _value(truth: Truth, cell: Mapping[str, Any], noise: float) -> float:
+    """Return the application's own time, or its rate where the base is one."""
+    base = truth.first(truth.base, cell)
+    if base is None:
+        if truth.first(truth.micro, cell) is not None:
+            return 20.0 * noise  # a micro-benchmark says nothing by its length
+        raise truth.error(f"no base for {cell['application']} {cell['case']}", "declare one")
+    if "rate" in base:
+        return truth.at(base["rate"], cell) / truth.slowdown(cell) / noise
+    if "seconds" in base:
+        seconds = truth.at(base["seconds"], cell)
+    else:
+        # Work per node, or per what a node of the reference has in ranks.
+        share = cell["ranks"] / base["ranks"] if "ranks" in base else cell["nodes"]
+        seconds = base["serial"] + base["parallel"] / share
+    return float(seconds * truth.slowdown(cell) * noise)
