@@ -93,6 +93,43 @@ value          | entry    | f8  | 1   | its number in the unit that HPCC's key i
 text           | entry    | str |     | its value as written
 """
 
+_PROXY = """
+pattern        |          | str |     | halo, allreduce, bcast, master-io or mixed
+ranks          |          | i8  | 1   | MPI processes
+bytes          |          | i8  | B   | size of a block
+count          |          | i8  | 1   | timed steps
+work           |          | i8  | 1   | words computed by each rank in a step
+time           |          | f8  | s   | time of the timed steps on the slowest rank, the figure of merit
+time_min       |          | f8  | s   | the same on the fastest rank
+io_time        |          | f8  | s   | part of it that rank 0 wrote to its file
+checksum       |          | str |     | sum over all that was received and computed, hexadecimal
+"""
+
+_PUBLISHED = """
+*figure        | figure   | str |     | name of the figure
+run            | figure   | str |     | run that it belongs to with others, empty for a figure by itself
+source         | figure   | str |     | key of the source in sources.csv
+place          | figure   | str |     | where in the source it stands
+application    | figure   | str |     | program that gave it; specification for what a maker states
+version        | figure   | str |     | its version
+case           | figure   | str |     | input case or benchmark
+cluster        | figure   | str |     | cluster
+cpu            | figure   | str |     | CPU model
+nodes          | figure   | i8  | 1   | nodes, -1 where the source does not say
+ranks          | figure   | i8  | 1   | MPI ranks, -1 where the source does not say
+interconnect   | figure   | str |     | network between the nodes
+mpi            | figure   | str |     | MPI library with version
+environment    | figure   | str |     | system and compiler
+transport      | figure   | str |     | settings of the MPI library or the network
+size           | figure   | i8  | B   | message size, -1 where there is none
+metric         | figure   | str |     | what the figure is, such as rating or latency
+value          | figure   | f8  |     | the figure, in its unit
+high           | figure   | f8  |     | upper end where the source gives a range
+unit           | figure   | str |     | its unit
+qualifier      | figure   | str |     | about, over, at most, range, suspect, or empty
+remark         | figure   | str |     | what to know of it
+"""
+
 _SACCT = """
 *job_id        | record   | str |     | job, with array or heterogeneous part
 *step          | record   | str |     | step (batch, extern, 0 ...), empty for the job itself
@@ -131,6 +168,8 @@ _BLOCKS = {
     "hpcc": _HPCC,
     "lsdyna": LSDYNA,
     "openatom": OPENATOM,
+    "proxy": _PROXY,
+    "published": _PUBLISHED,
     "sacct": _SACCT,
     "power": _POWER,
     "run": campaign_variables.RUN,

@@ -24,6 +24,8 @@ ENGINES: dict[str, str] = {
     "osu": "analysis.readers.osu",
     "lsdyna": "analysis.readers.lsdyna",
     "openatom": "analysis.readers.openatom",
+    "proxy": "analysis.readers.proxy",
+    "published": "analysis.readers.published",
     "run": "analysis.readers.run",
     "sacct": "analysis.readers.sacct",
     "ipmitool": "analysis.readers.power.ipmitool",

@@ -79,6 +79,20 @@ class OpenAtom(_Engine):
     description = "OpenAtom standard output"
 
 
+class Proxy(_Engine):
+    """Benchbook's own MPI program."""
+
+    engine = "proxy"
+    description = "output of src/proxy"
+
+
+class Published(_Engine):
+    """Table of published figures."""
+
+    engine = "published"
+    description = "figures.csv, other people's figures with their sources"
+
+
 class Sacct(_Engine):
     """Slurm accounting, ``--parsable2`` or ``--json``."""
 
