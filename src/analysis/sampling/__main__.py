@@ -1,0 +1,130 @@
+"""``python -m analysis.sampling start|stop|run``: sample power beside a job."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from analysis.errors import BenchbookError
+from analysis.sampling import config, control
+from analysis.sampling.commands import Commands
+from analysis.sampling.meters import Context, Meter, make_all
+from analysis.sampling.output import ENERGY, POWER, Readings, beside, stamp, write_summary
+from analysis.sampling.sampler import Sampler
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        By default those of the process.
+
+    Returns
+    -------
+    int
+        0 fine, 1 the input is bad, 2 wrong usage.
+    """
+    parser = argparse.ArgumentParser(prog="python -m analysis.sampling", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, what in (
+        ("start", "start a sampler in the background; returns when it samples"),
+        ("run", "sample until SIGTERM or SIGINT"),
+    ):
+        one = commands.add_parser(name, help=what, description=what)
+        one.add_argument("config", help="a cluster's file with the part power")
+        one.add_argument("out", type=Path, help="CSV file to write; it must not exist")
+        one.add_argument("--nodes", default="", help="the job's nodes, as Slurm writes them")
+        one.add_argument("--until-pid", type=int, help="end by itself when this process is gone")
+    one = commands.add_parser("stop", help="stop the sampler of a log and wait until its files are complete")
+    one.add_argument("out", type=Path, help="the CSV file")
+    given = parser.parse_args(arguments)
+    try:
+        if given.command == "stop":
+            control.stop(given.out)
+        elif given.command == "start":
+            more = ["--nodes", given.nodes] if given.nodes else []
+            more += ["--until-pid", str(given.until_pid)] if given.until_pid else []
+            pid = control.start([given.config, str(given.out), *more], given.out)
+            print(f"sampling into {given.out}, process {pid}")
+        else:
+            run(given.config, given.out, given.nodes, given.until_pid)
+    except BenchbookError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def run(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -> None:
+    """Sample into `out` until a signal ends it.
+
+    Parameters
+    ----------
+    path : str
+        A cluster's file.
+    out : Path
+    nodes : str, optional
+        As Slurm writes them.
+    until_pid : int, optional
+        Process whose end ends the sampler.
+
+    Raises
+    ------
+    ConfigError
+        If the configuration cannot be used or a file to be written exists.
+    """
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: stop.set())
+    wanted = config.load(path, config.node_names(nodes) if nodes else ())
+    context = Context(Commands(), wanted.timeout)
+    meters = make_all(wanted.meters, context)
+    pid_file: Path | None = None
+    try:
+        logs = _open(meters, out)
+        for line in context.warnings:
+            _say(line)
+        pid_file = control.announce(out)
+        if until_pid is not None:
+            threading.Thread(target=_watch, args=(until_pid, stop.set, stop), daemon=True).start()
+        _say(f"{len(meters)} meter(s), every {wanted.period:g} s")
+        summary = Sampler(wanted, meters, logs, context, _say).run(stop)
+        write_summary(beside(out, "summary.json"), summary)
+    finally:
+        for meter in meters:
+            meter.close()
+        if pid_file is not None:
+            pid_file.unlink(missing_ok=True)
+    _say("ended")
+
+
+def _open(meters: list[Meter], out: Path) -> dict[bool, Readings]:
+    """Open the file of powers, and that of counters beside it, as far as there are such meters."""
+    logs: dict[bool, Readings] = {}
+    ranges = {name: value for meter in meters for name, value in meter.ranges().items()}
+    if any(meter.counts for meter in meters):
+        logs[True] = Readings(beside(out, "energy.csv"), ENERGY, ranges)
+    if any(not meter.counts for meter in meters):
+        logs[False] = Readings(out, POWER)
+    return logs
+
+
+def _watch(pid: int, end: Callable[[], None], stop: threading.Event) -> None:
+    while not stop.wait(1.0):
+        if not control.alive(pid):
+            _say(f"process {pid} is gone")
+            end()
+
+
+def _say(line: str) -> None:
+    print(f"{stamp(time.time_ns())} {line}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

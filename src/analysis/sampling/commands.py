@@ -1,0 +1,91 @@
+"""Tools that a meter is asked with: run with a time limit, ended with the sampler."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+
+
+class MeterError(Exception):
+    """A meter that gave no reading, and why, in a few words."""
+
+
+class Commands:
+    """Runs tools; `end` ends those that still run."""
+
+    def __init__(self) -> None:
+        self._running: set[subprocess.Popen[str]] = set()
+        self._lock = threading.Lock()
+        self._ended = False
+
+    def run(
+        self, argv: Sequence[str], environment: Mapping[str, str], timeout: float, fds: Sequence[int] = ()
+    ) -> str:
+        """Run a tool and return what it printed.
+
+        Parameters
+        ----------
+        argv : sequence of str
+            Program and arguments; anybody on the node can read them.
+        environment : mapping
+        timeout : float
+            s.
+        fds : sequence of int, optional
+            Open files that the tool inherits.
+
+        Returns
+        -------
+        str
+            Its standard output.
+
+        Raises
+        ------
+        MeterError
+            If the tool is missing, fails or does not end in time.
+        """
+        try:
+            process = self._start(argv, environment, fds)
+        except OSError as error:
+            raise MeterError(f"cannot run {argv[0]}: {error.strerror}") from None
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise MeterError(f"{argv[0]} gave no answer in {timeout:g} s") from None
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        if process.returncode != 0:
+            said = " ".join((err.strip() or out.strip()).split()) or "nothing"
+            raise MeterError(f"{argv[0]} ended with {process.returncode} and said: {said[:160]}")
+        return out
+
+    def _start(
+        self, argv: Sequence[str], environment: Mapping[str, str], fds: Sequence[int]
+    ) -> subprocess.Popen[str]:
+        with self._lock:
+            if self._ended:
+                raise MeterError("the sampler ends")
+            process = subprocess.Popen(
+                list(argv),
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                pass_fds=tuple(fds),
+            )
+            self._running.add(process)
+            return process
+
+    def end(self) -> None:
+        """End what runs and start nothing more."""
+        with self._lock:
+            self._ended = True
+            for process in self._running:
+                with contextlib.suppress(OSError):
+                    process.kill()

@@ -1,0 +1,193 @@
+"""The part ``power`` of a cluster: read, checked, and spelt out for the nodes of a job."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from analysis import project
+from analysis.errors import ConfigError, Fault
+
+SCHEMA = Path("workflow/schemas/power.schema.yaml")
+
+# What these rules say names keys only; the others repeat the value, which may be a secret that
+# somebody wrote where its place should stand.
+_NAMES_ONLY = frozenset({"required", "additionalProperties", "dependentRequired"})
+
+# What only the node itself can read: {node} is the node that the sampler runs on.
+_LOCAL = frozenset({"powercap", "nvidia-smi"})
+
+
+@dataclass(frozen=True, slots=True)
+class MeterSpec:
+    """One declared meter.
+
+    Attributes
+    ----------
+    type, name : str
+    options : mapping
+        The entry as declared, ``{node}`` replaced.
+    source, line : str, int
+        Where it stands.
+    """
+
+    type: str
+    name: str
+    options: Mapping[str, Any] = field(repr=False)
+    source: str = ""
+    line: int = 0
+
+    def error(self, found: str, remedy: str) -> ConfigError:
+        """Make an error at this meter's line."""
+        return ConfigError(Fault(self.source, self.line, f"{self.name}: {found}", remedy))
+
+
+@dataclass(frozen=True, slots=True)
+class PowerConfig:
+    """What a sampler does.
+
+    Attributes
+    ----------
+    period : float
+        s between readings.
+    timeout : float
+        s that a meter has to answer.
+    longest_wait : float
+        s, longest pause before a lost meter is asked again.
+    meters : tuple of MeterSpec
+    """
+
+    period: float
+    timeout: float
+    longest_wait: float
+    meters: tuple[MeterSpec, ...]
+
+
+def load(path: str | Path, nodes: Sequence[str] = (), schema: Path | None = None) -> PowerConfig:
+    """Read the part ``power`` of a cluster's file.
+
+    Parameters
+    ----------
+    path : path
+        A cluster's file, or one with the part ``power`` alone.
+    nodes : sequence of str, optional
+        Nodes of the job; a meter whose entry says ``{node}`` becomes one for each. Of a meter that
+        only its own node can read there is the one of this node.
+    schema : Path, optional
+        By default that of the project.
+
+    Returns
+    -------
+    PowerConfig
+
+    Raises
+    ------
+    ConfigError
+        One fault for each entry that cannot be used; no value is repeated in it that could be a secret.
+    """
+    document = project.load_yaml(path)
+    if not isinstance(document, dict) or not isinstance(document.get("power"), dict):
+        found = "has no part 'power'"
+        raise ConfigError.at(str(path), 0, found, "declare the meters under power.meters")
+    part = document["power"]
+    faults = list(_violations(part, path, schema or _schema()))
+    if faults:
+        raise ConfigError(*faults)
+    specs = [
+        spec
+        for index, entry in enumerate(part["meters"])
+        for spec in _of_nodes(entry, nodes, str(path), project.line_of(path, ("power", "meters", index)))
+    ]
+    names = [spec.name for spec in specs]
+    for spec in specs:
+        if names.count(spec.name) > 1:
+            raise spec.error("two meters have this name", "rename one, or write {node} in the name")
+    period, timeout = float(part.get("period", 1.0)), float(part.get("timeout", 5.0))
+    longest = float(part.get("longest_wait", max(60.0, period)))
+    return PowerConfig(period, timeout, longest, tuple(specs))
+
+
+def _schema() -> Path:
+    beside = Path(__file__).parents[3] / SCHEMA  # the checkout that this package lies in
+    return beside if beside.is_file() else project.root() / SCHEMA
+
+
+def _violations(part: Any, path: str | Path, schema: Path) -> Iterator[Fault]:
+    # The project's way to it: imported as usual, jsonschema takes 1.5 s where JupyterLab is installed.
+    validator = project._jsonschema().Draft202012Validator(yaml.safe_load(schema.read_text(encoding="utf-8")))
+    for error in sorted(validator.iter_errors(part), key=lambda error: str(error.absolute_path)):
+        where = ("power", *error.absolute_path)
+        name = ".".join(map(str, where))
+        if error.validator in _NAMES_ONLY:
+            found = f"{name}: {error.message}"
+        else:
+            found = f"{name}: does not fit {error.validator} {error.validator_value!r}"
+        hint = error.schema.get("description") if isinstance(error.schema, dict) else None
+        yield Fault(str(path), project.line_of(path, where), found, str(hint or f"see {SCHEMA}"))
+
+
+def _of_nodes(entry: Mapping[str, Any], nodes: Sequence[str], source: str, line: int) -> list[MeterSpec]:
+    if not any("{node}" in text for text in _texts(entry)):
+        return [MeterSpec(entry["type"], entry["name"], dict(entry), source, line)]
+    if entry["type"] in _LOCAL or (entry["type"] == "ipmitool" and "host" not in entry):
+        nodes = [socket.gethostname().partition(".")[0]]
+    if not nodes:
+        found = f"{entry['name']} stands for the job's nodes, and none are given"
+        raise ConfigError.at(source, line, found, "pass --nodes")
+    replaced = [_replace(entry, node) for node in nodes]
+    return [MeterSpec(one["type"], one["name"], one, source, line) for one in replaced]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in (*value.keys(), *value.values()):
+            yield from _texts(one)
+
+
+def _replace(value: Any, node: str) -> Any:
+    if isinstance(value, str):
+        return value.replace("{node}", node)
+    if isinstance(value, Mapping):
+        return {_replace(key, node): _replace(one, node) for key, one in value.items()}
+    return value
+
+
+def node_names(text: str) -> list[str]:
+    """Take nodes apart that are written as Slurm writes them: ``n[01-03,7],login``.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    ConfigError
+        If the text is no list of nodes.
+    """
+    names: list[str] = []
+    for part in re.split(r",(?![^\[]*\])", text.strip()):
+        match = re.fullmatch(r"([A-Za-z0-9_.-]+)(?:\[([0-9,-]+)\])?([A-Za-z0-9_.-]*)", part.strip())
+        if match is None:
+            raise ConfigError.at("--nodes", 0, f"{part[:60]!r} is no node", "write them like n[01-04],n7")
+        head, ranges, tail = match[1], match[2], match[3]
+        names += [head + tail] if ranges is None else [f"{head}{n}{tail}" for n in _numbers(ranges)]
+    return names
+
+
+def _numbers(ranges: str) -> Iterator[str]:
+    for one in ranges.split(","):
+        first, _, last = one.partition("-")
+        for number in range(int(first), int(last or first) + 1):
+            yield str(number).zfill(len(first))

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from analysis.errors import ConfigError
+from analysis.sampling.config import load, node_names
+from analysis.sampling.credentials import Secret, redact, resolve
+
+
+def written(tmp_path, meters: str):
+    path = tmp_path / "c.yaml"
+    path.write_text(f"power:\n  meters:\n{meters}")
+    return path
+
+
+def test_config__a_secret_written_in_the_configuration_is_refused_and_not_repeated(tmp_path):
+    for entry in (
+        "    - {type: ipmitool, name: a, host: h, user: u, password: hunter2}\n",
+        "    - {type: ipmitool, name: a, host: h, user: u, password: {file: x, env: hunter2}}\n",
+        '    - {type: snmp, name: a, host: h, version: "2c", community: hunter2, objects: {o: "1.3"}}\n',
+        '    - {type: snmp, name: a, host: h, version: hunter2, community: {env: A}, objects: {o: "1.3"}}\n',
+        '    - {type: redfish, name: a, url: "https://u:hunter2@h/x"}\n',
+    ):
+        with pytest.raises(ConfigError) as caught:
+            load(written(tmp_path, entry))
+        assert "hunter2" not in str(caught.value)
+        assert "c.yaml:3: power.meters.0" in str(caught.value)
+
+
+def test_config__one_meter_for_each_node_of_the_job(tmp_path):
+    entry = '    - {type: ipmitool, name: "{node}", host: "{node}-bmc", user: u, password: {env: P}}\n'
+    meters = load(written(tmp_path, entry), node_names("n[08-10],x7")).meters
+    assert [meter.name for meter in meters] == ["n08", "n09", "n10", "x7"]
+    assert [meter.options["host"] for meter in meters] == ["n08-bmc", "n09-bmc", "n10-bmc", "x7-bmc"]
+
+
+def test_config__a_local_meter_is_that_of_this_node(tmp_path, monkeypatch):
+    monkeypatch.setattr("socket.gethostname", lambda: "n09.cluster.example")
+    meters = load(written(tmp_path, '    - {type: powercap, name: "{node}"}\n'), ["n08", "n09"]).meters
+    assert [meter.name for meter in meters] == ["n09"]
+
+
+@pytest.mark.parametrize(
+    ("meters", "found"),
+    [
+        ("    - {type: powercap, name: a}\n    - {type: powercap, name: a}\n", ":3: a: two meters have this"),
+        (
+            '    - {type: redfish, name: "{node}", url: "https://{node}/x"}\n',
+            ":3: {node} stands for the job's nodes",
+        ),
+        ("    - {type: wattmeter, name: a}\n", ":3: power.meters.0.type: does not fit enum"),
+        ("    - {type: ipmitool, name: a, host: h}\n", "'user' is a dependency of 'host'"),
+        (
+            '    - {type: snmp, name: a, host: h, version: "3", objects: {o: "1.3"}}\n',
+            "'user' is a required property",
+        ),
+        ("    - {type: ipmitool, name: a, host: -Kx, user: u, password: {env: P}}\n", "host: does not fit"),
+    ],
+)
+def test_config__faults_have_their_line(tmp_path, meters, found):
+    with pytest.raises(ConfigError) as caught:
+        load(written(tmp_path, meters))
+    assert found in str(caught.value)
+
+
+def test_credentials__a_file_open_to_others_is_refused_by_name(tmp_path):
+    file = tmp_path / "password"
+    file.write_text("hunter2\n")
+    for mode in (0o640, 0o604, 0o620, 0o644):
+        file.chmod(mode)
+        with pytest.raises(ConfigError, match=rf"c:3: .*password has mode {mode:o}.*chmod 600") as caught:
+            resolve({"file": str(file)}, {}, "c", 3)
+        assert "hunter2" not in str(caught.value)
+    for mode in (0o600, 0o400):
+        file.chmod(mode)
+        assert resolve({"file": str(file)}, {}, "c", 3).reveal() == "hunter2"
+
+
+def test_credentials__absent_ones_are_named(tmp_path):
+    with pytest.raises(ConfigError, match="the variable BMC is not set"):
+        resolve({"env": "BMC"}, {"BMC": ""}, "c", 1)
+    with pytest.raises(ConfigError, match=r"cannot read .*/none: No such file"):
+        resolve({"file": str(tmp_path / "none")}, {}, "c", 1)
+
+
+def test_credentials__a_secret_does_not_print_itself():
+    secret = Secret("hunter2")
+    assert f"{secret} {secret!r}" == "Secret(***) Secret(***)"
+    assert redact("said hunter2 and hunter22", [secret, Secret("hunter22")]) == "said *** and ***"
+    with pytest.raises(TypeError):
+        pickle.dumps(secret)
