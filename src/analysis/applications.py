@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ class Application:
     higher_is_better : bool
     fixed_time : bool
         True if a run lasts as long as it is told to: then its length is no time to solution.
+    launch : mapping
+        How it is run, for `analysis.campaign`; empty if it cannot be run from here.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Application:
     unit: str
     higher_is_better: bool
     fixed_time: bool
+    launch: Mapping[str, Any] = field(default_factory=dict)
 
     def facts(self, result: xr.Dataset) -> dict[str, Any]:
         """Take from a result what the table of runs holds.

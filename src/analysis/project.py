@@ -102,6 +102,11 @@ def load_yaml(path: str | Path, schema: str | Path | None = None) -> Any:
     return copy.deepcopy(document)  # what was read stays as it was read
 
 
+def line_of(path: str | Path, where: Where) -> int:
+    """Return the line of a value of a YAML file, or of what encloses it; 0 where there is neither."""
+    return _line(_read(str(path))[1], where)
+
+
 def check_config(config: Mapping[str, Any], base: Path, path: Path | None = None) -> None:
     """Hold a configuration against its schema and against the files that it names.
 

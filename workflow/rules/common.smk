@@ -8,11 +8,13 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from analysis import project
+from analysis.campaign import workflow as campaigns
 from analysis.errors import BenchbookError
 from analysis.pages.client import start
 
 NAME = "[A-Za-z0-9_][A-Za-z0-9._-]*"
 PACKAGE = Path("src/analysis")
+MEASURED = config.get("measure", "")  # the campaign that the target `measure` measures
 
 # Jobs use the interpreter that runs Snakemake, activated or not, here or on a node.
 shell.prefix(f"export PATH='{Path(sys.executable).parent}':\"$PATH\"; ")
@@ -27,6 +29,8 @@ def check_config(config):
 
 def start_pages():
     """Start the process that pages are forked from; it ends with Snakemake."""
+    if MEASURED:
+        return  # nothing else is to run beside a measurement
     if workflow.is_main_process and workflow.local_exec:
         server = contextlib.ExitStack()
         server.enter_context(start())
@@ -88,3 +92,30 @@ def page_parameters(wildcards):
     keys = ("campaign", "campaigns", "report", "reports", "topics")
     given = {key: entry[key] for key in keys if key in entry}
     return json.dumps({**given, **entry["parameters"]}, sort_keys=True)
+
+
+def runs_to_measure(wildcards):
+    if not MEASURED:
+        raise WorkflowError("measure what? Add: --config measure=NAME")
+    try:
+        runs = campaigns.missing(MEASURED, Path.cwd())
+    except BenchbookError as error:
+        raise WorkflowError(str(error)) from None
+    return [f"data/raw/{MEASURED}/runs/{run.name}/run.json" for run in runs]
+
+
+def programs_of_run(wildcards):
+    return ancient(campaigns.programs(MEASURED, wildcards.run, Path.cwd()))
+
+
+def in_shuffled_order(wildcards):
+    return campaigns.priority(campaigns.run_of(MEASURED, wildcards.run, Path.cwd()))
+
+
+def asked(name):
+    """A resource of a run, by its name in Snakemake."""
+
+    def resource(wildcards):
+        return campaigns.resources(MEASURED, wildcards.run, Path.cwd())[name]
+
+    return resource

@@ -54,6 +54,12 @@ def _parser() -> argparse.ArgumentParser:
     verdicts.add_argument("--json", action="store_true", help="a list of objects instead of a table")
     verdicts.set_defaults(command=_verdicts)
 
+    plan = commands.add_parser("plan", help="show the runs and the node hours of a campaign; start nothing")
+    plan.add_argument("campaign", metavar="CAMPAIGN")
+    plan.add_argument("--runs", action="store_true", help="every run, in the order of submission")
+    plan.add_argument("--json", action="store_true", help="a list of objects, one a run")
+    plan.set_defaults(command=_plan)
+
     new = commands.add_parser("new-campaign", help="make the folders and the declaration of a campaign")
     new.add_argument("name", metavar="NAME")
     new.set_defaults(command=_new_campaign)
@@ -87,6 +93,12 @@ def _verdicts(arguments: argparse.Namespace) -> int:
     from analysis.cli.verdicts import verdicts
 
     return verdicts(arguments.report, arguments.campaign, as_json=arguments.json)
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    from analysis.campaign.show import plan
+
+    return plan(arguments.campaign, runs=arguments.runs, as_json=arguments.json)
 
 
 def _new_campaign(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,184 @@
+"""Where a run lies while it is measured, and afterwards: nothing half-written is ever among the raw files.
+
+A run is measured in ``data/raw/.running/<campaign>/<run>/`` and moved to ``data/raw/<campaign>/runs/`` in
+one step once its record is whole. Standard library only: the job's last act must be quick.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+RECORD = "run.json"
+OWNER = ".owner.json"
+HEAD = ".job.json"
+
+
+class BusyError(Exception):
+    """Another job has the run, or it cannot be told whether it still has."""
+
+
+def running(base: Path, campaign: str) -> Path:
+    """Return the folder in which a campaign's runs are measured."""
+    return base / "data" / "raw" / ".running" / campaign
+
+
+def finished(base: Path, campaign: str) -> Path:
+    """Return the folder of a campaign's recorded runs."""
+    return base / "data" / "raw" / campaign / "runs"
+
+
+def measured(base: Path, campaign: str, run: str) -> bool:
+    """Tell whether a run is there: failed attempts have other names."""
+    return (finished(base, campaign) / run / RECORD).is_file()
+
+
+def recorded(base: Path, campaign: str) -> set[str]:
+    """Return the names of all runs that are there, failed attempts included."""
+    folder = finished(base, campaign)
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.name for entry in entries if os.path.isfile(f"{entry.path}/{RECORD}")}  # noqa: PTH113
+    except FileNotFoundError:
+        return set()
+
+
+def claim(base: Path, campaign: str, run: str) -> Path:
+    """Take a run for this job.
+
+    Returns
+    -------
+    Path
+        The run's folder, which holds this job's name and nothing else.
+
+    Raises
+    ------
+    BusyError
+        If another job has it and may still be alive.
+    """
+    folder = running(base, campaign)
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError):
+        (folder.parent / ".gitignore").write_text("*\n", encoding="ascii")
+    made = Path(tempfile.mkdtemp(prefix=f".{run}.", dir=folder))
+    made.chmod(0o755)
+    write_json(made / OWNER, identity())
+    try:
+        os.rename(made, folder / run)  # noqa: PTH104  # fails if the folder is there: this is the lock
+    except OSError as error:
+        shutil.rmtree(made)
+        raise BusyError(f"{folder / run} is there already") from error
+    return folder / run
+
+
+def identity() -> dict[str, Any]:
+    """Name this job: Slurm's number, or process and host."""
+    pid = os.getpid()
+    job = os.environ.get("SLURM_JOB_ID", "")
+    return {"job_id": job, "host": socket.gethostname(), "pid": pid, "started": _started(pid)}
+
+
+def alive(work: Path) -> bool:
+    """Tell whether the job that has a run is still there.
+
+    Raises
+    ------
+    BusyError
+        If that cannot be told.
+    """
+    try:
+        owner: dict[str, Any] = json.loads((work / OWNER).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    if owner["job_id"]:
+        # A job that Slurm started anew finds its own first attempt.
+        return owner["job_id"] != os.environ.get("SLURM_JOB_ID") and _in_queue(owner["job_id"])
+    if owner["host"] != socket.gethostname():
+        raise BusyError(f"{work} belongs to a process on {owner['host']}; remove it if that has ended")
+    return bool(owner["started"] != 0 and _started(owner["pid"]) == owner["started"])
+
+
+def _in_queue(job: str) -> bool:
+    command = ["squeue", "--noheader", "--jobs", job, "--format=%T"]
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BusyError(
+            f"cannot ask Slurm whether job {job} still runs ({error}); try again later"
+        ) from error
+    if asked.returncode and "Invalid job id" not in asked.stderr:
+        raise BusyError(
+            f"cannot ask Slurm whether job {job} still runs ({asked.stderr.strip()}); try again later"
+        )
+    states = asked.stdout.split()
+    return any(
+        state in ("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED")
+        for state in states
+    )
+
+
+def _started(pid: int) -> int:
+    """Return when a process started, in clock ticks since boot; 0 where that cannot be told."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    return int(stat.rpartition(")")[2].split()[19])
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a JSON file so that it is whole or not there."""
+    beside = path.with_name(f".{path.name}.part")
+    with beside.open("w", encoding="utf-8") as file:
+        json.dump(value, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+def publish(source: Path, base: Path, campaign: str, name: str) -> Path:
+    """Move a recorded run among the raw files, in one step.
+
+    Raises
+    ------
+    FileExistsError
+        If a run of that name is there.
+    """
+    target = finished(base, campaign) / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.rename(source, target)  # noqa: PTH104  # onto an empty folder too, which is what Snakemake makes
+    except OSError as error:
+        raise FileExistsError(f"{target} is there already ({error.strerror})") from error
+    return target
+
+
+def failed_name(base: Path, campaign: str, name: str) -> str:
+    """Return the first free name for a failed attempt at a run."""
+    number = 1
+    while (finished(base, campaign) / f"{name}.failed-{number}").exists():
+        number += 1
+    return f"{name}.failed-{number}"
+
+
+def drop_empty(base: Path, campaign: str, name: str) -> None:
+    """Remove the folder that Snakemake made for a run which then failed."""
+    with contextlib.suppress(OSError):
+        (finished(base, campaign) / name).rmdir()
+
+
+def reason(base: Path, campaign: str, name: str) -> str:
+    """Return why a failed attempt failed, as its record says."""
+    try:
+        record = json.loads((finished(base, campaign) / name / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return "its record cannot be read"
+    return str(record.get("reason", ""))

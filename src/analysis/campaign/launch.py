@@ -1,0 +1,142 @@
+"""``python -m analysis.campaign.launch CAMPAIGN RUN``: what the workflow's rule calls on the node.
+
+It takes the run for itself, writes its input files and its script, and becomes the script.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from analysis import project
+from analysis.campaign import folders, record
+from analysis.campaign.declarations import Declared, load
+from analysis.campaign.jobs import Allocation, allocate
+from analysis.campaign.matrix import Run, expand
+from analysis.campaign.script import render
+from analysis.errors import BenchbookError, ConfigError
+
+BUSY = 75
+# Slurm's controller may be restarted while jobs start.
+_PATIENCE = 300
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Start a run; returns only if there is nothing to start.
+
+    Returns
+    -------
+    int
+        0 the run is there already, 1 it cannot be started, 75 another job has it.
+    """
+    parser = argparse.ArgumentParser(prog="analysis.campaign.launch", description=__doc__)
+    parser.add_argument("campaign")
+    parser.add_argument("run")
+    arguments = parser.parse_args(argv)
+    base = project.root()
+    try:
+        if folders.measured(base, arguments.campaign, arguments.run):
+            print(f"{arguments.run}: measured already")
+            return 0
+        work = take(base, arguments.campaign, arguments.run)
+    except folders.BusyError as error:
+        print(f"{arguments.run}: {error}", file=sys.stderr)
+        return BUSY
+    try:
+        declared = load(arguments.campaign, base)
+        prepare(work, declared, expand(declared).run(arguments.run))
+    except BenchbookError as error:
+        shutil.rmtree(work)
+        print(error, file=sys.stderr)
+        return 1
+    sys.stdout.flush()
+    return os.execvp("bash", ["bash", str(work / "job.sh")])
+
+
+def take(base: Path, campaign: str, run: str) -> Path:
+    """Take a run; what a job left that ended without a word becomes a failed attempt.
+
+    Raises
+    ------
+    BusyError
+        If another job has the run.
+    """
+    try:
+        return folders.claim(base, campaign, run)
+    except folders.BusyError:
+        work = folders.running(base, campaign) / run
+        if folders.alive(work):
+            raise folders.BusyError(
+                "another job measures it; give the same command again once it has ended"
+            ) from None
+    salvage(work)
+    return folders.claim(base, campaign, run)
+
+
+def salvage(work: Path) -> None:
+    """Record a run whose job is gone; remove one that had not got so far."""
+    if any(work.glob(f"*/{folders.HEAD}")):
+        record.end(work, abandoned=True)
+    else:
+        shutil.rmtree(work)
+
+
+def prepare(work: Path, declared: Declared, run: Run) -> Allocation:
+    """Lay a run's folder out: a folder for each job with its input files and head, and the script.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be started here.
+    """
+    hosts = _hosts(run)
+    allocation = allocate(declared, run, hosts)
+    script = render(work, allocation, declared.launch)
+    for number, job in enumerate(allocation.jobs, 1):
+        folder = work / str(number)
+        (folder / ".binding").mkdir(parents=True)
+        for name, text in job.files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        own = {"command": job.command, "environment": allocation.environment, "modules": allocation.modules}
+        where = {"job_id": os.environ.get("SLURM_JOB_ID", ""), "node_list": hosts}
+        folders.write_json(folder / folders.HEAD, {**job.head, **own, **where})
+    (work / "job.sh").write_text(script, encoding="utf-8")
+    return allocation
+
+
+def _hosts(run: Run) -> list[str]:
+    """Name the nodes of this job, and give MPI back what Snakemake's job step takes from the environment."""
+    job = os.environ.get("SLURM_JOB_ID")
+    if not job:
+        return [socket.gethostname()]
+    listed = os.environ.get("SLURM_JOB_NODELIST") or _ask(
+        ["squeue", "--noheader", "--jobs", job, "--format=%N"]
+    )
+    hosts = _ask(["scontrol", "show", "hostnames", listed]).split()
+    tasks = f"{run.ranks_per_node * run.concurrent_jobs}(x{len(hosts)})"
+    given = {"SLURM_JOB_NODELIST": listed, "SLURM_NODELIST": listed, "SLURM_TASKS_PER_NODE": tasks}
+    given |= {"SLURM_JOB_NUM_NODES": str(len(hosts)), "SLURM_NNODES": str(len(hosts))}
+    os.environ.update(given)
+    return hosts
+
+
+def _ask(command: list[str]) -> str:
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        asked = subprocess.run(command, capture_output=True, text=True, check=False)
+        if asked.returncode == 0 and asked.stdout.strip():
+            return asked.stdout.strip()
+        if time.monotonic() > deadline:
+            what = f"{' '.join(command)}: {asked.stderr.strip() or 'no answer'}"
+            raise ConfigError.at("Slurm", 0, what, "start the run again")
+        time.sleep(5)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

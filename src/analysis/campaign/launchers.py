@@ -1,0 +1,101 @@
+"""Launch lines: how the ranks of a job are started by srun or mpirun, for each MPI library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+# Binding is ours (bind.sh); a library that binds by itself would do it again, and differently.
+OWN_BINDING_OFF: dict[str, dict[str, str]] = {
+    "openmpi": {},
+    "hpcx": {},
+    "mpich": {},
+    "intelmpi": {"I_MPI_PIN": "0"},
+    "mvapich2": {"MV2_ENABLE_AFFINITY": "0"},
+    "platformmpi": {},
+}
+PROGRAM = {"openmpi": "mpirun", "hpcx": "mpirun", "mpich": "mpiexec", "intelmpi": "mpiexec.hydra"}
+PROGRAM |= {"mvapich2": "mpiexec.hydra", "platformmpi": "mpirun"}
+# Variables that each launcher hands over to all ranks unasked.
+_FORWARDED = ("OMPI_", "PMIX_")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Size of one MPI job.
+
+    Attributes
+    ----------
+    hosts : tuple of str
+        Nodes, in the order in which ranks fill them.
+    ranks_per_node : int
+    oversubscribed : bool
+        Whether there are more ranks than cores.
+    """
+
+    hosts: tuple[str, ...]
+    ranks_per_node: int
+    oversubscribed: bool = False
+
+    @property
+    def ranks(self) -> int:
+        """Ranks in all."""
+        return len(self.hosts) * self.ranks_per_node
+
+
+def launch_line(mpi: Mapping[str, object], shape: Shape, environment: Mapping[str, str]) -> list[str]:
+    """Make the words that stand before the program.
+
+    Parameters
+    ----------
+    mpi : mapping
+        The library's entry in the cluster's file: ``family``, ``start``, ``launcher``, ``options``.
+    shape : Shape
+    environment : mapping
+        Variables that the script exports; those that the launcher does not forward are named to it.
+
+    Returns
+    -------
+    list of str
+        Not quoted.
+    """
+    family, start = str(mpi["family"]), str(mpi["start"])
+    options = mpi.get("options") or []
+    extra = [str(option) for option in options] if isinstance(options, Sequence) else []
+    if start.startswith("srun"):
+        launcher = str(mpi.get("launcher") or "srun")
+        return [launcher, f"--mpi={start.removeprefix('srun-')}", *_srun(shape), *extra]
+    launcher = str(mpi.get("launcher") or PROGRAM[family])
+    makers = {"openmpi": _openmpi, "hpcx": _openmpi, "platformmpi": _platform}
+    return [launcher, *makers.get(family, _hydra)(shape, environment), *extra]
+
+
+def _srun(shape: Shape) -> list[str]:
+    size = [
+        f"--nodes={len(shape.hosts)}",
+        f"--ntasks={shape.ranks}",
+        f"--ntasks-per-node={shape.ranks_per_node}",
+    ]
+    # Jobs at once share the allocation; each has its own cores by our binding.
+    return [*size, "--distribution=block", "--cpu-bind=none", "--overlap"]
+
+
+def _openmpi(shape: Shape, environment: Mapping[str, str]) -> list[str]:
+    where = f"ppr:{shape.ranks_per_node}:node" + (":oversubscribe" if shape.oversubscribed else "")
+    words = ["-np", str(shape.ranks), "--map-by", where, "--bind-to", "none"]
+    for name in environment:
+        if not name.startswith(_FORWARDED):
+            words += ["-x", name]
+    return words
+
+
+def _hydra(shape: Shape, environment: Mapping[str, str]) -> list[str]:
+    return ["-n", str(shape.ranks), "-ppn", str(shape.ranks_per_node)]
+
+
+def _platform(shape: Shape, environment: Mapping[str, str]) -> list[str]:
+    hosts = ",".join(f"{host}:{shape.ranks_per_node}" for host in shape.hosts)
+    words = ["-np", str(shape.ranks), "-hostlist", hosts]
+    for name, value in environment.items():
+        words += ["-e", f"{name}={value}"]
+    return words

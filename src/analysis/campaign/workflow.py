@@ -1,0 +1,122 @@
+"""What the rules of Snakemake ask about a campaign that is measured."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from analysis.campaign import folders
+from analysis.campaign.declarations import load
+from analysis.campaign.jobs import built
+from analysis.campaign.matrix import Plan, Run, expand
+from analysis.errors import ConfigError
+
+# More than any machine has: without Slurm a run has the machine for itself.
+ALL_CORES = 1_000_000
+
+
+@lru_cache(maxsize=4)
+def plan(campaign: str, base: Path) -> Plan:
+    """Expand a campaign, once a process."""
+    return expand(load(campaign, base))
+
+
+def missing(campaign: str, base: Path) -> list[Run]:
+    """Return the runs that are not yet there, in the order in which they are to be submitted.
+
+    A run that is there is no business of Snakemake's any more: whatever rule, package or notebook
+    changes, it is not measured again.
+    """
+    found = plan(campaign, base)
+    there = folders.recorded(base, campaign)
+    runs = list(found.runs)
+    if found.adaptive:
+        from analysis.campaign.rounds import more  # reads results, which takes the whole package
+
+        runs += more(found)
+    return [run for run in runs if run.name not in there]
+
+
+def run_of(campaign: str, name: str, base: Path) -> Run:
+    """Return a run by name."""
+    return plan(campaign, base).run(name)
+
+
+def priority(run: Run) -> int:
+    """Return a priority for Snakemake: the shuffled order is the order of submission."""
+    return 1_000_000 - run.order
+
+
+def on_slurm(campaign: str, base: Path) -> bool:
+    """Tell whether a campaign's runs are jobs of Slurm."""
+    return str(plan(campaign, base).declared.launch["scheduler"]) == "slurm"
+
+
+def threads(campaign: str, base: Path) -> int:
+    """Return the threads of a run for Snakemake: one on Slurm, where tasks are counted, else all cores."""
+    return 1 if on_slurm(campaign, base) else ALL_CORES
+
+
+def resources(campaign: str, name: str, base: Path) -> dict[str, str | int]:
+    """Return what a run asks of Slurm, in the words of Snakemake's resources.
+
+    Parameters
+    ----------
+    campaign, name : str
+    base : Path
+
+    Returns
+    -------
+    dict
+        ``nodes tasks cpus_per_task mem_mb runtime slurm_extra constraint slurm_partition
+        slurm_account``; empty text where the cluster's file says nothing.
+    """
+    declared, run = plan(campaign, base).declared, run_of(campaign, name, base)
+    launch = declared.launch
+    per_node = run.ranks_per_node * run.concurrent_jobs
+    if launch.get("oversubscribe", False):
+        per_node = min(per_node, declared.cores.count)
+    levels = [
+        launch[factor][run.factors[factor]]
+        for factor in ("cpu", "dimm", "interconnect")
+        if run.factors[factor]
+    ]
+    constraints = [str(part["constraint"]) for part in (launch, *levels) if "constraint" in part]
+    partitions = [str(part["partition"]) for part in (launch, *levels) if "partition" in part]
+    exclusive = "--exclusive " if launch.get("exclusive", True) else ""
+    return {
+        "nodes": run.nodes,
+        # An MPI rule of one task is refused, and other rules lose Slurm's environment.
+        "tasks": max(2, run.nodes * per_node),
+        "cpus_per_task": int(run.factors["threads"]),
+        "mem_mb": int(launch.get("memory", 1000)),
+        "runtime": run.minutes,
+        "slurm_extra": f"{exclusive}--ntasks-per-node={max(2, per_node) if run.nodes == 1 else per_node}",
+        "constraint": "&".join(constraints),
+        "slurm_partition": partitions[-1] if partitions else "",
+        "slurm_account": str(launch.get("account", "")),
+    }
+
+
+def programs(campaign: str, name: str, base: Path) -> list[str]:
+    """Return the programs that have to be built before a run."""
+    declared, run = plan(campaign, base).declared, run_of(campaign, name, base)
+    if "build" not in declared.launch["applications"][run.application]:
+        return []
+    return [str(built(base, declared.cluster_name, run.factors["mpi"]).relative_to(base))]
+
+
+def summary(campaign: str, base: Path) -> str:
+    """Say how far a campaign is, naming what is missing and why attempts failed."""
+    try:
+        left = missing(campaign, base)
+    except ConfigError as error:
+        return str(error)
+    total = len(plan(campaign, base).runs)
+    failed = sorted(name for name in folders.recorded(base, campaign) if ".failed-" in name)
+    lines = [f"{campaign}: {len(left)} runs are missing, of {total} in the matrix" if left else ""]
+    lines += [f"  missing: {run.name}" for run in left[:50]]
+    lines += [f"  and {len(left) - 50} more" if len(left) > 50 else ""]
+    lines += [f"  failed attempt: {name}: {folders.reason(base, campaign, name)}" for name in failed[-20:]]
+    lines += ["  the same command measures what is missing" if left else ""]
+    return "\n".join(line for line in lines if line)

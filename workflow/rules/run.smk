@@ -1,0 +1,69 @@
+# Measuring is a target of its own: `snakemake --profile slurm measure --config measure=NAME`. Only runs that
+# are not there are jobs, so nothing that was measured is ever measured again.
+
+
+rule measure:
+    input:
+        runs_to_measure,
+    log:
+        "results/logs/measure.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        campaign=MEASURED,
+    shell:
+        "python -m analysis.campaign.finish {params.campaign} 2>&1 | tee {log}"
+
+
+rule run:
+    input:
+        program=programs_of_run,
+    output:
+        # `update`: a record that an earlier job leaves meanwhile is not removed.
+        record=update("data/raw/{campaign}/runs/{run}/run.json"),
+    log:
+        "results/logs/run/{campaign}/{run}.log",
+    wildcard_constraints:
+        campaign=MEASURED.replace(".", r"\.") or "(?!)",
+        run=NAME,
+    priority: in_shuffled_order
+    conda:
+        "../../environment.yml"
+    threads: lambda wildcards: campaigns.threads(MEASURED, Path.cwd())
+    resources:
+        mpi="srun",
+        nodes=asked("nodes"),
+        tasks=asked("tasks"),
+        cpus_per_task=asked("cpus_per_task"),
+        mem_mb=asked("mem_mb"),
+        runtime=asked("runtime"),
+        constraint=asked("constraint"),
+        slurm_partition=asked("slurm_partition"),
+        slurm_account=asked("slurm_account"),
+        slurm_extra=asked("slurm_extra"),
+    shell:
+        "python -m analysis.campaign.launch {wildcards.campaign} {wildcards.run} > {log} 2>&1"
+
+
+rule proxy:
+    input:
+        source="src/proxy/proxy.c",
+    output:
+        program="results/proxy/{cluster}/{mpi}/proxy",
+    log:
+        "results/logs/proxy/{cluster}/{mpi}.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        campaign=MEASURED,
+    shell:
+        "python -m analysis.campaign.build {params.campaign} {wildcards.mpi} {output.program} 2> {log}"
+
+
+onerror:
+    if MEASURED and workflow.is_main_process:
+        print(campaigns.summary(MEASURED, Path.cwd()), file=sys.stderr)
