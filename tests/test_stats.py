@@ -98,6 +98,13 @@ def test_trend__perfect_order_is_one_and_its_reverse_minus_one() -> None:
     assert stats.trend(levels, [6, 5, 4, 3, 2, 1]).high < 0
 
 
+def test_trend__interval_holds_the_estimate_in_spite_of_ties() -> None:
+    levels = np.repeat([1, 2, 3, 4], 6)
+    values = np.repeat([1.0, 2.0, 3.0, 4.0], 6) + np.tile([0.0, 0.1, 0.2, 0.3, 0.4, 0.5], 4)
+    found = stats.trend(levels, values)
+    assert found.low <= found.value <= found.high
+
+
 def test_trend__needs_two_levels() -> None:
     assert np.isnan(stats.trend([1, 1, 1], [1, 2, 3]).value)
 

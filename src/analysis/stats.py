@@ -239,4 +239,6 @@ def trend(levels: ArrayLike, values: ArrayLike) -> Estimate:
         method="percentile",
         rng=np.random.default_rng(SEED),
     ).confidence_interval
-    return Estimate(value, float(interval.low), float(interval.high), len(x))
+    # Draws with ties can all lie to one side of the estimate; the interval then reaches back to it.
+    low, high = min(float(interval.low), value), max(float(interval.high), value)
+    return Estimate(value, low, high, len(x))

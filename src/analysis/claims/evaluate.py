@@ -148,16 +148,20 @@ def _strength(one: Judged) -> tuple[int, float]:
     return RANKING.index(one[1]), estimate.value if math.isfinite(estimate.value) else -math.inf
 
 
+def _band(claim: Claim) -> tuple[float | None, float | None]:
+    """Return the range that agrees with a claim where it can be drawn on the claim's axis."""
+    if claim.quantity == "equality":
+        return 1 / (1 + claim.expect.tolerance), 1 + claim.expect.tolerance
+    return (None, None) if claim.quantity in ("ordering", "trend", "set", "crossover") else claim.expect.band
+
+
 def _record(
     claim: Claim, report: Report, campaign: Campaign, verdict: str, reason: str, found: list[Finding]
 ) -> Verdict:
     first = found[0] if found else None
     estimate = first.estimate if first else None
-    low, high = claim.expect.band
+    low, high = _band(claim)
     unit = unit_of(claim)
-    drawn = claim.quantity not in ("equality", "ordering", "trend", "set", "crossover")
-    margin = 1 + claim.expect.tolerance
-    band = (1 / margin, margin) if claim.quantity == "equality" else (low, high) if drawn else (None, None)
     runs = list(dict.fromkeys(run for finding in found for run in finding.runs))
     return Verdict(
         claim=claim.id,
@@ -181,8 +185,8 @@ def _record(
         scale=SCALES.get(claim.quantity, "share" if unit == "%" else "level"),
         cluster=campaign.hardware,
         reason=reason,
-        expected_low=_finite(band[0]),
-        expected_high=_finite(band[1]),
+        expected_low=_finite(low),
+        expected_high=_finite(high),
         estimate_text=_estimate_text(claim, first, unit),
         expected_text=expected_text(claim),
         n_baseline=estimate.n_baseline if estimate else None,
