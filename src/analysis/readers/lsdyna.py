@@ -111,7 +111,9 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     faults = Faults(source)
     account = _Account(faults)
     for at, line in enumerate(lines, 1):
-        account.take(line, at)
+        # Most of a d3hsp's many megabytes lists the model.
+        if account.in_table or _HINT.match(line):
+            account.take(line, at)
     account.close(len(lines), rest)
     read, banner = account.out, account.out["banner"]
     attrs = {"tool": "LS-DYNA", "tool_version": banner.pop("version", ""), **banner, **faults.attrs()}
@@ -130,15 +132,14 @@ class _Account:
     def __init__(self, faults: Faults) -> None:
         self.faults = faults
         self.out: dict[str, Any] = {**_BLANKS, "banner": {}} | {name: [] for name in _TABLE_COLUMNS}
-        self._in_table = False
+        self.in_table = False
         self._whole_table = True
         self._closed = False
 
     def take(self, line: str, at: int) -> None:
-        if self._in_table:
+        if self.in_table:
             self._row(line, at)
             return
-        # One look at the first letter spares the patterns on most of a d3hsp's many megabytes.
         text = line.lstrip(" |")
         for start, handle in _HANDLERS:
             if text.startswith(start):
@@ -162,7 +163,7 @@ class _Account:
             if self.out["section"]:
                 self.faults.note(at, "a second timing table", "the last one is kept")
             self.out |= {name: [] for name in _TABLE_COLUMNS}
-            self._in_table, self._whole_table = True, False
+            self.in_table, self._whole_table = True, False
 
     def _row(self, line: str, at: int) -> None:
         if _HEADING.fullmatch(line) or _RULE.fullmatch(line) or not line.strip():
@@ -171,14 +172,14 @@ class _Account:
         cells = row["cells"].split() if row else []
         if row is None or not any(map(is_number, cells)):
             # Whatever else it is, it is no row: the table ended without its totals.
-            self._in_table, self._whole_table = False, True
+            self.in_table, self._whole_table = False, True
             self.faults.damage(at, "the timing table ends without its totals", "kept the rows before")
             self.take(line, at)
             return
         name = row["name"].strip()
         self._keep(name, len(row["indent"]), cells, at)
         if name == _TOTALS:
-            self._in_table, self._whole_table = False, True
+            self.in_table, self._whole_table = False, True
 
     def _keep(self, name: str, indent: int, cells: list[str], at: int) -> None:
         if not all(map(is_number, cells)):
@@ -288,3 +289,4 @@ _HANDLERS: tuple[tuple[str, Callable[[_Account, str, int], None]], ...] = (
         for word in ("Version", "Revision", "SVN Version", "Platform", "Precision", "Hostname")
     ),
 )
+_HINT = re.compile(r"[ |\t]*(?:" + "|".join(re.escape(start) for start, _ in _HANDLERS) + ")")
