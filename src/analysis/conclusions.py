@@ -1,0 +1,200 @@
+"""What energy means for whoever pays: Wh a job, jobs a day, money a year, and the trade-off with time.
+
+Every function takes a tidy frame with a row per run and works on medians of repeats; energies come
+from `analysis.energy`. What single numbers cost or emit is in `analysis.energy_cost`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis import stats
+from analysis.amounts import price_per_kwh
+from analysis.energy_cost import JOULES_PER_KWH, YEAR_HOURS, effectiveness
+from analysis.errors import BenchbookError
+from analysis.stats import Array, Estimate
+
+JOULES_PER_WH = 3600.0
+DAY = 86_400.0  # s
+
+# 95 % of a normal distribution, to bring a standard uncertainty beside a 95 % interval.
+_COVERAGE = 1.96
+
+
+def energy_per_job(frame: pd.DataFrame, by: str | Sequence[str]) -> pd.DataFrame:
+    """Estimate the energy of a job for each level of one or several factors.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A row per run: the factors, ``energy`` (J) and, if known, ``uncertainty`` (J, standard, as
+        `analysis.energy.total` gives it).
+    by : str or sequence of str
+        Factors.
+
+    Returns
+    -------
+    DataFrame
+        The factors and, in Wh: ``energy`` (median), ``low`` and ``high`` (95 % bootstrap interval
+        of the median over repeats; NaN below six), ``uncertainty`` (standard, of the measurement;
+        median over runs), ``low_total`` and ``high_total`` (both together); ``n``.
+
+    Notes
+    -----
+    The meter's error is the same in all repeats, so repeats do not make it smaller: the total has
+    half-widths sqrt(h² + (1.96 u)²), h being the distance from the median to the end of its
+    interval. Without ``uncertainty`` the total is NaN, not narrower.
+    """
+
+    def row(part: pd.DataFrame) -> dict[str, float]:
+        estimate = stats.median(part["energy"] / JOULES_PER_WH)
+        known = part["uncertainty"].median() if "uncertainty" in part else np.nan
+        spread = _COVERAGE * float(known) / JOULES_PER_WH
+        return {
+            "energy": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+            "uncertainty": float(known) / JOULES_PER_WH,
+            "low_total": estimate.value - float(np.hypot(estimate.value - estimate.low, spread)),
+            "high_total": estimate.value + float(np.hypot(estimate.high - estimate.value, spread)),
+            "n": estimate.n,
+        }
+
+    return _by(frame, by, row)
+
+
+def jobs_per_day(
+    frame: pd.DataFrame, by: str | Sequence[str], *, concurrent: int = 1, pause: float = 0.0
+) -> pd.DataFrame:
+    """Estimate how many jobs a day holds for each level of factors.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A row per run: the factors and ``elapsed`` (s).
+    by : str or sequence of str
+    concurrent : int, optional
+        Jobs that run at once, each of which takes ``elapsed``.
+    pause : float, optional
+        s between the end of a job and the start of the next.
+
+    Returns
+    -------
+    DataFrame
+        The factors, ``jobs_per_day`` with its 95 % interval ``low`` and ``high``, and ``n``.
+
+    Notes
+    -----
+    concurrent x 86400 / (median elapsed + pause): the rate that belongs to the median time, never
+    the mean of rates.
+    """
+
+    def row(part: pd.DataFrame) -> dict[str, float]:
+        one = stats.median(part["elapsed"]).transformed(lambda t: concurrent * DAY / (t + pause))
+        return {"jobs_per_day": one.value, "low": one.low, "high": one.high, "n": one.n}
+
+    return _by(frame, by, row)
+
+
+def pareto_front(frame: pd.DataFrame, *, time: str = "elapsed", energy: str = "energy") -> pd.Series:
+    """Tell which rows are on the Pareto front of time to solution and energy.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A row per configuration (medians, not single runs).
+    time, energy : str, optional
+        Columns; less is better in both.
+
+    Returns
+    -------
+    Series of bool
+        By the frame's index: True if no other row is at least as good in both and better in one.
+        A row without one of the two values is on no front.
+    """
+    seconds, joules = frame[time].to_numpy(dtype=float), frame[energy].to_numpy(dtype=float)
+    no_worse = (seconds[None, :] <= seconds[:, None]) & (joules[None, :] <= joules[:, None])
+    better = (seconds[None, :] < seconds[:, None]) | (joules[None, :] < joules[:, None])
+    front = ~(no_worse & better).any(axis=1) & np.isfinite(seconds) & np.isfinite(joules)
+    return pd.Series(front, index=frame.index, name="pareto")
+
+
+def yearly_cost(
+    frame: pd.DataFrame,
+    factor: str,
+    *,
+    tariff: str | float,
+    jobs_of: str,
+    pue: float = 1.0,
+    hours: float = YEAR_HOURS,
+) -> pd.DataFrame:
+    """Estimate what a year's work costs at each level of a factor, the number of jobs being fixed.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A row per run: the factor, ``energy`` (J) and ``elapsed`` (s).
+    factor : str
+    tariff : str or float
+        Like ``0.20 USD/kWh``.
+    jobs_of : str
+        Level that does its jobs without a pause all year: their number is the work of every level.
+    pue, hours : float, optional
+        Power usage effectiveness; hours of a year.
+
+    Returns
+    -------
+    DataFrame
+        A row per level: ``cost`` of the year and ``saving`` against `jobs_of`, each with the ends
+        ``_low`` and ``_high`` of its 95 % interval; ``jobs``, ``n``, ``currency``.
+
+    Raises
+    ------
+    BenchbookError
+        If the level has no run.
+
+    Notes
+    -----
+    jobs = hours x 3600 / t(jobs_of); cost = jobs x E / 3.6e6 x PUE x price, on medians, all groups
+    being resampled for the interval. This is the rule of the OpenAtom report of 2010 ("to achieve
+    same number of jobs over GigE").
+    """
+    price, currency = price_per_kwh(tariff)
+    reference = frame[frame[factor] == jobs_of]
+    if reference.empty:
+        known = ", ".join(sorted(map(str, frame[factor].unique())))
+        raise BenchbookError.at("jobs_of", 0, f"no run with {factor} {jobs_of!r}", f"known: {known}")
+    rate = hours * 3600 / JOULES_PER_KWH * effectiveness(pue) * price
+
+    def own(energy: Array, seconds: Array) -> Array:
+        return rate * energy / seconds
+
+    def less(energy: Array, base: Array, seconds: Array) -> Array:
+        return rate * (base - energy) / seconds
+
+    rows = []
+    for level, part in frame.groupby(factor, sort=True, observed=True):
+        saved: Estimate = stats.of_medians(less, part["energy"], reference["energy"], reference["elapsed"])
+        spent = stats.of_medians(own, part["energy"], reference["elapsed"])
+        if level == jobs_of:  # against itself: not two independent groups
+            saved = Estimate(0.0, 0.0, 0.0, len(part))
+        rows.append({factor: level, **_ends("cost", spent), **_ends("saving", saved), "n": len(part)})
+    out = pd.DataFrame(rows)
+    return out.assign(jobs=hours * 3600 / float(reference["elapsed"].median()), currency=currency)
+
+
+def _ends(name: str, estimate: Estimate) -> dict[str, float]:
+    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+
+
+def _by(frame: pd.DataFrame, by: str | Sequence[str], row: Any) -> pd.DataFrame:
+    names = [by] if isinstance(by, str) else list(by)
+    rows = [
+        dict(zip(names, level, strict=True)) | row(part)
+        for level, part in frame.groupby(names, sort=True, observed=True)
+    ]
+    return pd.DataFrame(rows)
