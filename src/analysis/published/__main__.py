@@ -1,0 +1,47 @@
+"""``python -m analysis.published ingest RAW PROCESSED`` and ``... verdicts CLAIMS OUT``: for the workflow."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from analysis.claims import load_report
+from analysis.errors import BenchbookError
+from analysis.published.evaluate import evaluate
+from analysis.published.ingest import ingest
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Ingest the published figures, or evaluate a report on them; return 1 if that cannot be done."""
+    parser = argparse.ArgumentParser(prog="analysis.published", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    read = commands.add_parser("ingest", help="make the datasets of the published figures")
+    read.add_argument("raw", type=Path, help="folder data/raw/published")
+    read.add_argument("processed", type=Path, help="folder data/processed/published")
+    judge = commands.add_parser("verdicts", help="evaluate a report's claims on them")
+    judge.add_argument("claims", type=Path, help="config/claims/<report>.yaml")
+    judge.add_argument("out", type=Path, help="JSON file for the verdicts")
+    arguments = parser.parse_args(argv)
+    try:
+        if arguments.command == "ingest":
+            print(ingest(arguments.raw, arguments.processed))
+        else:
+            _verdicts(arguments.claims, arguments.out)
+    except BenchbookError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _verdicts(claims: Path, out: Path) -> None:
+    records = [verdict.as_dict() for verdict in evaluate(load_report(claims))]
+    text = json.dumps(records, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text + "\n", encoding="utf-8")
+    print(f"{len(records)} verdicts")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

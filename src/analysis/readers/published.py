@@ -1,0 +1,140 @@
+"""Published figures: ``figures.csv``, one figure a line with where it stands and what it is of.
+
+The table is ours, the figures are other people's: each line names a source, which ``sources.csv``
+beside it gives with its address. Figures of the same run share the name in ``run``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from analysis import schema
+from analysis.errors import ReadError
+from analysis.readers.base import Faults
+from analysis.readers.textio import decode, is_number
+
+TEXTS = ("figure", "run", "source", "place", "application", "version", "case", "cluster", "cpu")
+COUNTS = ("nodes", "ranks", "size")
+COLUMNS = (
+    *TEXTS,
+    "nodes",
+    "ranks",
+    "interconnect",
+    "mpi",
+    "environment",
+    "transport",
+    "size",
+    "metric",
+    "value",
+    "high",
+    "unit",
+    "qualifier",
+    "remark",
+)
+# How a source gives a number; an empty one is as it stands.
+QUALIFIERS = ("", "about", "over", "at most", "range", "suspect")
+
+_HEAD = ",".join(COLUMNS).encode()
+
+
+def sniff(head: bytes, name: str = "") -> bool:
+    """Tell whether some bytes are a table of published figures.
+
+    Parameters
+    ----------
+    head : bytes
+    name : str, optional
+        Not used.
+    """
+    return head.lstrip(b"\xef\xbb\xbf").startswith(_HEAD)
+
+
+def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
+    """Read a table of published figures.
+
+    Parameters
+    ----------
+    data : bytes
+    source : str, optional
+        Name that faults carry.
+
+    Returns
+    -------
+    Dataset
+        Of kind ``published``: one entry a figure, in the file's order. A line that cannot be used is
+        left out and named.
+
+    Raises
+    ------
+    ReadError
+        If the bytes do not begin with the table's columns.
+    """
+    if not sniff(data):
+        raise ReadError.at(source, 1, "does not begin with the columns of figures.csv", _HEAD.decode())
+    faults = Faults(source)
+    rows = list(_rows(decode(data), faults))
+    ds = xr.Dataset(
+        {name: ("figure", _column(name, rows)) for name in COLUMNS},
+        attrs={"tool": "published", "tool_version": "", **faults.attrs()},
+    )
+    return schema.conform(ds, "published")
+
+
+def _rows(text: str, faults: Faults) -> Iterator[dict[str, Any]]:
+    seen: set[str] = set()
+    lines = csv.reader(io.StringIO(text), strict=True)
+    try:
+        for cells in lines:
+            if lines.line_num == 1 or not cells:
+                continue
+            row, wrong = _row(cells)
+            if not wrong and row["figure"] in seen:
+                wrong = f"figure {row['figure']!r} stands twice"
+            if wrong:
+                faults.damage(lines.line_num, wrong, "left out; correct the line")
+                continue
+            seen.add(row["figure"])
+            yield row
+    except csv.Error as error:
+        faults.damage(lines.line_num, f"is no CSV ({error})", "what stands before is kept")
+    if not text.endswith("\n"):
+        faults.damage(lines.line_num, "the last line has no end", "it may be cut; copy the file again")
+
+
+def _row(cells: list[str]) -> tuple[dict[str, Any], str]:
+    """Return a line's values by column, and what is wrong with it."""
+    if len(cells) != len(COLUMNS):
+        return {}, f"{len(cells)} cells, the table has {len(COLUMNS)} columns"
+    row: dict[str, Any] = dict(zip(COLUMNS, cells, strict=True))
+    for name in ("figure", "source", "metric", "unit"):
+        if not row[name]:
+            return row, f"has no {name}"
+    if row["qualifier"] not in QUALIFIERS:
+        return row, f"qualifier {row['qualifier']!r} is not one of {', '.join(filter(None, QUALIFIERS))}"
+    for name in COUNTS:
+        if row[name] and not (row[name].isdecimal() and len(row[name]) < 16):
+            return row, f"{name} {row[name][:40]!r} is no count"
+        row[name] = int(row[name] or -1)
+    for name in ("value", "high"):
+        if not is_number(row[name] or "nan"):
+            return row, f"{name} {row[name][:40]!r} is no number"
+        row[name] = float(row[name] or "nan")
+    if not math.isfinite(row["value"]):
+        return row, "has no finite value"
+    if (row["qualifier"] == "range") != (row["high"] > row["value"]):
+        return row, "a range has an upper end above its value, and nothing else has one"
+    return row, ""
+
+
+def _column(name: str, rows: list[dict[str, Any]]) -> np.ndarray:
+    dtype = np.int64 if name in COUNTS else np.float64 if name in ("value", "high") else object
+    values = np.empty(len(rows), dtype=dtype)
+    values[:] = [row[name] for row in rows]
+    return values
