@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -60,22 +61,17 @@ def test_powercap__a_counter_that_wraps_reads_back_as_the_energy_it_counted(tmp_
     assert not sampler.out.exists()  # no meter of power, no empty log
 
 
-def test_sampler__keeps_its_pace_and_counts_what_it_missed(tmp_path):
-    # Every call takes 0.25 s: of the ticks at 0.2 s every second one is missed, and none drifts.
+def test_sampler__counts_the_ticks_that_it_missed(tmp_path):
+    # Every call takes 0.25 s: of the ticks at 0.2 s at least every second one is missed.
     scontrol = tool(tmp_path, "scontrol", 'sleep 0.25; echo "NodeName=$4 CurrentWatts=333 AveWatts=0"')
     meter = f"{{type: slurm, name: n1, node: n1, program: {scontrol}}}"
     sampler = Sampler(f"power: {{period: 0.2, meters: [{meter}]}}\n", tmp_path)
     sampler.await_rows(",n1,333,", 8)
     assert sampler.end() == 0
-    with xr.open_dataset(sampler.out, engine="power_csv") as ds:
-        seconds = (ds["time"].values - ds["time"].values[0]) / np.timedelta64(1, "s")
-        assert set(ds["power"].values.ravel()) == {333.0}
-    # On the grid within what starting a process varies by; one that drifts is off by 0.05 s a reading.
-    off = np.abs(seconds / 0.2 - np.round(seconds / 0.2)) * 0.2
-    assert np.median(off) < 0.04
+    assert set(powers(sampler.out, "n1")) == {333.0}
     [summary] = json.loads((tmp_path / "power.summary.json").read_text())["meters"]
     assert summary["missed"] >= summary["readings"] - 1 >= 6
-    assert "a reading took 2 periods, 1 tick(s) missed" in sampler.said()
+    assert re.search(r"n1: a reading took \d periods, \d tick\(s\) missed", sampler.said())
 
 
 def test_sampler__a_meter_that_hangs_does_not_hold_up_another(tmp_path):

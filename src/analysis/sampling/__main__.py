@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import resource
 import signal
 import sys
 import threading
@@ -80,6 +81,8 @@ def run(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -> 
         If the configuration cannot be used or a file to be written exists.
     """
     stop = threading.Event()
+    # Of this process and the tools that it runs: a core file would hold their secrets.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: stop.set())
     wanted = config.load(path, config.node_names(nodes) if nodes else ())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from analysis.sampling.commands import MeterError
 from analysis.sampling.config import MeterSpec
 from analysis.sampling.meters import Context, Meter, quantity
+
+_ZONE = re.compile(r"intel-rapl(:\d+)+")
 
 
 class Powercap(Meter):
@@ -24,7 +27,8 @@ class Powercap(Meter):
     def _find(self, root: Path) -> dict[str, Path]:
         zones: dict[str, Path] = {}
         # A zone inside another (dram of package-0) is called intel-rapl:0:1.
-        for path in sorted(root.glob("intel-rapl:*"), key=lambda p: [int(n) for n in p.name.split(":")[1:]]):
+        found = (path for path in root.glob("intel-rapl:*") if _ZONE.fullmatch(path.name))
+        for path in sorted(found, key=lambda p: [int(n) for n in p.name.split(":")[1:]]):
             try:
                 label = (path / "name").read_text(encoding="ascii").strip()
             except OSError:
