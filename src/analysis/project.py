@@ -60,6 +60,11 @@ def raw(campaign: str, base: Path | None = None) -> Path:
     return (base or root()) / "data" / "raw" / campaign
 
 
+def truth(campaign: str, base: Path | None = None) -> Path:
+    """Return the file that a synthetic campaign ``syn-<report>`` is built from; others have none."""
+    return (base or root()) / "config" / "synthesis" / f"{campaign.removeprefix('syn-')}.yaml"
+
+
 def processed(campaign: str, base: Path | None = None) -> Path:
     """Return the folder of a campaign's datasets."""
     return (base or root()) / "data" / "processed" / campaign
@@ -179,7 +184,7 @@ def as_list(entry: Mapping[str, Any], singular: str) -> list[str]:
 
 def _missing_files(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Where, str, str]]:
     for index, name in enumerate(config["campaigns"]):
-        if not raw(name, base).is_dir():
+        if not raw(name, base).is_dir() and not truth(name, base).is_file():
             yield ("campaigns", index), f"no raw folder data/raw/{name}", "add it or drop the campaign"
     for report, names in config["reports"].items():
         if not claims(report, base).is_file():

@@ -20,6 +20,12 @@ MEASURED = config.get("measure", "")  # the campaign that the target `measure` m
 shell.prefix(f"export PATH='{Path(sys.executable).parent}':\"$PATH\"; ")
 
 
+wildcard_constraints:
+    campaign=NAME,
+    report=NAME,
+    page=NAME,
+
+
 def check_config(config):
     try:
         project.check_config(config, Path.cwd())
@@ -78,12 +84,12 @@ def page_declarations(wildcards):
 
 
 def all_verdicts():
+    """Every campaign's verdicts on a report, and the audit of the reports that have one."""
     reports = config["reports"]
-    return [
-        project.verdicts(report, name, Path())
-        for report in reports
-        for name in reports[report]
-    ]
+    audited = [name for name in reports if Path(f"config/audit/{name}.yaml").is_file()]
+    pairs = [(report, name) for report in reports for name in reports[report]]
+    pairs += [(report, "audit") for report in audited]
+    return [project.verdicts(report, name, Path()) for report, name in pairs]
 
 
 def page_parameters(wildcards):

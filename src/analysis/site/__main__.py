@@ -61,7 +61,7 @@ def pages(config: dict[str, Any], campaigns: dict[str, Campaign]) -> list[PageIn
     found = []
     for page in config["pages"]:
         names = project.as_list(page, "campaign")
-        classes = list(dict.fromkeys(campaigns[name].evidence for name in names))
+        classes = list(dict.fromkeys(campaigns[name].evidence for name in names)) or [page["evidence"]]
         path = Path("results/notebooks", f"{page['name']}.ipynb")
         found.append(
             PageInput(page["name"], path, ", ".join(classes), ", ".join(names), page.get("title", ""))
