@@ -1,0 +1,47 @@
+"""What the notebooks' questions share: comparisons, courses along a factor, calls, energy; and their words.
+
+A question picks runs by the levels of factors, measures them, and keeps together only runs that are
+alike in everything it does not ask for. Its paragraph is computed from the numbers of its figure.
+"""
+
+from analysis.questions.calls import call_sentences, claimed, messages, shares, size_shares
+from analysis.questions.comparison import Compared, Part, compare
+from analysis.questions.course import (
+    course,
+    course_sentences,
+    scaling,
+    scaling_sentences,
+    size_sentence,
+    sizes,
+)
+from analysis.questions.drawing import draw, draw_course, draw_power
+from analysis.questions.energy import bill_sentences, bills, metered, meters, power, power_sentences
+from analysis.questions.runs import measured, place
+
+__all__ = [
+    "Compared",
+    "Part",
+    "bill_sentences",
+    "bills",
+    "call_sentences",
+    "claimed",
+    "compare",
+    "course",
+    "course_sentences",
+    "draw",
+    "draw_course",
+    "draw_power",
+    "measured",
+    "messages",
+    "metered",
+    "meters",
+    "place",
+    "power",
+    "power_sentences",
+    "scaling",
+    "scaling_sentences",
+    "shares",
+    "size_sentence",
+    "size_shares",
+    "sizes",
+]

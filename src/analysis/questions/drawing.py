@@ -1,0 +1,194 @@
+"""The figures of questions: ratio over absolute values, courses with intervals, power over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis import figures
+from analysis.figures.style import GREY
+from analysis.questions.comparison import Compared, Part, level_name
+from analysis.questions.runs import place
+
+_NAMES = {
+    "application_time": "time by the application",
+    "jobs_per_day": "jobs a day",
+    "figure_of_merit": "figure of merit",
+    "energy_per_job": "energy of a job",
+    "mean_power": "mean power",
+}
+# A scale whose largest value is more than this many times the least is logarithmic.
+_WIDE = 8.0
+
+
+def draw(compared: Compared, part: Part) -> Figure:
+    """Draw a comparison: ratios to the baseline above, absolute values below.
+
+    Parameters
+    ----------
+    compared : Compared
+    part : Part
+        One of its parts. With a single point along the axis every run is shown instead.
+
+    Returns
+    -------
+    Figure
+        For `analysis.figures.show`; `Part.name` and `Compared.phrase` say what it shows.
+    """
+    where = " · ".join(filter(None, (compared.campaign, part.name)))
+    medians = _named(compared, part.medians)
+    if part.medians[compared.along].nunique() == 1:
+        return _strip(compared, part, medians, where)
+    fig, ax = figures.new_figure(compared.evidence, where, height=6.8)
+    ax.remove()
+    top, bottom = fig.subplots(2, 1, sharex=True)
+    ratios = _named(compared, part.ratios)
+    doubling = _doubling(part.medians[compared.along])
+    base = level_name(compared.factor, compared.baseline)
+    figures.interval_points(
+        ratios, ax=top, x=compared.along, y="ratio", low="low", high="high", hue="level", log2=doubling,
+        xlabel="", ylabel=f"times {compared.phrase}\n{base}", one=True,
+    )  # fmt: skip
+    last = part.ratios.sort_values(compared.along).iloc[-1]
+    figures.base_value(top, last["base"], part.unit, f"{base}, {place(compared.along, last[compared.along])}")
+    figures.interval_points(
+        medians, ax=bottom, x=compared.along, y="median", low="low", high="high", hue="level", log2=doubling,
+        xlabel=_axis(compared.along), ylabel=_value(compared, part),
+    )  # fmt: skip
+    _scaled(bottom, part.medians["median"])
+    return fig
+
+
+def draw_course(
+    table: pd.DataFrame,
+    *,
+    evidence: str,
+    campaign: str,
+    ylabel: str,
+    x: str = "nodes",
+    y: str = "median",
+    ends: tuple[str, str] = ("low", "high"),
+    hue: str = "series",
+    ideal: Mapping[float, float] | None = None,
+) -> Figure:
+    """Draw curves with intervals along a factor.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `analysis.questions.course` or `analysis.questions.scaling`.
+    evidence, campaign : str
+        As in `analysis.figures.new_figure`.
+    ylabel : str
+        With the unit in brackets.
+    x, y, hue : str, optional
+        Columns.
+    ends : (str, str), optional
+        Columns with the ends of the interval.
+    ideal : mapping of float to float, optional
+        x -> upper bound, drawn as a dashed line.
+
+    Returns
+    -------
+    Figure
+    """
+    fig, ax = figures.new_figure(evidence, campaign)
+    low, high = ends
+    figures.interval_points(
+        table, ax=ax, x=x, y=y, low=low, high=high, hue=hue, xlabel=_axis(x), ylabel=ylabel,
+        log2=_doubling(table[x]),
+    )  # fmt: skip
+    if ideal:
+        ax.plot(list(ideal), list(ideal.values()), color=GREY, linestyle=(0, (5, 3)), linewidth=1.3, zorder=1)
+        end = list(ideal)[-1]
+        ax.annotate("linear", (end, ideal[end]), xytext=(-4, 2), textcoords="offset points", ha="right",
+                    va="bottom", size=9.5, color=GREY)  # fmt: skip
+    _scaled(ax, table[y])
+    return fig
+
+
+def draw_power(
+    logs: Mapping[str, pd.DataFrame],
+    elapsed: Mapping[str, float],
+    *,
+    evidence: str,
+    campaign: str,
+    window: Sequence[float] = (),
+) -> Figure:
+    """Draw power over time, with the windows of the jobs.
+
+    Parameters
+    ----------
+    logs : mapping of str to DataFrame
+        Name of a run -> its log, from `analysis.questions.power`.
+    elapsed : mapping of str to float
+        Name of a run -> length of its job, s.
+    evidence, campaign : str
+        As in `analysis.figures.new_figure`.
+    window : (float, float), optional
+        s since the start of the job: what to zoom to; by default everything.
+
+    Returns
+    -------
+    Figure
+        One panel a run on common axes; the job's window is shaded, gaps in the log are gaps.
+    """
+    fig, ax = figures.new_figure(evidence, campaign, height=1.4 + 1.7 * len(logs))
+    ax.remove()
+    panels = fig.subplots(len(logs), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    for panel, (name, log) in zip(panels, logs.items(), strict=True):
+        shade = figures.colour(name.split(",")[0])
+        panel.axvspan(0, elapsed[name], color=GREY, alpha=0.12, linewidth=0)
+        panel.plot(log["seconds"], log["power"] / 1e3, color=shade, linewidth=1.3)
+        panel.set_title(f"{name}; job of {elapsed[name]:,.0f} s", loc="left", size=10.5)
+        panel.set(ylabel="power (kW)")
+    if len(window):
+        panels[-1].set_xlim(*window)
+    panels[0].set_ylim(bottom=0)
+    panels[-1].set(xlabel="time since the start of the job (s)")
+    return fig
+
+
+def _strip(compared: Compared, part: Part, medians: pd.DataFrame, where: str) -> Figure:
+    fig, ax = figures.new_figure(compared.evidence, where)
+    values = _named(compared, part.values)
+    base = level_name(compared.factor, compared.baseline)
+    order = [base, *(level for level in medians["level"] if level != base)]
+    only = place(compared.along, part.medians[compared.along].iloc[0])
+    figures.strip_with_interval(
+        values, ax=ax, x="level", y="value", summary=medians, order=order,
+        xlabel=f"{compared.factor.replace('_', ' ')}, {only}", ylabel=_value(compared, part),
+    )  # fmt: skip
+    ax.set_ylim(bottom=0)
+    return fig
+
+
+def _named(compared: Compared, frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(level=[level_name(compared.factor, level) for level in frame[compared.factor]])
+
+
+def _value(compared: Compared, part: Part) -> str:
+    name = _NAMES.get(compared.variable, compared.variable.replace("_", " "))
+    return f"{name} ({part.unit})" if part.unit and part.unit != "jobs/day" else name
+
+
+def _axis(name: str) -> str:
+    units = {"size": "message size (B)", "time_s": "time from launch to exit (s)"}
+    return units.get(name, name.replace("_", " "))
+
+
+def _doubling(values: pd.Series) -> bool:
+    """Tell whether an axis spans so much that its steps are doublings rather than additions."""
+    return bool(
+        pd.api.types.is_numeric_dtype(values) and values.min() > 0 and values.max() >= 4 * values.min()
+    )
+
+
+def _scaled(ax: Axes, values: pd.Series) -> None:
+    if values.min() > 0 and values.max() > _WIDE * values.min():
+        ax.set_yscale("log")
+    else:
+        ax.set_ylim(bottom=0)
