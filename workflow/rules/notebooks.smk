@@ -12,8 +12,10 @@ rule page:
             "metrics.py",
             "notebook.py",
             "pages",
+            "questions",
             "stats.py",
             "storage.py",
+            "tables.py",
         ),
     output:
         notebook="results/notebooks/{page}.ipynb",

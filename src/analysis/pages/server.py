@@ -47,6 +47,7 @@ PRELOAD = (
     "analysis.figures",
     "analysis.ingest",
     "analysis.notebook",
+    "analysis.questions",
     "analysis.site",
 )
 
