@@ -57,6 +57,8 @@ class Application:
         out: dict[str, Any] = {"figure_of_merit_unit": self.unit}
         if self.figure_of_merit:
             out["figure_of_merit"] = float(result[self.figure_of_merit])
+        if f"{self.figure_of_merit}_resolution" in result:
+            out["figure_of_merit_resolution"] = float(result[f"{self.figure_of_merit}_resolution"])
         for name in ("benchmark_time", "data_memory", "official_time"):
             if name in result:
                 out[name] = float(result[name])

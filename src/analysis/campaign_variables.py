@@ -54,6 +54,7 @@ reason         | run | str  |    | why it may not, empty if it may
 timing         | run | bool |    | whether its times may enter a statistic
 figure_of_merit | run | f8 |     | figure of merit of the application, NaN where it has none
 figure_of_merit_unit | run | str | | its unit
+?figure_of_merit_resolution | run | f8 | | step in which it is printed, in its unit; NaN where none is known
 elapsed        | run | f8   | s  | wall-clock time from launch to exit
 elapsed_slurm  | run | f8   | s  | the same by Slurm, whole seconds
 benchmark_time | run | f8   | s  | the application's own rated phase

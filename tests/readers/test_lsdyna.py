@@ -224,6 +224,7 @@ def test_lsdyna__figure_of_merit_is_a_time() -> None:
     application = load_applications(ROOT / "config" / "applications")["ls-dyna"]
     facts = application.facts(lsdyna.parse(ACCOUNT))
     assert (facts["figure_of_merit"], facts["figure_of_merit_unit"]) == (1521, "s")
+    assert facts["figure_of_merit_resolution"] == 1.0
     assert application.higher_is_better is False
 
 

@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
+from analysis import storage
 from analysis.claims import Verdict, load_report
 from analysis.errors import ConfigError
+from analysis.ingest import ingest
 from analysis.synthesis import Truth, __main__, build, load_truth
 from analysis.synthesis.plan import cells, jobs
 
@@ -116,6 +118,15 @@ def test_synthesis__estimates_are_those_of_the_truth(judged: Judge) -> None:
         assert verdict.low is not None
         assert verdict.high is not None
         assert verdict.low < verdict.estimate < verdict.high
+
+
+def test_synthesis__table_of_runs_says_how_fine_elapsed_is(tmp_path: Path) -> None:
+    build(replace(truth_of("lsdyna2014"), runs=[{"question": "x", "nodes": 32}]), tmp_path / "raw")
+    ingest(tmp_path / "raw", tmp_path / "processed")
+    runs = storage.read_tree(tmp_path / "processed" / "campaign.nc")["runs"].to_dataset()
+    good = runs.isel(run=runs["valid"].values)
+    assert good["figure_of_merit_resolution"].values.tolist() == [1.0] * 6
+    assert (good["figure_of_merit"] % 1 == 0).all()
 
 
 def test_synthesis__shares_no_code_with_the_readers() -> None:
