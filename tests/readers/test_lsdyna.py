@@ -84,8 +84,8 @@ def test_lsdyna__reads_the_end_of_an_mpp_run() -> None:
     # 09:37:22 less 09:12:01 is 25 min 21 s.
     assert (ds.end - ds.start).values == np.timedelta64(1521, "s")
     assert (ds.tool_version, ds.revision, ds.hostname) == (
-        "mpp s R7.0.0    Date: 01/15/2013",
-        "79069           Time: 10:20:30",
+        "mpp s R7.0.0",
+        "79069",
         "node001",
     )
     assert ds.complete is True

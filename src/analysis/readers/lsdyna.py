@@ -248,7 +248,8 @@ class _Account:
         match = _BANNER.match(line)
         if match and match["value"].strip():
             key = match["key"].lower().replace("svn version", "revision")
-            self.out["banner"].setdefault(key, match["value"].strip())
+            # Older banners put date and time behind it on the same line.
+            self.out["banner"].setdefault(key, re.split(r"\s{2,}", match["value"].strip())[0])
 
     def close(self, last: int, rest: str) -> None:
         """Name what is missing at the end of the file."""
