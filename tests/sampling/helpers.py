@@ -86,7 +86,7 @@ class Sampler:
         )
         self.commands = b""
         self._over = threading.Event()
-        self._watcher = threading.Thread(target=self._watch)
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
 
     def _watch(self) -> None:
@@ -102,7 +102,11 @@ class Sampler:
     def await_rows(self, text: str, count: int) -> None:
         """Wait until so many more rows hold a text."""
         before = sum(text in line for line in self.lines())
-        wait_for(lambda: sum(text in line for line in self.lines()) >= before + count, f"{count} x {text!r}")
+        try:
+            wait_for(lambda: sum(text in line for line in self.lines()) >= before + count, text)
+        except AssertionError:
+            self.end()  # nothing may outlive a test that fails
+            raise AssertionError(f"no {count} rows with {text!r}; the sampler said:\n{self.said()}") from None
 
     def end(self) -> int:
         self._process.send_signal(signal.SIGTERM)
