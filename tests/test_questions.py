@@ -235,9 +235,9 @@ def test_questions__power_is_summed_over_meters_and_gaps_stay(tmp_path: Path) ->
     made = campaign(rows, files=[log, {"path": "runs/000/out.txt", "run": "000", "engine": "lsdyna"}])
     table = questions.power(made, "000", tmp_path)
     known = table.dropna(subset=["power"])
-    assert known["seconds"].tolist() == [-1.0, 1.0, 2.0, 6.0, 7.0, 8.0]
-    assert known["power"].tolist() == [300.0, 302.0, 303.0, 307.0, 308.0, 309.0]
-    assert table["power"].isna().sum() == 4  # one reading of n2, and three seconds of both
+    assert known["seconds"].tolist() == [-1.0, 0.0, 1.0, 2.0, 6.0, 7.0, 8.0]
+    assert known["power"].tolist() == [300.0, 301.0, 302.0, 303.0, 307.0, 308.0, 309.0]
+    assert table["power"].isna().sum() == 3  # four seconds without a reading are a gap
     assert questions.metered(made, "interconnect") == {"ib-ddr, 2 nodes": "000"}
     assert questions.power_sentences(made, {"ib-ddr": "000"}) == [
         "ib-ddr: 1 Wh (gaps leave 0.9 to 1.1 open) in 8 s, 450 W on average; readings cover 50.0 %."

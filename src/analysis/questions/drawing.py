@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import AutoLocator, ScalarFormatter
 
 from analysis import figures
 from analysis.figures.style import GREY
 from analysis.questions.comparison import Compared, Part, level_name
-from analysis.questions.runs import place
+from analysis.questions.runs import place, plain
 
 _NAMES = {
     "application_time": "time by the application",
@@ -53,7 +54,11 @@ def draw(compared: Compared, part: Part) -> Figure:
         xlabel="", ylabel=f"times {compared.phrase}\n{base}", one=True,
     )  # fmt: skip
     last = part.ratios.sort_values(compared.along).iloc[-1]
-    figures.base_value(top, last["base"], part.unit, f"{base}, {place(compared.along, last[compared.along])}")
+    value = f"{plain(float(last['base']))} {part.unit}".rstrip()
+    where = place(compared.along, last[compared.along])
+    # Above the panel: beside the line of no difference stand the names of the curves.
+    top.set_title(f"1× = {value} ({base}, {where})", loc="left", size=9.5, color=GREY)
+    top.yaxis.label.set_multialignment("center")
     figures.interval_points(
         medians, ax=bottom, x=compared.along, y="median", low="low", high="high", hue="level", log2=doubling,
         xlabel=_axis(compared.along), ylabel=_value(compared, part),
@@ -106,6 +111,9 @@ def draw_course(
         end = list(ideal)[-1]
         ax.annotate("linear", (end, ideal[end]), xytext=(-4, 2), textcoords="offset points", ha="right",
                     va="bottom", size=9.5, color=GREY)  # fmt: skip
+    if x == "time_s":  # measured, not chosen: no tick at each value
+        ax.xaxis.set_major_locator(AutoLocator())
+        ax.xaxis.set_major_formatter(ScalarFormatter())
     _scaled(ax, table[y])
     return fig
 
@@ -147,7 +155,7 @@ def draw_power(
         panel.set(ylabel="power (kW)")
     if len(window):
         panels[-1].set_xlim(*window)
-    panels[0].set_ylim(bottom=0)
+    panels[0].set_ylim(0, 1.1 * max(float(log["power"].max()) for log in logs.values()) / 1e3)
     panels[-1].set(xlabel="time since the start of the job (s)")
     return fig
 

@@ -17,6 +17,7 @@ from analysis.claims.measure_runs import JOULES_PER_WH, SECONDS_A_DAY
 from analysis.claims.measures import MEASURES
 from analysis.claims.model import Level, Tariff
 from analysis.claims.strata import strata
+from analysis.energy import GAP_INTERVALS
 from analysis.questions.runs import Select, apart, measured, place, plain, refuse_mixture
 
 _POWER = "analysis.readers.power."
@@ -136,9 +137,9 @@ def power(campaign: Campaign, run: str, base: Path | None = None) -> pd.DataFram
     Returns
     -------
     DataFrame
-        Columns ``seconds`` (since the run's start), ``power`` (W, sum over the run's meters, NaN
-        where one of them said nothing), and one column a meter; attributes ``interval`` (s) and
-        ``location``.
+        Columns ``seconds`` (since the run's start), ``power`` (W, sum over the run's meters; NaN in
+        a gap of one of them, as `analysis.energy` has gaps), and one column a meter as it read;
+        attributes ``interval`` (s) and ``location``.
 
     Raises
     ------
@@ -156,7 +157,7 @@ def power(campaign: Campaign, run: str, base: Path | None = None) -> pd.DataFram
     table = _side_by_side(found, f"{interval * 1e3:.0f}ms")
     began = np.datetime64(campaign.runs.loc[campaign.runs["run"] == run, "start"].iloc[0], "ns")
     seconds = (table.index.to_numpy() - began) / np.timedelta64(1, "s")
-    total = table.sum(axis=1, skipna=False)
+    total = table.apply(_bridged).sum(axis=1, skipna=False)
     out: pd.DataFrame = table.assign(power=total, seconds=seconds).reset_index(drop=True)
     out.attrs = {"interval": interval, "location": str(found[0].attrs.get("location", ""))}
     return out
@@ -252,6 +253,13 @@ def _side_by_side(found: Sequence[xr.Dataset], step: str) -> pd.DataFrame:
     table = pd.concat(meters, axis="columns")
     # A missing row is a gap as well, so that no line is drawn across it.
     return table.reindex(table.index.union(pd.date_range(table.index[0], table.index[-1], freq=step)))
+
+
+def _bridged(readings: pd.Series) -> pd.Series:
+    """Fill missing readings by a straight line, unless they make a gap."""
+    missing = readings.isna()
+    lengths = missing.groupby((~missing).cumsum()).transform("sum")
+    return readings.interpolate(limit_area="inside").mask(missing & (lengths >= GAP_INTERVALS))
 
 
 def _is_power(engine: str) -> bool:
