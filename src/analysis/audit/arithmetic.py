@@ -44,12 +44,14 @@ class Span:
         """Whether the range is a point."""
         return self.low == self.high
 
-    def __str__(self) -> str:
+    def told(self, unit: str = "") -> str:
+        """Write the number with its unit, and the range behind it: ``25 % (24.22 to 25.79)``."""
+        text = spelt(self.value) + (unit if unit == "×" else f" {unit}" if unit else "")
         if self.exact:
-            return spelt(self.value)
+            return text
         if math.isinf(self.high):
-            return f"{spelt(self.value)} (at least {spelt(self.low)})"
-        return f"{spelt(self.value)} ({spelt(self.low)} to {spelt(self.high)})"
+            return f"{text} (at least {spelt(self.low)})"
+        return f"{text} ({spelt(self.low)} to {spelt(self.high)})"
 
 
 def spelt(value: float) -> str:
@@ -88,7 +90,7 @@ def divide(a: Span, b: Span) -> Span:
         If `b` may be nothing.
     """
     if b.low <= 0 <= b.high:
-        raise ExpressionError(f"divides by {b}, which may be 0")
+        raise ExpressionError(f"divides by {b.told()}, which may be 0")
     return _corners(a, b, lambda x, y: math.copysign(1, y) * x if math.isinf(x) else x / y)
 
 

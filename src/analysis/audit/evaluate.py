@@ -99,7 +99,9 @@ def _reason(relation: Relation, compared: list[Compared]) -> str:
     if len(compared) > 1:
         agree = [one.reading.name for one in compared if one.agrees]
         not_so = [one.reading.name for one in compared if not one.agrees]
-        text = f"agrees if read as {', '.join(agree)}" if agree else "agrees in no reading"
+        text = f"{first.reading.left.meaning} agrees if read as {', '.join(agree)}"
+        if not agree:
+            text = f"{first.reading.left.meaning} agrees in no reading"
         text += f"; not as {', '.join(not_so)}" if not_so else ""
     if relation.assumes:
         text += f"; assuming that {relation.assumes}"
@@ -129,15 +131,16 @@ def _least(relation: str, left: Span, right: Span) -> tuple[Span, Span]:
 
 def _arithmetic(relation: Relation, compared: tuple[Compared, ...], spans: Mapping[str, Span]) -> str:
     printed = {one.name: one.spelt for one in relation.figures}
-    unit = f" {relation.unit}" if relation.unit else ""
     parts = []
     for one in compared:
         sides = zip((one.reading.left, one.reading.right), (one.left, one.right), strict=True)
-        left, right = (_equation(side.expression.spelt(printed), str(span)) + unit for side, span in sides)
+        left, right = (
+            _equation(side.expression.spelt(printed), span.told(relation.unit)) for side, span in sides
+        )
         name = f"{one.reading.name}: " if one.reading.name else ""
         parts.append(f"{name}{left} against {right}")
     for step in relation.steps:
-        result = str(step.expression.evaluate(spans)) + (f" {step.unit}" if step.unit else "")
+        result = step.expression.evaluate(spans).told(step.unit)
         parts.append(f"{step.name}: {_equation(step.expression.spelt(printed), result)}")
     return "; ".join(parts)
 
@@ -231,7 +234,7 @@ def _finite(value: float) -> float | None:
 
 
 def _text(span: Span | None, relation: Relation) -> str:
-    return "" if span is None else f"{span} {relation.unit}".strip()
+    return "" if span is None else span.told(relation.unit)
 
 
 def audit_path(report: str, base: Path | None = None) -> Path:
