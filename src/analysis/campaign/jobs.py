@@ -146,6 +146,13 @@ class _Parts:
             where = ("launch", "applications", self.run.application, "programs")
             what = f"no program for MPI {self.run.factors['mpi']!r}"
             raise ConfigError(self.declared.cluster.fault(where, what, "add it or exclude the combination"))
+        try:
+            program = string.Template(program).substitute(case=self.run.case)
+        except (KeyError, ValueError) as error:
+            place = ("launch", "applications", self.run.application)
+            raise ConfigError(
+                self.declared.cluster.fault(place, f"{program!r}: {error}", "only ${case} is known")
+            ) from None
         if "container" not in self.site:
             return [_path(base, program)]
         preload = ["--env", f"LD_PRELOAD={self.profiler['library']}"] if self.profiler else []
@@ -208,6 +215,7 @@ class _Parts:
             "values": dict(case_values),
             "result": dict(self.application["result"]),
             "profile": PROFILES.get(factors["profiler"], ""),
+            "node_list": list(shape.hosts),
             "program": _path(declared.base, self.site["container"])
             if "container" in self.site
             else self.program()[-1],

@@ -97,15 +97,16 @@ def prepare(work: Path, declared: Declared, run: Run) -> Allocation:
     """
     hosts = _hosts(run)
     allocation = allocate(declared, run, hosts)
-    script = render(work, allocation, declared.launch)
+    meters = declared.cluster.path if "power" in declared.cluster.document else None
+    script = render(work, allocation, declared.launch, meters)
     for number, job in enumerate(allocation.jobs, 1):
         folder = work / str(number)
         (folder / ".binding").mkdir(parents=True)
         for name, text in job.files.items():
             (folder / name).write_text(text, encoding="utf-8")
         own = {"command": job.command, "environment": allocation.environment, "modules": allocation.modules}
-        where = {"job_id": os.environ.get("SLURM_JOB_ID", ""), "node_list": hosts}
-        folders.write_json(folder / folders.HEAD, {**job.head, **own, **where})
+        number_of_job = os.environ.get("SLURM_JOB_ID", "")
+        folders.write_json(folder / folders.HEAD, {**job.head, **own, "job_id": number_of_job})
     (work / "job.sh").write_text(script, encoding="utf-8")
     return allocation
 

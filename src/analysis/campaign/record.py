@@ -157,14 +157,12 @@ def _record(work: Path, job: Path) -> dict[str, Any]:
 def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: bool) -> str:
     """Say why a run failed; empty if it did not."""
     code = record["exit_code"]
+    if abandoned:  # whatever it left, nobody watched it to its end
+        return "it ended without a word: killed, out of memory, or its node was lost"
     if killed and code != 0:
         return f"the job was ended by {killed} (cancelled, or out of time)"
     if code is None:
-        return (
-            "it ended without a word: killed, out of memory, or its node was lost"
-            if abandoned
-            else "never started"
-        )
+        return "never started"
     if code == BINDING_FAILED or (not record["binding"]["ranks"] and code == 0):
         return "its ranks could not be bound; see stderr.txt"
     if code:

@@ -46,10 +46,12 @@ trap 'killed=TERM; kill -TERM $${pids[@]+"$${pids[@]}"} 2>/dev/null' TERM
 trap 'killed=INT; kill -TERM $${pids[@]+"$${pids[@]}"} 2>/dev/null' INT
 
 if record begin .; then
+${sampler_start}
 ${jobs}
     for pid in "$${pids[@]}"; do
         while kill -0 "$$pid" 2>/dev/null; do wait "$$pid"; done
     done
+${sampler_stop}
 fi
 trap '' TERM INT
 record end . "$$killed"
@@ -62,6 +64,10 @@ for name in ${names}; do
 done
 """
 MODULES_INIT = "/etc/profile.d/modules.sh"
+
+
+# Power beside the job. A meter that fails costs its readings, never the run.
+_SAMPLER = "    env -u LD_LIBRARY_PATH ${python} -m analysis.sampling"
 
 
 def fill(template: str, **quoted: str) -> str:
@@ -107,7 +113,9 @@ def words(values: Iterable[object]) -> str:
     return " ".join(map(quote, values))
 
 
-def render(work: Path, allocation: Allocation, launch: Mapping[str, object]) -> str:
+def render(
+    work: Path, allocation: Allocation, launch: Mapping[str, object], meters: Path | None = None
+) -> str:
     """Write the script of a run.
 
     Parameters
@@ -117,6 +125,9 @@ def render(work: Path, allocation: Allocation, launch: Mapping[str, object]) -> 
     allocation : Allocation
     launch : mapping
         The part ``launch`` of the cluster.
+    meters : Path, optional
+        File whose part ``power`` says how power is sampled beside the job; of jobs at once no one's
+        share is known, so it is not sampled.
 
     Returns
     -------
@@ -136,8 +147,16 @@ def render(work: Path, allocation: Allocation, launch: Mapping[str, object]) -> 
         f"    job {number} {words(job.command)} &\n    pids+=($!)"
         for number, job in enumerate(allocation.jobs, 1)
     ]
+    start, stop = "", ""
+    if meters is not None and len(allocation.jobs) == 1:
+        sampler = fill(_SAMPLER, python=quote(sys.executable))
+        hosts = quote(",".join(allocation.jobs[0].head["node_list"]))
+        start = f"{sampler} start {quote(meters)} 1/power.csv --nodes {hosts} || true"
+        stop = f"{sampler} stop 1/power.csv || true"
     return fill(
         TEMPLATE,
+        sampler_start=start,
+        sampler_stop=stop,
         work=quote(work),
         modules=modules,
         environment="\n".join(exports),

@@ -1,0 +1,149 @@
+"""The matrix: what it expands to, counted by hand, and what is said where it cannot be."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from analysis.campaign.declarations import load
+from analysis.campaign.estimate import cost
+from analysis.campaign.matrix import expand
+from analysis.errors import ConfigError
+
+from .conftest import Changed
+
+
+def test_matrix__expands_to_all_combinations_but_the_excluded(base: Path) -> None:
+    plan = expand(load("c", base))
+    # 2 cases x 3 node counts x 2 libraries less the large case on one node (2 libraries), 3 repeats.
+    assert len(plan.runs) == (2 * 3 * 2 - 2) * 3 == 30
+    assert plan.excluded == [(2, "the large case does not fit one node")]
+    assert {run.ranks_per_node for run in plan.runs} == {8}
+    assert not [run for run in plan.runs if run.case == "large" and run.nodes == 1]
+    assert len({run.name for run in plan.runs}) == 30
+
+
+def test_matrix__order_is_shuffled_by_the_seed_and_stays(changed: Changed) -> None:
+    first = [run.name for run in expand(changed()).runs]
+    assert first == [run.name for run in expand(changed()).runs]
+    assert first != sorted(first)
+    other = [run.name for run in expand(changed(("seed: 7", "seed: 8"))).runs]
+    assert sorted(other) == sorted(first)
+    assert other != first
+
+
+def test_matrix__runs_keep_name_and_sequence_when_others_are_added(changed: Changed) -> None:
+    before = [run.name for run in expand(changed()).runs]
+    added = (("repeats: 3", "repeats: 5"), ("nodes: [1, 2, 4]", "nodes: [1, 2, 3, 4]"))
+    after = [run.name for run in expand(changed(*added)).runs]
+    assert [name for name in after if name in set(before)] == before
+
+
+def test_matrix__combination_of_two_subsets_runs_once(changed: Changed) -> None:
+    again = "\n    - name: again\n      why: to compare with the others\n      application: alpha\n"
+    again += "      case: small\n      repeats: 5\n      factors: {nodes: [1, 3], mpi: ompi}\n"
+    plan = expand(
+        changed(("why: the large case does not fit one node}\n", f"why: the large one is too large}}{again}"))
+    )
+    # One cell is shared and has 5 repeats instead of 3; one is new and has 5.
+    assert (len(plan.runs), plan.shared) == (30 + 2 + 5, 1)
+
+
+@pytest.mark.parametrize(
+    ("factors", "expected"),
+    [
+        ("ranks_per_node: [half, all]", {4, 8}),
+        ("ranks_per_node: all, placement: half-sockets", {4}),
+        ("ranks_per_node: all, concurrent_jobs: 4", {2}),
+        ("ranks_per_node: all, threads: 2", {4}),
+        ("ranks_per_node: [8, all]", {8}),
+    ],
+)
+def test_matrix__words_for_numbers_of_ranks(changed: Changed, factors: str, expected: set[int]) -> None:
+    plan = expand(changed(("ranks_per_node: all", factors)))
+    assert {run.ranks_per_node for run in plan.runs} == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("cluster: paper", "cluster: papier", 5, "unknown cluster 'papier'; known: paper"),
+        ("[ompi, mpich]", "[ompi, impi]", 14, "unknown mpi 'impi'; known: ompi, mpich"),
+        ("interconnect: ib", "interconnect: myri", 8, "unknown interconnect 'myri'; known: ib, eth"),
+        ("cpu: new", "placement: spread", 8, "unknown placement 'spread'; known: all-cores, half-sockets"),
+        ("[small, large]", "[small, huge]", 13, "alpha has no case 'huge'; known: small, large"),
+        ("application: alpha", "application: gamma", 12, "unknown application 'gamma'"),
+        ("[1, 2, 4]", "[1, 2, 8]", 10, "8 nodes; the cluster has 4; ask for fewer"),
+        (
+            "ranks_per_node: all",
+            "ranks_per_node: 9",
+            10,
+            "9 ranks and threads on a node; all-cores gives it 8",
+        ),
+        ("case: large, nodes: 1}", "case: large, nodes: 7}", 16, "excludes nothing"),
+        ("case: large, nodes: 1}", "kase: large}", 16, "'kase' is no factor"),
+        ("interconnect: ib, ", "", 10, "does not say which interconnect; choose: ib, eth"),
+        ("cpu: new", "profiler: ipm+mpip", 8, "never two in one run"),
+        ("cpu: new", "profiler: mpip", 8, "unknown profiler 'mpip'; known: none, ipm"),
+        ("cpu: new", "tuning: fca-mxm", 10, "tuning 'fca-mxm' is not for mpich"),
+        ("repeats: 3", "repeats: 0", 7, "matrix.repeats"),
+        ("why: how far the larger case goes on with more nodes", "why: so", 11, "one sentence why"),
+        ("name: scaling", 'name: "a; rm -rf /"', 10, "does not match"),
+        ("name: scaling", 'name: "scaling\\n"', 10, "holds a control character"),
+        ("ranks_per_node: all", "concurrent_jobs: 16", 10, "16 jobs at once on 8 cores"),
+    ],
+)
+def test_matrix__names_file_line_and_remedy(
+    changed: Changed, old: str, new: str, line: int, said: str
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        expand(changed((old, new)))
+    fault = error.value.faults[0]
+    assert fault.source.endswith("config/campaigns/c.yaml")
+    assert (fault.line, said in str(fault)) == (line, True), str(error.value)
+
+
+def test_matrix__template_that_a_case_cannot_fill_is_named(changed: Changed) -> None:
+    with pytest.raises(
+        ConfigError, match=r"c.yaml:13: alpha needs \$\{depth\}, which case 'small' does not give"
+    ):
+        expand(changed(("--size=${size}", "--size=${depth}"), file="applications/alpha"))
+    with pytest.raises(ConfigError, match=r"alpha.yaml:8: .*a dollar sign that stands for nothing"):
+        changed(("--size=${depth}", "--size=$(id)"), file="applications/alpha")
+
+
+def test_matrix__adaptive_cells_start_with_the_least(changed: Changed) -> None:
+    plan = expand(changed(("repeats: 3", "repeats: {within: 5%, least: 7, most: 12}")))
+    assert len(plan.runs) == 10 * 7
+    first = plan.runs[0]
+    assert plan.adaptive[first.cell] == (0.05, 12)
+    assert plan.run(f"{first.cell}-r12").repeat == 12
+    with pytest.raises(ConfigError, match="the matrix has no run"):
+        plan.run(f"{first.cell}-r13")
+
+
+def test_matrix__costs_what_a_list_schedule_costs(base: Path) -> None:
+    plan = expand(load("c", base))
+    price = cost(plan, plan.runs)
+    # small: 1, 2, 4 nodes at 10 + 4 s; large: 2, 4 nodes at 100 + 4 s; two libraries, three repeats.
+    assert price.node_hours == pytest.approx(6 * (7 * 14 + 6 * 104) / 3600)
+    assert price.node_hours_limit == pytest.approx(6 * (7 + 6) * 10 / 60)
+    # Two 2-node runs side by side, then one of 4 nodes that waits for both.
+    two = [run for run in plan.runs if run.case == "small" and run.nodes == 2][:2]
+    four = [run for run in plan.runs if run.case == "large" and run.nodes == 4][:1]
+    assert cost(plan, [*two, *four]).duration == 14 + 104
+
+
+def test_matrix__5000_runs_are_planned_in_seconds(changed: Changed) -> None:
+    declared = changed(("repeats: 3", "repeats: 500"))
+    begin = time.perf_counter()
+    plan = expand(declared)
+    cost(plan, plan.runs)
+    assert len(plan.runs) == 5000
+    assert time.perf_counter() - begin < 5
+
+
+def test_matrix__the_shipped_campaigns_are_good() -> None:
+    assert len(expand(load("local")).runs) >= 30
