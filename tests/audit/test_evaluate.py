@@ -46,8 +46,10 @@ def test_evaluate__takes_statement_and_topic_from_the_claim() -> None:
     assert one.verdict == "inconsistent"
     assert (one.estimate, one.low, one.high) == (44, 42, 46)
     assert (one.expected, one.expected_low, one.expected_high) == (50, 50, 50)
-    assert one.estimate_text == "44 % (42 to 46)"
-    assert one.expected_text == "greater than 50 %"
+    # What the report claims, and beside it what its own figures give.
+    assert one.expected_text == "at least 50 %"
+    assert one.estimate_text == "44 % (42 to 46) against 50 %"
+    assert one.scale == "word"
     assert one.source == {"section": "MPI profiling", "lines": [154]}
     assert one.reason == "the sum of the two shares is not greater than a half"
     assert one.arithmetic.startswith("~20 + ~24 = 44 % (42 to 46) against 50 %")
@@ -57,7 +59,8 @@ def test_evaluate__a_relation_without_a_claim_has_a_record_of_its_own() -> None:
     by_claim = {one.claim: one for one in evaluate_report("lsdyna2014")}
     one = by_claim["lsdyna2014-audit-cores"]
     assert one.ids == ["lsdyna2014-audit-cores"]
-    assert (one.estimate, one.expected, one.unit) == (512, 640, "cores")
+    assert (one.estimate, one.expected, one.unit, one.scale) == (512, 640, "cores", "level")
+    assert (one.estimate_text, one.expected_text) == ("512 cores", "equal to 640 cores")
     assert one.reason == "the number of cores of dual octa-core nodes and that of the cluster do not agree"
 
 

@@ -14,6 +14,7 @@ from analysis.audit.arithmetic import Span
 from analysis.audit.model import Audit, Reading, Relation, load_audit
 from analysis.claims.evaluate import Verdict
 from analysis.claims.model import Claim, load_report
+from analysis.claims.text import expected_text
 
 CONSISTENT = "consistent"
 INCONSISTENT = "inconsistent"
@@ -215,13 +216,14 @@ def _record(
         note=relation.note,
         source={"section": relation.section, "lines": list(relation.lines)},
         quantity="relation",
-        scale="level" if left else "word",
+        # Both sides follow from the claim and others: on the claim's own scale they have no place.
+        scale="word" if claim or not left else "level",
         reason=result.reason,
         expected_low=_finite(right.low) if right else None,
         expected_high=_finite(right.high) if right else None,
-        estimate_text=_text(left, relation),
-        expected_text=(f"{_TESTS[relation.relation][1]} " if relation.relation else "")
-        + _text(right, relation),
+        estimate_text=_text(left, relation)
+        + (f" against {_text(right, relation)}" if claim and left else ""),
+        expected_text=expected_text(claim) if claim else _wanted(right, relation),
         compared=relation.statement,
         arithmetic=result.arithmetic,
         page=CAMPAIGN,
@@ -235,6 +237,10 @@ def _finite(value: float) -> float | None:
 
 def _text(span: Span | None, relation: Relation) -> str:
     return "" if span is None else span.told(relation.unit)
+
+
+def _wanted(span: Span | None, relation: Relation) -> str:
+    return f"{_TESTS[relation.relation][1]} {_text(span, relation)}" if relation.relation else ""
 
 
 def audit_path(report: str, base: Path | None = None) -> Path:
