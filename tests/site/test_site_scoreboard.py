@@ -89,7 +89,7 @@ def test_ratio_axis__ends_at_the_ladder_and_marks_what_lies_beyond() -> None:
     record = one(high=5000.0)
     axis = forest.ratio_axis([record])
     assert (axis.low, axis.high) == (0.5, 1000.0)
-    drawn = str(forest.draw([record], axis))
+    drawn = str(forest.draw([record], axis, record))
     assert drawn.count('href="#beyond"') == 1
     assert drawn.count('href="#cap"') == 1
 
@@ -99,7 +99,7 @@ def test_draw__whisker_runs_from_low_to_high() -> None:
     axis = forest.ratio_axis([record])
     # ln 2 / ln 10 = 0.30103, ln 4 / ln 10 = 0.60206, ln 8 / ln 10 = 0.90309; times 90, plus 5
     assert (axis.low, axis.high) == (0.5, 5.0)
-    drawn = str(forest.draw([record], axis))
+    drawn = str(forest.draw([record], axis, record))
     assert '<line class="whisker" x1="32.09%" x2="86.28%" y1="50.0%" y2="50.0%"/>' in drawn
     assert '<use href="#measured" x="59.19%" y="50.0%"/>' in drawn
     assert '<use href="#claimed" x="95.0%" y="50.0%"/>' in drawn
@@ -215,3 +215,12 @@ def test_board__untested_campaign_of_a_tested_claim_has_no_mark() -> None:
 
 def test_chips__only_for_sets() -> None:
     assert forest.chips(one(scale="level", expected_text="3,600 s", estimate_text="1,800 s")) == []
+
+
+def test_board__the_claim_is_told_by_its_own_record_not_by_the_audit() -> None:
+    audit = one(evidence="reported", verdict="consistent", expected=1.0, expected_text="at least 1×")
+    silent = one(evidence="measured", verdict="not tested", estimate=None, low=None, high=None)
+    (row,) = (row for group in scoreboard.board([audit, silent]).groups for row in group.rows)
+    assert row.lead.verdict == "consistent"
+    assert row.claim.evidence == "measured"
+    assert "at least 1×" not in str(row.plot)

@@ -162,7 +162,7 @@ def scale(axis: Axis) -> Markup:
     return Markup('<svg class="scale" width="100%" height="20" aria-hidden="true">{}</svg>').format(labels)
 
 
-def draw(records: Sequence[Record], axis: Axis) -> Markup:
+def draw(records: Sequence[Record], axis: Axis, claim: Record) -> Markup:
     """Draw the claimed value and the estimates of one claim.
 
     Parameters
@@ -171,33 +171,35 @@ def draw(records: Sequence[Record], axis: Axis) -> Markup:
         Of one claim; one lane each, in this order.
     axis : Axis
         The common ratio axis, or the claim's own.
+    claim : Record
+        The record that says what is expected.
 
     Returns
     -------
     Markup
         An ``<svg>`` with an accessible name; the same values stand as text beside it.
     """
-    records = [as_ratio(r) for r in records]
-    lead, lanes = records[0], len(records)
-    alike = [r.scale == lead.scale and r.unit == lead.unit for r in records]
-    parts = [
-        _grid(axis, lanes),
-        _expected([r for r, same in zip(records, alike, strict=True) if same], axis, lanes),
-    ]
+    lanes = len(records)
+    parts = [_grid(axis, lanes), _expected([as_ratio(claim)], axis, lanes)]
     parts += [
-        _estimate(r, axis, 100 * (i + 0.5) / lanes)
-        for i, (r, same) in enumerate(zip(records, alike, strict=True))
-        if same and r.estimate is not None
+        _estimate(as_ratio(r), axis, 100 * (i + 0.5) / lanes)
+        for i, r in enumerate(records)
+        if comparable(r, claim) and r.estimate is not None
     ]
     body = Markup('<svg class="forest {}" width="100%" height="{}" role="img" aria-label="{}">{}</svg>')
-    kind = "ratio" if lead.scale == "ratio" else "own"
-    return body.format(kind, LANE * lanes + 8, describe(records), Markup("").join(parts))
+    kind = "ratio" if claim.scale == "ratio" else "own"
+    return body.format(kind, LANE * lanes + 8, describe(records, claim), Markup("").join(parts))
 
 
-def describe(records: Sequence[Record]) -> str:
+def comparable(record: Record, claim: Record) -> bool:
+    """Tell whether a record's estimate is of the claim's own quantity, so that one axis holds both."""
+    same = as_ratio(record).unit == as_ratio(claim).unit and record.scale == claim.scale
+    return same and (record.evidence != "reported" or claim.evidence == "reported")
+
+
+def describe(records: Sequence[Record], claim: Record) -> str:
     """Say in words what a row's drawing shows."""
-    first = records[0]
-    said = [f"Claimed {first.expected_text}" if first.expected_text else "No value claimed"]
+    said = [f"Claimed {claim.expected_text}" if claim.expected_text else "No value claimed"]
     said += [f"{r.evidence} {r.estimate_text}" for r in records if r.estimate_text]
     return "; ".join(said) + "."
 

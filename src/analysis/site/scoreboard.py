@@ -42,9 +42,14 @@ class Row:
         return self.records[0]
 
     @property
+    def claim(self) -> Record:
+        """The record that says what the claim is."""
+        return _claim(self.records)
+
+    @property
     def topic(self) -> str:
         """Topic as a heading."""
-        return self.lead.topic[:1].upper() + self.lead.topic[1:] or "Other"
+        return self.claim.topic[:1].upper() + self.claim.topic[1:] or "Other"
 
     @property
     def shown(self) -> Sequence[Record]:
@@ -59,7 +64,7 @@ class Row:
     @property
     def search(self) -> str:
         """Everything that the text search looks at, in lower case."""
-        first = self.lead
+        first = self.claim
         said = [*first.ids, first.statement, first.report_title, first.section, first.quantity, self.topic]
         said += [w for r in self.records for w in (r.evidence, r.verdict, r.campaign, r.cluster, r.compared)]
         return " ".join(dict.fromkeys(w for w in said if w)).lower()
@@ -143,7 +148,7 @@ def board(records: Sequence[Record]) -> Board:
             f"topic-{slug(topic)}",
             tuple(members),
             count(members),
-            any(r.lead.scale == "ratio" and r.plot for r in members),
+            any(r.claim.scale == "ratio" and r.plot for r in members),
         )
         for topic, members in by_topic.items()
     )
@@ -193,12 +198,17 @@ def _rows(by_claim: dict[str, list[Record]], axis: forest.Axis) -> list[Row]:
         while anchor in taken:
             anchor += "-2"
         taken.add(anchor)
-        out.append(Row(anchor, tuple(records), _plot(_shown(records), axis), forest.chips(records[0])))
+        out.append(Row(anchor, tuple(records), _plot(records, axis), forest.chips(_claim(records))))
     return out
 
 
 def _shown(records: Sequence[Record]) -> Sequence[Record]:
     return [r for r in records if r.tested] or records[:1]
+
+
+def _claim(records: Sequence[Record]) -> Record:
+    # A relation between a report's statements expects something else than the claim that it is about.
+    return next((r for r in records if r.evidence != "reported"), records[0])
 
 
 def _order(record: Record) -> tuple[bool, bool, int]:
@@ -211,15 +221,15 @@ def _order(record: Record) -> tuple[bool, bool, int]:
 
 
 def _plot(records: Sequence[Record], axis: forest.Axis) -> Markup | None:
-    lead = records[0]
-    if lead.scale not in ("ratio", "share", "level"):
+    claim = _claim(records)
+    if claim.scale not in ("ratio", "share", "level"):
         return None
-    alike = [forest.as_ratio(r) for r in records if r.scale == lead.scale]
-    alike = [r for r in alike if r.unit == alike[0].unit]
-    own = axis if lead.scale == "ratio" else forest.own_axis(alike)
+    alike = [forest.as_ratio(r) for r in _shown(records) if forest.comparable(r, claim)]
+    alike = alike or [forest.as_ratio(claim)]
+    own = axis if claim.scale == "ratio" else forest.own_axis(alike)
     if own is None or not any(forest.has_numbers(r) for r in alike):
         return None
-    return forest.draw(records, own)
+    return forest.draw(_shown(records), own, claim)
 
 
 def number_text(record: Record) -> str:
