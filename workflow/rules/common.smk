@@ -14,6 +14,7 @@ from analysis.pages.client import start
 
 NAME = "[A-Za-z0-9_][A-Za-z0-9._-]*"
 PACKAGE = Path("src/analysis")
+BASE = Path.cwd()
 MEASURED = config.get("measure", "")  # the campaign that the target `measure` measures
 
 # Jobs use the interpreter that runs Snakemake, activated or not, here or on a node.
@@ -104,24 +105,24 @@ def runs_to_measure(wildcards):
     if not MEASURED:
         raise WorkflowError("measure what? Add: --config measure=NAME")
     try:
-        runs = campaigns.missing(MEASURED, Path.cwd())
+        runs = campaigns.missing(MEASURED, BASE)
     except BenchbookError as error:
         raise WorkflowError(str(error)) from None
     return [f"data/raw/{MEASURED}/runs/{run.name}/run.json" for run in runs]
 
 
 def programs_of_run(wildcards):
-    return ancient(campaigns.programs(MEASURED, wildcards.run, Path.cwd()))
+    return ancient(campaigns.programs(MEASURED, wildcards.run, BASE))
 
 
 def in_shuffled_order(wildcards):
-    return campaigns.priority(campaigns.run_of(MEASURED, wildcards.run, Path.cwd()))
+    return campaigns.priority(campaigns.run_of(MEASURED, wildcards.run, BASE))
 
 
 def asked(name):
     """A resource of a run, by its name in Snakemake."""
 
     def resource(wildcards):
-        return campaigns.resources(MEASURED, wildcards.run, Path.cwd())[name]
+        return campaigns.resources(MEASURED, wildcards.run, BASE)[name]
 
     return resource

@@ -31,9 +31,11 @@ rule run:
     priority: in_shuffled_order
     conda:
         "../../environment.yml"
-    threads: lambda wildcards: campaigns.threads(MEASURED, Path.cwd())
+    threads: lambda wildcards: campaigns.threads(MEASURED, BASE)
     resources:
         mpi="srun",
+        # By default Snakemake asks for the size of every run's input.
+        disk_mb=1000,
         nodes=asked("nodes"),
         tasks=asked("tasks"),
         cpus_per_task=asked("cpus_per_task"),
@@ -66,4 +68,4 @@ rule proxy:
 
 onerror:
     if MEASURED and workflow.is_main_process:
-        print(campaigns.summary(MEASURED, Path.cwd()), file=sys.stderr)
+        print(campaigns.summary(MEASURED, BASE), file=sys.stderr)

@@ -62,6 +62,7 @@ def threads(campaign: str, base: Path) -> int:
     return 1 if on_slurm(campaign, base) else ALL_CORES
 
 
+@lru_cache(maxsize=16_384)  # Snakemake asks for each of them several times
 def resources(campaign: str, name: str, base: Path) -> dict[str, str | int]:
     """Return what a run asks of Slurm, in the words of Snakemake's resources.
 

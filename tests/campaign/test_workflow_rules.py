@@ -1,0 +1,127 @@
+"""The target `measure`: what is planned, what is not, and what is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analysis import project
+from analysis.campaign import finish, folders, workflow
+from analysis.campaign.matrix import expand
+
+from .conftest import ROOT, Changed
+
+SACCT = """\
+#!/bin/sh
+# The first answer is before the end of the job; all others are the same.
+echo asked >>{log}
+echo 'JobID|State|End'
+if [ "$(wc -l <{log})" -eq 1 ]; then echo '7|RUNNING|Unknown'; exit; fi
+echo '7|COMPLETED|2026-11-21T00:27:37'
+echo '7.batch|COMPLETED|2026-11-21T00:27:37'
+"""
+
+
+def whole(base: Path) -> Path:
+    """Add what the workflow needs to the project on paper."""
+    shutil.rmtree(base / "workflow")
+    for name in ("workflow", "slurm"):
+        shutil.copytree(ROOT / name, base / name)
+    for name in ("src/analysis/site/templates", "src/proxy", "data/raw/c/runs"):
+        (base / name).mkdir(parents=True)
+    shutil.copy(ROOT / "environment.yml", base)
+    return base
+
+
+def snakemake(base: Path, *arguments: str) -> tuple[int, str]:
+    command = [sys.executable, "-m", "snakemake", *arguments]
+    done = subprocess.run(command, cwd=base, capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def put(base: Path, name: str, **more: object) -> None:
+    folder = folders.finished(base, "c") / name
+    folder.mkdir(parents=True)
+    head = {"run": name, "campaign": "c", "application": "alpha", "evidence": "measured"}
+    (folder / "run.json").write_text(json.dumps({**head, **more}), encoding="utf-8")
+
+
+def test_measure__plans_only_what_is_missing_whatever_is_newer(base: Path) -> None:
+    whole(base)
+    names = [run.name for run in workflow.plan("c", base).runs]
+    put(base, names[0])
+    put(base, f"{names[1]}.failed-1", reason="exit code 5")
+    os.utime(folders.finished(base, "c") / names[0] / "run.json", (0, 0))
+    status, said = snakemake(base, "-n", "--profile", "slurm", "measure", "--config", "measure=c")
+    assert status == 0, said
+    planned = {line.split("run=")[1] for line in said.splitlines() if "wildcards: campaign=c, run=" in line}
+    assert planned == set(names[1:])
+    assert len(planned) == 29
+    assert workflow.summary("c", base).splitlines()[0] == "c: 29 runs are missing, of 30 in the matrix"
+    assert f"  failed attempt: {names[1]}.failed-1: exit code 5" in workflow.summary("c", base)
+
+
+def test_measure__without_a_name_or_with_a_bad_campaign_says_so(base: Path, changed: Changed) -> None:
+    whole(base)
+    status, said = snakemake(base, "-n", "measure")
+    assert status == 1
+    assert "measure what? Add: --config measure=NAME" in said
+    changed(("mpi: [ompi, mpich]", "mpi: [ompi, impi]"))
+    status, said = snakemake(base, "-n", "measure", "--config", "measure=c")
+    assert status == 1
+    assert "config/campaigns/c.yaml:14: unknown mpi 'impi'; known: ompi, mpich" in said
+
+
+def test_workflow__priorities_follow_the_shuffled_order(changed: Changed) -> None:
+    runs = expand(changed()).runs
+    assert sorted(runs, key=workflow.priority, reverse=True) == list(runs)
+
+
+def test_finish__missing_runs_fail_by_name(
+    base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(base)
+    names = [run.name for run in workflow.plan("c", base).runs]
+    for name in names[2:]:
+        put(base, name)
+    assert finish.main(["c"]) == 1
+    said = capsys.readouterr().err
+    assert [line for line in said.splitlines() if "missing: " in line] == [
+        f"  missing: {n}" for n in names[:2]
+    ]
+
+
+def test_finish__keeps_records_when_two_answers_are_equal(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(base, "one", job_id="7")
+    put(base, "local", job_id="")
+    log = tmp_path / "log"
+    tool = tmp_path / "bin/sacct"
+    tool.parent.mkdir()
+    tool.write_text(SACCT.format(log=log), encoding="utf-8")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    said = finish.account(base, "c", patience=30, interval=0.01)
+    assert said == "c: 1 of 1 records of Slurm are final, in sacct.txt"
+    assert len(log.read_text().split()) == 3
+    kept = (project.raw("c", base) / "sacct.txt").read_text(encoding="utf-8")
+    assert kept.splitlines()[1] == "7|COMPLETED|2026-11-21T00:27:37"
+
+
+def test_finish__accounting_that_is_away_is_said_and_loses_nothing(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(base, "one", job_id="7")
+    kept = project.raw("c", base) / "sacct.txt"
+    kept.write_text("of the last time\n", encoding="utf-8")
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    said = finish.account(base, "c", patience=0.05, interval=0.02)
+    assert said == "c: 0 of 1 records of Slurm are final, in sacct.txt; not final: 7"
+    assert kept.read_text(encoding="utf-8") == "of the last time\n"
