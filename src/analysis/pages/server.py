@@ -39,6 +39,8 @@ PRELOAD = (
     "ipykernel.kernelapp",
     "analysis.pages.execute",
     "analysis.project",
+    "analysis.audit",
+    "analysis.published",
     "analysis.readers",
     "analysis.storage",
     "analysis.stats",
