@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -51,7 +52,7 @@ launch:
   mpi:
     fake: {{family: mpich, name: "MPICH 0", start: mpirun, launcher: {base}/mpirun}}
   profilers:
-    mpip: {{library: /nowhere/libmpiP.so}}
+    mpip: {{library: {library}}}
   applications:
     alpha: {{program: {base}/program, inputs: {base}/inputs}}
 """
@@ -80,6 +81,25 @@ matrix:
   factors: {{ranks_per_node: 1, {factors}}}
   subsets:
     - {{name: one, why: a single run is enough, application: alpha, case: small}}
+"""
+
+# A library that leaves a file named after each program that it is loaded into.
+TRACE = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+static char name[256];
+__attribute__((constructor)) static void loaded(int argc, char **argv)
+{
+    const char *script = argc > 1 ? argv[1] : program_invocation_short_name, *last = script;
+    for (; *script; script++)
+        if (*script == '/')
+            last = script + 1;
+    snprintf(name, sizeof name, "%s.mpiP", last);
+    FILE *file = fopen(name, "w");
+    if (file)
+        fclose(file);
+}
 """
 
 Project = Callable[..., "Started"]
@@ -138,10 +158,16 @@ def project(tmp_path: Path) -> Project:
         inputs: str = "",
         factors: str = "nodes: 1",
         environment: str = "{}",
+        library: str = "/nowhere/libmpiP.so",
     ) -> Started:
         base = tmp_path / "project"
-        values = {"base": base, "arguments": arguments, "inputs": inputs, "factors": factors}
-        values["environment"] = environment
+        values: dict[str, object] = {
+            "base": base,
+            "arguments": arguments,
+            "inputs": inputs,
+            "factors": factors,
+        }
+        values |= {"environment": environment, "library": library}
         files = {
             "config/config.yaml": "campaigns: [c]\nreports: {}\npages: []\n",
             "config/clusters/here.yaml": CLUSTER.format(**values),
@@ -220,6 +246,22 @@ def test_launch__run_without_the_profile_it_should_leave_has_failed(project: Pro
     assert started.launch()[0] == 1
     (record,) = started.records().values()
     assert record["reason"] == "left no mpip profile (*.mpiP); was the library preloaded?"
+
+
+def test_launch__profiler_is_preloaded_into_the_application_alone(project: Project, tmp_path: Path) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler to build a library with")
+    (tmp_path / "trace.c").write_text(TRACE, encoding="utf-8")
+    library = tmp_path / "libmpiP.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "trace.c"], check=True)
+    started = project(factors="profiler: mpip", library=str(library))
+    status, said = started.launch()
+    assert status == 0, said
+    (record,) = started.records().values()
+    assert record["profiler"] == "mpip"
+    folder = started.base / "data/raw/c/runs" / started.run
+    # The interpreter of the program, not mpirun, the wrapper, taskset or env.
+    assert [path.name for path in folder.glob("*.mpiP")] == ["program.mpiP"]
 
 
 def test_launch__declared_input_is_accepted(project: Project) -> None:
