@@ -4,7 +4,7 @@
 
 rule measure:
     input:
-        runs_to_measure,
+        runs=runs_to_measure,
     log:
         "results/logs/measure.log",
     localrule: True
