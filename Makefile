@@ -20,7 +20,7 @@ export UV_SYSTEM_CERTS ?= 1
 
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --quiet rules host --show-failed-logs --rerun-incomplete
 
-.PHONY: help env report datasets notebooks test test-slurm check bench lab lock clean distclean
+.PHONY: help env report datasets notebooks test test-slurm check bench lab picture lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,12 @@ bench: $(STAMP) ## speed of Benchbook beside its peers, as ratios
 
 lab: datasets ## JupyterLab on the notebooks
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab notebooks
+
+picture: report ## the README's picture of the scoreboard, with Chromium
+	@profile="$$(mktemp -d)"; chromium --headless --no-sandbox --disable-gpu --hide-scrollbars \
+	  --disable-background-networking --user-data-dir="$$profile" --window-size=1280,1130 \
+	  --screenshot="$(CURDIR)/docs/scoreboard.png" "file://$(CURDIR)/results/site/index.html" 2>/dev/null; \
+	rm -rf "$$profile"
 
 lock: $(STAMP) ## compile requirements.lock anew from pyproject.toml
 	@uv="$$(command -v uv || echo $(BIN)/uv)"; "$$uv" pip compile -q --universal --generate-hashes --extra dev \
