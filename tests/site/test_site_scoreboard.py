@@ -224,3 +224,15 @@ def test_board__the_claim_is_told_by_its_own_record_not_by_the_audit() -> None:
     assert row.lead.verdict == "consistent"
     assert row.claim.evidence == "measured"
     assert "at least 1×" not in str(row.plot)
+
+
+def test_board__filters_offer_the_applications_and_factors_of_its_claims() -> None:
+    board = scoreboard.board(
+        [
+            one(claim="a", application="hpcg", factor="interconnect"),
+            one(claim="b", application="ls-dyna", factor="cpu"),
+            one(claim="c", application="hpcg", factor=""),
+        ]
+    )
+    assert board.values("application") == ["hpcg", "ls-dyna"]
+    assert board.values("factor") == ["interconnect", "cpu"]

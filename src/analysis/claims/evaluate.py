@@ -57,6 +57,8 @@ class Verdict:
     ids: list[str] = field(default_factory=list)
     report_title: str = ""
     topic: str = ""
+    application: str = ""
+    factor: str = ""
     statement: str = ""
     note: str = ""
     source: dict[str, Any] = field(default_factory=dict)
@@ -148,6 +150,12 @@ def _strength(one: Judged) -> tuple[int, float]:
     return RANKING.index(one[1]), estimate.value if math.isfinite(estimate.value) else -math.inf
 
 
+def _applications(claim: Claim) -> str:
+    """Name the application that a claim is about, as a filter shows it."""
+    wanted = (claim.select or {}).get("application", "")
+    return ", ".join(map(str, wanted)) if isinstance(wanted, (list, tuple)) else str(wanted)
+
+
 def _band(claim: Claim) -> tuple[float | None, float | None]:
     """Return the range that agrees with a claim where it can be drawn on the claim's axis."""
     if claim.quantity == "equality":
@@ -178,6 +186,8 @@ def _record(
         ids=list(claim.ids),
         report_title=report.title,
         topic=claim.topic,
+        application=_applications(claim),
+        factor=claim.compare.factor.replace("_", " ") if claim.compare else "",
         statement=claim.statement,
         note=claim.note,
         source={"section": claim.section, "lines": list(claim.lines)},

@@ -39,6 +39,8 @@ class Record:
     report: str = ""
     report_title: str = ""
     topic: str = ""
+    application: str = ""
+    factor: str = ""
     section: str = ""
     quantity: str = ""
     scale: str = "word"

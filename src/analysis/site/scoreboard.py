@@ -116,9 +116,11 @@ class Board:
         """Return the different values of a record's field, for a filter, in order of appearance."""
         if name == "topic":
             return [g.topic for g in self.groups]
-        records = [
-            r for g in self.groups for row in g.rows for r in row.shown if r.tested or name != "evidence"
-        ]
+        rows = [row for group in self.groups for row in group.rows]
+        if name == "evidence":
+            records = [record for row in rows for record in row.shown if record.tested]
+        else:
+            records = [row.claim for row in rows]
         return list(dict.fromkeys(str(getattr(r, name)) for r in records if getattr(r, name)))
 
 
