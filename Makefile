@@ -20,7 +20,7 @@ export UV_SYSTEM_CERTS ?= 1
 
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --quiet rules host --show-failed-logs --rerun-incomplete
 
-.PHONY: help env report datasets notebooks test test-slurm check bench lab picture lock clean distclean
+.PHONY: help env report datasets notebooks test test-slurm check bench lab campaign picture lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,11 @@ bench: $(STAMP) ## speed of Benchbook beside its peers, as ratios
 
 lab: datasets ## JupyterLab on the notebooks
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab notebooks
+
+campaign: $(STAMP) ## measure our own MPI program on this machine, about two minutes
+	@bash workflow/scripts/local_mpi.sh $(BIN)/python
+	@$(SNAKEMAKE) measure --config measure=local
+	@$(BIN)/snakemake --cores 1 --quiet all -- data/processed/local/campaign.nc
 
 picture: report ## the README's picture of the scoreboard, with Chromium
 	@profile="$$(mktemp -d)"; chromium --headless --no-sandbox --disable-gpu --hide-scrollbars \
