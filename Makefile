@@ -18,7 +18,7 @@ export UV_NO_PROGRESS := 1
 # The machine's own certificates, as pip does it: behind a company's proxy there is no other way.
 export UV_SYSTEM_CERTS ?= 1
 
-SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --quiet rules host --show-failed-logs --rerun-incomplete
+SNAKEMAKE := $(BIN)/python workflow/scripts/snakemake_local.py --cores $(CORES) --quiet rules host --show-failed-logs --rerun-incomplete
 
 .PHONY: help env report datasets notebooks test test-slurm check bench lab campaign picture lock clean distclean
 
