@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from analysis.audit.evaluate import evaluate_report
+from analysis.claims.evaluate import write_verdicts
 from analysis.errors import BenchbookError
 
 
@@ -22,11 +22,7 @@ def main(argv: list[str] | None = None) -> int:
     except BenchbookError as error:
         print(error, file=sys.stderr)
         return 1
-    records = [verdict.as_dict() for verdict in verdicts]
-    text = json.dumps(records, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(text + "\n", encoding="utf-8")
-    print(f"{len(records)} verdicts")
+    write_verdicts(verdicts, arguments.out)
     return 0
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -241,6 +243,22 @@ def _inputs(campaign: Campaign, runs: Iterable[str]) -> list[dict[str, str]]:
     return [{"path": f"data/raw/{campaign.name}/runs/{run}", "sha256": str(table[run])} for run in runs]
 
 
+def write_verdicts(verdicts: Sequence[Verdict], out: Path) -> None:
+    """Write verdicts as the workflow's stages exchange them: sorted JSON, the same bytes every time.
+
+    Parameters
+    ----------
+    verdicts : sequence of Verdict
+    out : Path
+        Its folder is made.
+    """
+    records = [verdict.as_dict() for verdict in verdicts]
+    text = json.dumps(records, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text + "\n", encoding="utf-8")
+    print(f"{len(records)} verdicts")
+
+
 def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
     """Make the table that closes a notebook.
 
@@ -259,4 +277,4 @@ def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(columns))
 
 
-__all__ = ["HOLDS", "Verdict", "evaluate", "verdict_table"]
+__all__ = ["HOLDS", "Verdict", "evaluate", "verdict_table", "write_verdicts"]

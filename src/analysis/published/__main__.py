@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from analysis.claims import load_report
+from analysis.claims.evaluate import write_verdicts
 from analysis.errors import BenchbookError
 from analysis.published.evaluate import evaluate
 from analysis.published.ingest import ingest
@@ -28,19 +28,11 @@ def main(argv: list[str] | None = None) -> int:
         if arguments.command == "ingest":
             print(ingest(arguments.raw, arguments.processed))
         else:
-            _verdicts(arguments.claims, arguments.out)
+            write_verdicts(evaluate(load_report(arguments.claims)), arguments.out)
     except BenchbookError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
-
-
-def _verdicts(claims: Path, out: Path) -> None:
-    records = [verdict.as_dict() for verdict in evaluate(load_report(claims))]
-    text = json.dumps(records, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text + "\n", encoding="utf-8")
-    print(f"{len(records)} verdicts")
 
 
 if __name__ == "__main__":
