@@ -89,6 +89,18 @@ class TestVerdicts:
         assert lines[0].split() == ["claim", "expected", "estimate", "n", "evidence", "verdict"]
         assert sum("house-placement-77pct" in line for line in lines) == 1
 
+    def test_all_evidence_classes_of_the_scoreboard_are_there(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert cli.main(["verdicts", "--json", "--report", "hpcg2014"]) == 0
+        records = json.loads(capsys.readouterr().out)
+        told = {one["evidence"] for one in records if one["verdict"] != "not tested"}
+        assert told == {"measured", "published", "reported", "synthetic"}
+        # As the site says it: three published runs of 16³ against four of 104³.
+        key = ("hpcg2014-size-135pct-over-104", "published")
+        (found,) = [one for one in records if (one["claim"], one["evidence"]) == key]
+        assert (found["n"], found["n_baseline"], found["verdict"]) == (3, 4, "cannot tell")
+
     def test_unknown_report_is_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["verdicts", "--report", "nobody"]) == 1
         assert "has no report 'nobody'" in capsys.readouterr().err

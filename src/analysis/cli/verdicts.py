@@ -8,8 +8,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from analysis import project
+from analysis.audit.evaluate import evaluate_report
 from analysis.claims import Campaign, Verdict, evaluate, load_campaign, load_report
 from analysis.errors import ConfigError
+from analysis.published import evaluate as evaluate_published
+
+# Its runs speak to a claim only where config/published.yaml says so.
+PUBLISHED = "published"
 
 COLUMNS = ("claim", "expected_text", "estimate_text", "n", "evidence", "verdict")
 
@@ -22,7 +27,7 @@ def verdicts(reports: Sequence[str] | None, campaigns: Sequence[str] | None, *, 
     reports, campaigns : sequence of str, optional
         Narrow what ``config/config.yaml`` names.
     as_json : bool
-        A list of objects, one a claim and campaign.
+        A list of objects, one a claim and campaign, and the audit's relations.
 
     Returns
     -------
@@ -71,4 +76,7 @@ def _records(reports: Sequence[str] | None, campaigns: Sequence[str] | None) -> 
             if campaign not in loaded:
                 print(f"reading {campaign}", file=sys.stderr)
                 loaded[campaign] = load_campaign(campaign)
-            yield from evaluate(report, loaded[campaign])
+            judge = evaluate if campaign != PUBLISHED else evaluate_published
+            yield from judge(report, loaded[campaign])
+        if not campaigns and (project.root() / "config" / "audit" / f"{name}.yaml").is_file():
+            yield from evaluate_report(name)
