@@ -18,6 +18,10 @@ export UV_NO_PROGRESS := 1
 # The machine's own certificates, as pip does it: behind a company's proxy there is no other way.
 export UV_SYSTEM_CERTS ?= 1
 
+# Container images like to forbid Python its compiled files. Every start of Snakemake would then compile a
+# thousand modules anew: 6 s of processor time instead of 2 s.
+unexport PYTHONDONTWRITEBYTECODE
+
 SNAKEMAKE := $(BIN)/python workflow/scripts/snakemake_local.py --cores $(CORES) --quiet rules host --show-failed-logs --rerun-incomplete
 
 .PHONY: help env report datasets notebooks test test-slurm check bench lab campaign picture lock clean distclean
