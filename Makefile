@@ -11,6 +11,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 CORES ?= all
 WORKERS ?= 2
+# Most of these tests wait for Slurm; each worker has a cluster of its own.
+SLURM_WORKERS ?= 3
 
 # uv takes the Python that is there; hashes and versions come from requirements.lock.
 export UV_PYTHON_DOWNLOADS := never
@@ -45,7 +47,7 @@ test: datasets ## all tests that need no cluster
 	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --ignore=tests/slurm
 
 test-slurm: $(STAMP) ## tests on a real Slurm that is started on this machine (Debian, as root)
-	@$(BIN)/pytest -q -p no:xdist tests/slurm
+	@$(BIN)/pytest -q -n $(SLURM_WORKERS) --dist loadgroup -o tmp_path_retention_policy=failed tests/slurm
 
 check: $(STAMP) ## lint, types, formats, workflow, environment against lock
 	$(BIN)/ruff check .

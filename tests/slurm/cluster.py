@@ -26,6 +26,8 @@ from . import daemons, host
 from .daemons import CONTROL, CONTROL_ADDRESS, NETWORK
 from .machine import ClusterError, Machine, environment, until
 
+JANITOR = Path(__file__).with_name("janitor.sh")
+
 BITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 
 
@@ -59,6 +61,7 @@ class SlurmCluster:
         )
         self.machines: dict[str, Machine] = {}
         self.laps: dict[str, float] = {}
+        self.janitor: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> SlurmCluster:
         self.up()
@@ -81,6 +84,10 @@ class SlurmCluster:
             raise ClusterError(reason)
         daemons.make_folder(self.base)
         try:
+            if not self.kept:
+                # It removes the folder when this process ends without `down`, whatever ended it.
+                janitor = ["sh", JANITOR, self.base]
+                self.janitor = subprocess.Popen(janitor, stdin=subprocess.PIPE, start_new_session=True)
             self._up(time.monotonic())
         except BaseException as error:
             said = daemons.log_tail(self.base)
@@ -144,6 +151,9 @@ class SlurmCluster:
         self.machines.clear()
         if self.base.is_dir():
             daemons.remove_folder(self.base)
+        if self.janitor is not None:
+            self.janitor.communicate()
+            self.janitor = None
 
     def run(
         self,

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "slurm: starts a real Slurm; needs root on Debian and tests/slurm/install.sh"
     )
+    config.addinivalue_line("markers", "xdist_group(name): tests that one worker runs, one after another")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Keep tests together that share more than a cluster: what their file's fixture has started."""
+    fixtures = item._fixtureinfo.name2fixturedefs.values()  # type: ignore[attr-defined]
+    if any(fixture.scope == "module" for same_name in fixtures for fixture in same_name):
+        item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
 @pytest.fixture(scope="session")
@@ -27,8 +35,26 @@ def able() -> None:
 
 @pytest.fixture(scope="session")
 def cluster(able: None) -> Iterator[SlurmCluster]:
+    """One for all tests; with several workers, one for each."""
     with SlurmCluster() as running:
         yield running
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Cancel what a failed test leaves in the queue: it is not to fail the tests after it."""
+    report = yield
+    running = getattr(item, "funcargs", {}).get("cluster")
+    if report.failed and isinstance(running, SlurmCluster):
+        running.run(["scancel", "--user=root"], check=False)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show what tests have measured; with several workers their own output goes nowhere."""
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            terminalreporter.write_line(f"{name}: {value}")
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import pytest
 
 from . import daemons, jobs
 from .cluster import SlurmCluster
-from .machine import until
+from .machine import BUSY, until
 
 pytestmark = pytest.mark.slurm
 
@@ -48,11 +48,11 @@ def snakemake(cluster: SlurmCluster, folder: Path, target: str, *options: str) -
 def finish(process: subprocess.Popen[str], seconds: float) -> tuple[int, str]:
     """Wait for Snakemake; it shall never be waited for in vain."""
     try:
-        out, err = process.communicate(timeout=seconds)
+        out, err = process.communicate(timeout=BUSY * seconds)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
-        pytest.fail(f"Snakemake still waits after {seconds:g} s:\n{out}{err}")
+        pytest.fail(f"Snakemake still waits after {BUSY * seconds:g} s:\n{out}{err}")
     return process.returncode, out + err
 
 
