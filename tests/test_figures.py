@@ -263,6 +263,33 @@ def test_svg__names_of_lines_that_end_together_move_apart() -> None:
     assert [t.xyann for t in ax.texts] == [(9, 0.0), (9, 12.5), (9, 25.0)]
 
 
+def test_svg__names_at_the_top_move_down_into_the_axes() -> None:
+    frame = points([1, 2] * 3, net=["a", "a", "b", "b", "c", "c"]).assign(y=[1.0, 1.0, 9.9, 9.9, 10.0, 10.0])
+    fig, ax = draw(frame.assign(low=frame["y"], high=frame["y"]), hue="net")
+    ax.set_ylim(0, 10)
+    figures.svg(fig, description="Two of three lines end at the top.")
+    moved = {text.get_text(): text.xyann[1] for text in ax.texts}
+    assert moved["a"] == moved["c"] == 0
+    # One line of text, 12.5 points, below the name that ends at the top.
+    height = ax.get_window_extent().height * 72 / fig.dpi
+    assert moved["b"] == pytest.approx(0.01 * height - 12.5, abs=1e-6)
+
+
+def test_from_zero__keeps_the_highest_mark_below_the_top() -> None:
+    _, ax = figures.new_figure("measured", "mock")
+    ax.plot([0, 1], [99.0, 100.0])
+    figures.from_zero(ax)
+    assert ax.get_ylim() == pytest.approx((0, 106))
+
+
+@pytest.mark.parametrize(("sizes", "turned"), [((8, 2048), 0), ((512, 1024, 2**20), 0), ((1, 2, 2**20), 45)])
+def test_size_histogram__labels_that_would_touch_are_turned(sizes: tuple[int, ...], turned: int) -> None:
+    _, ax = figures.new_figure("measured", "mock")
+    frame = pd.DataFrame({"size": sizes, "count": 1, "call": "MPI_Send"})
+    figures.size_histogram(frame, ax=ax, size="size", count="count", call="call")
+    assert {label.get_rotation() for label in ax.get_xticklabels()} == {turned}
+
+
 def test_base_value__has_room_on_a_logarithmic_axis() -> None:
     _, ax = draw(points([1, 2, 3]), one=True)
     ax.set(yscale="log", ylim=(0.99, 10))

@@ -5,7 +5,7 @@ is the same bytes for the same data and follows the light or dark page that it s
 """
 
 from analysis.figures.counts import count_bars
-from analysis.figures.points import base_value, interval_points, strip_with_interval, upper_bound
+from analysis.figures.points import base_value, from_zero, interval_points, strip_with_interval, upper_bound
 from analysis.figures.profiles import heatmap, share_bars, size_histogram
 from analysis.figures.style import colour, marker, new_figure, use_style
 from analysis.figures.svg import show, svg
@@ -14,6 +14,7 @@ __all__ = [
     "base_value",
     "colour",
     "count_bars",
+    "from_zero",
     "heatmap",
     "interval_points",
     "marker",

@@ -180,6 +180,17 @@ def upper_bound(ax: Axes, value: float, label: str) -> None:
     )  # fmt: skip
 
 
+def from_zero(ax: Axes) -> None:
+    """Let the y axis begin at zero and end above the highest mark.
+
+    Parameters
+    ----------
+    ax : Axes
+        With everything drawn; its values are positive.
+    """
+    ax.set_ylim(0, 1.06 * max(float(ax.dataLim.y1), np.finfo(float).tiny))
+
+
 def base_value(ax: Axes, value: float, unit: str, label: str, *, at: float = 1.0) -> None:
     """Write the absolute value that a ratio refers to beside the line of no difference.
 
@@ -255,7 +266,9 @@ def _name_ends(ax: Axes, ends: list[tuple[float, float, str]], ordered: bool) ->
     for x, y, level in ends:
         ax.annotate(
             level, (x, y), xytext=(9, 0), textcoords="offset points", va="center", size=10, color=INK,
-            annotation_clip=False, gid=_END,
+            annotation_clip=False, gid=_END, zorder=5,
+            # Another line may go on below the name.
+            bbox={"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
         )  # fmt: skip
 
 
@@ -263,9 +276,20 @@ def part_names(fig: Figure) -> None:
     """Move the names of lines that end close together apart; the scales must be final by now."""
     per_point = fig.dpi / 72
     for ax in fig.axes:
-        ends = [t for t in ax.texts if isinstance(t, Annotation) and t.get_gid() == _END]
-        below = -np.inf
-        for _, _, name in sorted((float(ax.transData.transform(t.xy)[1]), i, t) for i, t in enumerate(ends)):
-            here = float(ax.transData.transform(name.xy)[1]) / per_point
-            below = max(here, below + 12.5)  # a line of text at size 10, in points
-            name.xyann = (9, below - here)
+        names = [t for t in ax.texts if isinstance(t, Annotation) and t.get_gid() == _END]
+        ends = np.array([ax.transData.transform(name.xy)[1] for name in names]) / per_point
+        order = np.argsort(ends, kind="stable")
+        top = ax.get_window_extent().y1 / per_point
+        for number, place in zip(order, _apart(ends[order], top), strict=True):
+            names[number].xyann = (9, float(place - ends[number]))
+
+
+def _apart(ends: Floats, top: float) -> Floats:
+    """Put names that are sorted by height a line apart: upwards, and down again from the top of the axes."""
+    line = 12.5  # of text at size 10, in points
+    places = ends.copy()
+    for i in range(1, len(places)):
+        places[i] = max(places[i], places[i - 1] + line)
+    for i in range(len(places) - 1, -1, -1):
+        places[i] = min(places[i], places[i + 1] - line if i + 1 < len(places) else max(top, ends[i]))
+    return places

@@ -117,9 +117,11 @@ def size_histogram(
         ax.plot(xs, ys, mark, color=shade, markersize=6.5, label=level)
     ax.set_yscale("log")
     ax.set_ylim(bottom=0.7)
-    ax.set_xticks([place[s] for s in sizes] if len(sizes) <= 14 else _powers(positive))
+    places = np.array([place[s] for s in sizes] if len(sizes) <= 14 else _powers(positive))
     ticks = sizes if len(sizes) <= 14 else [2 ** int(p) for p in _powers(positive)]
-    ax.set_xticklabels([_binary(float(s)) for s in ticks], rotation=45 if len(ticks) > 10 else 0)
+    # A label is up to a fourteenth of the axis wide.
+    crowded = len(ticks) > 1 and np.diff(places).min() < np.ptp(places) / 14
+    ax.set_xticks(places, [_binary(float(s)) for s in ticks], rotation=45 if crowded else 0)
     ax.set(xlabel="message size", ylabel="messages (count)")
     ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.2)
     unknown = float(frame.loc[frame[size] < 0, count].sum())

@@ -170,7 +170,7 @@ def _strip(compared: Compared, part: Part, medians: pd.DataFrame, where: str) ->
         values, ax=ax, x="level", y="value", summary=medians, order=order,
         xlabel=f"{compared.factor.replace('_', ' ')}, {only}", ylabel=_value(compared, part),
     )  # fmt: skip
-    ax.set_ylim(bottom=0)
+    figures.from_zero(ax)
     return fig
 
 
@@ -199,4 +199,4 @@ def _scaled(ax: Axes, values: pd.Series) -> None:
     if values.min() > 0 and values.max() > _WIDE * values.min():
         ax.set_yscale("log")
     else:
-        ax.set_ylim(bottom=0)
+        figures.from_zero(ax)
