@@ -150,7 +150,9 @@ def test_control__a_bad_configuration_is_said_at_the_start(tmp_path):
     done = command(tmp_path, "start", "c.yaml", "p.csv")
     assert done.returncode == 1
     assert "c.yaml:3: power.meters.0.type" in done.stderr
-    assert not list(tmp_path.glob("p.*"))
+    # A run without power among others that have it says why.
+    assert [path.name for path in tmp_path.glob("p.*")] == ["p.summary.json"]
+    assert json.loads((tmp_path / "p.summary.json").read_text())["error"] in done.stderr
 
 
 def test_control__ends_with_the_job_script_that_forgot_to_stop_it(tmp_path):
@@ -160,7 +162,7 @@ def test_control__ends_with_the_job_script_that_forgot_to_stop_it(tmp_path):
     )
     script = f"{sys.executable} -m analysis.sampling start c.yaml p.csv --until-pid $$"
     subprocess.run(["sh", "-c", script + "; true"], cwd=tmp_path, check=True, capture_output=True)
-    wait_for(lambda: (tmp_path / "p.summary.json").exists(), "the end")
+    wait_for(lambda: json.loads((tmp_path / "p.summary.json").read_text())["ended"], "the end")
     assert "is gone" in (tmp_path / "p.log").read_text()
 
 

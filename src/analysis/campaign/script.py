@@ -10,6 +10,7 @@ from pathlib import Path
 
 from analysis.campaign.jobs import Allocation
 from analysis.errors import ConfigError
+from analysis.sampling.config import variables
 
 TEMPLATE = """\
 #!/bin/bash
@@ -126,8 +127,7 @@ def render(
     launch : mapping
         The part ``launch`` of the cluster.
     meters : Path, optional
-        File whose part ``power`` says how power is sampled beside the job; of jobs at once no one's
-        share is known, so it is not sampled.
+        File whose part ``power`` says how power is sampled beside the jobs; jobs at once share the log.
 
     Returns
     -------
@@ -148,11 +148,15 @@ def render(
         for number, job in enumerate(allocation.jobs, 1)
     ]
     start, stop = "", ""
-    if meters is not None and len(allocation.jobs) == 1:
+    if meters is not None:
         sampler = fill(_SAMPLER, python=quote(sys.executable))
         hosts = quote(",".join(allocation.jobs[0].head["node_list"]))
-        start = f"{sampler} start {quote(meters)} 1/power.csv --nodes {hosts} || true"
-        stop = f"{sampler} stop 1/power.csv || true"
+        start = f"{sampler} start {quote(meters)} 1/power.csv --nodes {hosts} --until-pid $$ || true"
+        if secret := variables(meters):
+            start += f"\n    unset {words(secret)}"  # no program of the job has any need of them
+        folders = words(range(1, len(allocation.jobs) + 1))
+        # A job that is ended has seconds left for its record.
+        stop = f"{sampler} stop 1/power.csv --jobs {folders} ${{killed:+--patience 3}} || true"
     return fill(
         TEMPLATE,
         sampler_start=start,

@@ -17,6 +17,7 @@ from analysis.sampling.commands import Commands
 from analysis.sampling.meters import Context, Meter, make_all
 from analysis.sampling.output import ENERGY, POWER, Readings, beside, stamp, write_summary
 from analysis.sampling.sampler import Sampler
+from analysis.sampling.sharing import share
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m analysis.sampling", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name, what in (
-        ("start", "start a sampler in the background; returns when it samples"),
+        ("start", "start a sampler on each node of the job; returns when they sample"),
         ("run", "sample until SIGTERM or SIGINT"),
     ):
         one = commands.add_parser(name, help=what, description=what)
@@ -43,26 +44,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
         one.add_argument("out", type=Path, help="CSV file to write; it must not exist")
         one.add_argument("--nodes", default="", help="the job's nodes, as Slurm writes them")
         one.add_argument("--until-pid", type=int, help="end by itself when this process is gone")
-    one = commands.add_parser("stop", help="stop the sampler of a log and wait until its files are complete")
+        if name == "run":
+            what = "only meters that no other node can read; {node} in OUT is this node's name"
+            one.add_argument("--local", action="store_true", help=what)
+    what = "stop the sampler of a log and wait until its files are complete"
+    one = commands.add_parser("stop", help=what, description=what)
     one.add_argument("out", type=Path, help="the CSV file")
+    one.add_argument("--patience", type=float, default=control.PATIENCE, help="s (%(default)g)")
+    one.add_argument("--jobs", type=Path, nargs="*", default=[], help="folders of jobs that share the log")
     given = parser.parse_args(arguments)
     try:
         if given.command == "stop":
-            control.stop(given.out)
+            _stop(given.out, given.patience, given.jobs)
         elif given.command == "start":
-            more = ["--nodes", given.nodes] if given.nodes else []
-            more += ["--until-pid", str(given.until_pid)] if given.until_pid else []
-            pid = control.start([given.config, str(given.out), *more], given.out)
+            pid = control.start(given.config, given.out, given.nodes, given.until_pid)
             print(f"sampling into {given.out}, process {pid}")
         else:
-            run(given.config, given.out, given.nodes, given.until_pid)
+            out = given.out.with_name(given.out.name.replace("{node}", config.here()))
+            run(given.config, out, given.nodes, given.until_pid, local=given.local)
     except BenchbookError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
 
 
-def run(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -> None:
+def _stop(out: Path, patience: float, jobs: list[Path]) -> None:
+    try:
+        control.stop(out, patience=patience)
+    finally:
+        if len(jobs) > 1:
+            share(out, jobs)
+
+
+def run(path: str, out: Path, nodes: str = "", until_pid: int | None = None, *, local: bool = False) -> None:
     """Sample into `out` until a signal ends it.
 
     Parameters
@@ -74,6 +88,8 @@ def run(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -> 
         As Slurm writes them.
     until_pid : int, optional
         Process whose end ends the sampler.
+    local : bool, optional
+        Read only the meters that no other node can read.
 
     Raises
     ------
@@ -83,26 +99,28 @@ def run(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -> 
     stop = threading.Event()
     # Of this process and the tools that it runs: a core file would hold their secrets.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    # srun hands USR1 over to the tasks; TERM it takes as a wish to kill them.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, lambda *_: stop.set())
-    wanted = config.load(path, config.node_names(nodes) if nodes else ())
+    wanted = config.load(path, config.node_names(nodes) if nodes else (), local=local)
     context = Context(Commands(), wanted.timeout)
     meters = make_all(wanted.meters, context)
-    pid_file: Path | None = None
+    announced: list[Path] = []
     try:
-        logs = _open(meters, out)
+        sampler = Sampler(wanted, meters, _open(meters, out), context, _say)
         for line in context.warnings:
             _say(line)
-        pid_file = control.announce(out)
+        # Here already, so that the readers know the meters even if the sampler is killed.
+        write_summary(beside(out, "summary.json"), sampler.summary())
         if until_pid is not None:
             threading.Thread(target=_watch, args=(until_pid, stop.set, stop), daemon=True).start()
         _say(f"{len(meters)} meter(s), every {wanted.period:g} s")
-        summary = Sampler(wanted, meters, logs, context, _say).run(stop)
+        summary = sampler.run(stop, lambda: announced.append(control.announce(out)))
         write_summary(beside(out, "summary.json"), summary)
     finally:
         for meter in meters:
             meter.close()
-        if pid_file is not None:
+        for pid_file in announced:
             pid_file.unlink(missing_ok=True)
     _say("ended")
 

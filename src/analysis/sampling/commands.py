@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
@@ -52,8 +54,9 @@ class Commands:
         try:
             out, err = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
+            _kill(process)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=1.0)
             raise MeterError(f"{argv[0]} gave no answer in {timeout:g} s") from None
         finally:
             with self._lock:
@@ -78,6 +81,7 @@ class Commands:
                 text=True,
                 errors="replace",
                 pass_fds=tuple(fds),
+                process_group=0,  # so that what a wrapper script started ends with it
             )
             self._running.add(process)
             return process
@@ -87,5 +91,9 @@ class Commands:
         with self._lock:
             self._ended = True
             for process in self._running:
-                with contextlib.suppress(OSError):
-                    process.kill()
+                _kill(process)
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +36,8 @@ class MeterSpec:
         The entry as declared, ``{node}`` replaced.
     source, line : str, int
         Where it stands.
+    node : str
+        Node that it measures; empty if it feeds the whole job, or is told by reading.
     """
 
     type: str
@@ -42,6 +45,7 @@ class MeterSpec:
     options: Mapping[str, Any] = field(repr=False)
     source: str = ""
     line: int = 0
+    node: str = ""
 
     def error(self, found: str, remedy: str) -> ConfigError:
         """Make an error at this meter's line."""
@@ -61,15 +65,20 @@ class PowerConfig:
     longest_wait : float
         s, longest pause before a lost meter is asked again.
     meters : tuple of MeterSpec
+    nodes : tuple of str
+        Nodes of the job; empty where none were given.
     """
 
     period: float
     timeout: float
     longest_wait: float
     meters: tuple[MeterSpec, ...]
+    nodes: tuple[str, ...] = ()
 
 
-def load(path: str | Path, nodes: Sequence[str] = (), schema: Path | None = None) -> PowerConfig:
+def load(
+    path: str | Path, nodes: Sequence[str] = (), schema: Path | None = None, *, local: bool = False
+) -> PowerConfig:
     """Read the part ``power`` of a cluster's file.
 
     Parameters
@@ -77,10 +86,13 @@ def load(path: str | Path, nodes: Sequence[str] = (), schema: Path | None = None
     path : path
         A cluster's file, or one with the part ``power`` alone.
     nodes : sequence of str, optional
-        Nodes of the job; a meter whose entry says ``{node}`` becomes one for each. Of a meter that
-        only its own node can read there is the one of this node.
+        Nodes of the job; a meter whose entry says ``{node}`` becomes one for each, and one that
+        names its node is left out of jobs that do not have it. Of a meter that only its own node
+        can read there is the one of this node.
     schema : Path, optional
         By default that of the project.
+    local : bool, optional
+        Take only the meters that only their own node can read.
 
     Returns
     -------
@@ -91,26 +103,87 @@ def load(path: str | Path, nodes: Sequence[str] = (), schema: Path | None = None
     ConfigError
         One fault for each entry that cannot be used; no value is repeated in it that could be a secret.
     """
-    document = project.load_yaml(path)
-    if not isinstance(document, dict) or not isinstance(document.get("power"), dict):
-        found = "has no part 'power'"
-        raise ConfigError.at(str(path), 0, found, "declare the meters under power.meters")
-    part = document["power"]
-    faults = list(_violations(part, path, schema or _schema()))
-    if faults:
-        raise ConfigError(*faults)
+    part = _part(path, schema)
     specs = [
         spec
         for index, entry in enumerate(part["meters"])
+        if is_local(entry) or not local
         for spec in _of_nodes(entry, nodes, str(path), project.line_of(path, ("power", "meters", index)))
     ]
     names = [spec.name for spec in specs]
     for spec in specs:
         if names.count(spec.name) > 1:
             raise spec.error("two meters have this name", "rename one, or write {node} in the name")
+    if not specs:
+        found = f"no meter measures {', '.join(nodes) or here()}"
+        raise ConfigError.at(str(path), project.line_of(path, ("power", "meters")), found, "declare one")
     period, timeout = float(part.get("period", 1.0)), float(part.get("timeout", 5.0))
     longest = float(part.get("longest_wait", max(60.0, period)))
-    return PowerConfig(period, timeout, longest, tuple(specs))
+    return PowerConfig(period, timeout, longest, tuple(specs), tuple(nodes))
+
+
+def check(path: str | Path, *, several: bool) -> None:
+    """Check the part ``power`` of a cluster's file before any job is there.
+
+    Parameters
+    ----------
+    path : path
+    several : bool
+        Whether jobs of several nodes are run there.
+
+    Raises
+    ------
+    ConfigError
+        As `load` does.
+    """
+    part = _part(path)
+    for index, entry in enumerate(part["meters"]):
+        line = project.line_of(path, ("power", "meters", index))
+        _of_nodes(entry, ("node1", "node2") if several else (here(),), str(path), line)
+
+
+def variables(path: str | Path) -> list[str]:
+    """Name the environment variables that hold the meters' secrets.
+
+    Parameters
+    ----------
+    path : path
+        A cluster's file.
+
+    Returns
+    -------
+    list of str
+        Sorted; what else runs on the nodes has no need of them.
+    """
+    entries = (value for meter in _part(path)["meters"] for value in meter.values())
+    return sorted({entry["env"] for entry in entries if isinstance(entry, Mapping) and set(entry) == {"env"}})
+
+
+def is_local(entry: Mapping[str, Any]) -> bool:
+    """Tell whether a declared meter can only be read by its own node."""
+    return entry["type"] in _LOCAL or (entry["type"] == "ipmitool" and "host" not in entry)
+
+
+def here() -> str:
+    """Return this node's name: Slurm's, or the short host name."""
+    return os.environ.get("SLURMD_NODENAME") or short(socket.gethostname())
+
+
+def short(node: str) -> str:
+    """Return a node's name without its domain: Slurm and the host may differ in that."""
+    return node.partition(".")[0]
+
+
+def _part(path: str | Path, schema: Path | None = None) -> dict[str, Any]:
+    document = project.load_yaml(path)
+    if not isinstance(document, dict) or not isinstance(document.get("power"), dict):
+        found = "has no part 'power'"
+        raise ConfigError.at(str(path), 0, found, "declare the meters under power.meters")
+    part: dict[str, Any] = document["power"]
+    faults = list(_violations(part, path, schema or _schema()))
+    if faults:
+        raise ConfigError(*faults)
+    return part
 
 
 def _schema() -> Path:
@@ -133,15 +206,25 @@ def _violations(part: Any, path: str | Path, schema: Path) -> Iterator[Fault]:
 
 
 def _of_nodes(entry: Mapping[str, Any], nodes: Sequence[str], source: str, line: int) -> list[MeterSpec]:
+    if is_local(entry):
+        if len(nodes) > 1 and "{node}" not in entry["name"]:
+            found = f"{entry['name']}: every node of a job has one of its own"
+            raise ConfigError.at(source, line, found, "write {node} in the name")
+        one = _replace(entry, here())
+        return [MeterSpec(one["type"], one["name"], one, source, line, here())]
     if not any("{node}" in text for text in _texts(entry)):
-        return [MeterSpec(entry["type"], entry["name"], dict(entry), source, line)]
-    if entry["type"] in _LOCAL or (entry["type"] == "ipmitool" and "host" not in entry):
-        nodes = [socket.gethostname().partition(".")[0]]
+        fed = {entry["node"]} if "node" in entry else set(entry.get("nodes", {}))
+        if fed and nodes and not fed & set(nodes) and "objects" not in entry:
+            return []  # other nodes' power is nothing of this job's
+        own = dict(entry)
+        if nodes and "nodes" in own:
+            own["nodes"] = {node: oid for node, oid in own["nodes"].items() if node in nodes}
+        return [MeterSpec(own["type"], own["name"], own, source, line, str(own.get("node", "")))]
     if not nodes:
         found = f"{entry['name']} stands for the job's nodes, and none are given"
         raise ConfigError.at(source, line, found, "pass --nodes")
-    replaced = [_replace(entry, node) for node in nodes]
-    return [MeterSpec(one["type"], one["name"], one, source, line) for one in replaced]
+    replaced = [(_replace(entry, node), node) for node in nodes]
+    return [MeterSpec(one["type"], one["name"], one, source, line, node) for one, node in replaced]
 
 
 def _texts(value: Any) -> Iterator[str]:

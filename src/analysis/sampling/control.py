@@ -8,36 +8,84 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from analysis.errors import BenchbookError
-from analysis.sampling.output import beside
+from analysis.errors import BenchbookError, Fault
+from analysis.sampling import config
+from analysis.sampling.output import beside, write_summary
 
+PATIENCE = 20.0  # s for the last readings; then the sampler is killed, since the job has ended
 _LONGEST_START = 60.0  # s; a busy file system may take its time over Python's imports
+_NODES = "nodes"  # what srun's own files are called beside the log
 
 
-def start(arguments: Sequence[str], out: Path) -> int:
-    """Start a sampler that outlives this process, and wait until it samples.
+def start(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -> int:
+    """Start samplers that outlive this process, and wait until they sample.
+
+    One on this node asks all meters that it can reach. Where meters can be read by their own node
+    only, srun starts one on each other node of the job, with the log ``<out>.<node>.csv``.
 
     Parameters
     ----------
-    arguments : sequence of str
-        Of ``python -m analysis.sampling run``.
+    path : str
+        A cluster's file.
     out : Path
         The log; its ``.pid`` names the process, its ``.log`` takes what the sampler says.
+    nodes : str, optional
+        As Slurm writes them.
+    until_pid : int, optional
+        Process whose end ends the sampler.
 
     Returns
     -------
     int
-        Process id.
+        Process id of the sampler on this node.
 
     Raises
     ------
     BenchbookError
-        If the sampler ends instead; with what it said.
+        If the sampler ends instead; with what it said. That is left in the summary, too.
     """
-    log = beside(out, "log")
+    arguments = [path, *(["--nodes", nodes] if nodes else [])]
+    try:
+        wanted = config.load(path, config.node_names(nodes) if nodes else ())
+        others = [node for node in wanted.nodes if config.short(node) != config.short(config.here())]
+        if not any(config.is_local(meter.options) for meter in wanted.meters):
+            others = []
+        step = _srun(path, arguments, out, others) if others and "SLURM_JOB_ID" in os.environ else None
+        until = ["--until-pid", str(until_pid)] if until_pid else []
+        argv = [sys.executable, "-m", "analysis.sampling", "run", arguments[0], str(out)]
+        process = _background([*argv, *arguments[1:], *until], beside(out, "log"))
+        _await(process, out, [beside(out, "pid")])
+    except BenchbookError as error:
+        # A run without power among others that have it has to say why.
+        if not beside(out, "summary.json").exists():
+            write_summary(beside(out, "summary.json"), {"error": str(error), "meters": []})
+        raise
+    if step is not None:
+        _await_step(step, out, others)
+    return process.pid
+
+
+def _srun(path: str, arguments: Sequence[str], out: Path, others: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start a sampler of local meters on each of some nodes, in a step beside the job's."""
+    size = [f"--nodes={len(others)}", f"--ntasks={len(others)}", "--ntasks-per-node=1"]
+    argv = ["srun", "--overlap", *size, f"--nodelist={','.join(others)}", "--cpu-bind=none", "--mpi=none"]
+    argv += ["--input=none", "--label", "--kill-on-bad-exit=0", "--job-name=power"]
+    own = str(out.with_name(f"{out.stem}.{{node}}{out.suffix}").resolve())
+    argv += [sys.executable, "-m", "analysis.sampling", "run", str(Path(path).resolve()), own]
+    # Local meters have no secret, and the environment of a step goes over the network.
+    hidden = {*config.variables(path), "SLURMD_NODENAME"}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    step = _background([*argv, *arguments[1:], "--local"], beside(out, f"{_NODES}.log"), environment)
+    _write_pid(beside(out, f"{_NODES}.pid"), step.pid)
+    return step
+
+
+def _background(
+    argv: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
     try:
         handle = log.open("xb")
     except FileExistsError:
@@ -46,68 +94,118 @@ def start(arguments: Sequence[str], out: Path) -> int:
         found = f"cannot be made: {error.strerror}"
         raise BenchbookError.at(str(log), 0, found, "check the path") from None
     with handle:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "analysis.sampling", "run", *arguments],
+        return subprocess.Popen(
+            argv,
             stdin=subprocess.DEVNULL,
             stdout=handle,
             stderr=handle,
+            env=environment,
             start_new_session=True,  # a signal to the job script's group is not for the sampler
         )
+
+
+def _await(process: subprocess.Popen[bytes], out: Path, files: Sequence[Path]) -> None:
+    """Wait until samplers have announced themselves."""
+    log = beside(out, "log")
     latest = time.monotonic() + _LONGEST_START
-    while time.monotonic() < latest:
+    while not all(file.exists() for file in files):
         if process.poll() is not None:
             said = log.read_text(encoding="utf-8", errors="replace").strip()
             log.unlink()
             raise BenchbookError.at(str(out), 0, "the sampler did not start", said or "it said nothing")
-        if beside(out, "pid").exists():
-            process.returncode = 0  # it is meant to go on: no warning when this object goes
-            return process.pid
+        if time.monotonic() > latest:
+            process.terminate()
+            raise BenchbookError.at(str(out), 0, f"no sampling after {_LONGEST_START:g} s", f"see {log}")
         time.sleep(0.05)
-    process.terminate()
-    raise BenchbookError.at(str(out), 0, f"no sampling after {_LONGEST_START:g} s", f"see {log}")
+    process.returncode = 0  # it is meant to go on: no warning when this object goes
 
 
-def stop(out: Path, *, patience: float = 60.0) -> None:
-    """Stop the sampler of a log and wait until its files are complete.
+def _await_step(step: subprocess.Popen[bytes], out: Path, others: Sequence[str]) -> None:
+    """Wait for the samplers of other nodes, but not for ever: the job comes first."""
+    files = {node: beside(out, f"{node}.pid") for node in others}
+    latest = time.monotonic() + _LONGEST_START
+    while step.poll() is None and time.monotonic() < latest:
+        if all(file.exists() for file in files.values()):
+            break
+        time.sleep(0.05)
+    absent = [node for node, file in files.items() if not file.exists()]
+    if absent:
+        said = f"see {beside(out, f'{_NODES}.log')}; the job goes on"
+        print(f"{out}:0: no sampler on {', '.join(absent)}; {said}", file=sys.stderr)
+    step.returncode = 0
+
+
+def stop(out: Path, *, patience: float = PATIENCE) -> None:
+    """Stop the samplers of a log and wait until their files are complete.
 
     Parameters
     ----------
     out : Path
     patience : float, optional
-        s.
+        s; a sampler that takes longer is killed, and its whole lines are good.
 
     Raises
     ------
     BenchbookError
-        If no sampler writes that log, or it does not end.
+        If no sampler writes that log, or it had to be killed.
     """
-    file = beside(out, "pid")
+    file, step = beside(out, "pid"), beside(out, f"{_NODES}.pid")
+    faults = []
+    named = [
+        (one, number)
+        for path, number in ((file, signal.SIGTERM), (step, signal.SIGUSR1))
+        if (one := _named(path))
+    ]
+    if _named(file) is None:
+        faults.append(Fault(str(file), 0, "names no sampler", "start one, or see the log"))
+    for (pid, born), number in named:
+        if _born(pid) == born:  # else the number may belong to another process by now
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        else:
+            remedy = f"see {beside(out, 'log')}; whole lines are good"
+            faults.append(Fault(str(out), 0, "its sampler has ended already, without a summary", remedy))
+    latest = time.monotonic() + patience
+    for (pid, born), _ in named:
+        if not _ended(pid, born, latest):
+            what = f"its sampler, process {pid}, did not end in {patience:g} s"
+            faults.append(Fault(str(out), 0, what, "killed; whole lines are good"))
+    for left in (file, *out.parent.glob(f"{out.stem}.*.pid")):
+        left.unlink(missing_ok=True)
+    if faults:
+        raise BenchbookError(*faults)
+
+
+def _ended(pid: int, born: int | None, latest: float) -> bool:
+    """Wait for the end of a process; kill it when it takes too long."""
+    while _born(pid) == born:
+        if time.monotonic() > latest:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _named(file: Path) -> tuple[int, int] | None:
     try:
         pid, born = map(int, file.read_text(encoding="ascii").split())
     except (OSError, ValueError):
-        raise BenchbookError.at(str(file), 0, "names no sampler", "start one, or see the log") from None
-    if _born(pid) != born:  # the number may belong to another process by now
-        file.unlink(missing_ok=True)
-        found = "its sampler has ended already, without a summary"
-        raise BenchbookError.at(str(out), 0, found, f"see {beside(out, 'log')}; whole lines are good")
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGTERM)
-    latest = time.monotonic() + patience
-    while _born(pid) == born:
-        if time.monotonic() > latest:
-            raise BenchbookError.at(
-                str(out), 0, f"its sampler, process {pid}, does not end", "end it by hand"
-            )
-        time.sleep(0.05)
+        return None
+    return pid, born
 
 
 def announce(out: Path) -> Path:
     """Write the file that names this process as the sampler of a log; return its path."""
     file = beside(out, "pid")
-    scratch = file.with_name(file.name + ".part")
-    scratch.write_text(f"{os.getpid()} {_born(os.getpid())}\n", encoding="ascii")
-    scratch.replace(file)
+    _write_pid(file, os.getpid())
     return file
+
+
+def _write_pid(file: Path, pid: int) -> None:
+    scratch = file.with_name(file.name + ".part")
+    scratch.write_text(f"{pid} {_born(pid)}\n", encoding="ascii")
+    scratch.replace(file)
 
 
 def alive(pid: int) -> bool:

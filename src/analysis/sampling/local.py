@@ -10,6 +10,7 @@ from analysis.sampling.config import MeterSpec
 from analysis.sampling.meters import Context, Meter, quantity
 
 _ZONE = re.compile(r"intel-rapl(:\d+)+")
+_ADDS = re.compile(r"(package-\d+(-die-\d+)?|dram)(:\d+)+")
 
 
 class Powercap(Meter):
@@ -40,6 +41,10 @@ class Powercap(Meter):
     def names(self) -> list[str]:
         """Return the zones, ``<meter>:package-0:0``."""
         return list(self._zones) or [self.name]
+
+    def apart(self) -> list[str]:
+        """Return all zones but packages and DRAM: cores lie within a package, the platform around it."""
+        return [name for name in self._zones if not _ADDS.fullmatch(name.removeprefix(f"{self.name}:"))]
 
     def ranges(self) -> dict[str, int]:
         """Return the range of each zone's counter in µJ."""

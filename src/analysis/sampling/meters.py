@@ -77,6 +77,14 @@ class Meter:
         """Return the names of the readings that are expected; the meter's own by default."""
         return [self.name]
 
+    def feeds(self) -> Mapping[str, str]:
+        """Return the node of each reading that has another than the meter as a whole."""
+        return {}
+
+    def apart(self) -> list[str]:
+        """Return the readings that do not add to the others, as they are part of them or hold them."""
+        return []
+
     def ranges(self) -> Mapping[str, int]:
         """Return µJ at which each counter starts again from zero; empty for powers."""
         return {}

@@ -95,8 +95,12 @@ class Readings:
     def close(self) -> None:
         """Bring the rows to the disk and close the file."""
         with self._lock:
+            if self._fd < 0:
+                return
             os.fsync(self._fd)
             os.close(self._fd)
+            # A reading that comes too late must not land in another file that has this number by then.
+            self._fd = -1
 
 
 def _cell(value: float | None) -> str:

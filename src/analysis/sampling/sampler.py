@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -9,12 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.sampling.commands import MeterError
-from analysis.sampling.config import PowerConfig
+from analysis.sampling.config import PowerConfig, here
 from analysis.sampling.credentials import redact
 from analysis.sampling.meters import Context, Meter
 from analysis.sampling.output import Readings, stamp
 
 Say = Callable[[str], None]
+
+# s that meters have for the first reading before the job begins, and for the last after it has ended.
+_FIRST, _LAST = 10.0, 3.0
 
 
 @dataclass(slots=True)
@@ -71,8 +75,14 @@ class Sampler:
         self.tracks = [Track(meter) for meter in meters]
         self._started = 0
 
-    def run(self, stop: threading.Event) -> dict[str, Any]:
+    def run(self, stop: threading.Event, begun: Callable[[], None] = lambda: None) -> dict[str, Any]:
         """Sample until `stop` is set, then close the files.
+
+        Parameters
+        ----------
+        stop : Event
+        begun : callable, optional
+            Called once every meter was asked: the job may begin.
 
         Returns
         -------
@@ -81,38 +91,57 @@ class Sampler:
         """
         self._started = time.time_ns()
         begin = time.monotonic()
+        asked = threading.Semaphore(0)
         threads = [
-            threading.Thread(target=self._loop, args=(track, begin, stop), daemon=True, name=track.meter.name)
+            threading.Thread(
+                target=self._loop,
+                args=(track, begin, stop, asked.release),
+                daemon=True,
+                name=track.meter.name,
+            )
             for track in self.tracks
         ]
         for thread in threads:
             thread.start()
+        for _ in threads:
+            asked.acquire(timeout=max(0.0, begin + min(self.config.timeout, _FIRST) - time.monotonic()))
+        begun()
         stop.wait()
+        self._end(threads)
+        return self.summary(ended=True)
+
+    def _end(self, threads: list[threading.Thread]) -> None:
+        """Give the meters the time for a last reading; nobody waits longer."""
+        latest = time.monotonic() + min(self.config.timeout, _LAST)
+        for thread in threads:
+            thread.join(max(0.0, latest - time.monotonic()))
         self.context.commands.end()
-        # An answer that is still to come over HTTP may take its time limit; nobody waits longer.
-        latest = time.monotonic() + self.context.timeout
+        latest = time.monotonic() + 1.0
         for thread in threads:
             thread.join(max(0.0, latest - time.monotonic()))
         for log in self.logs.values():
             log.close()
         for track in self.tracks:
             track.meter.close()
-        return self.summary()
 
-    def _loop(self, track: Track, begin: float, stop: threading.Event) -> None:
+    def _loop(self, track: Track, begin: float, stop: threading.Event, asked: Callable[[], None]) -> None:
         tick = 0
-        while True:
+        while not stop.is_set():
             # From the first tick, not from the last reading: delays do not add up.
             due = begin + tick * self.config.period
             if stop.wait(max(0.0, due - time.monotonic())):
-                return
+                break
             self._tick(track, stop)
+            if tick == 0:
+                asked()
             late = int((time.monotonic() - due) / self.config.period)
             if late:
                 track.missed += late
                 if not track.failures:
                     self.say(f"{track.meter.name}: a reading took {late + 1} periods, {late} tick(s) missed")
             tick += 1 + late
+        if not track.failures:  # the readings reach over the end of the job
+            self._tick(track, stop)
 
     def _tick(self, track: Track, stop: threading.Event) -> None:
         before = time.time_ns()
@@ -163,25 +192,35 @@ class Sampler:
         except OSError as error:
             self.say(f"{track.meter.name}: a reading at {stamp(when)} could not be written: {error.strerror}")
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self, *, ended: bool = False) -> dict[str, Any]:
         """Return what was sampled so far; no secret and no user is in it."""
+        usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
         return {
-            "started": stamp(self._started),
-            "ended": stamp(time.time_ns()),
+            "started": stamp(self._started or time.time_ns()),
+            "ended": stamp(time.time_ns()) if ended else None,
             "period": self.config.period,
+            "nodes": list(self.config.nodes),
+            "host": here(),
+            "cpu_seconds": round(sum(one.ru_utime + one.ru_stime for one in usage), 3),
             "warnings": list(self.context.warnings),
-            "meters": [
-                {
-                    "name": track.meter.name,
-                    "type": track.meter.spec.type,
-                    "reading": "energy counter" if track.meter.counts else "instantaneous",
-                    "location": track.meter.spec.options.get("location", track.meter.location),
-                    "accuracy": track.meter.spec.options.get("accuracy"),
-                    "readings": track.readings,
-                    "blank": track.blank,
-                    "missed": track.missed,
-                    "gaps": track.gaps,
-                }
-                for track in self.tracks
-            ],
+            "meters": [_described(track) for track in self.tracks],
         }
+
+
+def _described(track: Track) -> dict[str, Any]:
+    """Say what a meter is, for the readers, and what became of it."""
+    meter = track.meter
+    return {
+        "name": meter.name,
+        "type": meter.spec.type,
+        "node": meter.spec.node,
+        "feeds": dict(meter.feeds()),
+        "apart": meter.apart(),
+        "reading": "energy counter" if meter.counts else "instantaneous",
+        "location": meter.spec.options.get("location", meter.location),
+        "accuracy": meter.spec.options.get("accuracy"),
+        "readings": track.readings,
+        "blank": track.blank,
+        "missed": track.missed,
+        "gaps": track.gaps,
+    }

@@ -28,7 +28,7 @@ class Snmp(Meter):
     def __init__(self, spec: MeterSpec, context: Context) -> None:
         super().__init__(spec, context)
         options = spec.options
-        self._objects = {f"{spec.name}:{label}": str(oid) for label, oid in options["objects"].items()}
+        self._feeds, self._objects = _outlets(spec)
         self._scale = _watts_per_count(spec)
         self._settings = _settings(spec, context)
         # Of the private folder only a link is used, and what net-snmp keeps for itself.
@@ -40,6 +40,10 @@ class Snmp(Meter):
     def names(self) -> list[str]:
         """Return the objects, ``<meter>:<label>``."""
         return list(self._objects)
+
+    def feeds(self) -> dict[str, str]:
+        """Return the node of each outlet that feeds one."""
+        return self._feeds
 
     def read(self) -> dict[str, float]:
         """Return the power of every object; one that the agent lacks is left out."""
@@ -76,6 +80,18 @@ class Snmp(Meter):
     def close(self) -> None:
         """Remove the private folder."""
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _outlets(spec: MeterSpec) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the node and the OID of each reading by its name; of two cords of a node each is one."""
+    feeds: dict[str, str] = {}
+    objects = {f"{spec.name}:{label}": str(oid) for label, oid in spec.options.get("objects", {}).items()}
+    for node, oids in spec.options.get("nodes", {}).items():
+        several = isinstance(oids, list) and len(oids) > 1
+        for number, oid in enumerate(oids if isinstance(oids, list) else [oids], 1):
+            name = f"{spec.name}:{node}" + (f":{number}" if several else "")
+            feeds[name], objects[name] = node, str(oid)
+    return feeds, objects
 
 
 def _watts_per_count(spec: MeterSpec) -> float:
