@@ -5,7 +5,8 @@ from scipy.integrate import trapezoid
 
 from analysis import schema
 from analysis.energy import energy, total
-from analysis.energy_jobs import clock_offset, idle_power, shared
+from analysis.energy_jobs import clock_offset, idle_power
+from analysis.energy_split import shared
 from analysis.errors import BenchbookError
 
 DAY = np.datetime64("2026-03-01T00:00:00", "ns")
@@ -196,27 +197,60 @@ def test_energy_jobs__idle_power_is_the_median_outside_jobs():
     assert np.isnan(busy["idle"].item())
 
 
-def test_energy_jobs__concurrent_jobs_split_equally():
+def test_energy_split__concurrent_jobs_split_equally():
     ds = power(range(31), [300] * 31)
     # a: 0..20 s, b: 10..30 s: 10 s alone each, 10 s together.
     found = shared(ds, at(0, 10), at(20, 30))
     assert found["energy"].values.tolist() == [3000 + 1500, 1500 + 3000]
-    assert found["shared"].values.tolist() == [0.5, 0.5]
+    assert found["shared"].values == pytest.approx([0.5, 0.5])
     assert found["covered"].values == pytest.approx(1.0)
-    assert found.attrs["sharing"] == "equal parts"
+    assert found["mean_power"].values.tolist() == [225.0, 225.0]
 
 
-def test_energy_jobs__concurrent_jobs_split_by_weight_and_meter():
+def test_energy_split__by_ranks_and_meter():
     ds = power(range(31), [300] * 31, [100] * 31)
-    # a has 3 cores, b 1; only b runs on the second meter.
-    found = shared(ds, at(0, 10), at(20, 30), weights=[3, 1], on=[[True, False], [True, True]])
+    # a has 3 ranks, b 1; only b runs on what the second meter feeds.
+    found = shared(ds, at(0, 10), at(20, 30), weights=[[3, 0], [1, 1]])
     assert found["energy"].values.tolist() == [3000 + 2250, 750 + 3000 + 2000]
-    assert found.attrs["sharing"] == "by weight"
     whole = energy(ds.isel(meter=[0]), at(0)[0], at(30)[0])["energy"].item()
     assert found["energy"].sum().item() == whole + 2000  # nothing is lost and nothing is made
 
 
-def test_energy_jobs__split_over_a_gap_keeps_its_bounds():
+def test_energy_split__meter_of_several_nodes():
+    # A strip of 4 nodes at 800 W for 30 s: a on two of them from 0 to 20 s, b on one from 10 to 30 s.
+    ds = power(range(31), [800] * 31)
+    kind = {"weights": [[8, 8, 0, 0], [0, 0, 8, 0]], "feeds": [[True] * 4]}
+    found = shared(ds, at(0, 10), at(20, 30), **kind)
+    assert found["energy"].values.tolist() == [2 / 4 * 16_000, 1 / 4 * 16_000]
+    assert found["part"].values[:, 0].tolist() == [0.5, 0.25]
+    assert found["shared"].values.tolist() == [1.0, 1.0]
+    whole = shared(ds, at(0, 10), at(20, 30), **kind, spare="to jobs")
+    # Alone a job has all 8 kJ of 10 s; together a has two nodes of the three in use.
+    assert whole["energy"].values == pytest.approx([8000 + 8000 * 2 / 3, 8000 / 3 + 8000])
+    assert whole["shared"].values == pytest.approx([0.5, 0.5])
+
+
+def test_energy_split__node_without_a_meter_and_meter_without_a_reading():
+    ds = power(range(31), [100] * 31, [200] * 11 + [np.nan] * 20)
+    # Job a on both nodes until the second meter dies; b on the second after that; c on a third node.
+    found = shared(ds, at(0, 15, 0), at(10, 25, 10), weights=[[1, 1, 0], [0, 1, 0], [0, 0, 1]],
+                   feeds=[[True, False, False], [False, True, False]])  # fmt: skip
+    assert found["energy"].values[0] == 3000
+    assert np.isnan(found["energy"].values[1:]).all()
+    assert found["metered"].values.tolist() == [True, True, False]
+    assert found["duration"].values.tolist() == [10.0, 10.0, 10.0]
+
+
+def test_energy_split__of_one_job_is_the_integral():
+    rng = np.random.default_rng(3)
+    ds = power(np.arange(100.0), 300 + 50 * rng.standard_normal(100), accuracy=0.02)
+    whole = total(energy(ds, at(7.3)[0], at(81.9)[0], clock_error=0.2))
+    found = shared(ds, at(7.3), at(81.9), clock_error=0.2)
+    for name in ("energy", "energy_low", "energy_high", "uncertainty", "covered"):
+        assert found[name].item() == pytest.approx(whole[name].item(), rel=1e-12)
+
+
+def test_energy_split__over_a_gap_keeps_its_bounds():
     ds = power([*range(11), *range(20, 31)], [100] * 11 + [300] * 11)
     found = shared(ds, at(0, 12), at(30, 18), max_gap=5)
     assert found["energy_low"].values.tolist() == [1000 + 400 + 300 + 3000, 300]

@@ -45,6 +45,7 @@ def energy(
     power_range: tuple[float, float] | None = None,
     idle: xr.DataArray | float | None = None,
     clock_error: float = 0.0,
+    bridge: bool = False,
 ) -> xr.Dataset:
     """Integrate power over one or many windows, for each meter.
 
@@ -66,6 +67,8 @@ def energy(
         W; adds ``energy_above_idle``.
     clock_error : float, optional
         Standard uncertainty of the offset between the meter's and the cluster's clock, s.
+    bridge : bool, optional
+        True estimates windows without any coverage too, as parts of a longer one that has some.
 
     Returns
     -------
@@ -105,7 +108,8 @@ def energy(
         for name in _SUMS[:-1]:
             sums[name][one.meters] = getattr(part, name)
         sums["step"][one.meters] = np.abs(one.power(b) - one.power(a))
-    columns = _columns(sums, b - a, float(ds.attrs.get("accuracy", np.nan)), clock_error)
+    accuracy = float(ds.attrs.get("accuracy", np.nan))
+    columns = _columns(sums, b - a, accuracy, clock_error, bridge=bridge)
     dims = (dim, "meter") if dim else ("meter",)
     data = {}
     for name, values in columns.items():
@@ -153,11 +157,11 @@ def total(result: xr.Dataset, *, correlated: bool = True) -> xr.Dataset:
 
 
 def _columns(
-    sums: dict[str, np.ndarray], length: np.ndarray, accuracy: float, clock_error: float
+    sums: dict[str, np.ndarray], length: np.ndarray, accuracy: float, clock_error: float, *, bridge: bool
 ) -> dict[str, np.ndarray]:
     """Return the variables of the result, shape (meter, window)."""
     share = np.divide(sums["covered"], length, out=np.zeros(sums["covered"].shape), where=length > 0)
-    joules = np.where(share > 0, sums["energy"], np.nan)
+    joules = sums["energy"] if bridge else np.where(share > 0, sums["energy"], np.nan)
     parts = {
         "uncertainty_sampling": np.sqrt(sums["variance"]),
         "uncertainty_coverage": (sums["high"] - sums["low"]) / np.sqrt(12),
