@@ -117,6 +117,16 @@ def test_ingest__cut_result_costs_its_run_only(raw: Path) -> None:
     assert runs.loc["003a", "valid"]
 
 
+def test_ingest__run_that_its_own_record_calls_failed_does_not_count(raw: Path) -> None:
+    """One job of a pair ends well while the other is killed: the attempt is repeated, and counts once."""
+    path = raw / "runs/001/run.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps(record | {"reason": "another job of the run failed: 001.2"}))
+    run = _runs(raw).loc["001"]
+    assert (run["exit_code"], run["valid"]) == (0, False)
+    assert run["reason"] == "another job of the run failed: 001.2"
+
+
 def test_ingest__result_that_is_missing_in_spite_of_exit_0_fails_the_run(raw: Path) -> None:
     next((raw / "runs/001").glob("HPCG*.txt")).unlink()
     assert _runs(raw).loc["001", "reason"] == "left no hpcg result"

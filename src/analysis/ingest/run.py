@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,6 +104,8 @@ def _read_record(path: Path, out: RunFolder) -> tuple[bool | None, dict[str, Any
         return None, entry | {"complete": False}
     out.faults += faults.attrs()["warnings"]
     out.row |= {name: value for name, value in record.items() if name in out.row}
+    if isinstance(why := json.loads(record["extra"]).get("reason"), str):
+        out.row["reason"] = why
     return faults.complete, entry | {"complete": faults.complete}
 
 
@@ -190,6 +193,8 @@ def _reason(
         return f"no readable {RECORD}"
     if not record:
         return f"{RECORD} is incomplete"
+    if row["reason"]:  # who watched the job knows more than its files: one of a pair can end well in vain
+        return str(row["reason"])
     if application is None:
         return f"unknown application {row['application']!r}: no config/applications/{row['application']}.yaml"
     if row["exit_code"] != 0:
