@@ -64,28 +64,53 @@ allreduce_time | statistic | f8 | s   | time in MPI_Allreduce of the dot product
 value          | entry    | str |     | value of that line as written
 """
 
-_OSU = """
+# What OSU's and Intel's micro-benchmarks both print; {0} is the dimension.
+_MICRO = """
+?latency       | {0}      | f8  | us  | average latency; overall time of a non-blocking collective
+?latency_min   | {0}      | f8  | us  | least latency over ranks
+?latency_max   | {0}      | f8  | us  | largest latency over ranks
+?compute_time  | {0}      | f8  | us  | computation meant to overlap a non-blocking collective
+?communication_time | {0} | f8  | us  | time of a non-blocking collective without computation
+?overlap       | {0}      | f8  | percent | share of the communication hidden behind computation
+?iterations    | {0}      | i8  | 1   | iterations
+?bandwidth     | {0}      | f8  | MB/s | bandwidth, 1 MB = 10^6 B
+?message_rate  | {0}      | f8  | 1/s | messages per second
+"""
+
+_OSU = (
+    """
 *size          | size     | i8  | B   | message size, -1 where the benchmark has none (osu_barrier, osu_init)
-?latency       | size     | f8  | us  | average latency; overall time of a non-blocking collective
-?latency_min   | size     | f8  | us  | least latency over ranks
-?latency_max   | size     | f8  | us  | largest latency over ranks
+"""
+    + _MICRO.format("size")
+    + """
 ?latency_p50   | size     | f8  | us  | median latency over iterations
 ?latency_p90   | size     | f8  | us  | latency not exceeded in 90 % of the iterations
 ?latency_p99   | size     | f8  | us  | latency not exceeded in 99 % of the iterations
-?compute_time  | size     | f8  | us  | computation meant to overlap a non-blocking collective
-?communication_time | size | f8 | us  | time of a non-blocking collective without computation
 ?init_time     | size     | f8  | us  | time to start a non-blocking collective
 ?test_time     | size     | f8  | us  | time in MPI_Test while computing
 ?wait_time     | size     | f8  | us  | time in MPI_Wait after computing
-?overlap       | size     | f8  | percent | share of the communication hidden behind computation
-?iterations    | size     | i8  | 1   | iterations
-?bandwidth     | size     | f8  | MB/s | bandwidth, 1 MB = 10^6 B
 ?bandwidth_p50 | size     | f8  | MB/s | median bandwidth over iterations
 ?bandwidth_p90 | size     | f8  | MB/s | bandwidth that the tool's 90th percentile column gives
 ?bandwidth_p99 | size     | f8  | MB/s | bandwidth that the tool's 99th percentile column gives
-?message_rate  | size     | f8  | 1/s | messages per second
 ?validation    | size     | str |     | outcome of the data check, Pass or Fail
 """
+)
+
+_IMB = (
+    """
+*benchmark     | row      | str |     | benchmark as written; Multi- before it where groups ran at once
+*processes     | row      | i8  | 1   | processes that took part, of each group
+*groups        | row      | i8  | 1   | groups that ran at once
+*group         | row      | i8  |     | group that the row is of, -1 for all together
+*mode          | row      | str |     | AGGREGATE or NON-AGGREGATE (one-sided, files), else empty
+*size          | row      | i8  | B   | message size, -1 where the benchmark has none (Barrier)
+ranks          |          | i8  | 1   | processes of the job, waiting ones included; -1 if not known
+"""
+    + _MICRO.format("row")
+    + """
+?defect        | row      | f8  | 1   | deviation that a build with data checks found
+"""
+)
 
 _HPCC = """
 *entry         | entry    | str |     | key of the summary, as written
@@ -165,6 +190,7 @@ _BLOCKS = {
     "profile": _PROFILE,
     "hpcg": _HPCG,
     "osu": _OSU,
+    "imb": _IMB,
     "hpcc": _HPCC,
     "lsdyna": LSDYNA,
     "openatom": OPENATOM,
@@ -180,6 +206,7 @@ _BLOCKS = {
     "matrix": campaign_variables.MATRIX,
     "micro": campaign_variables.MICRO,
     "files": campaign_variables.FILES,
+    "meters": campaign_variables.METERS,
 }
 
 

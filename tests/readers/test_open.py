@@ -23,6 +23,7 @@ DATA = ROOT / "tests/data"
 SAMPLES = {
     "hpcc": DATA / "hpcc/n2.txt",
     "hpcg": DATA / "hpcg/HPCG-Benchmark_3.1_2026-11-20_23-20-13.txt",
+    "imb": DATA / "imb/suite_openmpi_n4.txt",
     "ipm": min((CAMPAIGN / "runs").glob("*/*.ipm.xml*")),
     "mpip": min((CAMPAIGN / "runs").glob("*/*.mpiP*")),
     "osu": DATA / "osu/allreduce_n4.txt",

@@ -17,6 +17,7 @@ from analysis import metrics, readers
 from analysis.applications import Application
 from analysis.energy import energy, total
 from analysis.errors import ReadError
+from analysis.ingest import micro
 from analysis.ingest.frames import blank
 from analysis.readers.base import read_bytes
 from analysis.readers.run import records
@@ -84,8 +85,9 @@ def read_run(folder: Path, applications: Mapping[str, Application]) -> RunFolder
     if result is not None and application is not None:
         out.datasets["result"] = result
         out.row |= application.facts(result)
-        if application.engine == "osu":
-            out.frames["micro"] = _micro(result, out.row)
+        if application.engine in micro.ENGINES:
+            out.frames["micro"], unclear = micro.micro(result, out.row)
+            out.faults += unclear
     if profile is not None:
         out.datasets["profile"] = profile
         _take_profile(out, profile)
@@ -146,13 +148,6 @@ def _best_profile(found: list[xr.Dataset]) -> xr.Dataset | None:
     """Prefer the profile with the most observations: an XML file to the banner of the same run."""
     profiles = [ds for ds in found if ds.attrs["kind"] == "profile"]
     return max(profiles, key=lambda ds: ds.sizes["obs"], default=None)
-
-
-def _micro(result: xr.Dataset, row: Mapping[str, Any]) -> pd.DataFrame:
-    frame = pd.DataFrame({"size": result["size"].values})
-    for name in ("latency", "bandwidth"):
-        frame[name] = result[name].values if name in result else np.nan
-    return frame.assign(run=row["run"], case=row["case"])
 
 
 def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:

@@ -22,6 +22,7 @@ ENGINES: dict[str, str] = {
     "hpcg": "analysis.readers.hpcg",
     "hpcc": "analysis.readers.hpcc",
     "osu": "analysis.readers.osu",
+    "imb": "analysis.readers.imb",
     "lsdyna": "analysis.readers.lsdyna",
     "openatom": "analysis.readers.openatom",
     "proxy": "analysis.readers.proxy",

@@ -22,6 +22,7 @@ import zstandard
 
 from analysis import schema
 from analysis.errors import Fault, ReadError
+from analysis.readers.textio import integer, number
 
 Parse = Callable[[bytes, str], xr.Dataset]
 
@@ -82,6 +83,27 @@ def labels(codes: np.ndarray, names: Sequence[str]) -> np.ndarray:
     table[:] = list(names)
     spelt: np.ndarray = table[codes]
     return spelt
+
+
+def typed(dtype: str, texts: Sequence[str]) -> np.ndarray:
+    """Make a column of a declared type out of the cells of a table.
+
+    Parameters
+    ----------
+    dtype : str
+        As the registry declares it: ``str``, ``f8``, or an integer.
+    texts : sequence of str
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        NaN or -1 for a cell that is no number.
+    """
+    if dtype == "str":
+        return np.array(texts, dtype=object)
+    if dtype == "f8":
+        return np.array([number(text) for text in texts], dtype=np.float64)
+    return np.array([integer(text) for text in texts], dtype=np.int64)
 
 
 def profile_dataset(

@@ -65,6 +65,13 @@ class Osu(_Engine):
     description = "OSU micro-benchmark output"
 
 
+class Imb(_Engine):
+    """Tables of the Intel MPI Benchmarks."""
+
+    engine = "imb"
+    description = "Intel MPI Benchmarks output"
+
+
 class LsDyna(_Engine):
     """LS-DYNA's account of a run."""
 

@@ -15,13 +15,11 @@ import xarray as xr
 
 from analysis import schema
 from analysis.errors import ReadError
-from analysis.readers.base import Faults
+from analysis.readers.base import Faults, typed
 from analysis.readers.osu_names import column, program
-from analysis.readers.textio import integer, is_number, number, whole_lines
+from analysis.readers.textio import integer, is_number, number, untagged, whole_lines
 
 _SNIFF = re.compile(rb"^.{0,40}?# OSU [^\n]+? v\d", re.MULTILINE)
-# `mpirun --tag-output` and `srun --label` put the rank before each line.
-_TAG = re.compile(r"(?:\[\d+,\d+\](?:<\w+>)?:? ?|\d+: )")
 _TITLE = re.compile(r"# (?P<title>OSU .+?) v(?P<version>\d[\w.-]*)\s*")
 _DATATYPE = re.compile(r"# Datatype: (?P<datatype>\S+?)\.?\s*")
 _BRACKET = re.compile(r"\[ ([a-z ]+): (\d+) \]")
@@ -110,7 +108,7 @@ def _found(data: bytes, source: str, faults: Faults) -> list[_Table]:
     lines, rest = whole_lines(data)
     found: list[_Table] = []
     for at, line in enumerate(lines, 1):
-        text = _untagged(line)
+        text = untagged(line)
         title = _TITLE.fullmatch(text)
         if title:
             found.append(_Table(title["title"], title["version"], at))
@@ -120,14 +118,9 @@ def _found(data: bytes, source: str, faults: Faults) -> list[_Table]:
         raise ReadError.at(
             source, 0, "no title of an OSU micro-benchmark", "give the output that holds its table"
         )
-    if not found[-1].closed and _may_be_row(found[-1], _untagged(rest).split()):
+    if not found[-1].closed and _may_be_row(found[-1], untagged(rest).split()):
         faults.damage(len(lines) + 1, "the last row has no line end, its number may be cut", "left out")
     return found
-
-
-def _untagged(line: str) -> str:
-    tag = _TAG.match(line)
-    return line[tag.end() :] if tag else line
 
 
 def _take(table: _Table, text: str, at: int, faults: Faults) -> None:
@@ -214,7 +207,7 @@ def _dataset(table: _Table, faults: Faults, *, checked: bool = False) -> xr.Data
         table.columns, list(zip(*table.rows, strict=True)) or [()] * len(table.columns), strict=True
     ):
         if name in variables:
-            columns[name] = _column(variables[name].dtype, cells)
+            columns[name] = typed(variables[name].dtype, cells)
     attrs = {
         "tool": "OSU micro-benchmarks",
         "tool_version": table.version,
@@ -226,11 +219,3 @@ def _dataset(table: _Table, faults: Faults, *, checked: bool = False) -> xr.Data
     }
     ds = xr.Dataset({name: ("size", values) for name, values in columns.items()}, attrs=attrs)
     return schema.conform(ds, "osu")
-
-
-def _column(dtype: str, cells: tuple[str, ...]) -> np.ndarray:
-    if dtype == "str":
-        return np.array(cells, dtype=object)
-    if dtype == "f8":
-        return np.array([number(cell) for cell in cells], dtype=np.float64)
-    return np.array([integer(cell) for cell in cells], dtype=np.int64)

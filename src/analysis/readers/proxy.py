@@ -11,12 +11,10 @@ import xarray as xr
 from analysis import schema
 from analysis.errors import ReadError
 from analysis.readers.base import Faults
-from analysis.readers.textio import integer, number, whole_lines
+from analysis.readers.textio import TAG, integer, number, whole_lines
 
-# `mpirun --tag-output` and `srun --label` put the rank before each line.
-_TAG = r"(?:\[\d+,\d+\](?:<\w+>)?:? ?|\d+: )?"
-_SNIFF = re.compile(rf"^{_TAG}proxy result: ".encode(), re.MULTILINE)
-_RESULT = re.compile(rf"{_TAG}proxy result: (?P<pairs>.*?)\s*")
+_SNIFF = re.compile(rf"^{TAG}?proxy result: ".encode(), re.MULTILINE)
+_RESULT = re.compile(rf"{TAG}?proxy result: (?P<pairs>.*?)\s*")
 _PAIR = re.compile(r"(\w+)=(\S+)")
 _COUNTS = ("ranks", "bytes", "count", "work")
 _TIMES = ("time", "time_min", "io_time")

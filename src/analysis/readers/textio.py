@@ -11,6 +11,9 @@ _NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?", re.AS
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 _NOT_A_NUMBER = re.compile(r"[+-]?nan(?:\(\w*\))?", re.IGNORECASE)
+# `mpirun --tag-output` and `srun --label` put the rank before each line.
+TAG = r"(?:\[\d+,\d+\](?:<\w+>)?:? ?|\d+: )"
+_TAGGED = re.compile(TAG)
 
 
 def decode(data: bytes) -> str:
@@ -46,6 +49,12 @@ def whole_lines(data: bytes) -> tuple[list[str], str]:
     """
     lines = decode(data).split("\n")
     return lines[:-1], lines[-1]
+
+
+def untagged(line: str) -> str:
+    """Take the rank off that a launcher may have put before a line."""
+    tag = _TAGGED.match(line)
+    return line[tag.end() :] if tag else line
 
 
 def is_number(text: str) -> bool:
