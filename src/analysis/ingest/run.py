@@ -15,9 +15,8 @@ import xarray as xr
 
 from analysis import metrics, readers
 from analysis.applications import Application
-from analysis.energy import energy, total
 from analysis.errors import ReadError
-from analysis.ingest import micro
+from analysis.ingest import micro, power
 from analysis.ingest.frames import blank
 from analysis.readers.base import read_bytes
 from analysis.readers.run import records
@@ -66,6 +65,7 @@ def read_run(folder: Path, applications: Mapping[str, Application]) -> RunFolder
     out = RunFolder(blank("runs") | {"run": folder.name, "timing": True})
     files: list[dict[str, Any]] = []
     found: list[xr.Dataset] = []
+    meters: list[tuple[Path, xr.Dataset]] = []
     record: bool | None = None  # none, damaged or whole
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         if path.name == RECORD and path.parent == folder:
@@ -73,6 +73,7 @@ def read_run(folder: Path, applications: Mapping[str, Application]) -> RunFolder
         else:
             datasets, entry = _read_file(path, folder, out.faults)
             found += datasets
+            meters += [(path, ds) for ds in datasets if ds.attrs["kind"] == "power"]
         files.append(entry)
     if out.row["run"] != folder.name:  # the folder is what joins the tables, and is a safe file name
         out.faults.append(f"{folder.name}/{RECORD}:0: says run {out.row['run']!r}; the folder's name is used")
@@ -91,7 +92,7 @@ def read_run(folder: Path, applications: Mapping[str, Application]) -> RunFolder
     if profile is not None:
         out.datasets["profile"] = profile
         _take_profile(out, profile)
-    _take_energy(out.row, [ds for ds in found if ds.attrs["kind"] == "power"])
+    _take_energy(out, power.select(folder, meters))
     out.row["reason"] = _reason(out.row, record, application, result, profile)
     return out
 
@@ -116,7 +117,7 @@ def _read_file(path: Path, folder: Path, faults: list[str]) -> tuple[list[xr.Dat
     datasets = []
     try:
         data = read_bytes(path)
-        for engine in readers.engines_of(data, path.name):
+        for engine in power.once(readers.engines_of(data, path.name)):
             ds = readers.parse(data, entry["path"].removeprefix("runs/"), engine=engine)
             entry["engine"] = entry["engine"] or engine
             entry["complete"] &= bool(ds.attrs.get("complete", True))
@@ -165,14 +166,13 @@ def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:
     out.row["rank_memory"], out.row["node_memory"] = metrics.memory(profile)
 
 
-def _take_energy(row: dict[str, Any], logs: list[xr.Dataset]) -> None:
-    """Integrate the run's power logs over its window; meters and logs add up."""
-    if not logs or np.isnat(row["start"]) or np.isnat(row["end"]):
+def _take_energy(out: RunFolder, logs: power.PowerLogs) -> None:
+    """Integrate the run's power logs over its window."""
+    row = out.row
+    out.faults += map(str, logs.faults)
+    if np.isnat(row["start"]) or np.isnat(row["end"]):
         return
-    sums = [total(energy(log, row["start"], row["end"])) for log in logs]
-    for name in ("energy", "energy_low", "energy_high"):
-        row[name] = float(sum(one[name] for one in sums))
-    row["energy_covered"] = float(np.mean([one["covered"] for one in sums]))
+    row |= power.of_run(logs, row["start"], row["end"])
     row["mean_power"] = row["energy"] / row["elapsed"]
 
 

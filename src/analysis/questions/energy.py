@@ -151,8 +151,13 @@ def power(campaign: Campaign, run: str, base: Path | None = None) -> pd.DataFram
     if logs.empty:
         raise NotCoveredError(f"run {run} of {campaign.name} has no power log")
     raw = project.raw(campaign.name, base)
+    from analysis.ingest.power import select as add_up  # with it comes dask, which few need
+
     paths = zip(map(str, logs["path"]), map(str, logs["engine"]), strict=True)
-    found = [readers.open(raw / path, engine=engine) for path, engine in paths]
+    read = ((raw / path, readers.open(raw / path, engine=engine)) for path, engine in paths)
+    found = add_up(raw / "runs" / run, read).logs
+    if not found:
+        raise NotCoveredError(f"run {run} of {campaign.name} has no meters of all its nodes")
     interval = max(float(ds.attrs["interval"]) for ds in found)
     table = _side_by_side(found, f"{interval * 1e3:.0f}ms")
     began = np.datetime64(campaign.runs.loc[campaign.runs["run"] == run, "start"].iloc[0], "ns")

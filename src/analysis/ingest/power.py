@@ -1,0 +1,219 @@
+"""Power logs of a run: what its sampler knew of the meters, and which of them make up the run's energy.
+
+Meters that see the same watts are not added. A BMC holds the CPU packages that RAPL counts, and the
+outlet holds the BMC's reading: of the types of meters that were sampled the outermost one that sees
+every node of the job counts (`TYPES`), the others are for comparison. Meters of one type add up, as
+the two power supplies of a node do. Logs without a sampler's summary add up as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from analysis import readers
+from analysis.energy import energy, total
+from analysis.energy_split import shared
+from analysis.errors import Fault
+
+# Types of meters from the outermost inwards; CPU packages and GPUs of a node add up.
+TYPES = (("snmp",), ("redfish",), ("ipmitool",), ("slurm",), ("powercap", "nvidia-smi"))
+SUMMARY = ".summary.json"
+RULE = "while several jobs of the run go on, each has an equal part of its meters"
+_COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
+
+
+@dataclass
+class PowerLogs:
+    """The power logs of one run.
+
+    Attributes
+    ----------
+    logs : list of Dataset
+        Kind ``power``, the meters that add up to the run's power; accuracy and location are the
+        meters' own. Empty where meters are missing: the sum of the others would be too low.
+    jobs : list of (float or None, float or None)
+        Start and end, s since 1970, of the jobs that share the logs; empty for a job of its own.
+    job : int
+        This run's position in `jobs`.
+    faults : list of Fault
+    """
+
+    logs: list[xr.Dataset] = field(default_factory=list)
+    jobs: list[tuple[float | None, float | None]] = field(default_factory=list)
+    job: int = 0
+    faults: list[Fault] = field(default_factory=list)
+
+
+@dataclass
+class _Part:
+    ds: xr.Dataset
+    type: str
+    nodes: set[str]
+
+
+def select(folder: Path, found: Iterable[tuple[Path, xr.Dataset]]) -> PowerLogs:
+    """Choose what makes up the energy of a run.
+
+    Parameters
+    ----------
+    folder : Path
+        The run's.
+    found : iterable of (Path, Dataset)
+        Power logs in it with their files, each once.
+
+    Returns
+    -------
+    PowerLogs
+    """
+    out = PowerLogs(faults=list(_failures(folder)))
+    parts: list[_Part] = []
+    nodes: set[str] = set()
+    for path, ds in found:
+        summary = _summary(path)
+        if summary is None or not summary["meters"]:
+            out.logs.append(ds)
+            continue
+        nodes |= {_short(node) for node in summary.get("nodes", ())}
+        parts += list(_parts(ds, summary))
+        if "jobs" in summary:
+            out.jobs = [(one["start"], one["end"]) for one in summary["jobs"]]
+            out.job = int(summary["job"]) - 1
+    if parts:
+        out.logs += _outermost(parts, nodes, folder.name, out.faults)
+    return out
+
+
+def of_run(logs: PowerLogs, start: np.datetime64, end: np.datetime64) -> dict[str, Any]:
+    """Integrate a run's power over its window.
+
+    Parameters
+    ----------
+    logs : PowerLogs
+    start, end : datetime64
+
+    Returns
+    -------
+    dict
+        Columns of kind ``runs``: ``energy energy_low energy_high energy_uncertainty`` (J; the last
+        standard, without the accuracy of a meter that nobody stated), ``energy_covered``,
+        ``energy_location`` and, of jobs at once, ``energy_shared`` and the rule. Without a log to go by
+        only ``energy_reason``, if there is more to say than that.
+    """
+    if not logs.logs:
+        return {"energy_reason": logs.faults[0].found} if logs.faults else {}
+    if any(None in window for window in logs.jobs):
+        return {"energy_reason": "a job that shared the meters has no start or end"}
+    if logs.jobs:
+        edges = [
+            np.array([round(t * 1e9) for t in ends], "datetime64[ns]")
+            for ends in zip(*logs.jobs, strict=True)
+        ]
+        sums = [shared(log, *edges).isel(job=logs.job) for log in logs.logs]
+    else:
+        sums = [total(energy(log, start, end)) for log in logs.logs]
+    names = ("energy", "energy_low", "energy_high")
+    row: dict[str, Any] = {name: float(sum(one[name] for one in sums)) for name in names}
+    # Meters of one make err alike, so that their accuracies add; the rest is noise of each. What gaps
+    # leave open is in the bounds.
+    alike = sum(np.nan_to_num(one["uncertainty_accuracy"]) for one in sums)
+    noise = [one[f"uncertainty_{part}"] for one in sums for part in ("sampling", "clock")]
+    crowd = max(float(one["shared"]) if "shared" in one else 0.0 for one in sums)
+    accuracies = [float(log.attrs["accuracy"]) for log in logs.logs]
+    return row | {
+        "energy_uncertainty": float(np.sqrt(alike**2 + sum(np.square(part) for part in noise))),
+        "energy_accuracy": max(accuracies) if np.isfinite(accuracies).all() else np.nan,
+        "energy_covered": float(np.mean([one["covered"] for one in sums])),
+        "energy_shared": crowd,
+        "energy_rule": RULE if crowd > 0 else "",
+        "energy_location": " + ".join(
+            dict.fromkeys(str(log.attrs["location"]) or "not said" for log in logs.logs)
+        ),
+    }
+
+
+def once(engines: Iterable[str]) -> Iterator[str]:
+    """Pass engines on, of those that read power the first only: a file's energy counts once."""
+    seen = False
+    for engine in engines:
+        of_power = readers.ENGINES[engine].startswith("analysis.readers.power.")
+        if not (of_power and seen):
+            yield engine
+        seen |= of_power
+
+
+def _failures(folder: Path) -> Iterator[Fault]:
+    """Yield why samplers did not start, from their summaries."""
+    for path in sorted(folder.glob(f"*{SUMMARY}")):
+        summary = _read(path)
+        if summary and summary.get("error"):
+            found = f"the sampler did not start: {summary['error']}"
+            yield Fault(f"{folder.name}/{path.name}", 0, found, "the run has no energy")
+
+
+def _summary(path: Path) -> dict[str, Any] | None:
+    """Return what a sampler has left beside its log; None for logs of others."""
+    stem = path.name
+    for suffix in (*_COMPRESSED, ".csv", ".energy"):
+        stem = stem.removesuffix(suffix)
+    return _read(path.parent / f"{stem}{SUMMARY}")
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("meters"), list) else None
+
+
+def _parts(ds: xr.Dataset, summary: Mapping[str, Any]) -> Iterator[_Part]:
+    """Take a log apart by what its meters are; each part has their accuracy and location."""
+    names = list(map(str, ds["meter"].values))
+    groups: dict[tuple[str, str, float], dict[int, str]] = defaultdict(dict)
+    for position, name in enumerate(names):
+        meter = _meter(name, summary)
+        if meter is None or name in meter["apart"]:
+            continue
+        if name == meter["name"] and any(other.startswith(f"{name}:") for other in names):
+            continue  # blanks of a meter before it had said what it is made of
+        node = _short(meter["feeds"].get(name, meter["node"]))
+        accuracy = float("nan") if meter["accuracy"] is None else float(meter["accuracy"])
+        groups[meter["type"], str(meter["location"]), accuracy][position] = node
+    for (kind, location, accuracy), members in groups.items():
+        part = ds.isel(meter=list(members))
+        part.attrs = {**ds.attrs, "location": location, "accuracy": accuracy}
+        yield _Part(part, kind, set(members.values()))
+
+
+def _meter(name: str, summary: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    own = [m for m in summary["meters"] if name == m["name"] or name.startswith(f"{m['name']}:")]
+    return max(own, key=lambda meter: len(meter["name"]), default=None)
+
+
+def _outermost(parts: list[_Part], nodes: set[str], source: str, faults: list[Fault]) -> list[xr.Dataset]:
+    """Return the logs of the outermost type that sees all nodes, else of one that feeds the whole job."""
+    types = {kind: group for group in TYPES for kind in group}
+    seen: dict[tuple[str, ...], list[_Part]] = defaultdict(list)
+    for part in parts:
+        seen[types[part.type]].append(part)
+    fed = {group: set().union(*(part.nodes for part in own)) for group, own in seen.items()}
+    chosen = next((group for group in TYPES if group in seen and nodes <= fed[group] - {""}), None)
+    chosen = chosen or next((group for group in TYPES if "" in fed.get(group, ())), None)
+    if chosen is None:
+        best = max(fed, key=lambda group: len(fed[group] & nodes))
+        found = f"no meter of {', '.join(sorted(nodes - fed[best]))}, of {len(nodes)} nodes"
+        faults.append(Fault(f"{source}/power.csv", 0, found, "the run has no energy; see the sampler's log"))
+        return []
+    return [part.ds for part in seen[chosen]]
+
+
+def _short(node: str) -> str:
+    return node.partition(".")[0]
