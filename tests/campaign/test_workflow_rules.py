@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from analysis import project
-from analysis.campaign import finish, folders, workflow
+from analysis.campaign import accounting, finish, folders, workflow
 from analysis.campaign.matrix import expand
 
 from .conftest import ROOT, Changed
@@ -108,8 +108,8 @@ def test_finish__keeps_records_when_two_answers_are_equal(
     tool.write_text(SACCT.format(log=log), encoding="utf-8")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
-    said = finish.account(base, "c", patience=30, interval=0.01)
-    assert said == "c: 1 of 1 records of Slurm are final, in sacct.txt"
+    said = accounting.account(base, "c", patience=30, interval=0.01)
+    assert str(said) == "c: 1 of 1 records of Slurm are final, in sacct.txt"
     assert len(log.read_text().split()) == 3
     kept = (project.raw("c", base) / "sacct.txt").read_text(encoding="utf-8")
     assert kept.splitlines()[1] == "7|COMPLETED|2026-11-21T00:27:37"
@@ -122,6 +122,6 @@ def test_finish__accounting_that_is_away_is_said_and_loses_nothing(
     kept = project.raw("c", base) / "sacct.txt"
     kept.write_text("of the last time\n", encoding="utf-8")
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    said = finish.account(base, "c", patience=0.05, interval=0.02)
-    assert said == "c: 0 of 1 records of Slurm are final, in sacct.txt; not final: 7"
+    said = accounting.account(base, "c", patience=0.05, interval=0.02)
+    assert str(said) == "c: 0 of 1 records of Slurm are final, in sacct.txt; not final: 7"
     assert kept.read_text(encoding="utf-8") == "of the last time\n"

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import contextlib
 import json
-import subprocess
+import shutil
 import sys
-import time
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from analysis import project
 from analysis.campaign import folders
+from analysis.campaign.accounting import Account, account, without_record
+from analysis.campaign.launch import salvage
 from analysis.campaign.workflow import missing, on_slurm, plan, summary
 from analysis.errors import BenchbookError
-from analysis.provenance.slurm import final
-
-FIELDS = (
-    "JobID,JobName,Comment,State,ExitCode,Submit,Start,End,Elapsed,ElapsedRaw,NNodes,NCPUS,NodeList,"
-    "MaxRSS,AveRSS,TotalCPU,ConsumedEnergyRaw,AllocTRES"
-)
-SACCT = "sacct.txt"
-PATIENCE = 300.0
-INTERVAL = 30.0
-# A command line has its limits.
-_JOBS_AT_ONCE = 1000
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -34,11 +22,18 @@ def main(argv: list[str] | None = None) -> int:
     (campaign,) = sys.argv[1:] if argv is None else argv
     base = project.root()
     try:
-        if left := missing(campaign, base):
-            print(summary(campaign, base), file=sys.stderr)
-            return int(bool(left))
+        if missing(campaign, base):
+            print(unfinished(campaign, base), file=sys.stderr)
+            return 1
+        tidy(base, campaign)
+        found = account(base, campaign) if on_slurm(campaign, base) else Account(campaign, {}, {})
         if on_slurm(campaign, base):
-            print(account(base, campaign))
+            print("\n".join([str(found), *without_record(base, found)]))
+        for line in retire(base, campaign, found):
+            print(line, file=sys.stderr)
+        if missing(campaign, base):
+            print(summary(campaign, base), file=sys.stderr)
+            return 1
         print(f"{campaign}: all {len(plan(campaign, base).runs)} runs of the matrix are there")
     except BenchbookError as error:
         print(error, file=sys.stderr)
@@ -46,91 +41,57 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def account(base: Path, campaign: str, *, patience: float = PATIENCE, interval: float = INTERVAL) -> str:
-    """Keep Slurm's records of a campaign's jobs, asking for all of them at once.
+def unfinished(campaign: str, base: Path) -> str:
+    """Say what is missing of a campaign; keep what Slurm says of its jobs by now, without waiting."""
+    lines = []
+    if on_slurm(campaign, base):
+        found = account(base, campaign, patience=0)
+        lines = without_record(base, found)
+    return "\n".join([summary(campaign, base), *lines])
+
+
+def tidy(base: Path, campaign: str) -> None:
+    """Record what jobs left that ended without a word and that no later job of the same run has found."""
+    for work in sorted(folders.running(base, campaign).glob("*")):
+        with contextlib.suppress(folders.BusyError):
+            if work.is_dir() and not folders.alive(work):
+                shutil.rmtree(work) if work.name.startswith(".") else salvage(work)
+
+
+def retire(base: Path, campaign: str, found: Account) -> list[str]:
+    """Make failed attempts of runs whose job did not end well, by Slurm's last word: they do not count.
+
+    A job can be cancelled, or its node be lost, after it has left a good record and before it has ended.
 
     Parameters
     ----------
     base : Path
     campaign : str
-    patience : float, optional
-        Seconds for which the records may be on their way, or the accounting be away.
-    interval : float, optional
-        Seconds between two questions; a record is kept when two answers are equal.
+    found : Account
 
     Returns
     -------
-    str
-        One line that says what was kept. ``sacct.txt`` in the campaign's folder is written anew.
+    list of str
+        One line for each run.
     """
-    target = folders.finished(base, campaign).parent / SACCT
-    jobs = sorted(job_ids(base, campaign), key=int)
-    if not jobs:
-        return f"{campaign}: no job of Slurm"
-    deadline = time.monotonic() + patience
-    readings: dict[str, list[list[dict[str, str]]]] = defaultdict(list)
-    while True:
-        text = ask(jobs)
-        for job, rows in by_job(text).items():
-            readings[job].append(rows)
-        done = [job for job in jobs if final([_states(rows) for rows in readings[job]])]
-        if len(done) == len(jobs) or time.monotonic() + interval > deadline:
-            break
-        time.sleep(interval)
-    if text:
-        beside = target.with_name(f".{SACCT}.part")
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(target)
-    left = (
-        f"; not final: {', '.join(sorted(set(jobs) - set(done), key=int)[:20])}"
-        if len(done) < len(jobs)
-        else ""
-    )
-    return f"{campaign}: {len(done)} of {len(jobs)} records of Slurm are final, in {target.name}{left}"
-
-
-def job_ids(base: Path, campaign: str) -> set[str]:
-    """Return the Slurm jobs that a campaign's records name."""
-    found = set()
-    for name in folders.recorded(base, campaign):
+    lines = []
+    # Of jobs at once the first comes last: once it is gone, the run is measured again.
+    for name in sorted(folders.recorded(base, campaign), reverse=True):
         path = folders.finished(base, campaign) / name / folders.RECORD
         try:
-            found.add(str(json.loads(path.read_text(encoding="utf-8")).get("job_id", "")))
+            record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue  # the ingest names it
-    return {job for job in found if job.isdecimal()}
-
-
-def ask(jobs: Sequence[str]) -> str:
-    """Ask sacct for the records of some jobs; empty while it does not answer."""
-    parts = []
-    for at in range(0, len(jobs), _JOBS_AT_ONCE):
-        command = [
-            "sacct",
-            "--parsable2",
-            f"--format={FIELDS}",
-            f"--jobs={','.join(jobs[at : at + _JOBS_AT_ONCE])}",
-        ]
-        try:
-            asked = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            return ""
-        if asked.returncode:
-            return ""
-        parts.append(asked.stdout if at == 0 else asked.stdout.partition("\n")[2])
-    return "".join(parts)
-
-
-def by_job(text: str) -> Mapping[str, list[dict[str, str]]]:
-    """Sort the rows of sacct's answer by job: the job's own row first, then its steps'."""
-    found: dict[str, list[dict[str, str]]] = defaultdict(list)
-    for row in csv.DictReader(io.StringIO(text), delimiter="|", quoting=csv.QUOTE_NONE):
-        found[row["JobID"].partition(".")[0]].append(row)
-    return found
-
-
-def _states(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    return [{key.lower(): value for key, value in row.items() if value is not None} for row in rows]
+        state = found.states.get(str(record.get("job_id", "")), "COMPLETED")
+        # One that has a reason already was left here by a kill between the two steps below.
+        if ".failed-" in name or (state == "COMPLETED" and not record.get("reason")):
+            continue
+        failed = folders.failed_name(base, campaign, name)
+        why = record.get("reason") or f"Slurm says {state}"
+        folders.write_json(path, record | {"reason": why, "run": failed, "attempt_at": name})
+        path.parent.rename(path.parent.with_name(failed))
+        lines.append(f"{failed}: failed: {why}")
+    return lines
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ from typing import Any
 RECORD = "run.json"
 OWNER = ".owner.json"
 HEAD = ".job.json"
+BEGIN = ".begin.json"
+DECIDED = ".decided.json"
 
 
 class BusyError(Exception):
@@ -78,6 +80,15 @@ def claim(base: Path, campaign: str, run: str) -> Path:
     return folder / run
 
 
+def jobs(work: Path) -> list[Path]:
+    """Return the folders of a run's jobs that are still to be recorded, in their order.
+
+    The head goes before a job's folder is moved, its record is there by then.
+    """
+    parts = {path.parent for name in (HEAD, RECORD) for path in work.glob(f"[0-9]*/{name}")}
+    return sorted(parts, key=lambda path: int(path.name))
+
+
 def identity() -> dict[str, Any]:
     """Name this job: Slurm's number, or process and host."""
     pid = os.getpid()
@@ -93,16 +104,24 @@ def alive(work: Path) -> bool:
     BusyError
         If that cannot be told.
     """
-    try:
-        owner: dict[str, Any] = json.loads((work / OWNER).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    found = owner(work)
+    if not found:
         return False
-    if owner["job_id"]:
+    if found["job_id"]:
         # A job that Slurm started anew finds its own first attempt.
-        return owner["job_id"] != os.environ.get("SLURM_JOB_ID") and _in_queue(owner["job_id"])
-    if owner["host"] != socket.gethostname():
-        raise BusyError(f"{work} belongs to a process on {owner['host']}; remove it if that has ended")
-    return bool(owner["started"] != 0 and _started(owner["pid"]) == owner["started"])
+        return found["job_id"] != os.environ.get("SLURM_JOB_ID") and _in_queue(found["job_id"])
+    if found["host"] != socket.gethostname():
+        raise BusyError(f"{work} belongs to a process on {found['host']}; remove it if that has ended")
+    return bool(found["started"] != 0 and _started(found["pid"]) == found["started"])
+
+
+def owner(work: Path) -> dict[str, Any]:
+    """Return the identity of the job that has a run; empty if there is none."""
+    try:
+        found: dict[str, Any] = json.loads((work / OWNER).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found
 
 
 def _in_queue(job: str) -> bool:

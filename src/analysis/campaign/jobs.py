@@ -215,6 +215,7 @@ class _Parts:
             "values": dict(case_values),
             "result": dict(self.application["result"]),
             "profile": PROFILES.get(factors["profiler"], ""),
+            "preload": str(self.profiler.get("library", "")),
             "node_list": list(shape.hosts),
             "program": _path(declared.base, self.site["container"])
             if "container" in self.site

@@ -20,7 +20,9 @@ from analysis.campaign.declarations import Declared, load
 from analysis.campaign.jobs import Allocation, allocate
 from analysis.campaign.matrix import Run, expand
 from analysis.campaign.script import render
+from analysis.campaign.workflow import resources
 from analysis.errors import BenchbookError, ConfigError
+from analysis.provenance import slurm
 
 BUSY = 75
 # Slurm's controller may be restarted while jobs start.
@@ -45,6 +47,9 @@ def main(argv: list[str] | None = None) -> int:
             print(f"{arguments.run}: measured already")
             return 0
         work = take(base, arguments.campaign, arguments.run)
+        if work is None:
+            print(f"{arguments.run}: measured; an earlier job had left its record half-way")
+            return 0
     except folders.BusyError as error:
         print(f"{arguments.run}: {error}", file=sys.stderr)
         return BUSY
@@ -59,8 +64,13 @@ def main(argv: list[str] | None = None) -> int:
     return os.execvp("bash", ["bash", str(work / "job.sh")])
 
 
-def take(base: Path, campaign: str, run: str) -> Path:
+def take(base: Path, campaign: str, run: str) -> Path | None:
     """Take a run; what a job left that ended without a word becomes a failed attempt.
+
+    Returns
+    -------
+    Path or None
+        The run's folder; None if that job had measured it and only not moved it among the raw files.
 
     Raises
     ------
@@ -76,15 +86,18 @@ def take(base: Path, campaign: str, run: str) -> Path:
                 "another job measures it; give the same command again once it has ended"
             ) from None
     salvage(work)
-    return folders.claim(base, campaign, run)
+    return None if folders.measured(base, campaign, run) else folders.claim(base, campaign, run)
 
 
 def salvage(work: Path) -> None:
     """Record a run whose job is gone; remove one that had not got so far."""
-    if any(work.glob(f"*/{folders.HEAD}")):
-        record.end(work, abandoned=True)
-    else:
+    if not folders.jobs(work):
         shutil.rmtree(work)
+        return
+    job = str(folders.owner(work).get("job_id", ""))
+    said = slurm.ended(job) if job else ""
+    why = f"Slurm says {said}" if said else "killed, out of memory, or its node was lost"
+    record.end(work, abandoned=f"it ended without a word: {why}")
 
 
 def prepare(work: Path, declared: Declared, run: Run) -> Allocation:
@@ -105,8 +118,9 @@ def prepare(work: Path, declared: Declared, run: Run) -> Allocation:
         for name, text in job.files.items():
             (folder / name).write_text(text, encoding="utf-8")
         own = {"command": job.command, "environment": allocation.environment, "modules": allocation.modules}
-        number_of_job = os.environ.get("SLURM_JOB_ID", "")
-        folders.write_json(folder / folders.HEAD, {**job.head, **own, "job_id": number_of_job})
+        own |= {"files": job.files, "job_id": os.environ.get("SLURM_JOB_ID", "")}
+        own |= {"allocation": resources(declared.name, run.name, declared.base)} if own["job_id"] else {}
+        folders.write_json(folder / folders.HEAD, {**job.head, **own})
     (work / "job.sh").write_text(script, encoding="utf-8")
     return allocation
 
@@ -133,7 +147,8 @@ def _ask(command: list[str]) -> str:
         asked = subprocess.run(command, capture_output=True, text=True, check=False)
         if asked.returncode == 0 and asked.stdout.strip():
             return asked.stdout.strip()
-        if time.monotonic() > deadline:
+        # A job that Slurm has given up, while its processes live on, has nothing to wait for.
+        if time.monotonic() > deadline or "Invalid job id" in asked.stderr:
             what = f"{' '.join(command)}: {asked.stderr.strip() or 'no answer'}"
             raise ConfigError.at("Slurm", 0, what, "start the run again")
         time.sleep(5)

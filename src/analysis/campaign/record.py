@@ -8,25 +8,19 @@ a job that Slurm cancels has seconds left for it.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
-import os
-import re
 import shlex
 import shutil
-import socket
-import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from analysis import __version__
 from analysis.campaign import folders
+from analysis.provenance.facts import SECRET_NAME, SECRET_VALUE
 
-BEGIN = ".begin.json"
-# What a variable is called whose value is nobody's business.
-_SECRET = re.compile(r"TOKEN|SECRET|PASS|CREDENTIAL|KEY", re.IGNORECASE)
+HIDDEN = "(hidden)"
 _SIGNALS = {130: "INT", 137: "KILL", 143: "TERM", 139: "SEGV", 134: "ABRT", 135: "BUS"}
 BINDING_FAILED = 97
 
@@ -36,76 +30,61 @@ def main(argv: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     work = Path(arguments[1]).resolve()
     if arguments[0] == "begin":
-        return begin(work)
+        from analysis.campaign.begin import begin  # what `end` can do without
+
+        return begin(work, _head(folders.jobs(work)[0]))
     return end(work, killed=arguments[2] if len(arguments) > 2 else "")
 
 
-def begin(work: Path) -> int:
-    """Note what is to be known before the start: load, programs, inputs, the node's facts.
-
-    Parameters
-    ----------
-    work : Path
-        Folder of the run, as `analysis.campaign.launch` laid it out.
-
-    Returns
-    -------
-    int
-        1 if an input is not the one that the campaign declares; why is in ``.refused``.
-    """
-    found: dict[str, Any] = {"load_before": os.getloadavg()[0]}
-    head = _head(_jobs(work)[0])
-    found["binary"] = _fingerprint(head["program"])
-    found["input_files"] = {path: _fingerprint(path) for path in head["inputs"]}
-    launcher = shutil.which(head["command"][0]) or head["command"][0]
-    found["launcher"] = {"path": launcher, "version": _first_line([launcher, "--version"])}
-    found["facts"] = _facts()
-    folders.write_json(work / BEGIN, found)
-    refused = []
-    if found["binary"] is None and "/" in head["program"]:
-        refused.append(f"no program {head['program']}")
-    for path, digest in head["inputs"].items():
-        what = found["input_files"][path]
-        if what is None or what["sha256"] != digest:
-            refused.append(f"no input {path}" if what is None else f"input {path} is not the one declared")
-    if refused:
-        (work / ".refused").write_text("; ".join(refused) + "\n", encoding="utf-8")
-        print("; ".join(refused), file=sys.stderr)
-    return int(bool(refused))
-
-
-def end(work: Path, *, killed: str = "", abandoned: bool = False) -> int:
+def end(work: Path, *, killed: str = "", abandoned: str = "") -> int:
     """Write the records of a run's jobs and move them among the raw files.
+
+    All jobs are judged before the first is moved, and the judgement is kept: who finds the folder after a
+    kill in between moves the rest as it was judged.
 
     Parameters
     ----------
     work : Path
     killed : str, optional
         Signal that ended the job.
-    abandoned : bool, optional
-        Whether the job ended without a word, and somebody else writes its record.
+    abandoned : str, optional
+        Why somebody else writes the record: the job ended without a word.
 
     Returns
     -------
     int
         1 if the run failed: then each of its jobs lies in a folder ``<run>.failed-<n>``.
     """
-    jobs = _jobs(work)
-    refused = _text(work / ".refused").strip()
-    records = [_record(work, job) for job in jobs]
-    for job, record in zip(jobs, records, strict=True):
-        record["reason"] = refused or _reason(job, record, killed=killed, abandoned=abandoned)
-    if bad := [record for record in records if record["reason"]]:
-        for record in records:
-            record["reason"] = record["reason"] or f"another job of the run failed: {bad[0]['run']}"
     base, campaign = work.parents[4], work.parent.name
+    try:
+        records = json.loads((work / folders.DECIDED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        records = _judged(work, base, campaign, killed=killed, abandoned=abandoned)
+        folders.write_json(work / folders.DECIDED, records)
     # The last job first: the run counts as measured once the first job's record is there.
-    for job, record in reversed(list(zip(jobs, records, strict=True))):
-        _publish(work, job, record, base, campaign)
+    for job in reversed(folders.jobs(work)):
+        _publish(work, job, records[job.name], base, campaign)
     shutil.rmtree(work)
-    for reason in sorted({record["reason"] for record in records} - {""}):
-        print(f"{records[0]['run']}: failed: {reason}", file=sys.stderr)
-    return int(any(record["reason"] for record in records))
+    for reason in sorted({record["reason"] for record in records.values()} - {""}):
+        print(f"{next(iter(records.values()))['run']}: failed: {reason}", file=sys.stderr)
+    return int(any(record["reason"] for record in records.values()))
+
+
+def _judged(
+    work: Path, base: Path, campaign: str, *, killed: str, abandoned: str
+) -> dict[str, dict[str, Any]]:
+    """Make the records of all jobs, by folder; either all of them are good or none."""
+    refused = _text(work / ".refused").strip()
+    records = {job.name: _record(work, job) for job in folders.jobs(work)}
+    for name, record in records.items():
+        found = refused or _reason(work / name, record, killed=killed, abandoned=abandoned)
+        if not found and folders.measured(base, campaign, record["run"]):
+            found = "another job measured this run meanwhile"
+        record["reason"] = found
+    if bad := [record["run"] for record in records.values() if record["reason"]]:
+        for record in records.values():
+            record["reason"] = record["reason"] or f"another job of the run failed: {bad[0]}"
+    return records
 
 
 def _publish(work: Path, job: Path, record: dict[str, Any], base: Path, campaign: str) -> None:
@@ -115,9 +94,8 @@ def _publish(work: Path, job: Path, record: dict[str, Any], base: Path, campaign
     if record["reason"]:
         record["run"] = folders.failed_name(base, campaign, name)
         record["attempt_at"] = name
-    script = work / "job.sh"
-    if script.is_file():
-        shutil.copyfile(script, job / "job.sh")
+    if (job / folders.HEAD).is_file() and (work / "job.sh").is_file():
+        (job / "job.sh").write_text(_without_secrets(work / "job.sh", _head(job)), encoding="utf-8")
     folders.write_json(job / folders.RECORD, record)
     for path in job.glob(".*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -126,8 +104,17 @@ def _publish(work: Path, job: Path, record: dict[str, Any], base: Path, campaign
         folders.drop_empty(base, campaign, name)
 
 
-def _jobs(work: Path) -> list[Path]:
-    return sorted((path.parent for path in work.glob(f"*/{folders.HEAD}")), key=lambda path: int(path.name))
+def _secret(name: str, value: str) -> bool:
+    return bool(SECRET_NAME.search(name) or SECRET_VALUE.search(value))
+
+
+def _without_secrets(script: Path, head: Mapping[str, Any]) -> str:
+    """Return the script as it may be published."""
+    text = _text(script)
+    for name, value in head["environment"].items():
+        if _secret(name, value):
+            text = text.replace(f"{name}={shlex.quote(value)}", f"{name}='{HIDDEN}'")
+    return text
 
 
 def _head(job: Path) -> dict[str, Any]:
@@ -138,7 +125,7 @@ def _head(job: Path) -> dict[str, Any]:
 def _record(work: Path, job: Path) -> dict[str, Any]:
     head, begun = _head(job), {}
     with contextlib.suppress(OSError, ValueError):
-        begun = json.loads((work / BEGIN).read_text(encoding="utf-8"))
+        begun = json.loads((work / folders.BEGIN).read_text(encoding="utf-8"))
     command = head.pop("command")
     end_time, _, status = _text(job / ".end").strip().partition(" ")
     record: dict[str, Any] = {**head, "command": shlex.join(command)}
@@ -148,17 +135,17 @@ def _record(work: Path, job: Path) -> dict[str, Any]:
     record["binding"] = _binding(job / ".binding")
     variables = record["environment"]
     record["environment"] = {
-        name: "(hidden)" if _SECRET.search(name) else text for name, text in variables.items()
+        name: HIDDEN if _secret(name, text) else text for name, text in variables.items()
     }
     record["benchbook"] = {**head["benchbook"], "version": __version__}
     return {**record, **begun}
 
 
-def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: bool) -> str:
+def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: str) -> str:
     """Say why a run failed; empty if it did not."""
     code = record["exit_code"]
     if abandoned:  # whatever it left, nobody watched it to its end
-        return "it ended without a word: killed, out of memory, or its node was lost"
+        return abandoned
     if killed and code != 0:
         return f"the job was ended by {killed} (cancelled, or out of time)"
     if code is None:
@@ -205,37 +192,6 @@ def _holds(path: Path, text: str) -> bool:
     wanted = text.encode()
     with path.open("rb") as file:
         return any(wanted in line for line in file)
-
-
-def _fingerprint(path: str) -> dict[str, Any] | None:
-    found = path if "/" in path else shutil.which(path)
-    if found is None or not os.path.isfile(found):  # noqa: PTH113
-        return None
-    digest, size = hashlib.sha256(), 0
-    with open(found, "rb") as file:  # noqa: PTH123
-        for block in iter(lambda: file.read(1 << 20), b""):
-            digest.update(block)
-            size += len(block)
-    return {"path": os.path.realpath(found), "sha256": digest.hexdigest(), "bytes": size}
-
-
-def _first_line(command: Iterable[str]) -> str:
-    try:
-        asked = subprocess.run(list(command), capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired, ValueError):
-        return ""
-    lines = [line.strip() for line in (asked.stdout or asked.stderr).splitlines() if line.strip()]
-    # Hydra writes a heading first.
-    return next((line for line in lines if re.search(r"\d+\.\d+", line)), lines[0] if lines else "")
-
-
-def _facts() -> dict[str, Any]:
-    try:
-        from analysis.provenance.facts import facts
-
-        return dict(facts())
-    except Exception as error:  # a fact that cannot be read must not cost the run
-        return {"host": socket.gethostname(), "error": f"{type(error).__name__}: {error}"}
 
 
 def _text(path: Path) -> str:

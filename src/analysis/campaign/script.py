@@ -22,7 +22,10 @@ ${modules}
 ${environment}
 
 # The record is written by Benchbook's own Python, whatever libraries the modules have set.
-record() { env -u LD_LIBRARY_PATH ${python} -m analysis.campaign.record "$$@"; }
+record() {
+    BENCHBOOK_LIBRARY_PATH="$${LD_LIBRARY_PATH-}" \\
+        env -u LD_LIBRARY_PATH ${python} -m analysis.campaign.record "$$@"
+}
 
 # job FOLDER COMMAND...: run the command there; note start, end and exit status; hand TERM over to it.
 job() {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -36,6 +38,30 @@ def terminal(state: str) -> bool:
         As sacct writes it: ``CANCELLED by 1000`` and ``CANCELLED+`` are ``CANCELLED``.
     """
     return (state.split() or [""])[0].rstrip("+") in TERMINAL
+
+
+def ended(job: str) -> str:
+    """Ask the accounting how a job ended.
+
+    Parameters
+    ----------
+    job : str
+        Number of the job.
+
+    Returns
+    -------
+    str
+        State as sacct writes it, of a job that was started several times that of the last start which
+        has ended; empty if none has, or the accounting does not answer.
+    """
+    command = ["sacct", "--duplicates", "--allocations", "--noheader", "--parsable2", "--format=State"]
+    with suppress(OSError, subprocess.TimeoutExpired):
+        asked = subprocess.run(
+            [*command, f"--jobs={job}"], capture_output=True, text=True, timeout=30, check=False
+        )
+        states = [line.strip() for line in asked.stdout.splitlines()] if asked.returncode == 0 else []
+        return next((state for state in reversed(states) if terminal(state)), "")
+    return ""
 
 
 def final(records: Sequence[Reading]) -> bool:

@@ -1,0 +1,174 @@
+"""Slurm's records of a campaign's jobs: also of those that were killed, with or without a record of ours."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis.campaign import folders
+from analysis.campaign.workflow import plan
+from analysis.provenance.slurm import final, terminal
+
+FIELDS = (
+    "JobID,JobName,Comment,State,ExitCode,Submit,Start,End,Elapsed,ElapsedRaw,NNodes,NCPUS,NodeList,"
+    "MaxRSS,AveRSS,TotalCPU,ConsumedEnergyRaw,AllocTRES"
+)
+SACCT = "sacct.txt"
+PATIENCE = 300.0
+INTERVAL = 30.0
+# Where the profile keeps the output of Slurm's jobs: <rule>/<wildcards>/<job>.log.
+LOGS = Path("results/logs/slurm/rule_run")
+# A command line has its limits.
+_JOBS_AT_ONCE = 1000
+
+Rows = list[dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Account:
+    """What Slurm says of a campaign's jobs.
+
+    Attributes
+    ----------
+    campaign : str
+    jobs : mapping of str to str
+        Job -> name of its run; empty where only a record names the job.
+    states : mapping of str to str
+        Job -> state, of the jobs whose record is final.
+    """
+
+    campaign: str
+    jobs: Mapping[str, str]
+    states: Mapping[str, str]
+
+    def __str__(self) -> str:
+        if not self.jobs:
+            return f"{self.campaign}: no job of Slurm"
+        left = sorted(set(self.jobs) - set(self.states), key=int)
+        text = (
+            f"{self.campaign}: {len(self.states)} of {len(self.jobs)} records of Slurm are final, in {SACCT}"
+        )
+        return text + (f"; not final: {', '.join(left[:20])}" if left else "")
+
+
+def account(base: Path, campaign: str, *, patience: float = PATIENCE, interval: float = INTERVAL) -> Account:
+    """Keep Slurm's records of a campaign's jobs, asking for all of them at once.
+
+    Parameters
+    ----------
+    base : Path
+    campaign : str
+    patience : float, optional
+        Seconds for which the records may be on their way, or the accounting be away.
+    interval : float, optional
+        Seconds between two questions; a record is kept when two answers are equal. What was kept so long
+        ago is such an answer.
+
+    Returns
+    -------
+    Account
+        ``sacct.txt`` in the campaign's folder is written anew.
+    """
+    target = folders.finished(base, campaign).parent / SACCT
+    known = dict.fromkeys(recorded(base, campaign), "") | submitted(base, campaign)
+    jobs = sorted(known, key=int)
+    readings: dict[str, list[Rows]] = defaultdict(list)
+    for job, rows in _kept(target, interval).items():
+        readings[job].append(rows)
+    deadline = time.monotonic() + patience
+    told = False
+    while jobs:
+        text = ask(jobs)
+        for job, rows in by_job(text).items():
+            readings[job].append(rows)
+        done = [job for job in jobs if final([_states(rows) for rows in readings[job]])]
+        if text:
+            beside = target.with_name(f".{SACCT}.part")
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(target)
+        if len(done) == len(jobs) or time.monotonic() + interval > deadline:
+            break
+        if not told:
+            what = f"waiting for Slurm's last word on {len(jobs) - len(done)} jobs, at most {patience:.0f} s"
+            print(f"{campaign}: {what}", file=sys.stderr)
+            told = True
+        time.sleep(interval)
+    states = {job: readings[job][-1][0]["State"] for job in jobs if job in set(done)}
+    return Account(campaign, known, states)
+
+
+def recorded(base: Path, campaign: str) -> set[str]:
+    """Return the Slurm jobs that a campaign's records name."""
+    found = set()
+    for name in folders.recorded(base, campaign):
+        path = folders.finished(base, campaign) / name / folders.RECORD
+        try:
+            found.add(str(json.loads(path.read_text(encoding="utf-8")).get("job_id", "")))
+        except (OSError, ValueError):
+            continue  # the ingest names it
+    return {job for job in found if job.isdecimal()}
+
+
+def submitted(base: Path, campaign: str) -> dict[str, str]:
+    """Return the Slurm jobs that were started for a campaign -> name of the run, by the logs that they left.
+
+    A job that was killed before it could take its run has left nothing else.
+    """
+    names = {f"{campaign}_{run.name}": run.name for run in plan(campaign, base).runs}
+    logs = (path for folder in names for path in (base / LOGS / folder).glob("*.log"))
+    return {path.stem: names[path.parent.name] for path in logs if path.stem.isdecimal()}
+
+
+def without_record(base: Path, found: Account) -> list[str]:
+    """Say of jobs that failed before they had a run, a line each, what Slurm says of them."""
+    mine = recorded(base, found.campaign)
+    return [
+        f"  no record: job {job} of {found.jobs[job]} ended before it had the run: Slurm says {state}"
+        for job, state in sorted(found.states.items(), key=lambda pair: int(pair[0]))
+        if job not in mine and terminal(state) and state != "COMPLETED"
+    ]
+
+
+def ask(jobs: Sequence[str]) -> str:
+    """Ask sacct for the records of some jobs; empty while it does not answer."""
+    parts = []
+    for at in range(0, len(jobs), _JOBS_AT_ONCE):
+        chosen = f"--jobs={','.join(jobs[at : at + _JOBS_AT_ONCE])}"
+        command = ["sacct", "--parsable2", f"--format={FIELDS}", chosen]
+        try:
+            asked = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+        if asked.returncode:
+            return ""
+        parts.append(asked.stdout if at == 0 else asked.stdout.partition("\n")[2])
+    return "".join(parts)
+
+
+def by_job(text: str) -> Mapping[str, Rows]:
+    """Sort the rows of sacct's answer by job: the job's own row first, then its steps'."""
+    found: dict[str, Rows] = defaultdict(list)
+    for row in csv.DictReader(io.StringIO(text), delimiter="|", quoting=csv.QUOTE_NONE):
+        found[row["JobID"].partition(".")[0]].append(row)
+    return found
+
+
+def _kept(path: Path, age: float) -> Mapping[str, Rows]:
+    try:
+        old_enough = time.time() - path.stat().st_mtime >= age
+        text = path.read_text(encoding="utf-8") if old_enough else ""
+    except (OSError, UnicodeDecodeError):
+        return {}
+    return by_job(text) if text.startswith("JobID|") else {}
+
+
+def _states(rows: Rows) -> Rows:
+    return [{key.lower(): value for key, value in row.items() if value is not None} for row in rows]
