@@ -5,8 +5,9 @@ import pickle
 import pytest
 
 from analysis.errors import ConfigError
-from analysis.sampling.config import load, node_names
+from analysis.sampling.config import check, here, load, node_names, variables
 from analysis.sampling.credentials import Secret, redact, resolve
+from analysis.sampling.snmp import _outlets
 
 
 def written(tmp_path, meters: str):
@@ -40,6 +41,31 @@ def test_config__a_local_meter_is_that_of_this_node(tmp_path, monkeypatch):
     monkeypatch.setattr("socket.gethostname", lambda: "n09.cluster.example")
     meters = load(written(tmp_path, '    - {type: powercap, name: "{node}"}\n'), ["n08", "n09"]).meters
     assert [meter.name for meter in meters] == ["n09"]
+
+
+def test_config__a_job_reads_the_meters_of_its_own_nodes(tmp_path):
+    pdu = '    - {type: snmp, name: pdu, host: p, version: "2c", community: {env: P},\n'
+    pdu += '       nodes: {n1: "1.3.1", n2: ["1.3.2", "1.3.3"], n3: "1.3.4"}}\n'
+    bmc = "    - {type: ipmitool, name: b1, host: b1, node: n1, user: u, password: {env: P}}\n"
+    path = written(tmp_path, pdu + bmc)
+    (one,) = load(path, ["n2"]).meters
+    feeds, objects = _outlets(one)
+    assert feeds == {"pdu:n2:1": "n2", "pdu:n2:2": "n2"}  # two cords, which add up
+    assert list(objects.values()) == ["1.3.2", "1.3.3"]
+    assert [meter.node for meter in load(path, ["n1", "n2"]).meters] == ["", "n1"]
+    with pytest.raises(ConfigError, match=r"c\.yaml:2: no meter measures n9"):
+        load(path, ["n9"])
+    assert variables(path) == ["P"]
+
+
+def test_config__local_meters_are_told_apart_by_their_node(tmp_path):
+    path = written(tmp_path, "    - {type: powercap, name: cpu}\n")
+    assert [meter.node for meter in load(path, [here()]).meters] == [here()]
+    with pytest.raises(ConfigError, match=r"c\.yaml:3: cpu: every node of a job has one of its own; write"):
+        check(path, several=True)
+    check(path, several=False)
+    both = '    - {type: powercap, name: "{node}"}\n    - {type: slurm, name: s, node: n2}\n'
+    assert [meter.type for meter in load(written(tmp_path, both), ["n2"], local=True).meters] == ["powercap"]
 
 
 @pytest.mark.parametrize(

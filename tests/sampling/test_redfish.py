@@ -43,14 +43,14 @@ def emulator(tmp_path_factory) -> Path:
     return place / "bin/python"
 
 
-def certificate(place: Path, name: str) -> None:
-    """Make an authority and a certificate of 127.0.0.1 that it signed."""
+def certificate(place: Path, name: str, subject: str = "IP:127.0.0.1") -> None:
+    """Make an authority and a certificate of 127.0.0.1, or of other names, that it signed."""
     need("openssl")
     quiet = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj"]
     key, request = f"{place}/{name}.key", f"{place}/{name}.csr"
     authority = (f"{place}/{name}-ca.pem", f"{place}/{name}-ca.key")
     signed = ["x509", "-req", "-CAcreateserial", "-days", "2", "-extfile", f"{place}/san"]
-    (place / "san").write_text("subjectAltName=IP:127.0.0.1\n")
+    (place / "san").write_text(f"subjectAltName={subject}\n")
     for argv in (
         ["req", "-x509", *quiet, f"/CN={name} authority", "-keyout", authority[1], "-out", authority[0]],
         ["req", *quiet, "/CN=127.0.0.1", "-keyout", key, "-out", request],

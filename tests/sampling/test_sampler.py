@@ -4,6 +4,7 @@ import json
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -12,6 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+
+from analysis import readers
+from analysis.ingest.power import of_run, select
+from analysis.sampling.sharing import share
 
 from .helpers import Sampler, powers, wait_for
 
@@ -170,6 +175,67 @@ def test_control__another_process_with_the_number_is_left_alone(tmp_path):
     (tmp_path / "p.pid").write_text(f"{os.getpid()} 1\n")
     done = command(tmp_path, "stop", "p.csv")
     assert (done.returncode, "has ended already" in done.stderr) == (1, True)
+
+
+def test_control__what_is_sampled_reads_back_as_watts_by_time(tmp_path):
+    program = tool(tmp_path, "scontrol", "echo CurrentWatts=200")
+    meter = f'{{type: slurm, name: "{{node}}", node: "{{node}}", accuracy: 0.03, program: {program}}}'
+    (tmp_path / "c.yaml").write_text(f"power: {{period: 0.3, meters: [{meter}]}}\n")
+    assert command(tmp_path, "start", "c.yaml", "power.csv", "--nodes", "n1").returncode == 0
+    start = np.datetime64(time.time_ns(), "ns")  # as soon as the job may begin
+    time.sleep(1.0)
+    end = np.datetime64(time.time_ns(), "ns")
+    assert command(tmp_path, "stop", "power.csv").returncode == 0
+    log = tmp_path / "power.csv"
+    row = of_run(select(tmp_path, [(log, readers.open(log))]), start, end)
+    joules = 200 * float((end - start) / np.timedelta64(1, "s"))
+    assert row["energy"] == pytest.approx(joules, rel=1e-9)
+    assert row["energy_covered"] == pytest.approx(1.0)  # the readings reach over both ends
+    assert row["energy_uncertainty"] == pytest.approx(joules * 0.03 / math.sqrt(3))
+    assert row["energy_location"] == "node, by Slurm's energy plugin"
+    summary = json.loads((tmp_path / "power.summary.json").read_text())
+    assert (summary["nodes"], summary["meters"][0]["node"]) == (["n1"], "n1")
+    assert summary["cpu_seconds"] > 0
+
+
+def test_control__a_sampler_that_does_not_end_is_killed(tmp_path):
+    program = tool(tmp_path, "scontrol", "echo CurrentWatts=120")
+    meter = f"{{type: slurm, name: a, node: a, program: {program}}}"
+    (tmp_path / "c.yaml").write_text(f"power: {{period: 0.1, meters: [{meter}]}}\n")
+    command(tmp_path, "start", "c.yaml", "p.csv")
+    pid = int((tmp_path / "p.pid").read_text().split()[0])
+    os.kill(pid, signal.SIGSTOP)
+    done = command(tmp_path, "stop", "p.csv", "--patience", "0.5")
+    assert (done.returncode, f"process {pid}, did not end in 0.5 s; killed" in done.stderr) == (1, True)
+    assert (tmp_path / "p.csv").read_text().endswith(",a,120,\n")
+    assert not list(tmp_path.glob("*.pid"))
+    # The readers know the meters all the same.
+    assert json.loads((tmp_path / "p.summary.json").read_text())["meters"][0]["node"] == "a"
+
+
+def test_commands__a_tool_whose_child_holds_the_pipe_costs_its_time_limit_only(tmp_path):
+    hung = tool(tmp_path, "scontrol", "sleep 600")  # no exec: the shell is killed, what it started as well
+    meter = f"{{type: slurm, name: a, node: a, program: {hung}}}"
+    sampler = Sampler(
+        f"power: {{period: 0.2, timeout: 0.4, longest_wait: 0.2, meters: [{meter}]}}\n", tmp_path
+    )
+    sampler.await_rows("gave no answer in 0.4 s", 3)
+    assert sampler.end() == 0
+
+
+def test_sharing__jobs_at_once_get_the_log_and_each_others_windows(tmp_path):
+    for number, text in (("1", "100.5"), ("2", "101.0")):
+        (tmp_path / number).mkdir()
+        (tmp_path / number / ".start").write_text(f"{text}\n")
+    (tmp_path / "1/.end").write_text("110.25 0\n")
+    (tmp_path / "1/power.csv").write_text("time,meter,power_W,note\n")
+    (tmp_path / "1/power.summary.json").write_text('{"meters": []}')
+    share(tmp_path / "1/power.csv", [tmp_path / "1", tmp_path / "2"])
+    windows = [{"start": 100.5, "end": 110.25}, {"start": 101.0, "end": None}]
+    for number in (1, 2):
+        summary = json.loads((tmp_path / f"{number}/power.summary.json").read_text())
+        assert summary == {"meters": [], "job": number, "jobs": windows}
+        assert (tmp_path / f"{number}/power.csv").read_text() == "time,meter,power_W,note\n"
 
 
 def test_output__readings_are_never_overwritten(tmp_path):

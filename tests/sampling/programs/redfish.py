@@ -1,6 +1,6 @@
 """A Redfish service over TLS: sushy-tools' emulator, with the resource of power that it lacks.
 
-usage: redfish.py PORT CERTIFICATE KEY FOLDER    (FOLDER holds `watts`, the number to serve, and `password`)
+usage: redfish.py PORT CERTIFICATE KEY FOLDER [ADDRESS]    (FOLDER holds `watts` to serve and `password`)
 """
 
 import sys
@@ -29,4 +29,5 @@ def power() -> dict[str, object]:
     return {"@odata.type": "#Power.v1_5_0.Power", "Id": "Power", "PowerControl": [control]}
 
 
-emulator.run(host="127.0.0.1", port=port, ssl_context=(certificate, key), threaded=True)
+address = sys.argv[5] if len(sys.argv) > 5 else "127.0.0.1"
+emulator.run(host=address, port=port, ssl_context=(certificate, key), threaded=True)

@@ -1,0 +1,57 @@
+"""``benchbook meters``: ask each power meter of a cluster once, and say what it reads or what is wrong."""
+
+from __future__ import annotations
+
+import sys
+
+from analysis import project
+from analysis.errors import ConfigError, Fault
+from analysis.sampling.config import node_names
+from analysis.sampling.trial import Trial, trials
+
+BAD_INPUT = 1
+
+
+def meters(cluster: str, nodes: str) -> int:
+    """Print one line for each reading.
+
+    Parameters
+    ----------
+    cluster : str
+        ``config/clusters/<cluster>.yaml``.
+    nodes : str
+        Nodes to ask for, as Slurm writes them; empty for meters that name no node.
+
+    Returns
+    -------
+    int
+        0 if every meter has a reading, else 1.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such cluster, or its meters or their secrets cannot be used.
+    """
+    path = project.root() / "config" / "clusters" / f"{cluster}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(one.stem for one in path.parent.glob("*.yaml"))) or "none"
+        raise ConfigError.at(f"config/clusters/{cluster}.yaml", 0, "is no cluster", f"known: {known}")
+    silent = 0
+    for trial in trials(path, node_names(nodes) if nodes else ()):
+        for line in _lines(trial):
+            print(line, flush=True)
+        for warning in trial.warnings:
+            print(warning, file=sys.stderr)
+        if trial.fault:
+            source, found = f"config/clusters/{cluster}.yaml", f"{trial.name}: {trial.fault}"
+            print(Fault(source, trial.line, found, "it would be blank in every run"), file=sys.stderr)
+            silent += 1
+    return BAD_INPUT if silent else 0
+
+
+def _lines(trial: Trial) -> list[str]:
+    limit = "accuracy not declared" if trial.accuracy is None else f"± {100 * trial.accuracy:g} %"
+    return [
+        f"{name:<24} {watts:8.1f} W  {trial.seconds:5.2f} s  {trial.type}, {trial.location}, {limit}"
+        for name, watts in trial.watts.items()
+    ]
