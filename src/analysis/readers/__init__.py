@@ -2,7 +2,7 @@
 
 `ENGINES` is the one list: the engine's name and its module, in the order in which a file's
 content is tried. A new format is one module with ``parse`` and ``sniff`` and one line here
-and one in ``pyproject.toml``.
+and one in ``pyproject.toml``; a power log needs neither (`analysis.readers.power`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import xarray as xr
 
 from analysis.errors import ReadError
 from analysis.readers.base import read_bytes
+from analysis.readers.power import FORMATS
 
 ENGINES: dict[str, str] = {
     "mpip": "analysis.readers.mpip",
@@ -29,23 +30,8 @@ ENGINES: dict[str, str] = {
     "published": "analysis.readers.published",
     "run": "analysis.readers.run",
     "sacct": "analysis.readers.sacct",
-    "ipmitool": "analysis.readers.power.ipmitool",
-    "freeipmi": "analysis.readers.power.freeipmi",
-    "perf": "analysis.readers.power.perf",
-    "rapl": "analysis.readers.power.rapl",
-    "turbostat": "analysis.readers.power.turbostat",
-    "powerstat": "analysis.readers.power.powerstat",
-    "nvidia_smi": "analysis.readers.power.nvidia_smi",
-    "rocm_smi": "analysis.readers.power.rocm_smi",
-    "redfish": "analysis.readers.power.redfish",
-    "ptdaemon": "analysis.readers.power.ptdaemon",
-    "wattsup": "analysis.readers.power.wattsup",
-    "yokogawa": "analysis.readers.power.yokogawa",
-    "ear": "analysis.readers.power.ear",
-    "geopm": "analysis.readers.power.geopm",
-    "cray": "analysis.readers.power.cray",
-    "slurm_profile": "analysis.readers.power.slurm_profile",
-    "slurm_energy": "analysis.readers.power.slurm_energy",
+    **{name: f"analysis.readers.power.formats.{name}" for name in FORMATS},
+    # After all formats: it takes any table with times and powers.
     "power_csv": "analysis.readers.power.power_csv",
     # Last: an IPM banner stands in the standard output of any program.
     "ipm": "analysis.readers.ipm",

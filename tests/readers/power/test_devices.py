@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analysis.errors import ReadError
-from analysis.readers.power import nvidia_smi, ptdaemon, redfish, rocm_smi, wattsup, yokogawa
+from analysis.readers.power.formats import nvidia_smi, ptdaemon, redfish, rocm_smi, wattsup, yokogawa
 
 T0 = "2026-03-01T10:00:00Z"
 
@@ -55,6 +55,11 @@ def test_nvidia_smi__xml_documents_one_after_the_other():
     assert cut["power"].values[0].tolist() == [67.03, 70]
 
 
+def test_nvidia_smi__closing_tag_without_a_line_end_is_whole():
+    ds = nvidia_smi.parse(xml({"power_draw": "67.03 W"}).rstrip().encode(), tz="UTC")
+    assert (ds["power"].item(), ds.attrs["complete"]) == (67.03, True)
+
+
 def test_nvidia_smi__xml_of_newer_drivers():
     gpu = {"average_power_draw": "60 W", "instant_power_draw": "90 W"}
     assert nvidia_smi.parse(xml(gpu).encode())["power"].item() == 90
@@ -100,7 +105,9 @@ def test_redfish__one_document_without_a_time_says_so():
     ds = redfish.parse(json.dumps(POWER).encode(), "p.json")
     assert ds["power"].item() == 344
     assert np.isnat(ds["time"].values[0])
-    assert ds.attrs["warnings"][0].startswith("p.json:1: the reading has no time; pass start=")
+    # The file is whole: it has no place on a time axis, that is all.
+    assert ds.attrs["complete"] is True
+    assert ds.attrs["warnings"] == ["p.json:1: the reading has no time; pass start= with it"]
 
 
 def test_redfish__resources_of_the_power_subsystem():
@@ -115,9 +122,34 @@ def test_redfish__resources_of_the_power_subsystem():
         json.dumps({"timestamp": T0[:-2] + "9Z", "data": metrics}),
     ]
     ds = redfish.parse("\n".join(lines).encode())
-    assert ds["meter"].values.tolist() == ["1U PowerWatts", "1U InputPowerWatts", "1U OutputPowerWatts"]
+    assert ds["meter"].values.tolist() == ["1U PowerWatts", "1U/1 InputPowerWatts", "1U/1 OutputPowerWatts"]
     assert ds["power"].values[0].tolist() == [374, 374]
     assert ds["power"].values[1:, 0].tolist() == [200.5, 180]
+
+
+def test_redfish__resources_of_one_chassis_stay_apart():
+    # Two GPUs, two supplies, two controls with one name: their means would be numbers of nothing.
+    place = "/redfish/v1/Systems/HGX/Processors/GPU_{}/EnvironmentMetrics"
+    gpus = [{"@odata.id": place.format(i), "PowerWatts": {"Reading": 200 + i}} for i in (0, 1)]
+    place = "/redfish/v1/Chassis/1U/PowerSubsystem/PowerSupplies/Bay{}/Metrics"
+    supplies = [{"@odata.id": place.format(i), "InputPowerWatts": {"Reading": 300 + i}} for i in (1, 2)]
+    named = [{"MemberId": str(i), "Name": "Input", "PowerConsumedWatts": 400 + i} for i in (0, 1)]
+    power = {"@odata.id": "/redfish/v1/Chassis/1U/Power", "PowerControl": named}
+    ds = redfish.parse(json.dumps([*gpus, *supplies, power]).encode(), start=T0)
+    assert dict(zip(ds["meter"].values, ds["power"].values[:, 0], strict=True)) == {
+        "HGX/GPU_0 PowerWatts": 200,
+        "HGX/GPU_1 PowerWatts": 201,
+        "1U/Bay1 InputPowerWatts": 301,
+        "1U/Bay2 InputPowerWatts": 302,
+        "1U/Input 0": 400,
+        "1U/Input 1": 401,
+    }
+
+
+def test_redfish__schema_of_power_is_no_reading():
+    text = {"@odata.id": "x", "PowerControl": "a text", "properties": {"PowerWatts": {"$ref": "#/Power"}}}
+    with pytest.raises(ReadError, match="no reading of power in these resources"):
+        redfish.parse(json.dumps(text).encode())
 
 
 def test_redfish__telemetry_report_has_its_own_times():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.readers.power import freeipmi, ipmitool
+from analysis.readers.power.formats import freeipmi, ipmitool
 
 
 def block(watts, stamp="Sun Mar  1 10:00:00 2026", state="activated", unit="Watts"):

@@ -209,3 +209,68 @@ def test_power_csv__doubled_hour_is_the_same_both_ways(monkeypatch):
 def test_power_csv__epoch_that_turns_fractional_is_read():
     ds = parse("ts,watts\n1772323200,1\n1772323201.5,2\n")
     assert ds["time"].values.astype(np.int64).tolist() == [1772323200 * 10**9, 17723232015 * 10**8]
+
+
+def test_power_csv__quantities_with_a_column_of_values():
+    # The table of Grid'5000's kwollect: only powers count, each a meter.
+    ds = parse(
+        ",timestamp,device_id,metric_id,value\n"
+        "0,2026-03-01T00:00:00Z,n1,bmc_node_power_watt,900.0\n1,2026-03-01T00:00:00Z,n1,wattmetre_power_watt,1018.5\n"
+        "2,2026-03-01T00:00:00Z,n1,bmc_cpu_temp_celsius,40\n3,2026-03-01T00:00:01Z,n1,wattmetre_power_watt,1020.5\n"
+    )
+    assert table(ds)["n1/wattmetre_power_watt"] == [1018.5, 1020.5]
+    assert set(table(ds)) == {"n1/wattmetre_power_watt", "n1/bmc_node_power_watt"}
+
+
+SOURCES = "timestamp,target,power,scope,socket,formula\n" + "".join(
+    f"2026-03-01T00:00:0{s}Z,{t},{p + 1 + int(k)},{c},{k},F_{c}\n"
+    for s in range(3)
+    for t, p in (("rapl", 60), ("idle", 20))
+    for c in ("cpu", "dram")
+    for k in "01"
+)
+
+
+def test_power_csv__columns_that_tell_rows_of_a_stamp_apart_name_the_meter(monkeypatch):
+    ds = parse(SOURCES)
+    assert table(ds)["1/rapl/cpu"] == [62.0] * 3
+    assert table(ds)["0/idle/dram"] == [21.0] * 3
+    assert ds.sizes["meter"] == 8
+    assert ds.attrs["warnings"] == [
+        "pdu.csv:1: column 'target' tells rows of one time stamp apart; it becomes part of the meter's name",
+        "pdu.csv:1: column 'scope' tells rows of one time stamp apart; it becomes part of the meter's name",
+    ]
+    monkeypatch.setattr("analysis.readers.power.csvtable._typed", lambda *_: None)
+    assert parse(SOURCES).identical(ds)
+
+
+def test_power_csv__a_measurement_beside_doubled_stamps_is_no_label():
+    text = "time,power_W,temp\n" + "".join(
+        f"{1772323200 + i // 2},{100 + i % 2},{30 + i / 10}\n" for i in range(40)
+    )
+    ds = parse(text)
+    assert table(ds) == {"meter": [100.5] * 20}
+
+
+def test_power_csv__elapsed_time_counts_from_the_start():
+    ds = parse("Time (ms),Power (W)\n0,100\n500,110\n1500.5,120\n", start="2026-03-01T10:00:00Z")
+    assert table(ds) == {"meter": [100, 110, 120]}
+    assert str(ds["time"].values[-1])[11:25] == "10:00:01.50050"
+    assert power_csv.sniff(b"Time Elapsed ,Watts\n0,5\n1,6\n", "")
+
+
+def test_power_csv__units_after_a_slash_and_days_first():
+    text = (
+        "DateTime;Voltage/V;Power Factor;Actual Consumption/W;Apparent Consumption/W\n"
+        "16/06/2026 09:59;227.3;0.72;34.5;47.7\n16/06/2026 10:00;227.3;0.72;34.0;47.7\n"
+    )
+    assert power_csv.sniff(text.encode(), "")
+    ds = parse(text, tz="Europe/Paris")
+    assert ds["power"].values.tolist() == [[34.5, 34.0]]
+    assert str(ds["time"].values[0])[:16] == "2026-06-16T07:59"
+
+
+def test_power_csv__energies_of_intervals_are_no_counter():
+    text = "time,energy_J\n" + "".join(f"{1772323200 + i},{20 + i % 3}\n" for i in range(30))
+    with pytest.raises(ReadError, match="meter: the energy falls in 9 of 29 intervals; it is no counter"):
+        parse(text)

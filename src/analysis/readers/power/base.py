@@ -148,10 +148,10 @@ class PowerLog:
         self.options = Options.of(source, options)
         self.faults = Faults(source)
 
-    def lines(self) -> list[str]:
-        """Return the whole lines; an unterminated last one is dropped and named."""
+    def lines(self, *, end: str = "") -> list[str]:
+        """Return the whole lines; an unterminated last one is dropped and named, unless it is `end`."""
         lines, rest = whole_lines(self.data)
-        if rest.strip():
+        if rest.strip() and rest.strip() != end:
             self.cut(len(lines) + 1)
         return lines
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analysis.errors import ReadError
 from analysis.readers.base import Faults
 from analysis.readers.power.pivot import Table
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from analysis.readers.power.base import Readings
 
 _SECOND = 1e9
+_MANY = 5  # so many resets in a short log are none
 
 
 def energies(
@@ -35,6 +37,11 @@ def energies(
     power, energy : ndarray of float, shape (meter, time)
         W and J. At a meter's reading whose interval is unknown (the first one, a reset, a blank)
         the power is NaN and the energy stands still.
+
+    Raises
+    ------
+    ReadError
+        If a counter falls as often as energies of single intervals do.
     """
     power = np.full(table.power.shape, np.nan)
     energy = np.full(table.power.shape, np.nan)
@@ -83,6 +90,9 @@ def _steps(
         faults.note(0, f"{name}: the counter wrapped {int(wrapped.sum())} times at {wrap:g} J", "unwrapped")
         steps = np.where(wrapped, steps + (wrap or 0.0), steps)
     reset = back & ~wrapped
+    if reset.sum() >= _MANY and 4 * reset.sum() > np.count_nonzero(steps > 0):
+        found = f"{name}: the energy falls in {int(reset.sum())} of {steps.size} intervals; it is no counter"
+        raise ReadError.at(faults.source, 0, found, "map a column of power, or write powers beside it")
     if reset.any():
         why = "it was reset" if wrap else "it was reset or wrapped, its range is not known"
         faults.damage(

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from analysis.readers.power import units, zones
-from analysis.readers.power.base import NAT, SECOND, PowerLog, Readings, readings_of
+from analysis.readers.power import csvrows, units, zones
+from analysis.readers.power.base import SECOND, PowerLog, Readings
 from analysis.readers.power.clock import Clock
 from analysis.readers.power.layout import Headings, Layout, find, split
 
@@ -51,17 +50,17 @@ def read(
         If there are no columns of time and power, or no row with a time stamp.
     """
     head = log.data[:_HEAD].decode("utf-8-sig", errors="replace").splitlines()
-    layout = find(head, headings, log.options.columns, log.source)
+    layout = csvrows.telling(log, find(head, headings, log.options.columns, log.source), head)
     readings = _typed(log, layout, head) if short else None
     if readings is None:
-        readings = _rows(log, layout, order)
+        readings = csvrows.read(log, layout, order)
     readings.mean = mean
     return readings
 
 
 def _typed(log: PowerLog, layout: Layout, head: list[str]) -> Readings | None:
     """Read a clean file through pyarrow; None if it is not clean."""
-    if len(layout.time) != 1 or len(layout.meter) > 1 or len(head) <= layout.header or layout.unit >= 0:
+    if len(layout.time) != 1 or len(head) <= layout.header or layout.unit >= 0:
         return None
     cells = split(head[layout.header], layout.delimiter)
     kinds = _time_types(cells[layout.time[0]] if layout.time[0] < len(cells) else "")
@@ -131,14 +130,14 @@ def _stamps(log: PowerLog, layout: Layout, column: Any) -> np.ndarray | None:
         micro: np.ndarray = np.round(seconds * 1e6).astype(np.int64) * 1000
         return micro
     values: np.ndarray = column.cast(pa.int64()).to_numpy()
-    return (
-        values if column.type.tz else zones.localise(log, values, None, Clock(log, zone=_zone(layout)).zone)
-    )
+    if column.type.tz:
+        return values
+    return zones.localise(log, values, None, Clock(log, zone=csvrows.zone_of(layout)).zone)
 
 
 def _assemble(log: PowerLog, layout: Layout, table: Any, time: np.ndarray) -> Readings:
     """Put typed columns into long form; several columns of power follow each other row by row."""
-    rows, width = table.num_rows, len(layout.values)
+    width = len(layout.values)
     columns = []
     for position, _, scale in layout.values:
         column = table.column(f"f{position}").to_numpy()
@@ -147,105 +146,33 @@ def _assemble(log: PowerLog, layout: Layout, table: Any, time: np.ndarray) -> Re
     if not np.isfinite(value).all():
         value = np.where(np.isfinite(value), value, np.nan)
     labels = [label for _, label, _ in layout.values] if width > 1 else [""]
-    if layout.meter:
-        coded = table.column(f"f{layout.meter[0]}").unify_dictionaries()
-        meters = [str(m) for m in coded.chunk(0).dictionary.to_pylist()]
-        code = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
-    else:
-        meters, code = [log.options.meter], np.zeros(rows, dtype=np.int32)
+    code, meters = _meters(log, layout, table)
     if width > 1:
         code = (code[:, None] * width + np.arange(width, dtype=code.dtype)).reshape(-1)
         time = np.repeat(time, width)
-    return _finish(log, layout, Readings(time, code, _names(log, meters, labels)), value)
+    return csvrows.finish(log, layout, Readings(time, code, csvrows.names_of(log, meters, labels)), value)
 
 
-def _finish(log: PowerLog, layout: Layout, readings: Readings, value: np.ndarray) -> Readings:
-    if layout.counter:
-        if any(math.isnan(scale) for _, _, scale in layout.values):
-            log.faults.note(0, "a counter without a unit", "taken as J where its cells say nothing")
-        readings.counter = value
-        if log.options.counter_range > 0:
-            readings.wrap = dict.fromkeys(readings.names, log.options.counter_range)
-    else:
-        readings.power = value
-    return readings
-
-
-def _names(log: PowerLog, meters: list[str], labels: list[str]) -> list[str]:
-    return ["/".join(part for part in (m, label) if part) or "meter" for m in meters for label in labels]
-
-
-def _rows(log: PowerLog, layout: Layout, order: str | None) -> Readings:
-    """Read row by row."""
-    lines = log.lines()
-    need = max((*layout.time, *layout.meter, layout.unit, *(v[0] for v in layout.values)))
-    headings = [name.lower() for name in layout.names]
-    stamps: list[str] = []
-    at: list[int] = []
-    meter: list[str] = []
-    value: list[float] = []
-    several = len(layout.values) > 1
-    number_of = lru_cache(maxsize=65_536)(
-        lambda cell: units.quantity(cell, decimal_comma=layout.decimal_comma)
-    )
-    for line_number, line in enumerate(lines[layout.header :], layout.header + 1):
-        if not line.strip() or line[0] == "#":
-            continue
-        cells = split(line, layout.delimiter)
-        if len(cells) <= need:
-            found = f"{len(cells)} of {len(layout.names)} columns"
-            log.faults.damage(line_number, found, "the row is not used")
-            continue
-        if cells[layout.time[0]].lower() == headings[layout.time[0]]:
-            continue  # the headings again
-        printed = cells[layout.unit] if layout.unit >= 0 else ""
-        for position, label, scale in layout.values:
-            watts = _value(log, layout, number_of(cells[position]), printed, scale, line_number)
-            if watts is None:
-                continue
-            stamps.append(_stamp([cells[i] for i in layout.time]))
-            at.append(line_number)
-            name = "/".join(cells[i] for i in layout.meter if cells[i]) or log.options.meter
-            meter.append("/".join(p for p in (name, label if several else "") if p) or "meter")
-            value.append(watts)
-    if not stamps:
-        raise log.empty("row with a time stamp and a power")
-    time = Clock(log, order=order, zone=_zone(layout)).utc(stamps, at)
-    if (time == NAT).all():
-        raise log.empty("time stamp that can be read")
-    readings = readings_of(time, meter, value)
-    return _finish(log, layout, readings, np.asarray(value, dtype=float))
-
-
-def _zone(layout: Layout) -> str | None:
-    # Time (UTC), timestamp_utc: the heading says what the stamps do not.
-    headings = (layout.names[i].lower() for i in layout.time)
-    return (
-        "UTC" if any(re.search(r"(?<![a-z])(utc|gmt)(?![a-z+-])", heading) for heading in headings) else None
-    )
-
-
-def _stamp(parts: list[str]) -> str:
-    # Date, time of day and milliseconds may have a column each.
-    return " ".join(parts[:2]) + (f".{parts[2].zfill(3)}" if len(parts) > 2 and parts[2] else "")
-
-
-def _value(
-    log: PowerLog, layout: Layout, cell: tuple[float, str], printed: str, scale: float, line: int
-) -> float | None:
-    """Return a cell in W or J; None for a row of another quantity, NaN for a blank or bad cell."""
-    value, unit = cell
-    factor = units.joules if layout.counter else units.watts
-    unit = unit or printed
-    if unit == "?":
-        log.faults.note(line, "a cell that is no number", "the reading is left blank")
-        return math.nan
-    if layout.unit >= 0 and math.isnan(factor(printed)) and printed:
-        return None
-    if unit and not math.isnan(factor(unit)):
-        return value * factor(unit)
-    if unit and not math.isnan(value):
-        what = units.OTHER.get(unit.lower(), "another quantity")
-        log.faults.note(line, f"{value:g} {unit} is {what}, not power", "the reading is left blank")
-        return math.nan
-    return value * (1.0 if math.isnan(scale) else scale)
+def _meters(log: PowerLog, layout: Layout, table: Any) -> tuple[np.ndarray, list[str]]:
+    """Return the meter of each row as a position in the list of their names."""
+    if not layout.meter:
+        return np.zeros(table.num_rows, dtype=np.int32), [log.options.meter]
+    codes, parts = [], []
+    for position in layout.meter:
+        coded = table.column(f"f{position}").unify_dictionaries()
+        parts.append([str(name) for name in coded.chunk(0).dictionary.to_pylist()])
+        codes.append(np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks]))
+    code = codes[0]
+    if len(codes) == 1:
+        return code, parts[0]
+    for more, names in zip(codes[1:], parts[1:], strict=True):
+        code = code * len(names) + more
+    _, first, code = np.unique(code, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # meters stand in the order of the file
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    rows = first[order]
+    named = [
+        "/".join(p for p in (names[c[i]] for c, names in zip(codes, parts, strict=True)) if p) for i in rows
+    ]
+    return rank[code].astype(np.int32), named

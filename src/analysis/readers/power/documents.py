@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from typing import Any
 
+from analysis.errors import ReadError
 from analysis.readers.power.base import PowerLog
 from analysis.readers.power.clock import Clock
 
@@ -29,10 +31,15 @@ def documents(log: PowerLog, clock: Clock) -> Iterator[tuple[str, int, Any]]:
     line : int
         Where the document begins.
     document : object
+
+    Raises
+    ------
+    ReadError
+        If no document is whole.
     """
     text = log.data.decode("utf-8-sig", errors="replace")
     decoder = json.JSONDecoder()
-    position, stamp = 0, ""
+    position, stamp, whole = 0, "", 0
     while position < len(text):
         end = text.find("\n", position)
         end = len(text) if end < 0 else end
@@ -51,7 +58,11 @@ def documents(log: PowerLog, clock: Clock) -> Iterator[tuple[str, int, Any]]:
             log.faults.damage(error.lineno, f"no JSON: {error.msg}", "the document is not used")
             position = _next(text, end)
             continue
+        whole += 1
         yield _own(document) or stamp, number, document
+    if not whole and log.faults.faults:
+        fault = log.faults.faults[0]
+        raise ReadError.at(log.source, fault.line, fault.found, "no document could be saved")
 
 
 def _own(document: Any) -> str:
@@ -65,3 +76,11 @@ def _next(text: str, position: int) -> int:
     """Return where the next document begins at the left margin, after a broken one."""
     found = min((i for i in (text.find("\n{", position), text.find("\n[", position)) if i >= 0), default=-1)
     return len(text) if found < 0 else found + 1
+
+
+def number(value: Any) -> float:
+    """Read a JSON number or a text with one; NaN for anything else."""
+    try:
+        return math.nan if value is None or isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return math.nan

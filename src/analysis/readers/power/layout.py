@@ -46,6 +46,9 @@ class Headings:
         All that fit name the meter together.
     unit : str
         Column of units; rows in other units are other sensors.
+    metric : str
+        Column of quantities, like ``node_power_watt``, beside a column ``value``; rows of other
+        quantities are passed over. Looked for only where no column of power or energy is found.
     unit_default : str
         Unit where neither cell nor heading has one.
     """
@@ -54,20 +57,24 @@ class Headings:
         r"^date$+^time( of day)?\b",
         r"^(time|date)[ _-]?stamp|^date[ _/-]?time|^((unix|epoch|utc|t_unix|ts)|(start_)?time)(?![a-z])",
         r"^date\b",
+        r"^elapsed[ _-]?(time|s\b|sec|ms)|^seconds\b",
     )
     power: str = (
         r"(?<!p)power(?!.*(factor|state|limit|cap|supply|status))"
-        r"|watt(?!s? ?-?h(our|r)s?)|[_ (\[]m?k?w[)\]]?$"
+        r"|watt(?!s? ?-?h(our|r)s?)|[/_ (\[]m?k?w[)\]]?$"
     )
     energy: str = r"energy|joule|[_ (\[](u|m|k)?j[)\]]?$|k?wh[)\]]?$"
     meter: str = (
         r"^(meter|node|host|outlet|pdu|sensor|name|device|bmc|server|rack|socket|domain|zone|chassis)"
     )
     unit: str = r"^units?$"
+    metric: str = r"^(metric|quantity|measurement|parameter)([ _]?(id|name))?$"
     unit_default: str = ""
 
 
 # A column of statistics is not used where the reading itself stands beside it.
+_VALUE = r"^(value|reading)$"
+_NO_ACTIVE = re.compile(r"apparent|reactive")
 _STATISTIC = re.compile(r"min|max|avg|average|mean|peak|std|limit|average|instant", re.IGNORECASE)
 
 
@@ -87,7 +94,9 @@ class Layout:
     counter : bool
         True if the values are energy counters.
     unit : int
-        Column of units, -1 without one.
+        Column of units or quantities, -1 without one.
+    metric : bool
+        True if `unit` is a column of quantities.
     delimiter : str
     decimal_comma : bool
     """
@@ -99,6 +108,7 @@ class Layout:
     values: tuple[tuple[int, str, float], ...]
     counter: bool
     unit: int
+    metric: bool
     delimiter: str
     decimal_comma: bool
 
@@ -173,6 +183,9 @@ def _match(cells: list[str], headings: Headings, columns: Mapping[str, Any]) -> 
         if isinstance(columns.get("unit"), str)
         else _all(lower, headings.unit)
     )
+    metric = _all(lower, headings.metric) if headings.metric and not values else []
+    if metric:
+        values, counter, unit, meter = _all(lower, _VALUE)[:1], False, metric, [*meter, *metric]
     if not time or not values:
         return None
     meter = [m for m in meter if m not in values and m not in time]
@@ -189,7 +202,10 @@ def _match(cells: list[str], headings: Headings, columns: Mapping[str, Any]) -> 
         return position, str(label), declared if not math.isnan(declared) else own
 
     chosen = tuple(one(position) for position in values)
-    return Layout(0, tuple(cells), tuple(time), tuple(meter), chosen, counter, (unit or [-1])[0], ",", False)
+    place = (unit or [-1])[0]
+    return Layout(
+        0, tuple(cells), tuple(time), tuple(meter), chosen, counter, place, bool(metric), ",", False
+    )
 
 
 def _listed(wanted: Any) -> list[Any]:
@@ -225,6 +241,10 @@ def _all(lower: list[str], pattern: str) -> list[int]:
 
 def _values(lower: list[str], pattern: str, time: list[int]) -> list[int]:
     named = [i for i in _all(lower, pattern) if i not in time]
-    found = [i for i in named if units.of_heading(lower[i]) not in units.FOREIGN]
+    found = [
+        i
+        for i in named
+        if units.of_heading(lower[i]) not in units.FOREIGN and not _NO_ACTIVE.search(lower[i])
+    ]
     plain = [i for i in found if not _STATISTIC.search(lower[i])]
     return plain or found[:1]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import xarray as xr
+import numpy as np
 
 from analysis.errors import ReadError
-from analysis.readers.power import csvtable
-from analysis.readers.power.base import NAT, PowerLog
+from analysis.readers.power import csvrows, csvtable
+from analysis.readers.power.base import NAT, PowerLog, Readings
 from analysis.readers.power.clock import Clock
 from analysis.readers.power.layout import Headings, find, split
+from analysis.readers.power.rows import reads
 
 HEADINGS = Headings()
 _HEAD_LINES = 25
@@ -23,32 +22,20 @@ def sniff(head: bytes, name: str) -> bool:
         layout = find(lines, HEADINGS, None, name)
     except ReadError:
         return False
-    clock = Clock(PowerLog(b"", name, {"date_order": "mdy"}))
+    clocks = [Clock(PowerLog(b"", name, {"date_order": order})) for order in ("mdy", "dmy")]
     rows = (split(line, layout.delimiter) for line in lines[layout.header :] if line.strip())
-    stamps = (" ".join(row[i] for i in layout.time) for row in rows if len(row) > max(layout.time))
-    return any(clock.utc([stamp], [0], report=False)[0] != NAT for stamp in list(stamps)[:3])
+    stamps = [" ".join(row[i] for i in layout.time) for row in rows if len(row) > max(layout.time)][:3]
+    seconds = csvrows.elapsed(layout, stamps) if len(stamps) > 1 else None
+    if seconds is not None and (np.diff(seconds) > 0).all():
+        return True
+    return any(clock.utc([stamp], [0], report=False)[0] != NAT for stamp in stamps for clock in clocks)
 
 
-def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:
+@reads("CSV", "")
+def parse(log: PowerLog) -> Readings:
     """Parse a CSV of powers, long (a row per meter and time) or wide (a column per meter).
 
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-    **options
-        See `analysis.readers.power.base.Options`; ``columns`` maps the columns where their headings
-        do not say enough (see `analysis.readers.power.layout`).
-
-    Returns
-    -------
-    Dataset
-        Kind ``power``.
-
-    Raises
-    ------
-    ReadError
-        If there are no columns of time and power, or dates whose order nothing tells.
+    The option ``columns`` maps the columns where their headings do not say enough (see
+    `analysis.readers.power.layout`).
     """
-    log = PowerLog(data, source, options)
-    return log.dataset(csvtable.read(log, HEADINGS), tool="CSV", location="")
+    return csvtable.read(log, HEADINGS)

@@ -6,11 +6,11 @@ import io
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from analysis.errors import ReadError
 from analysis.readers.power.base import NAT, SECOND, PowerLog, Readings
 from analysis.readers.power.clock import Clock
+from analysis.readers.power.rows import reads
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 
@@ -20,27 +20,9 @@ def sniff(head: bytes, name: str) -> bool:
     return head.startswith(_MAGIC) and b"Energy" in head and (b"EpochTime" in head or b"ElapsedTime" in head)
 
 
-def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:
-    """Parse the series ``Energy`` of each node, of a node's own file or of sh5util's merged one.
-
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-    **options
-        See `analysis.readers.power.base.Options`.
-
-    Returns
-    -------
-    Dataset
-        Kind ``power``; a meter per node (and sensor).
-
-    Raises
-    ------
-    ReadError
-        If the file is damaged or has no series of power.
-    """
-    log = PowerLog(data, source, options)
+@reads("Slurm HDF5 profile", "node, as acct_gather_energy has it")
+def parse(log: PowerLog) -> Readings:
+    """Parse the series ``Energy`` of each node (and sensor), of its own file or of sh5util's merged one."""
     import h5py
 
     series: list[tuple[str, np.ndarray]] = []
@@ -51,15 +33,13 @@ def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:
             series.append((path, node[()]))
 
     try:
-        with h5py.File(io.BytesIO(data), "r") as file:
+        with h5py.File(io.BytesIO(log.data), "r") as file:
             file.visititems(collect)
     except (OSError, RuntimeError, KeyError) as error:
-        raise ReadError.at(source, 0, f"broken HDF5 ({error})"[:120], "copy it again") from error
+        raise ReadError.at(log.source, 0, f"broken HDF5 ({error})"[:120], "copy it again") from error
     if not series:
         raise log.empty("series with a field Power")
-    return log.dataset(
-        _readings(log, series), tool="Slurm HDF5 profile", location="node, as acct_gather_energy has it"
-    )
+    return _readings(log, series)
 
 
 def _readings(log: PowerLog, series: list[tuple[str, np.ndarray]]) -> Readings:
@@ -83,7 +63,5 @@ def _readings(log: PowerLog, series: list[tuple[str, np.ndarray]]) -> Readings:
 
 
 def _meter(path: str) -> str:
-    parts = [
-        p for p in path.split("/") if p not in ("Steps", "Nodes", "Time Series", "Energy", "Energy Data")
-    ]
-    return "/".join(reversed(parts)) or "node"
+    common = ("Steps", "Nodes", "Time Series", "Energy", "Energy Data")
+    return "/".join(part for part in reversed(path.split("/")) if part not in common) or "node"

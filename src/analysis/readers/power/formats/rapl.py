@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
-
-import numpy as np
-import xarray as xr
 
 from analysis.readers.power import csvtable
-from analysis.readers.power.base import PowerLog, Readings, readings_of
-from analysis.readers.power.clock import Clock
+from analysis.readers.power.base import PowerLog, Readings
 from analysis.readers.power.layout import Headings
+from analysis.readers.power.rows import Rows, reads
 
 HEADINGS = Headings(power="", energy=r"energy.*uj|_uj$|energy", unit_default="uJ")
 _LINE = re.compile(
@@ -25,43 +21,25 @@ def sniff(head: bytes, name: str) -> bool:
     return b"energy_uj" in head
 
 
-def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:
-    """Parse samples of RAPL counters in µJ, with their wraps.
+@reads("powercap", "CPU package, by RAPL")
+def parse(log: PowerLog) -> Readings:
+    """Parse samples of RAPL counters in µJ with their wraps, a meter per zone.
 
     The range of a counter is read from ``max_energy_range_uj`` where the log has it (a line or a
     comment; once for a zone or for all), else it is the option ``counter_range``.
-
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-    **options
-        See `analysis.readers.power.base.Options`.
-
-    Returns
-    -------
-    Dataset
-        Kind ``power``; a meter per zone.
-
-    Raises
-    ------
-    ReadError
-        If there is no counter with a time.
     """
-    log = PowerLog(data, source, options)
     if re.search(rb"(?m)^\S*intel-rapl\S*/energy_uj", log.data):
-        readings = _tree(log)
-    else:
-        readings = csvtable.read(log, HEADINGS)
-        readings.wrap = _ranges(log, readings.names) or readings.wrap
-    return log.dataset(readings, tool="powercap", location="CPU package, by RAPL")
+        return _tree(log)
+    readings = csvtable.read(log, HEADINGS)
+    readings.wrap = _ranges(log, readings.names) or readings.wrap
+    return readings
 
 
 def _ranges(log: PowerLog, names: list[str]) -> dict[str, float]:
     """Find ranges in comments: of a zone where one is named, else of all."""
     found: dict[str, float] = {}
-    for line in log.data.decode(errors="replace").splitlines():
-        match = _RANGE.search(line) if line.startswith("#") else None
+    for line in re.findall(rb"(?m)^#.*$", log.data):
+        match = _RANGE.search(line.decode(errors="replace"))
         if match:
             own = [n for n in names if match["zone"] and match["zone"] in n] or names
             found |= dict.fromkeys(own, float(match["value"]) * 1e-6)
@@ -70,11 +48,8 @@ def _ranges(log: PowerLog, names: list[str]) -> dict[str, float]:
 
 def _tree(log: PowerLog) -> Readings:
     """Read ``grep . …/intel-rapl*/energy_uj``, repeated after a line with the time."""
-    clock = Clock(log)
-    stamp, rows, wrap, names = ("", 0), [], {}, {}
-    for number, line in enumerate(log.lines(), 1):
-        if clock.is_stamp(line):
-            stamp = (line.strip(), number)
+    rows, wrap, names = Rows(log), {}, {}
+    for number, line in rows.lines():
         match = _LINE.match(line)
         if match is None:
             continue
@@ -84,17 +59,13 @@ def _tree(log: PowerLog) -> Readings:
         elif not match["value"].isdigit():
             log.faults.damage(number, f"counter {match['value'][:20]!r} is no number", "not used")
         elif match["file"] == "energy_uj":
-            rows.append((*stamp, zone, float(match["value"]) * 1e-6))
+            rows.add(number, zone, float(match["value"]) * 1e-6)
         else:
             wrap[zone] = float(match["value"]) * 1e-6
-    if not rows or not stamp[0]:
-        raise log.empty("counter after a line with its time")
-    label = {row[2]: f"{names[row[2]]} {row[2]}" if row[2] in names else row[2] for row in rows}
-    time = clock.utc([row[0] for row in rows], [row[1] for row in rows])
-    readings = readings_of(time, [label[row[2]] for row in rows], np.zeros(len(rows)))
-    readings.counter = np.array([row[3] for row in rows])
+    readings = rows.readings("counter after a line with its time", counter=True)
     default = log.options.counter_range
+    wrap = wrap or (dict.fromkeys(readings.names, default) if default > 0 else {})
+    label = {zone: f"{names[zone]} {zone}" if zone in names else zone for zone in readings.names}
     readings.wrap = {label[zone]: value for zone, value in wrap.items() if zone in label}
-    if not readings.wrap and default > 0:
-        readings.wrap = dict.fromkeys(readings.names, default)
+    readings.names = list(label.values())
     return readings

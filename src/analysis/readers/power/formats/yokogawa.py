@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
-
-import xarray as xr
 
 from analysis.readers.power import csvtable
-from analysis.readers.power.base import PowerLog
+from analysis.readers.power.base import PowerLog, Readings
 from analysis.readers.power.layout import Headings
+from analysis.readers.power.rows import reads
 
 _TIMES = (r"^date$+^time$+^(milli ?second|ms)", r"^date$+^time$", r"^(date ?/? ?time|time ?stamp|date)")
 _NAME = r"^p(\(ac\+dc\))?[ _-]?\(?(e(lement)?[ _-]?)?{which}\)?(?![a-z])"
@@ -22,27 +20,9 @@ def sniff(head: bytes, name: str) -> bool:
     return wt and re.search(rb'(?im)[,;"\t]\s*P(\(AC\+DC\))?[ _-]?\(?(E|element|sigma|\d)', head) is not None
 
 
-def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:
-    """Parse an analyser's stored samples.
-
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-    **options
-        See `analysis.readers.power.base.Options`.
-
-    Returns
-    -------
-    Dataset
-        Kind ``power``; a meter per element, or the sum over elements where the file has it.
-
-    Raises
-    ------
-    ReadError
-        If there are no columns of date, time and power.
-    """
-    log = PowerLog(data, source, options)
+@reads("Yokogawa WT", "AC input, power analyser")
+def parse(log: PowerLog) -> Readings:
+    """Parse an analyser's stored samples: a meter per element, or their sum where the file has it."""
     heading = next(
         (row for row in log.data.splitlines() if re.match(rb"(?i)\W*store|.*date.*time", row)), b""
     )
@@ -52,4 +32,4 @@ def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:
     readings = csvtable.read(log, headings, short=False)
     if len(readings.names) == 1:
         readings.names = [log.options.meter or "analyser"]
-    return log.dataset(readings, tool="Yokogawa WT", location="AC input, power analyser")
+    return readings

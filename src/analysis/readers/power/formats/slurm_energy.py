@@ -10,7 +10,8 @@ import xarray as xr
 
 from analysis.errors import ReadError
 from analysis.readers.power import zones
-from analysis.readers.power.base import NAT, PowerLog, readings_of
+from analysis.readers.power.base import NAT, PowerLog
+from analysis.readers.power.rows import spans
 
 # NO_VAL, INFINITE and their 64-bit forms: what Slurm writes where no plugin measured.
 _NONE = (4294967294.0, 4294967295.0, 18446744073709551614.0, 18446744073709551615.0)
@@ -23,25 +24,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:
-    """Parse sacct's output as energies.
-
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-    **options
-        See `analysis.readers.power.base.Options`.
-
-    Returns
-    -------
-    Dataset
-        See `from_sacct`.
-
-    Raises
-    ------
-    ReadError
-        If no record has an energy.
-    """
+    """Parse sacct's output as energies, see `from_sacct`."""
     from analysis.readers import sacct
 
     return from_sacct(sacct.parse(data, source), source, **options)
@@ -72,12 +55,10 @@ def from_sacct(records: xr.Dataset, source: str = "sacct", **options: Any) -> xr
     """
     log = PowerLog(b"", source, options)
     joules = records["energy"].to_numpy()
-    start, end = (
-        records[name].to_numpy().astype("datetime64[ns]").view(np.int64) for name in ("start", "end")
-    )
-    ended = (start != NAT) & (end != NAT) & (end > start)
-    metered = np.isfinite(joules) & ~np.isin(joules, _NONE) & (joules > 0)
-    keep = np.flatnonzero(ended & metered)
+    both = np.stack([records[name].to_numpy() for name in ("start", "end")], axis=1)
+    local = both.astype("datetime64[ns]").view(np.int64)
+    ended = (local != NAT).all(axis=1) & (local[:, 1] > local[:, 0])
+    keep = np.flatnonzero(ended & np.isfinite(joules) & ~np.isin(joules, _NONE) & (joules > 0))
     zeros = int(np.count_nonzero(joules == 0))
     if zeros:
         log.faults.note(0, f"{zeros} records consumed 0 J", "left out: Slurm writes 0 without a meter")
@@ -88,14 +69,11 @@ def from_sacct(records: xr.Dataset, source: str = "sacct", **options: Any) -> xr
         raise ReadError.at(source, 0, found, f"select at most {_MAX_RECORDS} jobs first")
     stated = str(records.attrs.get("time_zone", ""))
     zone = log.options.tz or (stated if stated in available_timezones() else None)
-    local = np.column_stack([start[keep], end[keep]]).reshape(-1)
-    utc = local if zone == "UTC" else zones.localise(log, local, None, zone)
-    steps = [
-        f"{j}.{s}" if s else str(j)
-        for j, s in zip(records["job_id"].values, records["step"].values, strict=True)
-    ]
-    readings = readings_of(utc, [steps[i] for i in keep for _ in range(2)], np.zeros(utc.size))
-    readings.counter = np.column_stack([np.zeros(keep.size), joules[keep]]).reshape(-1)
+    flat = local[keep].reshape(-1)
+    utc = (flat if zone == "UTC" else zones.localise(log, flat, None, zone)).reshape(-1, 2).tolist()
+    ids, steps = records["job_id"].values[keep], records["step"].values[keep]
+    meters = [f"{j}.{s}" if s else str(j) for j, s in zip(ids, steps, strict=True)]
+    rows = [(m, a, b, e) for m, (a, b), e in zip(meters, utc, joules[keep].tolist(), strict=True)]
     return log.dataset(
-        readings, tool="Slurm ConsumedEnergyRaw", location="nodes, as acct_gather_energy has it"
+        spans(rows), tool="Slurm ConsumedEnergyRaw", location="nodes, as acct_gather_energy has it"
     )

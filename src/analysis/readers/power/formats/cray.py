@@ -1,0 +1,41 @@
+"""Cray ``/sys/cray/pm_counters``: lines ``energy: 19213436 J 1583939373021443 us``, sampled."""
+
+from __future__ import annotations
+
+import re
+
+from analysis.readers.power.base import PowerLog, Readings
+from analysis.readers.power.rows import Rows, reads
+
+_LINE = re.compile(
+    r"^(?:(?P<node>[A-Za-z][\w-]*\d):\s*)?"
+    r"(?:(?:\S*pm_counters/)?(?P<name>(?:[a-z]+\d*_)?(?:energy|power))\s*[:=,\s]\s*)?"
+    r"(?P<value>\d+)\s*(?P<unit>[JW])(?:\s+(?P<us>\d{15,16})\s*us)?\s*$"
+)
+
+
+def sniff(head: bytes, name: str) -> bool:
+    """Tell whether these are Cray's power counters."""
+    lines = head.decode(errors="replace").splitlines()
+    return any(m and (m["us"] or "pm_counters/" in m[0]) for m in map(_LINE.match, lines))
+
+
+@reads("Cray pm_counters", "node, DC input of the blade")
+def parse(log: PowerLog) -> Readings:
+    """Parse samples of the node's counters; energy is used where it is logged, else power.
+
+    Meters are ``node cpu memory accel0 …``, each after its node's name if the line has it.
+    """
+    kinds = {"J": Rows(log), "W": Rows(log)}
+    stamp = ""
+    for number, line in kinds["J"].lines():
+        stamp = kinds["J"].stamp
+        match = _LINE.match(line.strip())
+        if match and (match["us"] or stamp):
+            # A file of one counter, appended again and again, does not name it.
+            part = (match["name"] or "").rpartition("_")[0] or log.options.meter or "node"
+            meter = f"{match['node']}/{part}" if match["node"] else part
+            when = match["us"].zfill(16) if match["us"] else stamp
+            kinds[match["unit"]].add(number, meter, float(match["value"]), stamp=when)
+    counters = bool(kinds["J"])
+    return kinds["J" if counters else "W"].readings("line with a value and a time", counter=counters)

@@ -1,0 +1,62 @@
+"""EAR (Energy Aware Runtime): CSV of loops (a row per period) or applications (a row per node)."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from analysis.readers.power import units
+from analysis.readers.power.base import SECOND, PowerLog, Readings
+from analysis.readers.power.layout import split
+from analysis.readers.power.rows import Rows, reads
+
+_POWER = re.compile(r"^(avg[._-])?dc[._-]node[._-]power(_w)?$|^dc[._-]power(_w)?$|^power(_w)?$")
+_NO_STEP = ("4294967292", "4294967294", "4294967295")
+
+
+def sniff(head: bytes, name: str) -> bool:
+    """Tell whether a semicolon-separated heading has EAR's node power."""
+    return re.search(rb"(?im)^[\w.;# -]*;(AVG[._])?DC[._-](NODE[._-])?POWER", head) is not None
+
+
+@reads("EAR", "node, DC side of the power supplies")
+def parse(log: PowerLog) -> Readings:
+    """Parse EAR's CSV, a meter per node: means over each loop period or over the whole application.
+
+    A cell of one space is a blank.
+    """
+    rows = Rows(log)
+    header: list[str] = []
+    for number, line in enumerate(log.lines(), 1):
+        cells = split(line, ";")
+        lower = [re.sub(r"[ .-]", "_", cell.lower()) for cell in cells]
+        if any(_POWER.match(cell) for cell in lower):
+            header = lower
+        elif header and line.strip():
+            if len(cells) < len(header) - 1:  # a row may lack its last, empty cell
+                log.faults.damage(number, f"{len(cells)} of {len(header)} columns", "the row is not used")
+                continue
+            _add(rows, dict(zip(header, cells, strict=False)), number)
+    return rows.readings("row with a node, a time and its DC power", mean=True)
+
+
+def _add(rows: Rows, cell: dict[str, str], number: int) -> None:
+    """Add the readings of one row: an application gives its start as well."""
+    if cell.get("stepid", cell.get("step_id")) in _NO_STEP:
+        return
+    node = next((cell[key] for key in ("nodename", "node_id", "node") if cell.get(key)), "node")
+    value = units.quantity(next(cell[key] for key in cell if _POWER.match(key)), decimal_comma=True)[0]
+    if cell.get("timestamp"):
+        rows.add(number, node, value, stamp=cell["timestamp"])
+        return
+    start, end = (
+        next((cell[k] for k in (f"{which}_time", f"job_{which}_time", f"{which}_date") if cell.get(k)), "")
+        for which in ("start", "end")
+    )
+    seconds = units.plain(cell.get("time_sec", ""), decimal_comma=True)
+    if not start and seconds > 0:  # the short list has durations only
+        begin = rows.clock.start()
+        start, end = (f"{time:019d}" for time in (begin, begin + round(seconds * SECOND)))
+    if start and end:
+        rows.add(number, node, math.nan, stamp=start)
+        rows.add(number, node, value, stamp=end)

@@ -1,0 +1,62 @@
+"""nvidia-smi: ``--query-gpu=timestamp,…,power.draw --format=csv`` and ``-q -x`` (XML), repeated."""
+
+from __future__ import annotations
+
+import re
+
+from analysis.readers.power import csvtable, units
+from analysis.readers.power.base import PowerLog, Readings
+from analysis.readers.power.layout import Headings
+from analysis.readers.power.rows import Rows, reads
+
+_TIME, _METER = (r"^timestamp",), r"^(gpu_)?(index|uuid|pci\.bus_id|gpu)$"
+_INSTANT = Headings(_TIME, r"^power\.draw\.instant", "", _METER, "")
+_DRAW = Headings(_TIME, r"^power\.draw(?!\.(average|instant))|^power\.draw\.average", "", _METER, "")
+_TAG = re.compile(r"<(?P<tag>timestamp|(?:average_|instant_)?power_draw)>\s*(?P<text>[^<]*?)\s*</")
+_GPU = re.compile(r'<gpu id="([^"]*)"')
+# Where the driver gives several, the later in this list goes before.
+_RANKS = {"average_power_draw": 0, "power_draw": 1, "instant_power_draw": 2}
+
+
+def sniff(head: bytes, name: str) -> bool:
+    """Tell whether this is nvidia-smi's XML or a CSV with power.draw."""
+    csv = rb"(?m)^.*timestamp.*power\.draw|^.*power\.draw.*timestamp"
+    return b"<nvidia_smi_log" in head or re.search(csv, head) is not None
+
+
+@reads("nvidia-smi", "GPU board", meter_kind="gpu")
+def parse(log: PowerLog) -> Readings:
+    """Parse readings per GPU; ``N/A`` is a blank, and an instant power goes before an average.
+
+    Polling faster than the sensor (about 0.1 s) repeats its value.
+    """
+    if b"<nvidia_smi_log" in log.data:
+        return _xml(log)
+    instant = b"power.draw.instant" in log.data[:2000]
+    return csvtable.read(log, _INSTANT if instant else _DRAW, short=False)
+
+
+def _xml(log: PowerLog) -> Readings:
+    """Read line by line: repeated documents and a cut one are no XML."""
+    rows = Rows(log)
+    stamp, gpu, section, rank = "", "", "", -1
+    for number, line in enumerate(log.lines(end="</nvidia_smi_log>"), 1):
+        begin, tag = _GPU.search(line), _TAG.search(line)
+        opened = re.search(r"<(\w*power_readings)>", line)
+        if "<nvidia_smi_log" in line:
+            stamp = ""
+        elif begin:
+            gpu, rank = begin[1], -1
+        elif opened:
+            section = opened[1]
+        elif tag and tag["tag"] == "timestamp":
+            stamp = tag["text"]
+        elif tag and section in ("power_readings", "gpu_power_readings") and _RANKS[tag["tag"]] > rank:
+            value = units.quantity(tag["text"])[0]
+            if rank >= 0:
+                if value != value:
+                    continue
+                rows.drop()
+            rank = _RANKS[tag["tag"]]
+            rows.add(number, gpu, value, stamp=stamp)
+    return rows.readings("power_draw")

@@ -1,0 +1,31 @@
+"""SPEC PTDaemon: ``Time,12-23-2020 10:21:51.496,Watts,23.43,Volts,…``."""
+
+from __future__ import annotations
+
+import re
+
+from analysis.readers.power import units
+from analysis.readers.power.base import PowerLog, Readings
+from analysis.readers.power.rows import Rows, reads
+
+
+def sniff(head: bytes, name: str) -> bool:
+    """Tell whether these are PTDaemon's pairs of key and value."""
+    return re.search(rb"(?m)^Time,[^,]+,Watts,", head) is not None
+
+
+@reads("SPEC PTDaemon", "AC input, power analyser")
+def parse(log: PowerLog) -> Readings:
+    """Parse PTDaemon's log; a negative reading is its sign of an error and left blank."""
+    rows = Rows(log, order="mdy")
+    for number, line in enumerate(log.lines(), 1):
+        cells = line.split(",")
+        pairs = dict(zip(cells[::2], cells[1::2], strict=False))
+        if "Time" not in pairs:
+            continue
+        value = units.plain(pairs.get("Watts", ""))
+        if not value >= 0:
+            log.faults.note(number, f"Watts is {pairs.get('Watts')!r}", "the reading is left blank")
+            value = float("nan")
+        rows.add(number, log.options.meter or "analyser", value, stamp=pairs["Time"])
+    return rows.readings("row Time,…,Watts,…")

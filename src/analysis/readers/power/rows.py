@@ -1,0 +1,216 @@
+"""What formats gather line by line, made into readings: stamped rows, spans, means of intervals."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from analysis.readers.power.base import NAT, SECOND, PowerLog, Readings, readings_of
+from analysis.readers.power.clock import Clock
+
+Parse = Callable[..., xr.Dataset]
+
+
+def reads(tool: str, location: str, *, accuracy: float = float("nan"), **attrs: str) -> Callable[..., Parse]:
+    """Make the ``parse(data, source, **options)`` of a format from a function log → readings.
+
+    Parameters
+    ----------
+    tool : str
+        What writes the log.
+    location : str
+        Point of measurement that the format implies.
+    accuracy : float, optional
+        Limit of error that the maker states, as a fraction of the reading.
+    **attrs
+        Further attributes of the dataset.
+
+    Returns
+    -------
+    callable
+        Decorator; the reader takes the options of `analysis.readers.power.base.Options`, returns a
+        dataset of kind ``power`` and raises `ReadError` where the bytes are not of the format.
+    """
+
+    def make(readings: Callable[[PowerLog], Readings]) -> Parse:
+        def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:
+            log = PowerLog(data, source, options)
+            return log.dataset(readings(log), tool=tool, location=location, accuracy=accuracy, attrs=attrs)
+
+        functools.update_wrapper(parse, readings)
+        del parse.__dict__["__wrapped__"]  # its signature is another
+        return parse
+
+    return make
+
+
+class Rows:
+    """Readings with their stamps, gathered in the order of the file.
+
+    Parameters
+    ----------
+    log : PowerLog
+    order : str, optional
+        Order of numeric dates that the format fixes.
+    """
+
+    def __init__(self, log: PowerLog, *, order: str | None = None) -> None:
+        self.log = log
+        self.clock = Clock(log, order=order)
+        self.stamp, self.stamp_line = "", 0
+        self._rows: list[tuple[str, int, str, float]] = []
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Give the lines with their numbers; a line with a stamp only is the logger's and kept as `stamp`."""
+        for number, line in enumerate(self.log.lines(), 1):
+            if self.clock.is_stamp(line):
+                self.stamp, self.stamp_line = line.strip(), number
+            else:
+                yield number, line
+
+    def add(self, line: int, meter: str, value: float, *, stamp: str | None = None) -> None:
+        """Add a reading with its own stamp, or with the logger's last."""
+        own = (self.stamp, self.stamp_line or line) if stamp is None else (stamp, line)
+        self._rows.append((*own, meter, value))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def drop(self) -> None:
+        """Take the last reading back."""
+        self._rows.pop()
+
+    def readings(
+        self, what: str, *, counter: bool = False, mean: bool = False, step: float = 0.0
+    ) -> Readings:
+        """Make readings of the rows.
+
+        Parameters
+        ----------
+        what : str
+            What the format looks for, in the words of the message if there is none.
+        counter : bool, optional
+            Whether the values are energy counters in J.
+        mean : bool, optional
+            Whether they are means since the reading before.
+        step : float, optional
+            Seconds between readings of a log without stamps, unless the option ``interval`` says.
+
+        Raises
+        ------
+        ReadError
+            If there is no row.
+        """
+        if not self._rows:
+            raise self.log.empty(what)
+        stamps, lines, meters, values = zip(*self._rows, strict=True)
+        readings = readings_of(self._times(stamps, lines, meters, step), meters, values, mean=mean)
+        if counter:
+            readings.counter = readings.power
+        return readings
+
+    def _times(
+        self, stamps: Sequence[str], lines: Sequence[int], meters: Sequence[str], step: float
+    ) -> np.ndarray:
+        stamped = np.array([bool(stamp) for stamp in stamps])
+        if stamped.all():
+            return self.clock.utc(stamps, lines)
+        interval, seen = self.log.options.interval, Counter[str]()
+        turn = []  # how often the row's meter was read before
+        for meter in meters:
+            turn.append(seen[meter])
+            seen[meter] += 1
+        step = interval if interval > 0 and (step or self.log.options.start) else step
+        if not stamped.any() and (step or (max(turn) == 0 and self.log.options.start)):
+            return self.clock.start() + np.round(np.array(turn) * step * SECOND).astype(np.int64)
+        first = lines[int(np.flatnonzero(~stamped)[0])]
+        if not stamped.any() and max(turn) == 0:
+            # A snapshot is whole; it only cannot be put on a time axis.
+            self.log.faults.note(first, "the reading has no time", "pass start= with it")
+        else:
+            remedy = "log the time before each, or pass start= and interval="
+            self.log.faults.damage(first, "the reading has no time", remedy)
+        time = np.full(len(stamps), NAT)
+        at = [i for i, stamp in enumerate(stamps) if stamp]
+        if at:
+            time[at] = self.clock.utc([stamps[i] for i in at], [lines[i] for i in at])
+        return time
+
+
+def spans(rows: Sequence[tuple[str, int, int, float]]) -> Readings:
+    """Make counters of energies known for a span only.
+
+    Parameters
+    ----------
+    rows : sequence of (str, int, int, float)
+        Meter, begin and end in ns since 1970 UTC, J.
+    """
+    times = [time for _, begin, end, _ in rows for time in (begin, end)]
+    joules = [value for *_, energy in rows for value in (0.0, energy)]
+    readings = readings_of(times, [meter for meter, *_ in rows for _ in range(2)], joules)
+    readings.counter = readings.power
+    return readings
+
+
+def intervals(begin: int, rows: Sequence[tuple[int, str, float, bool]]) -> Readings:
+    """Make means of intervals, each of which ends the one before of its meter.
+
+    Parameters
+    ----------
+    begin : int
+        Begin of every meter's first interval, ns since 1970 UTC.
+    rows : sequence of (int, str, float, bool)
+        End of the interval in ns, meter, value, and whether that is in J instead of W.
+    """
+    time: list[int] = []
+    meters: list[str] = []
+    power: list[float] = []
+    last: dict[str, int] = {}
+    for end, meter, value, energy in rows:
+        if meter not in last:
+            time, meters, power = [*time, begin], [*meters, meter], [*power, float("nan")]
+        seconds = (end - last.get(meter, begin)) / SECOND
+        watts = value if not energy else value / seconds if seconds > 0 else float("nan")
+        time.append(end)
+        meters.append(meter)
+        power.append(watts)
+        last[meter] = end
+    return readings_of(time, meters, power, mean=True)
+
+
+def ends(log: PowerLog, seconds: Sequence[float], step: float, default: float) -> tuple[int, np.ndarray]:
+    """Place intervals that follow each other.
+
+    Parameters
+    ----------
+    log : PowerLog
+        Its options ``start`` and ``interval`` stand in for what the log does not say.
+    seconds : sequence of float
+        Ends, s since 1970; NaN where the log has no times.
+    step : float
+        Length of the first interval in s if the log says so, else NaN.
+    default : float
+        Length in s where nobody says.
+
+    Returns
+    -------
+    begin : int
+        Begin of the first interval, ns since 1970 UTC.
+    ends : ndarray of int64
+    """
+    stamps, given = np.array(seconds), log.options.interval
+    step = given if given > 0 else step
+    if not np.isnan(stamps).any():
+        step = step if step > 0 else float(np.median(np.diff(stamps))) if stamps.size > 1 else default
+        found = np.round(stamps * 1e6).astype(np.int64) * 1000
+    else:
+        if not step > 0:
+            step = default
+            log.faults.note(0, "the log has no interval", f"taken as {step:g} s; pass interval=")
+        found = Clock(log).start() + np.round(np.arange(1, stamps.size + 1) * step * SECOND).astype(np.int64)
+    return int(found[0]) - round(step * SECOND), found
