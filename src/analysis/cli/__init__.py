@@ -60,6 +60,12 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--json", action="store_true", help="a list of objects, one a run")
     plan.set_defaults(command=_plan)
 
+    what = "ask each power meter of a cluster once: what it reads, or what is wrong"
+    meters = commands.add_parser("meters", help=what, description=what)
+    meters.add_argument("cluster", metavar="CLUSTER")
+    meters.add_argument("--nodes", default="", help="nodes to ask for, like n[01-04]")
+    meters.set_defaults(command=_meters)
+
     new = commands.add_parser("new-campaign", help="make the folders and the declaration of a campaign")
     new.add_argument("name", metavar="NAME")
     new.set_defaults(command=_new_campaign)
@@ -99,6 +105,12 @@ def _plan(arguments: argparse.Namespace) -> int:
     from analysis.campaign.show import plan
 
     return plan(arguments.campaign, runs=arguments.runs, as_json=arguments.json)
+
+
+def _meters(arguments: argparse.Namespace) -> int:
+    from analysis.cli.meters import meters
+
+    return meters(arguments.cluster, arguments.nodes)
 
 
 def _new_campaign(arguments: argparse.Namespace) -> int:
