@@ -48,6 +48,17 @@ def only(changed: Changed, factors: str, *more: tuple[str, str], case: str = "sm
             "mpirun -np 8 -hostlist n1:4,n2:4 -e UCX_TLS=rc,sm -e OMPI_MCA_pml=ob1",
         ),
         (
+            "charm",
+            "charmrun",
+            "charmrun ++p 8 ++runscript ./start-rank.sh ++nodelist nodelist",
+        ),
+        (
+            "charm",
+            "charmrun-srun",
+            "charmrun ++p 8 ++runscript ./start-rank.sh ++mpiexec ++remote-shell srun --mpi=none --nodes=2 "
+            "--ntasks=8 --ntasks-per-node=4 " + SRUN,
+        ),
+        (
             "openmpi",
             "srun-pmix",
             "srun --mpi=pmix --nodes=2 --ntasks=8 --ntasks-per-node=4 " + SRUN,
@@ -65,6 +76,43 @@ def test_launchers__launch_line(family: str, start: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("family", "expected"),
+    [
+        ("openmpi", "-x LSTC_LICENSE_SERVER"),
+        ("platformmpi", "-envlist LSTC_LICENSE_SERVER"),
+        ("mpich", "mpiexec -n 8 -ppn 4"),  # Hydra hands all variables over
+    ],
+)
+def test_launchers__variables_from_elsewhere_are_named_without_value(family: str, expected: str) -> None:
+    mpi = {"family": family, "start": "mpirun"}
+    assert " ".join(launch_line(mpi, TWO, {}, ["LSTC_LICENSE_SERVER"])).endswith(expected)
+
+
+# A node of two sockets with eight cores each; what each job has, written down by hand.
+@pytest.mark.parametrize(
+    ("placement", "concurrent", "expected"),
+    [
+        ("all-cores", 1, ["0-15"]),
+        ("all-cores", 2, ["0-7", "8-15"]),
+        ("all-cores", 4, ["0-3", "4-7", "8-11", "12-15"]),
+        ("all-cores", 8, ["0-1", "2-3", "4-5", "6-7", "8-9", "10-11", "12-13", "14-15"]),
+        ("half-sockets", 1, ["0-3,8-11"]),
+        ("half-sockets", 2, ["0-3", "8-11"]),
+        ("half-sockets", 4, ["0-1", "2-3", "8-9", "10-11"]),
+        ("half-sockets", 8, ["0", "1", "2", "3", "8", "9", "10", "11"]),
+    ],
+)
+def test_cores__two_sockets_of_eight(placement: str, concurrent: int, expected: list[str]) -> None:
+    node = Cores.declared(["0-7", "8-15"])
+    found = node.jobs(placement, concurrent)
+    assert [cores.compact(own) for own in found] == expected
+    used = [core for own in found for core in own]
+    assert len(used) == len(set(used))
+    for own in found:  # no job of several lies across both sockets
+        assert concurrent == 1 or len({core // 8 for core in own}) == 1
+
+
+@pytest.mark.parametrize(
     ("placement", "concurrent", "expected"),
     [
         ("all-cores", 1, ["0-7"]),
@@ -77,6 +125,14 @@ def test_launchers__launch_line(family: str, start: str, expected: str) -> None:
 )
 def test_cores__each_job_has_its_own(placement: str, concurrent: int, expected: list[str]) -> None:
     assert [cores.compact(own) for own in NODE.jobs(placement, concurrent)] == expected
+
+
+def test_cores__odd_core_of_a_socket_stays_idle() -> None:
+    found = Cores.declared(["0-6", "7-13"]).jobs("all-cores", 4)
+    assert [cores.compact(own) for own in found] == ["0-2", "3-5", "7-9", "10-12"]
+    # Sockets of different size: sets of one size come before sets within a socket.
+    found = Cores.declared(["0-3", "4-11"]).jobs("all-cores", 4)
+    assert [cores.compact(own) for own in found] == ["0-2", "3-5", "6-8", "9-11"]
 
 
 def test_cores__ranks_share_them_in_blocks() -> None:
@@ -176,6 +232,29 @@ def test_jobs__every_preset_says_why_and_for_whom() -> None:
     tunings = load_yaml(PRESETS)["tuning"]
     assert all(preset["why"] for preset in tunings.values())
     assert all(preset.get("families") for name, preset in tunings.items() if name != "default")
+    # What each family reads: a variable of another one would change nothing and be taken for a tuning.
+    read = {
+        "openmpi": ("OMPI_MCA_", "MXM_", "fca_"),
+        "hpcx": ("OMPI_MCA_", "MXM_", "fca_", "HCOLL_", "UCX_"),
+        "mvapich2": ("MV2_",),
+        "intelmpi": ("I_MPI_",),
+        "platformmpi": (),
+    }
+    for name, preset in tunings.items():
+        for family in preset.get("families", []):
+            own = [variable.startswith(read[family]) for variable in preset.get("environment", {})]
+            assert all(own), (name, family)
+
+
+@pytest.mark.parametrize("tuning", ["no-rdma-fast-path", "shm-ofa", "xrc", "sharp", "hcoll", "no-hcoll"])
+def test_jobs__preset_of_another_library_is_refused(changed: Changed, tuning: str) -> None:
+    with pytest.raises(ConfigError, match=f"tuning '{tuning}' is not for openmpi; it is for"):
+        only(changed, f"mpi: ompi, tuning: {tuning}")
+
+
+def test_jobs__two_profilers_in_one_run_are_refused(changed: Changed) -> None:
+    with pytest.raises(ConfigError, match="never two in one run, for each would measure the other"):
+        only(changed, "mpi: ompi, profiler: ipm+mpip")
 
 
 def test_workflow__resources_of_a_run(changed: Changed, base: Path) -> None:

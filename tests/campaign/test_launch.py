@@ -273,7 +273,9 @@ def test_launch__wrong_input_is_named(project: Project) -> None:
     started = project(inputs=f", inputs: {{in.k: {'a' * 64}}}")
     assert started.launch()[0] == 1
     (record,) = started.records().values()
-    assert record["reason"] == f"input {started.base}/inputs/in.k is not the one declared"
+    real = hashlib.sha256(b"model\n").hexdigest()
+    path = f"{started.base}/inputs/in.k"
+    assert record["reason"] == f"input {path} has SHA-256 {real}, declared is {'a' * 64}"
     assert record["start"] is None
 
 

@@ -61,8 +61,10 @@ def begin(work: Path, head: Mapping[str, Any]) -> int:
         refused.append(f"no program {head['program']}")
     for path, digest in head["inputs"].items():
         what = found["input_files"][path]
-        if what is None or what["sha256"] != digest:
-            refused.append(f"no input {path}" if what is None else f"input {path} is not the one declared")
+        if what is None:
+            refused.append(f"no input {path}")
+        elif digest and what["sha256"] != digest:
+            refused.append(f"input {path} has SHA-256 {what['sha256']}, declared is {digest}")
     if refused:
         (work / ".refused").write_text("; ".join(refused) + "\n", encoding="utf-8")
         print("; ".join(refused), file=sys.stderr)

@@ -6,10 +6,18 @@
 lists=$1 preload=$2
 shift 2
 
-rank=${OMPI_COMM_WORLD_RANK:-${MV2_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-${MPI_RANKID:-${SLURM_PROCID:-}}}}}}
+# Charm++'s own number comes first: charmrun may have been started by, or start, one of the others.
+rank=${CmiMyNode:-${OMPI_COMM_WORLD_RANK:-${MV2_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-${MPI_RANKID:-${SLURM_PROCID:-}}}}}}}
 local=${OMPI_COMM_WORLD_LOCAL_RANK:-${MV2_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-}}}
 # Last, for below mpirun it is that of the daemon.
 local=${local:-${SLURM_LOCALID:-}}
+if [ -n "${CmiMyNode:-}" ]; then
+    # Over a remote shell nobody counts the ranks of a node: each takes the first place that is free.
+    local=0
+    until mkdir ".binding/.$(uname -n).$local" 2>/dev/null || [ "$local" -gt 4096 ]; do
+        local=$((local + 1))
+    done
+fi
 if [ -z "$rank" ] || [ -z "$local" ]; then
     echo "bind.sh: cannot tell rank and local rank from the environment; the launcher is unknown" >&2
     exit 97

@@ -12,7 +12,7 @@ from analysis.errors import Fault
 from analysis.project import Where
 
 # What ${...} can stand for beside a case's own values.
-BUILT_IN = ("run", "nodes", "ranks", "ranks_per_node", "threads", "repeat", "inputs")
+BUILT_IN = ("run", "nodes", "ranks", "ranks_per_node", "threads", "repeat", "inputs", "input")
 _SIZES = ("nodes", "ranks_per_node", "threads", "concurrent_jobs")
 MAX_FAULTS = 30
 
@@ -98,16 +98,22 @@ class Checker:
         for case in subset["case"] if isinstance(subset["case"], list) else [subset["case"]]:
             if case not in cases:
                 self.note((*where, "case"), f"{name} has no case {case!r}", f"known: {', '.join(cases)}")
-            elif cases[case].get("inputs") and "inputs" not in site.get(name, {}):
+            elif self._needs_inputs(application.document["launch"], case) and "inputs" not in site.get(
+                name, {}
+            ):
                 remedy = f"name the folder under 'inputs' of {name} in {self._declared.cluster.source}"
                 self.note((*where, "case"), f"case {case!r} needs input files", remedy)
             else:
                 self._templates(application.document["launch"], case, (*where, "case"), name)
 
+    def _needs_inputs(self, launch: Mapping[str, Any], case: str) -> bool:
+        return bool(launch["cases"][case].get("inputs") or launch.get("link_inputs"))
+
     def _templates(self, launch: Mapping[str, Any], case: str, where: Where, name: str) -> None:
         entry = launch["cases"][case]
         known = {*BUILT_IN, *entry.get("values", {})}
-        texts = [*launch["arguments"], *entry.get("arguments", []), *launch.get("files", {}).values()]
+        texts = [*launch["arguments"], *entry.get("arguments", []), *launch.get("thread_arguments", [])]
+        texts += [*launch.get("files", {}).values(), *entry.get("files", {}).values()]
         for text in texts:
             for unknown in sorted(set(string.Template(text).get_identifiers()) - known):
                 remedy = f"known: {', '.join(sorted(known))}"
@@ -139,7 +145,34 @@ class Checker:
         preload = self._declared.applications[job["application"]].document["launch"].get("preload", True)
         if job["profiler"] != "none" and not preload:
             return self.note(where, f"{job['application']} takes no profiler", "use profiler: none")
-        return self._fits_cores(where, job)
+        return self._fits_cores(where, job) and self._fits_launcher(where, job)
+
+    def _fits_launcher(self, where: Where, job: Mapping[str, Any]) -> bool:
+        mpi, site = self._declared.launch["mpi"][job["mpi"]], self._declared.launch["applications"]
+        if (mpi["family"] == "charm") != mpi["start"].startswith("charmrun"):
+            what = f"{job['mpi']!r} is of the family {mpi['family']} and started by {mpi['start']}"
+            remedy = "charmrun is for the family charm, and nothing else starts that"
+            self._in_cluster(("launch", "mpi", job["mpi"], "start"), what, remedy)
+        if mpi["family"] == "charm" and "container" in site.get(job["application"], {}):
+            what = f"{job['application']} is in a container, and {job['mpi']!r} starts it by charmrun"
+            return self.note(where, what, "charmrun looks for the program outside: give its path there")
+        secret = self._declared.applications[job["application"]].document["launch"].get("forward", [])
+        for place, named in self._environments(job):
+            for name in sorted(set(secret) & set(named)):
+                remedy = "set it where you submit from: what stands in this file is written into records"
+                self._in_cluster((*place, "environment", name), f"{name} is not to be written down", remedy)
+        return True
+
+    def _environments(self, job: Mapping[str, Any]) -> Iterator[tuple[Where, Mapping[str, Any]]]:
+        launch = self._declared.launch
+        yield ("launch",), launch.get("environment", {})
+        for part, key in (("mpi", job["mpi"]), ("applications", job["application"])):
+            yield ("launch", part, key), launch[part].get(key, {}).get("environment", {})
+
+    def _in_cluster(self, where: Where, found: str, remedy: str) -> None:
+        fault = self._declared.cluster.fault(where, found, remedy)
+        if fault not in self.faults:
+            self.faults.append(fault)
 
     def _fits_cores(self, where: Where, job: Mapping[str, Any]) -> bool:
         cores = self._declared.cores.usable(job["placement"])

@@ -78,8 +78,13 @@ class Cores:
         list of list of int
             A core set for each job, all of one size; cores that are left over stay idle.
         """
-        cores = [core for socket in self.placed(placement) for core in socket]
+        sockets = self.placed(placement)
+        cores = [core for socket in sockets for core in socket]
         share = len(cores) // concurrent
+        each = concurrent // max(len(sockets), 1)
+        if each * len(sockets) == concurrent and all(len(socket) >= each * share for socket in sockets):
+            # What a socket has left over stays idle: no job reaches into the next one.
+            return [socket[job * share : (job + 1) * share] for socket in sockets for job in range(each)]
         return [cores[job * share : (job + 1) * share] for job in range(concurrent)]
 
 

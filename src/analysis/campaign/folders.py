@@ -201,3 +201,12 @@ def reason(base: Path, campaign: str, name: str) -> str:
     except (OSError, ValueError):
         return "its record cannot be read"
     return str(record.get("reason", ""))
+
+
+def drop_links(folder: Path) -> None:
+    """Take the links to input files out of a job's folder, and folders that held nothing else."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_symlink():
+            path.unlink()
+        elif path.is_dir() and not any(path.iterdir()):
+            path.rmdir()

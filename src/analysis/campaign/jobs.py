@@ -11,8 +11,9 @@ from typing import Any
 
 from analysis import project
 from analysis.campaign import cores as placing
+from analysis.campaign import programs
 from analysis.campaign.declarations import Declared
-from analysis.campaign.launchers import OWN_BINDING_OFF, Shape, launch_line
+from analysis.campaign.launchers import OWN_BINDING_OFF, Shape, charm_files, launch_line
 from analysis.campaign.matrix import Run
 from analysis.errors import ConfigError
 
@@ -40,7 +41,9 @@ class Job:
     cores : list of str
         Cores of each local rank.
     files : mapping of str to str
-        Input files that are written for it.
+        Input files that are written for it; one that begins with ``#!`` is a script.
+    links : str
+        Folder whose content is linked into the job's own; empty for none.
     head : mapping
         What its record says whatever happens.
     """
@@ -49,6 +52,7 @@ class Job:
     command: list[str]
     cores: list[str]
     files: Mapping[str, str]
+    links: str
     head: Mapping[str, Any] = field(repr=False)
 
 
@@ -120,6 +124,8 @@ class _Parts:
             if run.factors[factor]
         ]
         self.threads = int(run.factors["threads"])
+        self.program = programs.program(declared, run)
+        self.inputs = programs.inputs(declared, run)
 
     def modules(self) -> list[str]:
         return [
@@ -137,32 +143,11 @@ class _Parts:
         parts += [PROFILERS.get(self.run.factors["profiler"], {}), self.profiler.get("environment", {})]
         return {name: _text(value) for part in parts for name, value in part.items()}
 
-    def program(self) -> list[str]:
-        base = self.declared.base
-        if "build" in self.site:
-            return [str(built(base, self.declared.cluster_name, self.run.factors["mpi"]))]
-        program = self.site.get("program") or self.site["programs"].get(self.run.factors["mpi"])
-        if program is None:
-            where = ("launch", "applications", self.run.application, "programs")
-            what = f"no program for MPI {self.run.factors['mpi']!r}"
-            raise ConfigError(self.declared.cluster.fault(where, what, "add it or exclude the combination"))
-        try:
-            program = string.Template(program).substitute(case=self.run.case)
-        except (KeyError, ValueError) as error:
-            place = ("launch", "applications", self.run.application)
-            raise ConfigError(
-                self.declared.cluster.fault(place, f"{program!r}: {error}", "only ${case} is known")
-            ) from None
-        if "container" not in self.site:
-            return [_path(base, program)]
-        preload = ["--env", f"LD_PRELOAD={self.profiler['library']}"] if self.profiler else []
-        return ["apptainer", "exec", *preload, _path(base, self.site["container"]), str(program)]
-
     def values(self, name: str) -> dict[str, str]:
         run = self.run
         own = {"run": name, "nodes": run.nodes, "ranks_per_node": run.ranks_per_node, "repeat": run.repeat}
         own |= {"ranks": run.nodes * run.ranks_per_node, "threads": self.threads}
-        own |= {"inputs": _path(self.declared.base, self.site["inputs"]) if "inputs" in self.site else ""}
+        own |= {"inputs": programs.folder(self.declared, run), "input": next(iter(self.inputs), "")}
         return {key: _text(value) for key, value in {**self.case.get("values", {}), **own}.items()}
 
     def job(
@@ -172,18 +157,37 @@ class _Parts:
         per_node = self.run.ranks_per_node
         lists = [placing.compact(part) for part in placing.ranks(own, per_node)]
         shape = Shape(tuple(hosts), per_node, per_node * self.threads > len(own))
+        wrapper = ["sh", str(BIND), "/".join(lists)]
+        library = str(self.profiler.get("library", ""))
+        inside = programs.contained(self.declared, self.run, library)
+        wrapper += [library if library and not inside else "-", *inside]
+        files = {
+            file: string.Template(text).substitute(values)
+            for part in (self.application, self.case)
+            for file, text in part.get("files", {}).items()
+        }
+        line = launch_line(self.launcher(), shape, environment, self.application.get("forward", []))
+        if self.mpi["family"] == "charm":
+            files |= charm_files(shape, wrapper)
+        else:
+            line += wrapper
+        links = values["inputs"] if self.application.get("link_inputs") else ""
+        head = self.head(number, name, shape, values)
+        return Job(name, [*line, self.program, *self.arguments(values)], lists, files, links, head)
+
+    def launcher(self) -> dict[str, Any]:
+        """Return the MPI library's entry with the options of the tuning and its launcher's whole path."""
         mpi = {**self.mpi, "options": [*self.mpi.get("options", []), *self.tuning.get("options", [])]}
         if "/" in str(mpi.get("launcher", "")):
-            mpi["launcher"] = _path(self.declared.base, mpi["launcher"])
-        contained = "container" in self.site
-        preload = str(self.profiler["library"]) if self.profiler and not contained else "-"
-        words = [*self.application["arguments"], *self.case.get("arguments", [])]
-        arguments = [string.Template(word).substitute(values) for word in words]
-        command = [*launch_line(mpi, shape, environment), "sh", str(BIND), "/".join(lists), preload]
-        command += [*self.program(), *arguments]
-        texts = self.application.get("files", {})
-        files = {file: string.Template(text).substitute(values) for file, text in texts.items()}
-        return Job(name, command, lists, files, self.head(number, name, shape, values))
+            mpi["launcher"] = programs.located(self.declared.base, mpi["launcher"])
+        return mpi
+
+    def arguments(self, values: Mapping[str, str]) -> list[str]:
+        """Return the program's arguments; those of the cluster's file are taken as they stand."""
+        threaded = self.application.get("thread_arguments", []) if self.threads > 1 else []
+        words = [*self.application["arguments"], *self.case.get("arguments", []), *threaded]
+        own = [str(word) for word in self.site.get("arguments", [])]
+        return [*(string.Template(word).substitute(values) for word in words), *own]
 
     def head(self, number: int, name: str, shape: Shape, values: Mapping[str, str]) -> dict[str, Any]:
         """Say in the record's words what is known before the start."""
@@ -217,24 +221,13 @@ class _Parts:
             "profile": PROFILES.get(factors["profiler"], ""),
             "preload": str(self.profiler.get("library", "")),
             "node_list": list(shape.hosts),
-            "program": _path(declared.base, self.site["container"])
+            "program": programs.located(declared.base, self.site["container"])
             if "container" in self.site
-            else self.program()[-1],
-            "inputs": {
-                f"{values['inputs']}/{file}": digest for file, digest in self.case.get("inputs", {}).items()
-            },
+            else self.program,
+            "inputs": self.inputs,
+            "forwarded": list(self.application.get("forward", [])),
             "benchbook": {"commit": project.commit(declared.base), "python": sys.version.split()[0]},
         }
-
-
-def built(base: Path, cluster: str, mpi: str) -> Path:
-    """Return where the program in ``src/proxy`` is built for a cluster's MPI library."""
-    return base / "results" / "proxy" / cluster / mpi / "proxy"
-
-
-def _path(base: Path, path: str) -> str:
-    """Make a path absolute; a bare name is left for PATH to find."""
-    return str(base / path) if "/" in str(path) else str(path)
 
 
 def _text(value: object) -> str:

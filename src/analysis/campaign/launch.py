@@ -18,6 +18,7 @@ from analysis import project
 from analysis.campaign import folders, record
 from analysis.campaign.declarations import Declared, load
 from analysis.campaign.jobs import Allocation, allocate
+from analysis.campaign.launch_files import lay_out
 from analysis.campaign.matrix import Run, expand
 from analysis.campaign.script import render
 from analysis.campaign.workflow import resources
@@ -115,8 +116,7 @@ def prepare(work: Path, declared: Declared, run: Run) -> Allocation:
     for number, job in enumerate(allocation.jobs, 1):
         folder = work / str(number)
         (folder / ".binding").mkdir(parents=True)
-        for name, text in job.files.items():
-            (folder / name).write_text(text, encoding="utf-8")
+        lay_out(folder, job)
         own = {"command": job.command, "environment": allocation.environment, "modules": allocation.modules}
         own |= {"files": job.files, "job_id": os.environ.get("SLURM_JOB_ID", "")}
         own |= {"allocation": resources(declared.name, run.name, declared.base)} if own["job_id"] else {}

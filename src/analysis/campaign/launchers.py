@@ -1,8 +1,9 @@
-"""Launch lines: how the ranks of a job are started by srun or mpirun, for each MPI library."""
+"""Launch lines: how the ranks of a job are started by srun, mpirun or charmrun, for each library."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 # Binding is ours (bind.sh); a library that binds by itself would do it again, and differently.
@@ -13,9 +14,17 @@ OWN_BINDING_OFF: dict[str, dict[str, str]] = {
     "intelmpi": {"I_MPI_PIN": "0"},
     "mvapich2": {"MV2_ENABLE_AFFINITY": "0"},
     "platformmpi": {},
+    "charm": {},
 }
 PROGRAM = {"openmpi": "mpirun", "hpcx": "mpirun", "mpich": "mpiexec", "intelmpi": "mpiexec.hydra"}
-PROGRAM |= {"mvapich2": "mpiexec.hydra", "platformmpi": "mpirun"}
+PROGRAM |= {"mvapich2": "mpiexec.hydra", "platformmpi": "mpirun", "charm": "charmrun"}
+# Files of a job that charmrun starts: where its processes run, and by what each is started.
+NODELIST, STARTER = "nodelist", "start-rank.sh"
+_STARTER = """\
+#!/bin/sh
+# A remote shell brings none of the variables that the job's script sets, a line each.
+eval "$(grep '^export ' ../job.sh)"
+"""
 # Variables that each launcher hands over to all ranks unasked.
 _FORWARDED = ("OMPI_", "PMIX_")
 
@@ -43,7 +52,9 @@ class Shape:
         return len(self.hosts) * self.ranks_per_node
 
 
-def launch_line(mpi: Mapping[str, object], shape: Shape, environment: Mapping[str, str]) -> list[str]:
+def launch_line(
+    mpi: Mapping[str, object], shape: Shape, environment: Mapping[str, str], forward: Sequence[str] = ()
+) -> list[str]:
     """Make the words that stand before the program.
 
     Parameters
@@ -53,6 +64,8 @@ def launch_line(mpi: Mapping[str, object], shape: Shape, environment: Mapping[st
     shape : Shape
     environment : mapping
         Variables that the script exports; those that the launcher does not forward are named to it.
+    forward : sequence of str, optional
+        Variables that the job has from elsewhere: ranks get them without a value being written anywhere.
 
     Returns
     -------
@@ -66,8 +79,36 @@ def launch_line(mpi: Mapping[str, object], shape: Shape, environment: Mapping[st
         launcher = str(mpi.get("launcher") or "srun")
         return [launcher, f"--mpi={start.removeprefix('srun-')}", *_srun(shape), *extra]
     launcher = str(mpi.get("launcher") or PROGRAM[family])
+    if start.startswith("charmrun"):
+        return [launcher, *_charmrun(shape, start), *extra]
     makers = {"openmpi": _openmpi, "hpcx": _openmpi, "platformmpi": _platform}
-    return [launcher, *makers.get(family, _hydra)(shape, environment), *extra]
+    return [launcher, *makers.get(family, _hydra)(shape, environment, forward), *extra]
+
+
+def charm_files(shape: Shape, wrapper: Iterable[str]) -> dict[str, str]:
+    """Make the files that a job needs which charmrun starts.
+
+    Parameters
+    ----------
+    shape : Shape
+    wrapper : iterable of str
+        Words that stand before the program on each rank.
+
+    Returns
+    -------
+    dict of str to str
+        Content by name: the list of nodes, and the script that starts each process.
+    """
+    hosts = "".join(f"host {host}\n" for host in shape.hosts)
+    return {NODELIST: f"group main\n{hosts}", STARTER: f'{_STARTER}exec {shlex.join(wrapper)} "$@"\n'}
+
+
+def _charmrun(shape: Shape, start: str) -> list[str]:
+    words = ["++p", str(shape.ranks), "++runscript", f"./{STARTER}"]
+    if start == "charmrun":
+        return [*words, "++nodelist", NODELIST]
+    # charmrun splits the text at blanks and puts the number of processes behind it, as `-n 8`.
+    return [*words, "++mpiexec", "++remote-shell", " ".join(["srun", "--mpi=none", *_srun(shape)])]
 
 
 def _srun(shape: Shape) -> list[str]:
@@ -80,22 +121,22 @@ def _srun(shape: Shape) -> list[str]:
     return [*size, "--distribution=block", "--cpu-bind=none", "--overlap"]
 
 
-def _openmpi(shape: Shape, environment: Mapping[str, str]) -> list[str]:
+def _openmpi(shape: Shape, environment: Mapping[str, str], forward: Sequence[str]) -> list[str]:
     where = f"ppr:{shape.ranks_per_node}:node" + (":oversubscribe" if shape.oversubscribed else "")
     words = ["-np", str(shape.ranks), "--map-by", where, "--bind-to", "none"]
-    for name in environment:
+    for name in (*environment, *forward):
         if not name.startswith(_FORWARDED):
             words += ["-x", name]
     return words
 
 
-def _hydra(shape: Shape, environment: Mapping[str, str]) -> list[str]:
+def _hydra(shape: Shape, environment: Mapping[str, str], forward: Sequence[str]) -> list[str]:
     return ["-n", str(shape.ranks), "-ppn", str(shape.ranks_per_node)]
 
 
-def _platform(shape: Shape, environment: Mapping[str, str]) -> list[str]:
+def _platform(shape: Shape, environment: Mapping[str, str], forward: Sequence[str]) -> list[str]:
     hosts = ",".join(f"{host}:{shape.ranks_per_node}" for host in shape.hosts)
     words = ["-np", str(shape.ranks), "-hostlist", hosts]
     for name, value in environment.items():
         words += ["-e", f"{name}={value}"]
-    return words
+    return [*words, "-envlist", ",".join(forward)] if forward else words

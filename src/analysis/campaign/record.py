@@ -97,6 +97,7 @@ def _publish(work: Path, job: Path, record: dict[str, Any], base: Path, campaign
     if (job / folders.HEAD).is_file() and (work / "job.sh").is_file():
         (job / "job.sh").write_text(_without_secrets(work / "job.sh", _head(job)), encoding="utf-8")
     folders.write_json(job / folders.RECORD, record)
+    folders.drop_links(job)
     for path in job.glob(".*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     folders.publish(job, base, campaign, record["run"])

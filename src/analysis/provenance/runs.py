@@ -58,8 +58,8 @@ def check(folder: Path, label: str, *, evidence: str = "") -> Findings:
     -------
     Findings
         Faults: a record that is missing, damaged or names another run, campaign or evidence class; runs of
-        one job or one time on the same nodes that say they had them alone. Notes: a repetition that was
-        executed twice.
+        one job or one time on the same nodes that say they had them alone; runs of one case with different
+        input files. Notes: a repetition that was executed twice.
     """
     out = Findings()
     found: list[tuple[str, Record]] = []
@@ -73,6 +73,7 @@ def check(folder: Path, label: str, *, evidence: str = "") -> Findings:
             out.faults += _identity(record, source, path.name, folder.name, evidence)
             found.append((source, record))
     out.faults += _same_job(found)
+    out.faults += _same_inputs(found)
     out.faults += _overlaps(found)
     for fault, distinct in _same_repeat(found):
         (out.notes if distinct else out.faults).append(fault)
@@ -114,6 +115,20 @@ def _same_job(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
         for source, _ in members[max(record["concurrent_jobs"], 1) :]:
             said = f"is of job {job}, as is run {_run(first)}"
             yield Fault(source, 0, said, "remove the copy: a job counts once")
+
+
+def _same_inputs(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
+    """Find runs whose input file is not that of the first run of their case."""
+    first: dict[tuple[str, str, str], tuple[str, str]] = {}
+    for source, record in found:
+        files = json.loads(record["extra"]).get("input_files") or {}
+        for path, file in files.items() if _succeeded(record) else ():
+            digest = str((file or {}).get("sha256", ""))
+            key = (record["application"], record["case"], Path(path).name)
+            run, other = first.setdefault(key, (_run(source), digest))
+            if digest != other:
+                said = f"its input {key[2]} has SHA-256 {digest}, that of run {run} {other}"
+                yield Fault(source, 0, said, "they did not compute the same: measure one of them again")
 
 
 def _succeeded(record: Record) -> bool:
