@@ -115,6 +115,69 @@ def test_finish__keeps_records_when_two_answers_are_equal(
     assert kept.splitlines()[1] == "7|COMPLETED|2026-11-21T00:27:37"
 
 
+CANCELLED = """\
+#!/bin/sh
+echo 'JobID|State|End'
+for job in 7 8 9; do echo "$job|CANCELLED by 0|2026-11-21T00:27:37"; done
+"""
+
+
+def test_finish__run_whose_job_slurm_does_not_call_completed_is_measured_again(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Job 7 was cancelled after its records, 8 before it had one, 9 left a failed attempt."""
+    monkeypatch.chdir(base)
+    names = [run.name for run in workflow.plan("c", base).runs]
+    for name in names[1:]:
+        put(base, name, reason="")
+    put(base, names[0], job_id="7", reason="")
+    put(base, f"{names[0]}.2", job_id="7", reason="")
+    put(base, f"{names[3]}.failed-1", job_id="9", reason="exit code 5")
+    log = base / f"results/logs/slurm/rule_run/c_{names[2]}/8.log"
+    log.parent.mkdir(parents=True)
+    log.touch()
+    tool = tmp_path / "bin/sacct"
+    tool.parent.mkdir()
+    tool.write_text(CANCELLED, encoding="utf-8")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(accounting.account, "__kwdefaults__", {"patience": 9.0, "interval": 0.01})
+
+    assert finish.main(["c"]) == 1
+    out, err = capsys.readouterr()
+    assert "c: 3 of 3 records of Slurm are final" in out
+    line = f"no record: job 8 of {names[2]} ended before it had the run: Slurm says CANCELLED by 0"
+    assert [row.strip() for row in out.splitlines() if "no record" in row] == [line]
+    assert "c: 1 runs are missing, of 30 in the matrix" in err
+    assert f"missing: {names[0]}" in err
+    there = folders.recorded(base, "c")
+    assert {f"{names[0]}.failed-1", f"{names[0]}.2.failed-1", f"{names[3]}.failed-1"} == there - {*names[1:]}
+    path = folders.finished(base, "c") / f"{names[0]}.2.failed-1/run.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    assert (record["run"], record["attempt_at"]) == (f"{names[0]}.2.failed-1", f"{names[0]}.2")
+    assert record["reason"] == "Slurm says CANCELLED by 0"
+
+    # Once is enough; and the kept records, a question ago, are an answer.
+    put(base, names[0], job_id="", reason="")
+    assert finish.main(["c"]) == 0
+
+
+def test_finish__leftovers_of_dead_jobs_are_recorded(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finish, "account", lambda base, campaign: accounting.Account(campaign, {}, {}))
+    monkeypatch.chdir(base)
+    names = [run.name for run in workflow.plan("c", base).runs]
+    for name in names:
+        put(base, name, reason="")
+    left = folders.running(base, "c") / names[0]
+    (left / "1").mkdir(parents=True)
+    head = {"run": names[0], "command": ["true"], "environment": {}, "benchbook": {}, "ranks": 1}
+    folders.write_json(left / "1" / folders.HEAD, head | {"campaign": "c", "profile": ""})
+    (folders.running(base, "c") / ".half").mkdir()
+    assert finish.main(["c"]) == 0
+    assert list(folders.running(base, "c").iterdir()) == []
+    assert folders.reason(base, "c", f"{names[0]}.failed-1").startswith("it ended without a word")
+
+
 def test_finish__accounting_that_is_away_is_said_and_loses_nothing(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

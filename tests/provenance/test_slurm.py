@@ -82,3 +82,20 @@ def test_slurm__an_ended_job_with_its_end_is_final(end: Any) -> None:
 
 def test_slurm__readings_with_other_columns_are_not_equal() -> None:
     assert not slurm.final([{"state": "FAILED"}, {"state": "FAILED", "exit_code": 1}])
+
+
+def test_ended__says_how_the_last_start_that_is_over_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm lists the starts of a job, oldest first; the newest may be running."""
+    tool = tmp_path / "sacct"
+    tool.write_text(
+        "#!/bin/sh\ncase $* in *--jobs=7) printf 'COMPLETED\\nNODE_FAIL\\nRUNNING\\n' ;; *) exit 1 ;; esac\n",
+        encoding="ascii",
+    )
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert slurm.ended("7") == "NODE_FAIL"
+    assert slurm.ended("8") == ""
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert slurm.ended("7") == ""
