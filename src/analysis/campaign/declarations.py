@@ -13,6 +13,7 @@ from analysis import project
 from analysis.campaign.cores import Cores
 from analysis.errors import ConfigError, Fault
 from analysis.project import Where
+from analysis.sampling import config as power
 
 PRESETS = Path(__file__).with_name("presets.yaml")
 # Content of input files may have line ends; nothing else that reaches a job may.
@@ -122,6 +123,8 @@ def load(name: str, base: Path | None = None) -> Declared:
     cluster = _declaration("cluster", wanted, base)
     if "launch" not in cluster.document:
         raise ConfigError(cluster.fault((), "has no part 'launch'", "say there how jobs are started"))
+    if "power" in cluster.document:  # found now, not by the first job that samples nothing
+        power.check(cluster.path, several=cluster.document["launch"]["nodes"] > 1)
     names = {subset["application"] for subset in campaign.document["matrix"]["subsets"]}
     applications = {
         each: _declaration("application", each, base)
@@ -167,14 +170,10 @@ def _broken_templates(document: Mapping[str, Any]) -> Iterator[tuple[Where, str]
     launch = document.get("launch", {})
     if "cases" not in launch:
         return
-    places: list[tuple[Where, str]] = []
-    for part, at in (
-        (launch, ("launch",)),
-        *((case, ("launch", "cases", name)) for name, case in launch["cases"].items()),
-    ):
-        for key in ("arguments", "thread_arguments"):
-            places += _texts(part.get(key, []), (*at, key))
-        places += [((*at, "files", name), text) for name, text in part.get("files", {}).items()]
+    places: list[tuple[Where, str]] = list(_texts(launch["arguments"], ("launch", "arguments")))
+    places += [(("launch", "files", name), text) for name, text in launch.get("files", {}).items()]
+    for name, case in launch["cases"].items():
+        places += _texts(case.get("arguments", []), ("launch", "cases", name, "arguments"))
     for where, text in places:
         if not string.Template(text).is_valid():
             yield where, "a dollar sign that stands for nothing"
