@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +58,16 @@ def test_config__a_job_reads_the_meters_of_its_own_nodes(tmp_path):
     with pytest.raises(ConfigError, match=r"c\.yaml:2: no meter measures n9"):
         load(path, ["n9"])
     assert variables(path) == ["P"]
+
+
+def test_config__the_example_in_the_readme_can_be_used(tmp_path):
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "c.yaml").write_text(re.search(r"```yaml\n(power:.*?)```", readme, re.DOTALL)[1])
+    check(tmp_path / "c.yaml", several=True)
+    meters = load(tmp_path / "c.yaml", ["n01", "n02"]).meters
+    each = ["ipmitool", "redfish"]  # two nodes
+    local = ["powercap", "nvidia-smi"]  # this one
+    assert sorted(m.type for m in meters) == sorted([*each, *each, "snmp", *local, "slurm", "slurm"])
 
 
 def test_config__local_meters_are_told_apart_by_their_node(tmp_path):
