@@ -66,11 +66,18 @@ node_memory_slurm | run | f8 | B | MaxRSS of the job's steps summed by node, lar
 data_memory    | run | f8   | B  | memory the application counts for its data, over all ranks
 grid_ratio     | run | f8   | 1  | global grid over local grid times process grid (HPCG: 1)
 official_time  | run | f8   | s  | least time for an official result, by the output
-energy         | run | f8   | J  | energy of the job over its meters, NaN where none was read
+energy         | run | f8   | J  | energy of the job over its meters, NaN where it is not known
 energy_low     | run | f8   | J  | lower bound where the log has gaps
 energy_high    | run | f8   | J  | upper bound where the log has gaps
+?energy_uncertainty | run | f8 | J | standard, from sampling, clocks and, if stated, the meters' accuracy
+?energy_accuracy | run | f8  | 1  | the meters' limit of error as a share of the reading, NaN where not stated
 energy_covered | run | f8   | 1  | share of the run that readings cover
-mean_power     | run | f8   | W  | energy over elapsed time
+?energy_shared | run | f8   | 1  | part of the run in which it had less than the whole of a meter
+?energy_rule   | run | str  |    | how a meter was split between nodes and jobs, empty where none was
+?energy_location | run | str |   | where the meters measure
+?energy_reason | run | str  |    | why there is no energy, empty where there is
+?idle_power    | run | f8   | W  | the run's part of its meters' power while no job ran
+mean_power     | run | f8   | W  | energy over the run's time
 exit_code      | run | i4   | 1  | exit code, -1 where none was recorded
 state          | run | str  |    | state by Slurm, empty without a record
 job_id         | run | str  |    | Slurm job
@@ -133,4 +140,25 @@ engine         | file | str | | reader that read it, empty if none did
 bytes          | file | i8 | B | size as stored
 checksum       | file | str | | SHA-256 as stored
 complete       | file | bool | | whether it was whole
+"""
+
+# The meters of logs that hold many runs; how each was split and what the clock was corrected by.
+METERS = """
+*log           | row | str | | path or pattern of the log's files within the campaign
+*meter         | row | str | | meter
+nodes          | row | str | | nodes that it feeds, separated by commas
+kind           | row | str | | nodes, or switch for what adds to the energy and meters no node
+location       | row | str | | where it measures
+interval       | row | f8 | s | median time between readings
+max_gap        | row | f8 | s | readings further apart leave a gap, whose energy is bounded
+accuracy       | row | f8 | 1 | limit of error as a share of the reading, NaN where not stated
+clock_offset   | row | f8 | s | added to the meter's clock
+clock_error    | row | f8 | s | standard uncertainty of that offset
+clock          | row | str | | where the offset comes from: declared, estimated, or empty for none
+rule           | row | str | | how it is split
+readings       | row | i8 | 1 | readings
+first          | row | datetime64[ns] | | first reading, UTC
+last           | row | datetime64[ns] | | last reading, UTC
+idle           | row | f8 | W | median power while no run was on its nodes
+idle_readings  | row | i8 | 1 | readings behind that
 """

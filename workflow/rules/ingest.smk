@@ -5,12 +5,17 @@ rule ingest:
     input:
         raw=raw_files,
         applications=sorted(map(str, Path("config/applications").glob("*.yaml"))),
+        declaration="config/campaigns/{campaign}.yaml",
         code=sources(
+            "amounts.py",
             "application_variables.py",
             "applications.py",
             "campaign_variables.py",
             "energy.py",
+            "energy_jobs.py",
             "energy_part.py",
+            "energy_point.py",
+            "energy_split.py",
             "energy_track.py",
             "errors.py",
             "ingest",

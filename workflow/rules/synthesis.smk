@@ -4,7 +4,7 @@
 rule synthesis:
     input:
         truth="config/synthesis/{report}.yaml",
-        code=sources("errors.py", "project.py", "synthesis"),
+        code=sources("errors.py", "documents.py", "project.py", "synthesis"),
     output:
         sacct="data/raw/syn-{report}/sacct.txt",
         readme="data/raw/syn-{report}/README.md",
@@ -27,6 +27,7 @@ use rule ingest as ingest_synthetic with:
         sacct="data/raw/{campaign}/sacct.txt",
         runs="data/raw/{campaign}/runs",
         applications=rules.ingest.input.applications,
+        declaration=rules.ingest.input.declaration,
         code=rules.ingest.input.code,
     wildcard_constraints:
         campaign="syn-[a-z0-9]+",

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from analysis import stats
+from analysis.claims import metered
 from analysis.claims.campaign import Campaign
 from analysis.claims.finding import Finding, common, level_name, median_text, runs_of
 from analysis.claims.measures import MEASURES
 from analysis.claims.model import Claim, Comparison, Tariff
 from analysis.claims.strata import Groups, Pair
+from analysis.energy_cost import JOULES_PER_KWH, YEAR_HOURS
 from analysis.stats import Array, Estimate
 
-YEAR = 365 * 86_400.0  # s
-JOULES_PER_KWH = 3.6e6
+YEAR = YEAR_HOURS * 3600  # s
 
 Function = Callable[..., Array]
+# A group of runs and the column whose median is taken.
+Column = tuple[pd.DataFrame, str]
 
 
 def yearly(energy: Array, seconds: Array, tariff: Tariff) -> Array:
@@ -54,11 +57,11 @@ def with_time(frame: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:
 def level(claim: Claim, part: pd.DataFrame) -> Finding:
     """Estimate the cost of a year of the same job, without pause."""
     tariff = _tariff(claim)
-    estimate = stats.of_medians(partial(yearly, tariff=tariff), part["value"], part["seconds"])
+    estimate, note = _estimated(partial(yearly, tariff=tariff), [(part, "value"), (part, "seconds")])
     return Finding(
         Estimate(estimate.value, estimate.low, estimate.high, len(part)),
         compared=common(part),
-        arithmetic=f"{_job(part)}; {_rate(tariff)}",
+        arithmetic=f"{_job(part)}; {_rate(tariff)}{note}",
         runs=runs_of(part),
     )
 
@@ -77,7 +80,7 @@ def saving(claim: Claim, compare: Comparison, groups: Groups) -> list[Finding]:
 def _saving(claim: Claim, compare: Comparison, pair: Pair, groups: Groups) -> Finding:
     treatment, baseline = pair
     function, columns = _terms(claim, pair, groups)
-    estimate = stats.of_medians(function, *columns)
+    estimate, note = _estimated(function, columns)
     name = level_name(compare.factor, baseline)
     text = f"{_job(treatment)} against {_job(baseline)}"
     if groups.reference is not None:
@@ -88,7 +91,7 @@ def _saving(claim: Claim, compare: Comparison, pair: Pair, groups: Groups) -> Fi
     return Finding(
         Estimate(estimate.value, estimate.low, estimate.high, len(treatment), len(baseline)),
         compared=f"{level_name(compare.factor, treatment)} against {name}; {common(treatment, baseline)}",
-        arithmetic=f"{text}; {_rate(_tariff(claim))}",
+        arithmetic=f"{text}; {_rate(_tariff(claim))}{note}",
         runs=_runs(pair, groups),
         stratum=groups.stratum,
     )
@@ -101,14 +104,14 @@ def growth(claim: Claim, compare: Comparison, cell: tuple[Groups, Groups]) -> li
     for top, bottom in zip(upper.pairs, lower.pairs, strict=True):
         large, columns = _terms(claim, top, upper)
         small, others = _terms(claim, bottom, lower)
-        estimate = stats.of_medians(partial(_quotient, large, small, len(columns)), *columns, *others)
+        estimate, note = _estimated(partial(_quotient, large, small, len(columns)), [*columns, *others])
         names = [level_name(compare.factor, part) for part in top]
         factor, high, low = compare.along or ("", "", "")
         n, n_baseline = (min(map(len, side)) for side in zip(top, bottom, strict=True))
         finding = Finding(
             Estimate(estimate.value, estimate.low, estimate.high, n, n_baseline),
             compared=f"{names[0]} against {names[1]}, at {factor} {high} and {low}; {common(*top, *bottom)}",
-            arithmetic=f"saving at {high} / saving at {low}; {_rate(_tariff(claim))}",
+            arithmetic=f"saving at {high} / saving at {low}; {_rate(_tariff(claim))}{note}",
             runs=(*_runs(top, upper), *_runs(bottom, lower)),
             stratum=upper.stratum,
         )
@@ -120,7 +123,15 @@ def _quotient(large: Function, small: Function, k: int, *medians: Array) -> Arra
     return np.asarray(large(*medians[:k]) / small(*medians[k:]))
 
 
-def _terms(claim: Claim, pair: Pair, groups: Groups) -> tuple[Function, list[pd.Series]]:
+def _estimated(function: Function, columns: Sequence[Column]) -> tuple[Estimate, str]:
+    """Estimate a function of medians, its interval with what the meters leave open, and say so."""
+    estimate = stats.of_medians(function, *(part[name] for part, name in columns))
+    sides = [metered.side(part) if name == "value" else metered.exact(part[name]) for part, name in columns]
+    metered_parts = [part for part, name in columns if name == "value"]
+    return metered.carried(estimate, function, sides), metered.words(*metered_parts)
+
+
+def _terms(claim: Claim, pair: Pair, groups: Groups) -> tuple[Function, list[Column]]:
     """Return the saving as a function of medians, and the columns whose medians those are."""
     tariff = _tariff(claim)
     treatment, baseline = pair
@@ -129,12 +140,13 @@ def _terms(claim: Claim, pair: Pair, groups: Groups) -> tuple[Function, list[pd.
         def same_work(a: Array, b: Array, seconds: Array) -> Array:
             return yearly(b - a, seconds, tariff)
 
-        return same_work, [treatment["value"], baseline["value"], groups.reference["seconds"]]
+        return same_work, [(treatment, "value"), (baseline, "value"), (groups.reference, "seconds")]
 
     def own_work(a: Array, b: Array, s: Array, t: Array) -> Array:
         return np.asarray(yearly(b, t, tariff) - yearly(a, s, tariff))
 
-    return own_work, [treatment["value"], baseline["value"], treatment["seconds"], baseline["seconds"]]
+    energies = [(treatment, "value"), (baseline, "value")]
+    return own_work, [*energies, (treatment, "seconds"), (baseline, "seconds")]
 
 
 def _tariff(claim: Claim) -> Tariff:

@@ -25,17 +25,17 @@ set            a set of things
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pandas as pd
 
 from analysis import stats
-from analysis.claims import cost, ratios, scaling
+from analysis.claims import cost, metered, ratios, scaling
 from analysis.claims.campaign import Campaign, NotCoveredError
 from analysis.claims.finding import Finding, common, listed
 from analysis.claims.measures import MEASURES, SETS
-from analysis.claims.model import Claim, Comparison
+from analysis.claims.model import Claim, Comparison, Level
 from analysis.claims.strata import Groups, cells, groups, strata, values
 from analysis.claims.text import in_order
 from analysis.stats import Estimate
@@ -94,16 +94,18 @@ def findings(claim: Claim, campaign: Campaign) -> list[Finding]:
     parts = strata(frame, (), campaign, spec)
     if claim.tariff is not None:
         return [cost.level(claim, part) for _, part in parts]
-    return [
-        Finding(
-            stats.median(part["value"]),
-            compared=common(part),
-            arithmetic=f"median of {listed(part['value'])}",
-            runs=tuple(part["run"]),
-            stratum=stratum,
-        )
-        for stratum, part in parts
-    ]
+    return [_level(claim, stratum, part) for stratum, part in parts]
+
+
+def _level(claim: Claim, stratum: Mapping[str, Level], part: pd.DataFrame) -> Finding:
+    estimate, note = metered.carry(claim.variable, stats.median(part["value"]), float, part)
+    return Finding(
+        estimate,
+        compared=common(part),
+        arithmetic=f"median of {listed(part['value'])}{note}",
+        runs=tuple(part["run"]),
+        stratum=stratum,
+    )
 
 
 def _compared(claim: Claim, compare: Comparison, campaign: Campaign, frame: pd.DataFrame) -> list[Finding]:

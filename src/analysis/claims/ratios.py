@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import operator
 
 import numpy as np
 import pandas as pd
 
 from analysis import stats
+from analysis.claims import metered
 from analysis.claims.finding import Finding, common, level_name, median_text, runs_of
 from analysis.claims.measures import MEASURES
 from analysis.claims.model import Claim, Comparison
@@ -21,14 +23,16 @@ def better_is_more(claim: Claim) -> bool:
     return MEASURES[claim.variable].higher_is_better
 
 
-def faster(claim: Claim, x: pd.Series, y: pd.Series) -> tuple[Estimate, str]:
-    """Say how many times `x` is better than `y`, with the arithmetic."""
-    if better_is_more(claim) or claim.quantity == "equality":
-        ratio = stats.ratio_of_medians(x, y)
-        return ratio, f"{median_text(x)} / {median_text(y)} = {ratio.value:.4g}"
-    turned = stats.ratio_of_medians(y, x)
-    ratio = Estimate(turned.value, turned.low, turned.high, len(x), len(y))
-    return ratio, f"{median_text(y)} / {median_text(x)} = {ratio.value:.4g}"
+def faster(claim: Claim, x: pd.DataFrame, y: pd.DataFrame) -> tuple[Estimate, str]:
+    """Say how many times one group is better than another, with the arithmetic.
+
+    The interval holds what the meters leave open, where there are any.
+    """
+    top, bottom = (x, y) if better_is_more(claim) or claim.quantity == "equality" else (y, x)
+    ratio = stats.ratio_of_medians(top["value"], bottom["value"])
+    ratio, note = metered.carry(claim.variable, ratio, operator.truediv, top, bottom)
+    text = f"{median_text(top['value'])} / {median_text(bottom['value'])} = {ratio.value:.4g}{note}"
+    return Estimate(ratio.value, ratio.low, ratio.high, len(x), len(y)), text
 
 
 def gain(ratio: float) -> float:
@@ -50,9 +54,11 @@ def _ratio(claim: Claim, compare: Comparison, pair: Pair, groups: Groups) -> Fin
     treatment, baseline = pair
     x, y = treatment["value"], baseline["value"]
     estimate, text = _in_quantity(claim, treatment, baseline)
-    equivalence = stats.equivalence(x, y, claim.expect.tolerance) if claim.quantity == "equality" else None
-    if equivalence is not None:
-        text += f"; two one-sided rank tests within {claim.expect.tolerance:.0%}: p = {equivalence.p:.2g}"
+    equivalence = None
+    if claim.quantity == "equality":
+        margin = metered.tighter(claim.variable, claim.expect.tolerance, treatment, baseline)
+        equivalence = stats.equivalence(x, y, margin)
+        text += f"; two one-sided rank tests within {margin:.2g}: p = {equivalence.p:.2g}"
     name = level_name(compare.factor, baseline)
     return Finding(
         estimate,
@@ -66,13 +72,14 @@ def _ratio(claim: Claim, compare: Comparison, pair: Pair, groups: Groups) -> Fin
 
 
 def _in_quantity(claim: Claim, treatment: pd.DataFrame, baseline: pd.DataFrame) -> tuple[Estimate, str]:
-    x, y = treatment["value"], baseline["value"]
     if claim.quantity == "reduction":
-        raw = stats.ratio_of_medians(x, y)
+        x, y = treatment["value"], baseline["value"]
+        raw, note = metered.carry(
+            claim.variable, stats.ratio_of_medians(x, y), operator.truediv, treatment, baseline
+        )
         estimate = raw.transformed(cut)
-        text = f"1 - {median_text(x)} / {median_text(y)} = {estimate.value:.3g} % less"
-        return estimate, text
-    speed, text = faster(claim, x, y)
+        return estimate, f"1 - {median_text(x)} / {median_text(y)} = {estimate.value:.3g} % less{note}"
+    speed, text = faster(claim, treatment, baseline)
     if claim.quantity == "gain":
         estimate = speed.transformed(gain)
         return estimate, f"{text}, a gain of {estimate.value:.3g} %"
@@ -94,7 +101,7 @@ def ordering(claim: Claim, compare: Comparison, groups: Groups) -> list[Finding]
     """Estimate each step of an order, best first; the weakest decides whether the order stands."""
     parts = groups.ordered
     pairs = itertools.pairwise(parts)
-    steps = tuple(faster(claim, a["value"], b["value"])[0] for a, b in pairs)
+    steps = tuple(faster(claim, a, b)[0] for a, b in pairs)
     names = [level_name(compare.factor, part) for part in parts]
     finding = Finding(
         min(steps, key=lambda step: step.value),
@@ -155,7 +162,9 @@ def mean_ratio(claim: Claim, compare: Comparison, found: list[Groups]) -> list[F
             return np.asarray(100 * (1 - top / bottom))
         return np.asarray(bottom / top if claim.quantity == "speedup" else 100 * (bottom / top - 1))
 
-    estimate = stats.of_medians(function, *(part["value"] for part in (*treatments, *baselines)))
+    parts = (*treatments, *baselines)
+    estimate = stats.of_medians(function, *(part["value"] for part in parts))
+    estimate, note = metered.carry(claim.variable, estimate, function, *parts)
     n, n_baseline = (min(map(len, side)) for side in (treatments, baselines))
     sums = [sum(float(part["value"].median()) for part in side) for side in (treatments, baselines)]
     name = level_name(compare.factor, baselines[0])
@@ -163,7 +172,7 @@ def mean_ratio(claim: Claim, compare: Comparison, found: list[Groups]) -> list[F
         Estimate(estimate.value, estimate.low, estimate.high, n, n_baseline),
         compared=f"{level_name(compare.factor, treatments[0])} against {name}, mean of {k} strata; "
         + common(*treatments, *baselines),
-        arithmetic=f"sums of {k} medians: {sums[0]:.4g} against {sums[1]:.4g}",
+        arithmetic=f"sums of {k} medians: {sums[0]:.4g} against {sums[1]:.4g}{note}",
         runs=runs_of(*treatments, *baselines),
         base=(sums[1] / k, unit_of_value(claim, baselines[0]), name),
     )

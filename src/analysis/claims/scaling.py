@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from analysis import stats
+from analysis.claims import metered
 from analysis.claims.finding import Finding, common, level_name, median_text, runs_of
 from analysis.claims.model import Claim, Comparison
 from analysis.claims.ratios import better_is_more, faster, gain
@@ -32,9 +33,7 @@ def saturation(claim: Claim, compare: Comparison, groups: Groups) -> list[Findin
     """
     parts = groups.ordered
     levels = [float(part[compare.factor].iloc[0]) for part in parts]
-    steps = tuple(
-        faster(claim, b["value"], a["value"])[0].transformed(gain) for a, b in itertools.pairwise(parts)
-    )
+    steps = tuple(faster(claim, b, a)[0].transformed(gain) for a, b in itertools.pairwise(parts))
     bar = 100 * claim.threshold
     low = next((level for level, step in zip(levels, steps, strict=False) if not step.low >= bar), levels[-1])
     high = next((level for level, step in zip(levels, steps, strict=False) if step.high < bar), np.inf)
@@ -81,8 +80,9 @@ def _interaction(claim: Claim, compare: Comparison, top: Pair, bottom: Pair, gro
 
     parts = (*top, *bottom)
     estimate = stats.of_medians(function, *(part["value"] for part in parts))
+    estimate, _ = metered.carry(claim.variable, estimate, function, *parts)  # the ratios say so
     n, n_baseline = min(len(top[0]), len(bottom[0])), min(len(top[1]), len(bottom[1]))
-    ratios = [faster(claim, x["value"], y["value"])[1] for x, y in (top, bottom)]
+    ratios = [faster(claim, x, y)[1] for x, y in (top, bottom)]
     factor, high, low = compare.along
     names = [level_name(compare.factor, part) for part in top]
     place = f"at {factor.replace('_', ' ')} {high} and {low}"
@@ -104,10 +104,10 @@ def crossover(claim: Claim, compare: Comparison, found: list[Groups]) -> list[Fi
         One, with a step for each stratum; its estimate is the stratum nearest to no difference.
     """
     pairs = [pair for groups in found for pair in groups.pairs]
-    steps = tuple(faster(claim, x["value"], y["value"])[0] for x, y in pairs)
+    steps = tuple(faster(claim, x, y)[0] for x, y in pairs)
     parts: list[pd.DataFrame] = [part for pair in pairs for part in pair]
     names = [level_name(compare.factor, part) for part in pairs[0]]
-    texts = [f"{common(x, y)}: {faster(claim, x['value'], y['value'])[1]}" for x, y in pairs]
+    texts = [f"{common(x, y)}: {faster(claim, x, y)[1]}" for x, y in pairs]
     finding = Finding(
         min(steps, key=lambda step: abs(np.log(step.value))),
         compared=f"{names[0]} against {names[1]} in {len(pairs)} strata; {common(*parts)}",

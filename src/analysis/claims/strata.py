@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.claims import metered
 from analysis.claims.campaign import FACTORS, FOLLOWS, Campaign, NotCoveredError
 from analysis.claims.finding import level_name
 from analysis.claims.measures import MEASURES, Spec
@@ -62,8 +63,9 @@ def values(claim: Claim, campaign: Campaign) -> pd.DataFrame:
     measured = spec.compute(campaign, runs, claim.members) * claim.scale
     frame = runs.assign(value=runs["run"].map(measured)).dropna(subset=["value"])
     if frame.empty:
-        raise NotCoveredError(f"no selected run of {campaign.name} has a value for {claim.variable}")
-    return frame
+        why = metered.missing(runs, claim.variable)
+        raise NotCoveredError(f"no selected run of {campaign.name} has a value for {claim.variable}{why}")
+    return metered.with_point(frame, claim.variable)
 
 
 def strata(
@@ -72,7 +74,7 @@ def strata(
     """Split runs by every factor that is not compared, with what the factors are in each part."""
     loose = set(moving) | {name for factor in moving for name in FOLLOWS.get(factor, ())}
     loose |= set(campaign.pool) if spec.profile else set()
-    fixed = [factor for factor in FACTORS if factor not in loose]
+    fixed = [factor for factor in (*FACTORS, metered.POINT) if factor not in loose and factor in frame]
     for key, part in frame.groupby(fixed, sort=True, dropna=False):
         # A time that was not asked for is NaN, which is unlike itself.
         named: Iterator[tuple[str, Any]] = zip(fixed, key, strict=True)
@@ -116,6 +118,7 @@ def groups(claim: Claim, campaign: Campaign, frame: pd.DataFrame) -> list[Groups
         names = ", ".join(str(level) for side in levels for level in side)
         raise NotCoveredError(
             f"{campaign.name} has no comparable runs for {compare.factor.replace('_', ' ')} {names}"
+            + metered.mixed(frame)
         )
     return found
 

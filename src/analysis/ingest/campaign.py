@@ -20,11 +20,13 @@ from dask.diagnostics.progress import ProgressBar
 from analysis import project, readers, storage
 from analysis.applications import load_applications
 from analysis.errors import ConfigError, ReadError
+from analysis.ingest import energy
 from analysis.ingest.frames import to_dataset
+from analysis.ingest.meters import POWER, read_logs
 from analysis.ingest.run import RunFolder, fingerprint, read_run
 from analysis.readers.base import read_bytes
 
-TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files")
+TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files", "meters")
 # Starting worker processes costs seconds; below this many runs one process is faster.
 PARALLEL_FROM = 500
 
@@ -42,7 +44,7 @@ class Summary:
         return f"{self.campaign}: {self.runs} runs, {self.valid} valid, {self.faults} faults in their files"
 
 
-def ingest(raw: Path, processed: Path, *, progress: bool = False) -> Summary:
+def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: Path | None = None) -> Summary:
     """Read a raw campaign and write its datasets.
 
     Parameters
@@ -51,9 +53,12 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False) -> Summary:
         ``data/raw/<campaign>`` with ``runs/<run>/run.json`` and, beside it, Slurm's records.
     processed : Path
         ``data/processed/<campaign>``; gets ``campaign.nc`` (groups ``runs calls messages ranks
-        matrix micro files``) and ``runs/<run>.nc`` (groups ``profile result``) for each profiled run.
+        matrix micro files meters``) and ``runs/<run>.nc`` (groups ``profile result``) for each profiled run.
     progress : bool
         Show a bar on standard error.
+    declaration : Path, optional
+        What says under ``power`` which meter of the campaign's logs feeds which node; by default
+        ``config/campaigns/<campaign>.yaml``, if there is one.
 
     Returns
     -------
@@ -62,11 +67,12 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False) -> Summary:
     Raises
     ------
     ConfigError
-        If there is no run at all.
+        If there is no run at all, or the declaration cannot be used.
     """
     folders = sorted(path for path in (raw / "runs").glob("*") if path.is_dir())
     if not folders:
         raise ConfigError.at(f"{raw}/runs", 0, "holds no run", "each run is a folder with a run.json")
+    power = _declared_power(raw, declaration)
     found = _read_runs(folders, progress)
     records, files, faults = _read_records(raw)
     for run in found:
@@ -74,15 +80,42 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False) -> Summary:
         run.row["campaign"] = run.row["campaign"] or raw.name
         run.row["reason"] = run.row["reason"] or _slurm_reason(run.row)
         run.row["valid"] = not run.row["reason"]
+    more = {"files": files, "meters": _take_energy(raw, [run.row for run in found], files, power, faults)}
     groups = {"runs": to_dataset([pd.DataFrame([run.row for run in found])], "runs")}
     for kind in TABLES:
         frames = [run.frames[kind] for run in found if kind in run.frames]
-        groups[kind] = to_dataset([*frames, files] if kind == "files" else frames, kind)
+        groups[kind] = to_dataset([*frames, *([more[kind]] if kind in more else [])], kind)
     faults = [fault for run in found for fault in run.faults] + faults
     _write_runs(found, processed / "runs")
     attrs = {"campaign": raw.name, "faults": faults}
     storage.write_tree(groups, processed / "campaign.nc", attrs)
     return Summary(raw.name, len(found), int(groups["runs"]["valid"].sum()), len(faults))
+
+
+def _declared_power(raw: Path, declaration: Path | None) -> dict[str, Any]:
+    base = project.root()
+    path = declaration or base / "config" / "campaigns" / f"{raw.name}.yaml"
+    if declaration is None and not path.is_file():
+        return {}
+    declared = project.load_yaml(path, base / "workflow" / "schemas" / "campaign.schema.yaml")
+    return dict(declared.get("power", {}))
+
+
+def _take_energy(
+    raw: Path, rows: list[dict[str, Any]], files: pd.DataFrame, power: dict[str, Any], faults: list[str]
+) -> pd.DataFrame:
+    """Give the runs their part of the logs beside them, and those without an energy a reason."""
+    known = [
+        (str(path), str(engine) if readers.ENGINES.get(engine, "").startswith(POWER) else "")
+        for path, engine in zip(files.get("path", ()), files.get("engine", ()), strict=True)
+    ]
+    logs, more = read_logs(raw, known, power, rows)
+    faults += more
+    table = energy.take(rows, logs)
+    crowded = energy.together(rows)
+    for row in rows:
+        energy.finish(row, row["run"] in crowded)
+    return table
 
 
 def _read_runs(folders: list[Path], progress: bool) -> list[RunFolder]:
@@ -101,12 +134,16 @@ def _read_runs(folders: list[Path], progress: bool) -> list[RunFolder]:
 def _read_records(raw: Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     """Read Slurm's records and fingerprint every file that lies beside the runs."""
     frames, files, faults = [], [], []
-    for path in sorted(p for p in raw.iterdir() if p.is_file()):
-        entry: dict[str, Any] = {"path": path.name, "run": "", "engine": "", "complete": True}
+    beside = (p for p in raw.rglob("*") if p.is_file() and p.relative_to(raw).parts[0] != "runs")
+    for path in sorted(beside):
+        name = str(path.relative_to(raw))
+        entry: dict[str, Any] = {"path": name, "run": "", "engine": "", "complete": True}
         entry |= fingerprint(path)
         try:
             data = read_bytes(path)
-            if "sacct" in readers.engines_of(data, path.name):
+            engines = readers.engines_of(data, path.name)
+            entry["engine"] = next((e for e in engines if readers.ENGINES[e].startswith(POWER)), "")
+            if "sacct" in engines:
                 ds = readers.parse(data, path.name, engine="sacct")
                 entry |= {"engine": "sacct", "complete": bool(ds.attrs["complete"])}
                 faults += ds.attrs["warnings"]
@@ -136,6 +173,7 @@ def _join_record(row: dict[str, Any], records: pd.DataFrame) -> None:
         if np.isnan(row["energy"]):  # a power log of the run's own is finer than Slurm's counter
             row["energy"] = job["energy"].iloc[0]
             row["mean_power"] = row["energy"] / row["elapsed"]
+            row["energy_location"] = "" if np.isnan(row["energy"]) else energy.SLURM
     if steps["memory_max"].notna().any():
         row["node_memory_slurm"] = steps.groupby("node_list")["memory_max"].sum().max()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.claims import metered
 from analysis.claims.campaign import FOLLOWS, Campaign, NotCoveredError
 from analysis.claims.measures import MEASURES
 from analysis.claims.model import Level
@@ -63,8 +64,9 @@ def measured(
     found = spec.compute(campaign, runs, tuple(members)) * scale
     frame = runs.assign(value=runs["run"].map(found)).dropna(subset=["value"])
     if frame.empty:
-        raise NotCoveredError(f"no selected run of {campaign.name} has a value for {variable}")
-    return frame
+        why = metered.missing(runs, variable)
+        raise NotCoveredError(f"no selected run of {campaign.name} has a value for {variable}{why}")
+    return metered.with_point(frame, variable)
 
 
 def unit_of(variable: str, values: pd.DataFrame, scale: float = 1.0) -> str:
