@@ -93,11 +93,8 @@ def test_verify__runs_that_the_matrix_declares_and_that_are_missing_are_named(
     shutil.copytree(project / "data/raw/x/runs/001", project / "data/raw/x/runs/b-r01.failed-1")
     # What a matrix expands to is tested with the matrix; here only its runs' names matter.
     runs = [SimpleNamespace(records=names) for names in (("001",), ("b-r01", "b-r01.2"), ("a-r01",))]
-    package = {
-        "declarations": SimpleNamespace(load=lambda name: name),
-        "matrix": SimpleNamespace(expand=lambda _: SimpleNamespace(runs=runs)),
-    }
-    monkeypatch.setitem(sys.modules, "analysis.campaign", SimpleNamespace(**package))
+    asked = SimpleNamespace(all_runs=lambda campaign, base: runs)
+    monkeypatch.setitem(sys.modules, "analysis.campaign.workflow", asked)
     _, _, err = run(capsys, "x")
     assert [line for line in err if "matrix" in line] == [
         f"data/raw/x/runs/{said}: the matrix declares it; "

@@ -2,12 +2,15 @@
 import atexit
 import contextlib
 import json
+import os
+import shlex
 import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
 from analysis import project
+from analysis.campaign import resume
 from analysis.campaign import workflow as campaigns
 from analysis.errors import BenchbookError
 from analysis.pages.client import start
@@ -17,8 +20,23 @@ PACKAGE = Path("src/analysis")
 BASE = Path.cwd()
 MEASURED = config.get("measure", "")  # the campaign that the target `measure` measures
 
+# What runs beside Snakemake and ends with it.
+AT_END = contextlib.ExitStack()
+atexit.register(AT_END.close)
+
+# Between a job of Slurm and the command in it the executor takes the list of nodes out of the environment.
+# It is put aside here and given back, so that no job has to ask Slurm for what it was told.
+JOB = os.environ.get("SLURM_JOB_ID", "")
+if nodes := os.environ.get("SLURM_JOB_NODELIST"):
+    os.environ["BENCHBOOK_NODES"] = f"{JOB} {nodes}"
+number, _, nodes = os.environ.get("BENCHBOOK_NODES", "").partition(" ")
+GIVEN_BACK = (
+    f"export SLURM_JOB_NODELIST={shlex.quote(nodes)}; " if JOB and number == JOB else ""
+)
+
 # Jobs use the interpreter that runs Snakemake, activated or not, here or on a node.
-shell.prefix(f"export PATH='{Path(sys.executable).parent}':\"$PATH\"; ")
+BIN = shlex.quote(str(Path(sys.executable).parent))
+shell.prefix(f'export PATH={BIN}:"$PATH"; {GIVEN_BACK}')
 
 
 wildcard_constraints:
@@ -29,7 +47,7 @@ wildcard_constraints:
 
 def check_config(config):
     try:
-        project.check_config(config, Path.cwd())
+        project.check_config(config, BASE)
     except BenchbookError as error:
         raise WorkflowError(str(error)) from None
 
@@ -39,9 +57,36 @@ def start_pages():
     if MEASURED:
         return  # nothing else is to run beside a measurement
     if workflow.is_main_process and workflow.local_exec:
-        server = contextlib.ExitStack()
-        server.enter_context(start())
-        atexit.register(server.close)
+        AT_END.enter_context(start())
+
+
+def hold_campaign():
+    """Let nobody else measure the campaign until this Snakemake ends."""
+    if MEASURED and workflow.is_main_process:
+        try:
+            lock = resume.hold(MEASURED, BASE)
+        except BenchbookError as error:
+            raise WorkflowError(str(error)) from None
+        if lock is not None:
+            AT_END.enter_context(lock)
+
+
+def mend_executor():
+    """Teach Slurm's executor to ask less, and to end when Slurm has lost a job."""
+    plugin = sys.modules.get("snakemake_executor_plugin_slurm")
+    if MEASURED and workflow.is_main_process and plugin is not None:
+        from analysis.campaign.executor import mend
+
+        mend(plugin)
+
+
+def watch_progress():
+    """Show a line about the campaign that is measured, until Snakemake ends."""
+    quiet = {kind.name for kind in workflow.output_settings.quiet or ()}
+    if MEASURED and workflow.is_main_process and not quiet & {"ALL", "PROGRESS"}:
+        from analysis.campaign.watch import Watch
+
+        AT_END.callback(Watch(MEASURED, BASE).start().stop)
 
 
 def sources(*names):
@@ -104,11 +149,32 @@ def page_parameters(wildcards):
 def runs_to_measure(wildcards):
     if not MEASURED:
         raise WorkflowError("measure what? Add: --config measure=NAME")
+    check_arrays()
+    # A record that is there is whole and stays, whatever becomes of the job that was to leave it: of two
+    # jobs for one run the second fails, and so does one that is cancelled after its last act.
+    workflow.execution_settings.keep_incomplete = True
+    # Snakemake's lock outlives a Snakemake that was killed; the campaign's own (below) does not.
+    workflow.persistence.lock = contextlib.nullcontext
     try:
         runs = campaigns.missing(MEASURED, BASE)
+        there = resume.adopted(MEASURED, BASE)
     except BenchbookError as error:
         raise WorkflowError(str(error)) from None
-    return [f"data/raw/{MEASURED}/runs/{run.name}/run.json" for run in runs]
+    return [
+        f"data/raw/{MEASURED}/runs/{run.name}/run.json"
+        for run in runs
+        if run.name not in there
+    ]
+
+
+def check_arrays():
+    """Refuse job arrays of runs: each of their jobs would execute the command of the first."""
+    arrays = getattr(workflow.executor_settings, "array_jobs", None) or ""
+    if {"all", "run"} & set(arrays.replace(";", ",").replace(" ", "").split(",")):
+        raise WorkflowError(
+            "slurm-array-jobs: the executor gives every job of an array of MPI jobs the command "
+            "of the first; leave 'run' and 'all' out of it"
+        )
 
 
 def programs_of_run(wildcards):
@@ -120,9 +186,20 @@ def in_shuffled_order(wildcards):
 
 
 def asked(name):
-    """A resource of a run, by its name in Snakemake."""
+    """A resource of a run, by its name in Snakemake; no function where all runs ask for the same."""
 
     def resource(wildcards):
         return campaigns.resources(MEASURED, wildcards.run, BASE)[name]
 
-    return resource
+    try:
+        return campaigns.common(MEASURED, BASE).get(name, resource) if MEASURED else 1
+    except BenchbookError:
+        return resource  # the input function of the target says what is wrong
+
+
+def threads_of_run():
+    """Return the threads of each run; without a campaign there is none."""
+    try:
+        return campaigns.threads(MEASURED, BASE) if MEASURED else 1
+    except BenchbookError:
+        return 1

@@ -14,7 +14,8 @@ rule measure:
     params:
         campaign=MEASURED,
     shell:
-        "python -m analysis.campaign.finish {params.campaign} 2>&1 | tee {log}"
+        "{{ python -m analysis.campaign.resume {params.campaign} && "
+        "python -m analysis.campaign.finish {params.campaign}; }} 2>&1 | tee {log}"
 
 
 rule run:
@@ -31,7 +32,7 @@ rule run:
     priority: in_shuffled_order
     conda:
         "../../environment.yml"
-    threads: lambda wildcards: campaigns.threads(MEASURED, BASE)
+    threads: threads_of_run()
     resources:
         mpi="srun",
         # By default Snakemake asks for the size of every run's input.
@@ -68,4 +69,7 @@ rule proxy:
 
 onerror:
     if MEASURED and workflow.is_main_process:
-        print(campaigns.summary(MEASURED, BASE), file=sys.stderr)
+        AT_END.close()
+        from analysis.campaign.finish import unfinished
+
+        print(unfinished(MEASURED, BASE), file=sys.stderr)

@@ -73,6 +73,14 @@ def cost(plan: Plan, runs: Sequence[Run]) -> Cost:
     return Cost(len(runs), total, limit, max(free, default=0.0) if runs else 0.0)
 
 
+def duration(span: float) -> str:
+    """Write a time span, given in seconds, with as many digits as an estimate supports."""
+    if span < 120:
+        return f"{span:.0f} s"
+    minutes = round(span / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
 def queue_guess(plan: Plan, runs: Sequence[Run]) -> str:
     """Ask Slurm when the largest of some runs could start; nothing is submitted.
 

@@ -1,15 +1,20 @@
-"""``benchbook plan``: the expanded matrix as a table, with its cost."""
+"""``benchbook plan`` and ``progress``: the expanded matrix as a table with its cost, and how far it is."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
-from analysis.campaign import folders
+from analysis import project
+from analysis.campaign import folders, workflow
 from analysis.campaign.declarations import load
-from analysis.campaign.estimate import Cost, cost, queue_guess
+from analysis.campaign.estimate import Cost, cost, duration, queue_guess
 from analysis.campaign.matrix import DEFAULTS, Plan, Run, expand
+from analysis.campaign.progress import Observer
+from analysis.campaign.watch import sentence
 
 
 def plan(name: str, *, runs: bool = False, as_json: bool = False) -> int:
@@ -42,6 +47,38 @@ def plan(name: str, *, runs: bool = False, as_json: bool = False) -> int:
         _print_table([_row(run, run.name in done) for run in found.runs])
     else:
         _print_plan(found, done)
+    return 0
+
+
+def progress(name: str, *, as_json: bool = False) -> int:
+    """Print how far a campaign is, as the workflow that measures it does; from any shell.
+
+    Parameters
+    ----------
+    name : str
+        Campaign.
+    as_json : bool, optional
+        The fields of `analysis.campaign.progress.Progress` as an object.
+
+    Returns
+    -------
+    int
+        0.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such campaign, or it cannot be planned.
+    """
+    base = project.root()
+    now = time.time()
+    state = Observer(workflow.plan(name, base), workflow.all_runs(name, base)).look(now)
+    if as_json:
+        print(json.dumps(asdict(state), indent=1))
+    else:
+        print(sentence(state, now))
+        for text in workflow.failures(name, base):
+            print(text)
     return 0
 
 
@@ -78,7 +115,7 @@ def _print_plan(found: Plan, done: set[str]) -> None:
 
 def _told(price: Cost) -> str:
     hours = f"{price.node_hours:.2f} node hours expected, {price.node_hours_limit:.2f} at the time limits"
-    return f"{price.runs} runs, {hours}; {_duration(price.duration)} if all nodes are free"
+    return f"{price.runs} runs, {hours}; {duration(price.duration)} if all nodes are free"
 
 
 def _cost_row(found: Plan, name: str, runs: Sequence[Run]) -> dict[str, Any]:
@@ -91,15 +128,8 @@ def _cost_row(found: Plan, name: str, runs: Sequence[Run]) -> dict[str, Any]:
         "nodes": f"{sizes[0]}-{sizes[-1]}" if len(sizes) > 1 else "".join(map(str, sizes)),
         "node hours": f"{price.node_hours:.2f}",
         "at limits": f"{price.node_hours_limit:.2f}",
-        "alone": _duration(price.duration),
+        "alone": duration(price.duration),
     }
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def _print_table(rows: Sequence[dict[str, Any]]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from analysis.campaign import folders
 from analysis.campaign.declarations import load
 from analysis.campaign.matrix import Plan, Run, expand
-from analysis.campaign.programs import built
+from analysis.campaign.jobs import built
 from analysis.errors import ConfigError
 
 # More than any machine has: without Slurm a run has the machine for itself.
@@ -21,20 +21,24 @@ def plan(campaign: str, base: Path) -> Plan:
     return expand(load(campaign, base))
 
 
+def all_runs(campaign: str, base: Path) -> list[Run]:
+    """Return the runs of a campaign, the further repeats included that what was measured asks for."""
+    found = plan(campaign, base)
+    if not found.adaptive:
+        return list(found.runs)
+    from analysis.campaign.rounds import more  # reads results, which takes the whole package
+
+    return [*found.runs, *more(found)]
+
+
 def missing(campaign: str, base: Path) -> list[Run]:
     """Return the runs that are not yet there, in the order in which they are to be submitted.
 
     A run that is there is no business of Snakemake's any more: whatever rule, package or notebook
     changes, it is not measured again.
     """
-    found = plan(campaign, base)
     there = folders.recorded(base, campaign)
-    runs = list(found.runs)
-    if found.adaptive:
-        from analysis.campaign.rounds import more  # reads results, which takes the whole package
-
-        runs += more(found)
-    return [run for run in runs if run.name not in there]
+    return [run for run in all_runs(campaign, base) if run.name not in there]
 
 
 def run_of(campaign: str, name: str, base: Path) -> Run:
@@ -104,6 +108,17 @@ def resources(campaign: str, name: str, base: Path) -> dict[str, str | int]:
     }
 
 
+@lru_cache(maxsize=4)
+def common(campaign: str, base: Path) -> dict[str, str | int]:
+    """Return what all runs of a campaign ask of Slurm alike, in the words of `resources`.
+
+    Snakemake asks every function of every job several times, so what does not differ is not to be one:
+    it halves the time that thousands of runs take to plan.
+    """
+    asked = [resources(campaign, run.name, base) for run in plan(campaign, base).runs]
+    return {name: value for name, value in asked[0].items() if all(one[name] == value for one in asked)}
+
+
 def programs(campaign: str, name: str, base: Path) -> list[str]:
     """Return the programs that have to be built before a run."""
     declared, run = plan(campaign, base).declared, run_of(campaign, name, base)
@@ -119,10 +134,15 @@ def summary(campaign: str, base: Path) -> str:
     except ConfigError as error:
         return str(error)
     total = len(plan(campaign, base).runs)
-    failed = sorted(name for name in folders.recorded(base, campaign) if ".failed-" in name)
     lines = [f"{campaign}: {len(left)} runs are missing, of {total} in the matrix" if left else ""]
     lines += [f"  missing: {run.name}" for run in left[:50]]
     lines += [f"  and {len(left) - 50} more" if len(left) > 50 else ""]
-    lines += [f"  failed attempt: {name}: {folders.reason(base, campaign, name)}" for name in failed[-20:]]
+    lines += failures(campaign, base)
     lines += ["  the same command measures what is missing" if left else ""]
     return "\n".join(line for line in lines if line)
+
+
+def failures(campaign: str, base: Path) -> list[str]:
+    """Say of the failed attempts why they failed, a line each, at most of the last twenty by name."""
+    failed = sorted(name for name in folders.recorded(base, campaign) if ".failed-" in name)
+    return [f"  failed attempt: {name}: {folders.reason(base, campaign, name)}" for name in failed[-20:]]

@@ -60,6 +60,11 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--json", action="store_true", help="a list of objects, one a run")
     plan.set_defaults(command=_plan)
 
+    progress = commands.add_parser("progress", help="say how far a campaign is that is being measured")
+    progress.add_argument("campaign", metavar="CAMPAIGN")
+    progress.add_argument("--json", action="store_true", help="an object instead of a line")
+    progress.set_defaults(command=_progress)
+
     what = "ask each power meter of a cluster once: what it reads, or what is wrong"
     meters = commands.add_parser("meters", help=what, description=what)
     meters.add_argument("cluster", metavar="CLUSTER")
@@ -105,6 +110,12 @@ def _plan(arguments: argparse.Namespace) -> int:
     from analysis.campaign.show import plan
 
     return plan(arguments.campaign, runs=arguments.runs, as_json=arguments.json)
+
+
+def _progress(arguments: argparse.Namespace) -> int:
+    from analysis.campaign.show import progress
+
+    return progress(arguments.campaign, as_json=arguments.json)
 
 
 def _meters(arguments: argparse.Namespace) -> int:

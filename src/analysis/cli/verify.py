@@ -95,7 +95,8 @@ def missing_runs(campaign: str, declared: dict[str, Any], folder: Path) -> list[
     Returns
     -------
     list of Fault
-        One a run; of cells that are repeated until their median is known, the least number counts.
+        One a run; of cells that are repeated until their median is known, as many as what was measured
+        asks for.
 
     Raises
     ------
@@ -104,9 +105,9 @@ def missing_runs(campaign: str, declared: dict[str, Any], folder: Path) -> list[
     """
     if "matrix" not in declared:
         return []
-    from analysis.campaign import declarations, matrix
+    from analysis.campaign.workflow import all_runs
 
-    names = [name for run in matrix.expand(declarations.load(campaign)).runs for name in run.records]
+    names = [name for run in all_runs(campaign, project.root()) for name in run.records]
     there = {path.name for path in (folder / "runs").glob("*")}
     failed = Counter(name.rpartition(".failed-")[0] for name in there)
     return [

@@ -1,0 +1,123 @@
+"""``python -m analysis.campaign.resume CAMPAIGN``: what an earlier start has left, and is still good.
+
+A workflow that was killed leaves jobs in Slurm's queue. They are waited for and not submitted again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import IO
+
+from analysis import project
+from analysis.campaign import folders
+from analysis.campaign.workflow import all_runs, on_slurm
+from analysis.errors import BenchbookError, ConfigError
+
+_LOCK = ".workflow"
+_INTERVAL = 20.0
+
+
+def hold(campaign: str, base: Path) -> IO[str] | None:
+    """Keep a second workflow from measuring a campaign at the same time.
+
+    Parameters
+    ----------
+    campaign : str
+    base : Path
+
+    Returns
+    -------
+    file or None
+        The lock, to be kept open; it ends with the process, however that ends. None where the file system
+        knows no locks: then only the runs protect themselves.
+
+    Raises
+    ------
+    ConfigError
+        If another workflow measures the campaign.
+    """
+    folder = folders.running(base, campaign)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = (folder / _LOCK).open("a+", encoding="utf-8")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        what = f"is being measured by another Snakemake ({file.read().strip() or 'unknown'})"
+        file.close()
+        raise ConfigError.at(campaign, 0, what, "wait for it, or end it and give the command again") from None
+    except OSError:
+        file.close()
+        return None
+    file.truncate(0)
+    file.write(json.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
+    file.flush()
+    return file
+
+
+@lru_cache(maxsize=4)
+def adopted(campaign: str, base: Path) -> frozenset[str]:
+    """Return the runs that had a job in Slurm's queue when first asked: another must not be submitted."""
+    return frozenset(queued(campaign, base) or {})
+
+
+def queued(campaign: str, base: Path) -> dict[str, str] | None:
+    """Ask Slurm, in one question, which runs have a job that waits or runs.
+
+    Returns
+    -------
+    dict of str to str, or None
+        Run -> job id, of this user and this folder; None where Slurm does not answer.
+    """
+    if not on_slurm(campaign, base) or shutil.which("squeue") is None:
+        return {}
+    # The comment is how the executor names what a job is for.
+    command = ["squeue", "--noheader", "--me", "--format=%A|%k|%Z"]
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if asked.returncode:
+        return None
+    runs = {f"rule_run_wildcards_{campaign}_{run.name}": run.name for run in all_runs(campaign, base)}
+    rows = (line.strip().split("|", 2) for line in asked.stdout.splitlines() if line.count("|") >= 2)
+    here = os.path.realpath(base)
+    return {
+        runs[comment]: job
+        for job, comment, folder in rows
+        if comment in runs and os.path.realpath(folder) == here
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Wait until no job of a campaign is left; 0."""
+    (campaign,) = sys.argv[1:] if argv is None else argv
+    base = project.root()
+    try:
+        told = False
+        while (left := queued(campaign, base)) is None or left:
+            if left and not told:
+                jobs = ", ".join(sorted(left.values(), key=int))
+                print(
+                    f"{campaign}: waiting for {len(left)} runs that an earlier start has submitted: {jobs}",
+                    flush=True,
+                )
+                told = True
+            time.sleep(_INTERVAL)
+    except BenchbookError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
