@@ -223,6 +223,24 @@ def test_commands__a_tool_whose_child_holds_the_pipe_costs_its_time_limit_only(t
     assert sampler.end() == 0
 
 
+def test_sampler__a_meter_without_its_secret_costs_its_own_readings_only(tmp_path):
+    program = tool(tmp_path, "scontrol", "echo CurrentWatts=120")
+    file = tmp_path / "pw"
+    file.write_text("hunter2\n")
+    file.chmod(0o640)
+    meters = f"{{type: slurm, name: good, node: n, program: {program}}},\n"
+    meters += f"  {{type: ipmitool, name: bad, host: h, user: u, password: {{file: {file}}}}}"
+    sampler = Sampler(f"power: {{period: 0.1, meters: [{meters}]}}\n", tmp_path)
+    sampler.await_rows(",good,120,", 3)
+    assert sampler.end() == 0
+    assert f"bad: cluster.yaml:2: {file} has mode 640: others can read it or change it" in sampler.said()
+    assert any(",bad,," in line and f"chmod 600 {file}" in line for line in sampler.lines())
+    assert "hunter2" not in sampler.said() + "".join(sampler.lines())
+    faults = [str(fault) for fault in select(tmp_path, []).faults]
+    assert len(faults) == 1
+    assert "bad was lost, gaps: 1, first at" in faults[0]
+
+
 def test_sharing__jobs_at_once_get_the_log_and_each_others_windows(tmp_path):
     for number, text in (("1", "100.5"), ("2", "101.0")):
         (tmp_path / number).mkdir()

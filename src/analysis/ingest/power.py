@@ -108,7 +108,7 @@ def of_run(logs: PowerLogs, start: np.datetime64, end: np.datetime64) -> dict[st
         only ``energy_reason``, if there is more to say than that.
     """
     if not logs.logs:
-        return {"energy_reason": logs.faults[0].found} if logs.faults else {}
+        return {"energy_reason": logs.faults[-1].found} if logs.faults else {}
     if any(None in window for window in logs.jobs):
         return {"energy_reason": "a job that shared the meters has no start or end"}
     if logs.jobs:
@@ -150,12 +150,21 @@ def once(engines: Iterable[str]) -> Iterator[str]:
 
 
 def _failures(folder: Path) -> Iterator[Fault]:
-    """Yield why samplers did not start, from their summaries."""
+    """Yield what samplers say of themselves in their summaries: not started, killed, meters lost."""
     for path in sorted(folder.glob(f"*{SUMMARY}")):
-        summary = _read(path)
-        if summary and summary.get("error"):
+        summary, source = _read(path) or {}, f"{folder.name}/{path.name}"
+        if summary.get("error"):
             found = f"the sampler did not start: {summary['error']}"
-            yield Fault(f"{folder.name}/{path.name}", 0, found, "the run has no energy")
+            yield Fault(source, 0, found, "the run has no energy")
+        elif "ended" in summary and summary["ended"] is None:
+            yield Fault(source, 0, "the sampler was killed", "its readings up to then are used")
+        for meter in summary.get("meters", ()):
+            if gaps := meter.get("gaps"):
+                found = f"{meter['name']} was lost, gaps: {len(gaps)}, first at {gaps[0]['start']}"
+                lost = f"{found}: {gaps[0]['reason']}"
+                yield Fault(
+                    source, 0, lost, f"{meter['blank']} readings are blank, {meter['readings']} are not"
+                )
 
 
 def _summary(path: Path) -> dict[str, Any] | None:

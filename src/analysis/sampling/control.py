@@ -48,6 +48,7 @@ def start(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -
         If the sampler ends instead; with what it said. That is left in the summary, too.
     """
     arguments = [path, *(["--nodes", nodes] if nodes else [])]
+    step = None
     try:
         wanted = config.load(path, config.node_names(nodes) if nodes else ())
         others = [node for node in wanted.nodes if config.short(node) != config.short(config.here())]
@@ -62,6 +63,8 @@ def start(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -
         # A run without power among others that have it has to say why.
         if not beside(out, "summary.json").exists():
             write_summary(beside(out, "summary.json"), {"error": str(error), "meters": []})
+        if step is not None:
+            step.send_signal(signal.SIGUSR1)
         raise
     if step is not None:
         _await_step(step, out, others)

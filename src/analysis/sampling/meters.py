@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from analysis.errors import ConfigError
+from analysis.errors import ConfigError, Fault
 from analysis.sampling.commands import Commands, MeterError
 from analysis.sampling.config import MeterSpec
 from analysis.sampling.credentials import Secret, child_environment, resolve
@@ -192,20 +192,35 @@ def make(spec: MeterSpec, context: Context) -> Meter:
     return kinds[spec.type](spec, context)
 
 
+class Unusable(Meter):
+    """A meter that cannot be asked, such as one without its secret: it costs its own readings only."""
+
+    def __init__(self, spec: MeterSpec, context: Context, fault: str) -> None:
+        super().__init__(spec, context)
+        self._fault = fault
+        context.warnings.append(f"{spec.name}: {fault}")
+
+    def read(self) -> dict[str, float]:
+        """Say what is wrong."""
+        raise MeterError(self._fault)
+
+
 def make_all(specs: tuple[MeterSpec, ...], context: Context) -> list[Meter]:
-    """Make all meters; the faults of all entries come together.
+    """Make all meters; what cannot be used is named in the context's warnings.
 
     Raises
     ------
     ConfigError
-        See `make`.
+        See `make`; if no meter can be used, with the faults of all.
     """
-    meters, faults = [], []
+    meters: list[Meter] = []
+    faults: list[Fault] = []
     for spec in specs:
         try:
             meters.append(make(spec, context))
         except ConfigError as error:
-            faults += list(error.faults)
-    if faults:
+            faults += error.faults
+            meters.append(Unusable(spec, context, "; ".join(map(str, error.faults))))
+    if all(isinstance(meter, Unusable) for meter in meters):
         raise ConfigError(*faults)
     return meters
