@@ -45,7 +45,7 @@ def test_amounts__a_tariff_has_a_currency_and_currencies_do_not_mix():
 
 def runs(level: str, energies: list[float], elapsed: float, uncertainty: float = 360.0) -> pd.DataFrame:
     return pd.DataFrame(
-        {"interconnect": level, "energy": energies, "elapsed": elapsed, "uncertainty": uncertainty}
+        {"interconnect": level, "energy": energies, "elapsed": elapsed, "energy_uncertainty": uncertainty}
     )
 
 
@@ -68,6 +68,22 @@ def test_energy_per_job__both_parts_of_the_interval_add_in_squares():
     assert row["low_total"] == pytest.approx(13 - ((13 - row["low"]) ** 2 + 9) ** 0.5)
     few = energy_per_job(frame.head(5), "interconnect").iloc[0]
     assert np.isnan(few[["low", "low_total", "high_total"]].astype(float)).all()
+
+
+def test_energy_per_job__bounds_of_gaps_come_in_full():
+    frame = runs("ib", [36_000.0] * 6, 100.0, 0.0).assign(energy_low=32_400.0, energy_high=36_000.0)
+    row = energy_per_job(frame, "interconnect").iloc[0]
+    assert (row["energy"], row["low"], row["low_total"], row["high_total"]) == (10.0, 10.0, 9.0, 10.0)
+
+
+def test_yearly_cost__holds_the_meters_uncertainty():
+    # 100 s a job: 315,360 jobs a year of 0.02 and 0.01 kWh at 0.2 USD: 1261.44 and 630.72 USD.
+    frame = pd.concat([runs("1gbe", [72_000.0] * 6, 100.0, 720.0), runs("ib", [36_000.0] * 6, 50.0, 360.0)])
+    row = yearly_cost(frame, "interconnect", tariff=0.2, jobs_of="1gbe").set_index("interconnect").loc["ib"]
+    assert (row["cost"], row["saving"]) == (pytest.approx(630.72), pytest.approx(630.72))
+    # 1 % each: 1.96 x 6.3072 of the cost; 1.96 x sqrt(6.3072² + 12.6144²) of the saving
+    assert row["cost_high"] - row["cost"] == pytest.approx(1.96 * 6.3072)
+    assert row["saving"] - row["saving_low"] == pytest.approx(1.96 * (6.3072**2 + 12.6144**2) ** 0.5)
 
 
 def test_jobs_per_day__by_level_with_pauses_and_several_at_once():
@@ -143,7 +159,8 @@ def test_yearly_cost__openatoms_rule_gives_its_savings_back():
     assert table.loc["1gbe", "saving"] == 0.0
     assert table.loc["ib", "saving"] == pytest.approx(10_400.5, abs=0.1)
     assert table.loc["10gbe", "cost"] - table.loc["ib", "cost"] == pytest.approx(3_167.1, abs=0.1)
-    assert table.loc["ib", "saving_low"] == table.loc["ib", "saving_high"]  # repeats without spread
+    # Repeats without spread: what is left is the meters' 360 J of 3 to 25 MJ.
+    assert table.loc["ib", "saving_high"] - table.loc["ib", "saving_low"] < 1.0
     assert set(table["currency"]) == {"USD"}
 
 

@@ -51,13 +51,38 @@ def test_levels__each_aspect_has_its_own_and_what_nobody_declared_has_none():
     found = table["found"].tolist()
     assert found[0].startswith("momentary readings at most 1 s apart")
     assert found[2].startswith("81 powers in the core phase")  # 10 s, 11 s … 90 s
-    assert found[3].startswith("20 readings of each meter outside the run")  # -10 … -1 and 101 … 110
+    assert found[3].startswith("1000 W, 20 readings of each meter")  # -10 … -1 and 101 … 110, two meters
     assert found[6] == "not declared (rack outlet)"
 
 
-def test_levels__counters_reach_the_third():
-    table = levels(power(np.arange(-10.0, 111.0), reading="interval mean", accuracy=0.01), **RUN)
-    assert [stated(table)[key] for key in ("interval", "values", "accuracy")] == [3, 3, 3]
+@pytest.mark.parametrize(
+    ("first", "step", "level", "found"),
+    [
+        (-10.0, 1.0, 3, "read at most 1 s apart, 0 s from an end"),
+        (-4.0, 7.0, 3, "read at most 7 s apart, 3 s from an end"),  # 10 … 87
+        (-8.0, 8.0, 2, "read at most 8 s apart, 6 s from an end"),  # 16 … 88
+        (-10.0, 12.0, 0, "read at most 12 s apart"),  # a tenth of 80 s are 8 s
+    ],
+)
+def test_levels__counters(first, step, level, found):
+    table = levels(power(np.arange(first, 121.0, step), reading="interval mean", accuracy=0.01), **RUN)
+    assert stated(table)["interval"] == level
+    assert table["found"][0].startswith(f"energy counters, {found}")
+    assert stated(table)["accuracy"] == 3
+    assert stated(table)["values"] == (3 if step <= 8 else 1)
+
+
+def test_levels__a_core_phase_under_a_minute_reaches_none():
+    table = levels(power(np.arange(-10.0, 111.0)), at(0), at(100), core=(at(10), at(69.5)))
+    assert stated(table)["span"] == 0
+    assert "lasts 59.5 s, 60 s are asked for" in table["found"][1]
+
+
+def test_levels__power_while_another_job_runs_is_not_idle():
+    ds = power(np.arange(-10.0, 111.0))
+    table = levels(ds, **RUN, jobs=([at(-20), at(0)], [at(0), at(120)]))
+    assert stated(table)["idle"] == 1
+    assert "no reading of each meter without a job" in table["found"][3]
 
 
 def test_levels__a_gap_in_one_meter_costs_the_interval_and_the_span():
@@ -90,6 +115,9 @@ def test_levels__few_slow_readings():
         (100, 15, 1.9, 0),
         (200, 19, 5.0, 0),  # a tenth is 20
         (100, 15, 12.0, 2),  # more than an eighth (12.5) and 10 kW
+        (100, 14, 12.0, 0),  # level 2 asks for 15 nodes as well
+        (1000, 20, 41.0, 1),  # a fiftieth, but more than 40 kW
+        (1000, 20, 39.0, 0),
         (100, 15, 9.9, 1),
     ],
 )
@@ -105,9 +133,11 @@ def test_levels__accuracy_of_the_meter(accuracy, level):
 
 
 def test_levels__what_is_declared():
-    machine = Machine(subsystems="all, some estimated", conversion="by data sheet")
+    machine = Machine(subsystems="all, some estimated", conversion="data sheet")
     table = levels(power(np.arange(-10.0, 111.0)), **RUN, machine=machine)
     assert [stated(table)[key] for key in ("subsystems", "point")] == [2, 1]
+    alone = levels(power(np.arange(-10.0, 111.0)), **RUN, machine=Machine(subsystems="compute nodes"))
+    assert stated(alone)["subsystems"] == 0  # the interconnect is to be measured or estimated
     odd = levels(power(np.arange(-10.0, 111.0)), **RUN, machine=Machine(conversion="somewhere"))
     assert stated(odd)["point"] is None
     assert "is none of upstream" in odd["found"][6]

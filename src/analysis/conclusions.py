@@ -14,15 +14,13 @@ import pandas as pd
 
 from analysis import stats
 from analysis.amounts import price_per_kwh
+from analysis.claims import metered
 from analysis.energy_cost import JOULES_PER_KWH, YEAR_HOURS, effectiveness
 from analysis.errors import BenchbookError
 from analysis.stats import Array, Estimate
 
 JOULES_PER_WH = 3600.0
 DAY = 86_400.0  # s
-
-# 95 % of a normal distribution, to bring a standard uncertainty beside a 95 % interval.
-_COVERAGE = 1.96
 
 
 def energy_per_job(frame: pd.DataFrame, by: str | Sequence[str]) -> pd.DataFrame:
@@ -31,8 +29,8 @@ def energy_per_job(frame: pd.DataFrame, by: str | Sequence[str]) -> pd.DataFrame
     Parameters
     ----------
     frame : DataFrame
-        A row per run: the factors, ``energy`` (J) and, if known, ``uncertainty`` (J, standard, as
-        `analysis.energy.total` gives it).
+        A row per run: the factors, ``energy`` (J) and, if known, ``energy_low energy_high
+        energy_uncertainty`` (J), as the kind ``runs`` has them.
     by : str or sequence of str
         Factors.
 
@@ -40,27 +38,28 @@ def energy_per_job(frame: pd.DataFrame, by: str | Sequence[str]) -> pd.DataFrame
     -------
     DataFrame
         The factors and, in Wh: ``energy`` (median), ``low`` and ``high`` (95 % bootstrap interval
-        of the median over repeats; NaN below six), ``uncertainty`` (standard, of the measurement;
-        median over runs), ``low_total`` and ``high_total`` (both together); ``n``.
+        of the median over repeats; NaN below six), ``uncertainty`` (standard, of the meters; median
+        over runs), ``low_total`` and ``high_total`` (with that and the bounds of gaps,
+        `analysis.claims.metered.carried`); ``n``.
 
     Notes
     -----
-    The meter's error is the same in all repeats, so repeats do not make it smaller: the total has
-    half-widths sqrt(h² + (1.96 u)²), h being the distance from the median to the end of its
-    interval. Without ``uncertainty`` the total is NaN, not narrower.
+    The meter's error is the same in all repeats, so repeats do not make it smaller. Without
+    ``energy_uncertainty`` the total is NaN, not narrower.
     """
 
     def row(part: pd.DataFrame) -> dict[str, float]:
         estimate = stats.median(part["energy"] / JOULES_PER_WH)
-        known = part["uncertainty"].median() if "uncertainty" in part else np.nan
-        spread = _COVERAGE * float(known) / JOULES_PER_WH
+        side = metered.side(_metered(part, JOULES_PER_WH))
+        known = bool(part["energy_uncertainty"].notna().all()) if "energy_uncertainty" in part else False
+        total = metered.carried(estimate, float, [side])
         return {
             "energy": estimate.value,
             "low": estimate.low,
             "high": estimate.high,
-            "uncertainty": float(known) / JOULES_PER_WH,
-            "low_total": estimate.value - float(np.hypot(estimate.value - estimate.low, spread)),
-            "high_total": estimate.value + float(np.hypot(estimate.high - estimate.value, spread)),
+            "uncertainty": side.uncertainty if known else np.nan,
+            "low_total": total.low if known else np.nan,
+            "high_total": total.high if known else np.nan,
             "n": estimate.n,
         }
 
@@ -128,7 +127,7 @@ def yearly_cost(
     factor: str,
     *,
     tariff: str | float,
-    jobs_of: str,
+    jobs_of: Any,
     pue: float = 1.0,
     hours: float = YEAR_HOURS,
 ) -> pd.DataFrame:
@@ -137,7 +136,8 @@ def yearly_cost(
     Parameters
     ----------
     frame : DataFrame
-        A row per run: the factor, ``energy`` (J) and ``elapsed`` (s).
+        A row per run: the factor, ``energy`` (J) with what is known of its meters, as for
+        `energy_per_job`, and ``elapsed`` (s).
     factor : str
     tariff : str or float
         Like ``0.20 USD/kWh``.
@@ -150,7 +150,8 @@ def yearly_cost(
     -------
     DataFrame
         A row per level: ``cost`` of the year and ``saving`` against `jobs_of`, each with the ends
-        ``_low`` and ``_high`` of its 95 % interval; ``jobs``, ``n``, ``currency``.
+        ``_low`` and ``_high`` of its 95 % interval, which holds the meters' uncertainty as far as it is
+        known; ``jobs``, ``n``, ``currency``.
 
     Raises
     ------
@@ -178,13 +179,24 @@ def yearly_cost(
 
     rows = []
     for level, part in frame.groupby(factor, sort=True, observed=True):
-        saved: Estimate = stats.of_medians(less, part["energy"], reference["energy"], reference["elapsed"])
+        sides = [metered.side(_metered(one, 1.0)) for one in (part, reference)]
+        pace = metered.exact(reference["elapsed"])
+        saved = stats.of_medians(less, part["energy"], reference["energy"], reference["elapsed"])
+        saved = metered.carried(saved, less, [*sides, pace])
         spent = stats.of_medians(own, part["energy"], reference["elapsed"])
+        spent = metered.carried(spent, own, [sides[0], pace])
         if level == jobs_of:  # against itself: not two independent groups
             saved = Estimate(0.0, 0.0, 0.0, len(part))
         rows.append({factor: level, **_ends("cost", spent), **_ends("saving", saved), "n": len(part)})
     out = pd.DataFrame(rows)
     return out.assign(jobs=hours * 3600 / float(reference["elapsed"].median()), currency=currency)
+
+
+def _metered(part: pd.DataFrame, unit: float) -> pd.DataFrame:
+    """Return a group with its energy as the value, in so many J, and blanks for what is not known."""
+    names = ("energy_low", "energy_high", "energy_uncertainty")
+    blank = {name: np.nan for name in names if name not in part}
+    return part.assign(value=part["energy"] / unit, **blank)
 
 
 def _ends(name: str, estimate: Estimate) -> dict[str, float]:
