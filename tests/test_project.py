@@ -53,6 +53,7 @@ def test_project__reads_a_right_configuration_again_and_again(base: Path) -> Non
         ("    campaign: one", "    campaign: two", 7, "unknown campaign 'two'; known: one"),
         ("report: hpcg2014", "report: hpcg", 8, "unknown report 'hpcg'; known: hpcg2014"),
         ("    notebook: a.ipynb\n", "", 5, "'notebook' is a required property"),
+        ("campaigns: [one]", "campaigns: [one]\noptional: [tow]", 2, "unknown campaign 'tow'; known: one"),
         ("campaigns: [one]", "campaigns: one", 1, "'one' is not of type 'array'; a list of folders"),
         ("    campaign: one", "    campaign: [one", 8, "expected ',' or ']'"),
     ],
@@ -64,6 +65,41 @@ def test_project__names_file_and_line(base: Path, old: str, new: str, line: int,
         project.load_config(base)
     assert said in str(error.value)
     assert f"config.yaml:{line}: " in str(error.value)
+
+
+def test_project__optional_campaign_takes_part_once_it_has_a_run(base: Path) -> None:
+    (base / "config/claims/own.yaml").touch()
+    more = CONFIG.replace("[one]", "[one, here]", 1).replace("[one]\n", "[one, here]\n  own: [here]\n", 1)
+    page = "  - {name: NAME, notebook: a.ipynb, campaign: CAMPAIGN, reports: [hpcg2014, own]}\n"
+    pages = page.replace("NAME", "second").replace("CAMPAIGN", "here")
+    pages += page.replace("NAME", "third").replace("CAMPAIGN", "one")
+    pages += "  - {name: fourth, notebook: a.ipynb, campaigns: [one, here]}\n"
+    (base / project.CONFIG).write_text(f"optional: [here]\n{more}{pages}")
+
+    def built() -> tuple[list[str], dict[str, list[str]], dict[str, list[str]], dict[str, list[str]]]:
+        config = project.load_config(base)
+        campaigns, reports = (
+            {page["name"]: project.as_list(page, kind) for page in config["pages"]}
+            for kind in ("campaign", "report")
+        )
+        return config["campaigns"], config["reports"], campaigns, reports
+
+    absent = (
+        ["one"],
+        {"hpcg2014": ["one"]},
+        {"first": ["one"], "third": ["one"], "fourth": ["one"]},
+        {"first": ["hpcg2014"], "third": ["hpcg2014"], "fourth": []},
+    )
+    assert built() == absent
+    (base / "data/raw/here/runs/r1").mkdir(parents=True)  # a run that has not ended
+    assert built() == absent
+    (base / "data/raw/here/runs/r1/run.json").touch()
+    assert built() == (
+        ["one", "here"],
+        {"hpcg2014": ["one", "here"], "own": ["here"]},
+        {"first": ["one"], "second": ["here"], "third": ["one"], "fourth": ["one", "here"]},
+        {"first": ["hpcg2014"], "second": ["hpcg2014", "own"], "third": ["hpcg2014", "own"], "fourth": []},
+    )
 
 
 def test_project__finds_its_root_from_below_and_says_if_there_is_none(base: Path) -> None:

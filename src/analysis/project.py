@@ -12,20 +12,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import yaml
-
+from analysis.documents import Where, line_at, read
 from analysis.errors import ConfigError, Fault
 
 CONFIG = Path("config/config.yaml")
 SCHEMA = Path("workflow/schemas/config.schema.yaml")
-
-# Position of a value in a YAML document: the keys and indices that lead to it.
-Where = tuple[str | int, ...]
 
 
 def root(start: str | Path | None = None) -> Path:
@@ -99,7 +95,7 @@ def load_yaml(path: str | Path, schema: str | Path | None = None) -> Any:
     ConfigError
         If the file cannot be read, is not YAML, repeats a key or does not follow the schema.
     """
-    document, lines = _read(str(path))
+    document, lines = read(str(path))
     if schema is not None:
         faults = list(_violations(document, schema, str(path), lines))
         if faults:
@@ -109,7 +105,7 @@ def load_yaml(path: str | Path, schema: str | Path | None = None) -> Any:
 
 def line_of(path: str | Path, where: Where) -> int:
     """Return the line of a value of a YAML file, or of what encloses it; 0 where there is neither."""
-    return _line(_read(str(path))[1], where)
+    return line_at(read(str(path))[1], where)
 
 
 def check_config(config: Mapping[str, Any], base: Path, path: Path | None = None) -> None:
@@ -131,11 +127,11 @@ def check_config(config: Mapping[str, Any], base: Path, path: Path | None = None
     """
     path = path or base / CONFIG
     source = os.path.relpath(path)
-    _, lines = _read(str(path), source)
+    _, lines = read(str(path), source)
     faults = list(_violations(config, base / SCHEMA, source, lines))
     if not faults:  # an entry of the wrong shape cannot be followed to its files
         faults = [
-            Fault(source, _line(lines, where), found, remedy)
+            Fault(source, line_at(lines, where), found, remedy)
             for where, found, remedy in (*_missing_files(config, base), *_page_faults(config, base))
         ]
     if faults:
@@ -163,7 +159,45 @@ def load_config(base: Path | None = None) -> dict[str, Any]:
     base = base or root()
     config: dict[str, Any] = load_yaml(base / CONFIG, base / SCHEMA)
     check_config(config, base)
+    leave_out(config, base)
     return config
+
+
+def leave_out(config: dict[str, Any], base: Path) -> None:
+    """Take out of a configuration the optional campaigns that nobody has measured here.
+
+    Reports and pages that then rest on no campaign go with them.
+
+    Parameters
+    ----------
+    config : dict
+        As checked; changed in place.
+    base : Path
+        Root of the project.
+    """
+    absent = {name for name in config.get("optional", ()) if not any(raw(name, base).glob("runs/*/run.json"))}
+    if not absent:
+        return
+    config["optional"] = [name for name in config["optional"] if name not in absent]
+    config["campaigns"] = [name for name in config["campaigns"] if name not in absent]
+    reports = {
+        report: [name for name in names if name not in absent] for report, names in config["reports"].items()
+    }
+    config["reports"] = {name: left for name, left in reports.items() if left or not config["reports"][name]}
+    pages = [_narrowed(page, "campaign", config["campaigns"]) for page in config["pages"]]
+    pages = [_narrowed(page, "report", config["reports"]) for page in pages if page]
+    config["pages"] = [page for page in pages if page]
+
+
+def _narrowed(
+    page: dict[str, Any], singular: str, known: Sequence[str] | Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a page with only what is known of its campaigns or reports; empty if nothing is left."""
+    named = as_list(page, singular)
+    left = [name for name in named if name in known]
+    if left == named:
+        return page
+    return {**page, f"{singular}s": left} if left else {}
 
 
 def commit(base: Path | None = None) -> str:
@@ -183,8 +217,12 @@ def as_list(entry: Mapping[str, Any], singular: str) -> list[str]:
 
 
 def _missing_files(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Where, str, str]]:
+    optional = config.get("optional", ())
+    for index, name in enumerate(optional):
+        if name not in config["campaigns"]:
+            yield ("optional", index), f"unknown campaign {name!r}", _known(config["campaigns"])
     for index, name in enumerate(config["campaigns"]):
-        if not raw(name, base).is_dir() and not truth(name, base).is_file():
+        if name not in optional and not raw(name, base).is_dir() and not truth(name, base).is_file():
             yield ("campaigns", index), f"no raw folder data/raw/{name}", "add it or drop the campaign"
     for report, names in config["reports"].items():
         if not claims(report, base).is_file():
@@ -217,12 +255,12 @@ def _violations(
     document: Any, schema: str | Path, source: str, lines: Mapping[Where, int]
 ) -> Iterator[Fault]:
     # Plain dicts: Snakemake hands its own mapping type over.
-    validator = _jsonschema().Draft202012Validator(_read(str(schema))[0])
+    validator = _jsonschema().Draft202012Validator(read(str(schema))[0])
     for error in sorted(validator.iter_errors(document), key=lambda error: str(error.absolute_path)):
         where = tuple(error.absolute_path)
         name = ".".join(map(str, where)) or "the file"
         hint = error.schema.get("description") if isinstance(error.schema, dict) else None
-        yield Fault(source, _line(lines, where), f"{name}: {error.message}", hint or f"see {schema}")
+        yield Fault(source, line_at(lines, where), f"{name}: {error.message}", hint or f"see {schema}")
 
 
 @cache
@@ -240,59 +278,3 @@ def _jsonschema() -> ModuleType:
         return importlib.import_module("jsonschema")
     finally:
         del sys.modules[unwanted]
-
-
-def _line(lines: Mapping[Where, int], where: Where) -> int:
-    """Return the line of the nearest enclosing value that stands in the file, or 0."""
-    while where and where not in lines:
-        where = where[:-1]
-    return lines.get(where, 0)
-
-
-@lru_cache(maxsize=32)
-def _parse(path: str, stamp: int, source: str) -> tuple[Any, dict[Where, int]]:
-    loader = yaml.SafeLoader(Path(path).read_text(encoding="utf-8"))
-    try:
-        node = loader.get_single_node()
-        lines: dict[Where, int] = {}
-        faults: list[Fault] = []
-        if node is None:
-            raise ConfigError.at(source, 0, "is empty", "see the documentation for what it should hold")
-        _walk(node, (), lines, faults, source)
-        if faults:
-            raise ConfigError(*faults)
-        return loader.construct_document(node), lines
-    finally:
-        loader.dispose()
-
-
-def _read(path: str, source: str | None = None) -> tuple[Any, dict[Where, int]]:
-    source = source or path
-    try:
-        return _parse(path, Path(path).stat().st_mtime_ns, source)
-    except OSError as error:
-        raise ConfigError.at(source, 0, error.strerror or str(error), "check the path") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError.at(source, 0, "is not UTF-8 text", "save it as UTF-8") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        what = getattr(error, "problem", None) or "is not YAML"
-        line = 0 if mark is None else mark.line + 1
-        raise ConfigError.at(source, line, str(what), "mend the YAML syntax here or just above") from error
-
-
-def _walk(node: yaml.Node, where: Where, lines: dict[Where, int], faults: list[Fault], source: str) -> None:
-    """Note the line of every value; a repeated key would otherwise silently win over the first."""
-    lines[where] = node.start_mark.line + 1
-    if isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
-            _walk(item, (*where, index), lines, faults, source)
-    elif isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            place = (*where, key.value)
-            if place in lines:
-                line = key.start_mark.line + 1
-                found = f"key {key.value!r} was given before (line {lines[place]})"
-                faults.append(Fault(source, line, found, "keep one of the two"))
-            _walk(value, place, lines, faults, source)
-            lines[place] = key.start_mark.line + 1

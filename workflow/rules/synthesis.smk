@@ -4,7 +4,7 @@
 rule synthesis:
     input:
         truth="config/synthesis/{report}.yaml",
-        code=sources("errors.py", "project.py", "synthesis"),
+        code=sources("errors.py", "documents.py", "project.py", "synthesis"),
     output:
         sacct="data/raw/syn-{report}/sacct.txt",
         readme="data/raw/syn-{report}/README.md",

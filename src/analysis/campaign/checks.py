@@ -8,8 +8,8 @@ from typing import Any
 
 from analysis.campaign.cores import PLACEMENTS
 from analysis.campaign.declarations import Declared
+from analysis.documents import Where
 from analysis.errors import Fault
-from analysis.project import Where
 
 # What ${...} can stand for beside a case's own values.
 BUILT_IN = ("run", "nodes", "ranks", "ranks_per_node", "threads", "repeat", "inputs", "input")

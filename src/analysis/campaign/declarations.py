@@ -11,8 +11,8 @@ from typing import Any
 
 from analysis import project
 from analysis.campaign.cores import Cores
+from analysis.documents import Where
 from analysis.errors import ConfigError, Fault
-from analysis.project import Where
 from analysis.sampling import config as power
 
 PRESETS = Path(__file__).with_name("presets.yaml")

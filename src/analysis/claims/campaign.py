@@ -11,6 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis import project, storage
+from analysis.claims.hardware import hardware
 from analysis.claims.model import Level
 
 # What must be alike for two runs to differ by the compared factor alone.
@@ -191,7 +192,7 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         tree=storage.read_tree(project.processed(name, base) / "campaign.nc"),
         title=declared["title"],
         evidence=declared["evidence"],
-        hardware=" ".join(declared["hardware"].split()),
+        hardware=hardware(declared["hardware"], project.raw(name, base) / "runs"),
         levels=declared.get("levels", {}),
         profiler=declared.get("profiler", ""),
         pool=tuple(pool.get("factors", ())),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import project
+from analysis.claims.hardware import hardware
 from analysis.cli.verify import declaration, locate
 from analysis.provenance import crate
 from analysis.provenance.actions import About
@@ -39,18 +40,18 @@ def export(campaign: str, out: str, *, licence: str, published: str, force: bool
     folder, label = locate(campaign)
     base = project.root()
     declared = declaration(campaign)
-    hardware = " ".join(str(declared.get("hardware", "")).split())
+    measured_on = hardware(str(declared.get("hardware", "")), folder / "runs")
     notes = [" ".join(str(note).split()) for note in declared.get("notes", ())]
     about = About(
         name=campaign,
         title=str(declared.get("title", campaign)),
         description=" ".join(
-            text if text.endswith(".") else f"{text}." for text in (hardware, *notes) if text
+            text if text.endswith(".") else f"{text}." for text in (measured_on, *notes) if text
         ),
         evidence=str(declared.get("evidence", "")),
         licence=licence or str(_yaml(base / "CITATION.cff").get("license", "")),
         published=published,
-        hardware=hardware,
+        hardware=measured_on,
         clusters={path.stem: _yaml(path).get("facts", ()) for path in _files(base, "clusters")},
         applications={path.stem: str(_yaml(path)["title"]) for path in _files(base, "applications")},
     )

@@ -16,6 +16,7 @@ from analysis.questions.course import (
 )
 from analysis.questions.drawing import draw, draw_course, draw_power
 from analysis.questions.energy import bill_sentences, bills, metered, meters, power, power_sentences
+from analysis.questions.repeats import draw_repeats, repeats, spread, spread_sentences
 from analysis.questions.runs import measured, place
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "draw",
     "draw_course",
     "draw_power",
+    "draw_repeats",
     "measured",
     "messages",
     "metered",
@@ -38,10 +40,13 @@ __all__ = [
     "place",
     "power",
     "power_sentences",
+    "repeats",
     "scaling",
     "scaling_sentences",
     "shares",
     "size_sentence",
     "size_shares",
     "sizes",
+    "spread",
+    "spread_sentences",
 ]
