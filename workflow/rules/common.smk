@@ -48,6 +48,7 @@ wildcard_constraints:
 def check_config(config):
     try:
         project.check_config(config, BASE)
+        project.leave_out(config, BASE)
     except BenchbookError as error:
         raise WorkflowError(str(error)) from None
 
