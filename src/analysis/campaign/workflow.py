@@ -8,7 +8,7 @@ from pathlib import Path
 from analysis.campaign import folders
 from analysis.campaign.declarations import load
 from analysis.campaign.matrix import Plan, Run, expand
-from analysis.campaign.jobs import built
+from analysis.campaign.programs import built
 from analysis.errors import ConfigError
 
 # More than any machine has: without Slurm a run has the machine for itself.
