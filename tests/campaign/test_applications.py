@@ -126,7 +126,8 @@ def test_openatom__charmrun_over_a_remote_shell(tmp_path: Path) -> None:
     )
     (job,) = allocated(declared).jobs
     assert job.command == [
-        "/opt/charm/charmrun", "++p", "8", "++runscript", "./start-rank.sh", "++nodelist", "nodelist",
+        "/opt/charm/charmrun", "++p", "8", "++runscript", "./start-rank.sh",
+        "++no-scalable-start", "++nodelist", "nodelist",
         "/opt/verbs/OpenAtom", "cpaimd_config", "water.input",
     ]  # fmt: skip
     assert job.files["nodelist"] == "group main\nhost n1\nhost n2\n"

@@ -50,7 +50,7 @@ def only(changed: Changed, factors: str, *more: tuple[str, str], case: str = "sm
         (
             "charm",
             "charmrun",
-            "charmrun ++p 8 ++runscript ./start-rank.sh ++nodelist nodelist",
+            "charmrun ++p 8 ++runscript ./start-rank.sh ++no-scalable-start ++nodelist nodelist",
         ),
         (
             "charm",
@@ -204,6 +204,8 @@ def test_jobs__container_and_inputs(changed: Changed) -> None:
         "-",
         "apptainer",
         "exec",
+        "--bind",
+        "/data/beta",
         "/images/beta.sif",
         "/opt/beta",
         "i=/data/beta/in.k",

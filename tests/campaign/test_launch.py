@@ -264,6 +264,15 @@ def test_launch__profiler_is_preloaded_into_the_application_alone(project: Proje
     assert [path.name for path in folder.glob("*.mpiP")] == ["program.mpiP"]
 
 
+def test_launch__inputs_of_no_declared_checksum_are_recorded(project: Project) -> None:
+    started = project(inputs=', inputs: {in.k: ""}')
+    assert started.launch()[0] == 0
+    (record,) = started.records().values()
+    ((path, file),) = record["input_files"].items()
+    assert path == f"{started.base}/inputs/in.k"
+    assert file["sha256"] == hashlib.sha256(b"model\n").hexdigest()
+
+
 def test_launch__declared_input_is_accepted(project: Project) -> None:
     good = hashlib.sha256(b"model\n").hexdigest()
     assert project(inputs=f", inputs: {{in.k: {good}}}").launch()[0] == 0

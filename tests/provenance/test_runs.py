@@ -186,3 +186,14 @@ def test_runs__a_short_run_within_a_long_one_is_found_behind_others(campaign: Pa
     assert [line.split(":0: ")[1].split(";")[0] for line in check(campaign)[0]] == [
         "ran on n1 for 1.0 s beside run 002"
     ]
+
+
+def test_runs__another_input_file_within_a_case_is_a_fault(campaign: Path) -> None:
+    inputs = [{"/data/3cars.k": {"sha256": digit * 64}} for digit in "aab"]
+    for number, files in enumerate(inputs, 2):
+        add(campaign, f"00{number}", application="ls-dyna", case="3cars", input_files=files)
+    add(campaign, "005", application="ls-dyna", case="3cars", input_files=inputs[2], reason="failed")
+    add(campaign, "006", application="ls-dyna", case="neon", input_files=inputs[2])
+    said = f"its input 3cars.k has SHA-256 {'b' * 64}, that of run 002 {'a' * 64}"
+    remedy = "they did not compute the same: measure one of them again"
+    assert check(campaign)[0] == [f"{LABEL}/runs/004/run.json:0: {said}; {remedy}"]

@@ -134,6 +134,8 @@ def _first_line(command: Iterable[str]) -> str:
         asked = subprocess.run(list(command), capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired, ValueError):
         return ""
+    if asked.returncode:  # charmrun knows no such option
+        return ""
     lines = [line.strip() for line in (asked.stdout or asked.stderr).splitlines() if line.strip()]
     # Hydra writes a heading first.
     return next((line for line in lines if re.search(r"\d+\.\d+", line)), lines[0] if lines else "")

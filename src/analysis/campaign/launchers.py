@@ -106,7 +106,8 @@ def charm_files(shape: Shape, wrapper: Iterable[str]) -> dict[str, str]:
 def _charmrun(shape: Shape, start: str) -> list[str]:
     words = ["++p", str(shape.ranks), "++runscript", f"./{STARTER}"]
     if start == "charmrun":
-        return [*words, "++nodelist", NODELIST]
+        # Started at once, the processes of a node would be forks of the first, on its cores.
+        return [*words, "++no-scalable-start", "++nodelist", NODELIST]
     # charmrun splits the text at blanks and puts the number of processes behind it, as `-n 8`.
     return [*words, "++mpiexec", "++remote-shell", " ".join(["srun", "--mpi=none", *_srun(shape)])]
 

@@ -61,8 +61,12 @@ def contained(declared: Declared, run: Run, preload: str) -> list[str]:
     image = _site(declared, run).get("container")
     if image is None:
         return []
-    environment = ["--env", f"LD_PRELOAD={preload}"] if preload else []
-    return ["apptainer", "exec", *environment, located(declared.base, image)]
+    options = ["--env", f"LD_PRELOAD={preload}"] if preload else []
+    # Apptainer shows a program the working directory and the home; inputs may lie elsewhere.
+    places = [folder(declared, run), *(str(Path(path).parent) for path in inputs(declared, run))]
+    for place in dict.fromkeys(filter(None, places)):
+        options += ["--bind", place]
+    return ["apptainer", "exec", *options, located(declared.base, image)]
 
 
 def folder(declared: Declared, run: Run) -> str:

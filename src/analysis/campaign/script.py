@@ -18,14 +18,14 @@ TEMPLATE = """\
 set -u
 cd -- ${work} || exit 1
 
-${modules}
-${environment}
-
 # The record is written by Benchbook's own Python, whatever libraries the modules have set.
 record() {
     BENCHBOOK_LIBRARY_PATH="$${LD_LIBRARY_PATH-}" \\
         env -u LD_LIBRARY_PATH ${python} -m analysis.campaign.record "$$@"
 }
+
+${modules}
+${environment}
 
 # job FOLDER COMMAND...: run the command there; note start, end and exit status; hand TERM over to it.
 job() {

@@ -209,8 +209,9 @@ def _reason(
 
 def _contradiction(row: Mapping[str, Any], result: xr.Dataset, profile: xr.Dataset | None) -> str:
     """Say where record, result and profile cannot be of the same run, as after files were swapped."""
-    if "ranks" in result and 0 <= int(result["ranks"]) != row["ranks"]:
-        return f"its result is of {int(result['ranks'])} ranks, its record of {row['ranks']}"
+    ranks = int(result["ranks"] if "ranks" in result else result.attrs.get("ranks", -1))
+    if 0 <= ranks != row["ranks"]:
+        return f"its result is of {ranks} ranks, its record of {row['ranks']}"
     if "local_size" in result and row["local_size"] > 0:
         grid = sorted(set(map(int, result["local_size"].values)))
         if grid != [row["local_size"]]:
