@@ -240,7 +240,8 @@ def test_questions__power_is_summed_over_meters_and_gaps_stay(tmp_path: Path) ->
     assert table["power"].isna().sum() == 3  # four seconds without a reading are a gap
     assert questions.metered(made, "interconnect") == {"ib-ddr, 2 nodes": "000"}
     assert questions.power_sentences(made, {"ib-ddr": "000"}) == [
-        "ib-ddr: 1 Wh (gaps leave 0.9 to 1.1 open) in 8 s, 450 W on average; readings cover 50.0 %."
+        "ib-ddr: 1 Wh (gaps leave 0.9 to 1.1 open) in 8 s, 450 W on average; readings cover 50.0 %; "
+        "metered at: not said."
     ]
     assert questions.meters({"ib-ddr": table})["missing_percent"].tolist() == [35.0]  # 7 of 20
 

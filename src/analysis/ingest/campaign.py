@@ -21,6 +21,7 @@ from analysis import project, readers, storage
 from analysis.applications import load_applications
 from analysis.errors import ConfigError, ReadError
 from analysis.ingest import energy
+from analysis.ingest.declared import declared_power, state_row
 from analysis.ingest.frames import to_dataset
 from analysis.ingest.meters import POWER, read_logs
 from analysis.ingest.run import RunFolder, fingerprint, read_run
@@ -72,7 +73,7 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     folders = sorted(path for path in (raw / "runs").glob("*") if path.is_dir())
     if not folders:
         raise ConfigError.at(f"{raw}/runs", 0, "holds no run", "each run is a folder with a run.json")
-    power = _declared_power(raw, declaration)
+    power = declared_power(raw.name, path=declaration)
     found = _read_runs(folders, progress)
     records, files, faults = _read_records(raw)
     for run in found:
@@ -92,15 +93,6 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     return Summary(raw.name, len(found), int(groups["runs"]["valid"].sum()), len(faults))
 
 
-def _declared_power(raw: Path, declaration: Path | None) -> dict[str, Any]:
-    base = project.root()
-    path = declaration or base / "config" / "campaigns" / f"{raw.name}.yaml"
-    if declaration is None and not path.is_file():
-        return {}
-    declared = project.load_yaml(path, base / "workflow" / "schemas" / "campaign.schema.yaml")
-    return dict(declared.get("power", {}))
-
-
 def _take_energy(
     raw: Path, rows: list[dict[str, Any]], files: pd.DataFrame, power: dict[str, Any], faults: list[str]
 ) -> pd.DataFrame:
@@ -111,6 +103,9 @@ def _take_energy(
     ]
     logs, more = read_logs(raw, known, power, rows)
     faults += more
+    for row in rows:
+        if row["energy_location"] != energy.SLURM:
+            state_row(row, power)
     table = energy.take(rows, logs)
     crowded = energy.together(rows)
     for row in rows:

@@ -20,6 +20,9 @@ SLURM = "nodes, as Slurm's acct_gather_energy has it"
 _LINEAR = ("energy", "energy_low", "energy_high", "uncertainty_accuracy", "idle")
 _SQUARES = ("uncertainty_sampling", "uncertainty_clock")
 
+# Jobs that follow each other may overlap by this much, as their records are written.
+_TOUCH = np.timedelta64(1, "s")
+
 Row = dict[str, Any]
 
 
@@ -64,7 +67,7 @@ def take(rows: Sequence[Row], logs: Sequence[Log]) -> pd.DataFrame:
 
 
 def finish(row: Row, together: bool) -> None:
-    """Say why a run has no energy; refuse Slurm's for a node that it does not split.
+    """Say why a run has no energy; refuse one that holds the whole of a node which it shared.
 
     Parameters
     ----------
@@ -72,9 +75,9 @@ def finish(row: Row, together: bool) -> None:
     together : bool
         Whether another run was on one of its nodes at the same time.
     """
-    if row["energy_location"] == SLURM and together:
-        row |= {"energy": np.nan, "mean_power": np.nan, "energy_location": ""}
-        row["energy_reason"] = "Slurm counts a node whole for each of the jobs that share it"
+    if together and np.isfinite(row["energy"]) and not row["energy_rule"]:
+        who = "Slurm" if row["energy_location"] == SLURM else "its own log"
+        row |= _none(f"{who} counts a node whole for each of the jobs that share it")
     if np.isnan(row["energy"]) and not row["energy_reason"]:
         row["energy_reason"] = NO_LOG
 
@@ -90,7 +93,7 @@ def together(rows: Sequence[Row]) -> set[str]:
     for span in spans.values():
         running: list[tuple[Any, str]] = []
         for start, end, run in sorted(span):
-            running = [(stop, other) for stop, other in running if stop > start]
+            running = [(stop, other) for stop, other in running if stop > start + _TOUCH]
             if running:
                 crowded |= {run, *(other for _, other in running)}
             running.append((end, run))

@@ -15,7 +15,8 @@ from analysis.questions.course import (
     sizes,
 )
 from analysis.questions.drawing import draw, draw_course, draw_power
-from analysis.questions.energy import bill_sentences, bills, metered, meters, power, power_sentences
+from analysis.questions.energy import bill_sentences, bills
+from analysis.questions.power_logs import levels, metered, meters, power, power_sentences
 from analysis.questions.repeats import draw_repeats, repeats, spread, spread_sentences
 from analysis.questions.runs import measured, place
 
@@ -33,6 +34,7 @@ __all__ = [
     "draw_course",
     "draw_power",
     "draw_repeats",
+    "levels",
     "measured",
     "messages",
     "metered",
