@@ -1,0 +1,276 @@
+"""Power beside jobs of a real Slurm: BMCs, a PDU, Redfish and local counters on two nodes."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sampling import test_redfish
+from sampling.test_sampler import replace
+
+from analysis import storage
+from analysis.ingest.power import select
+from analysis.readers import open as read
+
+from . import jobs, test_campaign
+from .cluster import SlurmCluster
+from .machine import until
+from .meters import NODES, OUTLET, PDU, SECRETS, Meters, Watcher, holders, searched_by_nobody, serving
+from .test_campaign import CAMPAIGN, CLUSTER, records
+from .test_snakemake import SMALLER, finish
+
+pytestmark = pytest.mark.slurm
+
+project = test_campaign.project
+emulator = test_redfish.emulator
+
+METERS = """\
+power:
+  period: 0.5
+  timeout: 4
+  longest_wait: 0.5
+  meters:
+    - type: snmp
+      name: pdu
+      host: pdu
+      version: "3"
+      user: bench
+      auth: SHA-256
+      auth_password: {{file: {place}/auth}}
+      privacy: AES
+      privacy_password: {{file: {place}/privacy}}
+      accuracy: 0.01
+      nodes: {{{outlets}}}
+    - {{type: ipmitool, name: "bmc-{{node}}", host: "{{node}}-bmc", user: bench, cipher: 3,
+       privilege: ADMINISTRATOR, password: {{file: {place}/bmc}}, accuracy: 0.02}}
+    - {{type: redfish, name: "rf-{{node}}", url: "https://{{node}}-bmc:8443/redfish/v1/Chassis/1/Power",
+       user: bench, password: {{env: RF_PASSWORD}}, ca: {place}/right-ca.pem}}
+    - {{type: powercap, name: "cpu-{{node}}", root: "{place}/sys/{{node}}"}}
+"""
+
+# Rank 0 of a program that runs until the file `go` is there leaves a result as the proxy does.
+PROGRAM = """\
+#!/bin/sh
+env >environment-on-$(hostname)
+until [ -e {folder}/go ]; do sleep 0.1; done
+[ "${{OMPI_COMM_WORLD_RANK:-0}}" = 0 ] || exit 0
+echo "proxy result: version=1 pattern=halo ranks={ranks} bytes=8 count=1 work=0" \\
+    "time=1 time_min=1 io_time=0 checksum=0 errors=0"
+"""
+
+
+@pytest.fixture
+def meters(cluster: SlurmCluster, tmp_path: Path, emulator: Path) -> Iterator[Meters]:
+    with serving(cluster, tmp_path, emulator) as servers:
+        yield servers
+
+
+def lay_out(project: Path, place: Path, factors: str) -> None:
+    """Make the campaign one of a single run, on a cluster with meters."""
+    program = project / "slow.sh"
+    program.write_text(PROGRAM.format(folder=project, ranks=2), encoding="utf-8")
+    program.chmod(0o755)
+    outlets = ", ".join(f'{node}: "{OUTLET}.{number}"' for number, node in enumerate(NODES, 1))
+    text = CLUSTER.replace("proxy: {build: proxy}", f"proxy: {{program: {program}}}")
+    text += METERS.format(place=place, outlets=outlets)
+    (project / "config/clusters/testbed.yaml").write_text(text, encoding="utf-8")
+    head, _, _ = CAMPAIGN.partition("      factors:")
+    (project / "config/campaigns/few.yaml").write_text(f"{head}      factors: {factors}\n", encoding="utf-8")
+
+
+def rows(file: Path, meter: str, *, blank: bool = False) -> int:
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    cells = [line.split(",") for line in lines if line.count(",") >= 3]
+    return sum(one[1] == meter and (one[2] == "") == blank for one in cells)
+
+
+def start(cluster: SlurmCluster, project: Path) -> subprocess.Popen[str]:
+    """Measure as a user does who has one password in a variable, which is not what the README advises."""
+    words = ["--profile", "slurm", "measure", "--config", "measure=few", *SMALLER]
+    own = {"RF_PASSWORD": SECRETS["redfish"]}
+    return cluster.popen([sys.executable, "-m", "snakemake", *words], cwd=project, env=own)
+
+
+def work_of(run: subprocess.Popen[str], project: Path) -> Path:
+    """Wait until the job's ranks run and return the folder in which it is measured."""
+    running = project / "data/raw/.running/few"
+
+    def runs() -> bool:
+        if run.poll() is not None:
+            pytest.fail(f"Snakemake ended:\n{''.join(run.communicate())}")
+        return any(running.glob("*/1/.binding/0"))
+
+    until("the program to run", runs, seconds=240, every=0.2)
+    return next(running.glob("*/.owner.json")).parent
+
+
+def ingested(project: Path) -> dict[str, dict[str, Any]]:
+    command = [sys.executable, "-m", "analysis.ingest", "data/raw/few", "processed"]
+    subprocess.run(command, cwd=project, capture_output=True, text=True, check=True)
+    runs = storage.read_tree(project / "processed/campaign.nc")["runs"].to_dataset()
+    return {row["run"]: row for row in runs.to_dataframe().reset_index().to_dict("records")}
+
+
+def test_power__two_nodes_with_a_meter_that_dies_and_no_secret_anywhere(
+    cluster: SlurmCluster,
+    project: Path,
+    meters: Meters,
+) -> None:
+    meters.pdu()
+    meters.bmcs()
+    meters.redfish()
+    lay_out(project, meters.place, "{nodes: 2, ranks_per_node: 1, mpi: openmpi}")
+    watcher = Watcher()
+    run = meters.processes["snakemake"] = start(cluster, project)
+    work = work_of(run, project)
+    log = work / "1/power.csv"
+    hosts = json.loads((work / "1/.job.json").read_text(encoding="utf-8"))["node_list"]
+    local = {node: work / f"1/power{'' if node == hosts[0] else f'.{node}'}.energy.csv" for node in hosts}
+    for node in hosts:
+        until("rows", lambda n=node: rows(log, f"pdu:{n}") >= 3 and rows(log, f"bmc-{n}") >= 2, seconds=120)
+        zoned = f"cpu-{node}:package-0:0"
+        until("counters", lambda n=node, z=zoned: rows(local[n], z) >= 2, seconds=120)
+        replace(meters.place / "sys" / node / "intel-rapl:0/energy_uj", "25000000\n")
+        seen = rows(local[node], zoned)
+        until("counters", lambda n=node, z=zoned, s=seen: rows(local[n], z) >= s + 2, seconds=60)
+    job = str(json.loads((work / ".owner.json").read_text(encoding="utf-8"))["job_id"])
+    shown = (
+        cluster.run(["scontrol", "show", "job", job]).stdout
+        + cluster.run(["squeue", "-h", "-O", "ALL"]).stdout
+    )
+    assert f"JobId={job} " in shown
+    assert searched_by_nobody("[a-z]+-s3cre[t]-77") == []
+    meters.kill("pdu")
+    until("the gap", lambda: rows(log, f"pdu:{hosts[0]}", blank=True) >= 3, seconds=120)
+    meters.pdu(more=60)
+    seen = rows(log, f"pdu:{hosts[0]}")
+    until("the end of the gap", lambda: rows(log, f"pdu:{hosts[0]}") >= seen + 3, seconds=120)
+    (project / "go").touch()
+    status, said = finish(run, 400)
+    assert status == 0, said
+    jobs.ended(cluster, job)
+
+    commands = watcher.end()
+    assert b"ipmitool" in commands
+    assert b"snmpget" in commands
+    accounted = cluster.run(["sacct", "--parsable2", "--format=ALL", f"--jobs={job}"]).stdout
+    assert job in accounted
+    own = {str(meters.place / name) for name in SECRETS}
+    for secret in SECRETS.values():
+        assert secret.encode() not in commands
+        assert secret not in shown + accounted + said
+        assert holders(secret, project) == []  # nor did the program see any in its environment
+        kept = holders(secret, cluster.base)
+        # Slurm keeps the environment of submission, for root alone; so the README wants files.
+        assert all(secret == SECRETS["redfish"] and Path(path).name == "environment" for path in kept), kept
+        assert all(Path(path).stat().st_mode & 0o077 == 0 for path in kept)
+        # Of the meters' own folder only the servers' files and the private ones have it.
+        assert set(holders(secret, meters.place)) & own == {
+            path for path in own if secret in Path(path).read_text()
+        }
+
+    ((name, record),) = records(project).items()
+    assert record["reason"] == ""
+    assert len(list(project.rglob("environment-on-n*"))) == 2  # there was something to search
+    folder = project / "data/raw/few/runs" / name
+    row = ingested(project)[name]
+    seconds = record["end"] - record["start"]
+    watts = sum(PDU[node] for node in hosts)
+    # The outlets count, not the BMCs behind them nor the packages behind those.
+    assert row["energy_location"] == "rack outlet, by the PDU"
+    assert watts * seconds < row["energy_low"] < row["energy"] < row["energy_high"] < (watts + 120) * seconds
+    assert 0 < row["energy_covered"] < 1
+    assert row["energy_uncertainty"] == pytest.approx(row["energy"] * 0.01 / math.sqrt(3), rel=0.01)
+    summary = json.loads((folder / "power.summary.json").read_text(encoding="utf-8"))
+    states = {meter["name"]: meter for meter in summary["meters"]}
+    [gap] = states["pdu"]["gaps"]
+    assert gap["start"] < gap["end"]
+    assert all(states[f"{kind}-{node}"]["gaps"] == [] for kind in ("bmc", "rf") for node in hosts)
+    for node in hosts:
+        energies = read(folder / local[node].name, engine="rapl")
+        assert energies["energy_counter"].sel(meter=f"cpu-{node}:package-0:0").max() == pytest.approx(75.0)
+        values = read(folder / "power.csv", engine="power_csv")["power"]
+        assert set(values.sel(meter=f"bmc-{node}").dropna("time").values) == {150.0 + int(node[1:])}
+        assert set(values.sel(meter=f"rf-{node}").dropna("time").values) == {431.5}
+    other = json.loads((folder / f"power.{hosts[1]}.summary.json").read_text(encoding="utf-8"))
+    assert (other["host"], [meter["type"] for meter in other["meters"]]) == (hosts[1], ["powercap"])
+    assert not list(folder.glob("*.pid"))
+    assert b"analysis.sampling" not in b"".join(map(_cmdline, Path("/proc").glob("[0-9]*")))
+
+
+def _cmdline(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes() if (process / "cwd").readlink().is_dir() else b""
+    except OSError:
+        return b""
+
+
+def test_power__constant_watts_are_watts_by_time_and_jobs_at_once_share_them(
+    cluster: SlurmCluster,
+    project: Path,
+    meters: Meters,
+) -> None:
+    meters.pdu()
+    lay_out(project, meters.place, "{nodes: 2, concurrent_jobs: 2, ranks_per_node: 1, mpi: openmpi}")
+    shutil.rmtree(meters.place / "sys")
+    text = (project / "config/clusters/testbed.yaml").read_text(encoding="utf-8")
+    text = text.partition("    - {type: ipmitool")[0]  # the PDU alone
+    (project / "config/clusters/testbed.yaml").write_text(text, encoding="utf-8")
+    run = meters.processes["snakemake"] = start(cluster, project)
+    log = work_of(run, project) / "1/power.csv"
+    until("rows", lambda: any(rows(log, f"pdu:{node}") >= 3 for node in NODES), seconds=120)
+    (project / "go").touch()
+    status, said = finish(run, 400)
+    assert status == 0, said
+    found = records(project)
+    assert len(found) == 2
+    rows_of = ingested(project)
+    watts = sum(PDU[node] for node in next(iter(found.values()))["node_list"])
+    began, ended = min(r["start"] for r in found.values()), max(r["end"] for r in found.values())
+    joules = [rows_of[name]["energy"] for name in found]
+    assert sum(joules) == pytest.approx(watts * (ended - began), rel=1e-6)
+    assert [rows_of[name]["energy_covered"] for name in found] == pytest.approx([1.0, 1.0])
+    for name, record in found.items():
+        folder = project / "data/raw/few/runs" / name
+        part = rows_of[name]["energy"] / (watts * (record["end"] - record["start"]))
+        assert 0.5 - 1e-6 <= part < 1.0
+        chosen = select(folder, [(folder / "power.csv", read(folder / "power.csv", engine="power_csv"))])
+        assert (chosen.logs[0].attrs["accuracy"], chosen.job + 1) == (0.01, record["job_of_run"])
+
+
+def test_power__a_cancelled_job_leaves_whole_lines_and_no_sampler(
+    cluster: SlurmCluster,
+    project: Path,
+    meters: Meters,
+) -> None:
+    meters.pdu()
+    lay_out(project, meters.place, "{nodes: 2, ranks_per_node: 1, mpi: openmpi}")
+    run = meters.processes["snakemake"] = start(cluster, project)
+    work = work_of(run, project)
+    until("rows", lambda: any(rows(work / "1/power.csv", f"pdu:{node}") >= 3 for node in NODES), seconds=120)
+    job = str(json.loads((work / ".owner.json").read_text(encoding="utf-8"))["job_id"])
+    cluster.run(["scancel", job])
+    status, _ = finish(run, 400)
+    assert status == 1
+    jobs.ended(cluster, job)
+    ((name, record),) = records(project).items()
+    assert "TERM" in record["reason"]
+    folder = project / "data/raw/few/runs" / name
+    text = (folder / "power.csv").read_text(encoding="utf-8")
+    assert text.endswith("\n")
+    assert {line.count(",") for line in text.splitlines() if '"' not in line} == {3}
+    assert json.loads((folder / "power.summary.json").read_text(encoding="utf-8"))["ended"]
+    mine = str(project).encode()
+    left = [
+        line
+        for line in map(_cmdline, Path("/proc").glob("[0-9]*"))
+        if b"analysis.sampling" in line and mine in line
+    ]
+    assert left == []
