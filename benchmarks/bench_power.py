@@ -66,20 +66,24 @@ def generate(path: Path, kind: str) -> None:
     ----------
     path : Path
     kind : str
-        ``utc`` (ISO with Z), ``local`` (ISO without a zone), ``epoch`` (seconds) or ``nodes`` (ISO with Z,
-        one node after the other).
+        ``utc`` (ISO with Z), ``offset`` (ISO with +01:00), ``local`` (ISO without a zone), ``epoch``
+        (seconds), ``nodes`` (ISO with Z, one node after the other) or ``wide`` (a column per node).
     """
     draw = np.random.default_rng(SEED)
     stamp = np.datetime64("2026-03-01T00:00:00", "s") + np.arange(SECONDS)
     text = stamp.astype(np.int64).astype(str) if kind == "epoch" else np.datetime_as_string(stamp)
-    text = np.char.add(text, "Z") if kind in ("utc", "nodes") else text
+    text = np.char.add(text, {"epoch": "", "local": "", "offset": "+01:00"}.get(kind, "Z"))
     watts = np.round(300 + 50 * draw.standard_normal((SECONDS, NODES)), 1)
     names = np.array([f"node{i:02d}" for i in range(NODES)])
-    if kind == "nodes":
+    headings = ["time", "node", "power_W"]
+    if kind == "wide":
+        headings = ["time", *(f"{name} (W)" for name in names)]
+        columns = [text, *watts.T]
+    elif kind == "nodes":
         columns = [np.tile(text, NODES), np.repeat(names, SECONDS), watts.T.reshape(-1)]
     else:
         columns = [np.repeat(text, NODES), np.tile(names, SECONDS), watts.reshape(-1)]
-    table = pa.table(dict(zip(("time", "node", "power_W"), columns, strict=True)))
+    table = pa.table(dict(zip(headings, columns, strict=True)))
     pyarrow.csv.write_csv(table, path, pyarrow.csv.WriteOptions(quoting_style="none"))
 
 
@@ -115,7 +119,8 @@ def main() -> None:
         return
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
     with tempfile.TemporaryDirectory() as folder:
-        for kind, options in (("utc", {}), ("local", {"tz": "Europe/Berlin"}), ("epoch", {}), ("nodes", {})):
+        for kind in ("utc", "offset", "local", "epoch", "nodes", "wide"):
+            options = {"tz": "Europe/Berlin"} if kind == "local" else {}
             path = Path(folder) / "power.csv"
             # In a child: Linux hands a parent's peak of memory down to what it starts.
             subprocess.run([sys.executable, __file__, "generate", kind, str(path)], check=True)

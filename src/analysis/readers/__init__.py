@@ -15,7 +15,7 @@ from typing import Any
 import xarray as xr
 
 from analysis.errors import ReadError
-from analysis.readers.base import read_bytes
+from analysis.readers.base import as_utf8, plain_head, read_bytes
 from analysis.readers.power import FORMATS
 
 ENGINES: dict[str, str] = {
@@ -56,7 +56,7 @@ def engines_of(data: bytes, name: str = "") -> list[str]:
     name : str, optional
         File name; used only where content alone cannot tell.
     """
-    head = data[:HEAD_BYTES]
+    head = as_utf8(data[:HEAD_BYTES])
     return [engine for engine in ENGINES if reader(engine).sniff(head, Path(name).name)]
 
 
@@ -101,4 +101,12 @@ def open(path: str | Path, *, engine: str | None = None, **options: Any) -> xr.D
     ReadError
         If the file cannot be read or is of no known format.
     """
+    head = plain_head(path, HEAD_BYTES)
+    if engine is None and head:
+        found = engines_of(head, str(path))
+        engine = found[0] if found else None
+    if engine is not None and head and getattr(reader(engine).parse, "takes_file", False):
+        # A day of a cluster is read while it streams from the disk, never held as a whole.
+        ds: xr.Dataset = reader(engine).parse(Path(path), str(path), **options)
+        return ds
     return parse(read_bytes(path), str(path), engine=engine, **options)

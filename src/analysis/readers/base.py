@@ -26,6 +26,8 @@ from analysis.readers.textio import integer, number
 
 Parse = Callable[[bytes, str], xr.Dataset]
 
+_COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
+
 # A damaged file can be wrong on every line; the reader of a message needs the first few.
 MAX_FAULTS = 50
 
@@ -181,12 +183,32 @@ def read_bytes(path: str | Path) -> bytes:
         raise ReadError.at(str(path), 0, f"broken compression ({error})", "copy it again") from error
 
 
+def plain_head(path: str | Path, size: int) -> bytes:
+    """Return the first bytes of a file; none if it is compressed or cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(size)
+    except OSError:
+        return b""
+    return b"" if head.startswith(_COMPRESSED) else head
+
+
+def is_utf16(head: bytes) -> bool:
+    """Tell whether a text is UTF-16 by its mark: PowerShell's ``>`` writes it."""
+    return head[:2] in (b"\xff\xfe", b"\xfe\xff")
+
+
+def as_utf8(data: bytes) -> bytes:
+    """Return a text in UTF-8 if it is in UTF-16, else as it is."""
+    return data.decode("utf-16", errors="replace").encode() if is_utf16(data) else data
+
+
 def _decompress(data: bytes) -> bytes:
-    if data.startswith(b"\x1f\x8b"):
+    if data.startswith(_COMPRESSED[0]):
         return gzip.decompress(data)
-    if data.startswith(b"\xfd7zXZ\x00"):
+    if data.startswith(_COMPRESSED[1]):
         return lzma.decompress(data)
-    if data.startswith(b"\x28\xb5\x2f\xfd"):
+    if data.startswith(_COMPRESSED[2]):
         with zstandard.ZstdDecompressor().stream_reader(data) as stream:
             return bytes(stream.read())
     return data

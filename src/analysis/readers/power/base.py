@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ import xarray as xr
 
 from analysis import schema
 from analysis.errors import BenchbookError, ReadError
-from analysis.readers.base import Faults
+from analysis.readers.base import Faults, as_utf8, is_utf16, plain_head, read_bytes
 from analysis.readers.power import counter, pivot
 from analysis.readers.power.pivot import Table
 from analysis.readers.textio import whole_lines
@@ -135,18 +137,36 @@ class PowerLog:
 
     Parameters
     ----------
-    data : bytes
+    given : bytes or path
+        The log, or its file, which is not compressed.
     source : str
         Name that messages carry.
     options : mapping
         Keyword arguments of the reader, see `Options`.
     """
 
-    def __init__(self, data: bytes, source: str, options: Mapping[str, Any]) -> None:
-        self.data = _as_utf8(data)
+    def __init__(self, given: bytes | Path, source: str, options: Mapping[str, Any]) -> None:
+        self.given = given
         self.source = source
         self.options = Options.of(source, options)
         self.faults = Faults(source)
+
+    @cached_property
+    def data(self) -> bytes:
+        """The whole log; a file is read when this is first asked for."""
+        return as_utf8(self.given if isinstance(self.given, bytes) else read_bytes(self.given))
+
+    def head(self, size: int) -> bytes:
+        """Return the first bytes without reading the rest."""
+        start = self.data if isinstance(self.given, bytes) else plain_head(self.given, size)
+        return self.data[:size] if is_utf16(start) else start[:size]
+
+    def file(self) -> Path | None:
+        """Return the log's file if it can be parsed from the disk: UTF-8, and its last line ends."""
+        if isinstance(self.given, bytes) or "data" in self.__dict__ or is_utf16(plain_head(self.given, 2)):
+            return None
+        with self.given.open("rb") as file:
+            return self.given if file.seek(0, 2) and file.seek(-1, 2) and file.read(1) == b"\n" else None
 
     def lines(self, *, end: str = "") -> list[str]:
         """Return the whole lines; an unterminated last one is dropped and named, unless it is `end`."""
@@ -208,7 +228,8 @@ class PowerLog:
             power, energy = counter.energies(table, readings, options.max_power, self.faults)
             variables = {"power": (("meter", "time"), power), "energy_counter": (("meter", "time"), energy)}
         time = np.where(table.time == NAT, NAT, table.time + round(options.offset * SECOND))
-        if np.isnan(variables["power"][1]).all():
+        watts = variables["power"][1]
+        if np.isnan(watts[:, -1:]).all() and np.isnan(watts).all():  # the last first: a day is long to search
             self.faults.damage(0, "no reading with a value in the whole log", "check the meter")
         given = options.accuracy
         zone = options.tz or "UTC"
@@ -249,10 +270,3 @@ def _interval(table: Table) -> float:
     """Return the median distance of a meter's readings in s; NaN for a single reading."""
     medians = [np.median(np.diff(table.time[row])) for row in table.rows() if np.count_nonzero(row) > 1]
     return float(np.median(medians)) / SECOND if medians else float("nan")
-
-
-def _as_utf8(data: bytes) -> bytes:
-    # PowerShell's `>` writes UTF-16, and nvidia-smi is often logged with it.
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return data.decode("utf-16", errors="replace").encode()
-    return data

@@ -99,7 +99,7 @@ def telling(log: PowerLog, layout: Layout, head: Sequence[str]) -> Layout:
     """
     if "meter" in (log.options.columns or {}):
         return layout
-    rows = [split(line, layout.delimiter) for line in head[layout.header : -1]]
+    rows = [line.split(layout.delimiter) for line in head[layout.header : -1] if '"' not in line]
     rows = [row for row in rows if len(row) == len(layout.names)]
     used = {*layout.time, *layout.meter, layout.unit, *(v[0] for v in layout.values)}
     for column in (i for i in range(len(layout.names)) if i not in used):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def read(
     ReadError
         If there are no columns of time and power, or no row with a time stamp.
     """
-    head = log.data[:_HEAD].decode("utf-8-sig", errors="replace").splitlines()
+    head = log.head(_HEAD).decode("utf-8-sig", errors="replace").splitlines()
     layout = csvrows.telling(log, find(head, headings, log.options.columns, log.source), head)
     readings = _typed(log, layout, head) if short else None
     if readings is None:
@@ -64,8 +65,12 @@ def _typed(log: PowerLog, layout: Layout, head: list[str]) -> Readings | None:
         return None
     cells = split(head[layout.header], layout.delimiter)
     kinds = _time_types(cells[layout.time[0]] if layout.time[0] < len(cells) else "")
-    end = log.data.rfind(b"\n") + 1
-    tables = (_table(log, layout, kind, end) for kind in kinds if end)
+    file = log.file()
+    end = 0 if file else log.data.rfind(b"\n") + 1
+    given = file or memoryview(log.data)[:end]
+    # Looking for quotation marks takes time; where the head has none, a name with one is looked at again.
+    quote: Any = '"' if any('"' in line for line in head) else False
+    tables = (_table(layout, kind, given, quote) for kind in kinds if file or end)
     table = next((table for table in tables if table is not None), None)
     if table is None:
         return None
@@ -74,12 +79,14 @@ def _typed(log: PowerLog, layout: Layout, head: list[str]) -> Readings | None:
     if time is None:
         return None
     readings = _assemble(log, layout, table, time)
-    if end < len(log.data):
+    if not quote and any('"' in name for name in readings.names):
+        return None
+    if not file and end < len(log.data):
         log.cut(log.data.count(b"\n") + 1)
     return readings
 
 
-def _table(log: PowerLog, layout: Layout, kind: Any, end: int) -> Any:
+def _table(layout: Layout, kind: Any, given: Path | memoryview, quote: Any) -> Any:
     """Read the columns that matter, named f0, f1, …; None if a cell is not of its column's type."""
     import pyarrow as pa
     import pyarrow.csv as pc
@@ -88,11 +95,12 @@ def _table(log: PowerLog, layout: Layout, kind: Any, end: int) -> Any:
     types: dict[str, Any] = {names[i]: pa.float64() for i, _, _ in layout.values}
     types |= {names[i]: pa.dictionary(pa.int32(), pa.string()) for i in layout.meter}
     types[names[layout.time[0]]] = kind
+    stream = pa.OSFile(str(given)) if isinstance(given, Path) else pa.BufferReader(pa.py_buffer(given))
     try:
         return pc.read_csv(
-            pa.BufferReader(pa.py_buffer(memoryview(log.data)[:end])),
+            stream,
             read_options=pc.ReadOptions(column_names=names, skip_rows=layout.header, block_size=_BLOCK),
-            parse_options=pc.ParseOptions(delimiter=layout.delimiter),
+            parse_options=pc.ParseOptions(delimiter=layout.delimiter, quote_char=quote),
             convert_options=pc.ConvertOptions(
                 include_columns=list(types),
                 column_types=types,
@@ -121,8 +129,8 @@ def _stamps(log: PowerLog, layout: Layout, column: Any) -> np.ndarray | None:
     import pyarrow as pa
 
     if pa.types.is_integer(column.type):
-        whole = column.to_numpy()
-        return whole * SECOND if (np.abs(whole) < _LAST).all() else None
+        whole: np.ndarray = column.to_numpy()
+        return whole * SECOND if whole.min() > -_LAST and whole.max() < _LAST else None
     if pa.types.is_floating(column.type):  # seconds since 1970, good to a microsecond
         seconds = column.to_numpy()
         if not (np.abs(seconds) < _LAST).all():
@@ -136,18 +144,22 @@ def _stamps(log: PowerLog, layout: Layout, column: Any) -> np.ndarray | None:
 
 
 def _assemble(log: PowerLog, layout: Layout, table: Any, time: np.ndarray) -> Readings:
-    """Put typed columns into long form; several columns of power follow each other row by row."""
+    """Put typed columns into long form: column after column, or row by row where rows have meters."""
     width = len(layout.values)
     columns = []
     for position, _, scale in layout.values:
         column = table.column(f"f{position}").to_numpy()
         columns.append(column if scale == 1.0 or math.isnan(scale) else column * scale)
-    value = columns[0] if width == 1 else np.column_stack(columns).reshape(-1)
+    by_row = width > 1 and bool(layout.meter)
+    value = np.column_stack(columns).reshape(-1) if by_row else np.concatenate(columns)
     if not np.isfinite(value).all():
         value = np.where(np.isfinite(value), value, np.nan)
     labels = [label for _, label, _ in layout.values] if width > 1 else [""]
     code, meters = _meters(log, layout, table)
-    if width > 1:
+    if width > 1 and not by_row:
+        code = np.repeat(np.arange(width, dtype=np.int32), time.size)
+        time = np.tile(time, width)
+    elif by_row:
         code = (code[:, None] * width + np.arange(width, dtype=code.dtype)).reshape(-1)
         time = np.repeat(time, width)
     return csvrows.finish(log, layout, Readings(time, code, csvrows.names_of(log, meters, labels)), value)

@@ -21,6 +21,7 @@ _NAT = np.iinfo(np.int64).min
 _MAX_CELLS_PER_READING = 6
 _FREE_CELLS = 2_000_000
 _PARTS = 4
+_BLOCK = 2048
 
 
 @dataclass(slots=True)
@@ -97,7 +98,7 @@ def table(readings: Readings, *, duplicates: str, faults: Faults) -> Table:
 
 
 def _regular(readings: Readings, value: np.ndarray) -> Table | None:
-    """Take the short way for a full log, time by time or meter by meter; no copy is made."""
+    """Take the short way for a full log, time by time or meter by meter."""
     time, code, meters = readings.time, readings.meter, len(readings.names)
     if not meters or not time.size or time.size % meters:
         return None
@@ -114,8 +115,16 @@ def _regular(readings: Readings, value: np.ndarray) -> Table | None:
             continue
         if (times == stamps[:, None]).all():
             values = value.reshape(shape)
-            return Table(stamps, readings.names, values if by_meter else values.T)
+            return Table(stamps, readings.names, values if by_meter else _by_meter(values))
     return None
+
+
+def _by_meter(values: np.ndarray) -> np.ndarray:
+    """Return the transpose with each meter's readings side by side; block by block, which fits the cache."""
+    turned = np.empty(values.shape[::-1])
+    for begin in range(0, values.shape[0], _BLOCK):
+        turned[:, begin : begin + _BLOCK] = values[begin : begin + _BLOCK].T
+    return turned
 
 
 def _note_disorder(time: np.ndarray, code: np.ndarray, meters: int, faults: Faults) -> None:

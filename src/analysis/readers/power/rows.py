@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,17 +34,19 @@ def reads(tool: str, location: str, *, accuracy: float = float("nan"), **attrs: 
     Returns
     -------
     callable
-        Decorator; the reader takes the options of `analysis.readers.power.base.Options`, returns a
-        dataset of kind ``power`` and raises `ReadError` where the bytes are not of the format.
+        Decorator. The reader takes bytes, or the path of a file that is not compressed, and the
+        options of `analysis.readers.power.base.Options`; it returns a dataset of kind ``power`` and
+        raises `ReadError` where the bytes are not of the format.
     """
 
     def make(readings: Callable[[PowerLog], Readings]) -> Parse:
-        def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:
+        def parse(data: bytes | Path, source: str = "<memory>", **options: Any) -> xr.Dataset:
             log = PowerLog(data, source, options)
             return log.dataset(readings(log), tool=tool, location=location, accuracy=accuracy, attrs=attrs)
 
         functools.update_wrapper(parse, readings)
         del parse.__dict__["__wrapped__"]  # its signature is another
+        parse.__dict__["takes_file"] = True
         return parse
 
     return make

@@ -16,7 +16,7 @@ _LINE = re.compile(
 
 def sniff(head: bytes, name: str) -> bool:
     """Tell whether these are Cray's power counters."""
-    lines = head.decode(errors="replace").splitlines()
+    lines = head.decode(errors="replace").splitlines() if b" us" in head or b"pm_c" in head else []
     return any(m and (m["us"] or "pm_counters/" in m[0]) for m in map(_LINE.match, lines))
 
 

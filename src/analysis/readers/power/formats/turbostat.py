@@ -19,7 +19,8 @@ _Block = list[tuple[float, dict[str, float]]]
 
 def sniff(head: bytes, name: str) -> bool:
     """Tell whether turbostat's columns of watts or joules stand here."""
-    return any(_HEADING.match(line) for line in head.decode(errors="replace").splitlines())
+    lines = head.decode(errors="replace").splitlines() if b"Watt" in head or b"_J" in head else []
+    return any(_HEADING.match(line) for line in lines)
 
 
 @reads("turbostat", "CPU package, by RAPL")
