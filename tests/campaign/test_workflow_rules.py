@@ -141,12 +141,15 @@ def test_finish__run_whose_job_slurm_does_not_call_completed_is_measured_again(
     tool.write_text(CANCELLED, encoding="utf-8")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(accounting.account, "__kwdefaults__", {"patience": 9.0, "interval": 0.01})
+    line = f"no record: job 8 of {names[2]} ended before it had the run: Slurm says CANCELLED by 0"
+    # After a failure it is said at once, and nothing is done yet: one answer is not the last word.
+    assert finish.unfinished("c", base).splitlines()[-1].strip() == line
+    assert folders.measured(base, "c", names[0])
 
+    monkeypatch.setattr(accounting.account, "__kwdefaults__", {"patience": 9.0, "interval": 0.01})
     assert finish.main(["c"]) == 1
     out, err = capsys.readouterr()
     assert "c: 3 of 3 records of Slurm are final" in out
-    line = f"no record: job 8 of {names[2]} ended before it had the run: Slurm says CANCELLED by 0"
     assert [row.strip() for row in out.splitlines() if "no record" in row] == [line]
     assert "c: 1 runs are missing, of 30 in the matrix" in err
     assert f"missing: {names[0]}" in err
@@ -163,7 +166,7 @@ def test_finish__run_whose_job_slurm_does_not_call_completed_is_measured_again(
 
 
 def test_finish__leftovers_of_dead_jobs_are_recorded(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finish, "account", lambda base, campaign: accounting.Account(campaign, {}, {}))
+    monkeypatch.setattr(finish, "account", lambda base, campaign: accounting.Account(campaign))
     monkeypatch.chdir(base)
     names = [run.name for run in workflow.plan("c", base).runs]
     for name in names:

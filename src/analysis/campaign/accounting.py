@@ -10,7 +10,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from analysis.campaign import folders
@@ -43,11 +43,14 @@ class Account:
         Job -> name of its run; empty where only a record names the job.
     states : mapping of str to str
         Job -> state, of the jobs whose record is final.
+    latest : mapping of str to str
+        Job -> state that may yet change, of all jobs that Slurm knows.
     """
 
     campaign: str
-    jobs: Mapping[str, str]
-    states: Mapping[str, str]
+    jobs: Mapping[str, str] = field(default_factory=dict)
+    states: Mapping[str, str] = field(default_factory=dict)
+    latest: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         if not self.jobs:
@@ -84,7 +87,7 @@ def account(base: Path, campaign: str, *, patience: float = PATIENCE, interval: 
     for job, rows in _kept(target, interval).items():
         readings[job].append(rows)
     deadline = time.monotonic() + patience
-    told = False
+    told, done = False, list[str]()
     while jobs:
         text = ask(jobs)
         for job, rows in by_job(text).items():
@@ -101,8 +104,8 @@ def account(base: Path, campaign: str, *, patience: float = PATIENCE, interval: 
             print(f"{campaign}: {what}", file=sys.stderr)
             told = True
         time.sleep(interval)
-    states = {job: readings[job][-1][0]["State"] for job in jobs if job in set(done)}
-    return Account(campaign, known, states)
+    latest = {job: readings[job][-1][0]["State"] for job in jobs if readings[job]}
+    return Account(campaign, known, {job: latest[job] for job in done}, latest)
 
 
 def recorded(base: Path, campaign: str) -> set[str]:
@@ -132,7 +135,7 @@ def without_record(base: Path, found: Account) -> list[str]:
     mine = recorded(base, found.campaign)
     return [
         f"  no record: job {job} of {found.jobs[job]} ended before it had the run: Slurm says {state}"
-        for job, state in sorted(found.states.items(), key=lambda pair: int(pair[0]))
+        for job, state in sorted(found.latest.items(), key=lambda pair: int(pair[0]))
         if job not in mine and terminal(state) and state != "COMPLETED"
     ]
 

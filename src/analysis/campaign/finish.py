@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> int:
             print(unfinished(campaign, base), file=sys.stderr)
             return 1
         tidy(base, campaign)
-        found = account(base, campaign) if on_slurm(campaign, base) else Account(campaign, {}, {})
+        found = account(base, campaign) if on_slurm(campaign, base) else Account(campaign)
         if on_slurm(campaign, base):
             print("\n".join([str(found), *without_record(base, found)]))
         for line in retire(base, campaign, found):
@@ -44,9 +44,9 @@ def main(argv: list[str] | None = None) -> int:
 def unfinished(campaign: str, base: Path) -> str:
     """Say what is missing of a campaign; keep what Slurm says of its jobs by now, without waiting."""
     lines = []
-    if on_slurm(campaign, base):
-        found = account(base, campaign, patience=0)
-        lines = without_record(base, found)
+    with contextlib.suppress(BenchbookError):  # the summary says it
+        if on_slurm(campaign, base):
+            lines = without_record(base, account(base, campaign, patience=0))
     return "\n".join([summary(campaign, base), *lines])
 
 

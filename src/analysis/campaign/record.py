@@ -76,8 +76,11 @@ def _judged(
     """Make the records of all jobs, by folder; either all of them are good or none."""
     refused = _text(work / ".refused").strip()
     records = {job.name: _record(work, job) for job in folders.jobs(work)}
+    at = _number(_text(work / ".killed")) or 0.0
     for name, record in records.items():
-        found = refused or _reason(work / name, record, killed=killed, abandoned=abandoned)
+        # What failed before the signal came has failed by itself.
+        signal = killed if (record["end"] or at) >= at else ""
+        found = refused or _reason(work / name, record, killed=signal, abandoned=abandoned)
         if not found and folders.measured(base, campaign, record["run"]):
             found = "another job measured this run meanwhile"
         record["reason"] = found

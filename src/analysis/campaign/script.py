@@ -46,8 +46,13 @@ job() {
 
 killed=
 pids=()
-trap 'killed=TERM; kill -TERM $${pids[@]+"$${pids[@]}"} 2>/dev/null' TERM
-trap 'killed=INT; kill -TERM $${pids[@]+"$${pids[@]}"} 2>/dev/null' INT
+stop() {
+    killed=$$1
+    date +%s.%N >.killed
+    kill -TERM $${pids[@]+"$${pids[@]}"} 2>/dev/null
+}
+trap 'stop TERM' TERM
+trap 'stop INT' INT
 
 if record begin .; then
 ${sampler_start}
