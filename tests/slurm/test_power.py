@@ -128,6 +128,13 @@ def test_power__two_nodes_with_a_meter_that_dies_and_no_secret_anywhere(
     meters.redfish()
     lay_out(project, meters.place, "{nodes: 2, ranks_per_node: 1, mpi: openmpi}")
     watcher = Watcher()
+    own = {"RF_PASSWORD": SECRETS["redfish"]}
+    tried = [sys.executable, "-m", "analysis.cli", "meters", "testbed", "--nodes", "n[1-2]"]
+    asked = cluster.run(tried, on="n1", cwd=project, env=own).stdout.splitlines()
+    said = {line.split()[0]: float(line.split()[1]) for line in asked}
+    assert said.pop("cpu-n1:core:0:0") == said.pop("cpu-n1:package-0:0") == 0  # counters that stand still
+    assert (said.pop("pdu:n1"), said.pop("pdu:n2")) == (200.0, 300.0)
+    assert said == {"bmc-n1": 151.0, "bmc-n2": 152.0, "rf-n1": 431.5, "rf-n2": 431.5}
     run = meters.processes["snakemake"] = start(cluster, project)
     work = work_of(run, project)
     log = work / "1/power.csv"
