@@ -94,9 +94,9 @@ def test_record__one_job_of_a_pair_fails_both(work: Path, tmp_path: Path) -> Non
 
 
 def test_record__what_failed_before_the_signal_came_has_failed_by_itself(work: Path, tmp_path: Path) -> None:
-    """The job of 103.5 s was cut by the signal of 103 s, that of 102.5 s was not."""
+    """The job of 103.5 s was cut by the signal of 103 s, that of 92.5 s was not."""
     (work / "1/.end").write_text("103.5 143\n", encoding="ascii")
-    (work / "2/.end").write_text("102.5 137\n", encoding="ascii")
+    (work / "2/.end").write_text("92.5 137\n", encoding="ascii")
     (work / ".killed").write_text("103.0\n", encoding="ascii")
     assert record.end(work, killed="TERM") == 1
     assert [reason for _, reason in told(tmp_path).values()] == [

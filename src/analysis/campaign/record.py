@@ -21,6 +21,8 @@ from analysis.campaign import folders
 from analysis.provenance.facts import SECRET_NAME, SECRET_VALUE
 
 HIDDEN = "(hidden)"
+# Slurm tells all processes of a job at once, s: the application can be gone before this shell has noted it.
+SLACK = 10.0
 _SIGNALS = {130: "INT", 137: "KILL", 143: "TERM", 139: "SEGV", 134: "ABRT", 135: "BUS"}
 BINDING_FAILED = 97
 
@@ -79,7 +81,7 @@ def _judged(
     at = _number(_text(work / ".killed")) or 0.0
     for name, record in records.items():
         # What failed before the signal came has failed by itself.
-        signal = killed if (record["end"] or at) >= at else ""
+        signal = killed if (record["end"] or at) >= at - SLACK else ""
         found = refused or _reason(work / name, record, killed=signal, abandoned=abandoned)
         if not found and folders.measured(base, campaign, record["run"]):
             found = "another job measured this run meanwhile"
