@@ -91,6 +91,14 @@ def test_power__without_meters_of_all_nodes_there_is_no_energy_but_a_reason(tmp_
     assert energies(tmp_path, path) == {"energy_reason": "no meter of n2, of 2 nodes"}
 
 
+def test_power__packages_of_one_node_and_gpus_of_another_are_no_sum(tmp_path: Path) -> None:
+    cpu = counted(tmp_path, "power", {"c:package-0:0": 90.0}, meter("c", "powercap", "n1"))
+    gpu = sampled(tmp_path, {"g:gpu0": 300.0}, meter("g", "nvidia-smi", "n2"), name="power.n2")
+    assert energies(tmp_path, cpu, gpu) == {"energy_reason": "no meter of n2, of 2 nodes"}
+    cpus = counted(tmp_path, "power.n3", {"d:package-0:0": 100.0}, meter("d", "powercap", "n2"))
+    assert energies(tmp_path, cpu, gpu, cpus)["energy"] == pytest.approx((90 + 100 + 300) * 10)
+
+
 def test_power__packages_and_memory_of_all_nodes_add_up_without_their_cores(tmp_path: Path) -> None:
     core, platform = "c:core:0:0", "c:psys:1"
     watts = {"c:package-0:0": 90.0, "c:dram:0:1": 10.0, core: 60.0, platform: 140.0}

@@ -171,6 +171,20 @@ def test_control__ends_with_the_job_script_that_forgot_to_stop_it(tmp_path):
     assert "is gone" in (tmp_path / "p.log").read_text()
 
 
+def test_control__without_srun_the_other_nodes_cost_only_themselves(tmp_path):
+    zone(tmp_path / "sys", "intel-rapl:0", "package-0", 7)
+    meter = f'{{type: powercap, name: "{{node}}", root: {tmp_path}/sys}}'
+    (tmp_path / "c.yaml").write_text(f"power: {{period: 0.1, meters: [{meter}]}}\n")
+    job = os.environ | {"SLURM_JOB_ID": "1", "SLURMD_NODENAME": "n1", "PATH": str(tmp_path)}
+    argv = [sys.executable, "-m", "analysis.sampling", "start", "c.yaml", "p.csv", "--nodes", "n[1-2]"]
+    done = subprocess.run(
+        argv, cwd=tmp_path, env=job, capture_output=True, text=True, check=False, timeout=90
+    )
+    assert command(tmp_path, "stop", "p.csv").returncode == 0
+    assert (done.returncode, "no srun (No such file or directory): n2" in done.stderr) == (0, True)
+    assert ",n1:package-0:0,7," in (tmp_path / "p.energy.csv").read_text()
+
+
 def test_control__another_process_with_the_number_is_left_alone(tmp_path):
     (tmp_path / "p.pid").write_text(f"{os.getpid()} 1\n")
     done = command(tmp_path, "stop", "p.csv")

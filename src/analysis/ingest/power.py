@@ -209,19 +209,18 @@ def _meter(name: str, summary: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def _outermost(parts: list[_Part], nodes: set[str], source: str, faults: list[Fault]) -> list[xr.Dataset]:
     """Return the logs of the outermost type that sees all nodes, else of one that feeds the whole job."""
-    types = {kind: group for group in TYPES for kind in group}
-    seen: dict[tuple[str, ...], list[_Part]] = defaultdict(list)
+    fed: dict[str, set[str]] = defaultdict(set)
     for part in parts:
-        seen[types[part.type]].append(part)
-    fed = {group: set().union(*(part.nodes for part in own)) for group, own in seen.items()}
-    chosen = next((group for group in TYPES if group in seen and nodes <= fed[group] - {""}), None)
-    chosen = chosen or next((group for group in TYPES if "" in fed.get(group, ())), None)
+        fed[part.type] |= part.nodes
+    # Packages of one node and GPUs of another are no sum: one type of a group has to see all nodes.
+    whole = (group for group in TYPES if any(kind in fed and nodes <= fed[kind] - {""} for kind in group))
+    chosen = next(whole, None) or next((group for group in TYPES if any("" in fed[k] for k in group)), None)
     if chosen is None:
-        best = max(fed, key=lambda group: len(fed[group] & nodes))
-        found = f"no meter of {', '.join(sorted(nodes - fed[best]))}, of {len(nodes)} nodes"
+        best = max(fed.values(), key=lambda seen: len(seen & nodes))
+        found = f"no meter of {', '.join(sorted(nodes - best))}, of {len(nodes)} nodes"
         faults.append(Fault(f"{source}/power.csv", 0, found, "the run has no energy; see the sampler's log"))
         return []
-    return [part.ds for part in seen[chosen]]
+    return [part.ds for part in parts if part.type in chosen]
 
 
 def _short(node: str) -> str:

@@ -71,7 +71,9 @@ def start(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -
     return process.pid
 
 
-def _srun(path: str, arguments: Sequence[str], out: Path, others: Sequence[str]) -> subprocess.Popen[bytes]:
+def _srun(
+    path: str, arguments: Sequence[str], out: Path, others: Sequence[str]
+) -> subprocess.Popen[bytes] | None:
     """Start a sampler of local meters on each of some nodes, in a step beside the job's."""
     size = [f"--nodes={len(others)}", f"--ntasks={len(others)}", "--ntasks-per-node=1"]
     argv = ["srun", "--overlap", *size, f"--nodelist={','.join(others)}", "--cpu-bind=none", "--mpi=none"]
@@ -81,7 +83,11 @@ def _srun(path: str, arguments: Sequence[str], out: Path, others: Sequence[str])
     # Local meters have no secret, and the environment of a step goes over the network.
     hidden = {*config.variables(path), "SLURMD_NODENAME"}
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
-    step = _background([*argv, *arguments[1:], "--local"], beside(out, f"{_NODES}.log"), environment)
+    try:
+        step = _background([*argv, *arguments[1:], "--local"], beside(out, f"{_NODES}.log"), environment)
+    except OSError as error:
+        print(f"{out}:0: no srun ({error.strerror}): {', '.join(others)} sample nothing", file=sys.stderr)
+        return None
     _write_pid(beside(out, f"{_NODES}.pid"), step.pid)
     return step
 
