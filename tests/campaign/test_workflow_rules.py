@@ -141,7 +141,7 @@ def test_finish__run_whose_job_slurm_does_not_call_completed_is_measured_again(
     tool.write_text(CANCELLED, encoding="utf-8")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
-    line = f"no record: job 8 of {names[2]} ended before it had the run: Slurm says CANCELLED by 0"
+    line = f"job 8 of {names[2]} ended before it had the run: Slurm says CANCELLED by 0"
     # After a failure it is said at once, and nothing is done yet: one answer is not the last word.
     assert finish.unfinished("c", base).splitlines()[-1].strip() == line
     assert folders.measured(base, "c", names[0])
@@ -150,15 +150,26 @@ def test_finish__run_whose_job_slurm_does_not_call_completed_is_measured_again(
     assert finish.main(["c"]) == 1
     out, err = capsys.readouterr()
     assert "c: 3 of 3 records of Slurm are final" in out
-    assert [row.strip() for row in out.splitlines() if "no record" in row] == [line]
+    assert f"{names[2]}.failed-1: failed: it ended before it had the run: Slurm says CANCELLED by 0" in err
     assert "c: 1 runs are missing, of 30 in the matrix" in err
     assert f"missing: {names[0]}" in err
     there = folders.recorded(base, "c")
-    assert {f"{names[0]}.failed-1", f"{names[0]}.2.failed-1", f"{names[3]}.failed-1"} == there - {*names[1:]}
+    failed = {
+        f"{names[0]}.failed-1",
+        f"{names[0]}.2.failed-1",
+        f"{names[2]}.failed-1",
+        f"{names[3]}.failed-1",
+    }
+    assert there == failed | {*names[1:]}
     path = folders.finished(base, "c") / f"{names[0]}.2.failed-1/run.json"
     record = json.loads(path.read_text(encoding="utf-8"))
     assert (record["run"], record["attempt_at"]) == (f"{names[0]}.2.failed-1", f"{names[0]}.2")
     assert record["reason"] == "Slurm says CANCELLED by 0"
+
+    path = folders.finished(base, "c") / f"{names[2]}.failed-1/run.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    assert (record["run"], record["job_id"]) == (f"{names[2]}.failed-1", "8")
+    assert (record["application"], record["nodes"], record["ranks"]) == ("alpha", 4, 32)
 
     # Once is enough; and the kept records, a question ago, are an answer.
     put(base, names[0], job_id="", reason="")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from analysis.campaign import folders
+from analysis.campaign.matrix import Run
 from analysis.campaign.workflow import plan
 from analysis.provenance.slurm import final, terminal
 
@@ -130,14 +131,22 @@ def submitted(base: Path, campaign: str) -> dict[str, str]:
     return {path.stem: names[path.parent.name] for path in logs if path.stem.isdecimal()}
 
 
-def without_record(base: Path, found: Account) -> list[str]:
-    """Say of jobs that failed before they had a run, a line each, what Slurm says of them."""
+def without_record(base: Path, found: Account, states: Mapping[str, str]) -> dict[str, Run]:
+    """Return the jobs that ended badly before they had their run -> that run.
+
+    Parameters
+    ----------
+    base : Path
+    found : Account
+    states : mapping of str to str
+        Job -> state: the final ones, or the latest.
+    """
     mine = recorded(base, found.campaign)
-    return [
-        f"  no record: job {job} of {found.jobs[job]} ended before it had the run: Slurm says {state}"
-        for job, state in sorted(found.latest.items(), key=lambda pair: int(pair[0]))
-        if job not in mine and terminal(state) and state != "COMPLETED"
-    ]
+    return {
+        job: plan(found.campaign, base).run(found.jobs[job])
+        for job in sorted(states, key=int)
+        if job not in mine and terminal(states[job]) and states[job] != "COMPLETED"
+    }
 
 
 def ask(jobs: Sequence[str]) -> str:

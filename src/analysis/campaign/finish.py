@@ -12,6 +12,7 @@ from typing import Any
 from analysis import project
 from analysis.campaign import folders
 from analysis.campaign.accounting import Account, account, without_record
+from analysis.campaign.jobs import allocate
 from analysis.campaign.launch import salvage
 from analysis.campaign.workflow import missing, on_slurm, plan, summary
 from analysis.errors import BenchbookError
@@ -28,8 +29,8 @@ def main(argv: list[str] | None = None) -> int:
         tidy(base, campaign)
         found = account(base, campaign) if on_slurm(campaign, base) else Account(campaign)
         if on_slurm(campaign, base):
-            print("\n".join([str(found), *without_record(base, found)]))
-        for line in retire(base, campaign, found):
+            print(found)
+        for line in [*lost(base, found), *retire(base, campaign, found)]:
             print(line, file=sys.stderr)
         if missing(campaign, base):
             print(summary(campaign, base), file=sys.stderr)
@@ -46,7 +47,11 @@ def unfinished(campaign: str, base: Path) -> str:
     lines = []
     with contextlib.suppress(BenchbookError):  # the summary says it
         if on_slurm(campaign, base):
-            lines = without_record(base, account(base, campaign, patience=0))
+            found = account(base, campaign, patience=0)
+            lines = [
+                f"  job {job} of {run.name} ended before it had the run: Slurm says {found.latest[job]}"
+                for job, run in without_record(base, found, found.latest).items()
+            ]
     return "\n".join([summary(campaign, base), *lines])
 
 
@@ -56,6 +61,35 @@ def tidy(base: Path, campaign: str) -> None:
         with contextlib.suppress(folders.BusyError):
             if work.is_dir() and not folders.alive(work):
                 shutil.rmtree(work) if work.name.startswith(".") else salvage(work)
+
+
+def lost(base: Path, found: Account) -> list[str]:
+    """Record jobs that ended badly before they had their run: a failed attempt each, with Slurm's word.
+
+    Parameters
+    ----------
+    base : Path
+    found : Account
+
+    Returns
+    -------
+    list of str
+        One line for each.
+    """
+    lines = []
+    declared = plan(found.campaign, base).declared
+    for job, run in without_record(base, found, found.states).items():
+        hosts = ["unknown"] * run.nodes  # which nodes they were stands in Slurm's record
+        for own in allocate(declared, run, hosts).jobs:
+            name = folders.failed_name(base, found.campaign, own.name)
+            why = f"it ended before it had the run: Slurm says {found.states[job]}"
+            told = {"run": name, "attempt_at": own.name, "job_id": job, "node_list": [], "reason": why}
+            folder = folders.running(base, found.campaign) / f".{name}"
+            folder.mkdir(parents=True)
+            folders.write_json(folder / folders.RECORD, {**own.head, **told, "exit_code": None})
+            folders.publish(folder, base, found.campaign, name)
+            lines.append(f"{name}: failed: {why}")
+    return lines
 
 
 def retire(base: Path, campaign: str, found: Account) -> list[str]:
