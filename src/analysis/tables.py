@@ -130,15 +130,15 @@ def throughput(campaign: Campaign, runs: pd.DataFrame) -> pd.DataFrame:
     return sets.assign(jobs_per_day=SECONDS_A_DAY * sets["rate"] / work)
 
 
-def micro(campaign: Campaign, case: str, value: str) -> pd.DataFrame:
-    """Summarise an OSU table over its repeats.
+def micro(campaign: Campaign, case: str, value: str, application: str = "osu") -> pd.DataFrame:
+    """Summarise the table of a micro-benchmark, OSU's or Intel's, over its repeats.
 
     Returns
     -------
     DataFrame
         Columns ``interconnect size median low high n``.
     """
-    runs = counted(campaign, application="osu", case=case)
+    runs = counted(campaign, application=application, case=case)
     table = campaign.frame("micro").merge(runs[["run", "interconnect"]], on="run")
     return summary(table, ["interconnect", "size"], value)
 

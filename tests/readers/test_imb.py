@@ -145,6 +145,14 @@ def test_imb__line_that_is_no_row_is_named() -> None:
     )
 
 
+def test_imb__output_without_a_benchmark_is_no_result() -> None:
+    # What each rank prints that runs alone, as MPICH's does under a launcher that it does not know.
+    alone = SUITE[: SUITE.index(b"#---", 200)] + b"# !! Benchmark PingPong invalid for 1 processes !!\n"
+    ds = imb.parse(2 * (alone + SUITE[SUITE.rindex(b"# All processes") :]), "f")
+    assert (ds.sizes["row"], ds["ranks"].item(), ds.attrs["complete"]) == (0, -1, False)
+    assert "f:72: no benchmark was run; it may need more processes than it had" in ds.attrs["warnings"]
+
+
 def test_imb__other_text_is_refused() -> None:
     with pytest.raises(ReadError, match="f:0: no title and no table of IMB"):
         imb.parse(b"hello\n", "f")

@@ -117,6 +117,8 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     if output.open:
         cut = " and its last line may be cut" if rest.strip() else ""
         faults.damage(len(lines), f"no closing line{cut}", "the run was killed or the file is cut")
+    if not output.tables:
+        faults.damage(len(lines), "no benchmark was run", "it may need more processes than it had")
     for table in output.tables:
         if not table.rows and not table.skipped:
             faults.damage(table.line, f"no row follows {table.benchmark}", "the benchmark did not get so far")
