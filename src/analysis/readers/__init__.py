@@ -70,6 +70,7 @@ def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, *
     ReadError
         If no engine recognises the bytes.
     """
+    engine = engine or _implied(options)
     if engine is None:
         found = engines_of(data, source)
         if not found:
@@ -102,6 +103,7 @@ def open(path: str | Path, *, engine: str | None = None, **options: Any) -> xr.D
         If the file cannot be read or is of no known format.
     """
     head = plain_head(path, HEAD_BYTES)
+    engine = engine or _implied(options)
     if engine is None and head:
         found = engines_of(head, str(path))
         engine = found[0] if found else None
@@ -110,3 +112,8 @@ def open(path: str | Path, *, engine: str | None = None, **options: Any) -> xr.D
         ds: xr.Dataset = reader(engine).parse(Path(path), str(path), **options)
         return ds
     return parse(read_bytes(path), str(path), engine=engine, **options)
+
+
+def _implied(options: dict[str, Any]) -> str | None:
+    # Who maps the columns has a table; its headings may be in any language.
+    return "power_csv" if options.get("columns") else None

@@ -43,7 +43,7 @@ class Options:
     start : str, optional
         Time of the first instant, ISO 8601, for logs with only elapsed seconds or no time at all.
     date_order : str, optional
-        ``dmy`` or ``mdy`` for dates like 03/04/2026.
+        ``dmy`` or ``mdy`` for dates like 03/04/2026, ``ymd`` for 26-04-03.
     duplicates : str
         What becomes of several readings of a meter with one stamp: ``mean`` (the default: meters
         that stamp whole seconds but read faster), ``first``, ``last`` or ``refuse``. A counter
@@ -94,7 +94,7 @@ class Options:
             if name not in known:
                 raise ReadError.at(source, 0, f"unknown option {name!r}", f"known: {', '.join(known)}")
         options = cls(**given)
-        for name, allowed in (("duplicates", _DUPLICATES), ("date_order", (None, "dmy", "mdy"))):
+        for name, allowed in (("duplicates", _DUPLICATES), ("date_order", (None, "dmy", "mdy", "ymd"))):
             if getattr(options, name) not in allowed:
                 wanted = ", ".join(str(a) for a in allowed if a)
                 found = f"option {name}={getattr(options, name)!r} has no meaning"
@@ -170,7 +170,12 @@ class PowerLog:
 
     def lines(self, *, end: str = "") -> list[str]:
         """Return the whole lines; an unterminated last one is dropped and named, unless it is `end`."""
-        lines, rest = whole_lines(self.data)
+        data, holes = self.data, self.data.count(b"\0")
+        if holes:
+            line = data.count(b"\n", 0, data.index(b"\0")) + 1
+            self.faults.damage(line, f"{holes} NUL bytes", "the writer crashed; lines may be missing")
+            data = data.replace(b"\0", b"")
+        lines, rest = whole_lines(data)
         if rest.strip() and rest.strip() != end:
             self.cut(len(lines) + 1)
         return lines
@@ -181,6 +186,9 @@ class PowerLog:
 
     def empty(self, what: str) -> BenchbookError:
         """Make the error of a log in which nothing of its format was found."""
+        if self.faults.faults:
+            fault = self.faults.faults[0]
+            return ReadError.at(self.source, fault.line, fault.found, f"no {what} is left")
         found = f"no {what} found"
         return ReadError.at(self.source, 0, found, "check that the file is whole and of this format")
 

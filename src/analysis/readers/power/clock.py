@@ -57,7 +57,7 @@ class Clock:
     log : PowerLog
         Its options declare zone and date; its faults take what is wrong.
     order : str, optional
-        ``mdy`` or ``dmy`` if the format fixes the order of numeric dates.
+        ``mdy``, ``dmy`` or ``ymd`` if the format fixes the order of numeric dates.
     zone : str, optional
         IANA zone that the format fixes for stamps without one.
     """
@@ -142,9 +142,12 @@ class Clock:
                     return  # the log writes its dates in another way
                 continue
             a, b = int(match["a"]), int(match["b"])
-            if match["mark"] == "." or a > 12:
+            if match["mark"] == "." or (a > 12 and len(match["year"]) == 4):
                 self.order = "dmy"
                 return
+            if a > 12:
+                found = f"{text.strip()!r} may be day or year first"
+                raise ReadError.at(self.log.source, int(line), found, "pass date_order='dmy' or 'ymd'")
             if b > 12:
                 self.order = "mdy"
                 return
@@ -180,6 +183,8 @@ class Clock:
         year += 2000 if year < 100 else 0
         if "a" in part:
             a, b = int(part["a"] or 0), int(part["b"] or 0)
+            if self.order == "ymd":
+                year, a, b = 2000 + a, b, int(part["year"] or 0)
             month, day = (b, a) if self.order == "dmy" else (a, b)
         else:
             name = part.get("name")

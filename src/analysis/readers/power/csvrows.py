@@ -66,6 +66,9 @@ def _rows(log: PowerLog, layout: Layout) -> Iterator[tuple[int, list[str]]]:
         if len(cells) <= need:
             found = f"{len(cells)} of {len(layout.names)} columns"
             log.faults.damage(number, found, "the row is not used")
+        elif any(cells[len(layout.names) :]):
+            found = f"{len(cells)} cells under {len(layout.names)} headings (a decimal comma?)"
+            log.faults.damage(number, found, "the row is not used; quote such cells")
         elif cells[layout.time[0]].lower() != heading:
             yield number, cells
 

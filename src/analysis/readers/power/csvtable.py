@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from analysis.errors import ReadError
 from analysis.readers.power import csvrows, units, zones
 from analysis.readers.power.base import SECOND, PowerLog, Readings
 from analysis.readers.power.clock import Clock
@@ -140,7 +141,11 @@ def _stamps(log: PowerLog, layout: Layout, column: Any) -> np.ndarray | None:
     values: np.ndarray = column.cast(pa.int64()).to_numpy()
     if column.type.tz:
         return values
-    return zones.localise(log, values, None, Clock(log, zone=csvrows.zone_of(layout)).zone)
+    zone = Clock(log, zone=csvrows.zone_of(layout)).zone
+    try:
+        return zones.localise(log, values, None, zone)
+    except ReadError:
+        return None  # row by row the line is known
 
 
 def _assemble(log: PowerLog, layout: Layout, table: Any, time: np.ndarray) -> Readings:

@@ -57,7 +57,7 @@ class Headings:
         r"^date$+^time( of day)?\b",
         r"^(time|date)[ _-]?stamp|^date[ _/-]?time|^((unix|epoch|utc|t_unix|ts)|(start_)?time)(?![a-z])",
         r"^date\b",
-        r"^elapsed[ _-]?(time|s\b|sec|ms)|^seconds\b",
+        r"^elapsed[ _-]?(time|s\b|sec|ms)|^seconds\b|^t([ _]*[\[(]?(s|ms|sec|seconds)[)\]]?)?$",
     )
     power: str = (
         r"(?<!p)power(?!.*(factor|state|limit|cap|supply|status))"

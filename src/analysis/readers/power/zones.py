@@ -9,6 +9,7 @@ from analysis.errors import ReadError
 from analysis.readers.power.base import NAT, SECOND, PowerLog
 
 _DAY = 86_400 * SECOND
+_COARSE = 3000 * SECOND
 _UTC_NAMES = frozenset(("Z", "UTC", "GMT"))
 
 
@@ -70,7 +71,13 @@ def localise(log: PowerLog, local: np.ndarray, lines: np.ndarray | None, zone: s
     Returns
     -------
     ndarray of int64, shape (n,)
+
+    Raises
+    ------
+    ReadError
+        If a stamp does not exist in the zone, or the clock has twelve hours without am and pm.
     """
+    _no_half_days(log, local, lines)
     if zone is None:
         log.faults.note(0, "local times without a zone", "taken as UTC; pass tz= with the meter's zone")
         return local
@@ -97,6 +104,20 @@ def localise(log: PowerLog, local: np.ndarray, lines: np.ndarray | None, zone: s
     return np.where(_second_pass(log, local, double), winter, summer)
 
 
+def _no_half_days(log: PowerLog, local: np.ndarray, lines: np.ndarray | None) -> None:
+    """Refuse a twelve-hour clock without am and pm: it falls from 12 to 1 and knows no hour 0."""
+    back = np.flatnonzero(local[1:] < local[:-1])
+    hours = local // (3600 * SECOND) % 24 if back.size else local
+    falls = back[(hours[back] == 12) & (hours[back + 1] == 1) & (local[back] - local[back + 1] < _DAY // 2)]
+    if falls.size and hours.min() > 0 and hours.max() < 13:
+        at = int(falls[0]) + 1
+        found = (
+            f"{str(local[at : at + 1].view('datetime64[ns]')[0])[11:19]} after hour 12: a twelve-hour clock"
+        )
+        line = int(lines[at]) if lines is not None else 0
+        raise ReadError.at(log.source, line, f"{found} without am and pm", "log am and pm, or 24 hours")
+
+
 def _second_pass(log: PowerLog, local: np.ndarray, double: np.ndarray) -> np.ndarray:
     """Tell which stamps of a doubled hour belong to its second pass.
 
@@ -107,6 +128,9 @@ def _second_pass(log: PowerLog, local: np.ndarray, double: np.ndarray) -> np.nda
     jump = (step < -600 * SECOND) & (step > -7200 * SECOND) & double
     jump[1:] &= double[:-1]
     restart = (step <= -7200 * SECOND) | ~double
+    forward = step[step > 0]
+    if forward.size and np.median(forward) >= _COARSE and (step[1:][~(double[1:] & double[:-1])] > 0).all():
+        jump |= (step <= 0) & double & np.roll(double, 1)  # a reading an hour: the clock does not go back
     last_jump = np.maximum.accumulate(np.where(jump, np.arange(local.size), -1))
     last_restart = np.maximum.accumulate(np.where(restart, np.arange(local.size), -1))
     second: np.ndarray = double & (last_jump > last_restart)

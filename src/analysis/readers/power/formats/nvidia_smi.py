@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
+from analysis.errors import ReadError
 from analysis.readers.power import csvtable, units
 from analysis.readers.power.base import PowerLog, Readings
 from analysis.readers.power.layout import Headings
@@ -33,7 +36,19 @@ def parse(log: PowerLog) -> Readings:
     if b"<nvidia_smi_log" in log.data:
         return _xml(log)
     instant = b"power.draw.instant" in log.data[:2000]
-    return csvtable.read(log, _INSTANT if instant else _DRAW, short=False)
+    readings = csvtable.read(log, _INSTANT if instant else _DRAW, short=False)
+    if len(readings.names) == 1 and _bursts(readings.time):
+        found = "rows of several GPUs without a column that tells them apart"
+        raise ReadError.at(log.source, 1, found, "log with index in --query-gpu")
+    return readings
+
+
+def _bursts(time: np.ndarray) -> bool:
+    """Tell whether rows come in groups of one size: a GPU after the other, then a pause."""
+    gaps = np.diff(time)
+    pauses = np.flatnonzero(gaps > 10 * np.median(gaps)) if gaps.size else gaps
+    sizes = np.diff(pauses)
+    return bool(sizes.size and sizes[0] > 1 and (sizes == sizes[0]).all() and pauses[0] == sizes[0] - 1)
 
 
 def _xml(log: PowerLog) -> Readings:
