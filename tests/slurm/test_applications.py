@@ -1,7 +1,8 @@
-"""Applications in jobs of a real Slurm: HPCC as Debian has it, environment modules, what charmrun starts."""
+"""Applications in jobs of a real Slurm: HPCC of Debian, environment modules, stand-ins for the others."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -45,6 +46,11 @@ launch:
   applications:
     hpcc: {{program: hpcc}}
     say: {{program: {base}/say, modules: [{module}]}}
+    ls-dyna:
+      program: {base}/mppdyna
+      hybrid: {{program: {base}/hybdyna}}
+      modules: [{module}]
+      inputs: {{3cars: {{path: {base}/models/3cars.k, sha256: {digest}}}}}
 """
 SAY = """\
 title: A program that says what it was given
@@ -77,6 +83,19 @@ PROGRAM = """\
 #!/bin/sh
 echo "said: module=$FROM_MODULE licence=$LICENCE_SERVER threads=$OMP_NUM_THREADS"
 """
+# A stand-in for LS-DYNA, which has a licence: it says what it was given and how a run ends, and nothing else.
+DYNA = """\
+#!/bin/sh
+echo "$(basename $0) $* threads=$OMP_NUM_THREADS licence=$LSTC_LICENSE_SERVER"
+echo " N o r m a l    t e r m i n a t i o n" >mes0000
+"""
+MODULE = """\
+#%Module
+setenv FROM_MODULE yes
+setenv LICENCE_SERVER secret.example
+setenv LSTC_LICENSE_SERVER secret.example
+"""
+MODEL = "*KEYWORD\n*END\n"
 # A stand-in for charmrun, which is in no package: it starts processes in the two ways in which charmrun 8 was
 # seen to start them, with its number of each process and the script around each program, and nothing else.
 CHARMRUN = """\
@@ -105,7 +124,14 @@ wait
 
 
 def run(
-    cluster: SlurmCluster, base: Path, application: str, case: str, factors: str, module: str = "licence/1"
+    cluster: SlurmCluster,
+    base: Path,
+    application: str,
+    case: str,
+    factors: str,
+    *,
+    module: str = "licence/1",
+    digest: str = "",
 ) -> dict[str, Any]:
     """Measure a campaign of one run, as its rule does, and return the record."""
     needed = shutil.which("hpcc") if application == "hpcc" else Path("/etc/profile.d/modules.sh").is_file()
@@ -115,12 +141,17 @@ def run(
         shutil.copytree(ROOT / name, base / name)
     values = {"application": application, "case": case, "factors": factors}
     files = {
-        "config/clusters/here.yaml": CLUSTER.format(base=base, module=module),
+        "config/clusters/here.yaml": CLUSTER.format(
+            base=base, module=module, digest=digest or hashlib.sha256(MODEL.encode()).hexdigest()
+        ),
         "config/campaigns/c.yaml": CAMPAIGN.format(**values),
         "config/applications/say.yaml": SAY,
         "config/config.yaml": "campaigns: [c]\nreports: {}\npages: []\n",
         "modules.sh": f"export MODULEPATH={base}/modulefiles\n. /etc/profile.d/modules.sh\n",
-        "modulefiles/licence/1": "#%Module\nsetenv FROM_MODULE yes\nsetenv LICENCE_SERVER secret.example\n",
+        "modulefiles/licence/1": MODULE,
+        "models/3cars.k": MODEL,
+        "mppdyna": DYNA,
+        "hybdyna": DYNA,
         "say": PROGRAM,
         "charmrun": CHARMRUN,
     }
@@ -203,3 +234,35 @@ def test_charmrun__processes_are_bound_and_have_the_variables(
     first, second = record["node_list"]
     assert sorted(placed(record)) == [(first, "0"), (first, "1"), (second, "0"), (second, "1")]
     assert output(tmp_path, record).read_text(encoding="utf-8").count("threads=1") == 4
+
+
+@pytest.mark.parametrize(
+    ("threads", "expected"),
+    [
+        (1, "mppdyna i={base}/models/3cars.k memory=400m threads=1 licence=secret.example"),
+        (2, "hybdyna i={base}/models/3cars.k memory=400m ncpu=-2 threads=2 licence=secret.example"),
+    ],
+)
+def test_lsdyna__mpp_and_hybrid_line_with_checked_input(
+    cluster: SlurmCluster, tmp_path: Path, threads: int, expected: str
+) -> None:
+    """With a stand-in for LS-DYNA: it proves launch line, input and licence, not LS-DYNA."""
+    factors = f"nodes: 2, ranks_per_node: 1, threads: {threads}, mpi: openmpi"
+    record = run(cluster, tmp_path, "ls-dyna", "3cars", factors)
+    assert record["reason"] == ""
+    said = output(tmp_path, record).read_text(encoding="utf-8").splitlines()
+    assert said == [expected.format(base=tmp_path)] * 2
+    ((path, file),) = record["input_files"].items()
+    assert (path, file["bytes"]) == (f"{tmp_path}/models/3cars.k", len(MODEL))
+    for name in ("run.json", "job.sh"):
+        assert "secret.example" not in output(tmp_path, record, name).read_text(encoding="utf-8")
+
+
+def test_lsdyna__another_input_than_the_declared_is_a_failed_run(
+    cluster: SlurmCluster, tmp_path: Path
+) -> None:
+    factors = "nodes: 1, ranks_per_node: 1, mpi: openmpi"
+    record = run(cluster, tmp_path, "ls-dyna", "3cars", factors, digest="a" * 64)
+    real = hashlib.sha256(MODEL.encode()).hexdigest()
+    said = f"input {tmp_path}/models/3cars.k has SHA-256 {real}, declared is {'a' * 64}"
+    assert (record["reason"], record["start"]) == (said, None)
