@@ -13,6 +13,7 @@ import pytest
 
 from analysis import project
 from analysis.campaign import accounting, finish, folders, workflow
+from analysis.campaign.declarations import load
 from analysis.campaign.matrix import expand
 
 from .conftest import ROOT, Changed
@@ -76,6 +77,20 @@ def test_measure__without_a_name_or_with_a_bad_campaign_says_so(base: Path, chan
     status, said = snakemake(base, "-n", "measure", "--config", "measure=c")
     assert status == 1
     assert "config/campaigns/c.yaml:14: unknown mpi 'impi'; known: ompi, mpich" in said
+
+
+def test_measure__fails_when_its_last_step_finds_a_run_missing(base: Path, changed: Changed) -> None:
+    """The step's output goes through a pipe; a run that its own record calls failed is none."""
+    whole(base)
+    changed(("scheduler: slurm", "scheduler: none"), ("nodes: 4", "nodes: 1"), file="clusters/paper")
+    changed(("nodes: [1, 2, 4]", "nodes: 1"), ("when: {case: large, nodes: 1}", "when: {mpi: mpich}"))
+    names = [run.name for run in expand(load("c", base)).runs]
+    for name in names[1:]:
+        put(base, name, reason="")
+    put(base, names[0], reason="left half-way")
+    status, said = snakemake(base, "--cores", "1", "measure", "--config", "measure=c")
+    assert "c: 1 runs are missing" in said
+    assert status == 1
 
 
 def test_workflow__priorities_follow_the_shuffled_order(changed: Changed) -> None:

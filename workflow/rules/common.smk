@@ -34,9 +34,10 @@ GIVEN_BACK = (
     f"export SLURM_JOB_NODELIST={shlex.quote(nodes)}; " if JOB and number == JOB else ""
 )
 
-# Jobs use the interpreter that runs Snakemake, activated or not, here or on a node.
+# Jobs use the interpreter that runs Snakemake, activated or not, here or on a node. A prefix of ours takes the
+# place of Snakemake's own, by which a command that fails in a pipe fails its job: so it is given again.
 BIN = shlex.quote(str(Path(sys.executable).parent))
-shell.prefix(f'export PATH={BIN}:"$PATH"; {GIVEN_BACK}')
+shell.prefix(f'set -euo pipefail; export PATH={BIN}:"$PATH"; {GIVEN_BACK}')
 
 
 wildcard_constraints:
