@@ -29,6 +29,7 @@ LOGS = {
     "nvidia_smi": xml({"power_draw": "67.03 W"})
     + xml({"power_draw": "70.04 W"}, stamp="Sun Mar  1 10:00:01 2026"),
     "rocm_smi": f"{T0}\n{CARD}\n2026-03-01T10:00:01Z\n{CARD}\n",
+    "amd_smi": f'{T0}\n[{{"gpu": 0, "power": {{"socket_power": {{"value": 142.5, "unit": "W"}}}}}}]\n',
     "redfish": f"{T0} {json.dumps(POWER)}\n2026-03-01T10:00:01Z {json.dumps(POWER)}\n",
     "ptdaemon": "".join(f"Time,12-23-2026 10:21:5{i}.496,Watts,23.25,Volts,228.37\n" for i in range(3)),
     "wattsup": "".join(f"2026-03-01T10:00:0{i}Z #d,-,18,1245,1191,97;\n" for i in range(3)),

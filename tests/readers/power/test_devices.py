@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from analysis import readers
 from analysis.errors import ReadError
 from analysis.readers.power.formats import nvidia_smi, ptdaemon, redfish, rocm_smi, wattsup, yokogawa
 
@@ -85,6 +86,28 @@ def test_rocm_smi__documents_with_the_loggers_stamps():
         rocm_smi.parse(f"{one}\n{one}\n".encode())
 
 
+def test_amd_smi__shapes_of_its_versions():
+    def gpu(number, **powers):
+        return {"gpu": number, "usage": {}, "power": {"throttle_status": "UNTHROTTLED", **powers}}
+
+    watts = {"value": 142, "unit": "W"}
+    first = [
+        gpu(0, socket_power=watts),
+        gpu(1, socket_power="N/A"),
+        {"gpu": 2, "limit": {"socket_power": watts}},
+    ]
+    later = {
+        "gpu_data": [
+            gpu(0, current_socket_power="N/A", average_socket_power={"value": 90}),
+            gpu(1, socket_power=7),
+        ]
+    }
+    text = f"{T0}\n{json.dumps(first, indent=1)}\n2026-03-01T10:00:01Z\n{json.dumps(later)}\n"
+    ds = readers.parse(text.encode())
+    assert (ds.attrs["tool"], ds["meter"].values.tolist()) == ("amd-smi", ["gpu0", "gpu1"])
+    assert np.array_equal(ds["power"].values, [[142, 90], [np.nan, 7]], equal_nan=True)
+
+
 POWER = {
     "@odata.id": "/redfish/v1/Chassis/1U/Power",
     "PowerControl": [
@@ -156,12 +179,16 @@ def test_redfish__telemetry_report_has_its_own_times():
     values = [
         {"MetricId": "PowerConsumedWatts", "MetricValue": "300", "Timestamp": "2026-03-01T11:00:00+01:00"},
         {"MetricId": "PowerConsumedWatts", "MetricValue": "310", "Timestamp": "2026-03-01T11:00:10+01:00"},
+        {"MetricId": "TotalCPUPower", "MetricValue": "120", "Timestamp": "2026-03-01T11:00:10+01:00"},
+        {"MetricId": "ApparentPower", "MetricValue": "9", "Timestamp": "2026-03-01T11:00:10+01:00"},
         {"MetricId": "InletTemp", "MetricValue": "20", "Timestamp": "2026-03-01T11:00:10+01:00"},
     ]
     ds = redfish.parse(
         json.dumps({"@odata.id": "/redfish/v1/TelemetryService/x", "MetricValues": values}).encode()
     )
-    assert ds["power"].values.tolist() == [[300, 310]]
+    assert ds["power"].values[0].tolist() == [300, 310]
+    assert ds["meter"].values.tolist() == ["PowerConsumedWatts", "TotalCPUPower"]
+    assert ds["power"].values[1, 1] == 120
     assert times(ds)[0] == "2026-03-01T10:00:00.000"
 
 

@@ -14,6 +14,7 @@ SAMPLES = {
     "10:00:00 1 1 1 1 1 1 1 1 9\n",
     "nvidia_smi": "timestamp, power.draw [W]\n2026/03/01 10:00:00.100, 61.50 W\n",
     "rocm_smi": '{"card0": {"Average Graphics Package Power (W)": "36.0"}}\n',
+    "amd_smi": '[{"gpu": 0, "power": {"socket_power": {"value": 142, "unit": "W"}}}]\n',
     "redfish": '{"@odata.id": "/redfish/v1/Chassis/1/Power", "PowerControl": [{"PowerConsumedWatts": 1}]}\n',
     "ptdaemon": "Time,12-23-2026 10:21:51.496,Watts,23.430000,Volts,228.370000\n",
     "wattsup": "#d,-,18,1240,1191,97,0,_,_,_,124,_,_,_,_,_,100,_,_,_,_;\n",

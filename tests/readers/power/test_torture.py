@@ -169,5 +169,7 @@ def test_torture__gpus_without_their_index_are_refused():
     ],
 )
 def test_torture__other_tools_are_refused_with_the_formats_known(text):
-    with pytest.raises(ReadError, match="of no format known here; known formats: cray, ear, freeipmi, geopm"):
+    with pytest.raises(
+        ReadError, match="of no format known here; known formats: amd_smi, cray, ear, freeipmi, geopm"
+    ):
         read(text)

@@ -18,6 +18,9 @@ _COMMON = re.compile(
     "|Sensors|Outlets|(Environment|Processor)?Metrics"
 )
 
+# Dell's MetricId: SystemInputPower, TotalCPUPower, SystemPowerConsumption; all in W.
+_POWER = re.compile(r"(?<!Apparent)(?<!Reactive)Power(Consumption)?$")
+
 
 def sniff(head: bytes, name: str) -> bool:
     """Tell whether these are Redfish resources about power."""
@@ -63,8 +66,8 @@ def _readings(node: Any, place: str = "") -> Iterator[tuple[str, float, str]]:
             "",
         )
     for value in _dicts(node, "MetricValues"):
-        name = str(value.get("MetricProperty") or value.get("MetricId"))
-        if "Watts" in name + str(value.get("MetricId", "")):
+        what, name = str(value.get("MetricId", "")), str(value.get("MetricProperty") or value.get("MetricId"))
+        if "Watts" in name + what or _POWER.search(what):
             yield name, number(value.get("MetricValue")), str(value.get("Timestamp", ""))
     for key, part in node.items():
         if key not in (*_READINGS, "PowerControl", "MetricValues"):
