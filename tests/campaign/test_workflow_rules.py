@@ -79,6 +79,36 @@ def test_measure__without_a_name_or_with_a_bad_campaign_says_so(base: Path, chan
     assert "config/campaigns/c.yaml:14: unknown mpi 'impi'; known: ompi, mpich" in said
 
 
+def test_measure__only_where_the_campaign_is_at_home(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole(base)
+    status, said = snakemake(base, "--cores", "1", "measure", "--config", "measure=c")
+    assert status == 1
+    assert "config/clusters/paper.yaml:0: scheduler: slurm, and no profile; add --profile slurm" in said
+    # A login node without Slurm's commands, but with a shell and git.
+    (tmp_path / "bin").mkdir()
+    for tool in ("sh", "bash", "which", "git"):
+        (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    status, said = snakemake(base, "--profile", "slurm", "measure", "--config", "measure=c")
+    assert status == 1
+    remedy = "log in on the cluster and give the command there"
+    assert f"Slurm:0: no Slurm on this machine (no command scontrol); {remedy}" in said
+    assert not (base / "data/raw/.running").exists()
+
+
+def test_workflow__what_all_runs_ask_alike_is_no_function(changed: Changed, base: Path) -> None:
+    changed()
+    workflow.plan.cache_clear()
+    common = workflow.common("c", base)
+    assert {"mem_mb", "runtime", "constraint", "slurm_account", "cpus_per_task"} <= set(common)
+    assert "nodes" not in common
+    for run in workflow.plan("c", base).runs:
+        asked = workflow.resources("c", run.name, base)
+        assert common.items() <= asked.items()
+
+
 def test_measure__fails_when_its_last_step_finds_a_run_missing(base: Path, changed: Changed) -> None:
     """The step's output goes through a pipe; a run that its own record calls failed is none."""
     whole(base)

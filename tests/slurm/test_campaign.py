@@ -231,16 +231,17 @@ def test_campaign__killed_controller_loses_and_doubles_nothing(cluster: SlurmClu
     job = job_that_waits(run, project)
     os.killpg(run.pid, signal.SIGKILL)
     run.communicate()
-    # The job goes on, and nobody measures its run a second time.
-    subprocess.run(["rm", "-rf", str(project / ".snakemake/locks")], check=True)
-    status, said = finish(start(cluster, project), 120)
-    assert status == 1
-    log = (project / "results/logs/run/few").glob("*.log")
-    assert "another job measures it" in next(log).read_text(encoding="utf-8")
-    assert records(project) == {}
+    # The job goes on; the same command waits for it, and measures its run no second time.
+    again = start(cluster, project)
+    log = project / "results/logs/measure.log"
+    waiting = f"few: waiting for 1 runs that an earlier start has submitted: {job}\n"
+    until("the second start to wait", lambda: log.exists() and log.read_text() == waiting, seconds=90)
     # Killed with its node's power there is no last word: the next start writes the record.
     cluster.run(["scancel", "--signal=KILL", "--full", job])
-    jobs.ended(cluster, job)
+    status, said = finish(again, 120)
+    assert status == 1
+    assert "has been submitted" not in said
+    assert records(project) == {}
     until("the job to leave the queue", lambda: not cluster.run(["squeue", "-h"]).stdout.strip(), seconds=60)
     time.sleep(1)
     (project / "go").touch()

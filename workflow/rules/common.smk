@@ -66,6 +66,7 @@ def hold_campaign():
     """Let nobody else measure the campaign until this Snakemake ends."""
     if MEASURED and workflow.is_main_process:
         try:
+            resume.check_start(MEASURED, BASE, slurm=not workflow.local_exec)
             lock = resume.hold(MEASURED, BASE)
         except BenchbookError as error:
             raise WorkflowError(str(error)) from None

@@ -14,8 +14,8 @@ rule measure:
     params:
         campaign=MEASURED,
     shell:
-        "{{ python -m analysis.campaign.resume {params.campaign} && "
-        "python -m analysis.campaign.finish {params.campaign}; }} 2>&1 | tee {log}"
+        "{{ python -m analysis.campaign.resume {params.campaign:q} && "
+        "python -m analysis.campaign.finish {params.campaign:q}; }} 2>&1 | tee {log:q}"
 
 
 rule run:
@@ -47,7 +47,7 @@ rule run:
         slurm_account=asked("slurm_account"),
         slurm_extra=asked("slurm_extra"),
     shell:
-        "python -m analysis.campaign.launch {wildcards.campaign} {wildcards.run} > {log} 2>&1"
+        "python -m analysis.campaign.launch {wildcards.campaign:q} {wildcards.run:q} > {log:q} 2>&1"
 
 
 rule proxy:
@@ -64,7 +64,7 @@ rule proxy:
     params:
         campaign=MEASURED,
     shell:
-        "python -m analysis.campaign.build {params.campaign} {wildcards.mpi} {output.program} 2> {log}"
+        "python -m analysis.campaign.build {params.campaign:q} {wildcards.mpi:q} {output.program:q} 2> {log:q}"
 
 
 onerror:

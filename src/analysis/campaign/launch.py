@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from analysis import project
-from analysis.campaign import folders, record
+from analysis.campaign import folders, record, space
 from analysis.campaign.declarations import Declared, load
 from analysis.campaign.jobs import Allocation, allocate
 from analysis.campaign.launch_files import lay_out
@@ -60,6 +60,11 @@ def main(argv: list[str] | None = None) -> int:
     except BenchbookError as error:
         shutil.rmtree(work)
         print(error, file=sys.stderr)
+        return 1
+    except OSError as error:
+        shutil.rmtree(work, ignore_errors=True)
+        what = f"cannot be laid out ({error.strerror}); make room, then measure again"
+        print(f"{error.filename or work}:0: {what}", file=sys.stderr)
         return 1
     sys.stdout.flush()
     return os.execvp("bash", ["bash", str(work / "job.sh")])
@@ -122,6 +127,7 @@ def prepare(work: Path, declared: Declared, run: Run) -> Allocation:
         own |= {"allocation": resources(declared.name, run.name, declared.base)} if own["job_id"] else {}
         folders.write_json(folder / folders.HEAD, {**job.head, **own})
     (work / "job.sh").write_text(script, encoding="utf-8")
+    space.reserve(work, len(allocation.jobs), run.nodes * run.ranks_per_node)
     return allocation
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import __version__
-from analysis.campaign import folders
+from analysis.campaign import folders, space
 from analysis.provenance.facts import SECRET_NAME, SECRET_VALUE
 
 HIDDEN = "(hidden)"
@@ -35,7 +35,11 @@ def main(argv: list[str] | None = None) -> int:
         from analysis.campaign.begin import begin  # what `end` can do without
 
         return begin(work, _head(folders.jobs(work)[0]))
-    return end(work, killed=arguments[2] if len(arguments) > 2 else "")
+    try:
+        return end(work, killed=arguments[2] if len(arguments) > 2 else "")
+    except OSError as error:
+        print(f"{work}:0: cannot be recorded ({error}); make room, then measure again", file=sys.stderr)
+        return 1
 
 
 def end(work: Path, *, killed: str = "", abandoned: str = "") -> int:
@@ -76,7 +80,7 @@ def _judged(
     work: Path, base: Path, campaign: str, *, killed: str, abandoned: str
 ) -> dict[str, dict[str, Any]]:
     """Make the records of all jobs, by folder; either all of them are good or none."""
-    refused = _text(work / ".refused").strip()
+    refused, full = _text(work / ".refused").strip(), space.release(work)
     records = {job.name: _record(work, job) for job in folders.jobs(work)}
     at = _number(_text(work / ".killed")) or 0.0
     for name, record in records.items():
@@ -85,6 +89,10 @@ def _judged(
         found = refused or _reason(work / name, record, killed=signal, abandoned=abandoned)
         if not found and folders.measured(base, campaign, record["run"]):
             found = "another job measured this run meanwhile"
+        if full and not abandoned:
+            # Without room the exit status cannot be noted either.
+            more = f"; {found}" if found and record["exit_code"] is not None else ""
+            found = f"the disk is full, what it wrote may be cut{more}"
         record["reason"] = found
     if bad := [record["run"] for record in records.values() if record["reason"]]:
         for record in records.values():

@@ -19,11 +19,11 @@ from typing import IO
 
 from analysis import project
 from analysis.campaign import folders
-from analysis.campaign.workflow import all_runs, on_slurm
+from analysis.campaign.workflow import all_runs, on_slurm, plan
 from analysis.errors import BenchbookError, ConfigError
 
 _LOCK = ".workflow"
-_INTERVAL = 20.0
+_INTERVAL = 10.0
 
 
 def hold(campaign: str, base: Path) -> IO[str] | None:
@@ -62,6 +62,41 @@ def hold(campaign: str, base: Path) -> IO[str] | None:
     file.write(json.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
     file.flush()
     return file
+
+
+def check_start(campaign: str, base: Path, *, slurm: bool) -> None:
+    """Refuse to measure where the campaign is not at home: what is recorded is said to be its cluster's.
+
+    Parameters
+    ----------
+    campaign : str
+    base : Path
+    slurm : bool
+        Whether jobs are handed to Slurm.
+
+    Raises
+    ------
+    ConfigError
+        If the campaign's cluster has Slurm and jobs are not handed to it, or the other way round, or if
+        Slurm does not answer.
+    """
+    source = plan(campaign, base).declared.cluster.source
+    if on_slurm(campaign, base) != slurm:
+        found = "scheduler: slurm, and no profile" if not slurm else "scheduler: none, and a profile"
+        remedy = "add --profile slurm" if not slurm else "leave --profile slurm out"
+        raise ConfigError.at(source, 0, found, remedy)
+    if not slurm:
+        return
+    try:
+        asked = subprocess.run(["scontrol", "ping"], capture_output=True, text=True, timeout=60, check=False)
+    except FileNotFoundError:
+        what = "no Slurm on this machine (no command scontrol)"
+        raise ConfigError.at("Slurm", 0, what, "log in on the cluster and give the command there") from None
+    except subprocess.TimeoutExpired:
+        raise ConfigError.at("Slurm", 0, "no answer in 60 s", "give the command again later") from None
+    if asked.returncode:
+        said = (asked.stderr or asked.stdout).strip().splitlines() or ["no answer"]
+        raise ConfigError.at("Slurm", 0, said[-1], "give the command again when its controller answers")
 
 
 @lru_cache(maxsize=4)

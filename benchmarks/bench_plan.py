@@ -1,0 +1,92 @@
+"""Seconds of processor time that 5,000 runs take to be planned, and to be planned by Snakemake's dry run.
+
+The aim is 20 s each on a login node. Processor time, since a login node is shared.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+CLUSTER = """\
+title: a cluster on paper
+facts: []
+launch:
+  scheduler: slurm
+  nodes: 64
+  cores: ["0-19", "20-39"]
+  partition: batch
+  mpi:
+    mpirun: {family: openmpi, name: Open MPI, start: mpirun}
+    srun: {family: openmpi, name: Open MPI, start: srun-pmix}
+  interconnect:
+    ib: {environment: {UCX_NET_DEVICES: "mlx5_0:1"}}
+    eth: {partition: slow, environment: {UCX_NET_DEVICES: eth0}}
+  applications:
+    proxy: {program: /opt/proxy}
+"""
+
+CAMPAIGN = """\
+title: five thousand runs
+evidence: measured
+hardware: none
+matrix:
+  cluster: paper
+  repeats: 50
+  subsets:
+    - name: all
+      why: each of a hundred cells fifty times
+      application: proxy
+      case: [halo, allreduce, bcast, master-io, mixed]
+      factors: {nodes: [1, 2, 4, 8, 16], interconnect: [ib, eth], mpi: [mpirun, srun]}
+"""
+
+
+def main() -> None:
+    """Print a line for each of the two commands."""
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder)
+        for name in ("workflow", "slurm", "config/applications", "src/proxy"):
+            shutil.copytree(ROOT / name, base / name)
+        shutil.copy(ROOT / "environment.yml", base)
+        for name in ("src/analysis/site/templates", "config/clusters", "config/campaigns", "data/raw/big"):
+            (base / name).mkdir(parents=True)
+        (base / "config/config.yaml").write_text("campaigns: []\nreports: {}\npages: []\n", encoding="utf-8")
+        (base / "config/clusters/paper.yaml").write_text(CLUSTER, encoding="utf-8")
+        (base / "config/campaigns/big.yaml").write_text(CAMPAIGN, encoding="utf-8")
+        dry = ["-m", "snakemake", "-n", "--profile", "slurm", "measure", "--config", "measure=big"]
+        said = timed("benchbook plan", ["-m", "analysis.cli", "plan", "big"], base)
+        if "of 5000 runs" not in said:
+            raise SystemExit(f"the plan is not of 5000 runs:\n{said}")
+        said = timed("snakemake -n measure", dry, base)
+        if said.count("wildcards: campaign=big, run=") != 5000:
+            raise SystemExit("the dry run is not of 5000 runs")
+
+
+def timed(name: str, arguments: list[str], base: Path) -> str:
+    """Run a command of Python's, print its processor time, return what it said."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=base,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+        env=dict(os.environ),
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"{name:22s} {seconds:6.2f} s of processor time for 5000 runs, {seconds / 5:.2f} ms each")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,258 @@
+"""The target `measure` on a real Slurm under faults: what it asks, what it loses, what it gives up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from . import daemons
+from .cluster import SlurmCluster
+from .daemons import CONTROL
+from .machine import until
+from .test_campaign import CAMPAIGN, CLUSTER, project, records  # noqa: F401
+from .test_snakemake import SMALLER, finish
+
+pytestmark = pytest.mark.slurm
+
+# The run's name is that of the folder above.
+PROGRAM = """\
+#!/bin/sh
+run=$(basename "$(dirname "$PWD")")
+if [ ! -e {base}/go ]; then
+    sleep {seconds}
+    case $run in {cases} esac
+fi
+echo "proxy result: version=1 pattern=halo ranks=1 bytes=8 count=1 work=0" \\
+    "time=1 time_min=1 io_time=0 checksum=0 errors=0"
+"""
+
+# Notes who asks Slurm for what, and asks.
+SHIM = """\
+#!/bin/sh
+echo "$(hostname) {tool} $*" >>{log}
+exec {real} "$@"
+"""
+
+ASKING = ("squeue", "sacct", "sacctmgr", "sshare")
+
+
+def lay_out(base: Path, repeats: int, cases: str = "", seconds: int = 6) -> list[str]:
+    """Make the campaign one of some repeats of a program of the shell; return the runs' names."""
+    program = base / "program.sh"
+    program.write_text(PROGRAM.format(base=base, cases=cases, seconds=seconds), encoding="utf-8")
+    program.chmod(0o755)
+    cluster = CLUSTER.replace("proxy: {build: proxy}", f"proxy: {{program: {program}}}")
+    # All at once: two of the eight cores of a node each, and a little of its memory.
+    cluster = cluster.replace("partition: bench", "partition: batch\n  exclusive: false")
+    cluster = cluster.replace("memory: 1000", "memory: 400").replace("minutes: 3", "minutes: 10")
+    (base / "config/clusters/testbed.yaml").write_text(cluster, encoding="utf-8")
+    head, _, _ = CAMPAIGN.partition("      factors:")
+    text = head.replace("repeats: 1", f"repeats: {repeats}")
+    text += "      factors: {nodes: 1, ranks_per_node: 1, mpi: openmpi}\n"
+    (base / "config/campaigns/few.yaml").write_text(text, encoding="utf-8")
+    from analysis.campaign.workflow import plan
+
+    plan.cache_clear()
+    return sorted(run.name for run in plan("few", base).runs)
+
+
+def shims(cluster: SlurmCluster, folder: Path) -> tuple[str, Path]:
+    """Make commands that note each question; return the search path with them, and the notes."""
+    log = folder / "asked"
+    folder.mkdir()
+    log.touch()
+    for tool in ASKING:
+        real = cluster.run(["sh", "-c", f"command -v {tool}"]).stdout.strip()
+        (folder / tool).write_text(SHIM.format(tool=tool, log=log, real=real), encoding="utf-8")
+        (folder / tool).chmod(0o755)
+    path = cluster.run(["sh", "-c", "echo $PATH"]).stdout.strip()
+    return f"{folder}:{path}", log
+
+
+def start(
+    cluster: SlurmCluster, base: Path, *options: str, path: str = "", on: str = CONTROL
+) -> subprocess.Popen[str]:
+    """Measure as a user does, only with less patience; what is said goes into the file ``said``."""
+    words = ["--profile", "slurm", "measure", "--config", "measure=few", *SMALLER, *options]
+    command = [sys.executable, "-m", "snakemake", *words]
+    script = 'exec "$@" 2>&1 | tee said'
+    env = {"PATH": path} if path else None
+    return cluster.popen(["bash", "-o", "pipefail", "-c", script, "-", *command], cwd=base, env=env, on=on)
+
+
+def good_ones(base: Path) -> list[str]:
+    """Return the names of the runs that are there and good."""
+    return sorted(name for name, record in records(base).items() if not record["reason"])
+
+
+def said_so(base: Path, text: str, count: int = 1, seconds: float = 90) -> None:
+    """Wait until Snakemake has said something some times."""
+    file = base / "said"
+    until(text, lambda: file.exists() and file.read_text().count(text) >= count, seconds=seconds, every=0.1)
+
+
+def test_measure__many_jobs_are_asked_for_at_once_and_what_fails_is_named_and_resumed(
+    cluster: SlurmCluster,
+    project: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    names = lay_out(project, 12, cases="*-r05) exit 0;; *-r06) echo half; exit 3;;")
+    path, log = shims(cluster, tmp_path / "shims")
+    status, said = finish(start(cluster, project, path=path), 200)
+    assert status == 1
+    found = records(project)
+    good = {name for name, record in found.items() if not record["reason"]}
+    assert good == set(names) - {names[4], names[5]}
+    assert found[f"{names[4]}.failed-1"]["reason"].startswith("exit code 0, but no ")
+    assert found[f"{names[5]}.failed-1"]["reason"] == "exit code 3"
+    assert [line.split(": ")[1] for line in said.splitlines() if "  missing: " in line] == names[4:6]
+    # Every question is about all jobs at once, and no node asks any.
+    asked = [line.split(" ", 2) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert {host for host, _, _ in asked} == {"control"}
+    status_questions = [words for _, tool, words in asked if tool == "squeue"]
+    assert all(
+        words.startswith(("--noheader --me", "--noheader --states=all --format=%A|%T --jobs="))
+        or "--states=all --noheader --name" in words
+        for words in status_questions
+    )
+    # The executor submits by two threads, each of which may ask for the account.
+    assert 1 <= sum(tool == "sacctmgr" for _, tool, _ in asked) <= 2
+    sacct = [words for _, tool, words in asked if tool == "sacct"]
+    assert all(words.count(",") >= 11 for words in (one.partition("--jobs=")[2] for one in sacct))
+    assert not any(tool == "sshare" for _, tool, _ in asked)
+    # The line of progress ends where the campaign does.
+    lines = [line for line in said.splitlines() if line.startswith("few: ") and "node hours" in line]
+    assert lines[0].startswith("few: 0 of 12 done, ")
+    assert lines[-1].startswith("few: 10 of 12 done, 2 failed; ")
+
+    (project / "go").touch()
+    status, said = finish(start(cluster, project), 200)
+    assert status == 0, said
+    assert said.count("has been submitted with SLURM jobid") == 2
+    assert sum(not record["reason"] for record in records(project).values()) == 12
+    assert len(records(project)) == 14
+
+
+def test_measure__killed_workflow_is_resumed_by_the_same_command_and_nothing_runs_twice(
+    cluster: SlurmCluster,
+    project: Path,  # noqa: F811
+) -> None:
+    names = lay_out(project, 3, seconds=20)
+    # One at a time on each node, three of which are taken away: one runs, two wait.
+    clusters = project / "config/clusters/testbed.yaml"
+    clusters.write_text(clusters.read_text().replace("memory: 400", "memory: 3000"), encoding="utf-8")
+    cluster.run(["scontrol", "update", "nodename=n[2-4]", "state=drain", "reason=test"])
+    try:
+        first = start(cluster, project)
+        said_so(project, "has been submitted with SLURM jobid", 3)
+        until("a run", lambda: any((project / "data/raw/.running/few").glob("*/1")), seconds=90, every=0.1)
+        os.killpg(first.pid, signal.SIGKILL)
+        first.communicate()
+        cluster.run(["scontrol", "update", "nodename=n[2-4]", "state=resume"])
+        status, said = finish(start(cluster, project), 200)
+    finally:
+        cluster.run(["scontrol", "update", "nodename=n[2-4]", "state=resume"], check=False)
+    assert status == 0, said
+    assert "has been submitted" not in said
+    assert "runs that an earlier start has submitted: " in said
+    found = records(project)
+    assert sorted(found) == names
+    assert {record["reason"] for record in found.values()} == {""}
+    table = (project / "data/raw/few/sacct.txt").read_text(encoding="utf-8").splitlines()
+    kept = {line.split("|")[0] for line in table[1:] if "." not in line.split("|")[0]}
+    assert kept == {record["job_id"] for record in found.values()}
+    assert len(kept) == 3
+
+
+def test_measure__jobs_that_a_crashed_controller_had_not_saved_are_given_up_and_measured_again(
+    cluster: SlurmCluster,
+    project: Path,  # noqa: F811
+) -> None:
+    names = lay_out(project, 2, seconds=1)
+    run = start(cluster, project)
+    try:
+        said_so(project, "has been submitted with SLURM jobid", 2)
+        cluster.stop_controller("KILL")
+        # What it had saved was older than the submission: it does so every few seconds.
+        until("no slurmctld", lambda: cluster.states() == [])
+        for file in (cluster.base / "state").glob("job_state*"):
+            file.unlink()
+        cluster.start_controller()
+        status, said = finish(run, 150)
+    finally:
+        cluster.run(["scontrol", "update", "nodename=n[1-4]", "state=resume"], check=False)
+    assert status == 1, said
+    assert said.count("any more. The same command measures its run again.") == 2
+    assert [line.split(": ")[1] for line in said.splitlines() if "  missing: " in line] != []
+    until("idle nodes", lambda: cluster.states() == ["idle"] * 4, seconds=60)
+    again = start(cluster, project)
+    until("the runs", lambda: good_ones(project) == names, seconds=120, every=0.2)
+    # Slurm's last word on the lost jobs will never come, and is not waited for here.
+    os.killpg(again.pid, signal.SIGKILL)
+    again.communicate()
+
+
+def test_measure__accounting_that_is_away_costs_nothing(
+    cluster: SlurmCluster,
+    project: Path,  # noqa: F811
+) -> None:
+    names = lay_out(project, 2, seconds=1)
+    run = start(cluster, project)
+    said_so(project, "has been submitted with SLURM jobid", 2)
+    daemons.stop(cluster.run, cluster.base, "slurmdbd")
+    try:
+        # All runs are there before it comes back, and what is left is its own word on them.
+        until("both runs", lambda: sorted(records(project)) == names, seconds=120, every=0.2)
+        said_so(project, "localrule measure:", seconds=120)
+        assert cluster.run(["sacct"], check=False).returncode != 0
+    finally:
+        daemons.start_slurmdbd(cluster.run, cluster.base)
+    status, said = finish(run, 200)
+    assert status == 0, said
+    assert "few: 2 of 2 records of Slurm are final, in sacct.txt" in said
+
+
+def test_measure__full_disk_is_the_reason_and_resumed_when_there_is_room(
+    cluster: SlurmCluster,
+    project: Path,  # noqa: F811
+) -> None:
+    # The program prints its good result, and half of what comes behind it is lost.
+    (name,) = lay_out(project, 1, seconds=0)
+    program = project / "program.sh"
+    text = program.read_text(encoding="utf-8")
+    more = f"[ -e {project}/go ] || head -c 20000000 /dev/zero\nexit 0\n"
+    program.write_text(text + more, encoding="utf-8")
+    # Submitted from a node to itself, so that one machine sees the small disk.
+    raw = project / "data/raw"
+    cluster.run(["scontrol", "update", "nodename=n[2-4]", "state=drain", "reason=test"])
+    cluster.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", raw], on="n1")
+    try:
+        cluster.run(["mkdir", "-p", raw / "few"], on="n1")
+        status, said = finish(start(cluster, project, on="n1"), 150)
+        record = cluster.run(["cat", raw / f"few/runs/{name}.failed-1/run.json"], on="n1").stdout
+        assert status == 1
+        assert '"reason": "the disk is full, what it wrote may be cut"' in record
+        assert f"failed attempt: {name}.failed-1: the disk is full, what it wrote may be cut" in said
+        cluster.run(["test", "!", "-e", raw / f"few/runs/{name}/run.json"], on="n1")
+        cluster.run(["rm", raw / f"few/runs/{name}.failed-1/stdout.txt"], on="n1")
+        (project / "go").touch()
+        status, said = finish(start(cluster, project, on="n1"), 150)
+        assert status == 0, said
+        record = cluster.run(["cat", raw / f"few/runs/{name}/run.json"], on="n1").stdout
+        assert '"reason": ""' in record
+    finally:
+        cluster.run(["umount", "-l", raw], on="n1", check=False)
+        cluster.run(["scontrol", "update", "nodename=n[2-4]", "state=resume"], check=False)
+
+
+def test_measure__job_arrays_of_runs_are_refused(cluster: SlurmCluster, project: Path) -> None:  # noqa: F811
+    lay_out(project, 2)
+    status, said = finish(start(cluster, project, "--slurm-array-jobs", "run"), 60)
+    assert status == 1
+    assert "slurm-array-jobs: the executor gives every job of an array of MPI jobs the command" in said
+    assert "has been submitted" not in said
