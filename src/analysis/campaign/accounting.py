@@ -10,12 +10,14 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from analysis.campaign import folders
 from analysis.campaign.matrix import Run
 from analysis.campaign.workflow import plan
+from analysis.errors import ConfigError
 from analysis.provenance.slurm import final, terminal
 
 FIELDS = (
@@ -126,9 +128,13 @@ def submitted(base: Path, campaign: str) -> dict[str, str]:
 
     A job that was killed before it could take its run has left nothing else.
     """
-    names = {f"{campaign}_{run.name}": run.name for run in plan(campaign, base).runs}
-    logs = (path for folder in names for path in (base / LOGS / folder).glob("*.log"))
-    return {path.stem: names[path.parent.name] for path in logs if path.stem.isdecimal()}
+    found = {}
+    for log in (base / LOGS).glob(f"{campaign}_*/*.log"):
+        name = log.parent.name.removeprefix(f"{campaign}_")
+        with suppress(ConfigError):  # another campaign's, or no longer in the matrix
+            if log.stem.isdecimal():
+                found[log.stem] = plan(campaign, base).run(name).name
+    return found
 
 
 def without_record(base: Path, found: Account, states: Mapping[str, str]) -> dict[str, Run]:
