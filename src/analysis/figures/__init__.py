@@ -9,6 +9,7 @@ from analysis.figures.points import base_value, from_zero, interval_points, stri
 from analysis.figures.profiles import heatmap, share_bars, size_histogram
 from analysis.figures.style import colour, marker, new_figure, use_style
 from analysis.figures.svg import show, svg
+from analysis.figures.widget import zoomable
 
 __all__ = [
     "base_value",
@@ -26,4 +27,5 @@ __all__ = [
     "svg",
     "upper_bound",
     "use_style",
+    "zoomable",
 ]

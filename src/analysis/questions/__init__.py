@@ -15,7 +15,8 @@ from analysis.questions.course import (
     sizes,
 )
 from analysis.questions.drawing import draw, draw_course, draw_power
-from analysis.questions.energy import bill_sentences, bills
+from analysis.questions.drawing_energy import draw_pareto
+from analysis.questions.energy import assumption_sentence, bill_sentences, bills
 from analysis.questions.power_logs import levels, metered, meters, power, power_sentences
 from analysis.questions.repeats import draw_repeats, repeats, spread, spread_sentences
 from analysis.questions.runs import measured, place
@@ -23,6 +24,7 @@ from analysis.questions.runs import measured, place
 __all__ = [
     "Compared",
     "Part",
+    "assumption_sentence",
     "bill_sentences",
     "bills",
     "call_sentences",
@@ -32,6 +34,7 @@ __all__ = [
     "course_sentences",
     "draw",
     "draw_course",
+    "draw_pareto",
     "draw_power",
     "draw_repeats",
     "levels",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from analysis import stats
 from analysis.claims.campaign import Campaign
 from analysis.claims.cost import with_time
 from analysis.claims.measures import MEASURES
@@ -15,6 +16,8 @@ from analysis.claims.strata import strata
 from analysis.conclusions import JOULES_PER_WH, energy_per_job, jobs_per_day, pareto_front, yearly_cost
 from analysis.energy_cost import emissions
 from analysis.questions.runs import Select, apart, measured, plain, refuse_mixture
+
+_TIME = {"time_s": "value", "time_low": "low", "time_high": "high"}
 
 
 def bills(
@@ -48,10 +51,11 @@ def bills(
     Returns
     -------
     DataFrame
-        Columns ``runs`` (what sets a stratum apart), factor, ``time_s energy_Wh energy_low
-        energy_high jobs_a_day`` (medians; jobs that the level could do), ``cost_a_year low high n``
-        in the price's currency, ``pareto`` (no level of the stratum is as good in time and energy and
-        better in one) and ``metered_at``. Intervals hold the meters' uncertainty as far as it is known.
+        Columns ``runs`` (what sets a stratum apart), factor, ``time_s time_low time_high energy_Wh
+        energy_low energy_high jobs_a_day`` (medians; jobs that the level could do), ``cost_a_year low
+        high n`` in the price's currency, ``pareto`` (no level of the stratum is as good in time and
+        energy and better in one) and ``metered_at``. Intervals hold the meters' uncertainty as far as
+        it is known.
 
     Raises
     ------
@@ -74,7 +78,7 @@ def bills(
         if reference is None or (values[factor] == reference).any():
             table = _bill(values, factor, price, pue, reference, carbon)
             rows.append(table.assign(runs=name, metered_at=values[POINT].iloc[0]))
-    columns = ["runs", factor, "time_s", "energy_Wh", "energy_low", "energy_high", "jobs_a_day"]
+    columns = ["runs", factor, *_TIME, "energy_Wh", "energy_low", "energy_high", "jobs_a_day"]
     columns += ["cost_a_year", "low", "high", "n", "kg_CO2e_a_year", "pareto", "metered_at"]
     whole = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=columns)
     return whole[[column for column in columns if carbon or column != "kg_CO2e_a_year"]]
@@ -93,9 +97,10 @@ def _bill(
         for level, pace in zip(levels, paces, strict=True)
     ]  # fmt: skip
     cost = pd.DataFrame(costs, index=levels)
+    times = {level: stats.median(part["elapsed"]) for level, part in values.groupby(factor)}
     table = pd.DataFrame(
         {
-            "time_s": values.groupby(factor)["elapsed"].median(),
+            **{name: [getattr(times[level], end) for level in levels] for name, end in _TIME.items()},
             "energy_Wh": energy["energy"],
             "energy_low": energy["low_total"].fillna(energy["low"]),
             "energy_high": energy["high_total"].fillna(energy["high"]),
@@ -108,10 +113,11 @@ def _bill(
                 emissions(wh * JOULES_PER_WH, carbon, pue=pue, jobs=jobs)
                 for wh, jobs in zip(energy["energy"], cost["jobs"], strict=True)
             ],
-        }
+        },
+        index=pd.Index(levels, name=factor),
     )
     table["pareto"] = pareto_front(table, time="time_s", energy="energy_Wh")
-    return table.rename_axis(factor).reset_index()
+    return table.reset_index()
 
 
 def bill_sentences(table: pd.DataFrame, factor: str, baseline: Level, currency: str) -> list[str]:
@@ -142,3 +148,29 @@ def bill_sentences(table: pd.DataFrame, factor: str, baseline: Level, currency: 
         whole = f"{plain(float(base.iloc[0]), 3)} {currency} a year with {baseline}"
         out.append(f"{head}s many jobs cost {whole}; saved with {saved} {currency}.")
     return out
+
+
+def assumption_sentence(
+    price: float, currency: str, pue: float, carbon: float, *, price_source: str, carbon_source: str
+) -> str:
+    """Name what a bill rests on beside the runs.
+
+    Parameters
+    ----------
+    price : float
+        Of a kWh.
+    currency : str
+    pue : float
+    carbon : float
+        kg CO2e a kWh.
+    price_source, carbon_source : str
+        Who gives the two figures, or that they are assumed.
+
+    Returns
+    -------
+    str
+    """
+    return (
+        f"At {price:g} {currency} a kWh ({price_source}), {carbon:g} kg CO2e a kWh ({carbon_source}) "
+        f"and a PUE of {pue:g}."
+    )

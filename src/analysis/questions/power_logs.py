@@ -193,7 +193,7 @@ def levels(
     Returns
     -------
     DataFrame
-        From `analysis.power_levels.levels`; of several logs the least of each aspect.
+        From `analysis.power_levels.levels`, levels spelt out; of several logs the least of each aspect.
     """
     from analysis.ingest.declared import declared_power
     from analysis.ingest.meters import nodes_of
@@ -216,7 +216,9 @@ def levels(
     whole = pd.concat(tables).reset_index(names="row")
     # An aspect that one log does not tell is not told.
     worst = whole.assign(rank=whole["level"].astype("Float64").fillna(-1)).sort_values(["row", "rank"])
-    return worst.drop_duplicates("row")[["aspect", "level", "found"]].reset_index(drop=True)
+    out = worst.drop_duplicates("row")[["aspect", "level", "found"]].reset_index(drop=True)
+    spelt = out["level"].map({0: "none", 1: "L1", 2: "L2", 3: "L3"}, na_action="ignore")
+    return out.assign(level=spelt.astype(object).where(out["level"].notna(), "not stated"))
 
 
 def _conversion(ds: xr.Dataset, declared: Mapping[str, Any]) -> str | None:
