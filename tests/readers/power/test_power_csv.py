@@ -245,11 +245,13 @@ def test_power_csv__columns_that_tell_rows_of_a_stamp_apart_name_the_meter(monke
 
 
 def test_power_csv__a_measurement_beside_doubled_stamps_is_no_label():
-    text = "time,power_W,temp\n" + "".join(
-        f"{1772323200 + i // 2},{100 + i % 2},{30 + i / 10}\n" for i in range(40)
+    # A temperature of few values that often differs within a second, and one that always does.
+    text = "time,power_W,temp,fan\n" + "".join(
+        f"{1772323200 + i // 2},{100 + i % 2},{40 + i // 3 % 2},{30 + i / 10}\n" for i in range(40)
     )
     ds = parse(text)
     assert table(ds) == {"meter": [100.5] * 20}
+    assert "20 readings repeat the time stamp of the one before; averaged" in ds.attrs["warnings"][0]
 
 
 def test_power_csv__elapsed_time_counts_from_the_start():

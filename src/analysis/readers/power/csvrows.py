@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -19,6 +19,8 @@ from analysis.readers.power.layout import Layout, split
 _ELAPSED = re.compile(r"\d{1,8}(?:[.,]\d+)?")
 _SECONDS = {"us": 1e-6, "µs": 1e-6, "microseconds": 1e-6, "ms": 1e-3, "milliseconds": 1e-3, "min": 60.0}
 _SECONDS |= {"ns": 1e-9, "nanoseconds": 1e-9, "minutes": 60.0, "h": 3600.0, "hours": 3600.0}
+
+_SAMPLE = 1000  # rows
 
 
 def read(log: PowerLog, layout: Layout, order: str | None) -> Readings:
@@ -102,7 +104,7 @@ def telling(log: PowerLog, layout: Layout, head: Sequence[str]) -> Layout:
     """
     if "meter" in (log.options.columns or {}):
         return layout
-    rows = [line.split(layout.delimiter) for line in head[layout.header : -1] if '"' not in line]
+    rows = [line.split(layout.delimiter) for line in head[layout.header : -1][:_SAMPLE] if '"' not in line]
     rows = [row for row in rows if len(row) == len(layout.names)]
     used = {*layout.time, *layout.meter, layout.unit, *(v[0] for v in layout.values)}
     for column in (i for i in range(len(layout.names)) if i not in used):
@@ -112,9 +114,9 @@ def telling(log: PowerLog, layout: Layout, head: Sequence[str]) -> Layout:
         doubled = [cells for cells in groups.values() if len(cells) > 1]
         if len(doubled) < 2:
             break
-        # A label has few values, a measurement has many.
-        few = len({row[column] for row in rows}) <= 2 * max(map(len, doubled))
-        if few and 2 * sum(len(set(cells)) > 1 for cells in doubled) >= len(doubled):
+        # A label has the same values at every stamp, a measurement has not.
+        values, times = Counter(frozenset(cells) for cells in doubled).most_common(1)[0]
+        if len(values) > 1 and 3 * times >= 2 * len(doubled):
             found = f"column {layout.names[column]!r} tells rows of one time stamp apart"
             log.faults.note(layout.header, found, "it becomes part of the meter's name")
             layout = replace(layout, meter=(*layout.meter, column))
