@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ import pandas as pd
 import pytest
 import yaml
 
-from analysis import storage
-from analysis.claims.campaign import Campaign
+from analysis import questions, storage
+from analysis.claims.campaign import Campaign, NotCoveredError
 from analysis.errors import ConfigError
 from analysis.ingest import ingest
 
 from .hand import claim, verdict
 
+SCHEMAS = Path(__file__).parents[2] / "workflow" / "schemas"
 DAY = 1_772_323_200  # 2026-03-01T00:00:00Z
 RESULT = (
     "proxy result: version=1 pattern=halo ranks={ranks} bytes=8 count=1 work=0 time=1 "
@@ -72,7 +74,7 @@ def write_log(path: Path, meters: dict[str, Callable[[int], float]], shift: floa
 
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
-    folder = tmp_path / "raw" / "rack"
+    folder = tmp_path / "data" / "raw" / "rack"
     for order, (name, (nodes, start, end, ranks, _)) in enumerate(RUNS.items()):
         run = folder / "runs" / name
         run.mkdir(parents=True)
@@ -91,9 +93,13 @@ def raw(tmp_path: Path) -> Path:
 
 
 def tree(raw: Path, *logs: dict[str, Any]) -> Any:
-    declaration = raw.parents[1] / "rack.yaml"
+    root = raw.parents[2]
+    declaration = root / "config" / "campaigns" / "rack.yaml"
+    declaration.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(SCHEMAS, root / "workflow" / "schemas", dirs_exist_ok=True)
     head = {"title": "A rack", "evidence": "measured", "hardware": "by hand"}
-    declaration.write_text(yaml.safe_dump({**head, "power": {"logs": list(logs)}}))
+    power = {"logs": list(logs), "machine": {"nodes": 4, "subsystems": "compute nodes"}}
+    declaration.write_text(yaml.safe_dump({**head, "power": power}))
     ingest(raw, raw.parents[1] / "out", declaration=declaration)
     return storage.read_tree(raw.parents[1] / "out" / "campaign.nc")
 
@@ -290,3 +296,43 @@ def test_meters__slurm_does_not_split_a_node(raw: Path) -> None:
     assert table.loc["ib1", "energy_location"] == "nodes, as Slurm's acct_gather_energy has it"
     assert np.isnan(table.loc["three", "energy"])
     assert table.loc["three", "energy_reason"].startswith("Slurm counts a node whole")
+
+
+def test_meters__page_shows_the_log_beside_the_runs(raw: Path) -> None:
+    on = campaign(tree(raw, DECLARED))
+    log = questions.power(on, "ib2", raw.parents[2])
+    # 360 s with a quarter of it before and after: 9 readings on each side, 37 in the run
+    assert log["seconds"].to_list() == [10.0 * k for k in range(-9, 46)]
+    assert log["power"].to_list() == [80.0] * 9 + [200.0] * 37 + [80.0] * 9
+    assert log.attrs == {"interval": 10.0, "location": "PDU outlet"}
+    with pytest.raises(NotCoveredError, match=r"has no power log: .* has no reading of one of outlet 3"):
+        questions.power(on, "late", raw.parents[2])
+
+
+def test_meters__levels_from_the_data_and_the_declaration(raw: Path) -> None:
+    on = campaign(tree(raw, DECLARED))
+    table = questions.levels(on, "ib2", base=raw.parents[2])
+    # Readings 10 s apart; all of 360 s; 37 powers; idle between the runs; four of four nodes; compute
+    # nodes without the interconnect; at the outlet; 2 %.
+    assert table["level"].to_list() == ["none", "L3", "L2", "L3", "L3", "none", "L3", "L2"]
+    assert table["found"][4] == "4 of 4 nodes, 0.2 kW"
+    assert table["found"][6] == "upstream (PDU outlet)"
+
+
+def test_meters__bill_and_its_picture(raw: Path) -> None:
+    for name in ("ramp", "dying", "late"):
+        for path in (raw / "runs" / name).iterdir():
+            path.unlink()
+    on = campaign(tree(raw, DECLARED))
+    kind = {"select": {"nodes": 1, "ranks": 4}, "price": 0.2, "carbon": 0.4, "jobs_of": "1gbe"}
+    table = questions.bills(on, "interconnect", **kind).set_index("interconnect")
+    # 43,800 jobs of 720 s in 365 days; 20 Wh are 0.02 kWh: 175.20 USD, 350.4 kg; 50 Wh: 438 USD, 876 kg
+    assert table["cost_a_year"].to_dict() == pytest.approx({"ib": 175.2, "1gbe": 438.0})
+    assert table["kg_CO2e_a_year"].to_dict() == pytest.approx({"ib": 350.4, "1gbe": 876.0})
+    assert table["jobs_a_day"].to_dict() == {"ib": 240.0, "1gbe": 120.0}
+    assert table["pareto"].to_dict() == {"ib": True, "1gbe": False}
+    # 1.96 x 20 Wh x 0.02 / sqrt(3)
+    assert table.loc["ib", "energy_high"] - 20 == pytest.approx(0.45264, abs=1e-4)
+    fig = questions.draw_pareto(table.reset_index(), "interconnect", evidence="measured", campaign="rack")
+    texts = {text.get_text() for text in fig.axes[0].texts}
+    assert {"ib", "1gbe"} <= texts
