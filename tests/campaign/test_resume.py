@@ -139,3 +139,8 @@ def test_executor__job_that_slurm_has_lost_is_given_up_after_two_answers(tmp_pat
     assert executor.good == ["3"]  # its record is there
     assert [plugin.validate_account("bench", None) for _ in range(3)] == ["bench"] * 3
     assert asked == ["bench"]
+
+
+def test_executor__version_that_cannot_be_mended_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    mend(SimpleNamespace(Executor=Executor))
+    assert "this version waits for ever for a job that Slurm has lost" in capsys.readouterr().err

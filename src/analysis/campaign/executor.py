@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
@@ -30,6 +31,9 @@ def mend(plugin: Any) -> None:
         plugin.validate_account = functools.cache(plugin.validate_account)
     if hasattr(plugin, "query_job_status") and hasattr(plugin, "Executor"):
         _give_up_lost_jobs(plugin)
+    else:
+        what = "this version waits for ever for a job that Slurm has lost; a newer one is mended"
+        print(f"snakemake-executor-plugin-slurm: {what}", file=sys.stderr)
 
 
 class Lost:
