@@ -160,6 +160,8 @@ def test_jobs__command_environment_and_head(changed: Changed) -> None:
     assert found.modules == ["openmpi/4.1.4", "ipm"]
     assert found.environment == {
         "OMP_NUM_THREADS": "1",
+        # A second mpirun of a run would wait for the end of the first: its step takes the nodes alone.
+        "SLURM_OVERLAP": "1",
         "UCX_NET_DEVICES": "mlx5_0:1",
         "LICENCE": "host",
         "IPM_REPORT": "full",

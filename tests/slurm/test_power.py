@@ -79,8 +79,6 @@ def lay_out(project: Path, place: Path, factors: str) -> None:
     program.chmod(0o755)
     outlets = ", ".join(f'{node}: "{OUTLET}.{number}"' for number, node in enumerate(NODES, 1))
     text = CLUSTER.replace("proxy: {build: proxy}", f"proxy: {{program: {program}}}")
-    # Without it the second mpirun of two waits until the first has ended: its step takes the nodes alone.
-    text = text.replace("  environment:\n", "  environment:\n    SLURM_OVERLAP: 1\n")
     text += METERS.format(place=place, outlets=outlets)
     (project / "config/clusters/testbed.yaml").write_text(text, encoding="utf-8")
     head, _, _ = CAMPAIGN.partition("      factors:")

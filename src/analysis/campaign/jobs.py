@@ -138,6 +138,10 @@ class _Parts:
             {"OMP_NUM_THREADS": self.threads},
             OWN_BINDING_OFF[self.mpi["family"]],
         ]
+        if self.declared.launch["scheduler"] == "slurm":
+            # An mpirun starts its daemons by a step of srun. Without this a step takes the nodes for itself,
+            # and jobs at once would be measured one after the other.
+            parts.append({"SLURM_OVERLAP": 1})
         parts += [part.get("environment", {}) for part in (self.declared.launch, self.mpi, *self.levels)]
         parts += [part.get("environment", {}) for part in (self.tuning, self.site)]
         parts += [PROFILERS.get(self.run.factors["profiler"], {}), self.profiler.get("environment", {})]

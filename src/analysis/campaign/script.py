@@ -16,6 +16,8 @@ TEMPLATE = """\
 #!/bin/bash
 # The script of one run, written from its campaign; kept beside the output.
 set -u
+# An MPI launcher that is cancelled may crash; its memory is no result.
+ulimit -c 0
 cd -- ${work} || exit 1
 
 # The record is written by Benchbook's own Python, whatever libraries the modules have set.
