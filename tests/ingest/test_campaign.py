@@ -15,6 +15,7 @@ import xarray as xr
 from analysis import storage
 from analysis.errors import ConfigError
 from analysis.ingest import ingest
+from analysis.ingest.run import _best_profile
 
 ROOT = Path(__file__).parents[2]
 RAW = ROOT / "data" / "raw" / "vm-hpcg"
@@ -144,6 +145,17 @@ def test_ingest__banner_speaks_where_the_xml_is_missing(raw: Path) -> None:
     tree = storage.read_tree(raw.parents[1] / "processed" / "campaign.nc")
     assert "073" in tree["calls"]["run"].values
     assert "073" not in tree["messages"]["run"].values  # a banner knows no sizes
+
+
+def test_ingest__xml_is_preferred_to_a_banner_with_as_many_calls() -> None:
+    """One rank that only sends and adds up: a call of each size and kind, in both."""
+    shape = {"obs": ("obs", np.zeros(6))}
+    xml, banner = (
+        xr.Dataset(shape, attrs={"kind": "profile", "source_form": form}) for form in ("xml", "banner")
+    )
+    assert _best_profile([banner, xml]) is xml
+    assert _best_profile([banner]) is banner
+    assert _best_profile([]) is None
 
 
 def test_ingest__cut_record_costs_its_run_only(raw: Path) -> None:

@@ -146,9 +146,12 @@ def _checksum(files: list[dict[str, Any]]) -> str:
 
 
 def _best_profile(found: list[xr.Dataset]) -> xr.Dataset | None:
-    """Prefer the profile with the most observations: an XML file to the banner of the same run."""
-    profiles = [ds for ds in found if ds.attrs["kind"] == "profile"]
-    return max(profiles, key=lambda ds: ds.sizes["obs"], default=None)
+    """Prefer a file to the banner of the same run, which can have as many observations and knows no ranks."""
+
+    def rank(ds: xr.Dataset) -> tuple[bool, int]:
+        return ds.attrs.get("source_form") != "banner", ds.sizes["obs"]
+
+    return max((ds for ds in found if ds.attrs["kind"] == "profile"), key=rank, default=None)
 
 
 def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:
