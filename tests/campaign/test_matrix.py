@@ -114,6 +114,18 @@ def test_matrix__template_that_a_case_cannot_fill_is_named(changed: Changed) -> 
         changed(("--size=${depth}", "--size=$(id)"), file="applications/alpha")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("  threads: true", '  thread_arguments: ["$(id)"]', 9),
+        ('arguments: ["--long"]', 'files: {alpha.in: "$(id)"}', 14),
+    ],
+)
+def test_matrix__every_template_is_looked_at(changed: Changed, old: str, new: str, line: int) -> None:
+    with pytest.raises(ConfigError, match=rf"alpha.yaml:{line}: .*a dollar sign that stands for nothing"):
+        changed((old, new), file="applications/alpha")
+
+
 def test_matrix__adaptive_cells_start_with_the_least(changed: Changed) -> None:
     plan = expand(changed(("repeats: 3", "repeats: {within: 5%, least: 7, most: 12}")))
     assert len(plan.runs) == 10 * 7

@@ -128,6 +128,15 @@ def test_workflow__priorities_follow_the_shuffled_order(changed: Changed) -> Non
     assert sorted(runs, key=workflow.priority, reverse=True) == list(runs)
 
 
+def test_workflow__commands_of_a_job_get_its_nodes_back() -> None:
+    step = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-2]"}
+    assert workflow.node_list(step) == "export SLURM_JOB_NODELIST='n[1-2]'; "
+    del step["SLURM_JOB_NODELIST"]  # as the executor does
+    assert workflow.node_list(step) == "export SLURM_JOB_NODELIST='n[1-2]'; "
+    assert workflow.node_list({**step, "SLURM_JOB_ID": "8"}) == ""  # another job's are not its own
+    assert workflow.node_list({}) == ""
+
+
 def test_finish__missing_runs_fail_by_name(
     base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

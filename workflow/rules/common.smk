@@ -24,15 +24,7 @@ MEASURED = config.get("measure", "")  # the campaign that the target `measure` m
 AT_END = contextlib.ExitStack()
 atexit.register(AT_END.close)
 
-# Between a job of Slurm and the command in it the executor takes the list of nodes out of the environment.
-# It is put aside here and given back, so that no job has to ask Slurm for what it was told.
-JOB = os.environ.get("SLURM_JOB_ID", "")
-if nodes := os.environ.get("SLURM_JOB_NODELIST"):
-    os.environ["BENCHBOOK_NODES"] = f"{JOB} {nodes}"
-number, _, nodes = os.environ.get("BENCHBOOK_NODES", "").partition(" ")
-GIVEN_BACK = (
-    f"export SLURM_JOB_NODELIST={shlex.quote(nodes)}; " if JOB and number == JOB else ""
-)
+GIVEN_BACK = campaigns.node_list(os.environ)
 
 # Jobs use the interpreter that runs Snakemake, activated or not, here or on a node. A prefix of ours takes the
 # place of Snakemake's own, by which a command that fails in a pipe fails its job: so it is given again.

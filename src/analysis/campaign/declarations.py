@@ -170,10 +170,14 @@ def _broken_templates(document: Mapping[str, Any]) -> Iterator[tuple[Where, str]
     launch = document.get("launch", {})
     if "cases" not in launch:
         return
-    places: list[tuple[Where, str]] = list(_texts(launch["arguments"], ("launch", "arguments")))
-    places += [(("launch", "files", name), text) for name, text in launch.get("files", {}).items()]
-    for name, case in launch["cases"].items():
-        places += _texts(case.get("arguments", []), ("launch", "cases", name, "arguments"))
+    places: list[tuple[Where, str]] = []
+    for part, at in (
+        (launch, ("launch",)),
+        *((case, ("launch", "cases", name)) for name, case in launch["cases"].items()),
+    ):
+        for key in ("arguments", "thread_arguments"):
+            places += _texts(part.get(key, []), (*at, key))
+        places += [((*at, "files", name), text) for name, text in part.get("files", {}).items()]
     for where, text in places:
         if not string.Template(text).is_valid():
             yield where, "a dollar sign that stands for nothing"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import MutableMapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from analysis.errors import ConfigError
 
 # More than any machine has: without Slurm a run has the machine for itself.
 ALL_CORES = 1_000_000
+_KEPT = "BENCHBOOK_NODES"  # number and nodes of a job, from the batch step to the command in it
 
 
 @lru_cache(maxsize=4)
@@ -59,6 +62,31 @@ def priority(run: Run) -> int:
 def on_slurm(campaign: str, base: Path) -> bool:
     """Tell whether a campaign's runs are jobs of Slurm."""
     return str(plan(campaign, base).declared.launch["scheduler"]) == "slurm"
+
+
+def node_list(environ: MutableMapping[str, str]) -> str:
+    """Keep the nodes of a Slurm job for the commands that run in it.
+
+    Parameters
+    ----------
+    environ : mapping of str to str
+        Environment of this process. The nodes are put aside in it.
+
+    Returns
+    -------
+    str
+        What stands before a rule's command; empty outside of a job.
+
+    Notes
+    -----
+    Between a job and the command in it the executor takes the list of nodes out of the environment. Given
+    back, no job has to ask Slurm for what it was told.
+    """
+    job = environ.get("SLURM_JOB_ID", "")
+    if nodes := environ.get("SLURM_JOB_NODELIST"):
+        environ[_KEPT] = f"{job} {nodes}"
+    number, _, nodes = environ.get(_KEPT, "").partition(" ")
+    return f"export SLURM_JOB_NODELIST={shlex.quote(nodes)}; " if job and number == job else ""
 
 
 def threads(campaign: str, base: Path) -> int:
