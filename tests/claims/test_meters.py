@@ -136,6 +136,25 @@ def test_meters__energies_by_hand(raw: Path) -> None:
     assert set(table["energy_location"]) == {"PDU outlet", ""}
 
 
+def test_meters__watts_of_two_places_are_not_counted_twice(raw: Path) -> None:
+    write_log(raw / "power/bmc.csv.xz", {"bmc 1 (W)": lambda s: 190.0, "bmc 2 (W)": lambda s: 190.0})
+    bmc = {**DECLARED, "files": "power/bmc.csv.xz", "location": "node input, by the BMC"}
+    bmc["meters"] = {"bmc 1 (W)": ["n1"], "bmc 2 (W)": ["n2"]}
+    # The more accurate one counts where both see all nodes of a run.
+    for accuracy, joules, place in (("5%", 72_000, "PDU outlet"), ("1%", 68_400, "node input, by the BMC")):
+        table = runs(tree(raw, DECLARED, {**bmc, "accuracy": accuracy}))
+        assert table.loc["ib1", "energy"] == pytest.approx(joules, rel=1e-12)
+        assert table.loc["ib1", "energy_location"] == place
+        assert table.loc["ramp", "energy"] == pytest.approx(80_000, rel=1e-12)  # only its outlet is metered
+    # Neither sees all of the two nodes of `pair`, and n1 is seen by both.
+    half = {**DECLARED, "meters": {"outlet 1 (W)": ["n1"], "outlet 3 (W)": ["n3"]}}
+    both = {**bmc, "meters": {"bmc 1 (W)": ["n1"]}}
+    rest = {**bmc, "location": "rack feed", "meters": {"bmc 2 (W)": ["n2"]}}
+    table = runs(tree(raw, half, both, rest))
+    assert np.isnan(table.loc["pair", "energy"])
+    assert table.loc["pair", "energy_reason"].startswith("logs of several places meter the same nodes")
+
+
 def test_meters__meter_that_dies_leaves_bounds_and_then_nothing(raw: Path) -> None:
     table = runs(tree(raw, DECLARED))
     dying = table.loc["dying"]

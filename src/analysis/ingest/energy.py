@@ -44,8 +44,9 @@ def take(rows: Sequence[Row], logs: Sequence[Log]) -> pd.DataFrame:
     Notes
     -----
     Of the points of measurement (`analysis.energy_point`) the outermost one that meters all nodes of a
-    run counts; logs of one point add up. Accuracies add linearly, as of meters of one make; sampling
-    and clock add in squares. What gaps leave open is in the bounds and not in the uncertainty.
+    run counts; logs of one point add up unless their places meter the same node twice. Accuracies add
+    linearly, as of meters of one make; sampling and clock add in squares. What gaps leave open is in the
+    bounds and not in the uncertainty.
     """
     timed = [row for row in rows if not (np.isnat(row["start"]) or np.isnat(row["end"])) and nodes_of(row)]
     found: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
@@ -144,7 +145,9 @@ def _energy(row: Row, found: dict[str, list[Row]]) -> Row:
     if not whole:
         fed = set().union(*(part["nodes"] for part in found[order[0]]))
         return _none(f"no meter of {', '.join(sorted(nodes - fed))}")
-    parts = found[whole[0]]
+    parts = _once(found[whole[0]], nodes)
+    if not parts:
+        return _none("logs of several places meter the same nodes, and none of them all: declare one of them")
     fault = next((part["log"].fault for part in parts if part["log"].fault), "")
     if fault:
         return _none(fault)
@@ -154,6 +157,29 @@ def _energy(row: Row, found: dict[str, list[Row]]) -> Row:
             f"{blind[0]['log'].name} has no reading of one of {', '.join(blind[0]['meters'])} in the run"
         )
     return _summed(row, parts)
+
+
+def _once(parts: list[Row], nodes: set[str]) -> list[Row]:
+    """Leave out what would count watts twice: an outlet and the controller of a node behind it.
+
+    Logs of one place add up, as two supplies of a node do. Of several places that meter the same node one
+    that sees all nodes of the run counts, the most accurate; logs of switches alone stay.
+    """
+    places: dict[str, list[Row]] = defaultdict(list)
+    for part in parts:
+        if part["nodes"]:
+            places[str(part["log"].ds.attrs["location"])].append(part)
+    seen = {place: set().union(*(part["nodes"] for part in own)) for place, own in places.items()}
+    if sum(map(len, seen.values())) == len(set().union(*seen.values())):
+        return parts
+    whole = [place for place in sorted(seen) if nodes <= seen[place]]
+    if not whole:
+        return []
+    errors = {
+        place: max(float(part["log"].ds.attrs["accuracy"]) for part in places[place]) for place in whole
+    }
+    best = min(whole, key=lambda place: np.inf if np.isnan(errors[place]) else errors[place])
+    return [part for part in parts if not part["nodes"]] + places[best]
 
 
 def _summed(row: Row, parts: list[Row]) -> Row:
