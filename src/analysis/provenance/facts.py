@@ -65,7 +65,10 @@ SOFTWARE = (
     "gcc g++ gfortran clang flang icc icx ifort ifx nvc nvfortran nvcc armclang"
 )
 VERSIONS.update((name, [name + " --version"]) for name in SOFTWARE.split())
-TUNING = re.compile(r"(?:SLURM|OMP|GOMP|KMP|I_MPI|OMPI|MPICH|MV2|UCX|FI|PSM2|HCOLL|MXM|FCA|SHARP)_\w+$")
+TUNING = re.compile(
+    r"((SLURM|OMP|GOMP|KMP|MKL|OPENBLAS|I_MPI|OMPI|PMIX_MCA|PRTE_MCA|MPIR|MPICH|MV2|HYDRA|UCX|UCC|FI|PSM[23]|"
+    r"HCOLL|MXM|FCA|SHARP|MALLOC|IPM)_\w+|MPIP|GLIBC_TUNABLES|LD_PRELOAD|LD_BIND_NOW)$"
+)
 SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASS|CRED|AUTH|JWT|COOKIE|PRECONDITION", re.IGNORECASE)
 # A signed token, an address with a password in it, a long number in hexadecimal digits.
 SECRET_VALUE = re.compile(r"\beyJ[\w-]{8,}\.|://[^/\s:@]*:[^/\s@]+@|\b[0-9a-fA-F]{32,}\b")
@@ -119,8 +122,8 @@ def facts(root: str = "/") -> Dict[str, Any]:
     -------
     dict
         ``format`` (1), ``host``, ``time`` (epoch s), ``facts`` {name: {value, unit (where it has one),
-        source}}, ``unread`` {name: {source, reason}}, ``environment`` {variable: value}: the tuning of
-        Slurm, OpenMP and MPI, without what looks like a secret. Nothing is guessed: a fact stands in
+        source}}, ``unread`` {name: {source, reason}}, ``environment`` {variable: value}: the tuning of Slurm,
+        MPI, libraries and profilers, without what looks like a secret. Nothing is guessed: a fact stands in
         ``facts`` as it was read, or in ``unread``.
     """
     found = _Collector(root)
@@ -285,13 +288,10 @@ def _versions(found: _Collector, answers: Dict[str, Answer]) -> None:
 
 
 def _environment(found: _Collector) -> Dict[str, str]:
-    kept = {}
-    for name, value in sorted(os.environ.items()):
-        if TUNING.match(name):
-            if SECRET_NAME.search(name) or SECRET_VALUE.search(value):
-                found.miss("environment." + name, "environment", "looks like a secret")
-            else:
-                kept[name] = value
+    kept = {name: os.environ[name] for name in sorted(filter(TUNING.match, os.environ))}
+    for name in [one for one in kept if SECRET_NAME.search(one) or SECRET_VALUE.search(kept[one])]:
+        found.miss("environment." + name, "environment", "looks like a secret")
+        del kept[name]
     return kept
 
 
