@@ -16,6 +16,7 @@ from analysis.campaign.declarations import Declared
 from analysis.campaign.launchers import OWN_BINDING_OFF, Shape, charm_files, launch_line
 from analysis.campaign.matrix import Run
 from analysis.errors import ConfigError
+from analysis.version import VERSION
 
 BIND = Path(__file__).with_name("bind.sh")
 # The profiler writes into the run's folder, and all that it can.
@@ -26,6 +27,7 @@ PROFILERS: dict[str, dict[str, str]] = {
 PROFILES = {"ipm": "*.ipm.xml", "mpip": "*.mpiP"}
 # A case's values that are variables of the record; the others are told in `values`.
 RECORDED = ("local_size", "target_time")
+_OWN = {"python": sys.version.split()[0], "version": VERSION}
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,7 @@ class _Parts:
             else self.program,
             "inputs": self.inputs,
             "forwarded": list(self.application.get("forward", [])),
-            "benchbook": {"commit": project.commit(declared.base), "python": sys.version.split()[0]},
+            "benchbook": {"commit": project.commit(declared.base), **_OWN},
         }
 
 

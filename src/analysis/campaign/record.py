@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis import __version__
 from analysis.campaign import folders, space
 from analysis.provenance.facts import SECRET_NAME, SECRET_VALUE
 
@@ -151,7 +150,6 @@ def _record(work: Path, job: Path) -> dict[str, Any]:
     record["environment"] = {
         name: HIDDEN if _secret(name, text) else text for name, text in variables.items()
     }
-    record["benchbook"] = {**head["benchbook"], "version": __version__}
     return {**record, **begun}
 
 

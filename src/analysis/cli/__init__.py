@@ -7,8 +7,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from analysis import __version__
 from analysis.errors import BenchbookError
+from analysis.version import VERSION
 
 FINE, BAD_INPUT, WRONG_USAGE = 0, 1, 2
 
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchbook", description=__doc__)
-    parser.add_argument("--version", action="version", version=f"benchbook {__version__}")
+    parser.add_argument("--version", action="version", version=f"benchbook {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     inspect = commands.add_parser("inspect", help="say what a raw file is, what is in it and what is wrong")

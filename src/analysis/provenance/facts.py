@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Dict, List, Sequence, Tuple
 
@@ -181,6 +180,9 @@ def _lines(found: _Collector) -> None:
 
 def _ask() -> Dict[str, Answer]:
     """Run every command at once; return command -> (source, whether it answered, its text or the reason)."""
+    # Here, as the record of a run takes patterns from this file, and has seconds left.
+    from concurrent.futures import ThreadPoolExecutor
+
     commands = ["lscpu", "dmidecode --type 17"] + [line for lines in VERSIONS.values() for line in lines]
     deadline = time.monotonic() + TIMEOUT
     with ThreadPoolExecutor(max_workers=len(commands)) as pool:
