@@ -127,6 +127,16 @@ def test_progress__each_run_is_counted_once(
     assert (resumed.done, resumed.running, resumed.failed, resumed.waiting) == (1, 1, 1, 3)
 
 
+@pytest.mark.parametrize("state", ["DEADLINE", "TIMEOUT", "OUT_OF_MEMORY"])
+def test_progress__run_of_a_job_that_slurm_has_ended_has_failed(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    runs(plan, plan.runs[0], NOW - 5, "8")
+    squeue(tmp_path, monkeypatch, f"8|{state}\n")
+    found = Observer(plan, plan.runs).look(NOW)
+    assert (found.running, found.failed) == (0, 1)
+
+
 def test_progress__silent_slurm_is_said_and_nothing_is_called_dead(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

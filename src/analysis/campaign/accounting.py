@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import subprocess
 import sys
 import time
 from collections import defaultdict
@@ -18,7 +16,7 @@ from analysis.campaign import folders
 from analysis.campaign.matrix import Run
 from analysis.campaign.workflow import plan
 from analysis.errors import ConfigError
-from analysis.provenance.slurm import final, terminal
+from analysis.provenance import slurm
 
 FIELDS = (
     "JobID,JobName,Comment,State,ExitCode,Submit,Start,End,Elapsed,ElapsedRaw,NNodes,NCPUS,NodeList,"
@@ -95,7 +93,7 @@ def account(base: Path, campaign: str, *, patience: float = PATIENCE, interval: 
         text = ask(jobs)
         for job, rows in by_job(text).items():
             readings[job].append(rows)
-        done = [job for job in jobs if final([_states(rows) for rows in readings[job]])]
+        done = [job for job in jobs if slurm.final([_states(rows) for rows in readings[job]])]
         if text:
             beside = target.with_name(f".{SACCT}.part")
             beside.write_text(text, encoding="utf-8")
@@ -115,11 +113,8 @@ def recorded(base: Path, campaign: str) -> set[str]:
     """Return the Slurm jobs that a campaign's records name."""
     found = set()
     for name in folders.recorded(base, campaign):
-        path = folders.finished(base, campaign) / name / folders.RECORD
-        try:
-            found.add(str(json.loads(path.read_text(encoding="utf-8")).get("job_id", "")))
-        except (OSError, ValueError):
-            continue  # the ingest names it
+        record = folders.read_json(folders.finished(base, campaign) / name / folders.RECORD)
+        found.add(str(record.get("job_id", "")))
     return {job for job in found if job.isdecimal()}
 
 
@@ -151,7 +146,7 @@ def without_record(base: Path, found: Account, states: Mapping[str, str]) -> dic
     return {
         job: plan(found.campaign, base).run(found.jobs[job])
         for job in sorted(states, key=int)
-        if job not in mine and terminal(states[job]) and states[job] != "COMPLETED"
+        if job not in mine and slurm.terminal(states[job]) and states[job] != "COMPLETED"
     }
 
 
@@ -160,14 +155,10 @@ def ask(jobs: Sequence[str]) -> str:
     parts = []
     for at in range(0, len(jobs), _JOBS_AT_ONCE):
         chosen = f"--jobs={','.join(jobs[at : at + _JOBS_AT_ONCE])}"
-        command = ["sacct", "--parsable2", f"--format={FIELDS}", chosen]
-        try:
-            asked = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        except (OSError, subprocess.TimeoutExpired):
+        said = slurm.ask(["sacct", "--parsable2", f"--format={FIELDS}", chosen], 120)
+        if said is None:
             return ""
-        if asked.returncode:
-            return ""
-        parts.append(asked.stdout if at == 0 else asked.stdout.partition("\n")[2])
+        parts.append(said if at == 0 else said.partition("\n")[2])
     return "".join(parts)
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
 from analysis import project
 from analysis.campaign import folders
@@ -112,10 +110,7 @@ def retire(base: Path, campaign: str, found: Account) -> list[str]:
     # Of jobs at once the first comes last: once it is gone, the run is measured again.
     for name in sorted(folders.recorded(base, campaign), reverse=True):
         path = folders.finished(base, campaign) / name / folders.RECORD
-        try:
-            record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue  # the ingest names it
+        record = folders.read_json(path)  # one that cannot be read the ingest names
         state = found.states.get(str(record.get("job_id", "")), "COMPLETED")
         # One that has a reason already was left here by a kill between the two steps below.
         if ".failed-" in name or (state == "COMPLETED" and not record.get("reason")):

@@ -117,11 +117,7 @@ def alive(work: Path) -> bool:
 
 def owner(work: Path) -> dict[str, Any]:
     """Return the identity of the job that has a run; empty if there is none."""
-    try:
-        found: dict[str, Any] = json.loads((work / OWNER).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found
+    return read_json(work / OWNER)
 
 
 def _in_queue(job: str) -> bool:
@@ -163,6 +159,15 @@ def write_json(path: Path, value: object) -> None:
     beside.replace(path)
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """Read the object in a JSON file; empty if there is none, or none that can be read."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def publish(source: Path, base: Path, campaign: str, name: str) -> Path:
     """Move a recorded run among the raw files, in one step.
 
@@ -196,11 +201,8 @@ def drop_empty(base: Path, campaign: str, name: str) -> None:
 
 def reason(base: Path, campaign: str, name: str) -> str:
     """Return why a failed attempt failed, as its record says."""
-    try:
-        record = json.loads((finished(base, campaign) / name / RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return "its record cannot be read"
-    return str(record.get("reason", ""))
+    record = read_json(finished(base, campaign) / name / RECORD)
+    return str(record.get("reason", "")) if record else "its record cannot be read"
 
 
 def drop_links(folder: Path) -> None:

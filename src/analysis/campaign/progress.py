@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,10 +16,10 @@ from pathlib import Path
 from analysis.campaign import folders
 from analysis.campaign.estimate import cost, seconds
 from analysis.campaign.matrix import Plan, Run
+from analysis.provenance.slurm import ask, terminal
 
 # A pause as long as this, in seconds, parts two stretches of measuring: nothing is said about its pace.
 _PAUSE = 900.0
-_DEAD = frozenset({"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +163,7 @@ class Observer:
         states = _states(sorted({job for job in jobs.values() if job}, key=int)) if self._slurm else {}
         if states is None:
             return found, set(), "Slurm does not answer"
-        gone = {name for name, job in jobs.items() if job and states.get(job, "CANCELLED") in _DEAD}
+        gone = {name for name, job in jobs.items() if job and terminal(states.get(job, "CANCELLED"))}
         return {name: one for name, one in found.items() if name not in gone}, gone, ""
 
 
@@ -231,10 +230,10 @@ def _names(folder: Path) -> list[str]:
 
 def _attempt(run: Run, path: Path) -> _Attempt | None:
     """Read when a good run began and ended; None where its record does not say."""
+    record = folders.read_json(path)
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
         return _Attempt(run, float(record["start"]), float(record["end"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return None
 
 
@@ -243,11 +242,7 @@ def _states(jobs: Sequence[str]) -> dict[str, str] | None:
     if not jobs:
         return {}
     command = ["squeue", "--noheader", "--states=all", "--format=%A|%T", f"--jobs={','.join(jobs)}"]
-    try:
-        asked = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+    if (said := ask(command, 30)) is None:
         return None
-    if asked.returncode and "Invalid job id" not in asked.stderr:
-        return None
-    lines = (line.partition("|") for line in asked.stdout.splitlines())
+    lines = (line.partition("|") for line in said.splitlines())
     return {job.strip(): state.strip() for job, _, state in lines}

@@ -7,7 +7,6 @@ a job that Slurm cancels has seconds left for it.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shlex
 import shutil
@@ -136,9 +135,7 @@ def _head(job: Path) -> dict[str, Any]:
 
 
 def _record(work: Path, job: Path) -> dict[str, Any]:
-    head, begun = _head(job), {}
-    with contextlib.suppress(OSError, ValueError):
-        begun = json.loads((work / folders.BEGIN).read_text(encoding="utf-8"))
+    head, begun = _head(job), folders.read_json(work / folders.BEGIN)
     command = head.pop("command")
     end_time, _, status = _text(job / ".end").strip().partition(" ")
     record: dict[str, Any] = {**head, "command": shlex.join(command)}

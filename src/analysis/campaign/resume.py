@@ -21,6 +21,7 @@ from analysis import project
 from analysis.campaign import folders
 from analysis.campaign.workflow import all_runs, on_slurm, plan
 from analysis.errors import BenchbookError, ConfigError
+from analysis.provenance.slurm import ask
 
 _LOCK = ".workflow"
 _INTERVAL = 10.0
@@ -117,14 +118,10 @@ def queued(campaign: str, base: Path) -> dict[str, str] | None:
         return {}
     # The comment is how the executor names what a job is for.
     command = ["squeue", "--noheader", "--me", "--format=%A|%k|%Z"]
-    try:
-        asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    if asked.returncode:
+    if (said := ask(command)) is None:
         return None
     runs = {f"rule_run_wildcards_{campaign}_{run.name}": run.name for run in all_runs(campaign, base)}
-    rows = (line.strip().split("|", 2) for line in asked.stdout.splitlines() if line.count("|") >= 2)
+    rows = (line.strip().split("|", 2) for line in said.splitlines() if line.count("|") >= 2)
     here = os.path.realpath(base)
     return {
         runs[comment]: job

@@ -1,10 +1,12 @@
-"""When Slurm's record of a job may be kept: the accounting is written behind the job, piece by piece."""
+"""Questions to Slurm, and when its record of a job may be kept.
+
+The accounting is written behind the job, piece by piece.
+"""
 
 from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -55,13 +57,29 @@ def ended(job: str) -> str:
         has ended; empty if none has, or the accounting does not answer.
     """
     command = ["sacct", "--duplicates", "--allocations", "--noheader", "--parsable2", "--format=State"]
-    with suppress(OSError, subprocess.TimeoutExpired):
-        asked = subprocess.run(
-            [*command, f"--jobs={job}"], capture_output=True, text=True, timeout=30, check=False
-        )
-        states = [line.strip() for line in asked.stdout.splitlines()] if asked.returncode == 0 else []
-        return next((state for state in reversed(states) if terminal(state)), "")
-    return ""
+    states = (ask([*command, f"--jobs={job}"], 30) or "").splitlines()
+    return next((state.strip() for state in reversed(states) if terminal(state)), "")
+
+
+def ask(command: Sequence[str], timeout: float = 60) -> str | None:
+    """Put a question to Slurm.
+
+    Parameters
+    ----------
+    command : sequence of str
+    timeout : float, optional
+        s.
+
+    Returns
+    -------
+    str or None
+        What the command prints; None where Slurm does not answer. That it knows a job no more is an answer.
+    """
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return None if asked.returncode and "Invalid job id" not in asked.stderr else asked.stdout
 
 
 def final(records: Sequence[Reading]) -> bool:
