@@ -14,6 +14,13 @@ from analysis.errors import ConfigError, Fault
 # Position of a value in a YAML document: the keys and indices that lead to it.
 Where = tuple[str | int, ...]
 
+# More values than any configuration has: aliases of aliases multiply, and a small file fills the memory.
+_MOST = 200_000
+_REMEDIES = {
+    r"'\t'": "indent with blanks, not with tabs",
+    "for the tag": "take the tag out: no objects are made from YAML",
+}
+
 
 def read(path: str, source: str | None = None) -> tuple[Any, dict[Where, int]]:
     """Read a file, once until it changes.
@@ -32,7 +39,7 @@ def read(path: str, source: str | None = None) -> tuple[Any, dict[Where, int]]:
     Raises
     ------
     ConfigError
-        If it cannot be read, is not YAML or repeats a key.
+        If it cannot be read, is not YAML, repeats a key or holds itself.
     """
     source = source or path
     try:
@@ -43,9 +50,13 @@ def read(path: str, source: str | None = None) -> tuple[Any, dict[Where, int]]:
         raise ConfigError.at(source, 0, "is not UTF-8 text", "save it as UTF-8") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        what = getattr(error, "problem", None) or "is not YAML"
+        what = str(getattr(error, "problem", None) or "is not YAML")
         line = 0 if mark is None else mark.line + 1
-        raise ConfigError.at(source, line, str(what), "mend the YAML syntax here or just above") from error
+        remedies = (remedy for part, remedy in _REMEDIES.items() if part in what)
+        remedy = next(remedies, "mend the YAML syntax here or just above")
+        raise ConfigError.at(source, line, what, remedy) from error
+    except RecursionError:
+        raise ConfigError.at(source, 0, "is nested too deeply", "write it with fewer levels") from None
 
 
 def line_at(lines: Mapping[Where, int], where: Where) -> int:
@@ -55,35 +66,77 @@ def line_at(lines: Mapping[Where, int], where: Where) -> int:
     return lines.get(where, 0)
 
 
+class _Loader(yaml.SafeLoader):
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """Construct a value; the library names neither file nor line of a date that does not exist."""
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, OverflowError) as error:
+            raise yaml.MarkedYAMLError(
+                problem=f"is no value: {error}", problem_mark=node.start_mark
+            ) from error
+
+
 @lru_cache(maxsize=32)
 def _parse(path: str, stamp: int, source: str) -> tuple[Any, dict[Where, int]]:
-    loader = yaml.SafeLoader(Path(path).read_text(encoding="utf-8"))
+    text = Path(path).read_text(encoding="utf-8")
+    try:
+        loader = _Loader(text)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        what = f"holds the character U+{ord(text[error.position]):04X}"
+        raise ConfigError.at(source, line, what, "take it out: YAML has no such characters") from None
     try:
         node = loader.get_single_node()
-        lines: dict[Where, int] = {}
-        faults: list[Fault] = []
         if node is None:
             raise ConfigError.at(source, 0, "is empty", "see the documentation for what it should hold")
-        _walk(node, (), lines, faults, source)
-        if faults:
-            raise ConfigError(*faults)
-        return loader.construct_document(node), lines
+        walk = _Walk(source)
+        walk.down(node, ())
+        if walk.faults:
+            raise ConfigError(*walk.faults)
+        return loader.construct_document(node), walk.lines
     finally:
         loader.dispose()
 
 
-def _walk(node: yaml.Node, where: Where, lines: dict[Where, int], faults: list[Fault], source: str) -> None:
-    """Note the line of every value; a repeated key would otherwise silently win over the first."""
-    lines[where] = node.start_mark.line + 1
-    if isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
-            _walk(item, (*where, index), lines, faults, source)
-    elif isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            place = (*where, key.value)
-            if place in lines:
-                line = key.start_mark.line + 1
-                found = f"key {key.value!r} was given before (line {lines[place]})"
-                faults.append(Fault(source, line, found, "keep one of the two"))
-            _walk(value, place, lines, faults, source)
-            lines[place] = key.start_mark.line + 1
+class _Walk:
+    """Notes the line of every value; a repeated key would otherwise silently win over the first."""
+
+    def __init__(self, source: str) -> None:
+        self.lines: dict[Where, int] = {}
+        self.faults: list[Fault] = []
+        self._source = source
+        self._above: set[int] = set()
+
+    def down(self, node: yaml.Node, where: Where) -> None:
+        line = node.start_mark.line + 1
+        if len(self.lines) > _MOST:
+            what = f"holds more than {_MOST} values, its anchors counted wherever they are used"
+            raise ConfigError.at(self._source, line, what, "write out what is needed")
+        if id(node) in self._above:
+            self._note(line, "this anchor holds itself", "take the alias out of it")
+            return
+        self.lines[where] = line
+        self._above.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            for index, item in enumerate(node.value):
+                self.down(item, (*where, index))
+        elif isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                self._entry(key, value, where)
+        self._above.discard(id(node))
+
+    def _entry(self, key: yaml.Node, value: yaml.Node, where: Where) -> None:
+        line = key.start_mark.line + 1
+        if not isinstance(key, yaml.ScalarNode):
+            self._note(line, "a list or a mapping stands for a key", "write a name")
+            return
+        place = (*where, key.value)
+        if place in self.lines:
+            found = f"key {key.value!r} was given before (line {self.lines[place]})"
+            self._note(line, found, "keep one of the two")
+        self.down(value, place)
+        self.lines[place] = line
+
+    def _note(self, line: int, found: str, remedy: str) -> None:
+        self.faults.append(Fault(self._source, line, found, remedy))

@@ -7,18 +7,15 @@ every start, and a build that has nothing to do should say so at once.
 from __future__ import annotations
 
 import copy
-import importlib
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from analysis.documents import Where, line_at, read
 from analysis.errors import ConfigError, Fault
+from analysis.validation import violations
 
 CONFIG = Path("config/config.yaml")
 SCHEMA = Path("workflow/schemas/config.schema.yaml")
@@ -97,7 +94,7 @@ def load_yaml(path: str | Path, schema: str | Path | None = None) -> Any:
     """
     document, lines = read(str(path))
     if schema is not None:
-        faults = list(_violations(document, schema, str(path), lines))
+        faults = list(violations(document, schema, str(path), lines))
         if faults:
             raise ConfigError(*faults)
     return copy.deepcopy(document)  # what was read stays as it was read
@@ -128,7 +125,7 @@ def check_config(config: Mapping[str, Any], base: Path, path: Path | None = None
     path = path or base / CONFIG
     source = os.path.relpath(path)
     _, lines = read(str(path), source)
-    faults = list(_violations(config, base / SCHEMA, source, lines))
+    faults = list(violations(config, base / SCHEMA, source, lines))
     if not faults:  # an entry of the wrong shape cannot be followed to its files
         faults = [
             Fault(source, line_at(lines, where), found, remedy)
@@ -249,32 +246,3 @@ def _page_faults(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Where,
 
 def _known(names: Sequence[str] | Mapping[str, Any]) -> str:
     return f"known: {', '.join(sorted(names)) or 'none'}"
-
-
-def _violations(
-    document: Any, schema: str | Path, source: str, lines: Mapping[Where, int]
-) -> Iterator[Fault]:
-    # Plain dicts: Snakemake hands its own mapping type over.
-    validator = _jsonschema().Draft202012Validator(read(str(schema))[0])
-    for error in sorted(validator.iter_errors(document), key=lambda error: str(error.absolute_path)):
-        where = tuple(error.absolute_path)
-        name = ".".join(map(str, where)) or "the file"
-        hint = error.schema.get("description") if isinstance(error.schema, dict) else None
-        yield Fault(source, line_at(lines, where), f"{name}: {error.message}", hint or f"see {schema}")
-
-
-@cache
-def _jsonschema() -> ModuleType:
-    """Import jsonschema without its check of URIs.
-
-    Where the package for that check is installed, which JupyterLab sees to, jsonschema compiles a
-    grammar when it is imported: 1.5 s at every start of Snakemake, and no schema here asks for it.
-    """
-    unwanted = "rfc3987_syntax"
-    if unwanted in sys.modules or "jsonschema" in sys.modules:
-        return importlib.import_module("jsonschema")
-    sys.modules[unwanted] = None  # type: ignore[assignment]
-    try:
-        return importlib.import_module("jsonschema")
-    finally:
-        del sys.modules[unwanted]

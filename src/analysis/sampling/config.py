@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from analysis import project
+from analysis import project, validation
 from analysis.errors import ConfigError, Fault
 
 SCHEMA = Path("workflow/schemas/power.schema.yaml")
@@ -76,9 +76,7 @@ class PowerConfig:
     nodes: tuple[str, ...] = ()
 
 
-def load(
-    path: str | Path, nodes: Sequence[str] = (), schema: Path | None = None, *, local: bool = False
-) -> PowerConfig:
+def load(path: str | Path, nodes: Sequence[str] = (), *, local: bool = False) -> PowerConfig:
     """Read the part ``power`` of a cluster's file.
 
     Parameters
@@ -89,8 +87,6 @@ def load(
         Nodes of the job; a meter whose entry says ``{node}`` becomes one for each, and one that
         names its node is left out of jobs that do not have it. Of a meter that only its own node
         can read there is the one of this node.
-    schema : Path, optional
-        By default that of the project.
     local : bool, optional
         Take only the meters that only their own node can read.
 
@@ -103,7 +99,7 @@ def load(
     ConfigError
         One fault for each entry that cannot be used; no value is repeated in it that could be a secret.
     """
-    part = _part(path, schema)
+    part = _part(path)
     specs = [
         spec
         for index, entry in enumerate(part["meters"])
@@ -174,13 +170,13 @@ def short(node: str) -> str:
     return node.partition(".")[0]
 
 
-def _part(path: str | Path, schema: Path | None = None) -> dict[str, Any]:
+def _part(path: str | Path) -> dict[str, Any]:
     document = project.load_yaml(path)
     if not isinstance(document, dict) or not isinstance(document.get("power"), dict):
         found = "has no part 'power'"
         raise ConfigError.at(str(path), 0, found, "declare the meters under power.meters")
     part: dict[str, Any] = document["power"]
-    faults = list(_violations(part, path, schema or _schema()))
+    faults = list(_violations(part, path, _schema()))
     if faults:
         raise ConfigError(*faults)
     return part
@@ -193,7 +189,9 @@ def _schema() -> Path:
 
 def _violations(part: Any, path: str | Path, schema: Path) -> Iterator[Fault]:
     # The project's way to it: imported as usual, jsonschema takes 1.5 s where JupyterLab is installed.
-    validator = project._jsonschema().Draft202012Validator(yaml.safe_load(schema.read_text(encoding="utf-8")))
+    validator = validation.jsonschema().Draft202012Validator(
+        yaml.safe_load(schema.read_text(encoding="utf-8"))
+    )
     for error in sorted(validator.iter_errors(part), key=lambda error: str(error.absolute_path)):
         where = ("power", *error.absolute_path)
         name = ".".join(map(str, where))
@@ -253,6 +251,7 @@ def node_names(text: str) -> list[str]:
     Returns
     -------
     list of str
+        Empty for an empty text.
 
     Raises
     ------
@@ -260,7 +259,7 @@ def node_names(text: str) -> list[str]:
         If the text is no list of nodes.
     """
     names: list[str] = []
-    for part in re.split(r",(?![^\[]*\])", text.strip()):
+    for part in re.split(r",(?![^\[]*\])", text.strip()) if text else ():
         match = re.fullmatch(r"([A-Za-z0-9_.-]+)(?:\[([0-9,-]+)\])?([A-Za-z0-9_.-]*)", part.strip())
         if match is None:
             raise ConfigError.at("--nodes", 0, f"{part[:60]!r} is no node", "write them like n[01-04],n7")
