@@ -119,14 +119,14 @@ class Started:
         command = [sys.executable, "-m", "analysis.cli", *arguments]
         return subprocess.run(command, cwd=self.base, capture_output=True, text=True, check=False)
 
-    def popen(self) -> subprocess.Popen[str]:
+    def popen(self, **more: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "analysis.campaign.launch", "c", self.run]
-        env = {name: text for name, text in os.environ.items() if not name.startswith("SLURM_")}
+        env = {name: text for name, text in os.environ.items() if not name.startswith("SLURM_")} | more
         pipe = subprocess.PIPE
         return subprocess.Popen(command, cwd=self.base, stdout=pipe, stderr=pipe, text=True, env=env)
 
-    def launch(self) -> tuple[int, str]:
-        process = self.popen()
+    def launch(self, **more: str) -> tuple[int, str]:
+        process = self.popen(**more)
         out, err = process.communicate(timeout=180)
         return process.returncode, out + err
 
@@ -330,6 +330,33 @@ def test_launch__concurrent_jobs_run_at_once(project: Project) -> None:
     assert max(r["start"] for r in found.values()) < min(r["end"] for r in found.values())
     asked = [record["binding"]["ranks"][0].split()[2] for record in found.values()]
     assert len(set(asked)) == 2
+
+
+def test_launch__job_that_slurm_starts_again_measures_again(project: Project, tmp_path: Path) -> None:
+    """Slurm's energy and memory of a job are those of its last start."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one core has no room for two jobs at once")
+    started = project(f"echo '{RESULT}'", factors="concurrent_jobs: 2")
+    command = tmp_path / "bin/scontrol"
+    command.parent.mkdir()
+    command.write_text("#!/bin/sh\nuname -n\n", encoding="ascii")
+    command.chmod(0o755)
+    slurm = {"SLURM_JOB_NODELIST": "here", "PATH": f"{command.parent}:{os.environ['PATH']}"}
+    assert started.launch(SLURM_JOB_ID="7", **slurm)[0] == 0
+    first = started.records()
+    # Another job leaves a run that is there alone.
+    assert started.launch(SLURM_JOB_ID="8", **slurm) == (0, f"{started.run}: measured already\n")
+    assert started.records() == first
+    status, said = started.launch(SLURM_JOB_ID="7", **slurm)
+    assert status == 0, said
+    found = started.records()
+    assert list(found) == ["", ".2", ".2.failed-1", ".failed-1"]
+    assert {name: record["job_id"] for name, record in found.items()} == dict.fromkeys(found, "7")
+    reasons = {name: record["reason"] for name, record in found.items()}
+    again = "Slurm ended this start of its job, and started the job again"
+    assert reasons == {"": "", ".2": "", ".2.failed-1": again, ".failed-1": again}
+    assert found[".failed-1"]["start"] == first[""]["start"] < found[""]["start"]
+    assert found[".2.failed-1"]["attempt_at"] == f"{started.run}.2"
 
 
 def test_launch__values_are_never_run_by_the_shell(project: Project) -> None:

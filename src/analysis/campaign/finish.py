@@ -12,6 +12,7 @@ from analysis.campaign import folders
 from analysis.campaign.accounting import Account, account, without_record
 from analysis.campaign.jobs import allocate
 from analysis.campaign.launch import salvage
+from analysis.campaign.record import retract
 from analysis.campaign.workflow import missing, on_slurm, plan, summary
 from analysis.errors import BenchbookError
 
@@ -115,10 +116,8 @@ def retire(base: Path, campaign: str, found: Account) -> list[str]:
         # One that has a reason already was left here by a kill between the two steps below.
         if ".failed-" in name or (state == "COMPLETED" and not record.get("reason")):
             continue
-        failed = folders.failed_name(base, campaign, name)
         why = record.get("reason") or f"Slurm says {state}"
-        folders.write_json(path, record | {"reason": why, "run": failed, "attempt_at": name})
-        path.parent.rename(path.parent.with_name(failed))
+        failed = retract(path.parent, why)
         lines.append(f"{failed}: failed: {why}")
     return lines
 

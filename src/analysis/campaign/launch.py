@@ -44,6 +44,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     base = project.root()
     try:
+        disown(base, arguments.campaign, arguments.run)
         if folders.measured(base, arguments.campaign, arguments.run):
             print(f"{arguments.run}: measured already")
             return 0
@@ -92,7 +93,23 @@ def take(base: Path, campaign: str, run: str) -> Path | None:
                 "another job measures it; give the same command again once it has ended"
             ) from None
     salvage(work)
+    disown(base, campaign, run)
     return None if folders.measured(base, campaign, run) else folders.claim(base, campaign, run)
+
+
+def disown(base: Path, campaign: str, run: str) -> None:
+    """Make failed attempts of what an earlier start of this very job has measured.
+
+    Slurm has ended that start (a requeue, a lost node), and tells energy, memory and nodes of the last one
+    alone.
+    """
+    if not (own := os.environ.get("SLURM_JOB_ID")):
+        return
+    # Of jobs at once the first comes last: the run is measured as long as that is there.
+    for folder in sorted(folders.finished(base, campaign).glob(f"{run}*"), reverse=True):
+        mine = folder.name == run or folder.name.removeprefix(f"{run}.").isdecimal()
+        if mine and folders.read_json(folder / folders.RECORD).get("job_id") == own:
+            record.retract(folder, "Slurm ended this start of its job, and started the job again")
 
 
 def salvage(work: Path) -> None:

@@ -74,6 +74,30 @@ def end(work: Path, *, killed: str = "", abandoned: str = "") -> int:
     return int(any(record["reason"] for record in records.values()))
 
 
+def retract(folder: Path, why: str) -> str:
+    """Make a failed attempt of a recorded run.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the run, among the raw files.
+    why : str
+        The reason, where its record has none.
+
+    Returns
+    -------
+    str
+        Name of the attempt.
+    """
+    base, campaign = folder.parents[4], folder.parents[1].name
+    failed = folders.failed_name(base, campaign, folder.name)
+    record = folders.read_json(folder / folders.RECORD)
+    changed = {"reason": record.get("reason") or why, "run": failed, "attempt_at": folder.name}
+    folders.write_json(folder / folders.RECORD, record | changed)
+    folder.rename(folder.with_name(failed))
+    return failed
+
+
 def _judged(
     work: Path, base: Path, campaign: str, *, killed: str, abandoned: str
 ) -> dict[str, dict[str, Any]]:
