@@ -102,7 +102,7 @@ def run(path: str, out: Path, nodes: str = "", until_pid: int | None = None, *, 
     # srun hands USR1 over to the tasks; TERM it takes as a wish to kill them.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, lambda *_: stop.set())
-    wanted = config.load(path, config.node_names(nodes) if nodes else (), local=local)
+    wanted = config.load(path, config.node_names(nodes), local=local)
     context = Context(Commands(), wanted.timeout)
     meters = make_all(wanted.meters, context)
     announced: list[Path] = []

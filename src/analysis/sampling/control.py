@@ -47,18 +47,18 @@ def start(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -
     BenchbookError
         If the sampler ends instead; with what it said. That is left in the summary, too.
     """
-    arguments = [path, *(["--nodes", nodes] if nodes else [])]
+    more = ["--nodes", nodes] if nodes else []
     step = None
     try:
-        wanted = config.load(path, config.node_names(nodes) if nodes else ())
+        wanted = config.load(path, config.node_names(nodes))
         others = [node for node in wanted.nodes if config.short(node) != config.short(config.here())]
         if not any(config.is_local(meter.options) for meter in wanted.meters):
             others = []
-        step = _srun(path, arguments, out, others) if others and "SLURM_JOB_ID" in os.environ else None
+        step = _srun(path, more, out, others) if others and "SLURM_JOB_ID" in os.environ else None
         until = ["--until-pid", str(until_pid)] if until_pid else []
-        argv = [sys.executable, "-m", "analysis.sampling", "run", arguments[0], str(out)]
-        process = _background([*argv, *arguments[1:], *until], beside(out, "log"))
-        _await(process, out, [beside(out, "pid")])
+        argv = [sys.executable, "-m", "analysis.sampling", "run", path, str(out)]
+        process = _background([*argv, *more, *until], beside(out, "log"))
+        _await(process, out)
     except BenchbookError as error:
         # A run without power among others that have it has to say why.
         if not beside(out, "summary.json").exists():
@@ -71,9 +71,7 @@ def start(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -
     return process.pid
 
 
-def _srun(
-    path: str, arguments: Sequence[str], out: Path, others: Sequence[str]
-) -> subprocess.Popen[bytes] | None:
+def _srun(path: str, more: Sequence[str], out: Path, others: Sequence[str]) -> subprocess.Popen[bytes] | None:
     """Start a sampler of local meters on each of some nodes, in a step beside the job's."""
     size = [f"--nodes={len(others)}", f"--ntasks={len(others)}", "--ntasks-per-node=1"]
     argv = ["srun", "--overlap", *size, f"--nodelist={','.join(others)}", "--cpu-bind=none", "--mpi=none"]
@@ -84,7 +82,7 @@ def _srun(
     hidden = {*config.variables(path), "SLURMD_NODENAME"}
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
     try:
-        step = _background([*argv, *arguments[1:], "--local"], beside(out, f"{_NODES}.log"), environment)
+        step = _background([*argv, *more, "--local"], beside(out, f"{_NODES}.log"), environment)
     except OSError as error:
         print(f"{out}:0: no srun ({error.strerror}): {', '.join(others)} sample nothing", file=sys.stderr)
         return None
@@ -113,11 +111,11 @@ def _background(
         )
 
 
-def _await(process: subprocess.Popen[bytes], out: Path, files: Sequence[Path]) -> None:
-    """Wait until samplers have announced themselves."""
+def _await(process: subprocess.Popen[bytes], out: Path) -> None:
+    """Wait until the sampler of this node has announced itself."""
     log = beside(out, "log")
     latest = time.monotonic() + _LONGEST_START
-    while not all(file.exists() for file in files):
+    while not beside(out, "pid").exists():
         if process.poll() is not None:
             said = log.read_text(encoding="utf-8", errors="replace").strip()
             log.unlink()
@@ -131,16 +129,16 @@ def _await(process: subprocess.Popen[bytes], out: Path, files: Sequence[Path]) -
 
 def _await_step(step: subprocess.Popen[bytes], out: Path, others: Sequence[str]) -> None:
     """Wait for the samplers of other nodes, but not for ever: the job comes first."""
-    files = {node: beside(out, f"{node}.pid") for node in others}
+
+    def absent() -> list[str]:
+        return [node for node in others if not beside(out, f"{node}.pid").exists()]
+
     latest = time.monotonic() + _LONGEST_START
-    while step.poll() is None and time.monotonic() < latest:
-        if all(file.exists() for file in files.values()):
-            break
+    while absent() and step.poll() is None and time.monotonic() < latest:
         time.sleep(0.05)
-    absent = [node for node, file in files.items() if not file.exists()]
-    if absent:
+    if nodes := absent():
         said = f"see {beside(out, f'{_NODES}.log')}; the job goes on"
-        print(f"{out}:0: no sampler on {', '.join(absent)}; {said}", file=sys.stderr)
+        print(f"{out}:0: no sampler on {', '.join(nodes)}; {said}", file=sys.stderr)
     step.returncode = 0
 
 
@@ -158,14 +156,11 @@ def stop(out: Path, *, patience: float = PATIENCE) -> None:
     BenchbookError
         If no sampler writes that log, or it had to be killed.
     """
-    file, step = beside(out, "pid"), beside(out, f"{_NODES}.pid")
+    file = beside(out, "pid")
+    own, step = _named(file), _named(beside(out, f"{_NODES}.pid"))
+    named = [(one, number) for one, number in ((own, signal.SIGTERM), (step, signal.SIGUSR1)) if one]
     faults = []
-    named = [
-        (one, number)
-        for path, number in ((file, signal.SIGTERM), (step, signal.SIGUSR1))
-        if (one := _named(path))
-    ]
-    if _named(file) is None:
+    if own is None:
         faults.append(Fault(str(file), 0, "names no sampler", "start one, or see the log"))
     for (pid, born), number in named:
         if _born(pid) == born:  # else the number may belong to another process by now
