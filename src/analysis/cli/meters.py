@@ -37,7 +37,7 @@ def meters(cluster: str, nodes: str) -> int:
         known = ", ".join(sorted(one.stem for one in path.parent.glob("*.yaml"))) or "none"
         raise ConfigError.at(f"config/clusters/{cluster}.yaml", 0, "is no cluster", f"known: {known}")
     silent = 0
-    for trial in trials(path, node_names(nodes) if nodes else ()):
+    for trial in trials(path, node_names(nodes)):
         for line in _lines(trial):
             print(line, flush=True)
         for warning in trial.warnings:
