@@ -159,6 +159,23 @@ def test_begin__library_tells_its_own_version(tmp_path: Path) -> None:
     assert begin.preloaded("libmpi_dbg.so", "/nowhere") is begin.preloaded("", "") is None
 
 
+def test_begin__launcher_that_needs_the_libraries_of_its_module_tells_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launcher = tmp_path / "mpirun"
+    said = "mpirun (Open MPI) 4.1.4"
+    launcher.write_text(
+        f'#!/bin/sh\n[ "$LD_LIBRARY_PATH" = /opt/mpi/lib ] && echo "{said}"\n', encoding="ascii"
+    )
+    launcher.chmod(0o755)
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    monkeypatch.setenv(begin.LIBRARY_PATH, "/opt/mpi/lib")
+    head = {"program": "true", "inputs": {}, "command": [str(launcher), "true"]}
+    assert begin.begin(tmp_path, head) == 0
+    found = folders.read_json(tmp_path / folders.BEGIN)
+    assert found["launcher"] == {"path": str(launcher), "version": said}
+
+
 def test_launch__job_that_slurm_has_given_up_does_not_wait_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

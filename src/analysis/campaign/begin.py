@@ -47,9 +47,9 @@ def begin(work: Path, head: Mapping[str, Any]) -> int:
     found: dict[str, Any] = {"load_before": os.getloadavg()[0]}
     found["binary"] = fingerprint(head["program"])
     found["input_files"] = {path: fingerprint(path) for path in head["inputs"]}
-    launcher = shutil.which(head["command"][0]) or head["command"][0]
-    found["launcher"] = {"path": launcher, "version": _first_line([launcher, "--version"])}
     search = os.environ.get(LIBRARY_PATH, "")
+    launcher = shutil.which(head["command"][0]) or head["command"][0]
+    found["launcher"] = {"path": launcher, "version": _first_line([launcher, "--version"], search)}
     found["library_path"] = search
     found["libraries"] = linked((found["binary"] or {}).get("path", ""), search)
     found["mpi_library"] = mpi_library(found["libraries"], search)
@@ -118,7 +118,8 @@ def preloaded(name: str, search: str) -> dict[str, Any] | None:
     return next((found for folder in folders_ if (found := fingerprint(f"{folder}/{name}"))), None)
 
 
-def _ask(command: Iterable[str], search: str) -> str:
+def _ask(command: Iterable[str], search: str, *, or_stderr: bool = False) -> str:
+    """Return what a command prints with the job's libraries; empty if it fails."""
     environment = {name: text for name, text in os.environ.items() if name != "LD_PRELOAD"}
     environment |= {"LD_LIBRARY_PATH": search} if search else {}
     options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "timeout": 10, "env": environment}
@@ -126,17 +127,15 @@ def _ask(command: Iterable[str], search: str) -> str:
         asked = subprocess.run(list(command), capture_output=True, text=True, check=False, **options)
     except (OSError, subprocess.TimeoutExpired, ValueError):
         return ""
-    return asked.stdout if asked.returncode == 0 else ""
+    if asked.returncode:
+        return ""
+    return asked.stdout or (asked.stderr if or_stderr else "")
 
 
-def _first_line(command: Iterable[str]) -> str:
-    try:
-        asked = subprocess.run(list(command), capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired, ValueError):
-        return ""
-    if asked.returncode:  # charmrun knows no such option
-        return ""
-    lines = [line.strip() for line in (asked.stdout or asked.stderr).splitlines() if line.strip()]
+def _first_line(command: Iterable[str], search: str) -> str:
+    # charmrun knows no such option, and fails.
+    said = _ask(command, search, or_stderr=True)
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
     # Hydra writes a heading first.
     return next((line for line in lines if re.search(r"\d+\.\d+", line)), lines[0] if lines else "")
 
