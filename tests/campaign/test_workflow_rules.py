@@ -15,6 +15,7 @@ from analysis import project
 from analysis.campaign import accounting, finish, folders, workflow
 from analysis.campaign.declarations import load
 from analysis.campaign.matrix import expand
+from analysis.provenance import manifest
 
 from .conftest import ROOT, Changed
 
@@ -228,6 +229,25 @@ def test_finish__run_whose_job_slurm_does_not_call_completed_is_measured_again(
     # Once is enough; and the kept records, a question ago, are an answer.
     put(base, names[0], job_id="", reason="")
     assert finish.main(["c"]) == 0
+    # The manifest follows: of runs that became failed attempts, of sacct.txt, of what was measured again.
+    assert manifest.check(project.raw("c", base), "data/raw/c") == (34 + 1, [])
+
+
+def test_finish__what_was_measured_gets_a_manifest_also_of_a_campaign_that_is_not_whole(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(base)
+    monkeypatch.setattr(finish, "account", lambda base, campaign, patience=0: accounting.Account(campaign))
+    names = [run.name for run in workflow.plan("c", base).runs]
+    put(base, names[0])
+    assert finish.main(["c"]) == 1
+    folder = project.raw("c", base)
+    assert manifest.check(folder, "data/raw/c") == (1, [])
+    (folder / f"runs/{names[0]}/run.json").write_text("{}", encoding="utf-8")
+    put(base, names[1])
+    assert finish.main(["c"]) == 1
+    (told,) = manifest.check(folder, "data/raw/c")[1]
+    assert "has changed since line" in told.found
 
 
 def test_finish__leftovers_of_dead_jobs_are_recorded(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -195,3 +195,37 @@ def test_manifest__cut_in_its_last_line_is_noticed(campaign: Path) -> None:
 def test_manifest__binary_rubbish_is_named(campaign: Path) -> None:
     (campaign / manifest.NAME).write_bytes(b"\xff\xfe\x00")
     assert "MANIFEST.sha256:0: cannot be read" in faults(campaign)[0]
+
+
+def test_manifest__is_extended_by_what_is_new_and_still_finds_what_changed(campaign: Path) -> None:
+    (campaign / "runs/002").mkdir()
+    (campaign / "runs/002/run.json").write_text("abc")
+    (campaign / "runs/001/run.json").write_text("{ }")
+    (campaign / "README.md").write_text("abcd")
+    assert manifest.extend(campaign, LABEL, lambda name: name == "README.md") == []
+    lines = (campaign / manifest.NAME).read_text().splitlines()
+    assert f"{ABC}  runs/002/run.json" in lines
+    assert [line[66:] for line in lines] == sorted((line[66:] for line in lines), key=os.fsencode)
+    assert faults(campaign) == [
+        f"{LABEL}/runs/001/run.json:0: has changed since line 4 of MANIFEST.sha256; "
+        "restore it: raw files are never edited"
+    ]
+
+
+def test_manifest__extension_makes_it_and_leaves_a_damaged_one_alone(campaign: Path) -> None:
+    path = campaign / manifest.NAME
+    whole = path.read_bytes()
+    path.unlink()
+    assert manifest.extend(campaign, LABEL, lambda name: False) == []
+    assert path.read_bytes() == whole
+    path.write_bytes(whole[:-30])
+    (told,) = manifest.extend(campaign, LABEL, lambda name: False)
+    assert (told.line, path.read_bytes()) == (4, whole[:-30])
+
+
+def test_manifest__of_a_pipe_the_extension_says_so_and_adds_the_rest(campaign: Path) -> None:
+    os.mkfifo(campaign / "runs/pipe")
+    (campaign / "runs/new").write_text("")
+    (told,) = manifest.extend(campaign, LABEL, lambda name: False)
+    assert str(told).startswith(f"{LABEL}/runs/pipe:0: is no regular file")
+    assert len((campaign / manifest.NAME).read_text().splitlines()) == 5

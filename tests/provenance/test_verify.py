@@ -68,7 +68,7 @@ def test_verify__does_not_overwrite_a_manifest_without_force(
     (project / "data/raw/x/new").write_text("")
     code, out, err = run(capsys, "--write", "x")
     assert (code, out) == (1, [])
-    assert err == ["data/raw/x/MANIFEST.sha256:0: exists already; check against it; --force replaces it"]
+    assert err == ["data/raw/x/MANIFEST.sha256:0: exists already; check against it, or --force"]
     assert (project / "data/raw/x" / manifest.NAME).read_bytes() == before
     assert run(capsys, "--write", "--force", "x")[0] == 0
 

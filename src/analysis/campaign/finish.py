@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from analysis import project
 from analysis.campaign import folders
-from analysis.campaign.accounting import Account, account, without_record
+from analysis.campaign.accounting import SACCT, Account, account, without_record
 from analysis.campaign.jobs import allocate
 from analysis.campaign.launch import salvage
 from analysis.campaign.record import retract
 from analysis.campaign.workflow import missing, on_slurm, plan, summary
 from analysis.errors import BenchbookError
+from analysis.provenance import manifest
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -26,10 +28,13 @@ def main(argv: list[str] | None = None) -> int:
             print(unfinished(campaign, base), file=sys.stderr)
             return 1
         tidy(base, campaign)
+        before = folders.recorded(base, campaign)
         found = account(base, campaign) if on_slurm(campaign, base) else Account(campaign)
         if on_slurm(campaign, base):
             print(found)
         for line in [*lost(base, found), *retire(base, campaign, found)]:
+            print(line, file=sys.stderr)
+        for line in vouch(base, campaign, before - folders.recorded(base, campaign)):
             print(line, file=sys.stderr)
         if missing(campaign, base):
             print(summary(campaign, base), file=sys.stderr)
@@ -51,7 +56,34 @@ def unfinished(campaign: str, base: Path) -> str:
                 f"  job {job} of {run.name} ended before it had the run: Slurm says {found.latest[job]}"
                 for job, run in without_record(base, found, found.latest).items()
             ]
-    return "\n".join([summary(campaign, base), *lines])
+    return "\n".join([summary(campaign, base), *lines, *vouch(base, campaign)])
+
+
+def vouch(base: Path, campaign: str, retired: Collection[str] = ()) -> list[str]:
+    """Add what was measured to the campaign's manifest, so that a later change of it is found.
+
+    Parameters
+    ----------
+    base : Path
+    campaign : str
+    retired : collection of str
+        Runs that were there and have become failed attempts under other names.
+
+    Returns
+    -------
+    list of str
+        One line for each thing wrong with it.
+    """
+    folder = folders.finished(base, campaign).parent
+    if not folder.is_dir():
+        return []
+    gone = tuple(f"runs/{name}/" for name in retired)
+    return [
+        str(fault)
+        for fault in manifest.extend(
+            folder, f"data/raw/{campaign}", lambda name: name == SACCT or name.startswith(gone)
+        )
+    ]
 
 
 def tidy(base: Path, campaign: str) -> None:

@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -141,26 +141,68 @@ def write(folder: Path, label: str, *, force: bool = False) -> int:
     ConfigError
         If there is one already, or a file cannot be vouched for or read; nothing is written then.
     """
-    path = folder / NAME
-    if os.path.lexists(path) and not force:
-        remedy = "check against it; --force replaces it"
-        raise ConfigError.at(f"{label}/{NAME}", 0, "exists already", remedy)
+    if os.path.lexists(folder / NAME) and not force:
+        raise ConfigError.at(f"{label}/{NAME}", 0, "exists already", "check against it, or --force")
     tree = scan(folder, label)
-    lines = []
-    for name, file in tree.files.items():
-        try:
-            lines.append(f"{digest(file)}  {name}\n")
-        except OSError as error:
-            tree.refuse(name, error.strerror or str(error), "make it readable")
+    digests = _digests(tree, tree.files)
     if tree.faults:
         raise ConfigError(*tree.faults)
+    _put(folder / NAME, digests)
+    return len(digests)
+
+
+def extend(folder: Path, label: str, renewed: Callable[[str], bool]) -> list[Fault]:
+    """Add to the manifest of a campaign the files that it does not name yet; make it if there is none.
+
+    Parameters
+    ----------
+    folder : Path
+        ``data/raw/<campaign>``.
+    label : str
+        What faults call it.
+    renewed : callable
+        Tells of a path whether its owner has written it again or taken it away. What the manifest says of
+        all others stays, so that a change is still found.
+
+    Returns
+    -------
+    list of Fault
+        What could not be added; what is wrong with the manifest, which then stays as it is.
+    """
+    entries: dict[str, str] = {}
+    if os.path.lexists(folder / NAME):
+        said, faults = read(folder, label)
+        if faults:
+            return faults
+        entries = {name: wanted for name, (wanted, _) in said.items() if not renewed(name)}
+    tree = scan(folder, label)
+    entries |= _digests(tree, [name for name in tree.files if name not in entries])
+    try:
+        _put(folder / NAME, entries)
+    except OSError as error:
+        tree.refuse(NAME, error.strerror or str(error), "make room, then measure again: it is written then")
+    return tree.faults
+
+
+def _digests(tree: Tree, names: Iterable[str]) -> dict[str, str]:
+    """Return the digests of some files of a tree; one that cannot be read is refused."""
+    found = {}
+    for name in names:
+        try:
+            found[name] = digest(tree.files[name])
+        except OSError as error:
+            tree.refuse(name, error.strerror or str(error), "make it readable")
+    return found
+
+
+def _put(path: Path, digests: Mapping[str, str]) -> None:
+    text = "".join(f"{digests[name]}  {name}\n" for name in sorted(digests, key=os.fsencode))
     new = path.with_name(f".{NAME}.{os.getpid()}")
     try:
-        new.write_text("".join(lines), encoding="utf-8")
+        new.write_text(text, encoding="utf-8")
         new.replace(path)  # a link is replaced, not followed
     finally:
         new.unlink(missing_ok=True)
-    return len(lines)
 
 
 def read(folder: Path, label: str) -> tuple[dict[str, tuple[str, int]], list[Fault]]:
@@ -188,9 +230,8 @@ def read(folder: Path, label: str) -> tuple[dict[str, tuple[str, int]], list[Fau
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        return {}, [
-            Fault(source, 0, f"cannot be read ({error})", "take it from where the campaign came from")
-        ]
+        remedy = "take it from where the campaign came from"
+        return {}, [Fault(source, 0, f"cannot be read ({error})", remedy)]
     entries: dict[str, tuple[str, int]] = {}
     faults = []
     for at, line in enumerate(text.splitlines(), 1):
@@ -228,16 +269,10 @@ def check(folder: Path, label: str) -> tuple[int, list[Fault]]:
     """
     tree = scan(folder, label)
     entries, faults = read(folder, label)
-    faults += tree.faults
     if not entries:
-        return len(tree.files), faults
-    digests: dict[str, str] = {}
-    for name, path in tree.files.items():
-        try:
-            digests[name] = digest(path)
-        except OSError as error:
-            tree.refused.add(name)
-            faults.append(Fault(f"{label}/{name}", 0, error.strerror or str(error), "make it readable"))
+        return len(tree.files), [*faults, *tree.faults]
+    digests = _digests(tree, tree.files)
+    faults += tree.faults
     return len(tree.files), faults + _differences(entries, digests, tree.refused, label)
 
 
@@ -260,5 +295,5 @@ def _differences(
         elif digests[name] != wanted:
             remedy = "restore it: raw files are never edited"
             faults.append(Fault(f"{label}/{name}", 0, f"has changed since line {at} of {NAME}", remedy))
-    remedy = "remove it, or write the manifest anew with: benchbook verify --write --force"
+    remedy = "remove it, or add it: measuring again does, and so does benchbook verify --write --force"
     return faults + [Fault(f"{label}/{name}", 0, f"is not in {NAME}", remedy) for name in extra]
