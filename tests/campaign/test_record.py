@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,16 @@ int MPI_Get_library_version(char *text, int *size)
 PROGRAM = (
     "int MPI_Get_library_version(char *, int *);\nint main(void) { return MPI_Get_library_version(0, 0); }\n"
 )
+
+
+def test_begin__limits_are_those_of_the_shell() -> None:
+    """Fortran programs live or die by the stack, InfiniBand by locked memory."""
+    code = "import json; from analysis.campaign.begin import limits; print(json.dumps(limits()))"
+    shell = f"ulimit -S -s 4096; ulimit -S -n 77; ulimit -S -v unlimited; '{sys.executable}' -c '{code}'"
+    said = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True).stdout
+    found = json.loads(said)
+    assert list(found) == ["stack", "locked_memory", "address_space", "open_files"]
+    assert (found["stack"], found["address_space"], found["open_files"]) == (4096 * 1024, None, 77)
 
 
 def test_begin__library_tells_its_own_version(tmp_path: Path) -> None:

@@ -225,6 +225,7 @@ def test_facts__environment_is_an_allow_list_without_secrets(
     kept = {"SLURM_JOB_ID": "7", "OMP_NUM_THREADS": "2", "OMPI_MCA_btl": "tcp,self", "UCX_TLS": "rc"}
     kept |= {"I_MPI_FABRICS": "shm:ofi", "FI_PROVIDER": "verbs", "MV2_USE_RDMA_CM": "1"}
     kept |= {"MPIR_CVAR_POLL_FREQ": "8", "OPENBLAS_NUM_THREADS": "4", "LD_PRELOAD": "libjemalloc.so"}
+    kept |= {"LOADEDMODULES": "gcc/12.2:openmpi/4.1.4"}  # with the versions that `module load gcc` has chosen
     kept |= {"MPIP": "-k 2 -t 5.0", "IPM_LOG": "terse", "PMIX_MCA_gds": "hash", "MALLOC_ARENA_MAX": "1"}
     secret = {"SLURM_JWT": "a", "OMPI_MCA_x_PASSWORD": "b", "UCX_api_key": "c", "FI_TOKEN": "d"}
     secret |= {"MV2_PROXY": "http://me:pw1@host", "SLURM_X": "eyJhbGciOiJI.abc", "OMPI_Y": "0f" * 16}

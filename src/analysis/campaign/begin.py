@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import resource
 import shutil
 import socket
 import subprocess
@@ -54,6 +55,7 @@ def begin(work: Path, head: Mapping[str, Any]) -> int:
     found["libraries"] = linked((found["binary"] or {}).get("path", ""), search)
     found["mpi_library"] = mpi_library(found["libraries"], search)
     found["profiler_library"] = preloaded(head.get("preload", ""), search)
+    found["limits"] = limits()
     found["facts"] = _facts()
     folders.write_json(work / folders.BEGIN, found)
     refused = []
@@ -69,6 +71,13 @@ def begin(work: Path, head: Mapping[str, Any]) -> int:
         (work / ".refused").write_text("; ".join(refused) + "\n", encoding="utf-8")
         print("; ".join(refused), file=sys.stderr)
     return int(bool(refused))
+
+
+def limits() -> dict[str, int | None]:
+    """Return the limits of the job's shell: stack, locked and all memory (B), open files; None for none."""
+    names = {"stack": "STACK", "locked_memory": "MEMLOCK", "address_space": "AS", "open_files": "NOFILE"}
+    granted = {name: resource.getrlimit(getattr(resource, f"RLIMIT_{key}"))[0] for name, key in names.items()}
+    return {name: None if value == resource.RLIM_INFINITY else value for name, value in granted.items()}
 
 
 def fingerprint(path: str) -> dict[str, Any] | None:

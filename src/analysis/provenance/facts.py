@@ -66,7 +66,7 @@ SOFTWARE = (
 VERSIONS.update((name, [name + " --version"]) for name in SOFTWARE.split())
 TUNING = re.compile(
     r"((SLURM|OMP|GOMP|KMP|MKL|OPENBLAS|I_MPI|OMPI|PMIX_MCA|PRTE_MCA|MPIR|MPICH|MV2|HYDRA|UCX|UCC|FI|PSM[23]|"
-    r"HCOLL|MXM|FCA|SHARP|MALLOC|IPM)_\w+|MPIP|GLIBC_TUNABLES|LD_PRELOAD|LD_BIND_NOW)$"
+    r"HCOLL|MXM|FCA|SHARP|MALLOC|IPM)_\w+|MPIP|GLIBC_TUNABLES|LD_PRELOAD|LD_BIND_NOW|LOADEDMODULES)$"
 )
 SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASS|CRED|AUTH|JWT|COOKIE|PRECONDITION", re.IGNORECASE)
 # A signed token, an address with a password in it, a long number in hexadecimal digits.
@@ -180,8 +180,7 @@ def _lines(found: _Collector) -> None:
 
 def _ask() -> Dict[str, Answer]:
     """Run every command at once; return command -> (source, whether it answered, its text or the reason)."""
-    # Here, as the record of a run takes patterns from this file, and has seconds left.
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import ThreadPoolExecutor  # not above: a run's end takes patterns from this file
 
     commands = ["lscpu", "dmidecode --type 17"] + [line for lines in VERSIONS.values() for line in lines]
     deadline = time.monotonic() + TIMEOUT
@@ -228,8 +227,7 @@ def _cpu(found: _Collector, answers: Dict[str, Answer]) -> None:
 
 def _dimms(found: _Collector, answers: Dict[str, Answer]) -> None:
     source, answered, text = answers["dmidecode --type 17"]
-    blocks = text.split("Memory Device")[1:] if answered else []
-    slots = [dict(DIMM.findall(block)) for block in blocks]
+    slots = [dict(DIMM.findall(block)) for block in text.split("Memory Device")[1:] if answered]
     if slots:
         fitted = [slot for slot in slots if slot.get("Size", "No")[:1].isdigit()]
         found.add("memory.dimms", fitted, source)
