@@ -111,6 +111,23 @@ def base(tmp_path: Path) -> Path:
     return base
 
 
+def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
+    """Put a program of the shell into the search path, before all others of its name."""
+    tool = folder / "bin" / name
+    tool.parent.mkdir(exist_ok=True)
+    tool.write_text(text, encoding="utf-8")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tool.parent), prepend=":")
+
+
+def squeue(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> Path:
+    """Put a squeue into the search path that notes its arguments; return the notes."""
+    log, said = folder / "asked", folder / "answer"
+    said.write_text(answer, encoding="ascii")
+    stand_in(folder, monkeypatch, "squeue", f'#!/bin/sh\necho "$@" >>{log}\ncat {said}\n')
+    return log
+
+
 Changed = Callable[..., Declared]
 
 

@@ -16,14 +16,9 @@ from analysis.campaign.matrix import Plan, Run, expand
 from analysis.campaign.progress import Observer, Progress
 from analysis.campaign.watch import Watch, sentence
 
-from .conftest import Changed
+from .conftest import Changed, squeue
 
 NOW = 1_800_000_000.0
-SQUEUE = """\
-#!/bin/sh
-echo "$@" >>{log}
-cat {answer}
-"""
 
 
 @pytest.fixture
@@ -54,17 +49,6 @@ def runs(plan: Plan, run: Run, since: float, job: str) -> None:
     folder.mkdir(parents=True)
     folders.write_json(folder / folders.OWNER, {"job_id": job, "host": "n1", "pid": 1, "started": 1})
     os.utime(folder / folders.OWNER, (since, since))
-
-
-def squeue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> Path:
-    """Put a squeue into the path that notes its arguments; return the notes."""
-    log, said, tool = tmp_path / "asked", tmp_path / "answer", tmp_path / "bin/squeue"
-    said.write_text(answer, encoding="ascii")
-    tool.parent.mkdir(exist_ok=True)
-    tool.write_text(SQUEUE.format(log=log, answer=said), encoding="ascii")
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
-    return log
 
 
 def test_progress__before_the_first_run_it_is_the_plan(plan: Plan) -> None:

@@ -15,6 +15,8 @@ import pytest
 from analysis.campaign import begin, folders, launch, record
 from analysis.errors import ConfigError
 
+from .conftest import stand_in
+
 RESULT = "proxy result: fine\n"
 
 
@@ -191,11 +193,8 @@ def test_launch__job_that_slurm_has_given_up_does_not_wait_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its processes can live on, on nodes that are another job's by then."""
-    tool = tmp_path / "bin/squeue"
-    tool.parent.mkdir()
-    tool.write_text("#!/bin/sh\necho 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1\n")
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tool.parent), prepend=":")
+    said = "slurm_load_jobs error: Invalid job id specified"
+    stand_in(tmp_path, monkeypatch, "squeue", f"#!/bin/sh\necho '{said}' >&2; exit 1\n")
     monkeypatch.setattr(launch.time, "sleep", lambda seconds: pytest.fail("it waits"))
     with pytest.raises(ConfigError, match="Invalid job id specified; start the run again"):
         launch._ask(["squeue", "--jobs", "5"])

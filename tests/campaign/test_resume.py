@@ -18,8 +18,7 @@ from analysis.campaign.executor import mend
 from analysis.campaign.matrix import expand
 from analysis.errors import ConfigError
 
-from .conftest import Changed
-from .test_progress import squeue
+from .conftest import Changed, squeue, stand_in
 
 HOLD = """
 import sys
@@ -68,8 +67,7 @@ def test_resume__silent_slurm_is_not_an_empty_queue(
     changed: Changed, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed()
-    squeue(tmp_path, monkeypatch, "")
-    (tmp_path / "bin/squeue").write_text("#!/bin/sh\nexit 1\n", encoding="ascii")
+    stand_in(tmp_path, monkeypatch, "squeue", "#!/bin/sh\nexit 1\n")
     assert resume.queued("c", base) is None
 
 

@@ -17,7 +17,7 @@ from analysis.campaign.declarations import load
 from analysis.campaign.matrix import expand
 from analysis.provenance import manifest
 
-from .conftest import ROOT, Changed
+from .conftest import ROOT, Changed, stand_in
 
 SACCT = """\
 #!/bin/sh
@@ -158,11 +158,7 @@ def test_finish__keeps_records_when_two_answers_are_equal(
     put(base, "one", job_id="7")
     put(base, "local", job_id="")
     log = tmp_path / "log"
-    tool = tmp_path / "bin/sacct"
-    tool.parent.mkdir()
-    tool.write_text(SACCT.format(log=log), encoding="utf-8")
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    stand_in(tmp_path, monkeypatch, "sacct", SACCT.format(log=log))
     said = accounting.account(base, "c", patience=30, interval=0.01)
     assert str(said) == "c: 1 of 1 records of Slurm are final, in sacct.txt"
     assert len(log.read_text().split()) == 3
@@ -191,11 +187,7 @@ def test_finish__run_whose_job_slurm_does_not_call_completed_is_measured_again(
     log = base / f"results/logs/slurm/rule_run/c_{names[2]}/8.log"
     log.parent.mkdir(parents=True)
     log.touch()
-    tool = tmp_path / "bin/sacct"
-    tool.parent.mkdir()
-    tool.write_text(CANCELLED, encoding="utf-8")
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    stand_in(tmp_path, monkeypatch, "sacct", CANCELLED)
     line = f"job 8 of {names[2]} ended before it had the run: Slurm says CANCELLED by 0"
     # After a failure it is said at once, and nothing is done yet: one answer is not the last word.
     assert finish.unfinished("c", base).splitlines()[-1].strip() == line
