@@ -15,7 +15,7 @@ import pytest
 from analysis.campaign import begin, folders, launch, record
 from analysis.errors import ConfigError
 
-from .conftest import stand_in
+from .conftest import ROOT, stand_in
 
 RESULT = "proxy result: fine\n"
 
@@ -132,6 +132,28 @@ int MPI_Get_library_version(char *text, int *size)
 PROGRAM = (
     "int MPI_Get_library_version(char *, int *);\nint main(void) { return MPI_Get_library_version(0, 0); }\n"
 )
+
+
+@pytest.mark.parametrize(
+    ("profiler", "pattern"), [("mpip", "138/xhpcg.*.mpiP"), ("ipm", "071/unknown.*.ipm.xml")]
+)
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_record__ranks_that_started_each_for_itself_have_failed(
+    work: Path, tmp_path: Path, profiler: str, pattern: str, ranks: int
+) -> None:
+    """A real profile of two ranks, of a run that asked for two, and of one that asked for four."""
+    shutil.rmtree(work / "2")
+    head = json.loads((work / "1" / folders.HEAD).read_text(encoding="utf-8"))
+    head |= {"ranks": ranks, "profiler": profiler, "profile": Path(pattern).name}
+    folders.write_json(work / "1" / folders.HEAD, head)
+    for rank in range(ranks):
+        (work / "1/.binding" / str(rank)).write_text(f"{rank} {rank} n1 {rank} {rank}\n", encoding="ascii")
+    (profile,) = (ROOT / "data/raw/vm-hpcg/runs").glob(pattern)
+    shutil.copy(profile, work / "1")
+    assert record.end(work) == (ranks == 4)
+    ((_, reason),) = told(tmp_path).values()
+    asked = "its {} profile is of 2 ranks, 4 were asked for; does the MPI library take what starts its ranks"
+    assert reason == ("" if ranks == 2 else f"{asked.format(profiler)} (launch.mpi: start)?")
 
 
 def test_begin__limits_are_those_of_the_shell() -> None:

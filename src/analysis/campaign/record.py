@@ -8,6 +8,7 @@ a job that Slurm cancels has seconds left for it.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -23,6 +24,9 @@ HIDDEN = "(hidden)"
 SLACK = 10.0
 _SIGNALS = {130: "INT", 137: "KILL", 143: "TERM", 139: "SEGV", 134: "ABRT", 135: "BUS"}
 BINDING_FAILED = 97
+# mpiP tells the ranks in the name of its file, <program>.<ranks>.<process>.<number>.mpiP, IPM in each task.
+_MPIP_NAME = re.compile(r"\.(\d+)\.\d+\.\d+\.mpiP$")
+_IPM_SIZE = re.compile(r'<task\b[^>]*\bmpi_size="(\d+)"')
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -193,9 +197,29 @@ def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: str) -
         return f"exit code 0, but no {result['file']} holds {result['text']!r}"
     if record["profile"] and not any(job.glob(record["profile"])):
         return f"left no {record['profiler']} profile ({record['profile']}); was the library preloaded?"
+    if size := _another_size(job, record):
+        more = "does the MPI library take what starts its ranks (launch.mpi: start)?"
+        return (
+            f"its {record['profiler']} profile is of {size} ranks, {record['ranks']} were asked for; {more}"
+        )
     if len(record["binding"]["ranks"]) != record["ranks"]:
         return f"{len(record['binding']['ranks'])} ranks ran, {record['ranks']} were asked for"
     return ""
+
+
+def _another_size(job: Path, record: Mapping[str, Any]) -> int:
+    """Return the ranks of a profile that is not of as many as were asked for; 0 if there is none.
+
+    Ranks whose library does not know what started them are jobs of one rank, each for itself, and end well.
+    """
+    for path in sorted(job.glob(record["profile"])) if record["profile"] else ():
+        found = _MPIP_NAME.search(path.name)
+        if found is None:
+            with path.open("rb") as file:
+                found = _IPM_SIZE.search(file.read(1 << 16).decode(errors="replace"))
+        if found and int(found[1]) != record["ranks"]:
+            return int(found[1])
+    return 0
 
 
 def _binding(folder: Path) -> dict[str, Any]:
