@@ -199,8 +199,10 @@ def is_utf16(head: bytes) -> bool:
 
 
 def as_utf8(data: bytes) -> bytes:
-    """Return a text in UTF-8 if it is in UTF-16, else as it is."""
-    return data.decode("utf-16", errors="replace").encode() if is_utf16(data) else data
+    """Return a text in UTF-8 and without its mark, be it of UTF-16 or of UTF-8."""
+    if is_utf16(data):
+        return data.decode("utf-16", errors="replace").encode()
+    return data.removeprefix(b"\xef\xbb\xbf")
 
 
 def _decompress(data: bytes) -> bytes:

@@ -24,7 +24,7 @@ PERF = """# started on Sun Mar  1 10:00:00 2026
 
      1.000000000,20.00,Joules,power/energy-pkg/,1000000000,100.00,,
      2.000000000,<not counted>,Joules,power/energy-pkg/,0,100.00,,
-     4.000000000,50.00,Joules,power/energy-pkg/,2000000000,100.00,,
+     3.250000000,31.25,Joules,power/energy-pkg/,2000000000,100.00,,
 """
 
 
@@ -34,11 +34,11 @@ def test_perf__joules_of_an_interval_become_its_mean_power():
     assert ds["meter"].values.tolist() == ["energy-pkg"]
     assert ds["power"].values[0, [1, 3]].tolist() == [20, 25]
     assert np.isnan(ds["power"].values[0, [0, 2]]).all()
-    assert ds["energy_counter"].values[0].tolist() == [0, 20, 20, 70]
-    # The interval that was not counted is a gap of 1 s in 4.
+    assert ds["energy_counter"].values[0].tolist() == [0, 20, 20, 51.25]
+    # The interval that was not counted is a gap of 1 s in 3.25.
     found = energy(ds, ds["time"].values[0], ds["time"].values[-1])
-    assert found["covered"].item() == 0.75
-    assert (found["energy_low"].item(), found["energy_high"].item()) == (90, 95)
+    assert found["covered"].item() == 2.25 / 3.25
+    assert (found["energy_low"].item(), found["energy_high"].item()) == (71.25, 76.25)
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,9 @@ class Readings:
         J at which a meter's counter starts again from zero.
     mean : bool
         True if `power` is the mean since the meter's reading before, not a momentary value.
+    longest : float
+        Of means: longest distance from the reading before, in multiples of the meter's usual one, of
+        which the mean tells; beyond it lines of the log are missing.
     """
 
     time: np.ndarray
@@ -130,6 +133,7 @@ class Readings:
     counter: np.ndarray | None = None
     wrap: Mapping[str, float] = field(default_factory=dict)
     mean: bool = False
+    longest: float = float("inf")
 
 
 class PowerLog:
@@ -159,7 +163,7 @@ class PowerLog:
     def head(self, size: int) -> bytes:
         """Return the first bytes without reading the rest."""
         start = self.data if isinstance(self.given, bytes) else plain_head(self.given, size)
-        return self.data[:size] if is_utf16(start) else start[:size]
+        return self.data[:size] if is_utf16(start) else as_utf8(start[:size])
 
     def file(self) -> Path | None:
         """Return the log's file if it can be parsed from the disk: UTF-8, and its last line ends."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from analysis.readers.power import units
 from analysis.readers.power.base import PowerLog, Readings, readings_of
 from analysis.readers.power.clock import Clock
+from analysis.readers.power.rows import refuse_torn
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +123,10 @@ def _begin(
 def _readings(log: PowerLog, clock: Clock, blocks: Mapping[str, list[_Block]]) -> Readings:
     """Choose each block's clock; a controller that says 1970 has none."""
     flat = [(node, block) for node, own in blocks.items() for block in own]
-    logger = all(block.logged for _, block in flat)
+    logger = sum(bool(block.logged) for _, block in flat) >= sum(map(_is_set, (b.own for _, b in flat)))
     texts = [block.logged if logger else block.own for _, block in flat]
     lines = [block.logged_line if logger else block.line for _, block in flat]
-    unset = [bool(re.search(r"\b1970\b", text)) for text in texts]
+    unset = [bool(text) and not _is_set(text) for text in texts]
     if any(unset) and not logger:
         log.faults.damage(
             lines[unset.index(True)], "the controller's clock is not set (1970)", "log the time"
@@ -133,4 +134,10 @@ def _readings(log: PowerLog, clock: Clock, blocks: Mapping[str, list[_Block]]) -
         texts = ["" if bad else text for text, bad in zip(texts, unset, strict=True)]
     time = clock.utc(texts, lines)
     names = [node or log.options.meter or "node" for node, _ in flat]
-    return readings_of(time, names, [block.power for _, block in flat])
+    readings = readings_of(time, names, [block.power for _, block in flat])
+    refuse_torn(log, readings, lines)
+    return readings
+
+
+def _is_set(stamp: str) -> bool:
+    return bool(stamp) and re.search(r"\b1970\b", stamp) is None

@@ -107,7 +107,8 @@ class Clock:
             local[i], zone_of[i], timed[i] = seen[text]
             if local[i] == NAT and report:
                 self.log.faults.damage(int(lines[i]), f"no time stamp: {text.strip()[:40]!r}", "row not used")
-        local = self._dated(local, timed)
+        if timed.any():
+            local = self._dated(local, timed, lines)
         return zones.to_utc(self.log, local, zone_of, lines, self.zone)
 
     def is_stamp(self, text: str) -> bool:
@@ -192,10 +193,8 @@ class Clock:
             day = int(part["day"] or 0)
         return (date(year, month, day).toordinal() - date(1970, 1, 1).toordinal()) * _DAY
 
-    def _dated(self, local: np.ndarray, timed: np.ndarray) -> np.ndarray:
+    def _dated(self, local: np.ndarray, timed: np.ndarray, lines: np.ndarray) -> np.ndarray:
         """Give stamps without a date their day; a jump back by half a day or more is midnight."""
-        if not timed.any():
-            return local
         given = self.log.options.date or (self.log.options.start or "")[:10]
         if not given:
             found = "the log has times of day without a date"
@@ -208,6 +207,11 @@ class Clock:
             raise ReadError.at(self.log.source, 0, found, "write it YYYY-MM-DD") from None
         at = np.flatnonzero(timed)
         steps = np.diff(local[at], prepend=local[at[0]])
+        ahead = np.flatnonzero(steps > _DAY // 2)
+        if ahead.size and ((steps < 0) & (steps >= -_DAY // 2)).any():
+            found = "times of day without a date are out of order over midnight"
+            remedy = "log the date, or take the log as it was written"
+            raise ReadError.at(self.log.source, int(lines[at[ahead[0]]]), found, remedy)
         days = np.cumsum(steps < -_DAY // 2)
         dated = local.copy()
         dated[at] += int(first.timestamp()) * SECOND + days * _DAY

@@ -56,13 +56,24 @@ def energies(
             continue
         seconds = np.diff(table.time[at]) / _SECOND
         if readings.counter is None:
-            mean = value[at][1:]
+            mean = _told(value[at][1:], seconds, readings.longest, name, faults)
         else:
             joules = _steps(value[at], seconds, readings.wrap.get(name), max_power, name, faults)
             mean = joules / seconds
         power[index, at[1:]] = mean
         energy[index, at] = np.concatenate(([0.0], np.nancumsum(mean * seconds)))
     return power, energy
+
+
+def _told(mean: np.ndarray, seconds: np.ndarray, longest: float, name: str, faults: Faults) -> np.ndarray:
+    """Leave out the means after missing lines: they tell of the last part of the interval only."""
+    usual = float(np.sort(seconds)[(seconds.size - 1) // 2]) if seconds.size else np.nan
+    long = (seconds > longest * usual) & ~np.isnan(mean)
+    if not long.any():
+        return mean
+    found = f"{name}: {int(long.sum())} readings come over {longest:g} times later than usual ({usual:g} s)"
+    faults.damage(0, f"{found}; lines are missing", "the energy of these intervals is not known")
+    return np.where(long, np.nan, mean)
 
 
 def _steps(

@@ -26,7 +26,7 @@ def sniff(head: bytes, name: str) -> bool:
     rows = (split(line, layout.delimiter) for line in lines[layout.header :] if line.strip())
     stamps = [" ".join(row[i] for i in layout.time) for row in rows if len(row) > max(layout.time)][:3]
     seconds = csvrows.elapsed(layout, stamps) if len(stamps) > 1 else None
-    if seconds is not None and (np.diff(seconds) > 0).all():
+    if seconds is not None and (np.diff(seconds) >= 0).all() and seconds[-1] > seconds[0]:
         return True
     return any(clock.utc([stamp], [0], report=False)[0] != NAT for stamp in stamps for clock in clocks)
 

@@ -11,10 +11,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from analysis.errors import ReadError
 from analysis.readers.power.base import NAT, SECOND, PowerLog, Readings, readings_of
 from analysis.readers.power.clock import Clock
 
 Parse = Callable[..., xr.Dataset]
+
+# perf and turbostat keep their interval; twice as long is a line that is missing.
+_LATE = 1.5
+_DISORDER = 3  # so many stamps that go back may be of logs behind each other
 
 
 def reads(tool: str, location: str, *, accuracy: float = float("nan"), **attrs: str) -> Callable[..., Parse]:
@@ -67,6 +72,7 @@ class Rows:
         self.clock = Clock(log, order=order)
         self.stamp, self.stamp_line = "", 0
         self._rows: list[tuple[str, int, str, float]] = []
+        self._loose = False
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Give the lines with their numbers; a line with a stamp only is the logger's and kept as `stamp`."""
@@ -79,6 +85,7 @@ class Rows:
     def add(self, line: int, meter: str, value: float, *, stamp: str | None = None) -> None:
         """Add a reading with its own stamp, or with the logger's last."""
         own = (self.stamp, self.stamp_line or line) if stamp is None else (stamp, line)
+        self._loose |= stamp is None
         self._rows.append((*own, meter, value))
 
     def __len__(self) -> int:
@@ -89,7 +96,13 @@ class Rows:
         self._rows.pop()
 
     def readings(
-        self, what: str, *, counter: bool = False, mean: bool = False, step: float = 0.0
+        self,
+        what: str,
+        *,
+        counter: bool = False,
+        mean: bool = False,
+        step: float = 0.0,
+        loose: bool = False,
     ) -> Readings:
         """Make readings of the rows.
 
@@ -103,16 +116,20 @@ class Rows:
             Whether they are means since the reading before.
         step : float, optional
             Seconds between readings of a log without stamps, unless the option ``interval`` says.
+        loose : bool, optional
+            Whether stamps stand on lines apart from their readings; so are the logger's.
 
         Raises
         ------
         ReadError
-            If there is no row.
+            If there is no row, or shuffled lines have torn stamps and readings apart.
         """
         if not self._rows:
             raise self.log.empty(what)
         stamps, lines, meters, values = zip(*self._rows, strict=True)
         readings = readings_of(self._times(stamps, lines, meters, step), meters, values, mean=mean)
+        if loose or self._loose:
+            refuse_torn(self.log, readings, lines)
         if counter:
             readings.counter = readings.power
         return readings
@@ -145,6 +162,31 @@ class Rows:
         return time
 
 
+def refuse_torn(log: PowerLog, readings: Readings, lines: Sequence[int]) -> None:
+    """Refuse a log whose lines were shuffled apart: stamps and the readings below them.
+
+    Records that are whole may stand in any order. Where stamps go back again and again and some have
+    two readings of a meter, or some readings none, they are not the readings' own.
+
+    Raises
+    ------
+    ReadError
+        With the line of the first stamp that goes back.
+    """
+    known = np.flatnonzero(readings.time != NAT)
+    order = known[np.argsort(readings.meter[known], kind="stable")]
+    time, meter = readings.time[order], readings.meter[order]
+    own = meter[1:] == meter[:-1]
+    back = np.flatnonzero(own & (time[1:] < time[:-1]))
+    if back.size < _DISORDER or 4 * back.size < np.count_nonzero(own & (time[1:] != time[:-1])):
+        return
+    pairs = np.unique(np.stack((meter, time), axis=1), axis=0)
+    if pairs.shape[0] < readings.time.size:
+        found = f"{back.size} time stamps go back, and not each stands above one reading of a meter"
+        remedy = "the lines are out of order; take the log as it was written"
+        raise ReadError.at(log.source, int(lines[order[back[0] + 1]]), found, remedy)
+
+
 def spans(rows: Sequence[tuple[str, int, int, float]]) -> Readings:
     """Make counters of energies known for a span only.
 
@@ -168,13 +210,13 @@ def intervals(begin: int, rows: Sequence[tuple[int, str, float, bool]]) -> Readi
     begin : int
         Begin of every meter's first interval, ns since 1970 UTC.
     rows : sequence of (int, str, float, bool)
-        End of the interval in ns, meter, value, and whether that is in J instead of W.
+        End of the interval in ns, meter, value, and whether that is in J instead of W; in any order.
     """
     time: list[int] = []
     meters: list[str] = []
     power: list[float] = []
     last: dict[str, int] = {}
-    for end, meter, value, energy in rows:
+    for end, meter, value, energy in sorted(rows, key=lambda row: row[0]):
         if meter not in last:
             time, meters, power = [*time, begin], [*meters, meter], [*power, float("nan")]
         seconds = (end - last.get(meter, begin)) / SECOND
@@ -183,7 +225,7 @@ def intervals(begin: int, rows: Sequence[tuple[int, str, float, bool]]) -> Readi
         meters.append(meter)
         power.append(watts)
         last[meter] = end
-    return readings_of(time, meters, power, mean=True)
+    return readings_of(time, meters, power, mean=True, longest=_LATE)
 
 
 def ends(log: PowerLog, seconds: Sequence[float], step: float, default: float) -> tuple[int, np.ndarray]:

@@ -10,6 +10,7 @@ from analysis.readers.power.base import NAT, SECOND, PowerLog
 
 _DAY = 86_400 * SECOND
 _COARSE = 3000 * SECOND
+_DISORDER = 5  # fewer jumps back may be of several meters, one after the other
 _UTC_NAMES = frozenset(("Z", "UTC", "GMT"))
 
 
@@ -101,7 +102,7 @@ def localise(log: PowerLog, local: np.ndarray, lines: np.ndarray | None, zone: s
     double = summer != winter
     if not double.any():
         return np.asarray(summer)
-    return np.where(_second_pass(log, local, double), winter, summer)
+    return np.where(_second_pass(log, local, double, lines, zone), winter, summer)
 
 
 def _no_half_days(log: PowerLog, local: np.ndarray, lines: np.ndarray | None) -> None:
@@ -118,7 +119,9 @@ def _no_half_days(log: PowerLog, local: np.ndarray, lines: np.ndarray | None) ->
         raise ReadError.at(log.source, line, f"{found} without am and pm", "log am and pm, or 24 hours")
 
 
-def _second_pass(log: PowerLog, local: np.ndarray, double: np.ndarray) -> np.ndarray:
+def _second_pass(
+    log: PowerLog, local: np.ndarray, double: np.ndarray, lines: np.ndarray | None, zone: str
+) -> np.ndarray:
     """Tell which stamps of a doubled hour belong to its second pass.
 
     The file's order decides: within a doubled hour the clock jumps back once. Several meters may
@@ -128,6 +131,7 @@ def _second_pass(log: PowerLog, local: np.ndarray, double: np.ndarray) -> np.nda
     jump = (step < -600 * SECOND) & (step > -7200 * SECOND) & double
     jump[1:] &= double[:-1]
     restart = (step <= -7200 * SECOND) | ~double
+    _in_order(log, step, jump, restart, lines, zone)
     forward = step[step > 0]
     if forward.size and np.median(forward) >= _COARSE and (step[1:][~(double[1:] & double[:-1])] > 0).all():
         jump |= (step <= 0) & double & np.roll(double, 1)  # a reading an hour: the clock does not go back
@@ -145,6 +149,25 @@ def _second_pass(log: PowerLog, local: np.ndarray, double: np.ndarray) -> np.nda
         return double if only_second else second
     log.faults.note(0, "the clock goes back at the end of summer time", "both passes are told apart by order")
     return second
+
+
+def _in_order(
+    log: PowerLog,
+    step: np.ndarray,
+    jump: np.ndarray,
+    restart: np.ndarray,
+    lines: np.ndarray | None,
+    zone: str,
+) -> None:
+    """Refuse stamps of a doubled hour whose order cannot tell its passes apart."""
+    run = np.cumsum(restart)[jump]  # a clock goes back once a run
+    wild = np.count_nonzero(step < -600 * SECOND)
+    if np.unique(run).size == run.size and (wild < _DISORDER or 10 * wild < step.size):
+        return
+    at = int(np.flatnonzero(jump if jump.any() else step < -600 * SECOND)[-1])
+    found = f"stamps out of order around the hour doubled by the end of summer time in {zone}"
+    remedy = "take the log as it was written, a file a meter, or log UTC"
+    raise ReadError.at(log.source, int(lines[at]) if lines is not None else 0, found, remedy)
 
 
 def _by_name(

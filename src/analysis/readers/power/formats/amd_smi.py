@@ -32,7 +32,7 @@ def parse(log: PowerLog) -> Readings:
             if cells:
                 known = [value for value in cells.values() if value == value]
                 rows.add(line, f"gpu{gpu.get('gpu', '')}", (known or [float("nan")])[0], stamp=stamp)
-    return rows.readings("GPU with a power")
+    return rows.readings("GPU with a power", loose=True)
 
 
 def _watts(cell: Any) -> float:

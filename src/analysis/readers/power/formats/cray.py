@@ -38,4 +38,5 @@ def parse(log: PowerLog) -> Readings:
             when = match["us"].zfill(16) if match["us"] else stamp
             kinds[match["unit"]].add(number, meter, float(match["value"]), stamp=when)
     counters = bool(kinds["J"])
-    return kinds["J" if counters else "W"].readings("line with a value and a time", counter=counters)
+    rows, what = kinds["J" if counters else "W"], "line with a value and a time"
+    return rows.readings(what, counter=counters, loose=bool(stamp))

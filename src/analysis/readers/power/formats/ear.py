@@ -11,6 +11,7 @@ from analysis.readers.power.layout import split
 from analysis.readers.power.rows import Rows, reads
 
 _POWER = re.compile(r"^(avg[._-])?dc[._-]node[._-]power(_w)?$|^dc[._-]power(_w)?$|^power(_w)?$")
+_LATE = 3.0  # a loop's period varies with the length of its iterations
 _NO_STEP = ("4294967292", "4294967294", "4294967295")
 
 
@@ -37,7 +38,10 @@ def parse(log: PowerLog) -> Readings:
                 log.faults.damage(number, f"{len(cells)} of {len(header)} columns", "the row is not used")
                 continue
             _add(rows, dict(zip(header, cells, strict=False)), number)
-    return rows.readings("row with a node, a time and its DC power", mean=True)
+    readings = rows.readings("row with a node, a time and its DC power", mean=True)
+    if "timestamp" in header:
+        readings.longest = _LATE
+    return readings
 
 
 def _add(rows: Rows, cell: dict[str, str], number: int) -> None:

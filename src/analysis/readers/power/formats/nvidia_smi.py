@@ -74,4 +74,4 @@ def _xml(log: PowerLog) -> Readings:
                 rows.drop()
             rank = _RANKS[tag["tag"]]
             rows.add(number, gpu, value, stamp=stamp)
-    return rows.readings("power_draw")
+    return rows.readings("power_draw", loose=True)

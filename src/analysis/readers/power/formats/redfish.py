@@ -38,7 +38,7 @@ def parse(log: PowerLog) -> Readings:
     for when, line, document in documents(log, rows.clock):
         for meter, power, stamp in _readings(document):
             rows.add(line, meter, power, stamp=stamp or when)
-    return rows.readings("reading of power in these resources")
+    return rows.readings("reading of power in these resources", loose=True)
 
 
 def _readings(node: Any, place: str = "") -> Iterator[tuple[str, float, str]]:

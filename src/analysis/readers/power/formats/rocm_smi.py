@@ -32,4 +32,4 @@ def parse(log: PowerLog) -> Readings:
             if found and card.startswith("card"):
                 current = next((key for key in found if key.lower().startswith("current")), found[0])
                 rows.add(line, card, units.quantity(str(values[current]))[0], stamp=stamp)
-    return rows.readings("card with a power")
+    return rows.readings("card with a power", loose=True)

@@ -30,6 +30,7 @@ def parse(log: PowerLog) -> Readings:
     The options ``start`` and ``interval`` stand in for ``Time_Of_Day_Seconds``.
     """
     blocks: list[_Block] = []
+    rows: _Block = []
     header: list[str] = []
     key, took = -1, math.nan
     for number, line in enumerate(log.lines(), 1):
@@ -43,8 +44,8 @@ def parse(log: PowerLog) -> Readings:
         elif header and line.strip():
             cells = line.split("\t") if "\t\t" in line or line.endswith("\t") else line.split()
             if key < 0 or (len(cells) > key and cells[key] == "-"):
-                blocks[-1] += _row(log, header, cells, number)
-    rows = [row for block in blocks for row in _summaries(block, blocks)]
+                (blocks[-1] if key < 0 else rows).extend(_row(log, header, cells, number))
+    rows = sorted([*rows, *(r for one in blocks for r in _summaries(one, blocks))], key=lambda r: r[0])
     if not rows:
         raise log.empty("summary row with watts")
     begin, times = ends(log, [s for s, _ in rows], took if len(rows) == 1 else math.nan, _DEFAULT_INTERVAL)
@@ -74,4 +75,5 @@ def _summaries(block: _Block, blocks: list[_Block]) -> _Block:
     blank = any(all(math.isnan(v) for v in powers.values()) for _, powers in block[1:])
     earlier = any(stamp < block[0][0] for stamp, _ in block[1:])
     alike = len(blocks) > 1 and {len(one) for one in blocks} == {len(block)}
-    return block[:1] if blank or earlier or alike else block
+    once = not any(abs(stamp - block[0][0]) > 1.0 for stamp, _ in block)  # s, for a round of all CPUs
+    return block[:1] if once and (blank or earlier or alike) else block

@@ -34,4 +34,4 @@ def parse(log: PowerLog) -> Readings:
         watts = float("nan") if record["tenths"] == "_" else int(record["tenths"]) / 10
         own = record["stamp"].strip(" ,;\t")
         rows.add(number, log.options.meter or "wattsup", watts, stamp=own or rows.stamp)
-    return rows.readings("record '#d'", step=1.0)
+    return rows.readings("record '#d'", step=1.0, loose=bool(rows.stamp))
