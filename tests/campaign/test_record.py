@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from analysis.campaign import begin, folders, launch, record
+from analysis.campaign import begin, finish, folders, launch, record
 from analysis.errors import ConfigError
+from analysis.provenance import manifest
 
 from .conftest import ROOT, stand_in
 
@@ -132,6 +133,35 @@ int MPI_Get_library_version(char *text, int *size)
 PROGRAM = (
     "int MPI_Get_library_version(char *, int *);\nint main(void) { return MPI_Get_library_version(0, 0); }\n"
 )
+
+
+def test_record__retracted_run_is_measured_again_and_the_manifest_follows(work: Path, tmp_path: Path) -> None:
+    shutil.copytree(work, again := tmp_path / "again")
+    raw = folders.finished(tmp_path, "c").parent
+
+    def faults() -> list[str]:
+        return [str(fault) for fault in manifest.check(raw, "c")[1]]
+
+    assert record.end(work) == 0
+    assert finish.vouch(tmp_path, "c") == faults() == []
+    for name in ("pair-r01.2", "pair-r01"):
+        assert record.retract(raw / "runs" / name, "Slurm says NODE_FAIL") == f"{name}.failed-1"
+    assert len(faults()) > 0
+    assert finish.vouch(tmp_path, "c") == faults() == []
+    shutil.copytree(again, work)
+    assert record.end(work) == 0
+    assert finish.vouch(tmp_path, "c") == faults() == []
+    assert told(tmp_path) == {
+        "pair-r01": ("pair-r01", ""),
+        "pair-r01.2": ("pair-r01.2", ""),
+        "pair-r01.2.failed-1": ("pair-r01.2.failed-1", "Slurm says NODE_FAIL"),
+        "pair-r01.failed-1": ("pair-r01.failed-1", "Slurm says NODE_FAIL"),
+    }
+    # What is edited later is found, whatever was retracted before.
+    (raw / "runs/pair-r01/stdout.txt").write_text("proxy result: better\n", encoding="ascii")
+    assert finish.vouch(tmp_path, "c") == []
+    (fault,) = faults()
+    assert "runs/pair-r01/stdout.txt:0: has changed" in fault
 
 
 @pytest.mark.parametrize(

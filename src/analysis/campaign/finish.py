@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sys
-from collections.abc import Collection
+from collections.abc import Iterable
 from pathlib import Path
 
 from analysis import project
@@ -28,13 +28,12 @@ def main(argv: list[str] | None = None) -> int:
             print(unfinished(campaign, base), file=sys.stderr)
             return 1
         tidy(base, campaign)
-        before = folders.recorded(base, campaign)
         found = account(base, campaign) if on_slurm(campaign, base) else Account(campaign)
         if on_slurm(campaign, base):
             print(found)
         for line in [*lost(base, found), *retire(base, campaign, found)]:
             print(line, file=sys.stderr)
-        for line in vouch(base, campaign, before - folders.recorded(base, campaign)):
+        for line in vouch(base, campaign):
             print(line, file=sys.stderr)
         if missing(campaign, base):
             print(summary(campaign, base), file=sys.stderr)
@@ -59,31 +58,33 @@ def unfinished(campaign: str, base: Path) -> str:
     return "\n".join([summary(campaign, base), *lines, *vouch(base, campaign)])
 
 
-def vouch(base: Path, campaign: str, retired: Collection[str] = ()) -> list[str]:
+def vouch(base: Path, campaign: str) -> list[str]:
     """Add what was measured to the campaign's manifest, so that a later change of it is found.
 
     Parameters
     ----------
     base : Path
     campaign : str
-    retired : collection of str
-        Runs that were there and have become failed attempts under other names.
 
     Returns
     -------
     list of str
         One line for each thing wrong with it.
     """
-    folder = folders.finished(base, campaign).parent
+    folder, label = folders.finished(base, campaign).parent, f"data/raw/{campaign}"
     if not folder.is_dir():
         return []
-    gone = tuple(f"runs/{name}/" for name in retired)
-    return [
-        str(fault)
-        for fault in manifest.extend(
-            folder, f"data/raw/{campaign}", lambda name: name == SACCT or name.startswith(gone)
-        )
-    ]
+    gone = tuple(f"runs/{name}/" for name in _retracted(base, campaign, manifest.read(folder, label)[0]))
+    found = manifest.extend(folder, label, lambda name: name == SACCT or name.startswith(gone))
+    return [str(fault) for fault in found]
+
+
+def _retracted(base: Path, campaign: str, named: Iterable[str]) -> set[str]:
+    """Return the runs that have become failed attempts, under other names, since a manifest was written."""
+    known = {name.split("/")[1] for name in named if name.startswith("runs/")}
+    new = (name for name in folders.recorded(base, campaign) - known if ".failed-" in name)
+    records = (folders.read_json(folders.finished(base, campaign) / name / folders.RECORD) for name in new)
+    return {str(record["attempt_at"]) for record in records if record.get("retracted")}
 
 
 def tidy(base: Path, campaign: str) -> None:

@@ -97,7 +97,7 @@ def retract(folder: Path, why: str) -> str:
     failed = folders.failed_name(base, campaign, folder.name)
     record = folders.read_json(folder / folders.RECORD)
     changed = {"reason": record.get("reason") or why, "run": failed, "attempt_at": folder.name}
-    folders.write_json(folder / folders.RECORD, record | changed)
+    folders.write_json(folder / folders.RECORD, record | changed | {"retracted": True})
     folder.rename(folder.with_name(failed))
     return failed
 
