@@ -135,6 +135,21 @@ PROGRAM = (
 )
 
 
+@pytest.mark.parametrize(
+    ("there", "reason"), [([".start"], "the shell that waited for it was killed"), ([], "never started")]
+)
+def test_record__job_without_an_end_says_whether_it_had_begun(
+    work: Path, tmp_path: Path, there: list[str], reason: str
+) -> None:
+    for name in {".start", ".end"}.difference(there):
+        (work / "2" / name).unlink()
+    assert record.end(work) == 1
+    assert [why for _, why in told(tmp_path).values()] == [
+        reason,
+        "another job of the run failed: pair-r01.2",
+    ]
+
+
 def test_record__retracted_run_is_measured_again_and_the_manifest_follows(work: Path, tmp_path: Path) -> None:
     shutil.copytree(work, again := tmp_path / "again")
     raw = folders.finished(tmp_path, "c").parent

@@ -186,7 +186,7 @@ def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: str) -
     if killed and code != 0:
         return f"the job was ended by {killed} (cancelled, or out of time)"
     if code is None:
-        return "never started"
+        return "the shell that waited for it was killed" if record["start"] else "never started"
     if code == BINDING_FAILED or (not record["binding"]["ranks"] and code == 0):
         return "its ranks could not be bound; see stderr.txt"
     if code:
