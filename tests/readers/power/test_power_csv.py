@@ -276,3 +276,16 @@ def test_power_csv__energies_of_intervals_are_no_counter():
     text = "time,energy_J\n" + "".join(f"{1772323200 + i},{20 + i % 3}\n" for i in range(30))
     with pytest.raises(ReadError, match="meter: the energy falls in 9 of 29 intervals; it is no counter"):
         parse(text)
+
+
+@pytest.mark.parametrize("heading", ["gpu_index", "gpu", "index", "GPU ID", "uuid", "card"])
+def test_power_csv__gpus_stamped_one_after_the_other_are_meters(heading):
+    # A logger that names its columns itself: nvidia-smi stamps its GPUs some ms apart.
+    rows = [(s, g) for s in range(4) for g in range(3)]
+    text = f"timestamp,{heading},power_w,util_pct\n" + "".join(
+        f"2026/03/01 10:00:0{s}.{100 + 3 * g}, {g}, {100 * (g + 1)}.00 W, 30 %\n" for s, g in rows
+    )
+    ds = parse(text, tz="UTC")
+    assert ds["meter"].values.tolist() == ["0", "1", "2"]
+    assert np.nanmax(ds["power"].values, axis=1).tolist() == [100, 200, 300]
+    assert np.nanmin(ds["power"].values, axis=1).tolist() == [100, 200, 300]

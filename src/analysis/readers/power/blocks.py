@@ -125,7 +125,7 @@ def _readings(log: PowerLog, clock: Clock, blocks: Mapping[str, list[_Block]]) -
     flat = [(node, block) for node, own in blocks.items() for block in own]
     logger = sum(bool(block.logged) for _, block in flat) >= sum(map(_is_set, (b.own for _, b in flat)))
     texts = [block.logged if logger else block.own for _, block in flat]
-    lines = [block.logged_line if logger else block.line for _, block in flat]
+    lines = [(block.logged_line if logger else 0) or block.line for _, block in flat]
     unset = [bool(text) and not _is_set(text) for text in texts]
     if any(unset) and not logger:
         log.faults.damage(

@@ -66,6 +66,7 @@ class Headings:
     energy: str = r"energy|joule|[_ (\[](u|m|k)?j[)\]]?$|k?wh[)\]]?$"
     meter: str = (
         r"^(meter|node|host|outlet|pdu|sensor|name|device|bmc|server|rack|socket|domain|zone|chassis)"
+        r"|^(gpu|card)([ _.-]?(index|idx|id|no|num|number|uuid|name|device))?$|^(index|uuid)$"
     )
     unit: str = r"^units?$"
     metric: str = r"^(metric|quantity|measurement|parameter)([ _]?(id|name))?$"
