@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from analysis.campaign import workflow
+from analysis.campaign.jobs import allocate
+from analysis.campaign.launch_files import lay_out
 from analysis.campaign.declarations import load
 from analysis.campaign.matrix import expand
 from analysis.errors import ConfigError
@@ -101,3 +104,16 @@ def test_hostile__yaml_makes_no_objects(base: Path, file: str, monkeypatch: pyte
     with pytest.raises(ConfigError, match=rf"config/{file}.yaml:1: .*python/object"):
         load("c", base)
     assert not (base / "pwned").exists()
+
+
+def test_hostile__output_of_a_job_does_not_reach_the_folder_of_inputs(base: Path, tmp_path: Path) -> None:
+    inputs, work = tmp_path / "inputs", tmp_path / "work"
+    for folder in (inputs, work):
+        folder.mkdir()
+    for name in ("in.k", "stdout.txt", "run.json"):
+        (inputs / name).write_text("theirs", encoding="utf-8")
+    declared = load("c", base)
+    run = expand(declared).runs[0]
+    job = allocate(declared, run, ["n1", "n2", "n3", "n4"][: run.nodes]).jobs[0]
+    lay_out(work, replace(job, links=str(inputs)))
+    assert [path.name for path in work.iterdir() if path.is_symlink()] == ["in.k"]

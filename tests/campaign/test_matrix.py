@@ -12,7 +12,7 @@ from analysis.campaign.estimate import cost
 from analysis.campaign.matrix import expand
 from analysis.errors import ConfigError
 
-from .conftest import Changed
+from .conftest import CAMPAIGN, Changed
 
 
 def test_matrix__expands_to_all_combinations_but_the_excluded(base: Path) -> None:
@@ -74,7 +74,7 @@ def test_matrix__words_for_numbers_of_ranks(changed: Changed, factors: str, expe
         ("interconnect: ib", "interconnect: myri", 8, "unknown interconnect 'myri'; known: ib, eth"),
         ("cpu: new", "placement: spread", 8, "unknown placement 'spread'; known: all-cores, half-sockets"),
         ("[small, large]", "[small, huge]", 13, "alpha has no case 'huge'; known: small, large"),
-        ("application: alpha", "application: gamma", 12, "unknown application 'gamma'"),
+        ("application: alpha", "application: gamma", 12, "unknown application 'gamma'; known: alpha, beta"),
         ("[1, 2, 4]", "[1, 2, 8]", 10, "8 nodes; the cluster has 4; ask for fewer"),
         (
             "ranks_per_node: all",
@@ -89,6 +89,18 @@ def test_matrix__words_for_numbers_of_ranks(changed: Changed, factors: str, expe
         ("cpu: new", "profiler: mpip", 8, "unknown profiler 'mpip'; known: none, ipm"),
         ("cpu: new", "tuning: fca-mxm", 10, "tuning 'fca-mxm' is not for mpich"),
         ("repeats: 3", "repeats: 0", 7, "matrix.repeats"),
+        ("repeats: 3", "repeats: 3.0", 7, "matrix.repeats: 3.0 cannot stand here"),
+        ("repeats: 3", "repeats: {within: 0%}", 7, "matrix.repeats: {'within': '0%'} cannot stand here"),
+        ("repeats: 3", "repeats: {within: 5%, most: 7, least: 8}", 7, "at least 8 repeats, and at most 7"),
+        ("repeats: 3", "repeats: 3\n  minutes: 1000000", 8, "matrix.minutes: 1000000 is greater than"),
+        # As many nodes as there are is no number that one can compare; it must not become 1 silently.
+        ("[1, 2, 4]", "all", 14, "nodes: 'all' cannot stand here; a whole number above 0"),
+        ("ranks_per_node: all", "threads: all", 14, "threads: 'all' cannot stand here"),
+        ("nodes: [1, 2, 4]", "nodse: 1", 14, "unknown key 'nodse'; is 'nodes' meant?"),
+        ("{case: large, nodes: 1}", "{case: large, nodes: yes}", 16, "nodes: true cannot stand here"),
+        ("  seed: 7", "  exclude:\n    - {when: {case: lagre}, why: it is misspelt}", 7, "excludes nothing"),
+        ("name: scaling", f"name: {'x' * 81}", 10, "is too long"),
+        ("title: A campaign on paper", 'title: "\\e[31mA"', 1, "title: holds a control character"),
         ("why: how far the larger case goes on with more nodes", "why: so", 11, "one sentence why"),
         ("name: scaling", 'name: "a; rm -rf /"', 10, "does not match"),
         ("name: scaling", 'name: "scaling\\n"', 10, "holds a control character"),
@@ -124,6 +136,65 @@ def test_matrix__template_that_a_case_cannot_fill_is_named(changed: Changed) -> 
 def test_matrix__every_template_is_looked_at(changed: Changed, old: str, new: str, line: int) -> None:
     with pytest.raises(ConfigError, match=rf"alpha.yaml:{line}: .*a dollar sign that stands for nothing"):
         changed((old, new), file="applications/alpha")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("engine: proxy", "engine: proxxy", 2, "there is no reader 'proxxy'"),
+        ("files: {alpha.in:", "files: {stdout.txt:", 11, "'stdout.txt' is Benchbook's own name"),
+        ("values: {size: 3,", "values: {size: 3, nodes: 9,", 13, "'nodes' is Benchbook's own name"),
+        ("local_size: 16", "local_size: big", 13, "local_size: 'big' is not of type 'integer'"),
+        ("seconds: 10,", "seconds: .nan,", 13, "seconds: nan is not of type 'number'"),
+    ],
+)
+def test_matrix__names_what_an_application_gets_wrong(
+    changed: Changed, old: str, new: str, line: int, said: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        expand(changed((old, new), file="applications/alpha"))
+    fault = caught.value.faults[0]
+    assert fault.source.endswith("config/applications/alpha.yaml")
+    assert (fault.line, said in fault.found) == (line, True), str(fault)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ('["0-3", "4-7"]', '["0-3", "3-7"]', 7, "core 3 was given before (socket 0)"),
+        ('["0-3", "4-7"]', '["3-0"]', 7, "'3-0' runs backwards"),
+        ('["0-3", "4-7"]', '["0-99999999999"]', 7, "cores: ['0-99999999999'] cannot stand here"),
+        ("nodes: 4", "nodes: 1000000000000000", 6, "nodes: 1000000000000000 is greater than the maximum"),
+        ("nodes: 4", "nodes: 4.0", 6, "nodes: 4.0 is not of type 'integer'"),
+        ("start_up: 4", "start_up: .inf", 10, "start_up: inf is not of type 'number'"),
+        ("{UCX_NET_DEVICES: eth0}", "{no: 1}", 18, "the key false is no text"),
+        ("start: mpirun, ", "start: mpirrun, ", 14, "'mpirrun' is not one of"),
+    ],
+)
+def test_matrix__names_what_a_cluster_gets_wrong(
+    changed: Changed, old: str, new: str, line: int, said: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        expand(changed((old, new), file="clusters/paper"))
+    fault = caught.value.faults[0]
+    assert fault.source.endswith("config/clusters/paper.yaml")
+    assert (fault.line, said in fault.found) == (line, True), str(fault)
+    assert "\n" not in str(fault)
+
+
+def test_matrix__general_exclusion_counts_over_all_subsets_and_is_told_once(changed: Changed) -> None:
+    second = (
+        CAMPAIGN[CAMPAIGN.index("    - name: scaling") :]
+        .replace("scaling", "again")
+        .split("      exclude")[0]
+    )
+    rule = "  exclude:\n    - {when: {mpi: mpich, nodes: 4}, why: it hangs there on this machine}"
+    plan = expand(changed(("  seed: 7", rule), ("one node}\n", f"one node}}\n{second}")))
+    # In each subset both cases lose one combination to it: one rule, four times.
+    assert plan.excluded == [
+        (2, "the large case does not fit one node"),
+        (4, "it hangs there on this machine"),
+    ]
 
 
 def test_matrix__adaptive_cells_start_with_the_least(changed: Changed) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from analysis.campaign.cores import PLACEMENTS
-from analysis.campaign.declarations import Declared
+from analysis.campaign.declarations import Declaration, Declared
+from analysis.campaign.folders import OURS
 from analysis.documents import Where
 from analysis.errors import Fault
 
@@ -15,6 +17,7 @@ from analysis.errors import Fault
 BUILT_IN = ("run", "nodes", "ranks", "ranks_per_node", "threads", "repeat", "inputs", "input")
 _SIZES = ("nodes", "ranks_per_node", "threads", "concurrent_jobs")
 MAX_FAULTS = 30
+READERS = Path(__file__).parents[1] / "readers"
 
 
 class Checker:
@@ -55,6 +58,8 @@ class Checker:
         names = [other["name"] for other in self._declared.matrix["subsets"][:index]]
         if subset["name"] in names:
             self.note((*where, "name"), f"two subsets are called {subset['name']!r}", "rename one")
+        for place in (where, ("matrix",)):
+            self._repeats(subset if place == where else self._declared.matrix, (*place, "repeats"))
         self._application(subset, where)
         for place, factors in (((*where, "factors"), subset.get("factors", {})), self._general):
             for factor, levels in factors.items():
@@ -64,6 +69,12 @@ class Checker:
                 if factor not in (*self._known, *_SIZES, "application", "case"):
                     self.note((*place, "when", factor), f"{factor!r} is no factor", "see the schema")
         return len(self.faults) == before
+
+    def _repeats(self, part: Mapping[str, Any], where: Where) -> None:
+        asked = part.get("repeats")
+        if isinstance(asked, dict) and asked.get("least", 6) > asked.get("most", 30):
+            what = f"at least {asked.get('least', 6)} repeats, and at most {asked.get('most', 30)}"
+            self.note(where, what, "raise 'most' or lower 'least'")
 
     @property
     def _general(self) -> tuple[Where, Mapping[str, Any]]:
@@ -88,8 +99,11 @@ class Checker:
         application = self._declared.applications.get(name)
         if application is None or "launch" not in application.document:
             what = "unknown application" if application is None else "no part 'launch' in application"
-            self.note((*where, "application"), f"{what} {name!r}", f"see config/applications/{name}.yaml")
+            folder = self._declared.base / "config/applications"
+            known = ", ".join(sorted(path.stem for path in folder.glob("*.yaml")))
+            self.note((*where, "application"), f"{what} {name!r}", f"known: {known}")
             return
+        self._names(application)
         site = self._declared.launch["applications"]
         if name not in site:
             remedy = f"name its program in {self._declared.cluster.source}"
@@ -105,6 +119,22 @@ class Checker:
                 self.note((*where, "case"), f"case {case!r} needs input files", remedy)
             else:
                 self._templates(application.document["launch"], case, (*where, "case"), name)
+
+    def _names(self, application: Declaration) -> None:
+        """Check what an application's file calls things; a reader that is not there is found too late."""
+        engine = application.document["engine"]
+        # Importing the readers, which know their names, would take longer than the whole plan.
+        if not (READERS / f"{engine}.py").is_file():
+            remedy = "name a module of src/analysis/readers"
+            self._in_file(application, ("engine",), f"there is no reader {engine!r}", remedy)
+        launch = application.document["launch"]
+        parts: list[tuple[Where, Mapping[str, Any]]] = [(("launch",), launch)]
+        parts += [(("launch", "cases", name), case) for name, case in launch["cases"].items()]
+        for where, part in parts:
+            for key, taken in (("files", OURS), ("values", BUILT_IN)):
+                for name in sorted(set(part.get(key, {})) & set(taken)):
+                    what, remedy = f"{name!r} is Benchbook's own name", "choose another"
+                    self._in_file(application, (*where, key, name), what, remedy)
 
     def _needs_inputs(self, launch: Mapping[str, Any], case: str) -> bool:
         return bool(launch["cases"][case].get("inputs") or launch.get("link_inputs"))
@@ -170,7 +200,10 @@ class Checker:
             yield ("launch", part, key), launch[part].get(key, {}).get("environment", {})
 
     def _in_cluster(self, where: Where, found: str, remedy: str) -> None:
-        fault = self._declared.cluster.fault(where, found, remedy)
+        self._in_file(self._declared.cluster, where, found, remedy)
+
+    def _in_file(self, file: Declaration, where: Where, found: str, remedy: str) -> None:
+        fault = file.fault(where, found, remedy)
         if fault not in self.faults:
             self.faults.append(fault)
 

@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from analysis import project
-from analysis.campaign.cores import Cores
+from analysis.campaign.cores import Cores, expand
 from analysis.documents import Where
 from analysis.errors import ConfigError, Fault
 from analysis.sampling import config as power
 
 PRESETS = Path(__file__).with_name("presets.yaml")
-# Content of input files may have line ends; nothing else that reaches a job may.
-_LONG_TEXTS = ("files", "notes", "why", "hardware", "title")
+# These may have line ends, input files whatever they need; nothing else that reaches a job may.
+_LONG_TEXTS = ("notes", "why", "hardware", "title")
+
+
+_LINES = str.maketrans("", "", "\n\t")
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,7 @@ def load(name: str, base: Path | None = None) -> Declared:
     cluster = _declaration("cluster", wanted, base)
     if "launch" not in cluster.document:
         raise ConfigError(cluster.fault((), "has no part 'launch'", "say there how jobs are started"))
+    _check_cores(cluster)
     if "power" in cluster.document:  # found now, not by the first job that samples nothing
         power.check(cluster.path, several=cluster.document["launch"]["nodes"] > 1)
     names = {subset["application"] for subset in campaign.document["matrix"]["subsets"]}
@@ -142,7 +146,8 @@ def _declaration(kind: str, name: str, base: Path) -> Declaration:
     faults = [
         out.fault(where, f"{'.'.join(map(str, where))}: holds a control character", "write it in one line")
         for where, text in _texts(document, ())
-        if not text.isprintable() and not set(where) & set(_LONG_TEXTS)
+        if "files" not in where
+        and not (text.translate(_LINES) if set(where) & set(_LONG_TEXTS) else text).isprintable()
     ]
     faults += [
         out.fault(where, f"{where[-1]!r}: {message}", "write ${name}, and $$ for a dollar sign")
@@ -151,6 +156,24 @@ def _declaration(kind: str, name: str, base: Path) -> Declaration:
     if faults:
         raise ConfigError(*faults)
     return out
+
+
+def _check_cores(cluster: Declaration) -> None:
+    cores = cluster.document["launch"]["cores"]
+    faults, seen = [], dict[int, int]()
+    for index, text in enumerate([] if isinstance(cores, str) else cores):
+        where = ("launch", "cores", index)
+        parts = [part.partition("-") for part in text.split(",")]
+        if any(last and int(last) < int(first) for first, _, last in parts):
+            faults.append(cluster.fault(where, f"{text!r} runs backwards", "write it like 0-9"))
+        for core in expand(text):
+            if core in seen:
+                what = f"core {core} was given before (socket {seen[core]})"
+                faults.append(cluster.fault(where, what, "a core belongs to one socket, once"))
+                break
+            seen[core] = index
+    if faults:
+        raise ConfigError(*faults)
 
 
 def _texts(value: Any, where: Where) -> Iterator[tuple[Where, str]]:

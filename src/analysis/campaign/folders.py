@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 RECORD = "run.json"
+# What a job's folder holds of ours: no input file may have such a name.
+OURS = frozenset({RECORD, "stdout.txt", "stderr.txt", "power.csv", "power.summary.json"})
 OWNER = ".owner.json"
 HEAD = ".job.json"
 BEGIN = ".begin.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from analysis.campaign import folders
 from analysis.campaign.jobs import Job
 from analysis.errors import ConfigError
 
@@ -38,5 +39,6 @@ def _link(source: Path, target: Path) -> None:
         if path.is_dir():
             (target / path.name).mkdir(exist_ok=True)
             _link(path, target / path.name)
-        elif not (target / path.name).exists():
+        # Through a link of such a name the job's output would go into the folder of inputs.
+        elif path.name not in folders.OURS and not (target / path.name).exists():
             (target / path.name).symlink_to(path.resolve())

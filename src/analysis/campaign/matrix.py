@@ -6,13 +6,14 @@ import hashlib
 import itertools
 import json
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from analysis.campaign.checks import Checker
 from analysis.campaign.declarations import Declared
+from analysis.documents import Where
 from analysis.errors import ConfigError
 
 # Factor -> level where the campaign does not say; None: the cluster's only level, or none at all.
@@ -155,14 +156,18 @@ def expand(declared: Declared) -> Plan:
     """
     checker = Checker(declared)
     found: dict[str, tuple[dict[str, Any], int]] = {}
+    general = _Rules(declared.matrix.get("exclude", []), ("matrix", "exclude"))
     excluded: list[tuple[int, str]] = []
     adaptive: dict[str, tuple[float, int]] = {}
     shared = 0
     for index, subset in enumerate(declared.matrix["subsets"]):
         if not checker.subset(index):
             continue
-        exclusions = _Exclusions(declared, index)
-        for combination in exclusions.kept(_combinations(declared, subset)):
+        own = _Rules(subset.get("exclude", []), ("matrix", "subsets", index, "exclude"))
+        for combination in _combinations(declared, subset):
+            # Both are asked: a rule that agrees with another is not idle.
+            if own.take(combination) + general.take(combination):
+                continue
             if not checker.combination(index, combination):
                 continue
             cell = _cell_name(combination)
@@ -172,11 +177,14 @@ def expand(declared: Declared) -> Plan:
                 adaptive.setdefault(
                     cell, (float(asked["within"].rstrip("%")) / 100, int(asked.get("most", 30)))
                 )
-                asked = min(int(asked.get("least", 6)), adaptive[cell][1])
+                asked = int(asked.get("least", 6))
             first, repeats = found.get(cell, (combination, 0))
             found[cell] = (first, max(repeats, asked))
-        excluded += exclusions.counted
-        checker.faults += exclusions.idle()
+        excluded += own.counted
+        own.note_idle(checker)
+    if not checker.faults:  # of a subset that cannot be used nothing was asked
+        excluded += general.counted
+        general.note_idle(checker)
     if not checker.faults and not found:
         checker.note(("matrix",), "has no runs", "its exclusions leave nothing")
     if checker.faults:
@@ -208,9 +216,7 @@ def _combinations(declared: Declared, subset: Mapping[str, Any]) -> Iterator[dic
 
 
 def _count(declared: Declared, factors: dict[str, Any]) -> None:
-    """Replace the words ``all`` and ``half`` by the numbers of cores that they stand for."""
-    for factor in ("nodes", "concurrent_jobs", "threads"):
-        factors[factor] = 1 if isinstance(factors[factor], str) else factors[factor]
+    """Replace the words ``all`` and ``half`` by the numbers of ranks that they stand for."""
     if isinstance(factors["ranks_per_node"], str):
         usable = declared.cores.usable(factors["placement"]) // (
             factors["concurrent_jobs"] * factors["threads"]
@@ -218,36 +224,35 @@ def _count(declared: Declared, factors: dict[str, Any]) -> None:
         factors["ranks_per_node"] = max(1, usable if factors["ranks_per_node"] == "all" else usable // 2)
 
 
-class _Exclusions:
-    """The exclusions of a subset, its own and the matrix's, and how often each was used."""
+class _Rules:
+    """Exclusions of one place, a subset's or the matrix's, and how many combinations each takes out."""
 
-    def __init__(self, declared: Declared, index: int) -> None:
-        self._declared = declared
-        own = declared.matrix["subsets"][index].get("exclude", [])
-        self._own = [(("matrix", "subsets", index, "exclude", at), rule) for at, rule in enumerate(own)]
-        general = declared.matrix.get("exclude", [])
-        self._rules = [rule for _, rule in self._own] + list(general)
-        self._used = [0] * len(self._rules)
+    def __init__(self, rules: list[Mapping[str, Any]], where: Where) -> None:
+        self._rules, self._where = rules, where
+        self._used = [0] * len(rules)
+        self._idle = set(range(len(rules)))
 
-    def kept(self, combinations: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        for combination in combinations:
-            for at, rule in enumerate(self._rules):
-                if all(combination.get(name) in _as_list(levels) for name, levels in rule["when"].items()):
-                    self._used[at] += 1
-                    break
-            else:
-                yield combination
+    def take(self, combination: Mapping[str, Any]) -> bool:
+        """Tell whether a rule takes a combination out; the first counts it."""
+        found = [
+            at
+            for at, rule in enumerate(self._rules)
+            if all(combination.get(name) in _as_list(levels) for name, levels in rule["when"].items())
+        ]
+        for at in found[:1]:
+            self._used[at] += 1
+        self._idle -= set(found)
+        return bool(found)
 
     @property
     def counted(self) -> list[tuple[int, str]]:
         pairs = zip(self._used, self._rules, strict=True)
         return [(used, str(rule["why"])) for used, rule in pairs if used]
 
-    def idle(self) -> Iterator[Any]:
-        """Name exclusions of the subset that take nothing out: a level in them is likely misspelt."""
-        for (where, _), used in zip(self._own, self._used, strict=False):
-            if not used:
-                yield self._declared.campaign.fault(where, "excludes nothing", "check its levels or drop it")
+    def note_idle(self, checker: Checker) -> None:
+        """Name rules that take nothing out: a level in them is likely misspelt."""
+        for at in sorted(self._idle):
+            checker.note((*self._where, at), "excludes nothing", "check its levels or drop it")
 
 
 def _cell_name(combination: Mapping[str, Any]) -> str:

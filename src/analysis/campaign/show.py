@@ -104,13 +104,26 @@ def _print_plan(found: Plan, done: set[str]) -> None:
         print(f"{found.shared} combinations stand in more than one subset and run once")
     if found.adaptive:
         most = max(most for _, most in found.adaptive.values())
-        print(f"{len(found.adaptive)} combinations: repeated until the median is known, at most {most} times")
+        price = cost(found, [*found.runs, *_further(found)])
+        print(
+            f"{len(found.adaptive)} combinations: repeated until the median is known, at most {most} times;"
+            f" with all of that {price.runs} runs, {price.node_hours:.2f} node hours expected"
+        )
     left = [run for run in found.runs if run.name not in done]
     print(f"\nmeasured: {len(found.runs) - len(left)} of {len(found.runs)} runs")
     if left:
         print(f"left: {_told(cost(found, left))}")
         print(f"queue: {queue_guess(found, left)}")
         print(f"start: snakemake --profile slurm measure --config measure={declared.name}")
+
+
+def _further(found: Plan) -> list[Run]:
+    """Return the repeats that adaptive cells may come to beside those of the plan."""
+    there = {run.name for run in found.runs}
+    names = (
+        f"{cell}-r{repeat:02d}" for cell, (_, most) in found.adaptive.items() for repeat in range(1, most + 1)
+    )
+    return [found.run(name) for name in names if name not in there]
 
 
 def _told(price: Cost) -> str:
