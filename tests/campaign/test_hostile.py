@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from analysis.campaign import workflow
+from analysis.campaign.declarations import load
 from analysis.campaign.jobs import allocate
 from analysis.campaign.launch_files import lay_out
-from analysis.campaign.declarations import load
 from analysis.campaign.matrix import expand
 from analysis.errors import ConfigError
 
