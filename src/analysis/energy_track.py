@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -11,6 +14,8 @@ import xarray as xr
 from analysis.energy_part import Part
 
 SECOND = 1e9
+
+_LARGE = 1_000_000  # readings; fewer are summed before threads have started
 
 
 @dataclass(slots=True)
@@ -108,7 +113,10 @@ class Track:
         knots, place = np.unique(np.concatenate((first, last)), return_inverse=True)
         starts, pairs = knots[knots < length.size], place.reshape(2, -1)
         covered = self.time[last] - self.time[first]
-        rows = [self._row(row, half, spread, length, starts, pairs) for row in range(self.meters.size)]
+        threads = os.cpu_count() if self.left.size > _LARGE else 1
+        with ThreadPoolExecutor(threads) as pool:  # numpy lets threads run side by side
+            one = partial(self._row, half=half, spread=spread, length=length, starts=starts, pairs=pairs)
+            rows = list(pool.map(one, range(self.meters.size)))
         energy, low, high, gaps, variance = (np.array(values) for values in zip(*rows, strict=True))
         return Part(energy, low, high, covered - gaps, variance)
 
@@ -235,7 +243,8 @@ def tracks(ds: xr.Dataset, origin: int, max_gap: float, span: tuple[float, float
         if group.size == power.shape[0] and own.all():
             rows, time = power, stamps  # no copy of a whole day
         else:
-            rows, time = (power[group], stamps) if own.all() else (power[group][:, own], stamps[own])
+            at = np.flatnonzero(own)
+            rows, time = (power[group], stamps) if own.all() else (power[group[0], at][None], stamps[at])
         seconds = (time - origin) / SECOND
         yield (
             _means(group, seconds, rows, max_gap, span)

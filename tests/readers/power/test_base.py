@@ -224,3 +224,11 @@ def test_base__a_file_gives_what_its_bytes_give(tmp_path, change):
     last = whole["power"].values[1]
     assert last[np.isfinite(last)][-1] in (17, 18)  # 17 where the last line is cut
     assert whole["meter"].values.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "median"), [((0, 1, 2, 4, 6), 1.5), ((0, 1, 2, 3, 7), 1), ((0, 5, 6, 8), 2)]
+)
+def test_base__interval_is_the_median_distance(seconds, median):
+    ds = power_csv.parse(csv(*(f"{1772323200 + s},a,100" for s in seconds)))
+    assert ds.attrs["interval"] == median

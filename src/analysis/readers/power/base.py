@@ -104,7 +104,10 @@ class Options:
 
 @dataclass(slots=True)
 class Readings:
-    """Readings in long form, in the order of the file.
+    """Readings in long form, in the order of the file; of a full log also as a table.
+
+    In a table all meters share `time`, and `meter` names the rows of `power` (or `counter`), of shape
+    (meter, time).
 
     Attributes
     ----------
@@ -280,5 +283,11 @@ def readings_of(
 
 def _interval(table: Table) -> float:
     """Return the median distance of a meter's readings in s; NaN for a single reading."""
-    medians = [np.median(np.diff(table.time[row])) for row in table.rows() if np.count_nonzero(row) > 1]
+    medians = [_median(np.diff(table.time[row])) for row in table.rows() if np.count_nonzero(row) > 1]
     return float(np.median(medians)) / SECOND if medians else float("nan")
+
+
+def _median(steps: np.ndarray) -> float:
+    usual = steps[steps.size // 2]
+    most = 2 * np.count_nonzero(steps == usual) > steps.size  # what more than half are, is the median
+    return float(usual if most else np.median(steps))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from analysis.errors import ReadError
-from analysis.readers.power import csvrows, units, zones
+from analysis.readers.power import csvrows, grid, units, zones
 from analysis.readers.power.base import SECOND, PowerLog, Readings
 from analysis.readers.power.clock import Clock
 from analysis.readers.power.layout import Headings, Layout, find, split
@@ -73,16 +73,8 @@ def _typed(log: PowerLog, layout: Layout, head: list[str]) -> Readings | None:
     quote: Any = '"' if any('"' in line for line in head) else False
     tables = (_table(layout, kind, given, quote) for kind in kinds if file or end)
     table = next((table for table in tables if table is not None), None)
-    if table is None:
-        return None
-    times = table.column(f"f{layout.time[0]}")
-    time = _stamps(log, layout, times) if table.num_rows and not times.null_count else None
-    if time is None:
-        return None
-    readings = _assemble(log, layout, table, time)
-    if not quote and any('"' in name for name in readings.names):
-        return None
-    if not file and end < len(log.data):
+    readings = _assemble(log, layout, table, quoted=bool(quote)) if table is not None else None
+    if readings is not None and not file and end < len(log.data):
         log.cut(log.data.count(b"\n") + 1)
     return readings
 
@@ -125,71 +117,88 @@ def _time_types(cell: str) -> list[Any]:
     return []
 
 
-def _stamps(log: PowerLog, layout: Layout, column: Any) -> np.ndarray | None:
-    """Return a time column as ns since 1970 UTC; None if it holds what cannot be a time."""
+def _assemble(log: PowerLog, layout: Layout, table: Any, *, quoted: bool) -> Readings | None:
+    """Put typed columns together; None if a stamp or a name is not what its column holds elsewhere."""
+    times = table.column(f"f{layout.time[0]}")
+    if not table.num_rows or times.null_count:
+        return None
+    code, meters = _meters(log, layout, table)
+    names = csvrows.names_of(log, meters, [v[1] for v in layout.values] if len(layout.values) > 1 else [""])
+    if not quoted and any('"' in name for name in names):
+        return None
+    stamps = [block.view(np.int64) if block.dtype.kind == "M" else block for block in _blocks(times)]
+    values = [_powers(_blocks(table.column(f"f{i}")), scale) for i, _, scale in layout.values]
+    folded = grid.fold(stamps, code, values, len(meters))
+    time = _utc(log, layout, times.type, folded[0] if folded else np.concatenate(stamps))
+    if time is None:
+        return None
+    width = len(values)
+    if folded:
+        return csvrows.finish(log, layout, Readings(time, np.arange(len(names)), names), folded[1])
+    value, place = [np.concatenate(blocks) for blocks in values], np.concatenate(code)
+    if width == 1:
+        return csvrows.finish(log, layout, Readings(time, place, names), value[0])
+    # Row by row, a row's columns side by side.
+    place = (place[:, None] * width + np.arange(width, dtype=place.dtype)).reshape(-1)
+    readings = Readings(np.repeat(time, width), place, names)
+    return csvrows.finish(log, layout, readings, np.column_stack(value).reshape(-1))
+
+
+def _blocks(column: Any) -> list[np.ndarray]:
+    """Return a column as it was parsed, block by block; blank cells are NaN."""
+    return [block.to_numpy(zero_copy_only=False) for block in column.chunks]
+
+
+def _powers(blocks: list[np.ndarray], scale: float) -> list[np.ndarray]:
+    """Return cells in W or J."""
+    if scale != 1.0 and not math.isnan(scale):
+        blocks = [block * scale for block in blocks]
+    return [b if np.isfinite(b).all() else np.where(np.isfinite(b), b, np.nan) for b in blocks]
+
+
+def _utc(log: PowerLog, layout: Layout, kind: Any, stamps: np.ndarray) -> np.ndarray | None:
+    """Return stamps as ns since 1970 UTC; None if one of them cannot be a time."""
     import pyarrow as pa
 
-    if pa.types.is_integer(column.type):
-        whole: np.ndarray = column.to_numpy()
-        return whole * SECOND if whole.min() > -_LAST and whole.max() < _LAST else None
-    if pa.types.is_floating(column.type):  # seconds since 1970, good to a microsecond
-        seconds = column.to_numpy()
-        if not (np.abs(seconds) < _LAST).all():
+    if pa.types.is_integer(kind):
+        return stamps * SECOND if stamps.min() > -_LAST and stamps.max() < _LAST else None
+    if pa.types.is_floating(kind):  # seconds since 1970, good to a microsecond
+        if not (np.abs(stamps) < _LAST).all():
             return None
-        micro: np.ndarray = np.round(seconds * 1e6).astype(np.int64) * 1000
+        micro: np.ndarray = np.round(stamps * 1e6).astype(np.int64) * 1000
         return micro
-    values: np.ndarray = column.cast(pa.int64()).to_numpy()
-    if column.type.tz:
-        return values
+    if kind.tz:
+        return stamps
     zone = Clock(log, zone=csvrows.zone_of(layout)).zone
     try:
-        return zones.localise(log, values, None, zone)
+        return zones.localise(log, stamps, None, zone)
     except ReadError:
         return None  # row by row the line is known
 
 
-def _assemble(log: PowerLog, layout: Layout, table: Any, time: np.ndarray) -> Readings:
-    """Put typed columns into long form: column after column, or row by row where rows have meters."""
-    width = len(layout.values)
-    columns = []
-    for position, _, scale in layout.values:
-        column = table.column(f"f{position}").to_numpy()
-        columns.append(column if scale == 1.0 or math.isnan(scale) else column * scale)
-    by_row = width > 1 and bool(layout.meter)
-    value = np.column_stack(columns).reshape(-1) if by_row else np.concatenate(columns)
-    if not np.isfinite(value).all():
-        value = np.where(np.isfinite(value), value, np.nan)
-    labels = [label for _, label, _ in layout.values] if width > 1 else [""]
-    code, meters = _meters(log, layout, table)
-    if width > 1 and not by_row:
-        code = np.repeat(np.arange(width, dtype=np.int32), time.size)
-        time = np.tile(time, width)
-    elif by_row:
-        code = (code[:, None] * width + np.arange(width, dtype=code.dtype)).reshape(-1)
-        time = np.repeat(time, width)
-    return csvrows.finish(log, layout, Readings(time, code, csvrows.names_of(log, meters, labels)), value)
-
-
-def _meters(log: PowerLog, layout: Layout, table: Any) -> tuple[np.ndarray, list[str]]:
-    """Return the meter of each row as a position in the list of their names."""
+def _meters(log: PowerLog, layout: Layout, table: Any) -> tuple[list[np.ndarray], list[str]]:
+    """Return the meter of each row, block by block, as a position in the list of their names."""
     if not layout.meter:
-        return np.zeros(table.num_rows, dtype=np.int32), [log.options.meter]
+        sizes = [len(block) for block in table.column(f"f{layout.time[0]}").chunks]
+        return [np.zeros(size, dtype=np.int32) for size in sizes], [log.options.meter]
     codes, parts = [], []
     for position in layout.meter:
         coded = table.column(f"f{position}").unify_dictionaries()
         parts.append([str(name) for name in coded.chunk(0).dictionary.to_pylist()])
-        codes.append(np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks]))
-    code = codes[0]
+        codes.append([block.indices.to_numpy() for block in coded.chunks])
     if len(codes) == 1:
-        return code, parts[0]
-    for more, names in zip(codes[1:], parts[1:], strict=True):
+        return codes[0], parts[0]
+    whole = [np.concatenate(blocks) for blocks in codes]
+    code = whole[0]
+    for more, names in zip(whole[1:], parts[1:], strict=True):
         code = code * len(names) + more
     _, first, code = np.unique(code, return_index=True, return_inverse=True)
     order = np.argsort(first)  # meters stand in the order of the file
-    rank = np.empty_like(order)
-    rank[order] = np.arange(order.size)
+    rank = np.empty(order.size, dtype=np.int32)
+    rank[order] = np.arange(order.size, dtype=np.int32)
     rows = first[order]
     named = [
-        "/".join(p for p in (names[c[i]] for c, names in zip(codes, parts, strict=True)) if p) for i in rows
+        "/".join(p for p in (names[c[i]] for c, names in zip(whole, parts, strict=True)) if p) for i in rows
     ]
-    return rank[code].astype(np.int32), named
+    ends = np.cumsum([block.size for block in codes[0]])[:-1]
+    return np.split(rank[code], ends), named

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from analysis.errors import ReadError
 from analysis.readers.base import Faults
@@ -21,7 +22,6 @@ _NAT = np.iinfo(np.int64).min
 _MAX_CELLS_PER_READING = 6
 _FREE_CELLS = 2_000_000
 _PARTS = 4
-_BLOCK = 2048
 
 
 @dataclass(slots=True)
@@ -76,70 +76,66 @@ def table(readings: Readings, *, duplicates: str, faults: Faults) -> Table:
     value = readings.power if readings.counter is None else readings.counter
     if value is None:
         raise TypeError("readings without power and without a counter")
-    regular = _regular(readings, value)
-    if regular is not None:
-        return regular
-    time, code = readings.time, readings.meter
+    time, code, meters = readings.time, readings.meter, len(readings.names)
+    if value.ndim == 2:
+        if (time[1:] > time[:-1]).all():
+            return Table(time, readings.names, value)
+        time, code, value = np.tile(time, meters), np.repeat(code, time.size), value.reshape(-1)
     known = time != _NAT
     if not known.all() and known.any():
         time, code, value = time[known], code[known], value[known]
-    _note_disorder(time, code, len(readings.names), faults)
-    time = _rounded(time, code, len(readings.names), faults)
-    order = np.lexsort((time, code))  # stable: equal stamps stay in the order of the file
-    time, code, value = time[order], code[order], value[order]
-    rule = "last" if readings.counter is not None else duplicates
-    time, code, value = _merge(time, code, value, rule, faults)
-    stamps, column = np.unique(time, return_inverse=True)
-    power = np.full((len(readings.names), stamps.size), np.nan)
-    power[code, column] = value
-    present = np.zeros(power.shape, dtype=bool)
-    present[code, column] = True
-    return Table(stamps, readings.names, power, present)
+    _note_disorder(time, code, meters, faults)
+    stamps, column = _positions(time)
+    rounded = _rounded(time, code, meters, stamps.size, faults)
+    if rounded is not None:
+        time = rounded
+        stamps, column = _positions(time)
+    cell = code * np.int64(stamps.size)
+    cell += column
+    present = np.zeros(meters * stamps.size, dtype=bool)
+    present[cell] = True
+    if np.count_nonzero(present) < time.size:
+        order = np.lexsort((time, code))  # stable: equal stamps stay in the order of the file
+        rule = "last" if readings.counter is not None else duplicates
+        value = _merge(time[order], code[order], value[order], rule, faults)
+        cell = np.flatnonzero(present)
+    power = np.full(present.size, np.nan)
+    power[cell] = value
+    shape = (meters, stamps.size)
+    return Table(stamps, readings.names, power.reshape(shape), present.reshape(shape))
 
 
-def _regular(readings: Readings, value: np.ndarray) -> Table | None:
-    """Take the short way for a full log, time by time or meter by meter."""
-    time, code, meters = readings.time, readings.meter, len(readings.names)
-    if not meters or not time.size or time.size % meters:
-        return None
-    count = time.size // meters
-    for shape, by_meter in (((count, meters), False), ((meters, count), True)):
-        times, codes = time.reshape(shape), code.reshape(shape)
-        if by_meter:
-            times, codes = times.T, codes.T
-        stamps = times[:, 0]
-        ascending = stamps[0] != _NAT and bool(
-            (stamps[1:] > stamps[:-1]).all()
-        )  # no difference: it may overflow
-        if not ascending or not (codes == np.arange(meters, dtype=codes.dtype)).all():
-            continue
-        if (times == stamps[:, None]).all():
-            values = value.reshape(shape)
-            return Table(stamps, readings.names, values if by_meter else _by_meter(values))
-    return None
-
-
-def _by_meter(values: np.ndarray) -> np.ndarray:
-    """Return the transpose with each meter's readings side by side; block by block, which fits the cache."""
-    turned = np.empty(values.shape[::-1])
-    for begin in range(0, values.shape[0], _BLOCK):
-        turned[:, begin : begin + _BLOCK] = values[begin : begin + _BLOCK].T
-    return turned
+def _positions(time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the stamps, ascending, each once, and the position of each reading's among them."""
+    new = time[1:] != time[:-1]
+    if (time[1:][new] > time[:-1][new]).all():
+        first = np.concatenate(([False], new))
+        return np.concatenate((time[:1], time[first])), np.cumsum(first)
+    codes, stamps = pd.factorize(time)  # by hash: millions of stamps are long to sort
+    order = np.argsort(stamps)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return stamps[order], rank[codes]
 
 
 def _note_disorder(time: np.ndarray, code: np.ndarray, meters: int, faults: Faults) -> None:
-    late = 0
-    for meter in range(meters):
-        own = time if meters == 1 else time[code == meter]
-        late += int(np.count_nonzero(np.diff(own) < 0))
+    if (time[1:] >= time[:-1]).all():
+        return
+    # Codes of 16 bits are sorted in linear time.
+    order = np.argsort(code.astype(np.min_scalar_type(meters)), kind="stable")
+    time, code = time[order], code[order]
+    late = int(np.count_nonzero((time[1:] < time[:-1]) & (code[1:] == code[:-1])))
     if late:
         faults.note(0, f"{late} readings stand before earlier ones", "sorted by time")
 
 
-def _rounded(time: np.ndarray, code: np.ndarray, meters: int, faults: Faults) -> np.ndarray:
-    cells = np.unique(time).size * meters
+def _rounded(
+    time: np.ndarray, code: np.ndarray, meters: int, stamps: int, faults: Faults
+) -> np.ndarray | None:
+    """Return stamps rounded to a part of the interval; None if a table of them all is not too large."""
+    cells = stamps * meters
     if meters == 1 or cells <= max(_FREE_CELLS, _MAX_CELLS_PER_READING * time.size):
-        return time
+        return None
     gaps = np.diff(np.sort(time[code == code[0]]))
     step = max(int(np.median(gaps)) // _PARTS, 1)
     faults.note(
@@ -151,15 +147,11 @@ def _rounded(time: np.ndarray, code: np.ndarray, meters: int, faults: Faults) ->
     return rounded
 
 
-def _merge(
-    time: np.ndarray, code: np.ndarray, value: np.ndarray, rule: str, faults: Faults
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Leave one reading per meter and stamp; the input is sorted by meter, then time."""
+def _merge(time: np.ndarray, code: np.ndarray, value: np.ndarray, rule: str, faults: Faults) -> np.ndarray:
+    """Leave one value per meter and stamp; the input is sorted by meter, then time."""
     first = np.ones(time.size, dtype=bool)
     first[1:] = (np.diff(time) != 0) | (np.diff(code) != 0)
     doubled = int(time.size - np.count_nonzero(first))
-    if not doubled:
-        return time, code, value
     if rule == "refuse":
         raise ReadError.at(faults.source, 0, f"{doubled} doubled time stamps", "allow duplicates='mean'")
     words = {"mean": "averaged", "first": "the first is kept", "last": "the last is kept"}
@@ -169,7 +161,6 @@ def _merge(
         good = ~np.isnan(value)
         counts = np.add.reduceat(good.astype(float), starts)
         totals = np.add.reduceat(np.where(good, value, 0.0), starts)
-        merged = np.divide(totals, counts, out=np.full(starts.size, np.nan), where=counts > 0)
-    else:
-        merged = value[starts if rule == "first" else np.append(starts[1:], time.size) - 1]
-    return time[starts], code[starts], merged
+        return np.asarray(np.divide(totals, counts, out=np.full(starts.size, np.nan), where=counts > 0))
+    chosen: np.ndarray = value[starts if rule == "first" else np.append(starts[1:], time.size) - 1]
+    return chosen
