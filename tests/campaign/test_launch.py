@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -16,9 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from snakemake.shell import shell
 
 from analysis import readers
 from analysis.campaign import folders
+from analysis.campaign.launch import SNAKEMAKES_THREADS
 from analysis.campaign.script import fill, quote
 from analysis.errors import ConfigError
 
@@ -357,6 +361,17 @@ def test_launch__job_that_slurm_starts_again_measures_again(project: Project, tm
     assert reasons == {"": "", ".2": "", ".2.failed-1": again, ".failed-1": again}
     assert found[".failed-1"]["start"] == first[""]["start"] < found[""]["start"]
     assert found[".2.failed-1"]["attempt_at"] == f"{started.run}.2"
+
+
+def test_launch__threads_of_libraries_are_the_runs_and_not_snakemakes(project: Project) -> None:
+    names = set(re.findall(r'envvars\["(\w+)"\] = threads', inspect.getsource(shell)))
+    assert names == {"OMP_NUM_THREADS", *SNAKEMAKES_THREADS}
+    environment = "{VECLIB_MAXIMUM_THREADS: 3}"
+    started = project(f"env | grep _THREADS | sort; echo '{RESULT}'", environment=environment)
+    status, said = started.launch(**dict.fromkeys(names, "64"))
+    assert status == 0, said
+    output = (started.base / "data/raw/c/runs" / started.run / "stdout.txt").read_text(encoding="utf-8")
+    assert output.splitlines() == ["OMP_NUM_THREADS=1", "VECLIB_MAXIMUM_THREADS=3", RESULT]
 
 
 def test_launch__values_are_never_run_by_the_shell(project: Project) -> None:

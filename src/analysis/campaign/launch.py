@@ -26,6 +26,15 @@ from analysis.errors import BenchbookError, ConfigError
 from analysis.provenance import slurm
 
 BUSY = 75
+# Snakemake sets these to the threads of its rule: all cores without Slurm, one with it, and on the first node
+# alone. Without them libraries take OMP_NUM_THREADS, the threads of the run.
+SNAKEMAKES_THREADS = (
+    "GOTO_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
 # Slurm's controller may be restarted while jobs start.
 _PATIENCE = 300
 
@@ -68,6 +77,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{error.filename or work}:0: {what}", file=sys.stderr)
         return 1
     sys.stdout.flush()
+    for name in SNAKEMAKES_THREADS:
+        os.environ.pop(name, None)
     return os.execvp("bash", ["bash", str(work / "job.sh")])
 
 
