@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,14 @@ import xarray as xr
 
 from analysis.energy import GAP_INTERVALS
 from analysis.energy_jobs import idle_power, shared
-from analysis.energy_point import ORDER, point
+from analysis.energy_point import ORDER, UNSAID, point
 from analysis.ingest.meters import RULES, Log, nodes_of
 
 NO_LOG = "no power log"
 SLURM = "nodes, as Slurm's acct_gather_energy has it"
-_LINEAR = ("energy", "energy_low", "energy_high", "uncertainty_accuracy", "idle")
-_SQUARES = ("uncertainty_sampling", "uncertainty_clock")
+_JOULES = ("energy", "energy_low", "energy_high")
+_ACCURACY = "uncertainty_accuracy"
+_NOISE = ("uncertainty_sampling", "uncertainty_clock")
 
 # Jobs that follow each other may overlap by this much, as their records are written.
 _TOUCH = np.timedelta64(1, "s")
@@ -44,9 +45,7 @@ def take(rows: Sequence[Row], logs: Sequence[Log]) -> pd.DataFrame:
     Notes
     -----
     Of the points of measurement (`analysis.energy_point`) the outermost one that meters all nodes of a
-    run counts; logs of one point add up unless their places meter the same node twice. Accuracies add
-    linearly, as of meters of one make; sampling and clock add in squares. What gaps leave open is in the
-    bounds and not in the uncertainty.
+    run counts; logs of one point add up (`summed`) unless their places meter the same node twice.
     """
     timed = [row for row in rows if not (np.isnat(row["start"]) or np.isnat(row["end"])) and nodes_of(row)]
     found: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
@@ -121,7 +120,8 @@ def _split(log: Log, rows: Sequence[Row]) -> tuple[list[Row], xr.Dataset]:
     metered = {n for meter, fed in log.nodes.items() if meter not in log.switches for n in fed}
     parts = []
     for i, row in enumerate(rows):
-        part: Row = {name: float(found[name][i]) for name in (*_LINEAR[:-1], *_SQUARES, "covered", "shared")}
+        names = (*_JOULES, _ACCURACY, *_NOISE, "covered", "shared")
+        part: Row = {name: float(found[name][i]) for name in names}
         share = found["part"].values[i]
         held = np.isfinite(share)
         part["idle"] = float((share[held] * idle["idle"].values[held]).sum())
@@ -156,7 +156,14 @@ def _energy(row: Row, found: dict[str, list[Row]]) -> Row:
         return _none(
             f"{blind[0]['log'].name} has no reading of one of {', '.join(blind[0]['meters'])} in the run"
         )
-    return _summed(row, parts)
+    rules = [RULES[part["log"].declared.get("spare", "to none")] for part in parts]
+    columns = summed(parts, [part["log"].ds.attrs for part in parts], rules)
+    seconds = float((row["end"] - row["start"]) / np.timedelta64(1, "s"))
+    return columns | {
+        "energy_reason": "",
+        "idle_power": sum(part["idle"] for part in parts),
+        "mean_power": columns["energy"] / seconds if seconds > 0 else np.nan,
+    }
 
 
 def _once(parts: list[Row], nodes: set[str]) -> list[Row]:
@@ -182,28 +189,46 @@ def _once(parts: list[Row], nodes: set[str]) -> list[Row]:
     return [part for part in parts if not part["nodes"]] + places[best]
 
 
-def _summed(row: Row, parts: list[Row]) -> Row:
-    sums = {name: sum(part[name] for part in parts) for name in _LINEAR}
-    squares = [part[name] ** 2 for part in parts for name in _SQUARES]
-    exact = np.nan_to_num(sums["uncertainty_accuracy"])
-    accuracies = [float(part["log"].ds.attrs["accuracy"]) for part in parts]
-    crowd = max(part["shared"] for part in parts)
-    rules = dict.fromkeys(
-        RULES[part["log"].declared.get("spare", "to none")] for part in parts if part["shared"] > 0
-    )
-    places = dict.fromkeys(str(part["log"].ds.attrs["location"]) or "not said" for part in parts)
-    seconds = float((row["end"] - row["start"]) / np.timedelta64(1, "s"))
+def summed(
+    parts: Sequence[Mapping[Any, Any]], attrs: Sequence[Mapping[Any, Any]], rules: Sequence[str]
+) -> Row:
+    """Add up what several logs give a run.
+
+    Parameters
+    ----------
+    parts : sequence of mapping
+        One a log, of numbers or scalar arrays: ``energy energy_low energy_high uncertainty_accuracy
+        uncertainty_sampling uncertainty_clock`` (J), ``covered`` and, where the log is split, ``shared``.
+    attrs : sequence of mapping
+        ``accuracy location`` of each log.
+    rules : sequence of str
+        By which each log is split.
+
+    Returns
+    -------
+    dict
+        Columns of kind ``runs``: ``energy energy_low energy_high energy_uncertainty`` (J; the last
+        standard, without the accuracy of a meter that nobody stated), ``energy_accuracy``,
+        ``energy_covered``, ``energy_location``, ``energy_shared`` and, where that is not 0, the rule.
+
+    Notes
+    -----
+    Meters of one make err alike, so that their accuracies add linearly; sampling and clock are noise of
+    each and add in squares. What gaps leave open is in the bounds and not in the uncertainty.
+    """
+    alike = sum(np.nan_to_num(float(part[_ACCURACY])) for part in parts)
+    noise = [float(part[name]) for part in parts for name in _NOISE]
+    shared_by = [float(part.get("shared", 0.0)) for part in parts]
+    split = dict.fromkeys(rule for rule, crowd in zip(rules, shared_by, strict=True) if crowd > 0)
+    accuracies = [float(one["accuracy"]) for one in attrs]
     return {
-        **{name: sums[name] for name in ("energy", "energy_low", "energy_high")},
-        "energy_uncertainty": float(np.sqrt(exact**2 + sum(squares))),
+        **{name: sum(float(part[name]) for part in parts) for name in _JOULES},
+        "energy_uncertainty": float(np.sqrt(alike**2 + sum(np.square(noise)))),
         "energy_accuracy": max(accuracies) if np.isfinite(accuracies).all() else np.nan,
-        "energy_covered": float(np.mean([part["covered"] for part in parts])),
-        "energy_shared": crowd,
-        "energy_rule": "; ".join(rules),
-        "energy_location": " + ".join(places),
-        "energy_reason": "",
-        "idle_power": sums["idle"],
-        "mean_power": sums["energy"] / seconds if seconds > 0 else np.nan,
+        "energy_covered": float(np.mean([float(part["covered"]) for part in parts])),
+        "energy_shared": max(shared_by),
+        "energy_rule": "; ".join(split),
+        "energy_location": " + ".join(dict.fromkeys(str(one["location"]) or UNSAID for one in attrs)),
     }
 
 

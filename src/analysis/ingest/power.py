@@ -22,6 +22,7 @@ from analysis import readers
 from analysis.energy import energy, total
 from analysis.energy_split import shared
 from analysis.errors import Fault
+from analysis.ingest.energy import summed
 
 # Types of meters from the outermost inwards; CPU packages and GPUs of a node add up.
 TYPES = (("snmp",), ("redfish",), ("ipmitool",), ("slurm",), ("powercap", "nvidia-smi"))
@@ -102,10 +103,8 @@ def of_run(logs: PowerLogs, start: np.datetime64, end: np.datetime64) -> dict[st
     Returns
     -------
     dict
-        Columns of kind ``runs``: ``energy energy_low energy_high energy_uncertainty`` (J; the last
-        standard, without the accuracy of a meter that nobody stated), ``energy_covered``,
-        ``energy_location`` and, of jobs at once, ``energy_shared`` and the rule. Without a log to go by
-        only ``energy_reason``, if there is more to say than that.
+        From `analysis.ingest.energy.summed`. Without a log to go by only ``energy_reason``, if there is
+        more to say than that.
     """
     if not logs.logs:
         return {"energy_reason": logs.faults[-1].found} if logs.faults else {}
@@ -119,24 +118,7 @@ def of_run(logs: PowerLogs, start: np.datetime64, end: np.datetime64) -> dict[st
         sums = [shared(log, *edges).isel(job=logs.job) for log in logs.logs]
     else:
         sums = [total(energy(log, start, end)) for log in logs.logs]
-    names = ("energy", "energy_low", "energy_high")
-    row: dict[str, Any] = {name: float(sum(one[name] for one in sums)) for name in names}
-    # Meters of one make err alike, so that their accuracies add; the rest is noise of each. What gaps
-    # leave open is in the bounds.
-    alike = sum(np.nan_to_num(one["uncertainty_accuracy"]) for one in sums)
-    noise = [one[f"uncertainty_{part}"] for one in sums for part in ("sampling", "clock")]
-    crowd = max(float(one["shared"]) if "shared" in one else 0.0 for one in sums)
-    accuracies = [float(log.attrs["accuracy"]) for log in logs.logs]
-    return row | {
-        "energy_uncertainty": float(np.sqrt(alike**2 + sum(np.square(part) for part in noise))),
-        "energy_accuracy": max(accuracies) if np.isfinite(accuracies).all() else np.nan,
-        "energy_covered": float(np.mean([one["covered"] for one in sums])),
-        "energy_shared": crowd,
-        "energy_rule": RULE if crowd > 0 else "",
-        "energy_location": " + ".join(
-            dict.fromkeys(str(log.attrs["location"]) or "not said" for log in logs.logs)
-        ),
-    }
+    return summed(sums, [log.attrs for log in logs.logs], [RULE] * len(sums))
 
 
 def once(engines: Iterable[str]) -> Iterator[str]:
