@@ -23,7 +23,7 @@ from analysis.errors import ConfigError, ReadError
 from analysis.ingest import energy
 from analysis.ingest.declared import declared_power, state_row
 from analysis.ingest.frames import to_dataset
-from analysis.ingest.meters import POWER, read_logs
+from analysis.ingest.meters import read_logs
 from analysis.ingest.run import RunFolder, fingerprint, read_run
 from analysis.readers.base import read_bytes
 
@@ -98,7 +98,7 @@ def _take_energy(
 ) -> pd.DataFrame:
     """Give the runs their part of the logs beside them, and those without an energy a reason."""
     known = [
-        (str(path), str(engine) if readers.ENGINES.get(engine, "").startswith(POWER) else "")
+        (str(path), str(engine) if readers.is_power(engine) else "")
         for path, engine in zip(files.get("path", ()), files.get("engine", ()), strict=True)
     ]
     logs, more = read_logs(raw, known, power, rows)
@@ -137,7 +137,7 @@ def _read_records(raw: Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
         try:
             data = read_bytes(path)
             engines = readers.engines_of(data, path.name)
-            entry["engine"] = next((e for e in engines if readers.ENGINES[e].startswith(POWER)), "")
+            entry["engine"] = next(filter(readers.is_power, engines), "")
             if "sacct" in engines:
                 ds = readers.parse(data, path.name, engine="sacct")
                 entry |= {"engine": "sacct", "complete": bool(ds.attrs["complete"])}

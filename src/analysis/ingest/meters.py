@@ -23,7 +23,6 @@ from analysis.energy_point import INPUT
 from analysis.errors import BenchbookError, Fault, ReadError
 from analysis.readers.base import read_bytes
 
-POWER = "analysis.readers.power."
 _BY_RANKS = "a node's to the jobs on it by ranks"
 RULES = {
     "to none": f"a meter's energy goes to its nodes in equal parts, {_BY_RANKS}",

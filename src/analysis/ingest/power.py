@@ -125,10 +125,9 @@ def once(engines: Iterable[str]) -> Iterator[str]:
     """Pass engines on, of those that read power the first only: a file's energy counts once."""
     seen = False
     for engine in engines:
-        of_power = readers.ENGINES[engine].startswith("analysis.readers.power.")
-        if not (of_power and seen):
+        if not (readers.is_power(engine) and seen):
             yield engine
-        seen |= of_power
+        seen |= readers.is_power(engine)
 
 
 def _failures(folder: Path) -> Iterator[Fault]:

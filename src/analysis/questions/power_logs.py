@@ -17,7 +17,6 @@ from analysis.energy import GAP_INTERVALS
 from analysis.energy_point import INPUT, UNSAID, point
 from analysis.questions.runs import Select, measured, place, plain
 
-_POWER = "analysis.readers.power."
 # Of a log this share of the run is shown before and after it.
 _AROUND = 0.25
 
@@ -44,7 +43,7 @@ def metered(campaign: Campaign, factor: str, select: Select | None = None) -> di
     """
     runs = measured(campaign, "energy", select)
     files = campaign.frame("files")
-    own = set(files.loc[files["engine"].map(_is_power), "run"])
+    own = set(files.loc[files["engine"].map(readers.is_power), "run"])
     fed = _fed(campaign)
     common = runs["node_list"].map(lambda nodes: bool(fed & set(str(nodes).split(","))))
     runs = runs[runs["run"].isin(own) | common]
@@ -155,7 +154,7 @@ def logs_of(campaign: Campaign, run: str, base: Path | None = None) -> list[xr.D
 
     raw, row = project.raw(campaign.name, base), _row(campaign, run)
     files = campaign.frame("files")
-    files = files[files["engine"].map(_is_power)]
+    files = files[files["engine"].map(readers.is_power)]
     power = declared_power(campaign.name, base)
     beside = files[files["run"] == ""]
     known = list(zip(map(str, beside["path"]), map(str, beside["engine"]), strict=True))
@@ -290,7 +289,3 @@ def _bridged(readings: pd.Series) -> pd.Series:
     missing = readings.isna()
     lengths = missing.groupby((~missing).cumsum()).transform("sum")
     return readings.interpolate(limit_area="inside").mask(missing & (lengths >= GAP_INTERVALS))
-
-
-def _is_power(engine: str) -> bool:
-    return readers.ENGINES.get(engine, "").startswith(_POWER)

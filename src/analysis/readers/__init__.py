@@ -46,6 +46,11 @@ def reader(engine: str) -> ModuleType:
     return import_module(ENGINES[engine])
 
 
+def is_power(engine: str) -> bool:
+    """Tell whether an engine reads power logs; a name that is none does not."""
+    return ENGINES.get(engine, "").startswith("analysis.readers.power.")
+
+
 def engines_of(data: bytes, name: str = "") -> list[str]:
     """Name the engines that recognise some bytes, most likely first.
 
