@@ -72,9 +72,8 @@ def write_log(path: Path, meters: dict[str, Callable[[int], float]], shift: floa
     path.write_bytes(lzma.compress("\n".join([*lines, ""]).encode()))
 
 
-@pytest.fixture
-def raw(tmp_path: Path) -> Path:
-    folder = tmp_path / "data" / "raw" / "rack"
+def lay_out(root: Path) -> Path:
+    folder = root / "data" / "raw" / "rack"
     for order, (name, (nodes, start, end, ranks, _)) in enumerate(RUNS.items()):
         run = folder / "runs" / name
         run.mkdir(parents=True)
@@ -90,6 +89,11 @@ def raw(tmp_path: Path) -> Path:
         (run / "stdout.txt").write_text(RESULT.format(ranks=total))
     write_log(folder / "power/pdu.csv.xz", {o: lambda s, n=n: watts(n, s) for n, o in OUTLETS.items()})
     return folder
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    return lay_out(tmp_path)
 
 
 def tree(raw: Path, *logs: dict[str, Any]) -> Any:
@@ -109,8 +113,29 @@ def runs(found: Any) -> pd.DataFrame:
     return pd.DataFrame({str(name): table[name].values for name in table.variables}).set_index("run")
 
 
-def test_meters__energies_by_hand(raw: Path) -> None:
-    table = runs(tree(raw, DECLARED))
+@pytest.fixture(scope="module")
+def rack(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """Root and tree of the campaign as it is declared, for tests that change nothing."""
+    raw = lay_out(tmp_path_factory.mktemp("rack"))
+    return raw.parents[2], tree(raw, DECLARED)
+
+
+@pytest.fixture(scope="module")
+def alike(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The tree without the runs that have other powers than the repeats."""
+    raw = lay_out(tmp_path_factory.mktemp("alike"))
+    empty_others(raw)
+    return tree(raw, DECLARED)
+
+
+def empty_others(raw: Path) -> None:
+    for name in ("ramp", "dying", "late"):
+        for path in (raw / "runs" / name).iterdir():
+            path.unlink()
+
+
+def test_meters__energies_by_hand(rack: tuple[Path, Any]) -> None:
+    table = runs(rack[1])
     joules = {
         "ib1": 72_000,  # 200 W x 360 s: 20 Wh
         "ib6": 72_000,
@@ -155,8 +180,8 @@ def test_meters__watts_of_two_places_are_not_counted_twice(raw: Path) -> None:
     assert table.loc["pair", "energy_reason"].startswith("logs of several places meter the same nodes")
 
 
-def test_meters__meter_that_dies_leaves_bounds_and_then_nothing(raw: Path) -> None:
-    table = runs(tree(raw, DECLARED))
+def test_meters__meter_that_dies_leaves_bounds_and_then_nothing(rack: tuple[Path, Any], raw: Path) -> None:
+    table = runs(rack[1])
     dying = table.loc["dying"]
     # 300 W for 100 s; then between what the outlet has shown, its idle 90 W and its 300 W.
     assert (dying["energy_low"], dying["energy_high"]) == pytest.approx((30_000 + 9_000, 60_000))
@@ -180,11 +205,8 @@ compare: { factor: interconnect, treatment: ib, baseline: 1gbe }
 expect: { relation: about, value: 60, tolerance: TOLERANCE }"""
 
 
-def test_meters__verdict_holds_what_the_meter_leaves_open(raw: Path, tmp_path: Path) -> None:
-    for name in ("ramp", "dying", "late"):  # other powers than the repeats
-        for path in (raw / "runs" / name).iterdir():
-            path.unlink()
-    on = campaign(tree(raw, DECLARED))
+def test_meters__verdict_holds_what_the_meter_leaves_open(alike: Any, raw: Path, tmp_path: Path) -> None:
+    on = campaign(alike)
     found = verdict(claim(tmp_path, REDUCTION.replace("TOLERANCE", "10%")), on)
     # 1 - 20/50. Repeats have no spread; of each side's 2 %/sqrt(3) = 1.1547 % the ratio of 0.4 takes
     # 0.4 x 1.1547 % and 0.4 x (1 - 1/1.011547): together 0.0064948, of which 1.96 make 0.0127297.
@@ -194,6 +216,7 @@ def test_meters__verdict_holds_what_the_meter_leaves_open(raw: Path, tmp_path: P
     assert "the interval holds the meters' standard uncertainty of 1.2 % and 1.2 %" in found.arithmetic
     narrow = verdict(claim(tmp_path, REDUCTION.replace("TOLERANCE", "1%")), on)
     assert narrow.verdict == "holds in direction"  # 59.4 to 60.6 % is less than the meters can tell
+    empty_others(raw)
     silent = campaign(tree(raw, {key: value for key, value in DECLARED.items() if key != "accuracy"}))
     found = verdict(claim(tmp_path, REDUCTION.replace("TOLERANCE", "1%")), silent)
     assert (found.low, found.high) == (pytest.approx(60), pytest.approx(60))
@@ -205,19 +228,18 @@ def test_meters__level_and_its_gaps(raw: Path, tmp_path: Path) -> None:
 variable: energy_per_job
 select: { application: proxy, interconnect: ib, nodes: 1, ranks: 4 }
 expect: { relation: range, low: 19, high: 21, unit: Wh }"""
-    for name in ("ramp", "dying", "late"):
-        for path in (raw / "runs" / name).iterdir():
-            path.unlink()
+    empty_others(raw)
 
     def gappy(node: str, second: int) -> float:
         return np.nan if node == "n1" and 90 < second % 1000 < 190 else watts(node, second)
 
     write_log(raw / "power/pdu.csv.xz", {o: lambda s, n=n: gappy(n, s) for n, o in OUTLETS.items()})
-    table = runs(tree(raw, DECLARED))
+    gaps = tree(raw, DECLARED)
+    table = runs(gaps)
     # Between the readings at 90 and at 190 s: 100 s at 80 to 200 W.
     assert table.loc["ib2", "energy_low"] == pytest.approx(72_000 - 100 * 120)
     assert table.loc["ib2", "energy_covered"] == pytest.approx(260 / 360)
-    found = verdict(claim(tmp_path, text), campaign(tree(raw, DECLARED)))
+    found = verdict(claim(tmp_path, text), campaign(gaps))
     # 12 kJ less is 3.333 Wh; 1.96 x 20 Wh x 0.02 / sqrt(3) = 0.45264 Wh
     assert found.estimate == pytest.approx(20)
     assert found.low == pytest.approx(20 - 3.33333 - 0.45264, abs=1e-4)
@@ -317,20 +339,21 @@ def test_meters__slurm_does_not_split_a_node(raw: Path) -> None:
     assert table.loc["three", "energy_reason"].startswith("Slurm counts a node whole")
 
 
-def test_meters__page_shows_the_log_beside_the_runs(raw: Path) -> None:
-    on = campaign(tree(raw, DECLARED))
-    log = questions.power(on, "ib2", raw.parents[2])
+def test_meters__page_shows_the_log_beside_the_runs(rack: tuple[Path, Any]) -> None:
+    root, found = rack
+    on = campaign(found)
+    log = questions.power(on, "ib2", root)
     # 360 s with a quarter of it before and after: 9 readings on each side, 37 in the run
     assert log["seconds"].to_list() == [10.0 * k for k in range(-9, 46)]
     assert log["power"].to_list() == [80.0] * 9 + [200.0] * 37 + [80.0] * 9
     assert log.attrs == {"interval": 10.0, "location": "PDU outlet"}
     with pytest.raises(NotCoveredError, match=r"has no power log: .* has no reading of one of outlet 3"):
-        questions.power(on, "late", raw.parents[2])
+        questions.power(on, "late", root)
 
 
-def test_meters__levels_from_the_data_and_the_declaration(raw: Path) -> None:
-    on = campaign(tree(raw, DECLARED))
-    table = questions.levels(on, "ib2", base=raw.parents[2])
+def test_meters__levels_from_the_data_and_the_declaration(rack: tuple[Path, Any]) -> None:
+    root, found = rack
+    table = questions.levels(campaign(found), "ib2", base=root)
     # Readings 10 s apart; all of 360 s; 37 powers; idle between the runs; four of four nodes; compute
     # nodes without the interconnect; at the outlet; 2 %.
     assert table["level"].to_list() == ["none", "L3", "L2", "L3", "L3", "none", "L3", "L2"]
@@ -338,11 +361,21 @@ def test_meters__levels_from_the_data_and_the_declaration(raw: Path) -> None:
     assert table["found"][6] == "upstream (PDU outlet)"
 
 
-def test_meters__bill_and_its_picture(raw: Path) -> None:
-    for name in ("ramp", "dying", "late"):
-        for path in (raw / "runs" / name).iterdir():
-            path.unlink()
+def test_meters__nodes_may_have_domain_names(rack: tuple[Path, Any], raw: Path) -> None:
+    for path in (raw / "runs").glob("*/run.json"):
+        record = json.loads(path.read_text())
+        path.write_text(json.dumps({**record, "nodelist": [f"{n}.cluster" for n in record["nodelist"]]}))
     on = campaign(tree(raw, DECLARED))
+    chosen = {"1gbe, 1 node": "eth1", "ib, 1 node": "ib1"}
+    assert questions.metered(on, "interconnect", {"nodes": 1, "ranks": 4, "run": list(RUNS)[:12]}) == chosen
+    # With other jobs' nodes unknown the idle power would be taken while they ran.
+    root, short = rack
+    levels = questions.levels(on, "ib2", base=raw.parents[2])
+    assert levels.equals(questions.levels(campaign(short), "ib2", base=root))
+
+
+def test_meters__bill_and_its_picture(alike: Any) -> None:
+    on = campaign(alike)
     kind = {"select": {"nodes": 1, "ranks": 4}, "price": 0.2, "carbon": 0.4, "jobs_of": "1gbe"}
     table = questions.bills(on, "interconnect", **kind).set_index("interconnect")
     # 43,800 jobs of 720 s in 365 days; 20 Wh are 0.02 kWh: 175.20 USD, 350.4 kg; 50 Wh: 438 USD, 876 kg

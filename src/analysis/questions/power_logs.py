@@ -45,8 +45,7 @@ def metered(campaign: Campaign, factor: str, select: Select | None = None) -> di
     files = campaign.frame("files")
     own = set(files.loc[files["engine"].map(readers.is_power), "run"])
     fed = _fed(campaign)
-    common = runs["node_list"].map(lambda nodes: bool(fed & set(str(nodes).split(","))))
-    runs = runs[runs["run"].isin(own) | common]
+    runs = runs[runs["run"].isin(own) | _on(runs, fed)]
     if runs.empty:
         raise NotCoveredError(f"no selected run of {campaign.name} has a power log")
     found = {}
@@ -131,10 +130,8 @@ def logs_of(campaign: Campaign, run: str, base: Path | None = None) -> list[xr.D
 
     Parameters
     ----------
-    campaign : Campaign
-    run : str
-    base : Path, optional
-        Root of the project.
+    campaign, run, base
+        As in `power`.
 
     Returns
     -------
@@ -201,7 +198,7 @@ def levels(
     declared = declared_power(campaign.name, base)
     fed = _fed(campaign) or set(nodes_of(row))
     near = runs[runs["start"].notna() & runs["end"].notna()]
-    near = near[near["node_list"].map(lambda nodes: bool(set(nodes.split(",")) & fed))]
+    near = near[_on(near, fed)]
     given = declared.get("machine", {})
     jobs = (near["start"].to_numpy(), near["end"].to_numpy())
     tables = []
@@ -233,6 +230,13 @@ def _conversion(ds: xr.Dataset, declared: Mapping[str, Any]) -> str | None:
 
 def _row(campaign: Campaign, run: str) -> dict[str, Any]:
     return _rows(campaign.runs[campaign.runs["run"] == run])[0]
+
+
+def _on(runs: pd.DataFrame, nodes: set[str]) -> pd.Series:
+    """Tell which runs were on one of some nodes, given by their short names."""
+    from analysis.ingest.meters import nodes_of
+
+    return pd.Series([bool(nodes.intersection(nodes_of(row))) for row in _rows(runs)], runs.index, dtype=bool)
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -96,9 +96,8 @@ def spread_sentences(campaign: Campaign, table: pd.DataFrame) -> list[str]:
 
     Parameters
     ----------
-    campaign : Campaign
-    table : DataFrame
-        From `repeats`.
+    campaign, table
+        As in `draw_repeats`.
 
     Returns
     -------
