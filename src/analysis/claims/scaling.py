@@ -104,10 +104,10 @@ def crossover(claim: Claim, compare: Comparison, found: list[Groups]) -> list[Fi
         One, with a step for each stratum; its estimate is the stratum nearest to no difference.
     """
     pairs = [pair for groups in found for pair in groups.pairs]
-    steps = tuple(faster(claim, x, y)[0] for x, y in pairs)
+    steps, ratios = zip(*(faster(claim, x, y) for x, y in pairs), strict=True)
     parts: list[pd.DataFrame] = [part for pair in pairs for part in pair]
     names = [level_name(compare.factor, part) for part in pairs[0]]
-    texts = [f"{common(x, y)}: {faster(claim, x, y)[1]}" for x, y in pairs]
+    texts = [f"{common(x, y)}: {ratio}" for (x, y), ratio in zip(pairs, ratios, strict=True)]
     finding = Finding(
         min(steps, key=lambda step: abs(np.log(step.value))),
         compared=f"{names[0]} against {names[1]} in {len(pairs)} strata; {common(*parts)}",
