@@ -13,7 +13,7 @@ from analysis import project, storage
 from analysis.claims import __main__ as command
 from analysis.claims import load_campaign, load_report, verdict_table
 from analysis.claims.evaluate import evaluate
-from analysis.claims.text import expected_text, stop
+from analysis.claims.text import expected_text, number, stop
 from analysis.errors import BenchbookError
 from analysis.stats import Estimate
 
@@ -133,6 +133,21 @@ def test_evaluate__the_table_says_what_was_not_tested(tmp_path: Path) -> None:
 )
 def test_text__where_scaling_stops(estimate: Estimate, text: str) -> None:
     assert stop(estimate, "nodes") == text
+
+
+@pytest.mark.parametrize(
+    ("estimate", "text"),
+    [
+        (Estimate(80.612345, 80.612331, 80.612361, 6), "80.61 % (80.61 to 80.61)"),
+        (Estimate(0.0123456, 0.0123450, 0.0123462, 6), "0.01235 % (0.01235 to 0.01235)"),
+        (Estimate(-9.612345, -9.612361, -9.612331, 6), "−9.612 % (−9.612 to −9.612)"),
+        (Estimate(10_439.2, 10_408.4, 10_471.6, 6), "10,439 % (10,408 to 10,472)"),
+        (Estimate(1.36, 1.222, 1.543, 6), "1.36 % (1.22 to 1.54)"),
+        (Estimate(86.363636, 86.363636, 86.363636, 6), "86.3636 % (exact)"),
+    ],
+)
+def test_text__no_more_than_four_figures_however_narrow_the_interval(estimate: Estimate, text: str) -> None:
+    assert number(estimate, "%") == text
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from analysis.claims.model import Claim, Expectation, Level
 from analysis.stats import Estimate
 
+# An interval of synthetic values can be as narrow as their rounding; more digits than these tell nobody more.
+FIGURES = 4
+
 _UNITS = {
     "gain": "%",
     "reduction": "%",
@@ -26,19 +29,28 @@ def unit_of(claim: Claim) -> str:
     return _UNITS.get(claim.quantity, claim.expect.unit)
 
 
-def digits(estimate: Estimate) -> int:
-    """Return how many decimals an interval supports: two figures of its half width.
+def digits(estimate: Estimate, figures: int = 2) -> int:
+    """Return how many decimals an interval supports: some figures of its half width.
+
+    Parameters
+    ----------
+    estimate : Estimate
+    figures : int, optional
+        Of the half width.
 
     Returns
     -------
     int
-        Negative for tens and hundreds; three significant figures where there is no interval.
+        Negative for tens and hundreds; where there is no interval as many as make one significant
+        figure more than `figures` of the value. However narrow it is, no more than make `FIGURES`
+        significant figures of its larger end.
     """
     width = (estimate.high - estimate.low) / 2 if estimate.bounded else 0.0
     if width > 0:
-        return 1 - math.floor(math.log10(width))
+        most = FIGURES - 1 - math.floor(math.log10(max(abs(estimate.low), abs(estimate.high))))
+        return min(figures - 1 - math.floor(math.log10(width)), max(most, 0))
     size = abs(estimate.value)
-    return 2 - math.floor(math.log10(size)) if size > 0 else 0
+    return figures - math.floor(math.log10(size)) if size > 0 else 0
 
 
 def number(estimate: Estimate, unit: str) -> str:

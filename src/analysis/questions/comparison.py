@@ -195,7 +195,7 @@ def _ratio_sentence(compared: Compared, part: Part, level: Any, rows: pd.DataFra
     rows = rows.sort_values(compared.along)
     last = rows.iloc[-1]
     estimate = Estimate(float(last["ratio"]), float(last["low"]), float(last["high"]), int(last["n"]))
-    places = max(digits(estimate) - 1, 0) if estimate.bounded else 2
+    places = max(digits(estimate, 1), 0) if estimate.bounded else 2
     interval = (
         f"interval {estimate.low:.{places}f} to {estimate.high:.{places}f}"
         if estimate.bounded
