@@ -1,7 +1,8 @@
-"""What a power meter leaves open, carried into the interval of a claim.
+"""What a reading leaves open, of a power meter or a rounded time, carried into the interval of a claim.
 
 An interval from repeats knows nothing of the meter: it errs alike in all of them, and a gap in the
-log leaves the energy of a run between two bounds. Both widen the interval.
+log leaves the energy of a run between two bounds. Nor does it know that a time is printed in whole
+seconds: repeats that lie closer are all rounded alike. All of this widens the interval.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from analysis.stats import Estimate
 
 # Measures that rest on a meter.
 METERED = ("energy", "energy_per_job", "mean_power")
+# Measures that are the figure of merit as the application prints it, the first where that is a time.
+PRINTED = ("application_time", "figure_of_merit")
 # The factor that runs must have in common for their energies to be compared.
 POINT = "metered_at"
 # 95 % of a normal distribution, to bring a standard uncertainty beside a 95 % interval.
@@ -35,7 +38,7 @@ class Side:
     low, high : float
         Medians of the runs' bounds: where the median lies however the gaps were filled.
     uncertainty : float
-        Standard, of the meters.
+        Standard, of the meters or of rounding.
     """
 
     value: float
@@ -88,6 +91,45 @@ def side(part: pd.DataFrame) -> Side:
     return Side(float(part["value"].median()), low, high, spread)
 
 
+def rounded(variable: str, part: pd.DataFrame) -> Side:
+    """Return the median of a group's printed values, in the claim's unit, with what rounding leaves open.
+
+    Parameters
+    ----------
+    variable : str
+        One of `PRINTED`.
+    part : DataFrame
+        Runs with ``value``, in proportion to ``figure_of_merit``, and ``figure_of_merit_resolution``;
+        a blank leaves nothing open.
+
+    Notes
+    -----
+    The true value lies within half a step of what is printed, anywhere: a standard uncertainty of
+    step / √12. The median of the steps stands for all, and repeats do not make it smaller.
+    """
+    middle = float(part["value"].median())
+    steps = _steps(variable, part) * part["value"] / part["figure_of_merit"]
+    return Side(middle, middle, middle, float(steps.fillna(0.0).median()) / np.sqrt(12))
+
+
+def _steps(variable: str, part: pd.DataFrame) -> pd.Series:
+    """Return the step in which each value is printed, in the unit of the figure of merit; NaN without one."""
+    if "figure_of_merit_resolution" not in part:  # datasets of older builds
+        return pd.Series(np.nan, part.index)
+    steps = part["figure_of_merit_resolution"]
+    # Of a figure of merit that is no time, the time is that from launch to exit.
+    return steps.where(part["figure_of_merit_unit"] == "s") if variable == "application_time" else steps
+
+
+def _sides(variable: str, parts: Sequence[pd.DataFrame]) -> list[Side]:
+    """Return what the readings behind each group leave open; nothing for what no reading gave."""
+    if variable in METERED:
+        return [side(part) for part in parts]
+    if variable in PRINTED and any(_steps(variable, part).notna().any() for part in parts):
+        return [rounded(variable, part) for part in parts]
+    return []
+
+
 def carried(estimate: Estimate, function: Callable[..., Any], sides: Sequence[Side]) -> Estimate:
     """Widen an estimate by what the meters behind it leave open.
 
@@ -135,7 +177,7 @@ def carry(
     Parameters
     ----------
     variable : str
-        Measure of the values; nothing happens to those that no meter gave.
+        Measure of the values; nothing happens to those that neither a meter gave nor a program rounded.
     estimate : Estimate
     function : callable
         Of one median a group.
@@ -148,24 +190,36 @@ def carry(
     text : str
         To go behind the arithmetic; empty if nothing happened.
     """
-    if variable not in METERED:
-        return estimate, ""
-    return carried(estimate, function, [side(part) for part in parts]), words(*parts)
+    sides = _sides(variable, parts)
+    # How an energy was metered and split is worth saying without an interval too.
+    text = note(variable, *parts) if estimate.bounded or variable in METERED else ""
+    return (carried(estimate, function, sides), text) if sides else (estimate, "")
 
 
 def tighter(variable: str, margin: float, *parts: pd.DataFrame) -> float:
-    """Return the margin of equality that is left when the meters have taken their part of it.
+    """Return the margin of equality that is left when the readings have taken their part of it.
 
     Notes
     -----
-    (1 + margin) / (1 + w) - 1, w being what the meters add to a ratio of the two medians; 0 if
+    (1 + margin) / (1 + w) - 1, w being what the readings add to a ratio of the two medians; 0 if
     nothing is left.
     """
-    if variable not in METERED:
+    sides = _sides(variable, parts)
+    if not sides:
         return margin
-    sides = [side(part) for part in parts]
     one = carried(Estimate(1.0, 1.0, 1.0, 1), lambda x, y: x / y * sides[1].value / sides[0].value, sides)
     return max((1 + margin) / (1 + max(one.high - 1, 1 - one.low)) - 1, 0.0)
+
+
+def note(variable: str, *parts: pd.DataFrame) -> str:
+    """Say what an interval holds beside the scatter of repeats, to go behind the arithmetic; may be empty."""
+    if variable in METERED:
+        return words(*parts)
+    if not _sides(variable, parts):
+        return ""
+    steps = sorted({step for part in parts for step in _steps(variable, part).dropna()})
+    unit = parts[0]["figure_of_merit_unit"].iloc[0]
+    return f"; the interval holds the rounding to {' and '.join(f'{step:g}' for step in steps)} {unit}"
 
 
 def words(*parts: pd.DataFrame) -> str:

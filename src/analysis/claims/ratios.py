@@ -26,13 +26,18 @@ def better_is_more(claim: Claim) -> bool:
 def faster(claim: Claim, x: pd.DataFrame, y: pd.DataFrame) -> tuple[Estimate, str]:
     """Say how many times one group is better than another, with the arithmetic.
 
-    The interval holds what the meters leave open, where there are any.
+    The interval holds what meters and rounding leave open, where there are any.
     """
+    estimate, text, note = _speed(claim, x, y)
+    return estimate, text + note
+
+
+def _speed(claim: Claim, x: pd.DataFrame, y: pd.DataFrame) -> tuple[Estimate, str, str]:
     top, bottom = (x, y) if better_is_more(claim) or claim.quantity == "equality" else (y, x)
     ratio = stats.ratio_of_medians(top["value"], bottom["value"])
     ratio, note = metered.carry(claim.variable, ratio, operator.truediv, top, bottom)
-    text = f"{median_text(top['value'])} / {median_text(bottom['value'])} = {ratio.value:.4g}{note}"
-    return Estimate(ratio.value, ratio.low, ratio.high, len(x), len(y)), text
+    text = f"{median_text(top['value'])} / {median_text(bottom['value'])} = {ratio.value:.4g}"
+    return Estimate(ratio.value, ratio.low, ratio.high, len(x), len(y)), text, note
 
 
 def gain(ratio: float) -> float:
@@ -79,15 +84,15 @@ def _in_quantity(claim: Claim, treatment: pd.DataFrame, baseline: pd.DataFrame) 
         )
         estimate = raw.transformed(cut)
         return estimate, f"1 - {median_text(x)} / {median_text(y)} = {estimate.value:.3g} % less{note}"
-    speed, text = faster(claim, treatment, baseline)
+    speed, text, note = _speed(claim, treatment, baseline)
     if claim.quantity == "gain":
         estimate = speed.transformed(gain)
-        return estimate, f"{text}, a gain of {estimate.value:.3g} %"
+        return estimate, f"{text}, a gain of {estimate.value:.3g} %{note}"
     if claim.quantity == "efficiency":
         more = float(treatment["ranks"].iloc[0] / baseline["ranks"].iloc[0])
         estimate = speed.transformed(lambda r: 100 * r / more)
-        return estimate, f"{text}, over {more:g} times the ranks {estimate.value:.3g} %"
-    return speed, text
+        return estimate, f"{text}, over {more:g} times the ranks {estimate.value:.3g} %{note}"
+    return speed, text + note
 
 
 def unit_of_value(claim: Claim, part: pd.DataFrame) -> str:
@@ -108,7 +113,8 @@ def ordering(claim: Claim, compare: Comparison, groups: Groups) -> list[Finding]
         compared=f"{' > '.join(names)}; {common(*parts)}",
         arithmetic="; ".join(
             f"{name} {median_text(part['value'])}" for name, part in zip(names, parts, strict=True)
-        ),
+        )
+        + metered.note(claim.variable, *parts),
         runs=runs_of(*parts),
         base=(float(np.median(parts[-1]["value"])), unit_of_value(claim, parts[-1]), names[-1]),
         steps=steps,

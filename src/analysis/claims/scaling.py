@@ -48,7 +48,7 @@ def saturation(claim: Claim, compare: Comparison, groups: Groups) -> list[Findin
     finding = Finding(
         Estimate(value, low, high, min(map(len, parts))),
         compared=f"along {', '.join(level_name(compare.factor, part) for part in parts)}; {common(*parts)}",
-        arithmetic=f"{medians}; gain from one to the next: {gains}",
+        arithmetic=f"{medians}; gain from one to the next: {gains}{metered.note(claim.variable, *parts)}",
         runs=runs_of(*parts),
         steps=steps,
         stratum=groups.stratum,
