@@ -69,6 +69,29 @@ def wrapper(folder: Path, program: str) -> Path:
     return script
 
 
+class Watcher:
+    """Reads all processes' command lines until its end."""
+
+    def __init__(self) -> None:
+        self.commands = b""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.01):
+            for file in Path("/proc").glob("[0-9]*/cmdline"):
+                with contextlib.suppress(OSError):
+                    line = file.read_bytes()
+                    self.commands += line if line not in self.commands else b""
+
+    def end(self) -> bytes:
+        """Stop; return all command lines that were seen."""
+        self._over.set()
+        self._thread.join()
+        return self.commands
+
+
 class Sampler:
     """A sampler as a child process, while the process list is watched."""
 
@@ -84,17 +107,12 @@ class Sampler:
             stdout=self._log,
             stderr=self._log,
         )
-        self.commands = b""
-        self._over = threading.Event()
-        self._watcher = threading.Thread(target=self._watch, daemon=True)
-        self._watcher.start()
+        self._watcher = Watcher()
 
-    def _watch(self) -> None:
-        while not self._over.wait(0.01):
-            for file in Path("/proc").glob("[0-9]*/cmdline"):
-                with contextlib.suppress(OSError):
-                    line = file.read_bytes()
-                    self.commands += line if line not in self.commands else b""
+    @property
+    def commands(self) -> bytes:
+        """All command lines that were seen."""
+        return self._watcher.commands
 
     def lines(self) -> list[str]:
         return self.out.read_text().splitlines() if self.out.exists() else []
@@ -118,8 +136,7 @@ class Sampler:
         finally:
             self._process.kill()
             self._process.wait()
-            self._over.set()
-            self._watcher.join()
+            self._watcher.end()
             self._log.close()
 
     def said(self) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from . import host
+from . import campaigns, host
 from .cluster import SlurmCluster
 
 PROGRAM = Path(__file__).with_name("programs") / "pingpong.c"
@@ -38,6 +38,12 @@ def cluster(able: None) -> Iterator[SlurmCluster]:
     """One for all tests; with several workers, one for each."""
     with SlurmCluster() as running:
         yield running
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with the real workflow and a campaign called ``few``."""
+    return campaigns.make_project(tmp_path / "project")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,14 +67,8 @@ class Meters:
             )
             text = text.replace("127.0.0.1", f"10.77.0.10{number}")
             (self.place / f"{node}.lan").write_text(text)
-            conf = [
-                "-c",
-                f"{self.place}/{node}.lan",
-                "-f",
-                f"{self.place}/bmc.emu",
-                "-s",
-                f"{self.place}/{node}",
-            ]
+            files = {"-c": f"{node}.lan", "-f": "bmc.emu", "-s": node}
+            conf = [word for flag, name in files.items() for word in (flag, self.place / name)]
             self.run(f"{node}-bmc", ["ipmi_sim", "-n", *conf])
 
     def redfish(self) -> None:
@@ -86,8 +79,7 @@ class Meters:
         test_redfish.certificate(self.place, "right", ",".join(f"DNS:{node}-bmc" for node in NODES))
         files = [f"{self.place}/right.pem", f"{self.place}/right.key", folder, "0.0.0.0"]
         self.run("redfish", [self.python, test_redfish.PROGRAM, "8443", *files])
-        probe = ["sh", "-c", "exec 3<>/dev/tcp/10.77.0.101/8443"]
-        probe[0] = "bash"
+        probe = ["bash", "-c", "exec 3<>/dev/tcp/10.77.0.101/8443"]
         until("Redfish", lambda: self.cluster.run(probe, check=False).returncode == 0, seconds=120, every=0.5)
 
 
@@ -118,28 +110,6 @@ def serving(cluster: SlurmCluster, tmp_path: Path, emulator: Path) -> Iterator[M
         for name in list(servers.processes):
             servers.kill(name)
         file.write_text(before, encoding="ascii")
-
-
-class Watcher:
-    """Reads all processes' command lines, and as another user what of their environments is open."""
-
-    def __init__(self) -> None:
-        self.commands = b""
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-
-    def _watch(self) -> None:
-        while not self._over.wait(0.01):
-            for file in Path("/proc").glob("[0-9]*/cmdline"):
-                with contextlib.suppress(OSError):
-                    line = file.read_bytes()
-                    self.commands += line if line not in self.commands else b""
-
-    def end(self) -> bytes:
-        self._over.set()
-        self._thread.join()
-        return self.commands
 
 
 _NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]

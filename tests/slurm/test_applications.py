@@ -17,11 +17,10 @@ from analysis.campaign.declarations import load
 from analysis.campaign.matrix import expand
 
 from . import jobs
+from .campaigns import OPENMPI, ROOT
 from .cluster import SlurmCluster
 
 pytestmark = pytest.mark.slurm
-
-ROOT = Path(__file__).parents[2]
 
 CLUSTER = """\
 title: two nodes of the test cluster
@@ -31,12 +30,7 @@ launch:
   nodes: 2
   cores: ["0", "1"]
   modules_init: {base}/modules.sh
-  environment:
-    OMPI_ALLOW_RUN_AS_ROOT: 1
-    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: 1
-    OMPI_MCA_btl_tcp_if_include: 10.77.0.0/24
-    OMPI_MCA_oob_tcp_if_include: 10.77.0.0/24
-  mpi:
+{openmpi}  mpi:
     openmpi: {{family: openmpi, name: Open MPI, start: mpirun, launcher: mpirun.openmpi}}
     mpich: {{family: mpich, name: MPICH, start: mpirun, launcher: mpiexec.mpich}}
     pmix: {{family: openmpi, name: Open MPI, start: srun-pmix}}
@@ -140,10 +134,9 @@ def run(
     for name in ("workflow/schemas", "config/applications"):
         shutil.copytree(ROOT / name, base / name)
     values = {"application": application, "case": case, "factors": factors}
+    digest = digest or hashlib.sha256(MODEL.encode()).hexdigest()
     files = {
-        "config/clusters/here.yaml": CLUSTER.format(
-            base=base, module=module, digest=digest or hashlib.sha256(MODEL.encode()).hexdigest()
-        ),
+        "config/clusters/here.yaml": CLUSTER.format(base=base, module=module, digest=digest, openmpi=OPENMPI),
         "config/campaigns/c.yaml": CAMPAIGN.format(**values),
         "config/applications/say.yaml": SAY,
         "config/config.yaml": "campaigns: [c]\nreports: {}\npages: []\n",

@@ -17,14 +17,11 @@ import pytest
 from analysis import storage
 from analysis.campaign import folders
 
+from .campaigns import CAMPAIGN, RUNNING, accounted, finish, ingest, job_of, records, start, use_program
 from .cluster import SlurmCluster
 from .machine import until
-from .test_campaign import CAMPAIGN, CLUSTER, project, records, start
-from .test_snakemake import finish
 
 pytestmark = pytest.mark.slurm
-
-__all__ = ["project"]  # a fixture
 
 SEED = 20140317
 RUNS = 9
@@ -75,11 +72,7 @@ def campaign(project: Path) -> Path:
     """Nine runs of a program that waits."""
     compile_ = ["mpicc.openmpi", "-O1", "-o", project / "proxy", project / "src/proxy/proxy.c"]
     subprocess.run(compile_, check=True)
-    program = project / "program.sh"
-    program.write_text(PROGRAM.format(folder=project), encoding="ascii")
-    program.chmod(0o755)
-    cluster = CLUSTER.replace("proxy: {build: proxy}", f"proxy: {{program: {program}}}")
-    (project / "config/clusters/testbed.yaml").write_text(cluster, encoding="utf-8")
+    use_program(project, PROGRAM.format(folder=project))
     text = CAMPAIGN.partition("    - name: launchers")[0] + SUBSETS
     (project / "config/campaigns/few.yaml").write_text(text, encoding="utf-8")
     return project
@@ -104,8 +97,8 @@ class Killer:
 
     def waiting(self) -> Iterator[tuple[str, Path]]:
         """Look for runs all of whose ranks wait, of jobs that are still to be killed."""
-        for owner in sorted((self._project / "data/raw/.running/few").glob("*/.owner.json")):
-            job = str(json.loads(owner.read_text(encoding="utf-8"))["job_id"])
+        for owner in sorted((self._project / RUNNING).glob("*/.owner.json")):
+            job = job_of(owner.parent)
             heads = [path.parent for path in owner.parent.glob(f"*/{folders.HEAD}")]
             ranks = sum(json.loads((head / folders.HEAD).read_text())["ranks"] for head in heads)
             begun = sum(len(path.read_text().splitlines()) for path in owner.parent.glob("*/waiting"))
@@ -207,13 +200,11 @@ def test_kills__campaign_ends_complete_with_every_attempt_accounted_for(
             how,
             [record["reason"] for record in attempts],
         )
-    assert not list((campaign / "data/raw/.running/few").glob("*-r*"))
+    assert not list((campaign / RUNNING).glob("*-r*"))
     # Slurm's record of every job is kept, whatever became of it.
-    kept = (campaign / "data/raw/few/sacct.txt").read_text(encoding="utf-8").splitlines()[1:]
-    assert {line.split("|")[0] for line in kept if "." not in line.split("|")[0]} == set(slurm)
+    assert set(accounted(campaign)) == set(slurm)
 
-    command = [sys.executable, "-m", "analysis.ingest", "data/raw/few", "processed"]
-    subprocess.run(command, cwd=campaign, check=True, capture_output=True)
+    ingest(campaign)
     runs = storage.read_tree(campaign / "processed/campaign.nc")["runs"].to_dataset()
     valid = dict(zip(runs["run"].values, runs["valid"].values, strict=True))
     assert valid == {name: name in good for name in found}

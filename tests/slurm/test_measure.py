@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from . import daemons
+from analysis.campaign.workflow import plan
+
+from . import campaigns, daemons
+from .campaigns import RESULT, accounted, finish, records, use_factors, use_program
 from .cluster import SlurmCluster
 from .daemons import CONTROL
 from .machine import until
-from .test_campaign import CAMPAIGN, CLUSTER, project, records  # noqa: F401
-from .test_snakemake import SMALLER, finish
 
 pytestmark = pytest.mark.slurm
 
@@ -27,9 +29,8 @@ if [ ! -e {base}/go ]; then
     sleep {seconds}
     case $run in {cases} esac
 fi
-echo "proxy result: version=1 pattern=halo ranks=1 bytes=8 count=1 work=0" \\
-    "time=1 time_min=1 io_time=0 checksum=0 errors=0"
 """
+PROGRAM += RESULT
 
 # Notes who asks Slurm for what, and asks.
 SHIM = """\
@@ -43,20 +44,11 @@ ASKING = ("squeue", "sacct", "sacctmgr", "sshare")
 
 def lay_out(base: Path, repeats: int, cases: str = "", seconds: int = 6) -> list[str]:
     """Make the campaign one of some repeats of a program of the shell; return the runs' names."""
-    program = base / "program.sh"
-    program.write_text(PROGRAM.format(base=base, cases=cases, seconds=seconds), encoding="utf-8")
-    program.chmod(0o755)
-    cluster = CLUSTER.replace("proxy: {build: proxy}", f"proxy: {{program: {program}}}")
+    text = PROGRAM.format(base=base, cases=cases, seconds=seconds, ranks=1)
     # All at once: two of the eight cores of a node each, and a little of its memory.
-    cluster = cluster.replace("partition: bench", "partition: batch\n  exclusive: false")
-    cluster = cluster.replace("memory: 1000", "memory: 400").replace("minutes: 3", "minutes: 10")
-    (base / "config/clusters/testbed.yaml").write_text(cluster, encoding="utf-8")
-    head, _, _ = CAMPAIGN.partition("      factors:")
-    text = head.replace("repeats: 1", f"repeats: {repeats}")
-    text += "      factors: {nodes: 1, ranks_per_node: 1, mpi: openmpi}\n"
-    (base / "config/campaigns/few.yaml").write_text(text, encoding="utf-8")
-    from analysis.campaign.workflow import plan
-
+    small = (("partition: bench", "partition: batch\n  exclusive: false"), ("memory: 1000", "memory: 400"))
+    use_program(base, text, *small, ("minutes: 3", "minutes: 10"))
+    use_factors(base, repeats=repeats)
     plan.cache_clear()
     return sorted(run.name for run in plan("few", base).runs)
 
@@ -78,11 +70,20 @@ def start(
     cluster: SlurmCluster, base: Path, *options: str, path: str = "", on: str = CONTROL
 ) -> subprocess.Popen[str]:
     """Measure as a user does, only with less patience; what is said goes into the file ``said``."""
-    words = ["--profile", "slurm", "measure", "--config", "measure=few", *SMALLER, *options]
-    command = [sys.executable, "-m", "snakemake", *words]
+    words = campaigns.command(*options)
     script = 'exec "$@" 2>&1 | tee said'
     env = {"PATH": path} if path else None
-    return cluster.popen(["bash", "-o", "pipefail", "-c", script, "-", *command], cwd=base, env=env, on=on)
+    return cluster.popen(["bash", "-o", "pipefail", "-c", script, "-", *words], cwd=base, env=env, on=on)
+
+
+@contextlib.contextmanager
+def first_node_alone(cluster: SlurmCluster) -> Iterator[None]:
+    """Take all nodes but the first away for a while."""
+    cluster.run(["scontrol", "update", "nodename=n[2-4]", "state=drain", "reason=test"])
+    try:
+        yield
+    finally:
+        cluster.run(["scontrol", "update", "nodename=n[2-4]", "state=resume"])
 
 
 def good_ones(base: Path) -> list[str]:
@@ -98,7 +99,7 @@ def said_so(base: Path, text: str, count: int = 1, seconds: float = 90) -> None:
 
 def test_measure__many_jobs_are_asked_for_at_once_and_what_fails_is_named_and_resumed(
     cluster: SlurmCluster,
-    project: Path,  # noqa: F811
+    project: Path,
     tmp_path: Path,
 ) -> None:
     names = lay_out(project, 12, cases="*-r05) exit 0;; *-r06) echo half; exit 3;;")
@@ -140,38 +141,34 @@ def test_measure__many_jobs_are_asked_for_at_once_and_what_fails_is_named_and_re
 
 def test_measure__killed_workflow_is_resumed_by_the_same_command_and_nothing_runs_twice(
     cluster: SlurmCluster,
-    project: Path,  # noqa: F811
+    project: Path,
 ) -> None:
     names = lay_out(project, 3, seconds=20)
     # One at a time on each node, three of which are taken away: one runs, two wait.
     clusters = project / "config/clusters/testbed.yaml"
     clusters.write_text(clusters.read_text().replace("memory: 400", "memory: 3000"), encoding="utf-8")
-    cluster.run(["scontrol", "update", "nodename=n[2-4]", "state=drain", "reason=test"])
-    try:
+    with first_node_alone(cluster):
         first = start(cluster, project)
         said_so(project, "has been submitted with SLURM jobid", 3)
-        until("a run", lambda: any((project / "data/raw/.running/few").glob("*/1")), seconds=90, every=0.1)
+        running = project / campaigns.RUNNING
+        until("a run", lambda: any(running.glob("*/1")), seconds=90, every=0.1)
         os.killpg(first.pid, signal.SIGKILL)
         first.communicate()
-        cluster.run(["scontrol", "update", "nodename=n[2-4]", "state=resume"])
-        status, said = finish(start(cluster, project), 200)
-    finally:
-        cluster.run(["scontrol", "update", "nodename=n[2-4]", "state=resume"], check=False)
+    status, said = finish(start(cluster, project), 200)
     assert status == 0, said
     assert "has been submitted" not in said
     assert "runs that an earlier start has submitted: " in said
     found = records(project)
     assert sorted(found) == names
     assert {record["reason"] for record in found.values()} == {""}
-    table = (project / "data/raw/few/sacct.txt").read_text(encoding="utf-8").splitlines()
-    kept = {line.split("|")[0] for line in table[1:] if "." not in line.split("|")[0]}
+    kept = set(accounted(project))
     assert kept == {record["job_id"] for record in found.values()}
     assert len(kept) == 3
 
 
 def test_measure__jobs_that_a_crashed_controller_had_not_saved_are_given_up_and_measured_again(
     cluster: SlurmCluster,
-    project: Path,  # noqa: F811
+    project: Path,
 ) -> None:
     names = lay_out(project, 2, seconds=1)
     run = start(cluster, project)
@@ -199,7 +196,7 @@ def test_measure__jobs_that_a_crashed_controller_had_not_saved_are_given_up_and_
 
 def test_measure__accounting_that_is_away_costs_nothing(
     cluster: SlurmCluster,
-    project: Path,  # noqa: F811
+    project: Path,
 ) -> None:
     names = lay_out(project, 2, seconds=1)
     run = start(cluster, project)
@@ -219,7 +216,7 @@ def test_measure__accounting_that_is_away_costs_nothing(
 
 def test_measure__full_disk_is_the_reason_and_resumed_when_there_is_room(
     cluster: SlurmCluster,
-    project: Path,  # noqa: F811
+    project: Path,
 ) -> None:
     # The program prints its good result, and half of what comes behind it is lost.
     (name,) = lay_out(project, 1, seconds=0)
@@ -229,28 +226,27 @@ def test_measure__full_disk_is_the_reason_and_resumed_when_there_is_room(
     program.write_text(text + more, encoding="utf-8")
     # Submitted from a node to itself, so that one machine sees the small disk.
     raw = project / "data/raw"
-    cluster.run(["scontrol", "update", "nodename=n[2-4]", "state=drain", "reason=test"])
-    cluster.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", raw], on="n1")
-    try:
-        cluster.run(["mkdir", "-p", raw / "few"], on="n1")
-        status, said = finish(start(cluster, project, on="n1"), 150)
-        record = cluster.run(["cat", raw / f"few/runs/{name}.failed-1/run.json"], on="n1").stdout
-        assert status == 1
-        assert '"reason": "the disk is full, what it wrote may be cut"' in record
-        assert f"failed attempt: {name}.failed-1: the disk is full, what it wrote may be cut" in said
-        cluster.run(["test", "!", "-e", raw / f"few/runs/{name}/run.json"], on="n1")
-        cluster.run(["rm", raw / f"few/runs/{name}.failed-1/stdout.txt"], on="n1")
-        (project / "go").touch()
-        status, said = finish(start(cluster, project, on="n1"), 150)
-        assert status == 0, said
-        record = cluster.run(["cat", raw / f"few/runs/{name}/run.json"], on="n1").stdout
-        assert '"reason": ""' in record
-    finally:
-        cluster.run(["umount", "-l", raw], on="n1", check=False)
-        cluster.run(["scontrol", "update", "nodename=n[2-4]", "state=resume"], check=False)
+    with first_node_alone(cluster):
+        cluster.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", raw], on="n1")
+        try:
+            cluster.run(["mkdir", "-p", raw / "few"], on="n1")
+            status, said = finish(start(cluster, project, on="n1"), 150)
+            record = cluster.run(["cat", raw / f"few/runs/{name}.failed-1/run.json"], on="n1").stdout
+            assert status == 1
+            assert '"reason": "the disk is full, what it wrote may be cut"' in record
+            assert f"failed attempt: {name}.failed-1: the disk is full, what it wrote may be cut" in said
+            cluster.run(["test", "!", "-e", raw / f"few/runs/{name}/run.json"], on="n1")
+            cluster.run(["rm", raw / f"few/runs/{name}.failed-1/stdout.txt"], on="n1")
+            (project / "go").touch()
+            status, said = finish(start(cluster, project, on="n1"), 150)
+            assert status == 0, said
+            record = cluster.run(["cat", raw / f"few/runs/{name}/run.json"], on="n1").stdout
+            assert '"reason": ""' in record
+        finally:
+            cluster.run(["umount", "-l", raw], on="n1", check=False)
 
 
-def test_measure__job_arrays_of_runs_are_refused(cluster: SlurmCluster, project: Path) -> None:  # noqa: F811
+def test_measure__job_arrays_of_runs_are_refused(cluster: SlurmCluster, project: Path) -> None:
     lay_out(project, 2)
     status, said = finish(start(cluster, project, "--slurm-array-jobs", "run"), 60)
     assert status == 1

@@ -6,7 +6,6 @@ import contextlib
 import json
 import math
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,22 +13,21 @@ from typing import Any
 
 import pytest
 from sampling import test_redfish
+from sampling.helpers import Watcher
 from sampling.test_sampler import replace
 
 from analysis import storage
 from analysis.ingest.power import select
 from analysis.readers import open as read
 
-from . import jobs, test_campaign
+from . import jobs
+from .campaigns import RESULT, begun, finish, ingest, job_of, records, start, use_factors, use_program
 from .cluster import SlurmCluster
 from .machine import until
-from .meters import NODES, OUTLET, PDU, SECRETS, Meters, Watcher, holders, searched_by_nobody, serving
-from .test_campaign import CAMPAIGN, CLUSTER, records
-from .test_snakemake import SMALLER, finish
+from .meters import NODES, OUTLET, PDU, SECRETS, Meters, holders, searched_by_nobody, serving
 
 pytestmark = pytest.mark.slurm
 
-project = test_campaign.project
 emulator = test_redfish.emulator
 
 METERS = """\
@@ -62,9 +60,11 @@ PROGRAM = """\
 env >environment-on-$(hostname)
 until [ -e {folder}/go ]; do sleep 0.1; done
 [ "${{OMPI_COMM_WORLD_RANK:-0}}" = 0 ] || exit 0
-echo "proxy result: version=1 pattern=halo ranks={ranks} bytes=8 count=1 work=0" \\
-    "time=1 time_min=1 io_time=0 checksum=0 errors=0"
 """
+PROGRAM += RESULT
+
+# A user's one password in a variable, which is not what the README advises.
+OWN = {"RF_PASSWORD": SECRETS["redfish"]}
 
 
 @pytest.fixture
@@ -73,17 +73,12 @@ def meters(cluster: SlurmCluster, tmp_path: Path, emulator: Path) -> Iterator[Me
         yield servers
 
 
-def lay_out(project: Path, place: Path, factors: str) -> None:
-    """Make the campaign one of a single run, on a cluster with meters."""
-    program = project / "slow.sh"
-    program.write_text(PROGRAM.format(folder=project, ranks=2), encoding="utf-8")
-    program.chmod(0o755)
+def lay_out(project: Path, place: Path, at_once: int = 1) -> None:
+    """Make the campaign one of a single run on two nodes, on a cluster with meters."""
     outlets = ", ".join(f'{node}: "{OUTLET}.{number}"' for number, node in enumerate(NODES, 1))
-    text = CLUSTER.replace("proxy: {build: proxy}", f"proxy: {{program: {program}}}")
-    text += METERS.format(place=place, outlets=outlets)
-    (project / "config/clusters/testbed.yaml").write_text(text, encoding="utf-8")
-    head, _, _ = CAMPAIGN.partition("      factors:")
-    (project / "config/campaigns/few.yaml").write_text(f"{head}      factors: {factors}\n", encoding="utf-8")
+    more = METERS.format(place=place, outlets=outlets)
+    use_program(project, PROGRAM.format(folder=project, ranks=2), more=more)
+    use_factors(project, nodes=2, jobs=at_once)
 
 
 def rows(file: Path, meter: str, *, blank: bool = False) -> int:
@@ -101,29 +96,8 @@ def samplers(project: Path) -> list[bytes]:
     return [line for line in lines if b"analysis.sampling" in line and bytes(project) in line]
 
 
-def start(cluster: SlurmCluster, project: Path) -> subprocess.Popen[str]:
-    """Measure as a user does who has one password in a variable, which is not what the README advises."""
-    words = ["--profile", "slurm", "measure", "--config", "measure=few", *SMALLER]
-    own = {"RF_PASSWORD": SECRETS["redfish"]}
-    return cluster.popen([sys.executable, "-m", "snakemake", *words], cwd=project, env=own)
-
-
-def work_of(run: subprocess.Popen[str], project: Path) -> Path:
-    """Wait until the job's ranks run and return the folder in which it is measured."""
-    running = project / "data/raw/.running/few"
-
-    def runs() -> bool:
-        if run.poll() is not None:
-            pytest.fail(f"Snakemake ended:\n{''.join(run.communicate())}")
-        return any(running.glob("*/1/.binding/0"))
-
-    until("the program to run", runs, seconds=240, every=0.2)
-    return next(running.glob("*/.owner.json")).parent
-
-
 def ingested(project: Path) -> dict[str, dict[str, Any]]:
-    command = [sys.executable, "-m", "analysis.ingest", "data/raw/few", "processed"]
-    subprocess.run(command, cwd=project, capture_output=True, text=True, check=True)
+    ingest(project)
     runs = storage.read_tree(project / "processed/campaign.nc")["runs"].to_dataset()
     return {row["run"]: row for row in runs.to_dataframe().reset_index().to_dict("records")}
 
@@ -136,17 +110,16 @@ def test_power__two_nodes_with_a_meter_that_dies_and_no_secret_anywhere(
     meters.pdu()
     meters.bmcs()
     meters.redfish()
-    lay_out(project, meters.place, "{nodes: 2, ranks_per_node: 1, mpi: openmpi}")
+    lay_out(project, meters.place)
     watcher = Watcher()
-    own = {"RF_PASSWORD": SECRETS["redfish"]}
     tried = [sys.executable, "-m", "analysis.cli", "meters", "testbed", "--nodes", "n[1-2]"]
-    asked = cluster.run(tried, on="n1", cwd=project, env=own).stdout.splitlines()
+    asked = cluster.run(tried, on="n1", cwd=project, env=OWN).stdout.splitlines()
     said = {line.split()[0]: float(line.split()[1]) for line in asked}
     assert said.pop("cpu-n1:core:0:0") == said.pop("cpu-n1:package-0:0") == 0  # counters that stand still
     assert (said.pop("pdu:n1"), said.pop("pdu:n2")) == (200.0, 300.0)
     assert said == {"bmc-n1": 151.0, "bmc-n2": 152.0, "rf-n1": 431.5, "rf-n2": 431.5}
-    run = meters.processes["snakemake"] = start(cluster, project)
-    work = work_of(run, project)
+    run = meters.processes["snakemake"] = start(cluster, project, OWN)
+    work = begun(run, project, seconds=240)
     log = work / "1/power.csv"
     hosts = json.loads((work / "1/.job.json").read_text(encoding="utf-8"))["node_list"]
     local = {node: work / f"1/power{'' if node == hosts[0] else f'.{node}'}.energy.csv" for node in hosts}
@@ -158,7 +131,7 @@ def test_power__two_nodes_with_a_meter_that_dies_and_no_secret_anywhere(
         seen = rows(local[node], zoned)
         until("counters", lambda n=node, z=zoned, s=seen: rows(local[n], z) >= s + 2, seconds=60)
     assert len(samplers(project)) >= len(hosts)
-    job = str(json.loads((work / ".owner.json").read_text(encoding="utf-8"))["job_id"])
+    job = job_of(work)
     shown = (
         cluster.run(["scontrol", "show", "job", job]).stdout
         + cluster.run(["squeue", "-h", "-O", "ALL"]).stdout
@@ -229,13 +202,13 @@ def test_power__constant_watts_are_watts_by_time_and_jobs_at_once_share_them(
     meters: Meters,
 ) -> None:
     meters.pdu()
-    lay_out(project, meters.place, "{nodes: 2, concurrent_jobs: 2, ranks_per_node: 1, mpi: openmpi}")
+    lay_out(project, meters.place, at_once=2)
     shutil.rmtree(meters.place / "sys")
     text = (project / "config/clusters/testbed.yaml").read_text(encoding="utf-8")
     text = text.partition("    - {type: ipmitool")[0]  # the PDU alone
     (project / "config/clusters/testbed.yaml").write_text(text, encoding="utf-8")
-    run = meters.processes["snakemake"] = start(cluster, project)
-    log = work_of(run, project) / "1/power.csv"
+    run = meters.processes["snakemake"] = start(cluster, project, OWN)
+    log = begun(run, project, seconds=240) / "1/power.csv"
     until("rows", lambda: any(rows(log, f"pdu:{node}") >= 3 for node in NODES), seconds=120)
     (project / "go").touch()
     status, said = finish(run, 400)
@@ -262,11 +235,11 @@ def test_power__a_cancelled_job_leaves_whole_lines_and_no_sampler(
     meters: Meters,
 ) -> None:
     meters.pdu()
-    lay_out(project, meters.place, "{nodes: 2, ranks_per_node: 1, mpi: openmpi}")
-    run = meters.processes["snakemake"] = start(cluster, project)
-    work = work_of(run, project)
+    lay_out(project, meters.place)
+    run = meters.processes["snakemake"] = start(cluster, project, OWN)
+    work = begun(run, project, seconds=240)
     until("rows", lambda: any(rows(work / "1/power.csv", f"pdu:{node}") >= 3 for node in NODES), seconds=120)
-    job = str(json.loads((work / ".owner.json").read_text(encoding="utf-8"))["job_id"])
+    job = job_of(work)
     assert samplers(project)
     cluster.run(["scancel", job])
     status, _ = finish(run, 400)

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -10,21 +8,14 @@ from pathlib import Path
 import pytest
 
 from . import daemons, jobs
+from .campaigns import SMALLER, finish
 from .cluster import SlurmCluster
-from .machine import BUSY, until
+from .machine import until
 
 pytestmark = pytest.mark.slurm
 
 PROFILE = Path(__file__).parents[2] / "slurm"
 SNAKEFILE = Path(__file__).with_name("programs") / "Snakefile"
-
-# Of the profile's settings only those that cost time or memory are made smaller for the tests.
-SMALLER = (
-    "--slurm-init-seconds-before-status-checks=3",
-    "--seconds-between-status-checks=3",
-    "--latency-wait=5",
-    "--default-resources", "mem_mb=200", "runtime=5", "tasks=1",
-)  # fmt: skip
 
 # Without these the executor loses its jobs, and waits for ever, when five queries have failed.
 PATIENCE = ("--slurm-status-attempts=100000", "--max-status-checks-per-second=0.5")
@@ -43,17 +34,6 @@ def snakemake(cluster: SlurmCluster, folder: Path, target: str, *options: str) -
         *SMALLER,
     ]
     return cluster.popen([sys.executable, *command, *options, "--", target], cwd=folder)
-
-
-def finish(process: subprocess.Popen[str], seconds: float) -> tuple[int, str]:
-    """Wait for Snakemake; it shall never be waited for in vain."""
-    try:
-        out, err = process.communicate(timeout=BUSY * seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        out, err = process.communicate()
-        pytest.fail(f"Snakemake still waits after {BUSY * seconds:g} s:\n{out}{err}")
-    return process.returncode, out + err
 
 
 def job_of(folder: Path) -> str:
