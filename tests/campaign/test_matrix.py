@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.campaign import show
 from analysis.campaign.declarations import load
 from analysis.campaign.estimate import cost
 from analysis.campaign.matrix import expand
@@ -230,3 +231,34 @@ def test_matrix__5000_runs_are_planned_in_seconds(changed: Changed) -> None:
 
 def test_matrix__the_shipped_campaigns_are_good() -> None:
     assert len(expand(load("local")).runs) >= 30
+
+
+def test_show__plan_of_a_campaign_that_was_changed_after_half_its_runs(
+    base: Path, changed: Changed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(base)
+    for run in expand(load("c", base)).runs:  # 5 cells of 2 libraries, 3 repeats: 30 runs
+        folder = base / "data/raw/c/runs" / run.name
+        folder.mkdir(parents=True)
+        (folder / "run.json").touch()
+    adaptive = ("repeats: 3", "repeats: {within: 5%, most: 30}")
+    changed(adaptive, ("[ompi, mpich]", "mpich"))
+    assert show.plan("c") == 0
+    out = capsys.readouterr().out.splitlines()
+    # Of one library 5 cells stay: 6 repeats each at first, 3 of them are there, and 15 runs of the other.
+    assert "measured: 15 of 30 runs" in out
+    assert "beside them: 15 runs that the matrix does not declare; they count like the others" in out
+    # Small on 1, 2, 4 nodes for 10 + 4 s, large on 2, 4 for 100 + 4 s: 7 x 14 + 6 x 104 = 722 node seconds;
+    # 13 nodes of 10 minutes at the limits.
+    (said,) = [line for line in out if "until the median" in line]
+    assert said == (
+        "5 combinations: repeated until the median is known, at most 30 times;"
+        " with all of that 150 runs, 6.02 node hours expected"
+    )
+    assert next(line for line in out if line.startswith("left: ")).startswith(
+        "left: 15 runs, 0.60 node hours expected, 6.50 at the time limits"
+    )
+    assert out[-1] == "start: snakemake --profile slurm measure --config measure=c"
+    changed(("scheduler: slurm", "scheduler: none"), file="clusters/paper")
+    assert show.plan("c") == 0
+    assert capsys.readouterr().out.endswith("start: snakemake --cores all measure --config measure=c\n")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from analysis.campaign import resume
+from analysis.campaign import resume, workflow
 from analysis.campaign.executor import mend
 from analysis.campaign.matrix import expand
 from analysis.errors import ConfigError
@@ -39,11 +39,26 @@ def test_resume__second_workflow_is_refused_until_the_first_is_dead(base: Path) 
         resume.hold("c", base)
     first.kill()  # no chance to clean up
     first.communicate()
-    lock = resume.hold("c", base)
-    assert lock is not None
-    lock.seek(0)
-    assert json.load(lock)["pid"] == os.getpid()
-    lock.close()
+    with resume.hold("c", base):
+        said = json.loads((base / "data/raw/.running/c/.workflow").read_text(encoding="utf-8"))
+        assert said["pid"] == os.getpid()
+
+
+def test_resume__without_slurm_a_machine_measures_one_campaign_at_a_time(base: Path) -> None:
+    config = base / "config"
+    text = (config / "campaigns/c.yaml").read_text(encoding="utf-8")
+    (config / "campaigns/d.yaml").write_text(text, encoding="utf-8")
+    with resume.hold("c", base), resume.hold("d", base):
+        pass  # Slurm gives each its own nodes
+    workflow.plan.cache_clear()
+    path = config / "clusters/paper.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("scheduler: slurm", "scheduler: none"))
+    with (
+        resume.hold("c", base),
+        pytest.raises(ConfigError, match=r'd:0: would be measured beside another .*"campaign": "c"'),
+    ):
+        resume.hold("d", base)
+    resume.hold("d", base).close()
 
 
 def test_resume__jobs_of_this_campaign_and_folder_are_adopted(

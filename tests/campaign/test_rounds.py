@@ -12,7 +12,7 @@ from analysis import project, stats
 from analysis.campaign import folders
 from analysis.campaign.matrix import expand
 from analysis.campaign.rounds import figures, more, wanted
-from analysis.cli.verify import declaration, missing_runs
+from analysis.cli.verify import against_matrix, declaration
 
 from .conftest import Changed
 
@@ -71,10 +71,10 @@ def test_rounds__second_round_is_asked_for_where_it_is_needed(
     assert figures([folders.finished(base, "c") / f"{quiet}-r02"]) == [10.02]
     # `verify` asks for what `measure` asks for, and no more once it is there.
     declared, folder = declaration("c"), project.raw("c", base)
-    assert [fault.source for fault in missing_runs("c", declared, folder)] == [
+    assert [fault.source for fault in against_matrix("c", declared, folder)[0]] == [
         f"data/raw/c/runs/{noisy}-r{repeat:02d}" for repeat in range(7, 13)
     ]
     for repeat in range(7, 13):
         record(base, f"{noisy}-r{repeat:02d}", 13.5)
     assert [run.name for run in more(plan)] == [run.name for run in added]
-    assert missing_runs("c", declared, folder) == []
+    assert against_matrix("c", declared, folder) == ([], [])

@@ -197,3 +197,15 @@ def test_runs__another_input_file_within_a_case_is_a_fault(campaign: Path) -> No
     said = f"its input 3cars.k has SHA-256 {'b' * 64}, that of run 002 {'a' * 64}"
     remedy = "they did not compute the same: measure one of them again"
     assert check(campaign)[0] == [f"{LABEL}/runs/004/run.json:0: {said}; {remedy}"]
+
+
+def test_runs__program_built_anew_within_a_case_is_a_fault(campaign: Path) -> None:
+    for number, digit in enumerate("aab", 2):
+        program = {"path": "/opt/x/prog", "sha256": digit * 64}
+        add(campaign, f"00{number}", application="x", case="y", build="-O2", binary=program)
+    add(campaign, "005", application="x", case="y", build="-O3", binary=program)
+    add(campaign, "006", application="x", case="y", build="-O2", binary=program, reason="failed")
+    add(campaign, "007", application="x", case="y", build="-O2", binary=None)
+    said = f"its program prog has SHA-256 {'b' * 64}, that of run 002 {'a' * 64}"
+    remedy = "it was built anew: measure one of them again, or tell them apart by 'variant'"
+    assert check(campaign)[0] == [f"{LABEL}/runs/004/run.json:0: {said}; {remedy}"]

@@ -103,6 +103,21 @@ def test_verify__runs_that_the_matrix_declares_and_that_are_missing_are_named(
     ]
 
 
+def test_verify__runs_that_the_matrix_no_longer_declares_are_a_note(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(capsys, "--write", "x")
+    (project / "config/campaigns/x.yaml").write_text(DECLARATION + "matrix: {}\n")
+    asked = SimpleNamespace(all_runs=lambda campaign, base: [])
+    monkeypatch.setitem(sys.modules, "analysis.campaign.workflow", asked)
+    code, out, err = run(capsys, "x")
+    assert (code, out) == (0, ["x: 3 files, 1 run, 0 faults, 1 note"])
+    assert err == [
+        "config/campaigns/x.yaml:0: 1 runs are not in the matrix, 001 the first; "
+        "they count like the others: move them to a campaign of their own if they should not"
+    ]
+
+
 @pytest.mark.parametrize(
     ("campaign", "said"),
     [

@@ -62,8 +62,7 @@ def hold_campaign():
             lock = resume.hold(MEASURED, BASE)
         except BenchbookError as error:
             raise WorkflowError(str(error)) from None
-        if lock is not None:
-            AT_END.enter_context(lock)
+        AT_END.enter_context(lock)
 
 
 def mend_executor():

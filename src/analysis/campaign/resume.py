@@ -13,9 +13,9 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from functools import lru_cache
 from pathlib import Path
-from typing import IO
 
 from analysis import project
 from analysis.campaign import folders
@@ -27,8 +27,10 @@ _LOCK = ".workflow"
 _INTERVAL = 10.0
 
 
-def hold(campaign: str, base: Path) -> IO[str] | None:
+def hold(campaign: str, base: Path) -> ExitStack:
     """Keep a second workflow from measuring a campaign at the same time.
+
+    Without Slurm also one that measures another campaign: each would be measured beside the other.
 
     Parameters
     ----------
@@ -37,32 +39,43 @@ def hold(campaign: str, base: Path) -> IO[str] | None:
 
     Returns
     -------
-    file or None
-        The lock, to be kept open; it ends with the process, however that ends. None where the file system
-        knows no locks: then only the runs protect themselves.
+    ExitStack
+        Holds the locks until it is closed; they end with the process, however that ends. Empty where the
+        file system knows no locks: then only the runs protect themselves.
 
     Raises
     ------
     ConfigError
-        If another workflow measures the campaign.
+        If another workflow measures the campaign, or, without Slurm, any.
     """
     folder = folders.running(base, campaign)
     folder.mkdir(parents=True, exist_ok=True)
-    file = (folder / _LOCK).open("a+", encoding="utf-8")
+    stack = ExitStack()
+    try:
+        _lock(stack, folder / _LOCK, campaign, "is being measured by another Snakemake")
+        if not on_slurm(campaign, base):
+            # One file for each host: a folder may be shared by several machines.
+            path = folder.parent / f"{_LOCK}-{socket.gethostname()}"
+            _lock(stack, path, campaign, "would be measured beside another campaign on this machine")
+    except ConfigError:
+        stack.close()
+        raise
+    return stack
+
+
+def _lock(stack: ExitStack, path: Path, campaign: str, otherwise: str) -> None:
+    file = stack.enter_context(path.open("a+", encoding="utf-8"))
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.seek(0)
-        what = f"is being measured by another Snakemake ({file.read().strip() or 'unknown'})"
-        file.close()
+        what = f"{otherwise} ({file.read().strip() or 'unknown'})"
         raise ConfigError.at(campaign, 0, what, "wait for it, or end it and give the command again") from None
     except OSError:
-        file.close()
-        return None
+        return
     file.truncate(0)
-    file.write(json.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
+    file.write(json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "campaign": campaign}))
     file.flush()
-    return file
 
 
 def check_start(campaign: str, base: Path, *, slurm: bool) -> None:

@@ -111,10 +111,14 @@ def _print_plan(found: Plan, done: set[str]) -> None:
         )
     left = [run for run in found.runs if run.name not in done]
     print(f"\nmeasured: {len(found.runs) - len(left)} of {len(found.runs)} runs")
+    names = {name for run in (*found.runs, *_further(found)) for name in run.records}
+    if more := [name for name in done - names if ".failed-" not in name]:
+        print(f"beside them: {len(more)} runs that the matrix does not declare; they count like the others")
     if left:
         print(f"left: {_told(cost(found, left))}")
         print(f"queue: {queue_guess(found, left)}")
-        print(f"start: snakemake --profile slurm measure --config measure={declared.name}")
+        how = "--profile slurm" if declared.launch["scheduler"] == "slurm" else "--cores all"
+        print(f"start: snakemake {how} measure --config measure={declared.name}")
 
 
 def _further(found: Plan) -> list[Run]:

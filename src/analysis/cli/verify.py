@@ -48,7 +48,9 @@ def verify(campaigns: Sequence[str], *, write: bool, force: bool) -> int:
         declared = declaration(name)
         found = runs.check(folder, label, evidence=str(declared.get("evidence", "")))
         faults += found.faults
-        faults += missing_runs(name, declared, folder)
+        missing, more = against_matrix(name, declared, folder)
+        faults += missing
+        found.notes.extend(more)
         for fault in (*faults, *found.notes):
             print(fault, file=sys.stderr)
         faulty += len(faults)
@@ -81,8 +83,8 @@ def declaration(campaign: str) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def missing_runs(campaign: str, declared: dict[str, Any], folder: Path) -> list[Fault]:
-    """Name the runs that a campaign's matrix declares and its raw folder lacks.
+def against_matrix(campaign: str, declared: dict[str, Any], folder: Path) -> tuple[list[Fault], list[Fault]]:
+    """Hold the runs that are there against those that a campaign's matrix declares.
 
     Parameters
     ----------
@@ -94,9 +96,11 @@ def missing_runs(campaign: str, declared: dict[str, Any], folder: Path) -> list[
 
     Returns
     -------
-    list of Fault
+    missing : list of Fault
         One a run; of cells that are repeated until their median is known, as many as what was measured
         asks for.
+    more : list of Fault
+        One for all runs that the matrix declares no longer.
 
     Raises
     ------
@@ -104,18 +108,24 @@ def missing_runs(campaign: str, declared: dict[str, Any], folder: Path) -> list[
         If the matrix cannot be expanded.
     """
     if "matrix" not in declared:
-        return []
+        return [], []
     from analysis.campaign.workflow import all_runs
 
-    names = [name for run in all_runs(campaign, project.root()) for name in run.records]
+    names = {name for run in all_runs(campaign, project.root()) for name in run.records}
     there = {path.name for path in (folder / "runs").glob("*")}
     failed = Counter(name.rpartition(".failed-")[0] for name in there)
-    return [
+    missing = [
         Fault(
             f"data/raw/{campaign}/runs/{name}",
             0,
             f"is missing{f' ({failed[name]} failed)' if failed[name] else ''}: the matrix declares it",
             "measure the campaign again: only what is missing will run",
         )
-        for name in sorted(set(names) - there)
+        for name in sorted(names - there)
     ]
+    more = sorted(name for name in there - names if ".failed-" not in name)
+    if not more:
+        return missing, []
+    found = f"{len(more)} runs are not in the matrix, {more[0]} the first"
+    remedy = "they count like the others: move them to a campaign of their own if they should not"
+    return missing, [Fault(f"config/campaigns/{campaign}.yaml", 0, found, remedy)]

@@ -59,7 +59,7 @@ def check(folder: Path, label: str, *, evidence: str = "") -> Findings:
     Findings
         Faults: a record that is missing, damaged or names another run, campaign or evidence class; runs of
         one job or one time on the same nodes that say they had them alone; runs of one case with different
-        input files. Notes: a repetition that was executed twice.
+        input files, or with different programs of one name. Notes: a repetition that was executed twice.
     """
     out = Findings()
     found: list[tuple[str, Record]] = []
@@ -74,6 +74,7 @@ def check(folder: Path, label: str, *, evidence: str = "") -> Findings:
             found.append((source, record))
     out.faults += _same_job(found)
     out.faults += _same_inputs(found)
+    out.faults += _same_program(found)
     out.faults += _overlaps(found)
     for fault, distinct in _same_repeat(found):
         (out.notes if distinct else out.faults).append(fault)
@@ -129,6 +130,22 @@ def _same_inputs(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
             if digest != other:
                 said = f"its input {key[2]} has SHA-256 {digest}, that of run {run} {other}"
                 yield Fault(source, 0, said, "they did not compute the same: measure one of them again")
+
+
+def _same_program(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
+    """Find runs whose program is not that of the first run of their case, though it is called the same."""
+    first: dict[tuple[str, ...], tuple[str, str]] = {}
+    for source, record in found:
+        program = json.loads(record["extra"]).get("binary") or {}
+        if not (digest := str(program.get("sha256", ""))) or not _succeeded(record):
+            continue
+        named = (str(record[name]) for name in ("cluster", "application", "case", "mpi", "build"))
+        name = Path(str(program.get("path", ""))).name
+        run, other = first.setdefault((*named, name), (_run(source), digest))
+        if digest != other:
+            said = f"its program {name} has SHA-256 {digest}, that of run {run} {other}"
+            remedy = "it was built anew: measure one of them again, or tell them apart by 'variant'"
+            yield Fault(source, 0, said, remedy)
 
 
 def _succeeded(record: Record) -> bool:
