@@ -159,3 +159,18 @@ def test_order__a_log_cut_at_its_head_loses_one_block():
     assert np.isfinite(ds["power"].values[0, ~np.isnat(ds["time"].values)]).sum() == 59
     assert "log:1: no time stamp: ''; row not used" in ds.attrs["warnings"][0]
     assert joules(ds)["covered"].item() == pytest.approx(580 / 590)
+
+
+def test_order__a_counter_that_lost_its_first_digits_is_no_rise():
+    lines = [f"energy: {19_213_436 + c} J {seconds(i)}000000 us" for i, c in enumerate(COUNTS)]
+    ds = read([lines[0][11:], *lines[1:]])  # 213436 J, cut at the head
+    assert ds.attrs["warnings"] == ["log:1: a value without its name among others; the line is cut; not used"]
+    assert joules(ds)["energy_high"].item() < SUM + 1000
+    plain = [line.removeprefix("energy: ") for line in lines]
+    ds = read([plain[0][3:], *plain[1:]])
+    assert (
+        "node: the counter jumps 1 times, by up to 1.92e+06 W where 130 W is usual" in ds.attrs["warnings"][0]
+    )
+    found = joules(ds)
+    assert found["energy_low"].item() < SUM < found["energy_high"].item()
+    assert found["covered"].item() == pytest.approx(580 / 590)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _SECOND = 1e9
 _MANY = 5  # so many resets in a short log are none
+_JUMP = 1000.0  # times the usual power: digits were lost or gained
 
 
 def energies(
@@ -76,11 +77,23 @@ def _told(mean: np.ndarray, seconds: np.ndarray, longest: float, name: str, faul
     return np.where(long, np.nan, mean)
 
 
+def _without_jumps(steps: np.ndarray, seconds: np.ndarray, name: str, faults: Faults) -> np.ndarray:
+    """Leave out steps upwards that no meter makes, as where a line lost the first digits of its counter."""
+    pace = steps / seconds
+    usual = float(np.median(pace[pace > 0])) if (pace > 0).any() else np.inf
+    jumps = pace > _JUMP * usual
+    if not jumps.any():
+        return steps
+    found = f"{name}: the counter jumps {int(jumps.sum())} times, by up to {np.max(pace[jumps]):.3g} W"
+    faults.damage(0, f"{found} where {usual:.3g} W is usual", "the energy of these intervals is not known")
+    return np.where(jumps, np.nan, steps)
+
+
 def _steps(
     value: np.ndarray, seconds: np.ndarray, wrap: float | None, max_power: float, name: str, faults: Faults
 ) -> np.ndarray:
     """Return the energy of each interval in J; NaN where the counter cannot tell."""
-    steps = np.diff(value)
+    steps = _without_jumps(np.diff(value), seconds, name, faults)
     back = steps < 0
     if not np.isnan(max_power) and wrap:
         blind = seconds * max_power >= wrap
@@ -103,7 +116,9 @@ def _steps(
     reset = back & ~wrapped
     if reset.sum() >= _MANY and 4 * reset.sum() > np.count_nonzero(steps > 0):
         found = f"{name}: the energy falls in {int(reset.sum())} of {steps.size} intervals; it is no counter"
-        raise ReadError.at(faults.source, 0, found, "map a column of power, or write powers beside it")
+        raise ReadError.at(
+            faults.source, 0, found, "pass counter_range= if it wraps, else map a column of power"
+        )
     if reset.any():
         why = "it was reset" if wrap else "it was reset or wrapped, its range is not known"
         faults.damage(

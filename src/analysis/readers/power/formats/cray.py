@@ -27,15 +27,17 @@ def parse(log: PowerLog) -> Readings:
     Meters are ``node cpu memory accel0 …``, each after its node's name if the line has it.
     """
     kinds = {"J": Rows(log), "W": Rows(log)}
-    stamp = ""
-    for number, line in kinds["J"].lines():
-        stamp = kinds["J"].stamp
-        match = _LINE.match(line.strip())
-        if match and (match["us"] or stamp):
+    found = [(n, kinds["J"].stamp, _LINE.match(line.strip())) for n, line in kinds["J"].lines()]
+    named = any(match and match["name"] for *_, match in found)
+    stamp = kinds["J"].stamp
+    for number, before, match in found:
+        if match and named and not match["name"]:
+            log.faults.damage(number, "a value without its name among others", "the line is cut; not used")
+        elif match and (match["us"] or before):
             # A file of one counter, appended again and again, does not name it.
             part = (match["name"] or "").rpartition("_")[0] or log.options.meter or "node"
             meter = f"{match['node']}/{part}" if match["node"] else part
-            when = match["us"].zfill(16) if match["us"] else stamp
+            when = match["us"].zfill(16) if match["us"] else before
             kinds[match["unit"]].add(number, meter, float(match["value"]), stamp=when)
     counters = bool(kinds["J"])
     rows, what = kinds["J" if counters else "W"], "line with a value and a time"
