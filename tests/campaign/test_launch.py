@@ -203,6 +203,8 @@ def test_launch__good_run_is_recorded_and_read_back(project: Project) -> None:
     assert record["binary"]["sha256"] == hashlib.sha256((started.base / "program").read_bytes()).hexdigest()
     core = str(min(os.sched_getaffinity(0)))
     ((rank, host, asked, real),) = (line.split() for line in record["binding"]["ranks"])
+    # What the wrapper in the command does is told to those who have not got it.
+    assert f"/{record['binding']['by'].split()[0]} " in record["command"]
     assert (rank, host) == ("0", os.uname().nodename)
     assert asked == real
     assert asked.split("-")[0] == core

@@ -24,6 +24,8 @@ HIDDEN = "(hidden)"
 SLACK = 10.0
 _SIGNALS = {130: "INT", 137: "KILL", 143: "TERM", 139: "SEGV", 134: "ABRT", 135: "BUS"}
 BINDING_FAILED = 97
+# For who repeats a run by hand, without this package.
+_BY = "bind.sh A/B/... LIBRARY COMMAND: taskset -c to the local rank's list, LD_PRELOAD for COMMAND (-: none)"
 # mpiP tells the ranks in the name of its file, <program>.<ranks>.<process>.<number>.mpiP, IPM in each task.
 _MPIP_NAME = re.compile(r"\.(\d+)\.\d+\.\d+\.mpiP$")
 _IPM_SIZE = re.compile(r'<task\b[^>]*\bmpi_size="(\d+)"')
@@ -232,7 +234,8 @@ def _binding(folder: Path) -> dict[str, Any]:
     rows.sort()
     as_asked = all(_cores(asked) == _cores(real) for _, _, asked, real in rows)
     lines = [" ".join(map(str, row)) for row in rows]  # a line each: there can be thousands
-    return {"columns": "rank node asked real", "ranks": lines, "as_asked": bool(rows) and as_asked}
+    known = {"columns": "rank node asked real", "ranks": lines, "as_asked": bool(rows) and as_asked}
+    return {"by": _BY, **known}
 
 
 def _cores(text: str) -> set[str] | str:
