@@ -84,7 +84,10 @@ def sniff(head: bytes, name: str = "") -> bool:
     name : str, optional
         Not used: the tables stand in some job's standard output.
     """
-    return _SNIFF.search(head) is not None
+    # Plain text is found ten times as fast; most files are not of this format.
+    return (
+        any(text in head for text in (b"MPI Benchmark", b"#repetitions")) and _SNIFF.search(head) is not None
+    )
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:

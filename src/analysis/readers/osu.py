@@ -46,7 +46,8 @@ def sniff(head: bytes, name: str = "") -> bool:
     name : str, optional
         Not used: the table stands in some job's standard output.
     """
-    return _SNIFF.search(head) is not None
+    # Plain text is found ten times as fast; most files are not of this format.
+    return b"# OSU " in head and _SNIFF.search(head) is not None
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
