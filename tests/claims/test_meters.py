@@ -315,6 +315,16 @@ def test_meters__undeclared_logs(raw: Path) -> None:
     assert runs(tree(raw)).loc["ib1", "energy"] == pytest.approx(72_000)
 
 
+def test_meters__a_run_keeps_its_own_energy_where_the_campaigns_log_has_none(raw: Path) -> None:
+    for name in ("ib1", "late"):  # the outlet of `late` is dead, its own log has 110 W
+        start, end = RUNS[name][1:3]
+        lines = [f"{DAY + second},110" for second in range(start - 10, end + 20, 10)]
+        (raw / "runs" / name / "own.csv").write_text("\n".join(["time,power_W", *lines, ""]))
+    table = runs(tree(raw, DECLARED))
+    assert table["energy"][["ib1", "late"]].to_list() == pytest.approx([72_000, 11_000])
+    assert table.loc["late", "energy_reason"] == ""
+
+
 def test_meters__faults_of_a_declaration(raw: Path) -> None:
     found = tree(raw, {**DECLARED, "meters": {**DECLARED["meters"], "outlet 9 (W)": ["n9"]}})
     assert any("has no meter 'outlet 9 (W)'; it has outlet 1 (W)" in fault for fault in found.attrs["faults"])

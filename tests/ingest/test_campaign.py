@@ -244,3 +244,10 @@ def test_ingest__power_log_beside_the_output_gives_energy(raw: Path) -> None:
     assert run["energy"] == pytest.approx(250 * (record["end"] - record["start"]), rel=1e-6)
     assert run["energy_covered"] == pytest.approx(1.0)
     assert run["mean_power"] == pytest.approx(250.0, rel=1e-6)
+    # The other node's log is refused: the sum would be that of one node.
+    torn = "{}Z\n", "    Instantaneous power reading:   250 Watts\n"
+    rows = [line.format(np.datetime64(first + 10 * i, "s")) for i in range(30) for line in torn]
+    (raw / "runs/001/n2.log").write_text("".join(rows[::-1]))
+    run = _runs(raw).loc["001"]
+    assert np.isnan(run["energy"])
+    assert re.match(r"001/n2.log: \d+ time stamps go back", run["energy_reason"])

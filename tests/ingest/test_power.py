@@ -141,3 +141,13 @@ def test_power__logs_of_others_add_up_as_they_are(tmp_path: Path) -> None:
     path = sampled(tmp_path, {"rack": 700.0})
     (tmp_path / "power.summary.json").unlink()
     assert energies(tmp_path, path)["energy"] == pytest.approx(7000)
+
+
+def test_power__a_log_of_others_beside_the_samplers_is_not_added(tmp_path: Path) -> None:
+    path = sampled(tmp_path, {"pdu:n1": 200.0, "pdu:n2": 300.0}, PDU)
+    other = tmp_path / "house.csv"
+    other.write_text(path.read_text().replace("pdu:n1", "rack").replace("pdu:n2", "row"))
+    assert energies(tmp_path, path, other)["energy"] == pytest.approx(5000)
+    found = [(one, readers.open(one)) for one in (path, other)]
+    (fault,) = select(tmp_path, found).faults
+    assert str(fault).endswith("/house.csv:0: a power log beside the sampler's; not added to it: same watts")

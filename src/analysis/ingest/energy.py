@@ -33,8 +33,8 @@ def take(rows: Sequence[Row], logs: Sequence[Log]) -> pd.DataFrame:
     Parameters
     ----------
     rows : sequence of dict
-        Rows of kind ``runs``; those with nodes that a log feeds get their energy from it, whatever
-        they had before.
+        Rows of kind ``runs``; those with nodes that a log feeds get their energy from it, whatever they
+        had before, unless it has none for them.
     logs : sequence of Log
 
     Returns
@@ -62,7 +62,9 @@ def take(rows: Sequence[Row], logs: Sequence[Log]) -> pd.DataFrame:
             found[row["run"]][point(str(log.ds.attrs["location"]))].append(part)
     for row in timed:
         if row["run"] in found:
-            row |= _energy(row, found[row["run"]])
+            part = _energy(row, found[row["run"]])
+            if np.isfinite(part["energy"]) or np.isnan(row["energy"]):
+                row |= part
     return pd.DataFrame(table)
 
 

@@ -3,7 +3,8 @@
 Meters that see the same watts are not added. A BMC holds the CPU packages that RAPL counts, and the
 outlet holds the BMC's reading: of the types of meters that were sampled the outermost one that sees
 every node of the job counts (`TYPES`), the others are for comparison. Meters of one type add up, as
-the two power supplies of a node do. Logs without a sampler's summary add up as they are.
+the two power supplies of a node do. Logs without a sampler's summary add up as they are; beside a
+sampler's they do not count.
 """
 
 from __future__ import annotations
@@ -44,12 +45,15 @@ class PowerLogs:
         Start and end, s since 1970, of the jobs that share the logs; empty for a job of its own.
     job : int
         This run's position in `jobs`.
+    sampled : bool
+        Whether they are the sampler's.
     faults : list of Fault
     """
 
     logs: list[xr.Dataset] = field(default_factory=list)
     jobs: list[tuple[float | None, float | None]] = field(default_factory=list)
     job: int = 0
+    sampled: bool = False
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -75,20 +79,27 @@ def select(folder: Path, found: Iterable[tuple[Path, xr.Dataset]]) -> PowerLogs:
     PowerLogs
     """
     out = PowerLogs(faults=list(_failures(folder)))
+    others: list[tuple[Path, xr.Dataset]] = []
     parts: list[_Part] = []
     nodes: set[str] = set()
     for path, ds in found:
         summary = _summary(path)
         if summary is None or not summary["meters"]:
-            out.logs.append(ds)
+            others.append((path, ds))
             continue
         nodes |= {_short(node) for node in summary.get("nodes", ())}
         parts += list(_parts(ds, summary))
         if "jobs" in summary:
             out.jobs = [(one["start"], one["end"]) for one in summary["jobs"]]
             out.job = int(summary["job"]) - 1
-    if parts:
-        out.logs += _outermost(parts, nodes, folder.name, out.faults)
+    out.sampled = bool(parts)
+    if not parts:
+        out.logs = [ds for _, ds in others]
+        return out
+    for path, _ in others:
+        source = f"{folder.name}/{path.name}"
+        out.faults.append(Fault(source, 0, "a power log beside the sampler's", "not added to it: same watts"))
+    out.logs = _outermost(parts, nodes, folder.name, out.faults)
     return out
 
 

@@ -15,7 +15,7 @@ import xarray as xr
 
 from analysis import metrics, readers
 from analysis.applications import Application
-from analysis.errors import ReadError
+from analysis.errors import Fault, ReadError
 from analysis.ingest import micro, power
 from analysis.ingest.frames import blank
 from analysis.readers.base import read_bytes
@@ -66,12 +66,13 @@ def read_run(folder: Path, applications: Mapping[str, Application]) -> RunFolder
     files: list[dict[str, Any]] = []
     found: list[xr.Dataset] = []
     meters: list[tuple[Path, xr.Dataset]] = []
+    refused: list[Fault] = []  # logs of power
     record: bool | None = None  # none, damaged or whole
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         if path.name == RECORD and path.parent == folder:
             record, entry = _read_record(path, out)
         else:
-            datasets, entry = _read_file(path, folder, out.faults)
+            datasets, entry = _read_file(path, folder, out.faults, refused)
             found += datasets
             meters += [(path, ds) for ds in datasets if ds.attrs["kind"] == "power"]
         files.append(entry)
@@ -92,7 +93,7 @@ def read_run(folder: Path, applications: Mapping[str, Application]) -> RunFolder
     if profile is not None:
         out.datasets["profile"] = profile
         _take_profile(out, profile)
-    _take_energy(out, power.select(folder, meters))
+    _take_energy(out, power.select(folder, meters), refused)
     out.row["reason"] = _reason(out.row, record, application, result, profile)
     return out
 
@@ -112,9 +113,12 @@ def _read_record(path: Path, out: RunFolder) -> tuple[bool | None, dict[str, Any
     return faults.complete, entry | {"complete": faults.complete}
 
 
-def _read_file(path: Path, folder: Path, faults: list[str]) -> tuple[list[xr.Dataset], dict[str, Any]]:
+def _read_file(
+    path: Path, folder: Path, faults: list[str], refused: list[Fault]
+) -> tuple[list[xr.Dataset], dict[str, Any]]:
     entry = _entry(path, folder)
     datasets = []
+    engine = ""
     try:
         data = read_bytes(path)
         for engine in power.once(readers.engines_of(data, path.name)):
@@ -126,6 +130,8 @@ def _read_file(path: Path, folder: Path, faults: list[str]) -> tuple[list[xr.Dat
     except ReadError as error:
         entry["complete"] = False
         faults += [str(fault) for fault in error.faults]
+        if engine and readers.is_power(engine):
+            refused += error.faults
     return datasets, entry
 
 
@@ -169,10 +175,13 @@ def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:
     out.row["rank_memory"], out.row["node_memory"] = metrics.memory(profile)
 
 
-def _take_energy(out: RunFolder, logs: power.PowerLogs) -> None:
-    """Integrate the run's power logs over its window."""
+def _take_energy(out: RunFolder, logs: power.PowerLogs, refused: list[Fault]) -> None:
+    """Integrate the run's power logs over its window; the sum without one that is refused is too low."""
     row = out.row
     out.faults += map(str, logs.faults)
+    if refused and not logs.sampled:
+        row["energy_reason"] = f"{refused[0].source}: {refused[0].found}"
+        return
     if np.isnat(row["start"]) or np.isnat(row["end"]):
         return
     row |= power.of_run(logs, row["start"], row["end"])
