@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from analysis.errors import ConfigError
+from analysis.sampling.commands import Commands, MeterError
 from analysis.sampling.config import check, here, load, node_names, variables
 from analysis.sampling.credentials import Secret, redact, resolve
 from analysis.sampling.snmp import _outlets
@@ -129,3 +130,15 @@ def test_credentials__a_secret_does_not_print_itself():
     assert redact("said hunter2 and hunter22", [secret, Secret("hunter22")]) == "said *** and ***"
     with pytest.raises(TypeError):
         pickle.dumps(secret)
+
+
+def test_credentials__a_tools_long_words_are_cut_after_their_secrets_are_gone(tmp_path):
+    tool = tmp_path / "tool"
+    tool.write_text("#!/bin/sh\nprintf '%0150d' 0 >&2\necho ' hunter2-and-more' >&2\nexit 1\n")
+    tool.chmod(0o755)
+    with pytest.raises(MeterError) as caught:
+        Commands().run([str(tool)], {}, 5.0)
+    said = redact(str(caught.value), [Secret("hunter2-and-more")])
+    assert "said: 000" in said
+    assert "hunter" not in said
+    assert len(redact("x" * 999, [])) == 200

@@ -63,7 +63,7 @@ class Commands:
                 self._running.discard(process)
         if process.returncode != 0:
             said = " ".join((err.strip() or out.strip()).split()) or "nothing"
-            raise MeterError(f"{argv[0]} ended with {process.returncode} and said: {said[:160]}")
+            raise MeterError(f"{argv[0]} ended with {process.returncode} and said: {said}")
         return out
 
     def _start(

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from analysis.errors import ConfigError
 
+_LONGEST = 200
+
 
 class Secret:
     """A password, pass phrase or community that does not print itself.
@@ -106,11 +108,12 @@ def redact(text: str, secrets: Iterable[Secret]) -> str:
     Returns
     -------
     str
-        With ``***`` in place of each secret.
+        With ``***`` in place of each secret, and its first 200 characters: cut before, a text could end
+        in a part of a secret, which nobody finds.
     """
     for secret in sorted((s.reveal() for s in secrets), key=len, reverse=True):
         text = text.replace(secret, "***")
-    return text
+    return text[:_LONGEST]
 
 
 def child_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
