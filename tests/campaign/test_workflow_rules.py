@@ -253,7 +253,9 @@ def test_finish__leftovers_of_dead_jobs_are_recorded(base: Path, monkeypatch: py
     head = {"run": names[0], "command": ["true"], "environment": {}, "benchbook": {}, "ranks": 1}
     folders.write_json(left / "1" / folders.HEAD, head | {"campaign": "c", "profile": ""})
     (folders.running(base, "c") / ".half").mkdir()
+    (folders.finished(base, "c") / "of-no-run-any-more").mkdir()
     assert finish.main(["c"]) == 0
+    assert not (folders.finished(base, "c") / "of-no-run-any-more").exists()
     assert list(folders.running(base, "c").iterdir()) == []
     assert folders.reason(base, "c", f"{names[0]}.failed-1").startswith("it ended without a word")
 

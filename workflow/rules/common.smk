@@ -1,6 +1,7 @@
 # What the stages share: no rules here, and nothing that is slow to import.
 import atexit
 import contextlib
+import inspect
 import json
 import os
 import shlex
@@ -171,10 +172,18 @@ def check_arrays():
         )
 
 
+def known(function):
+    """Note what a function takes: Snakemake asks anew at each call, and of 5,000 runs there are 45,000."""
+    function.__signature__ = inspect.signature(function)
+    return function
+
+
+@known
 def programs_of_run(wildcards):
     return ancient(campaigns.programs(MEASURED, wildcards.run, BASE))
 
 
+@known
 def in_shuffled_order(wildcards):
     return campaigns.priority(campaigns.run_of(MEASURED, wildcards.run, BASE))
 
@@ -182,6 +191,7 @@ def in_shuffled_order(wildcards):
 def asked(name):
     """A resource of a run, by its name in Snakemake; no function where all runs ask for the same."""
 
+    @known
     def resource(wildcards):
         return campaigns.resources(MEASURED, wildcards.run, BASE)[name]
 

@@ -93,6 +93,9 @@ def tidy(base: Path, campaign: str) -> None:
         with contextlib.suppress(folders.BusyError):
             if work.is_dir() and not folders.alive(work):
                 shutil.rmtree(work) if work.name.startswith(".") else salvage(work)
+    runs = folders.finished(base, campaign)
+    for path in list(runs.iterdir()) if runs.is_dir() else ():
+        folders.drop_empty(base, campaign, path.name)  # Snakemake makes them, and a kill leaves them
 
 
 def lost(base: Path, found: Account) -> list[str]:
