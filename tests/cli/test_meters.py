@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "scontrol").write_text(TOOL)
     (tmp_path / "scontrol").chmod(0o755)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(resource, "setrlimit", lambda *_: None)  # this process runs other tests too
     path = tmp_path / "config/clusters/mine.yaml"
     path.write_text("power:\n  meters:\n" + METER.format(tmp_path))
     return path
@@ -60,3 +64,12 @@ def test_meters__a_counter_is_read_twice(cluster: Path, capsys: pytest.CaptureFi
     cluster.write_text(f"power: {{meters: [{{type: powercap, name: c, root: {zone.parent}}}]}}\n")
     assert main(["meters", "mine"]) == 0
     assert capsys.readouterr().out.split()[:3] == ["c:package-0:0", "0.0", "W"]
+
+
+def test_meters__no_tool_may_leave_a_dump_with_its_secret(cluster: Path) -> None:
+    tool = cluster.parents[2] / "scontrol"
+    tool.write_text(TOOL.replace("echo NodeName", "ulimit -c > limit\necho NodeName"))
+    command = "from analysis.cli import main; main(['meters', 'mine', '--nodes', 'n1'])"
+    shell = f'ulimit -c 1000 && "{sys.executable}" -c "{command}"'
+    subprocess.run(["bash", "-c", shell], check=True, capture_output=True)
+    assert (cluster.parents[2] / "limit").read_text() == "0\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 
 from analysis import project
@@ -32,6 +33,8 @@ def meters(cluster: str, nodes: str) -> int:
     ConfigError
         If there is no such cluster, or its meters or their secrets cannot be used.
     """
+    # A dump of this process, or of a tool that it runs, would hold the secrets.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     path = project.root() / "config" / "clusters" / f"{cluster}.yaml"
     if not path.is_file():
         known = ", ".join(sorted(one.stem for one in path.parent.glob("*.yaml"))) or "none"
