@@ -7,6 +7,7 @@ the loss of its power supply. Energies of different points are not compared (`an
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 INPUT = "input"
 PACKAGE = "CPU package"
@@ -41,6 +42,11 @@ def point(location: str) -> str:
     """
     points = dict.fromkeys(_one(part) for part in location.split(" + "))
     return " + ".join(points)
+
+
+def outermost_first(points: Iterable[str]) -> list[str]:
+    """Return points of measurement in `ORDER`, those that are none of it last."""
+    return sorted(points, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
 
 
 def downstream(location: str) -> bool:

@@ -143,6 +143,52 @@ def test_power__logs_of_others_add_up_as_they_are(tmp_path: Path) -> None:
     assert energies(tmp_path, path)["energy"] == pytest.approx(7000)
 
 
+IPMI = """\
+    Instantaneous power reading:                   {watts} Watts
+    IPMI timestamp:                           Sun Mar  1 10:00:{second:02} 2026
+    Sampling period:                          00000001 Seconds.
+    Power reading state is:                   activated
+
+"""
+
+
+def test_power__of_others_logs_at_several_points_the_outermost_count(tmp_path: Path) -> None:
+    bmc = tmp_path / "bmc.txt"
+    bmc.write_text("".join(IPMI.format(watts=450, second=second) for second in range(21)))
+    rapl = counted(tmp_path, "rapl", {"package-0": 150.0, "package-1": 120.0})
+    for summary in tmp_path.glob("*.summary.json"):
+        summary.unlink()
+    assert energies(tmp_path, rapl)["energy"] == pytest.approx(2700)
+    row = energies(tmp_path, rapl, bmc)
+    assert (row["energy"], row["energy_location"]) == (
+        pytest.approx(4500),
+        "node input, by the BMC",
+    )
+    found = [(rapl, readers.open(rapl, engine="rapl")), (bmc, readers.open(bmc))]
+    (fault,) = select(tmp_path, found).faults
+    assert str(fault).endswith(
+        "rapl.energy.csv:0: a power log beside those of the point 'input'; not added to them: same watts"
+    )
+    # One BMC cannot be that of two nodes; the packages can.
+    assert of_run(select(tmp_path, found, nodes=2), START, END)["energy"] == pytest.approx(2700)
+    alone = select(tmp_path, found, nodes=4)
+    reason = "its power logs measure at several points (input, CPU package), none with 4 meters"
+    assert of_run(alone, START, END) == {"energy_reason": reason}
+
+
+def test_power__readings_of_a_sliver_of_the_run_are_no_energy(tmp_path: Path) -> None:
+    path = sampled(tmp_path, {"rack": 700.0})
+    (tmp_path / "power.summary.json").unlink()
+    logs = select(tmp_path, [(path, readers.open(path))])
+    # The log is of 10:00:00 to 10:00:20: 20 s of 160 s, then of 400 s.
+    start = np.datetime64("2026-03-01T10:00:00", "ns")
+    enough = of_run(logs, start, start + np.timedelta64(160, "s"))
+    assert enough["energy_covered"] == pytest.approx(0.125)
+    assert enough["energy"] == pytest.approx(700 * 160)
+    reason = "readings cover 5 % of the run, less than 10 %"
+    assert of_run(logs, start, start + np.timedelta64(400, "s")) == {"energy_reason": reason}
+
+
 def test_power__a_log_of_others_beside_the_samplers_is_not_added(tmp_path: Path) -> None:
     path = sampled(tmp_path, {"pdu:n1": 200.0, "pdu:n2": 300.0}, PDU)
     other = tmp_path / "house.csv"

@@ -12,7 +12,7 @@ import xarray as xr
 
 from analysis.energy import GAP_INTERVALS
 from analysis.energy_jobs import idle_power, shared
-from analysis.energy_point import ORDER, UNSAID, point
+from analysis.energy_point import UNSAID, outermost_first, point
 from analysis.ingest.meters import RULES, Log, nodes_of
 
 NO_LOG = "no power log"
@@ -20,6 +20,10 @@ SLURM = "nodes, as Slurm's acct_gather_energy has it"
 _JOULES = ("energy", "energy_low", "energy_high")
 _ACCURACY = "uncertainty_accuracy"
 _NOISE = ("uncertainty_sampling", "uncertainty_clock")
+
+# Share of a run. The bounds of what readings do not cover are the powers that the meter has shown; a few
+# readings show none of what came later.
+LEAST_COVERED = 0.1
 
 # Jobs that follow each other may overlap by this much, as their records are written.
 _TOUCH = np.timedelta64(1, "s")
@@ -142,7 +146,7 @@ def _weight(row: Row) -> float:
 def _energy(row: Row, found: dict[str, list[Row]]) -> Row:
     """Return the energy columns of a run from its parts by point of measurement."""
     nodes = set(nodes_of(row))
-    order = sorted(found, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+    order = outermost_first(found)
     whole = [p for p in order if nodes <= set().union(*(part["nodes"] for part in found[p]))]
     if not whole:
         fed = set().union(*(part["nodes"] for part in found[order[0]]))
@@ -160,6 +164,8 @@ def _energy(row: Row, found: dict[str, list[Row]]) -> Row:
         )
     rules = [RULES[part["log"].declared.get("spare", "to none")] for part in parts]
     columns = summed(parts, [part["log"].ds.attrs for part in parts], rules)
+    if not all("power_range" in part["log"].declared for part in parts) and (why := sparse(columns)):
+        return _none(f"{why}, and no power_range is declared")
     seconds = float((row["end"] - row["start"]) / np.timedelta64(1, "s"))
     return columns | {
         "energy_reason": "",
@@ -232,6 +238,14 @@ def summed(
         "energy_rule": "; ".join(split),
         "energy_location": " + ".join(dict.fromkeys(str(one["location"]) or UNSAID for one in attrs)),
     }
+
+
+def sparse(columns: Mapping[str, Any]) -> str:
+    """Say that readings cover too little of a run for bounds to rest on them; empty if they do not."""
+    if columns["energy_covered"] >= LEAST_COVERED:
+        return ""
+    share, least = (100 * part for part in (columns["energy_covered"], LEAST_COVERED))
+    return f"readings cover {share:.2g} % of the run, less than {least:g} %"
 
 
 def _none(reason: str) -> Row:

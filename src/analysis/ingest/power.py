@@ -3,8 +3,8 @@
 Meters that see the same watts are not added. A BMC holds the CPU packages that RAPL counts, and the
 outlet holds the BMC's reading: of the types of meters that were sampled the outermost one that sees
 every node of the job counts (`TYPES`), the others are for comparison. Meters of one type add up, as
-the two power supplies of a node do. Logs without a sampler's summary add up as they are; beside a
-sampler's they do not count.
+the two power supplies of a node do. Of logs without a sampler's summary those of the outermost point
+count (`analysis.energy_point`) and add up; beside a sampler's they do not count.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ import xarray as xr
 
 from analysis import readers
 from analysis.energy import energy, total
+from analysis.energy_point import GPU, PACKAGE, outermost_first, point
 from analysis.energy_split import shared
 from analysis.errors import Fault
-from analysis.ingest.energy import summed
+from analysis.ingest.energy import sparse, summed
 
 # Types of meters from the outermost inwards; CPU packages and GPUs of a node add up.
 TYPES = (("snmp",), ("redfish",), ("ipmitool",), ("slurm",), ("powercap", "nvidia-smi"))
@@ -64,7 +65,7 @@ class _Part:
     nodes: set[str]
 
 
-def select(folder: Path, found: Iterable[tuple[Path, xr.Dataset]]) -> PowerLogs:
+def select(folder: Path, found: Iterable[tuple[Path, xr.Dataset]], nodes: int = 1) -> PowerLogs:
     """Choose what makes up the energy of a run.
 
     Parameters
@@ -73,6 +74,8 @@ def select(folder: Path, found: Iterable[tuple[Path, xr.Dataset]]) -> PowerLogs:
         The run's.
     found : iterable of (Path, Dataset)
         Power logs in it with their files, each once.
+    nodes : int, optional
+        Of the run.
 
     Returns
     -------
@@ -81,25 +84,25 @@ def select(folder: Path, found: Iterable[tuple[Path, xr.Dataset]]) -> PowerLogs:
     out = PowerLogs(faults=list(_failures(folder)))
     others: list[tuple[Path, xr.Dataset]] = []
     parts: list[_Part] = []
-    nodes: set[str] = set()
+    names: set[str] = set()
     for path, ds in found:
         summary = _summary(path)
         if summary is None or not summary["meters"]:
             others.append((path, ds))
             continue
-        nodes |= {_short(node) for node in summary.get("nodes", ())}
+        names |= {_short(node) for node in summary.get("nodes", ())}
         parts += list(_parts(ds, summary))
         if "jobs" in summary:
             out.jobs = [(one["start"], one["end"]) for one in summary["jobs"]]
             out.job = int(summary["job"]) - 1
     out.sampled = bool(parts)
     if not parts:
-        out.logs = [ds for _, ds in others]
+        out.logs = _outer(others, nodes, folder.name, out.faults)
         return out
     for path, _ in others:
         source = f"{folder.name}/{path.name}"
         out.faults.append(Fault(source, 0, "a power log beside the sampler's", "not added to it: same watts"))
-    out.logs = _outermost(parts, nodes, folder.name, out.faults)
+    out.logs = _outermost(parts, names, folder.name, out.faults)
     return out
 
 
@@ -129,7 +132,9 @@ def of_run(logs: PowerLogs, start: np.datetime64, end: np.datetime64) -> dict[st
         sums = [shared(log, *edges).isel(job=logs.job) for log in logs.logs]
     else:
         sums = [total(energy(log, start, end)) for log in logs.logs]
-    return summed(sums, [log.attrs for log in logs.logs], [RULE] * len(sums))
+    columns = summed(sums, [log.attrs for log in logs.logs], [RULE] * len(sums))
+    why = sparse(columns) if np.isfinite(columns["energy"]) else ""
+    return {"energy_reason": why} if why else columns
 
 
 def once(engines: Iterable[str]) -> Iterator[str]:
@@ -197,6 +202,29 @@ def _parts(ds: xr.Dataset, summary: Mapping[str, Any]) -> Iterator[_Part]:
 def _meter(name: str, summary: Mapping[str, Any]) -> Mapping[str, Any] | None:
     own = [m for m in summary["meters"] if name == m["name"] or name.startswith(f"{m['name']}:")]
     return max(own, key=lambda meter: len(meter["name"]), default=None)
+
+
+def _outer(
+    found: list[tuple[Path, xr.Dataset]], nodes: int, source: str, faults: list[Fault]
+) -> list[xr.Dataset]:
+    """Return the logs of the outermost point with a meter for each node; a node holds its packages."""
+    points: dict[str, list[tuple[Path, xr.Dataset]]] = defaultdict(list)
+    for path, ds in found:
+        points[point(str(ds.attrs.get("location", "")))].append((path, ds))
+    if set(points) <= {PACKAGE, GPU} or len(points) == 1:  # they add up
+        return [ds for _, ds in found]
+    order = outermost_first(points)
+    # Which node a foreign meter is of is not known: one for each is the least that a whole needs.
+    whole = (name for name in order if sum(ds.sizes["meter"] for _, ds in points[name]) >= nodes)
+    chosen = next(whole, None)
+    if chosen is None:
+        what = f"its power logs measure at several points ({', '.join(order)}), none with {nodes} meters"
+        faults.append(Fault(source, 0, what, "the run has no energy; leave the logs of one point"))
+        return []
+    for path, _ in (one for name in order if name != chosen for one in points[name]):
+        what = f"a power log beside those of the point {chosen!r}"
+        faults.append(Fault(f"{source}/{path.name}", 0, what, "not added to them: same watts"))
+    return [ds for _, ds in points[chosen]]
 
 
 def _outermost(parts: list[_Part], nodes: set[str], source: str, faults: list[Fault]) -> list[xr.Dataset]:

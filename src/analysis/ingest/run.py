@@ -93,7 +93,7 @@ def read_run(folder: Path, applications: Mapping[str, Application]) -> RunFolder
     if profile is not None:
         out.datasets["profile"] = profile
         _take_profile(out, profile)
-    _take_energy(out, power.select(folder, meters), refused)
+    _take_energy(out, power.select(folder, meters, out.row["nodes"]), refused)
     out.row["reason"] = _reason(out.row, record, application, result, profile)
     return out
 
