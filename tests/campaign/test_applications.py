@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis import documents
 from analysis.campaign import folders
 from analysis.campaign.declarations import Declared, load
 from analysis.campaign.jobs import BIND, Allocation, allocate
@@ -173,3 +174,15 @@ def test_openatom__dataset_is_linked_and_results_are_the_runs_own(tmp_path: Path
 def test_imb__line_takes_all_ranks_at_once(tmp_path: Path) -> None:
     (job,) = allocated(declare(tmp_path, "imb", "Allreduce", "nodes: 2, mpi: ompi")).jobs
     assert job.command[-6:] == ["/opt/IMB-MPI1", "-npmin", "8", "-msglog", "2:20", "Allreduce"]
+
+
+@pytest.mark.parametrize(
+    ("application", "sample"),
+    [("hpcg", "hpcg/HPCG-Benchmark_3.1_2026-11-20_23-20-13.txt"), ("hpcc", "hpcc/n2.txt")],
+)
+def test_ranks__result_of_two_says_two(application: str, sample: str) -> None:
+    declared, _ = documents.read(str(ROOT / f"config/applications/{application}.yaml"))
+    result = declared["launch"]["result"]
+    said = (ROOT / "tests/data" / sample).read_text(encoding="utf-8")
+    assert result["text"] in said
+    assert [ranks for ranks in (1, 2, 4) if result["ranks"].replace("${ranks}", str(ranks)) in said] == [2]

@@ -70,7 +70,7 @@ higher_is_better: false
 fixed_time: false
 launch:
   arguments: {arguments}
-  result: {{file: stdout.txt, text: "proxy result: "}}
+  result: {{file: stdout.txt, text: "proxy result: ", ranks: " ranks=${{ranks}} "}}
   cases:
     small: {{seconds: 1, values: {{size: 3}}{inputs}}}
 """
@@ -230,6 +230,12 @@ def test_launch__good_run_is_recorded_and_read_back(project: Project) -> None:
         ("exit 5", 5, "exit code 5"),
         ("kill -SEGV $$", 139, "exit code 139 (signal SEGV)"),
         ("echo no result", 0, "exit code 0, but no stdout.txt holds 'proxy result: '"),
+        (
+            f"echo '{RESULT}' | sed s/ranks=1/ranks=4/",
+            0,
+            "no stdout.txt holds ' ranks=1 ': its ranks were not one job; "
+            "does the MPI library take what starts its ranks (launch.mpi: start)?",
+        ),
     ],
 )
 def test_launch__failed_application_leaves_a_record(

@@ -27,6 +27,7 @@ BINDING_FAILED = 97
 # For who repeats a run by hand, without this package.
 _BY = "bind.sh A/B/... LIBRARY COMMAND: taskset -c to the local rank's list, LD_PRELOAD for COMMAND (-: none)"
 # mpiP tells the ranks in the name of its file, <program>.<ranks>.<process>.<number>.mpiP, IPM in each task.
+_LONE = "does the MPI library take what starts its ranks (launch.mpi: start)?"
 _MPIP_NAME = re.compile(r"\.(\d+)\.\d+\.\d+\.mpiP$")
 _IPM_SIZE = re.compile(r'<task\b[^>]*\bmpi_size="(\d+)"')
 
@@ -195,15 +196,16 @@ def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: str) -
         by = f" (signal {_SIGNALS[code]})" if code in _SIGNALS else ""
         return f"exit code {code}{by}"
     result = record["result"]
-    if not any(_holds(path, result["text"]) for path in sorted(job.glob(result["file"]))):
+    found = sorted(job.glob(result["file"]))
+    if not any(_holds(path, result["text"]) for path in found):
         return f"exit code 0, but no {result['file']} holds {result['text']!r}"
+    if "ranks" in result and not any(_holds(path, result["ranks"]) for path in found):
+        return f"no {result['file']} holds {result['ranks']!r}: its ranks were not one job; {_LONE}"
     if record["profile"] and not any(job.glob(record["profile"])):
         return f"left no {record['profiler']} profile ({record['profile']}); was the library preloaded?"
     if size := _another_size(job, record):
-        more = "does the MPI library take what starts its ranks (launch.mpi: start)?"
-        return (
-            f"its {record['profiler']} profile is of {size} ranks, {record['ranks']} were asked for; {more}"
-        )
+        asked = f"{record['ranks']} were asked for"
+        return f"its {record['profiler']} profile is of {size} ranks, {asked}; {_LONE}"
     if len(record["binding"]["ranks"]) != record["ranks"]:
         return f"{len(record['binding']['ranks'])} ranks ran, {record['ranks']} were asked for"
     return ""
