@@ -113,10 +113,12 @@ class Track:
         knots, place = np.unique(np.concatenate((first, last)), return_inverse=True)
         starts, pairs = knots[knots < length.size], place.reshape(2, -1)
         covered = self.time[last] - self.time[first]
-        threads = os.cpu_count() if self.left.size > _LARGE else 1
-        with ThreadPoolExecutor(threads) as pool:  # numpy lets threads run side by side
-            one = partial(self._row, half=half, spread=spread, length=length, starts=starts, pairs=pairs)
-            rows = list(pool.map(one, range(self.meters.size)))
+        one = partial(self._row, half=half, spread=spread, length=length, starts=starts, pairs=pairs)
+        if self.left.size > _LARGE:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:  # numpy lets threads run side by side
+                rows = list(pool.map(one, range(self.meters.size)))
+        else:
+            rows = [one(row) for row in range(self.meters.size)]
         energy, low, high, gaps, variance = (np.array(values) for values in zip(*rows, strict=True))
         return Part(energy, low, high, covered - gaps, variance)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from analysis.errors import ConfigError
 
-_LONGEST = 200
+_LONGEST = 600  # characters; a message of ours can hold a long path twice
 
 
 class Secret:
@@ -108,7 +108,7 @@ def redact(text: str, secrets: Iterable[Secret]) -> str:
     Returns
     -------
     str
-        With ``***`` in place of each secret, and its first 200 characters: cut before, a text could end
+        With ``***`` in place of each secret, and its first 600 characters: cut before, a text could end
         in a part of a secret, which nobody finds.
     """
     for secret in sorted((s.reveal() for s in secrets), key=len, reverse=True):
