@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analysis import stats
+from analysis import questions, stats
 from analysis.claims import metered
 
 from .hand import campaign, claim, repeats, verdict
@@ -43,6 +43,18 @@ def test_rounding__a_ratio_of_whole_seconds(tmp_path: Path) -> None:
     found = verdict(claim(tmp_path, SPEEDUP), campaign(exact))
     assert (found.low, found.high, found.verdict) == (2.0, 2.0, "holds")
     assert "rounding" not in found.arithmetic
+
+
+def test_rounding__stands_on_pages_as_in_verdicts() -> None:
+    rows = [*times([50.0] * 6, "new"), *times([100.0] * 6, "old")]
+    (part,) = questions.compare(campaign(rows), "cpu", "old").parts
+    (ratio,) = part.ratios.to_dict("records")
+    assert (ratio["ratio"], ratio["base"]) == (2.0, 100.0)
+    assert (ratio["low"], ratio["high"]) == pytest.approx((1.9748127, 2.0251873), abs=1e-7)
+    medians = part.medians.set_index("cpu")
+    for cpu, middle in (("new", 50.0), ("old", 100.0)):
+        ends = (medians.loc[cpu, "low"], medians.loc[cpu, "high"])
+        assert ends == pytest.approx((middle - REACH, middle + REACH), abs=1e-6)
 
 
 def test_rounding__adds_to_the_scatter_in_squares(tmp_path: Path) -> None:
