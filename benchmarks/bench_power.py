@@ -33,11 +33,10 @@ print(json.dumps({"first": times[0], "later": min(times[1:]), "rows": len(table)
 
 _OURS = """
 import json, resource, sys, time
-import numpy, pandas, pyarrow, pyarrow.csv, xarray
+import numpy, pandas, pyarrow, pyarrow.csv
 from analysis import readers
 from analysis.energy import energy
 readers.engines_of(b"")
-xarray.Dataset({"x": ("t", [0.0])}, coords={"t": [0]})  # has xarray load dask and pint
 draw = numpy.random.default_rng(20)
 start = draw.uniform(0, 80_000, int(sys.argv[2]))
 stop = start + draw.uniform(10, 6_000, start.size)

@@ -37,6 +37,9 @@ ENGINES: dict[str, str] = {
     "ipm": "analysis.readers.ipm",
 }
 
+# With its first dataset xarray imports dask and pint: most of a second, which is no part of a read.
+xr.Dataset(coords={"x": [0]})
+
 # A banner or a result table may come after pages of the program's own output.
 HEAD_BYTES = 65_536
 
