@@ -14,7 +14,7 @@ import xarray as xr
 from analysis import schema
 from analysis.errors import ReadError
 from analysis.readers.base import Faults
-from analysis.readers.textio import integer, number, whole_lines
+from analysis.readers.textio import holds, integer, number, whole_lines
 
 _SNIFF = re.compile(rb"HPC Challenge Benchmark version|^Begin of Summary section\.", re.MULTILINE)
 _BEGIN, _END = "Begin of Summary section.", "End of Summary section."
@@ -30,11 +30,7 @@ def sniff(head: bytes, name: str = "") -> bool:
     name : str, optional
         Not used.
     """
-    # Plain text is found ten times as fast; most files are not of this format.
-    return (
-        any(text in head for text in (b"HPC Challenge", b"Summary section"))
-        and _SNIFF.search(head) is not None
-    )
+    return holds(head, _SNIFF, b"HPC Challenge", b"Summary section")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:

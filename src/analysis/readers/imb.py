@@ -17,7 +17,7 @@ import xarray as xr
 from analysis import schema
 from analysis.errors import ReadError
 from analysis.readers.base import Faults, typed
-from analysis.readers.textio import integer, is_number, untagged, whole_lines
+from analysis.readers.textio import holds, integer, is_number, untagged, whole_lines
 
 _SNIFF = re.compile(rb"^.{0,40}?#[ \t]+Intel ?\(R\) MPI Benchmark|[ \t]#repetitions[ \t]", re.MULTILINE)
 _TITLE = re.compile(r"# +Intel ?\(R\) MPI Benchmarks?(?: Suite)? V?(?P<version>[^,]+), *(?P<part>\S+) part.*")
@@ -84,10 +84,7 @@ def sniff(head: bytes, name: str = "") -> bool:
     name : str, optional
         Not used: the tables stand in some job's standard output.
     """
-    # Plain text is found ten times as fast; most files are not of this format.
-    return (
-        any(text in head for text in (b"MPI Benchmark", b"#repetitions")) and _SNIFF.search(head) is not None
-    )
+    return holds(head, _SNIFF, b"MPI Benchmark", b"#repetitions")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:

@@ -18,7 +18,7 @@ import xarray as xr
 from analysis import schema
 from analysis.errors import ReadError
 from analysis.readers.base import Faults
-from analysis.readers.textio import integer, is_number, number, whole_lines
+from analysis.readers.textio import holds, integer, is_number, number, whole_lines
 
 # The banner stands at the top; a job's output that holds the end alone is known by that.
 _SNIFF = re.compile(
@@ -82,9 +82,7 @@ def sniff(head: bytes, name: str = "") -> bool:
     name : str, optional
         Not used: users rename these files.
     """
-    marks = (b"LS-DYNA", b"T i m i n g", b"t e r m i n a t i o n", b"Elapsed time")
-    # Plain text is found ten times as fast; most files are not of this format.
-    return any(mark in head for mark in marks) and _SNIFF.search(head) is not None
+    return holds(head, _SNIFF, b"LS-DYNA", b"T i m i n g", b"t e r m i n a t i o n", b"Elapsed time")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:

@@ -17,7 +17,7 @@ import xarray as xr
 from analysis import schema
 from analysis.errors import ReadError
 from analysis.readers.base import Faults
-from analysis.readers.textio import integer, is_number, number, whole_lines
+from analysis.readers.textio import holds, integer, is_number, number, whole_lines
 
 _SNIFF = re.compile(
     rb"Executing OpenAtom: BINARY|Cpaimd-Charm-Driver|^(?:Iteration|BOMD step) time \(GSP\) :"
@@ -69,8 +69,7 @@ def sniff(head: bytes, name: str = "") -> bool:
     name : str, optional
         Not used.
     """
-    # Plain text is found ten times as fast; most files are not of this format.
-    return any(text in head for text in (b"OpenAtom", b"Cpaimd", b"GSP")) and _SNIFF.search(head) is not None
+    return holds(head, _SNIFF, b"OpenAtom", b"Cpaimd", b"GSP")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:

@@ -17,7 +17,7 @@ from analysis import schema
 from analysis.errors import ReadError
 from analysis.readers.base import Faults, typed
 from analysis.readers.osu_names import column, program
-from analysis.readers.textio import integer, is_number, number, untagged, whole_lines
+from analysis.readers.textio import holds, integer, is_number, number, untagged, whole_lines
 
 _SNIFF = re.compile(rb"^.{0,40}?# OSU [^\n]+? v\d", re.MULTILINE)
 _TITLE = re.compile(r"# (?P<title>OSU .+?) v(?P<version>\d[\w.-]*)\s*")
@@ -46,8 +46,7 @@ def sniff(head: bytes, name: str = "") -> bool:
     name : str, optional
         Not used: the table stands in some job's standard output.
     """
-    # Plain text is found ten times as fast; most files are not of this format.
-    return b"# OSU " in head and _SNIFF.search(head) is not None
+    return holds(head, _SNIFF, b"# OSU ")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
