@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from analysis import stats
+from analysis.claims import metered
 from analysis.claims.campaign import Campaign
 from analysis.claims.measures import MEASURES
 
@@ -35,7 +36,9 @@ def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
     return runs
 
 
-def summary(frame: pd.DataFrame, by: Sequence[str], value: str = "figure_of_merit") -> pd.DataFrame:
+def summary(
+    frame: pd.DataFrame, by: Sequence[str], value: str = "figure_of_merit", variable: str = ""
+) -> pd.DataFrame:
     """Estimate the median of `value` in each group.
 
     Parameters
@@ -46,6 +49,8 @@ def summary(frame: pd.DataFrame, by: Sequence[str], value: str = "figure_of_meri
         Columns that make the groups.
     value : str
         Column to summarise.
+    variable : str, optional
+        Measure of a column ``value``: what its meters or its rounding leave open is in the intervals.
 
     Returns
     -------
@@ -54,15 +59,31 @@ def summary(frame: pd.DataFrame, by: Sequence[str], value: str = "figure_of_meri
     """
     rows = []
     for key, part in frame.groupby(list(by), sort=True):
-        estimate = stats.median(part[value])
+        estimate, _ = metered.carry(variable, stats.median(part[value]), float, part)
         rows.append((*key, estimate.value, estimate.low, estimate.high, estimate.n))
     return pd.DataFrame(rows, columns=[*by, "median", "low", "high", "n"])
 
 
 def ratios(
-    frame: pd.DataFrame, factor: str, baseline: object, by: Sequence[str] = (), value: str = "figure_of_merit"
+    frame: pd.DataFrame,
+    factor: str,
+    baseline: object,
+    by: Sequence[str] = (),
+    value: str = "figure_of_merit",
+    variable: str = "",
+    *,
+    inverted: bool = False,
 ) -> pd.DataFrame:
     """Relate every level of a factor to a baseline, within each group.
+
+    Parameters
+    ----------
+    frame, by, value, variable
+        As in `summary`.
+    factor : str
+    baseline : level
+    inverted : bool, optional
+        True relates the baseline to the level, as speeds are told by times.
 
     Returns
     -------
@@ -72,12 +93,16 @@ def ratios(
     """
     rows = []
     for key, part in frame.groupby(list(by), sort=True) if by else [((), frame)]:
-        base = part[part[factor] == baseline][value]
+        base = part[part[factor] == baseline]
         if base.empty:
             continue
         for level, one in part[part[factor] != baseline].groupby(factor, sort=True):
-            r = stats.ratio_of_medians(one[value], base)
-            rows.append((*key, level, r.value, r.low, r.high, r.n, r.n_baseline, float(np.median(base))))
+            top, bottom = (base, one) if inverted else (one, base)
+            ratio = stats.ratio_of_medians(top[value], bottom[value])
+            r, _ = metered.carry(variable, ratio, operator.truediv, top, bottom)
+            rows.append(
+                (*key, level, r.value, r.low, r.high, len(one), len(base), float(base[value].median()))
+            )
     return pd.DataFrame(rows, columns=[*by, factor, "ratio", "low", "high", "n", "n_baseline", "base"])
 
 

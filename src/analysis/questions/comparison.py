@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
-from analysis import stats, tables
-from analysis.claims import metered
+from analysis import tables
 from analysis.claims.campaign import Campaign, NotCoveredError
 from analysis.claims.measures import MEASURES
 from analysis.claims.model import Level
@@ -167,42 +165,15 @@ def compare(
         refuse_mixture(values, [factor, along], varying)
         unit = unit_of(variable, values, scale)
         inverted = unit in TIMES
-        ratios = _ratios(values, factor, base, along, variable, inverted=inverted)
+        ratios = tables.ratios(values, factor, base, [along], "value", variable, inverted=inverted)
         if len(ratios):
-            medians = _medians(values, [along, factor], variable)
+            medians = tables.summary(values, [along, factor], "value", variable)
             found.append((stratum, Part("", unit, values, medians, ratios)))
     if not found:
         raise NotCoveredError(f"{campaign.name} has no comparable runs for {factor} {base} and another level")
     names = apart([stratum for stratum, _ in found])
     parts = tuple(replace(part, name=name) for name, (_, part) in zip(names, found, strict=True))
     return Compared(campaign.name, campaign.evidence, factor, base, along, variable, inverted, parts)
-
-
-def _medians(values: pd.DataFrame, by: Sequence[str], variable: str) -> pd.DataFrame:
-    """Estimate the median of each group, its interval with what meters and rounding leave open."""
-    rows = []
-    for key, part in values.groupby(list(by), sort=True):
-        m, _ = metered.carry(variable, stats.median(part["value"]), float, part)
-        rows.append((*key, m.value, m.low, m.high, m.n))
-    return pd.DataFrame(rows, columns=[*by, "median", "low", "high", "n"])
-
-
-def _ratios(
-    values: pd.DataFrame, factor: str, baseline: Level, along: str, variable: str, *, inverted: bool
-) -> pd.DataFrame:
-    """Relate every level to the baseline, as the verdicts do: with what meters and rounding leave open."""
-    rows = []
-    for where, part in values.groupby(along, sort=True):
-        base = part[part[factor] == baseline]
-        for level, one in part[part[factor] != baseline].groupby(factor, sort=True):
-            if base.empty:
-                continue
-            top, bottom = (base, one) if inverted else (one, base)
-            ratio = stats.ratio_of_medians(top["value"], bottom["value"])
-            r, _ = metered.carry(variable, ratio, operator.truediv, top, bottom)
-            middle = float(base["value"].median())
-            rows.append((where, level, r.value, r.low, r.high, len(one), len(base), middle))
-    return pd.DataFrame(rows, columns=[along, factor, "ratio", "low", "high", "n", "n_baseline", "base"])
 
 
 def _ratio_sentence(compared: Compared, part: Part, level: Any, rows: pd.DataFrame) -> str:
