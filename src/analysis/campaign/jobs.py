@@ -223,10 +223,7 @@ class _Parts:
             # Ranks that wait for each other's cores are not timed.
             "timing": not shape.oversubscribed,
             "values": dict(case_values),
-            "result": {
-                key: string.Template(text).safe_substitute(ranks=shape.ranks) if key == "ranks" else text
-                for key, text in self.application["result"].items()
-            },
+            "result": dict(self.application["result"]),
             "profile": PROFILES.get(factors["profiler"], ""),
             "preload": str(self.profiler.get("library", "")),
             "node_list": list(shape.hosts),

@@ -199,8 +199,9 @@ def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: str) -
     found = sorted(job.glob(result["file"]))
     if not any(_holds(path, result["text"]) for path in found):
         return f"exit code 0, but no {result['file']} holds {result['text']!r}"
-    if "ranks" in result and not any(_holds(path, result["ranks"]) for path in found):
-        return f"no {result['file']} holds {result['ranks']!r}: its ranks were not one job; {_LONE}"
+    ranks = result.get("ranks", "").replace("${ranks}", str(record["ranks"]))
+    if ranks and not any(_holds(path, ranks) for path in found):
+        return f"no {result['file']} holds {ranks!r}: its ranks were not one job; {_LONE}"
     if record["profile"] and not any(job.glob(record["profile"])):
         return f"left no {record['profiler']} profile ({record['profile']}); was the library preloaded?"
     if size := _another_size(job, record):
