@@ -11,7 +11,7 @@ from analysis.campaign import show
 from analysis.campaign.declarations import load
 from analysis.campaign.estimate import cost
 from analysis.campaign.matrix import expand
-from analysis.errors import ConfigError
+from analysis.errors import ConfigError, Fault
 
 from .conftest import CAMPAIGN, Changed
 
@@ -139,6 +139,15 @@ def test_matrix__every_template_is_looked_at(changed: Changed, old: str, new: st
         changed((old, new), file="applications/alpha")
 
 
+def first_fault(changed: Changed, old: str, new: str, file: str) -> Fault:
+    """Return the first fault of a declaration with a change in one file; it is of that file."""
+    with pytest.raises(ConfigError) as caught:
+        expand(changed((old, new), file=file))
+    fault = caught.value.faults[0]
+    assert fault.source.endswith(f"config/{file}.yaml")
+    return fault
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "said"),
     [
@@ -152,10 +161,7 @@ def test_matrix__every_template_is_looked_at(changed: Changed, old: str, new: st
 def test_matrix__names_what_an_application_gets_wrong(
     changed: Changed, old: str, new: str, line: int, said: str
 ) -> None:
-    with pytest.raises(ConfigError) as caught:
-        expand(changed((old, new), file="applications/alpha"))
-    fault = caught.value.faults[0]
-    assert fault.source.endswith("config/applications/alpha.yaml")
+    fault = first_fault(changed, old, new, "applications/alpha")
     assert (fault.line, said in fault.found) == (line, True), str(fault)
 
 
@@ -175,10 +181,7 @@ def test_matrix__names_what_an_application_gets_wrong(
 def test_matrix__names_what_a_cluster_gets_wrong(
     changed: Changed, old: str, new: str, line: int, said: str
 ) -> None:
-    with pytest.raises(ConfigError) as caught:
-        expand(changed((old, new), file="clusters/paper"))
-    fault = caught.value.faults[0]
-    assert fault.source.endswith("config/clusters/paper.yaml")
+    fault = first_fault(changed, old, new, "clusters/paper")
     assert (fault.line, said in fault.found) == (line, True), str(fault)
     assert "\n" not in str(fault)
 
