@@ -16,8 +16,10 @@ from typing import Any
 
 import pytest
 
-from analysis import project
-from analysis.claims import Verdict, evaluate, load_campaign, load_report
+from analysis.base import project
+from analysis.claims.evaluate import Verdict, evaluate
+from analysis.claims.model import load_report
+from analysis.estimates.campaign import load_campaign
 
 RAW = Path(__file__).parents[1] / "data" / "raw" / "vm-hpcg" / "runs"
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from analysis import project
-from analysis.claims import evaluate, load_campaign, load_report
-from analysis.claims.model import Report
-from analysis.errors import SchemaError
-from analysis.metrics import HOUSEKEEPING
+from analysis.base import project
+from analysis.base.errors import SchemaError
+from analysis.claims.evaluate import evaluate
+from analysis.claims.model import Report, load_report
+from analysis.datasets.profile import HOUSEKEEPING
+from analysis.estimates.campaign import load_campaign
 
 REPORTS = ("lsdyna2014", "lsdyna2009", "sharp2019", "hpcg2014", "openatom2010")
 IDS = Path(__file__).parents[1] / "data" / "claims" / "catalogue_ids.txt"

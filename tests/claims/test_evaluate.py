@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from analysis import project, storage
-from analysis.claims import __main__ as command
-from analysis.claims import load_campaign, load_report, verdict_table
-from analysis.claims.evaluate import evaluate
-from analysis.claims.text import expected_text, number, stop
-from analysis.errors import BenchbookError
-from analysis.stats import Estimate
-
-from .hand import HEAD, campaign, claim, repeats
+from analysis.base import project
+from analysis.base.errors import BenchbookError
+from analysis.claims.evaluate import evaluate, verdict_table
+from analysis.claims.model import load_report
+from analysis.claims.words import expected_text, number, stop
+from analysis.cli.stages import verdicts as command
+from analysis.estimates.campaign import load_campaign
+from analysis.estimates.stats import Estimate
+from analysis.schema import storage
+from tests.estimates.hand import HEAD, campaign, claim, repeats
 
 DECLARED = """title: Two links
 evidence: {evidence}

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from analysis.base.errors import ConfigError
 from analysis.claims.model import Expectation, load_report
-from analysis.errors import ConfigError
-
-from .hand import HEAD, claim
+from tests.estimates.hand import HEAD, claim
 
 GAIN = """quantity: gain
 compare: { factor: mpi, treatment: a, baseline: b }

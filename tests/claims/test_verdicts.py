@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from analysis.claims.finding import Finding
 from analysis.claims.model import Claim
 from analysis.claims.verdicts import judge, words
-from analysis.stats import Equivalence, Estimate
-
-from .hand import claim
+from analysis.estimates.finding import Finding
+from analysis.estimates.stats import Equivalence, Estimate
+from tests.estimates.hand import claim
 
 HEADS = {
     "speedup": "compare: { factor: mpi, treatment: a, baseline: b }",

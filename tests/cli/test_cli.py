@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis import cli, project
+from analysis import cli
+from analysis.base import project
 
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "data" / "raw" / "vm-profiles" / "runs"

@@ -1,202 +1,309 @@
-"""Executing notebooks through the server and without it."""
+"""Questions: every number here is known by hand from the few runs that the tests make up."""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
+import re
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-import nbformat
+import pandas as pd
 import pytest
+import xarray as xr
 
-from analysis.pages import Page
-from analysis.pages.client import call, request, start
-from analysis.pages.commit import commit
+from analysis import pages
+from analysis.base import project
+from analysis.base.errors import ConfigError
+from analysis.claims.model import load_report
+from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
+from analysis.pages.figures.svg import svg
+from analysis.pages.runs import plain
+from analysis.schema.frames import blank, to_dataset
 
-from .conftest import Write
-
-CELLS = (
-    ("parameters", "x = 1\nname = 'default'"),
-    ("", "import os, sys, uuid, warnings\nimport matplotlib.pyplot as plt, pandas as pd, xarray as xr"),
-    ("", "print('out'); print('err', file=sys.stderr); print('out again'); warnings.warn('careful')"),
-    ("figure", "%config InlineBackend.figure_formats = ['svg']\nplt.plot([0, x]); plt.xlabel('time (s)');"),
-    ("", "display(xr.Dataset({'a': ('t', [1.0, 2.0])}))\ndisplay(pd.DataFrame({'a': [1]}).style)\nobject()"),
-    ("verdicts", "print(name, 6 * x, os.path.basename(os.getcwd()))"),
-)
+RAW = Path(__file__).parents[2] / "data" / "raw" / "vm-hpcg" / "runs"
+ALIKE = {"application": "ls-dyna", "case": "3cars", "profiler": "none", "valid": True, "timing": True}
 
 
-def texts(path: Path, tag: str) -> str:
-    """Return what the cells of a tag printed."""
-    cells = nbformat.read(path, as_version=4).cells
-    tagged = [cell for cell in cells if tag in cell.metadata.get("tags", [])]
-    return "".join(output.get("text", "") for cell in tagged for output in cell.outputs)
+def runs(seconds: list[float], **factors: Any) -> list[dict[str, Any]]:
+    """Make runs that differ in nothing but their times."""
+    extra = {"concurrent_jobs": 1, "figure_of_merit_unit": "s", "ranks": 8 * factors.get("nodes", 1)}
+    return [
+        {**blank("runs"), **ALIKE, **extra, **factors, "figure_of_merit": time, "elapsed": time}
+        for time in seconds
+    ]
 
 
-def page(notebook: Path, **options: Any) -> Page:
-    base = notebook.parents[1]
-    given: dict[str, Any] = {"out": "results/page.ipynb"} | options
-    return Page(notebook=f"notebooks/{notebook.name}", cwd=str(base), **given)
+def campaign(rows: list[dict[str, Any]], **tables: list[dict[str, Any]]) -> Campaign:
+    for number, row in enumerate(rows):
+        row["run"] = row["run"] or f"{number:03d}"
+    groups = {"runs": to_dataset([pd.DataFrame(rows)], "runs")}
+    for kind in ("calls", "messages", "ranks", "matrix", "micro", "files"):
+        groups[kind] = to_dataset([pd.DataFrame(tables.get(kind, []))], kind)
+    return Campaign("made-up", xr.DataTree.from_dict(groups), "", "synthetic", "", profiler="ipm")
 
 
-def test_pages__same_bytes_with_a_server_and_without(write: Write, server: Path) -> None:
-    notebook = write(*CELLS)
-    base = notebook.parents[1]
-    parameters = {"x": 7, "name": "given"}
-    for out, socket in (("a", server), ("b", server), ("c", base / "none")):
-        one = page(notebook, out=f"{out}.ipynb", figure=f"{out}.svg", parameters=parameters)
-        assert request(one, base / f"{out}.log", server=socket) == ""
-    # 6 x 7, and the kernel works in the notebook's own folder as nbval's does.
-    assert texts(base / "a.ipynb", "verdicts") == "given 42 notebooks\n"
-    for other in "bc":
-        assert (base / f"{other}.ipynb").read_bytes() == (base / "a.ipynb").read_bytes()
-        assert (base / f"{other}.svg").read_bytes() == (base / "a.svg").read_bytes()
-    figure = (base / "a.svg").read_text()
-    assert figure.startswith("<svg")
-    assert figure.endswith("</svg>\n")
-    assert "time (s)" in figure
+def two_links() -> Campaign:
+    """Times of 10gbe over those of ib-fdr: 1 at 1 node, 2 at 2 nodes, 4 at 4 nodes."""
+    rows = []
+    for nodes, fast, slow in ((1, 800.0, 800.0), (2, 400.0, 800.0), (4, 200.0, 800.0)):
+        rows += runs([fast] * 6, nodes=nodes, interconnect="ib-fdr")
+        rows += runs([slow] * 6, nodes=nodes, interconnect="10gbe")
+    return campaign(rows)
 
 
-def test_pages__keep_neither_clock_nor_chance(write: Write, server: Path) -> None:
-    notebook = write(*CELLS)
-    assert request(page(notebook), os.devnull, server=server) == ""
-    path = notebook.parents[1] / "results/page.ipynb"
-    executed = nbformat.read(path, as_version=4)
-    assert "papermill" not in executed.metadata
-    assert "version" not in executed.metadata.language_info
-    assert [cell.id for cell in executed.cells] == ["question", *(f"code-{n}" for n in range(len(CELLS)))]
-    streams = executed.cells[3].outputs
-    assert [(out.name, out.text.splitlines()[0]) for out in streams] == [("stdout", "out"), ("stderr", "err")]
-    assert streams[0].text == "out\nout again\n"
-    assert "<cell>:1: UserWarning: careful" in streams[1].text
-    assert "<object at 0x0>" in path.read_text()
+def test_questions__a_ratio_of_times_is_a_speed() -> None:
+    found = pages.compare(two_links(), "interconnect", "10gbe")
+    table = found.table
+    assert table["ratio"].tolist() == [1.0, 2.0, 4.0]
+    assert table["base"].tolist() == [800.0] * 3
+    assert table["base_unit"].tolist() == ["s"] * 3
+    assert found.sentences == [
+        "At 4 nodes ib-fdr is 4.0 times as fast as 10gbe (interval 4.0 to 4.0; 10gbe: 800 s); "
+        "ahead of it from 2 nodes on."
+    ]
 
 
-def test_pages__name_notebook_cell_and_exception(write: Write, server: Path) -> None:
-    notebook = write(("parameters", "x = 1"), ("", "print(x)"), ("", "{}['lost']"), ("", "print('never')"))
-    base = notebook.parents[1]
-    fault = request(page(notebook, parameters={"x": 2}), base / "log", server=server)
-    assert fault == (
-        "notebooks/page.ipynb:cell 4: KeyError: 'lost'; what was reached is in results/page.failed.ipynb"
-    )
-    log = (base / "log").read_text()
-    assert "{}['lost']" in log
-    assert log.endswith(fault + "\n")
-    assert not (base / "results/page.ipynb").exists()
-    failed = nbformat.read(base / "results/page.failed.ipynb", as_version=4)
-    printed = [out.text for cell in failed.cells for out in cell.get("outputs", []) if "text" in out]
-    assert printed == ["2\n"]
-    # Once it is mended, what the failure left goes.
-    write(("parameters", "x = 1"))
-    assert request(page(notebook), base / "log", server=server) == ""
-    assert not (base / "results/page.failed.ipynb").exists()
+def test_questions__seen_from_the_other_side_it_is_behind() -> None:
+    found = pages.compare(two_links(), "interconnect", "ib-fdr")
+    assert found.table["ratio"].tolist() == [1.0, 0.5, 0.25]
+    assert found.sentences[0].endswith("behind it from 2 nodes on.")
 
 
-def test_pages__survive_a_kernel_that_crashes(write: Write, server: Path) -> None:
-    notebook = write(("", "1"), ("", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"))
-    base = notebook.parents[1]
-    fault = request(page(notebook), base / "log", server=server)
-    assert fault.startswith("notebooks/page.ipynb:cell 3: the kernel died by signal 11; ")
-    write(("", "1"))
-    assert request(page(notebook), base / "log", server=server) == ""
+def test_questions__a_ratio_of_energies_is_level_over_baseline() -> None:
+    rows = runs([100.0] * 6, nodes=2, interconnect="10gbe", energy=7200.0)
+    rows += runs([100.0] * 6, nodes=2, interconnect="ib-fdr", energy=1800.0)
+    found = pages.compare(campaign(rows), "interconnect", "10gbe", variable="energy_per_job")
+    assert found.table["ratio"].tolist() == [0.25]
+    assert found.table["base"].tolist() == [2.0]  # Wh
+    assert "has 0.25 times the energy of 10gbe" in found.sentences[0]
+    assert found.sentences[0].endswith("clearly below it.")
+
+
+def test_questions__below_six_runs_there_is_no_side() -> None:
+    rows = runs([10.0, 11.0, 12.0], nodes=2, interconnect="ib-fdr")
+    rows += runs([20.0, 22.0, 24.0], nodes=2, interconnect="10gbe")
+    said = pages.compare(campaign(rows), "interconnect", "10gbe").sentences[0]
+    assert "is 2.00 times as fast as 10gbe (no interval, n = 3" in said
+    assert said.endswith("too few runs to tell them apart.")
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("times", "said"),
     [
-        ({"parameters": {"y": 1}}, "no parameter 'y' in its cell tagged parameters; known: x"),
-        ({"figure": "page.svg"}, "no cell tagged figure has an SVG output; tag one, or give"),
+        ([(50, 100), (100, 50)], "behind it from 2 nodes on, ahead of it at 1 node"),
+        ([(50, 100), (100, 100)], "ahead of it at 1 node, not clearly apart from it at 2 nodes"),
+        ([(100, 100), (100, 100)], "not clearly apart from 10gbe anywhere"),
     ],
 )
-def test_pages__refuse_what_the_notebook_does_not_have(
-    write: Write, server: Path, options: dict[str, Any], said: str
-) -> None:
-    notebook = write(("parameters", "x = 1"), ("figure", "print('no figure')"))
-    fault = request(page(notebook, **options), notebook.parent / "log", server=server)
-    assert said in fault
-    assert not (notebook.parents[1] / "results/page.ipynb").exists()
+def test_questions__says_where_sides_change(times: list[tuple[float, float]], said: str) -> None:
+    rows = []
+    for nodes, (fast, slow) in enumerate(times, start=1):
+        rows += runs([fast] * 6, nodes=nodes, interconnect="ib-fdr")
+        rows += runs([slow] * 6, nodes=nodes, interconnect="10gbe")
+    assert pages.compare(campaign(rows), "interconnect", "10gbe").sentences[0].endswith(f"; {said}.")
 
 
-def test_pages__refuse_a_file_that_is_no_notebook(write: Write, server: Path) -> None:
-    notebook = write(("", "1"))
-    notebook.write_text('{"cells": [')
-    fault = request(page(notebook), notebook.parent / "log", server=server)
-    assert fault.startswith("notebooks/page.ipynb:1: not a notebook (")
-    assert "\n" not in fault
-    notebook.unlink()
-    fault = request(page(notebook), notebook.parent / "log", server=server)
-    assert fault == "notebooks/page.ipynb:0: no such notebook; check the name"
+def test_questions__strata_are_named_by_what_sets_them_apart() -> None:
+    rows = []
+    for case, slow in (("3cars", 20.0), ("neon", 30.0)):
+        rows += runs([10.0] * 6, nodes=2, case=case, interconnect="ib-fdr")
+        rows += runs([slow] * 6, nodes=2, case=case, interconnect="10gbe")
+    found = pages.compare(campaign(rows), "interconnect", "10gbe")
+    assert [(part.name, part.ratios["ratio"].tolist()) for part in found.parts] == [
+        ("3cars", [2.0]),
+        ("neon", [3.0]),
+    ]
+    assert found.sentences[1].startswith("neon: at 2 nodes ib-fdr is 3.0 times as fast as 10gbe")
 
 
-def test_pages__server_ends_with_its_owner(tmp_path: Path) -> None:
-    code = (
-        "import os, sys, time\nfrom analysis.pages.client import start\n"
-        "context = start('s')\ncontext.__enter__()\n"
-        "print('up', flush=True)\ntime.sleep(60)\n"
+def test_questions__a_median_mixes_nothing() -> None:
+    rows = runs([10.0] * 6, nodes=2, cpu="new", ranks=40)
+    rows += runs([20.0] * 6, nodes=2, cpu="old", ranks=16) + runs([30.0] * 6, nodes=2, cpu="old", ranks=8)
+    with pytest.raises(ConfigError, match="old, 2 would mix ranks 8, 16; narrow the parameter select"):
+        pages.compare(campaign(rows), "cpu", "old")
+
+
+def test_questions__profiled_runs_do_not_speak_of_time() -> None:
+    rows = runs([10.0] * 6, nodes=2, interconnect="ib-fdr") + runs([20.0] * 6, nodes=2, interconnect="10gbe")
+    rows += runs([90.0] * 6, nodes=2, interconnect="ib-fdr", profiler="ipm")
+    assert pages.compare(campaign(rows), "interconnect", "10gbe").table["ratio"].tolist() == [2.0]
+
+
+def test_questions__without_the_baseline_there_is_nothing_to_compare() -> None:
+    made = campaign(runs([10.0] * 6, nodes=2, interconnect="ib-fdr"))
+    with pytest.raises(NotCoveredError, match="no comparable runs for interconnect ib-fdr and another level"):
+        pages.compare(made, "interconnect", "ib-fdr")
+    with pytest.raises(ConfigError, match="'speed' is no measure"):
+        pages.compare(made, "interconnect", "ib-fdr", variable="speed")
+
+
+def test_questions__scaling_stops_where_more_nodes_bring_little() -> None:
+    rows = []
+    for nodes, seconds in ((1, 80.0), (2, 40.0), (4, 20.0), (8, 19.5)):
+        rows += runs([seconds] * 6, nodes=nodes, interconnect="1gbe")
+    table = pages.scaling(campaign(rows))
+    assert table["speedup"].tolist() == pytest.approx([1, 2, 4, 80 / 19.5])
+    assert table["efficiency"].tolist() == pytest.approx([100, 100, 100, 100 * 80 / 19.5 / 8])
+    assert set(table["stops"]) == {"4 nodes"}
+    assert pages.scaling_sentences(table) == [
+        "With 1gbe 8 nodes have 4.103 times the speed of 1 node (80 s), an efficiency of 51 %; "
+        "scaling stops: 4 nodes."
+    ]
+
+
+def profiled() -> Campaign:
+    """Two node counts; MPI_Send makes 75 % of the calls and 25 % of the time."""
+    rows, calls, messages = [], [], []
+    for nodes in (2, 4):
+        for repeat in range(6):
+            row = runs([10.0], nodes=nodes, profiler="ipm", mpi_fraction=0.1 * nodes)[0]
+            row["run"] = f"{nodes}-{repeat}"
+            rows.append(row)
+            for call, count, time in (
+                ("MPI_Send", 75, 1.0),
+                ("MPI_Recv", 25, 3.0),
+                ("MPI_Comm_rank", 900, 0.0),
+            ):
+                calls.append({"run": row["run"], "call": call, "count": count, "time": time, "bytes": 1.0})
+            for call, size, count in (("MPI_Send", 8, 60), ("MPI_Send", 4096, 40), ("MPI_Recv", 8, 100)):
+                messages.append({"run": row["run"], "call": call, "size": size, "count": count, "time": 0.0})
+    return campaign(rows, calls=calls, messages=messages)
+
+
+def test_questions__shares_of_calls_and_of_time_differ() -> None:
+    counts = pages.shares(profiled(), "count", {"nodes": 4})
+    times = pages.shares(profiled(), "time", {"nodes": 4})
+    assert dict(zip(counts["call"], counts["median"], strict=True)) == {"MPI_Send": 75.0, "MPI_Recv": 25.0}
+    assert times["median"].tolist() == [75.0, 25.0, 0.0]
+    assert pages.call_sentences(times, "MPI time") == "MPI_Recv 75.0 %, MPI_Send 25.0 % of MPI time (n = 6)."
+
+
+def test_questions__shares_of_different_node_counts_are_not_put_together() -> None:
+    with pytest.raises(ConfigError, match="would mix nodes 2, 4"):
+        pages.shares(profiled(), "count")
+
+
+def test_questions__messages_are_counted_where_they_are_sent() -> None:
+    table = pages.size_shares(profiled(), [8, 4096], {"nodes": 2})
+    assert table["call"].tolist() == ["MPI_Send", "all"]
+    assert table["messages"].tolist() == [100, 100]
+    assert table["up to 8 B"].tolist() == [60.0, 60.0]
+    assert table["up to 4096 B"].tolist() == [100.0, 100.0]
+
+
+def test_questions__a_course_says_its_ends_and_its_way() -> None:
+    table = pages.course(profiled(), {"share of MPI": "mpi_fraction"}, scale=100.0)
+    assert table["median"].tolist() == pytest.approx([20.0, 40.0])
+    assert pages.course_sentences(table, "%") == ["Share of MPI: 20 % at 2 nodes, 40 % at 4 nodes."]
+    longer = pd.concat([table, table.tail(1).assign(nodes=8, median=30.0, low=30.0, high=30.0)])
+    assert pages.course_sentences(longer, "%")[0].endswith("30 % at 8 nodes, not in one direction.")
+
+
+def test_questions__claims_of_single_calls_are_the_reports() -> None:
+    report = load_report(project.claims("lsdyna2014"))
+    assert pages.claimed([report], "call_share") == {
+        "MPI_Recv": 36.0,
+        "MPI_Allreduce": 27.0,
+        "MPI_Bcast": 24.0,
+    }
+
+
+def test_questions__a_kilowatt_hour_an_hour_costs_its_price_8760_times() -> None:
+    rows = runs([3600.0] * 6, nodes=2, interconnect="1gbe", energy=3.6e6)
+    rows += runs([1800.0] * 6, nodes=2, interconnect="ib-ddr", energy=1.8e6)
+    made = campaign(rows)
+    own = pages.bills(made, "interconnect", price=0.2).set_index("interconnect")
+    assert own["cost_a_year"].to_dict() == pytest.approx({"1gbe": 1752.0, "ib-ddr": 1752.0})
+    same = pages.bills(made, "interconnect", price=0.2, pue=1.5, jobs_of="1gbe", carbon=0.4)
+    assert same["cost_a_year"].tolist() == pytest.approx([2628.0, 1314.0])
+    assert same["kg_CO2e_a_year"].tolist() == pytest.approx([0.4 * 1.5 * 8760, 0.4 * 1.5 * 4380])
+    assert pages.bill_sentences(same, "interconnect", "1gbe", "USD") == [
+        "As many jobs cost 2,630 USD a year with 1gbe; saved with ib-ddr 1,310 USD."
+    ]
+
+
+def test_questions__power_is_summed_over_meters_and_gaps_stay(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "raw" / "made-up" / "runs" / "000"
+    folder.mkdir(parents=True)
+    lines = ["time,n1_W,n2_W", *(f"2026-03-01T10:00:{s:02d}Z,{100 + s},200" for s in (0, 1, 2, 3, 7, 8, 9))]
+    (folder / "power.csv").write_text("\n".join(lines).replace("101,200", "101,") + "\n")
+    times = {"start": pd.Timestamp("2026-03-01T10:00:01"), "end": pd.Timestamp("2026-03-01T10:00:09")}
+    joules = {"energy": 3600.0, "energy_low": 3240.0, "energy_high": 3960.0, "energy_covered": 0.5}
+    rows = runs([8.0], nodes=2, interconnect="ib-ddr", mean_power=450.0, **times, **joules)
+    log = {"path": "runs/000/power.csv", "run": "000", "engine": "power_csv"}
+    made = campaign(rows, files=[log, {"path": "runs/000/out.txt", "run": "000", "engine": "lsdyna"}])
+    table = pages.power(made, "000", tmp_path)
+    known = table.dropna(subset=["power"])
+    assert known["seconds"].tolist() == [-1.0, 0.0, 1.0, 2.0, 6.0, 7.0, 8.0]
+    assert known["power"].tolist() == [300.0, 301.0, 302.0, 303.0, 307.0, 308.0, 309.0]
+    assert table["power"].isna().sum() == 3  # four seconds without a reading are a gap
+    assert pages.metered(made, "interconnect") == {"ib-ddr, 2 nodes": "000"}
+    assert pages.power_sentences(made, {"ib-ddr": "000"}) == [
+        "ib-ddr: 1 Wh (gaps leave 0.9 to 1.1 open) in 8 s, 450 W on average; readings cover 50.0 %; "
+        "metered at: not said."
+    ]
+    assert pages.meters({"ib-ddr": table})["missing_percent"].tolist() == [35.0]  # 7 of 20
+
+
+def test_questions__a_figure_shows_ratios_values_and_its_evidence() -> None:
+    found = pages.compare(two_links(), "interconnect", "10gbe")
+    fig = pages.draw(found, found.parts[0])
+    top, bottom = fig.axes
+    assert top.get_ylabel() == "times as fast as\n10gbe"
+    assert bottom.get_ylabel() == "time by the application (s)"
+    assert bottom.get_xlabel() == "nodes"
+    drawn = svg(fig, description=found.description(found.parts[0]))
+    assert "1× = 800 s (10gbe, at 4 nodes)" in drawn
+    assert "synthetic: a test of the pipeline, no evidence" in drawn
+    assert "medians of 6 runs with 95 % intervals" in drawn
+
+
+def test_questions__one_point_of_an_axis_shows_every_run() -> None:
+    rows = runs([10.0] * 6, nodes=1, dimm="dual") + runs([11.0] * 6, nodes=1, dimm="single")
+    found = pages.compare(campaign(rows), "dimm", "single")
+    (ax,) = pages.draw(found, found.parts[0]).axes
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["single\nn = 6", "dual\nn = 6"]
+    assert ax.get_xlabel() == "dimm, at 1 node"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(11910.4, "11,910"), (0.25, "0.25"), (2.0, "2"), (123456.0, "123,500"), (0.0, "0")]
+)
+def test_questions__numbers_have_no_powers_of_ten(value: float, text: str) -> None:
+    assert plain(value) == text
+
+
+@pytest.mark.parametrize(
+    ("along", "value", "text"),
+    [("nodes", 1, "at 1 node"), ("nodes", 32, "at 32 nodes"), ("case", "16³", "at 16³"),
+     ("ranks_per_node", 1, "at 1 rank per node"), ("concurrent_jobs", 2, "at 2 concurrent jobs")],
+)  # fmt: skip
+def test_questions__places_are_named(along: str, value: Any, text: str) -> None:
+    assert pages.place(along, value) == text
+
+
+@pytest.mark.skipif(
+    not (project.processed("vm-hpcg") / "campaign.nc").is_file(), reason="no datasets: run make datasets"
+)
+def test_questions__the_same_ratio_as_from_the_raw_files() -> None:
+    select = {"application": "hpcg", "case": "nx16", "build": "-O3", "target_time": 6.0, "nodes": 2}
+    found = pages.compare(
+        load_campaign("vm-hpcg"),
+        "mpi",
+        "MPICH 4.0.2",
+        along="interconnect",
+        variable="figure_of_merit",
+        select={**select, "interconnect": "veth-open"},
     )
-    owner = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
-    assert owner.stdout
-    assert owner.stdout.readline() == "up\n"
-    assert (tmp_path / "s").exists()
-    owner.send_signal(signal.SIGKILL)  # no chance to tidy up
-    owner.wait()
-    owner.stdout.close()
-    deadline = time.monotonic() + 60
-    while (tmp_path / "s").exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not (tmp_path / "s").exists()
-
-
-def test_pages__stop_with_their_client(write: Write, server: Path) -> None:
-    pid = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(300)"
-    notebook = write(("", pid))
-    command = [sys.executable, "-m", "analysis.pages", "run", str(notebook), "out.ipynb"]
-    client = subprocess.Popen([*command, "--server", str(server)])
-    deadline = time.monotonic() + 60
-    file = notebook.parent / "pid"
-    while not (file.exists() and file.read_text()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    kernel = int(file.read_text())
-    client.kill()
-    client.wait()
-    while Path(f"/proc/{kernel}").exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not Path(f"/proc/{kernel}").exists()
-
-
-def test_pages__second_server_leaves_the_first_alone(server: Path) -> None:
-    with start(server):
-        pass
-    assert server.exists()
-
-
-def test_pages__commit_keeps_only_the_verdicts(write: Write) -> None:
-    notebook = write(*CELLS)
-    assert commit([notebook]) == []
-    once = notebook.read_bytes()
-    cells = [cell for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "code"]
-    kept = [cell for cell in cells if cell.execution_count is not None]
-    assert [cell.metadata.tags for cell in kept] == [["verdicts"]]
-    assert [cell for cell in cells if cell.outputs] == kept
-    assert kept[0].outputs[0].text == "default 6 notebooks\n"
-    untagged = write(("", "1"), name="untagged.ipynb")
-    (fault,) = commit([notebook, untagged], jobs=1)
-    assert "no cell tagged verdicts" in fault
-    assert notebook.read_bytes() == once
-
-
-@pytest.mark.parametrize("served", [True, False])
-def test_pages__call_runs_a_module_as_python_would(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Path, served: bool
-) -> None:
-    socket = server.resolve() if served else tmp_path / "none"
-    socket = Path(os.path.relpath(socket, tmp_path))
-    monkeypatch.chdir(tmp_path)
-    assert call("json.tool", ["--help"], "log", server=socket) == ""
-    assert "usage: json.tool" in Path("log").read_text().replace("python -m ", "")
-    fault = call("analysis.ingest", ["nowhere", "processed"], "log", server=socket)
-    assert fault == "analysis.ingest ended with status 1"
-    assert Path("log").read_text().startswith("nowhere/runs:0: holds no run; ")
+    rated: dict[str, list[float]] = {"Open MPI 4.1.4": [], "MPICH 4.0.2": []}
+    alike = ['"nx16"', '"veth-open"', '"-O3"', '"target_seconds": 6,', '"nodes": 2,', '"profiler": null']
+    for path in sorted(RAW.glob("*/run.json")):
+        record = path.read_text()
+        library = next((name for name in rated if f'"{name}"' in record), "")
+        if library and all(part in record for part in [*alike, '"concurrent_jobs": 1,', '"exit_code": 0']):
+            text = next(path.parent.glob("HPCG-Benchmark*.txt")).read_text()
+            rated[library].append(float(re.search(r"GFLOP/s rating of=(\S+)", text)[1]))  # type: ignore[index]
+    assert [len(values) for values in rated.values()] == [6, 6]
+    ratio = median(rated["Open MPI 4.1.4"]) / median(rated["MPICH 4.0.2"])
+    assert found.table["ratio"].tolist() == pytest.approx([ratio])
+    assert ratio == pytest.approx(0.9886, abs=1e-4)

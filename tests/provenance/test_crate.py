@@ -12,9 +12,9 @@ import pytest
 from rocrate.rocrate import ROCrate
 
 from analysis import cli
-from analysis.errors import ConfigError
+from analysis.base.errors import ConfigError
 from analysis.provenance import crate, manifest
-from analysis.provenance.actions import About
+from analysis.provenance.crate import About
 
 RAW = Path(__file__).parents[2] / "data/raw"
 ABOUT = About(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.errors import ConfigError
+from analysis.base.errors import ConfigError
 from analysis.provenance import manifest
 
 LABEL = "data/raw/x"

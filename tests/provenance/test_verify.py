@@ -94,7 +94,7 @@ def test_verify__runs_that_the_matrix_declares_and_that_are_missing_are_named(
     # What a matrix expands to is tested with the matrix; here only its runs' names matter.
     runs = [SimpleNamespace(records=names) for names in (("001",), ("b-r01", "b-r01.2"), ("a-r01",))]
     asked = SimpleNamespace(all_runs=lambda campaign, base: runs)
-    monkeypatch.setitem(sys.modules, "analysis.campaign.workflow", asked)
+    monkeypatch.setitem(sys.modules, "analysis.measure.workflow", asked)
     _, _, err = run(capsys, "x")
     assert [line for line in err if "matrix" in line] == [
         f"data/raw/x/runs/{said}: the matrix declares it; "
@@ -109,7 +109,7 @@ def test_verify__runs_that_the_matrix_no_longer_declares_are_a_note(
     run(capsys, "--write", "x")
     (project / "config/campaigns/x.yaml").write_text(DECLARATION + "matrix: {}\n")
     asked = SimpleNamespace(all_runs=lambda campaign, base: [])
-    monkeypatch.setitem(sys.modules, "analysis.campaign.workflow", asked)
+    monkeypatch.setitem(sys.modules, "analysis.measure.workflow", asked)
     code, out, err = run(capsys, "x")
     assert (code, out) == (0, ["x: 3 files, 1 run, 0 faults, 1 note"])
     assert err == [

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers import hpcc
 
 FILE = Path(__file__).parents[1] / "data/hpcc/n2.txt"

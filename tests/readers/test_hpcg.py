@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers import hpcg
 
 ROOT = Path(__file__).parents[2]

@@ -10,8 +10,8 @@ import pytest
 import xarray as xr
 
 from analysis import readers
-from analysis.errors import ReadError
-from analysis.ingest.micro import micro
+from analysis.base.errors import ReadError
+from analysis.datasets.micro import micro
 from analysis.readers import imb
 
 DATA = Path(__file__).parents[2] / "tests/data/imb"

@@ -3,8 +3,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis import metrics, readers
-from analysis.readers import ipm, ipm_banner
+from analysis import readers
+from analysis.datasets import profile as metrics
+from analysis.readers import ipm
+from analysis.readers.ipm import banner as ipm_banner
 
 DATA = Path(__file__).parents[1] / "data/ipm"
 

@@ -6,8 +6,9 @@ import pytest
 import xarray as xr
 
 from analysis import readers
-from analysis.errors import ReadError
-from analysis.readers import ipm, ipm_xml
+from analysis.base.errors import ReadError
+from analysis.readers import ipm
+from analysis.readers.ipm import xml
 
 DATA = Path(__file__).parents[1] / "data/ipm"
 STEP = 97
@@ -72,7 +73,7 @@ def test_ipm_damage__changed_digits_are_never_an_exception():
 def test_ipm_damage__fault_names_the_line():
     data = raw("hpcg_n2.ipm.xml").replace(b'bytes="128" orank="1"', b'bytes="1z8" orank="1"', 1)
     line = data[: data.index(b"1z8")].count(b"\n") + 1
-    ds = ipm_xml.parse(data, "run/x.ipm.xml")
+    ds = xml.parse(data, "run/x.ipm.xml")
     first, second = ds.attrs["warnings"]
     assert first.startswith(f"run/x.ipm.xml:{line}: rank 0: a <hent> without call, bytes")
     assert "1 of 2 ranks" in second

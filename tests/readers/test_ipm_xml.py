@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from analysis import metrics, readers
-from analysis.readers import ipm_xml
+from analysis import readers
+from analysis.datasets import profile
+from analysis.readers.ipm import xml
 
 DATA = Path(__file__).parents[1] / "data/ipm"
 FILES = sorted(path.name for path in DATA.glob("*.ipm.xml*"))
@@ -54,7 +55,7 @@ def test_ipm_xml__numbers_of_the_file_by_hand():
 
 
 def test_ipm_xml__sizes_of_halo_messages_are_exact():
-    table = metrics.messages(load("hpcg_n64.ipm.xml.xz"))
+    table = profile.messages(load("hpcg_n64.ipm.xml.xz"))
     sends = table[table["call"] == "MPI_Send"].set_index("size")["count"]
     # grep and awk on the raw file
     assert sends.to_dict() == {
@@ -69,7 +70,7 @@ def test_ipm_xml__sizes_of_halo_messages_are_exact():
 
 
 def test_ipm_xml__matrix_of_communication():
-    table = metrics.matrix(load("hpcg_n64.ipm.xml.xz")).set_index(["rank", "peer"])
+    table = profile.matrix(load("hpcg_n64.ipm.xml.xz")).set_index(["rank", "peer"])
     rows = table["bytes"].groupby("rank").sum()
     # grep and awk on the raw file
     assert (rows[0], rows[21], rows[63], rows.sum()) == (5675304, 12276288, 5675304, 566688960)
@@ -115,7 +116,7 @@ def test_ipm_xml__unescaped_command_line():
     data = raw("mix_n4.ipm.xml")
     with pytest.raises(ET.ParseError):
         ET.fromstring(data)
-    ds = ipm_xml.parse(data)
+    ds = xml.parse(data)
     assert ds.attrs["complete"]
     assert ds.attrs["command"] == '/opt/bench/mix_ompi arg<1>&"q"'
 
@@ -132,7 +133,7 @@ def test_ipm_xml__killed_while_writing():
 def edited(name: str, old: bytes, new: bytes) -> xr.Dataset:
     data = raw(name)
     assert data.count(old) == 1
-    return ipm_xml.parse(data.replace(old, new))
+    return xml.parse(data.replace(old, new))
 
 
 def test_ipm_xml__receive_with_ignored_status_is_unknown_not_zero():
@@ -177,8 +178,8 @@ def test_ipm_xml__regions_join_by_label():
         (b'region="9"', b'region="2"'),
     ):
         one = one.replace(old, new)
-    swapped = ipm_xml.parse(b"<task ".join([head, zero, one, *rest]), "mix")
-    xr.testing.assert_identical(swapped, ipm_xml.parse(raw("mix_n4.ipm.xml"), "mix"))
+    swapped = xml.parse(b"<task ".join([head, zero, one, *rest]), "mix")
+    xr.testing.assert_identical(swapped, xml.parse(raw("mix_n4.ipm.xml"), "mix"))
     assert set(swapped["region"].values) == {"solve phase", "io", "ipm_noregion"}
 
 
@@ -194,7 +195,7 @@ def test_ipm_xml__posix_calls():
     assert (row["count"].item(), row["size"].item(), row["bytes"].item()) == (1, 40, 40.0)
     assert (row["region"].item(), row["peer"].item()) == ("io", -1)
     assert total(ds, "open") == 20
-    assert "write" not in metrics.calls(ds)["call"].tolist()
+    assert "write" not in profile.calls(ds)["call"].tolist()
 
 
 def test_ipm_xml__decimal_commas():
@@ -206,7 +207,7 @@ def test_ipm_xml__decimal_commas():
             lines[i] = line.replace(b'version="2.0.6"', b'version="2_0_6"').replace(b".", b",")
     german = b"\n".join(lines).replace(b"2_0_6", b"2.0.6")
     assert b">1,0434e+00 9,5367e-07 1,9235e-02<" in german
-    xr.testing.assert_identical(ipm_xml.parse(german), ipm_xml.parse(data))
+    xr.testing.assert_identical(xml.parse(german), xml.parse(data))
 
 
 def test_ipm_xml__without_records_there_are_no_sizes():
@@ -217,18 +218,18 @@ def test_ipm_xml__without_records_there_are_no_sizes():
     assert any("IPM_LOG=full" in warning for warning in ds.attrs["warnings"])
     row = ds.isel(obs=(ds["call"] == "MPI_Sendrecv") & (ds["rank"] == 0))
     assert row["bytes"].item() == 6.1678e05 + 1.4848e04
-    assert metrics.matrix(ds).empty
+    assert profile.matrix(ds).empty
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_ipm_xml__columns_equal_lines(name):
     data = raw(name)
-    xr.testing.assert_identical(ipm_xml.parse(data), ipm_xml.parse(data, exact=True))
+    xr.testing.assert_identical(xml.parse(data), xml.parse(data, exact=True))
 
 
 def test_ipm_xml__columns_equal_lines_for_unusual_records(monkeypatch):
     # Long numbers, a time above 10^4 s, other orders of attributes, in tasks among usual ones.
-    monkeypatch.setattr(ipm_xml, "CHUNK", 3000)
+    monkeypatch.setattr(xml, "CHUNK", 3000)
     data = raw("mix_n4.ipm.xml")
     for old, new in (
         (b'count="50"', b'count="123456789012"'),
@@ -238,8 +239,8 @@ def test_ipm_xml__columns_equal_lines_for_unusual_records(monkeypatch):
     ):
         assert old in data
         data = data.replace(old, new)
-    ds = ipm_xml.parse(data)
-    xr.testing.assert_identical(ds, ipm_xml.parse(data, exact=True))
+    ds = xml.parse(data)
+    xr.testing.assert_identical(ds, xml.parse(data, exact=True))
     assert ds.attrs["complete"]
     assert total(ds, "MPI_Comm_rank", rank=2, size=0, region="solve phase") == 123456789012 + 15
     assert 2147483647 in ds["size"].values

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 from analysis import readers, schema
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers import mpip
 from analysis.readers.base import read_bytes
 

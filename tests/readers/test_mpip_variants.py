@@ -11,10 +11,10 @@ import pytest
 import xarray as xr
 
 from analysis import schema
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers import mpip
 from analysis.readers.base import read_bytes
-from analysis.readers.mpip_rows import squeeze
+from analysis.readers.mpip.rows import squeeze
 
 DATA = Path(__file__).parents[1] / "data/mpip"
 RULE = "-" * 75

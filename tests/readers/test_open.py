@@ -14,7 +14,7 @@ import xarray as xr
 import zstandard
 
 from analysis import readers, schema
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 
 ROOT = Path(__file__).parents[2]
 CAMPAIGN = ROOT / "data/raw/vm-hpcg"

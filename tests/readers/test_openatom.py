@@ -10,8 +10,8 @@ import pytest
 import xarray as xr
 
 from analysis import readers
-from analysis.applications import load_applications
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
+from analysis.datasets.applications import load_applications
 from analysis.readers import openatom
 
 ROOT = Path(__file__).parents[2]

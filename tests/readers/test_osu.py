@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.errors import ReadError
-from analysis.readers import osu, osu_names
+from analysis.base.errors import ReadError
+from analysis.readers import osu
+from analysis.readers import osu as osu_names
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/data/osu"

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 from analysis import readers
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers import proxy
 
 # Open MPI 4.1.4, four ranks, --pattern=halo --bytes=4096 --count=200.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from analysis import schema
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers import run
 
 CAMPAIGN = Path(__file__).parents[2] / "data/raw/vm-hpcg/runs"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers import sacct
 
 CAMPAIGN = Path(__file__).parents[2] / "data/raw/vm-hpcg"

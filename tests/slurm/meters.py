@@ -9,10 +9,10 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampling import test_redfish
-from sampling.helpers import need
-from sampling.test_ipmi import BMC, LAN, MODULE
-from sampling.test_sampler import RANGE, zone
+from tests.measure.power import test_redfish
+from tests.measure.power.helpers import need
+from tests.measure.power.test_ipmi import BMC, LAN, MODULE
+from tests.measure.power.test_sampler import RANGE, zone
 
 from .cluster import SlurmCluster
 from .machine import until

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from analysis import readers
-from analysis.campaign.declarations import load
-from analysis.campaign.matrix import expand
+from analysis.measure.declare import load
+from analysis.measure.matrix import expand
 
 from . import jobs
 from .campaigns import OPENMPI, ROOT
@@ -154,7 +154,7 @@ def run(
         (base / name).chmod(0o755)
     (base / "data/raw/c").mkdir(parents=True)
     planned = expand(load("c", base)).runs[0]
-    command = f"exec {sys.executable} -m analysis.campaign.launch c {planned.name}"
+    command = f"exec {sys.executable} -m analysis.measure.launch c {planned.name}"
     size = (f"--nodes={planned.nodes}", f"--ntasks-per-node={planned.ranks_per_node}", "--exclusive")
     jobs.ended(cluster, jobs.submit(cluster, base, command, *size), seconds=180)
     (path,) = (base / "data/raw/c/runs").glob("*/run.json")

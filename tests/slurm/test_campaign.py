@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis import storage
+from analysis.schema import storage
 
 from . import jobs
 from .campaigns import (

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis import storage
-from analysis.campaign import folders
+from analysis.measure import folders
+from analysis.schema import storage
 
 from .campaigns import CAMPAIGN, RUNNING, accounted, finish, ingest, job_of, records, start, use_program
 from .cluster import SlurmCluster

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.campaign.workflow import plan
+from analysis.measure.workflow import plan
 
 from . import campaigns, daemons
 from .campaigns import RESULT, accounted, finish, records, use_factors, use_program

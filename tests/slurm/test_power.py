@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sampling import test_redfish
-from sampling.helpers import Watcher
-from sampling.test_sampler import replace
 
-from analysis import storage
-from analysis.ingest.power import select
+from analysis.energy.attribution import select
 from analysis.readers import open as read
+from analysis.schema import storage
+from tests.measure.power import test_redfish
+from tests.measure.power.helpers import Watcher
+from tests.measure.power.test_sampler import replace
 
 from . import jobs
 from .campaigns import RESULT, begun, finish, ingest, job_of, records, start, use_factors, use_program
@@ -93,7 +93,7 @@ def samplers(project: Path) -> list[bytes]:
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):  # it has ended
             lines.append(file.read_bytes())
-    return [line for line in lines if b"analysis.sampling" in line and bytes(project) in line]
+    return [line for line in lines if b"analysis.measure.power" in line and bytes(project) in line]
 
 
 def ingested(project: Path) -> dict[str, dict[str, Any]]:

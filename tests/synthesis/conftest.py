@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from analysis.claims import Verdict, evaluate, load_campaign, load_report
-from analysis.ingest import ingest
-from analysis.synthesis import Truth, build
+from analysis.claims.evaluate import Verdict, evaluate
+from analysis.claims.model import load_report
+from analysis.datasets.campaign import ingest
+from analysis.estimates.campaign import load_campaign
+from analysis.synthesis.campaign import build
+from analysis.synthesis.truth import Truth
 
 ROOT = Path(__file__).parents[2]
 

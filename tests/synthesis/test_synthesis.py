@@ -14,12 +14,15 @@ from typing import Any
 
 import pytest
 
-from analysis import storage
-from analysis.claims import Verdict, load_report
-from analysis.errors import ConfigError
-from analysis.ingest import ingest
-from analysis.synthesis import Truth, __main__, build, load_truth
+from analysis.base.errors import ConfigError
+from analysis.claims.evaluate import Verdict
+from analysis.claims.model import load_report
+from analysis.cli.stages import synthesis
+from analysis.datasets.campaign import ingest
+from analysis.schema import storage
+from analysis.synthesis.campaign import build
 from analysis.synthesis.plan import cells, jobs
+from analysis.synthesis.truth import Truth, load_truth
 
 ROOT = Path(__file__).parents[2]
 REPORTS = ("lsdyna2014", "lsdyna2009", "sharp2019", "hpcg2014", "openatom2010")
@@ -137,11 +140,9 @@ def test_synthesis__shares_no_code_with_the_readers() -> None:
             )
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             ours = [name for name in names if name.startswith("analysis")]
-            allowed = ("analysis.synthesis", "analysis.errors", "analysis.project")
-            assert all(name == "analysis" or name.startswith(allowed) for name in ours), path
-    code = (
-        "import analysis.synthesis.__main__, sys; print([m for m in sys.modules if m.startswith('analysis')])"
-    )
+            allowed = ("analysis.synthesis", "analysis.base.errors", "analysis.base.project")
+            assert all(name == "analysis.base" or name.startswith(allowed) for name in ours), path
+    code = "import analysis.synthesis, sys; print([m for m in sys.modules if m.startswith('analysis')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "analysis.synthesis.ipm" in done.stdout
     assert "readers" not in done.stdout
@@ -230,12 +231,12 @@ def test_synthesis__old_campaign_stays_when_the_truth_has_gaps(tmp_path: Path) -
 
 def test_synthesis__command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "raw"
-    assert __main__.main(["sharp2019", str(out)]) == 0
+    assert synthesis.main(["sharp2019", str(out)]) == 0
     assert (
         capsys.readouterr().out == f"{out}: 55 runs\n"
     )  # (1 + 1 + 2) + 5 OSU cells, 6 times, and a failed one
     assert len(list((out / "runs").iterdir())) == 55
-    assert __main__.main([str(tmp_path / "none.yaml"), str(out)]) == 1
+    assert synthesis.main([str(tmp_path / "none.yaml"), str(out)]) == 1
     assert capsys.readouterr().err.startswith(f"{tmp_path}/none.yaml:0: No such file or directory; ")
 
 

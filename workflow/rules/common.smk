@@ -10,11 +10,11 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from analysis import project
-from analysis.campaign import resume
-from analysis.campaign import workflow as campaigns
-from analysis.errors import BenchbookError
-from analysis.pages.client import start
+from analysis.base import project
+from analysis.base.errors import BenchbookError
+from analysis.measure import resume
+from analysis.measure import workflow as campaigns
+from analysis.site.kernels.client import start
 
 NAME = "[A-Za-z0-9_][A-Za-z0-9._-]*"
 PACKAGE = Path("src/analysis")
@@ -70,7 +70,7 @@ def mend_executor():
     """Teach Slurm's executor to ask less, and to end when Slurm has lost a job."""
     plugin = sys.modules.get("snakemake_executor_plugin_slurm")
     if MEASURED and workflow.is_main_process and plugin is not None:
-        from analysis.campaign.executor import mend
+        from analysis.measure.executor import mend
 
         mend(plugin)
 
@@ -79,7 +79,7 @@ def watch_progress():
     """Show a line about the campaign that is measured, until Snakemake ends."""
     quiet = {kind.name for kind in workflow.output_settings.quiet or ()}
     if MEASURED and workflow.is_main_process and not quiet & {"ALL", "PROGRESS"}:
-        from analysis.campaign.watch import Watch
+        from analysis.measure.progress import Watch
 
         AT_END.callback(Watch(MEASURED, BASE).start().stop)
 

@@ -5,7 +5,7 @@ rule audit:
     input:
         relations="config/audit/{report}.yaml",
         claims="config/claims/{report}.yaml",
-        code=sources("audit", "claims", "errors.py"),
+        code=sources("base", "schema", "claims", "estimates"),
     output:
         verdicts="results/verdicts/{report}/audit.json",
     log:
@@ -14,15 +14,15 @@ rule audit:
         "../../environment.yml"
     threads: 1
     shell:
-        "python -m analysis.pages call --log {log}"
-        " analysis.audit {wildcards.report} {output.verdicts}"
+        "python -m analysis.site.kernels call --log {log}"
+        " analysis.cli.stages.audit {wildcards.report} {output.verdicts}"
 
 
 rule published:
     input:
         raw=sorted(map(str, Path("data/raw/published").glob("*"))),
         views="config/published.yaml",
-        code=sources("published", "readers", "schema.py", "storage.py"),
+        code=sources("base", "schema", "readers", "energy", "datasets"),
     output:
         tree="data/processed/published/campaign.nc",
     log:
@@ -34,8 +34,8 @@ rule published:
         raw=lambda wildcards: project.raw("published", Path()),
         processed=lambda wildcards: project.processed("published", Path()),
     shell:
-        "python -m analysis.pages call --log {log}"
-        " analysis.published ingest {params.raw} {params.processed}"
+        "python -m analysis.site.kernels call --log {log}"
+        " analysis.cli.stages.published ingest {params.raw} {params.processed}"
 
 
 rule published_verdicts:
@@ -44,7 +44,9 @@ rule published_verdicts:
         campaign="config/campaigns/published.yaml",
         views="config/published.yaml",
         claims="config/claims/{report}.yaml",
-        code=sources("claims", "published", "stats.py"),
+        code=sources(
+            "base", "schema", "readers", "energy", "datasets", "estimates", "claims"
+        ),
     output:
         verdicts="results/verdicts/{report}/published.json",
     log:
@@ -53,8 +55,8 @@ rule published_verdicts:
         "../../environment.yml"
     threads: 1
     shell:
-        "python -m analysis.pages call --log {log}"
-        " analysis.published verdicts {input.claims} {output.verdicts}"
+        "python -m analysis.site.kernels call --log {log}"
+        " analysis.cli.stages.published verdicts {input.claims} {output.verdicts}"
 
 
 ruleorder: published > ingest

@@ -6,25 +6,7 @@ rule ingest:
         raw=raw_files,
         applications=sorted(map(str, Path("config/applications").glob("*.yaml"))),
         declaration="config/campaigns/{campaign}.yaml",
-        code=sources(
-            "amounts.py",
-            "application_variables.py",
-            "applications.py",
-            "campaign_variables.py",
-            "energy.py",
-            "energy_jobs.py",
-            "energy_part.py",
-            "energy_point.py",
-            "energy_split.py",
-            "energy_track.py",
-            "errors.py",
-            "ingest",
-            "metrics.py",
-            "readers",
-            "schema.py",
-            "storage.py",
-            "variables.py",
-        ),
+        code=sources("base", "schema", "readers", "energy", "datasets"),
     output:
         tree="data/processed/{campaign}/campaign.nc",
         runs=directory("data/processed/{campaign}/runs"),
@@ -39,7 +21,7 @@ rule ingest:
         raw=lambda wildcards: project.raw(wildcards.campaign, Path()),
         processed=lambda wildcards: project.processed(wildcards.campaign, Path()),
     shell:
-        "python -m analysis.pages call --log {log} analysis.ingest {params.raw} {params.processed}"
+        "python -m analysis.site.kernels call --log {log} analysis.cli.stages.ingest {params.raw} {params.processed}"
 
 
 rule verdicts:
@@ -48,7 +30,7 @@ rule verdicts:
         campaign="config/campaigns/{campaign}.yaml",
         claims="config/claims/{report}.yaml",
         code=sources(
-            "claims", "errors.py", "metrics.py", "schema.py", "stats.py", "storage.py"
+            "base", "schema", "readers", "energy", "datasets", "estimates", "claims"
         ),
     output:
         verdicts="results/verdicts/{report}/{campaign}.json",
@@ -58,8 +40,8 @@ rule verdicts:
         "../../environment.yml"
     threads: 1
     shell:
-        "python -m analysis.pages call --log {log}"
-        " analysis.claims {input.claims} {wildcards.campaign} {output.verdicts}"
+        "python -m analysis.site.kernels call --log {log}"
+        " analysis.cli.stages.verdicts {input.claims} {wildcards.campaign} {output.verdicts}"
 
 
 rule datasets:

@@ -7,15 +7,15 @@ rule page:
         datasets=page_datasets,
         declarations=page_declarations,
         code=sources(
+            "base",
+            "schema",
+            "readers",
+            "energy",
+            "datasets",
+            "estimates",
             "claims",
-            "figures",
-            "metrics.py",
-            "notebook.py",
             "pages",
-            "questions",
-            "stats.py",
-            "storage.py",
-            "tables.py",
+            "site/kernels",
         ),
     output:
         notebook="results/notebooks/{page}.ipynb",
@@ -36,7 +36,7 @@ rule page:
         figure=lambda wildcards, output: f"--figure={output.figure}",
         parameters=page_parameters,
     shell:
-        "python -m analysis.pages run {input.notebook} {output.notebook} {params.figure}"
+        "python -m analysis.site.kernels run {input.notebook} {output.notebook} {params.figure}"
         " --parameters {params.parameters:q} --log {log}"
 
 

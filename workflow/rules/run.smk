@@ -14,8 +14,8 @@ rule measure:
     params:
         campaign=MEASURED,
     shell:
-        "{{ python -m analysis.campaign.resume {params.campaign:q} && "
-        "python -m analysis.campaign.finish {params.campaign:q}; }} 2>&1 | tee {log:q}"
+        "{{ python -m analysis.measure.resume {params.campaign:q} && "
+        "python -m analysis.measure.finish {params.campaign:q}; }} 2>&1 | tee {log:q}"
 
 
 rule run:
@@ -47,7 +47,7 @@ rule run:
         slurm_account=asked("slurm_account"),
         slurm_extra=asked("slurm_extra"),
     shell:
-        "python -m analysis.campaign.launch {wildcards.campaign:q} {wildcards.run:q} > {log:q} 2>&1"
+        "python -m analysis.measure.launch {wildcards.campaign:q} {wildcards.run:q} > {log:q} 2>&1"
 
 
 rule proxy:
@@ -64,12 +64,12 @@ rule proxy:
     params:
         campaign=MEASURED,
     shell:
-        "python -m analysis.campaign.build {params.campaign:q} {wildcards.mpi:q} {output.program:q} 2> {log:q}"
+        "python -m analysis.measure.build {params.campaign:q} {wildcards.mpi:q} {output.program:q} 2> {log:q}"
 
 
 onerror:
     if MEASURED and workflow.is_main_process:
         AT_END.close()
-        from analysis.campaign.finish import unfinished
+        from analysis.measure.finish import unfinished
 
         print(unfinished(MEASURED, BASE), file=sys.stderr)

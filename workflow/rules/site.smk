@@ -34,7 +34,7 @@ rule site:
             f"results/notebooks/{page['name']}.ipynb" for page in config["pages"]
         ],
         templates=sorted(map(str, (PACKAGE / "site" / "templates").glob("*"))),
-        code=sources("site", "errors.py"),
+        code=sources("base", "schema", "estimates", "claims", "site"),
     output:
         index="results/site/index.html",
         provenance="results/site/provenance.html",
@@ -49,5 +49,5 @@ rule site:
         commit=project.commit(Path()),
         folder=lambda wildcards, output: Path(output.index).parent,
     shell:
-        "python -m analysis.pages call --log {log}"
-        " analysis.site {input.verdicts} {params.folder} --commit={params.commit}"
+        "python -m analysis.site.kernels call --log {log}"
+        " analysis.cli.stages.site {input.verdicts} {params.folder} --commit={params.commit}"

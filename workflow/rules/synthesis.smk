@@ -4,7 +4,7 @@
 rule synthesis:
     input:
         truth="config/synthesis/{report}.yaml",
-        code=sources("errors.py", "documents.py", "project.py", "synthesis"),
+        code=sources("base", "synthesis"),
     output:
         sacct="data/raw/syn-{report}/sacct.txt",
         readme="data/raw/syn-{report}/README.md",
@@ -17,8 +17,8 @@ rule synthesis:
     params:
         folder=lambda wildcards: project.raw(f"syn-{wildcards.report}", Path()),
     shell:
-        "python -m analysis.pages call --log {log}"
-        " analysis.synthesis {wildcards.report} {params.folder}"
+        "python -m analysis.site.kernels call --log {log}"
+        " analysis.cli.stages.synthesis {wildcards.report} {params.folder}"
 
 
 # What a synthetic campaign consists of is not known before it is built.

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from analysis import project
+from analysis.base import project
 
 
 def page_of(verdict: dict[str, Any], pages: list[dict[str, Any]]) -> str | None:

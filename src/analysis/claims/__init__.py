@@ -1,16 +1,13 @@
 """Claims: published sentences as data, evaluated on campaigns, with verdicts."""
 
-from analysis.claims.campaign import Campaign, load_campaign
 from analysis.claims.evaluate import Verdict, evaluate, verdict_table
 from analysis.claims.model import Claim, Report, load_report
 
 __all__ = [
-    "Campaign",
     "Claim",
     "Report",
     "Verdict",
     "evaluate",
-    "load_campaign",
     "load_report",
     "verdict_table",
 ]

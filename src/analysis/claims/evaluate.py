@@ -11,11 +11,12 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.claims.campaign import Campaign, NotCoveredError
 from analysis.claims.model import Claim, Report
-from analysis.claims.quantities import Finding, findings
-from analysis.claims.text import attached, expected_text, in_order, number, stop, unit_of
 from analysis.claims.verdicts import HOLDS, NOT_TESTED, RANKING, judge, words
+from analysis.claims.words import attached, expected_text, in_order, number, stop, unit_of
+from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.finding import Finding
+from analysis.estimates.quantities import findings
 
 # How a claim is drawn: on the common ratio axis, as a share, on a scale of its own, or as a word.
 SCALES = {

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis import project
-from analysis.errors import ConfigError
+from analysis.base import project
+from analysis.base.errors import ConfigError
 
 Level = str | int | float
 
@@ -185,7 +185,7 @@ def load_report(path: Path) -> Report:
 
 
 def _check_variables(claims: Sequence[Claim], path: Path) -> None:
-    from analysis.claims.measures import MEASURES, SETS  # they import `Level` from here
+    from analysis.estimates.measures import MEASURES, SETS  # they import `Level` from here
 
     for claim in claims:
         known = SETS if claim.quantity == "set" else MEASURES

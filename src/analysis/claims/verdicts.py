@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import math
 
-from analysis.claims.finding import Finding
 from analysis.claims.model import Claim
-from analysis.claims.text import in_order
-from analysis.stats import MIN_REPEATS, Estimate
+from analysis.claims.words import in_order
+from analysis.estimates.finding import Finding
+from analysis.estimates.stats import MIN_REPEATS, Estimate
 
 HOLDS = "holds"
 DIRECTION = "holds in direction"

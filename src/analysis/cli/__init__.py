@@ -7,8 +7,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from analysis.errors import BenchbookError
-from analysis.version import VERSION
+from analysis.base.errors import BenchbookError
+from analysis.base.project import VERSION
 
 FINE, BAD_INPUT, WRONG_USAGE = 0, 1, 2
 
@@ -107,15 +107,15 @@ def _verdicts(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    from analysis.campaign.show import plan
+    from analysis.measure.progress import print_plan
 
-    return plan(arguments.campaign, runs=arguments.runs, as_json=arguments.json)
+    return print_plan(arguments.campaign, runs=arguments.runs, as_json=arguments.json)
 
 
 def _progress(arguments: argparse.Namespace) -> int:
-    from analysis.campaign.show import progress
+    from analysis.measure.progress import print_progress
 
-    return progress(arguments.campaign, as_json=arguments.json)
+    return print_progress(arguments.campaign, as_json=arguments.json)
 
 
 def _meters(arguments: argparse.Namespace) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from analysis import project
-from analysis.claims.hardware import hardware
+from analysis.base import project
 from analysis.cli.verify import declaration, locate
+from analysis.estimates.campaign import hardware
 from analysis.provenance import crate
-from analysis.provenance.actions import About
+from analysis.provenance.crate import About
 
 
 def export(campaign: str, out: str, *, licence: str, published: str, force: bool) -> int:

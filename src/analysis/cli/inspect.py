@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from analysis import readers
-from analysis.errors import BenchbookError, ReadError
+from analysis.base.errors import BenchbookError, ReadError
 
 BAD_INPUT = 1
 

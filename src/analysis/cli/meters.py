@@ -5,10 +5,10 @@ from __future__ import annotations
 import resource
 import sys
 
-from analysis import project
-from analysis.errors import ConfigError, Fault
-from analysis.sampling.config import node_names
-from analysis.sampling.trial import Trial, trials
+from analysis.base import project
+from analysis.base.errors import ConfigError, Fault
+from analysis.measure.power.config import node_names
+from analysis.measure.power.trial import Trial, trials
 
 BAD_INPUT = 1
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from analysis import project
-from analysis.errors import ConfigError
+from analysis.base import project
+from analysis.base.errors import ConfigError
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from analysis import project
-from analysis.audit.evaluate import evaluate_report
-from analysis.claims import Campaign, Verdict, evaluate, load_campaign, load_report
-from analysis.errors import ConfigError
-from analysis.published import evaluate as evaluate_published
+from analysis.base import project
+from analysis.base.errors import ConfigError
+from analysis.claims.audit import evaluate_report
+from analysis.claims.evaluate import Verdict, evaluate
+from analysis.claims.model import load_report
+from analysis.claims.published import evaluate as evaluate_published
+from analysis.estimates.campaign import Campaign, load_campaign
 
 # Its runs speak to a claim only where config/published.yaml says so.
 PUBLISHED = "published"

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis import project
-from analysis.errors import ConfigError, Fault
-from analysis.provenance import manifest, runs
+from analysis.base import project
+from analysis.base.errors import ConfigError, Fault
+from analysis.provenance import manifest, records
 
 BAD_INPUT = 1
 
@@ -46,7 +46,7 @@ def verify(campaigns: Sequence[str], *, write: bool, force: bool) -> int:
             print(f"{label}/{manifest.NAME}: wrote {manifest.write(folder, label, force=force)} files")
         files, faults = manifest.check(folder, label)
         declared = declaration(name)
-        found = runs.check(folder, label, evidence=str(declared.get("evidence", "")))
+        found = records.check(folder, label, evidence=str(declared.get("evidence", "")))
         faults += found.faults
         missing, more = against_matrix(name, declared, folder)
         faults += missing
@@ -109,7 +109,7 @@ def against_matrix(campaign: str, declared: dict[str, Any], folder: Path) -> tup
     """
     if "matrix" not in declared:
         return [], []
-    from analysis.campaign.workflow import all_runs
+    from analysis.measure.workflow import all_runs
 
     names = {name for run in all_runs(campaign, project.root()) for name in run.records}
     there = {path.name for path in (folder / "runs").glob("*")}

@@ -1,69 +1,49 @@
-"""Executing notebooks: parameters in, executed notebook and main figure out, the same bytes each time.
+"""What the notebooks' questions share: comparisons, courses along a factor, calls, energy; and their words.
 
-Starting kernels would be most of a build, so a page's kernel is *forked* from a process that has
-the heavy modules imported already. During a build that process is a small server
-(`analysis.pages.server`) which Snakemake starts and which ends with it; without a server, on a
-cluster node or by hand, the page is executed by the caller's own process in the same way.
-
-Nothing heavy is imported here: the client has to start at once.
+A question picks runs by the levels of factors, measures them, and keeps together only runs that are
+alike in everything it does not ask for. Its paragraph is computed from the numbers of its figure.
 """
 
-from __future__ import annotations
+from analysis.pages.calls import call_sentences, claimed, messages, shares, size_shares
+from analysis.pages.comparison import Compared, Part, compare
+from analysis.pages.drawing import draw, draw_course, draw_pareto, draw_power
+from analysis.pages.energy import assumption_sentence, bill_sentences, bills
+from analysis.pages.power import levels, metered, meters, power, power_sentences
+from analysis.pages.repeats import draw_repeats, repeats, spread, spread_sentences
+from analysis.pages.runs import measured, place
+from analysis.pages.scaling import course, course_sentences, scaling, scaling_sentences, size_sentence, sizes
 
-import os
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
-
-# Where a build's server listens, relative to the root: a socket's whole path may have 107 bytes.
-SOCKET = Path(".snakemake/pages.sock")
-
-# What must be set before the interpreter of a page starts. Hash order, thread counts and time
-# stamps would otherwise find their way into outputs; the backend is the one JupyterLab uses.
-ENVIRONMENT = {
-    "PYTHONHASHSEED": "0",
-    "SOURCE_DATE_EPOCH": "0",
-    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What is to be executed, and where its results go.
-
-    Attributes
-    ----------
-    notebook : str
-        Notebook to execute; its folder is the kernel's working folder, as in JupyterLab and nbval.
-    out : str
-        Executed notebook. If a cell fails, what was reached is kept as ``<out>.failed.ipynb``
-        (without the first ``.ipynb``).
-    figure : str
-        File for the first SVG output of the cell tagged ``figure``; empty if none is wanted.
-    parameters : dict
-        Replace the defaults in the cell tagged ``parameters``.
-    cwd : str
-        Folder that the paths are relative to.
-    """
-
-    notebook: str
-    out: str
-    figure: str = ""
-    parameters: dict[str, Any] = field(default_factory=dict)
-    cwd: str = field(default_factory=os.getcwd)
-
-    @property
-    def failed(self) -> Path:
-        """Where the notebook goes if a cell fails."""
-        return Path(self.cwd, self.out).with_suffix(".failed.ipynb")
-
-    def record(self) -> dict[str, Any]:
-        """Return the page as a dict of JSON's types."""
-        return asdict(self)
-
-
-class PageError(RuntimeError):
-    """A notebook that failed: one line that names the notebook, the cell and what went wrong."""
+__all__ = [
+    "Compared",
+    "Part",
+    "assumption_sentence",
+    "bill_sentences",
+    "bills",
+    "call_sentences",
+    "claimed",
+    "compare",
+    "course",
+    "course_sentences",
+    "draw",
+    "draw_course",
+    "draw_pareto",
+    "draw_power",
+    "draw_repeats",
+    "levels",
+    "measured",
+    "messages",
+    "metered",
+    "meters",
+    "place",
+    "power",
+    "power_sentences",
+    "repeats",
+    "scaling",
+    "scaling_sentences",
+    "shares",
+    "size_sentence",
+    "size_shares",
+    "sizes",
+    "spread",
+    "spread_sentences",
+]

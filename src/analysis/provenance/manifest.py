@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from analysis.errors import ConfigError, Fault
+from analysis.base.errors import ConfigError, Fault
 
 NAME = "MANIFEST.sha256"
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import xarray as xr
 
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers.base import as_utf8, plain_head, read_bytes
 from analysis.readers.power import FORMATS
 
@@ -71,7 +71,7 @@ def engines_of(data: bytes, name: str = "") -> list[str]:
 def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, **options: Any) -> xr.Dataset:
     """Parse some bytes with `engine`, or with the first engine that recognises them.
 
-    Readers of power logs take options (time zone, date, column map: `analysis.readers.power.base`).
+    Readers of power logs take options (time zone, date, column map: `analysis.readers.power.log`).
 
     Raises
     ------

@@ -21,8 +21,8 @@ import xarray as xr
 import zstandard
 
 from analysis import schema
-from analysis.errors import Fault, ReadError
-from analysis.readers.textio import integer, number
+from analysis.base.errors import Fault, ReadError
+from analysis.readers.text import integer, number
 
 Parse = Callable[[bytes, str], xr.Dataset]
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import fields
+from functools import cache
 from typing import Any, ClassVar
 
 import xarray as xr
 from xarray.backends import BackendEntrypoint
 
 from analysis import readers
+from analysis.readers.power.log import Options
 
 
 class _Engine(BackendEntrypoint):
@@ -112,3 +115,28 @@ class Run(_Engine):
 
     engine = "run"
     description = "run.json of one run"
+
+
+class _PowerEngine(_Engine):
+    """Base: passes the options of `analysis.readers.power.log.Options` to the reader."""
+
+    open_dataset_parameters: ClassVar[tuple[str, ...]] = (
+        "filename_or_obj",
+        "drop_variables",
+        *(field.name for field in fields(Options)),
+    )
+
+    def open_dataset(
+        self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None, **options: Any
+    ) -> xr.Dataset:
+        ds = readers.open(os.fspath(filename_or_obj), engine=self.engine, **options)
+        dropped = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
+        return ds.drop_vars(dropped, errors="ignore")
+
+
+@cache
+def __getattr__(name: str) -> type[_PowerEngine]:
+    if name not in readers.ENGINES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    description = (readers.reader(name).__doc__ or name).splitlines()[0].rstrip(".")
+    return type(name, (_PowerEngine,), {"engine": name, "description": description, "__doc__": description})

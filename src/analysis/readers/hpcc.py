@@ -12,9 +12,9 @@ import numpy as np
 import xarray as xr
 
 from analysis import schema
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
-from analysis.readers.textio import holds, integer, number, whole_lines
+from analysis.readers.text import holds, integer, number, whole_lines
 
 _SNIFF = re.compile(rb"HPC Challenge Benchmark version|^Begin of Summary section\.", re.MULTILINE)
 _BEGIN, _END = "Begin of Summary section.", "End of Summary section."

@@ -17,9 +17,9 @@ import numpy as np
 import xarray as xr
 
 from analysis import schema
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
-from analysis.readers.textio import integer, is_number, number, scaled, whole_lines
+from analysis.readers.text import integer, is_number, number, scaled, whole_lines
 
 _SNIFF = re.compile(
     rb"^(?:HPCG-Benchmark(?:[ \t\r]*$|.*\bversion *[:=])|Machine Summary *[:=])", re.MULTILINE

@@ -15,9 +15,9 @@ import numpy as np
 import xarray as xr
 
 from analysis import schema
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers.base import Faults, typed
-from analysis.readers.textio import holds, integer, is_number, untagged, whole_lines
+from analysis.readers.text import holds, integer, is_number, untagged, whole_lines
 
 _SNIFF = re.compile(rb"^.{0,40}?#[ \t]+Intel ?\(R\) MPI Benchmark|[ \t]#repetitions[ \t]", re.MULTILINE)
 _TITLE = re.compile(r"# +Intel ?\(R\) MPI Benchmarks?(?: Suite)? V?(?P<version>[^,]+), *(?P<part>\S+) part.*")

@@ -16,9 +16,9 @@ import numpy as np
 import xarray as xr
 
 from analysis import schema
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
-from analysis.readers.textio import holds, integer, is_number, number, whole_lines
+from analysis.readers.text import holds, integer, is_number, number, whole_lines
 
 # The banner stands at the top; a job's output that holds the end alone is known by that.
 _SNIFF = re.compile(

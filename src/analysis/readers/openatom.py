@@ -15,9 +15,9 @@ import numpy as np
 import xarray as xr
 
 from analysis import schema
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
-from analysis.readers.textio import holds, integer, is_number, number, whole_lines
+from analysis.readers.text import holds, integer, is_number, number, whole_lines
 
 _SNIFF = re.compile(
     rb"Executing OpenAtom: BINARY|Cpaimd-Charm-Driver|^(?:Iteration|BOMD step) time \(GSP\) :"

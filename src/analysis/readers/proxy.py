@@ -9,9 +9,9 @@ import numpy as np
 import xarray as xr
 
 from analysis import schema
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
-from analysis.readers.textio import TAG, integer, number, whole_lines
+from analysis.readers.text import TAG, integer, number, whole_lines
 
 _SNIFF = re.compile(rf"^{TAG}?proxy result: ".encode(), re.MULTILINE)
 _RESULT = re.compile(rf"{TAG}?proxy result: (?P<pairs>.*?)\s*")

@@ -16,9 +16,9 @@ import numpy as np
 import xarray as xr
 
 from analysis import schema
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
-from analysis.readers.textio import decode, is_number
+from analysis.readers.text import decode, is_number
 
 TEXTS = ("figure", "run", "source", "place", "application", "version", "case", "cluster", "cpu")
 COUNTS = ("nodes", "ranks", "size")

@@ -15,9 +15,9 @@ import numpy as np
 import xarray as xr
 
 from analysis import schema
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
-from analysis.readers.textio import decode
+from analysis.readers.text import decode
 
 EVIDENCE = ("measured", "published", "reported", "modelled", "synthetic")
 REQUIRED = ("run", "campaign", "application", "evidence")

@@ -12,9 +12,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from analysis.errors import ConfigError, Fault
-from analysis.site import forest, records, scoreboard
-from analysis.site import pages as notebooks
+from analysis.base.errors import ConfigError, Fault
+from analysis.site import board as scoreboard
+from analysis.site import forest, records
+from analysis.site import page as notebooks
 from analysis.site import provenance as origins
 from analysis.site.words import EVIDENCE, VERDICTS, digits
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from analysis.errors import ConfigError, Fault
+from analysis.base.errors import ConfigError, Fault
 from analysis.site.words import EVIDENCE, VERDICTS
 
 SCALES = ("ratio", "share", "level", "set", "word")

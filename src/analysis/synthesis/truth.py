@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis import project
-from analysis.errors import ConfigError, Fault
+from analysis.base import project
+from analysis.base.errors import ConfigError, Fault
 
 Factors = Mapping[str, Any]
 

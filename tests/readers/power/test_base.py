@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from analysis import readers, schema
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers.power import power_csv
 from analysis.readers.power.formats import rapl
 

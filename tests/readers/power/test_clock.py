@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from analysis.errors import ReadError
-from analysis.readers.power.base import NAT, PowerLog
+from analysis.base.errors import ReadError
 from analysis.readers.power.clock import Clock
+from analysis.readers.power.log import NAT, PowerLog
 
 
 def read(*texts, order=None, **options):

@@ -4,14 +4,9 @@ import numpy as np
 import pytest
 
 from analysis import readers
-from analysis.energy import energy
-from analysis.errors import ReadError
-from analysis.readers.power.formats import (
-    perf,
-    powerstat,
-    rapl,
-    turbostat,
-)
+from analysis.base.errors import ReadError
+from analysis.energy.integral import energy
+from analysis.readers.power.formats import perf, powerstat, rapl, turbostat
 
 T0 = "2026-03-01T10:00:00Z"
 

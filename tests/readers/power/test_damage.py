@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from analysis import readers
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 
 from .test_cpu import PERF, POWERSTAT, TURBO
 from .test_devices import POWER, T0, WT, xml

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analysis import readers
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers.power.formats import nvidia_smi, ptdaemon, redfish, rocm_smi, wattsup, yokogawa
 
 T0 = "2026-03-01T10:00:00Z"

@@ -12,8 +12,9 @@ import pytest
 
 import analysis
 from analysis import readers
-from analysis.errors import ReadError
-from analysis.readers.power import FORMATS, engines
+from analysis.base.errors import ReadError
+from analysis.readers import engines
+from analysis.readers.power import FORMATS
 
 ROOT = Path(__file__).parents[3]
 FOLDER = Path(analysis.__file__).parent / "readers/power/formats"
@@ -39,7 +40,7 @@ def test_formats__names_of_xarrays_engines_are_in_the_project_file():
         "xarray.backends"
     ]
     for name in (*FORMATS, "power_csv"):
-        assert points[name] == f"analysis.readers.power.engines:{name}"
+        assert points[name] == f"analysis.readers.engines:{name}"
 
 
 @pytest.mark.parametrize("name", [*FORMATS, "power_csv"])

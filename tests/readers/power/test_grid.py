@@ -7,7 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from analysis.readers.power import csvtable, grid, power_csv
+from analysis.readers.power import csv, power_csv
+from analysis.readers.power import table as grid
 
 START = 1772323200  # 2026-03-01T00:00:00Z
 STAMPS = {
@@ -105,28 +106,26 @@ def told(ds):
 @pytest.mark.parametrize("stamp", STAMPS)
 def test_grid__random_logs_are_the_same_both_ways(monkeypatch, order, stamp):
     draw = random.Random(f"{order} {stamp}")
-    fast = csvtable._typed
+    fast = csv._typed
     for _ in range(12):
-        monkeypatch.setattr(csvtable, "_BLOCK", draw.randint(64, 300))
+        monkeypatch.setattr(csv, "_BLOCK", draw.randint(64, 300))
         rows = logged(draw, order)
         text = "timestamp,node,power_W\n" + "".join(f"{STAMPS[stamp](t)},{m},{w}\n" for t, m, w in rows)
         taken = []
-        monkeypatch.setattr(
-            csvtable, "_typed", lambda *given, taken=taken: taken.append(fast(*given)) or taken[0]
-        )
+        monkeypatch.setattr(csv, "_typed", lambda *given, taken=taken: taken.append(fast(*given)) or taken[0])
         options = {"tz": "Africa/Lagos"} if stamp == "local" else {}
         ds = power_csv.parse(text.encode(), "pdu.csv", **options)
         assert taken[0] is not None
         assert (taken[0].power.ndim == 2) or order not in ("time", "meter")
         assert told(ds) == pytest.approx(expected(rows, 250_000_000 if stamp == "fraction" else 0), rel=1e-15)
-        monkeypatch.setattr(csvtable, "_typed", lambda *_: None)
+        monkeypatch.setattr(csv, "_typed", lambda *_: None)
         assert power_csv.parse(text.encode(), "pdu.csv", **options).identical(ds)
 
 
 @pytest.mark.parametrize("broken", [False, True])
 def test_grid__wide_logs_are_the_same_both_ways(monkeypatch, broken):
     draw = random.Random(int(broken))
-    monkeypatch.setattr(csvtable, "_BLOCK", 200)
+    monkeypatch.setattr(csv, "_BLOCK", 200)
     times = [START + i for i in range(30)]
     if broken:
         times[7], times[20] = times[8], times[2]  # a doubled stamp, and one that goes back
@@ -135,7 +134,7 @@ def test_grid__wide_logs_are_the_same_both_ways(monkeypatch, broken):
         f"{t},{','.join(row)}\n" for t, row in zip(times, cells, strict=True)
     )
     ds = power_csv.parse(text.encode(), "pdu.csv")
-    monkeypatch.setattr(csvtable, "_typed", lambda *_: None)
+    monkeypatch.setattr(csv, "_typed", lambda *_: None)
     assert power_csv.parse(text.encode(), "pdu.csv").identical(ds)
     column = [float(row[0]) * 1e3 if row[0] not in ("", "inf") else np.nan for row in cells]
     if not broken:
@@ -150,5 +149,5 @@ def test_grid__two_columns_of_each_node_are_the_same_both_ways(monkeypatch):
     ds = power_csv.parse(text.encode(), "pdu.csv")
     assert ds["meter"].values.tolist()[2:4] == ["n1/cpu_W", "n1/gpu_W"]
     assert ds["power"].values[3].tolist() == [100.5 + s for s in range(9)]
-    monkeypatch.setattr(csvtable, "_typed", lambda *_: None)
+    monkeypatch.setattr(csv, "_typed", lambda *_: None)
     assert power_csv.parse(text.encode(), "pdu.csv").identical(ds)

@@ -8,14 +8,8 @@ import pytest
 import xarray as xr
 
 from analysis import readers, schema
-from analysis.errors import ReadError
-from analysis.readers.power.formats import (
-    cray,
-    ear,
-    geopm,
-    slurm_energy,
-    slurm_profile,
-)
+from analysis.base.errors import ReadError
+from analysis.readers.power.formats import cray, ear, geopm, slurm_energy, slurm_profile
 
 T0 = "2026-03-01T10:00:00Z"
 

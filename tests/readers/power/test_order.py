@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from analysis import readers
-from analysis.energy import energy
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
+from analysis.energy.integral import energy
 
 T0 = datetime(2026, 3, 1, 10, tzinfo=UTC)
 WATTS = [100 + 10 * (i % 7) for i in range(60)]  # a reading every 10 s

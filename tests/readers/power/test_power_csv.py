@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers.power import power_csv
 from analysis.readers.power.units import of_heading, plain, quantity
 
@@ -160,7 +160,7 @@ def test_power_csv__fast_and_slow_ways_agree(monkeypatch):
         f"2026-03-01 00:00:{s:02d}.5,n{m},{1000 * s + m},x\n" for s in range(30) for m in range(3)
     )
     fast = parse(text, tz="Europe/Berlin")
-    monkeypatch.setattr("analysis.readers.power.csvtable._typed", lambda *_: None)
+    monkeypatch.setattr("analysis.readers.power.csv._typed", lambda *_: None)
     slow = parse(text, tz="Europe/Berlin")
     assert fast.identical(slow)
     assert fast["power"].values[2, 29] == pytest.approx(29.002)
@@ -202,7 +202,7 @@ def test_power_csv__doubled_hour_is_the_same_both_ways(monkeypatch):
     fast = parse(text, tz="Europe/Berlin")
     assert (np.diff(fast["time"].values) == np.timedelta64(60, "s")).all()
     assert str(fast["time"].values[0])[:19] == "2026-10-24T23:00:00"
-    monkeypatch.setattr("analysis.readers.power.csvtable._typed", lambda *_: None)
+    monkeypatch.setattr("analysis.readers.power.csv._typed", lambda *_: None)
     assert parse(text, tz="Europe/Berlin").identical(fast)
 
 
@@ -240,7 +240,7 @@ def test_power_csv__columns_that_tell_rows_of_a_stamp_apart_name_the_meter(monke
         "pdu.csv:1: column 'target' tells rows of one time stamp apart; it becomes part of the meter's name",
         "pdu.csv:1: column 'scope' tells rows of one time stamp apart; it becomes part of the meter's name",
     ]
-    monkeypatch.setattr("analysis.readers.power.csvtable._typed", lambda *_: None)
+    monkeypatch.setattr("analysis.readers.power.csv._typed", lambda *_: None)
     assert parse(SOURCES).identical(ds)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis import readers
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 
 HEAD = "time,meter,power_W\n"
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from analysis.readers.power import units
-from analysis.readers.power.base import PowerLog, Readings, readings_of
 from analysis.readers.power.clock import Clock
+from analysis.readers.power.log import PowerLog, Readings, readings_of
 from analysis.readers.power.rows import refuse_torn
 
 

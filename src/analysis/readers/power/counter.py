@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.errors import ReadError
+from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
-from analysis.readers.power.pivot import Table
+from analysis.readers.power.table import Table
 
 if TYPE_CHECKING:
-    from analysis.readers.power.base import Readings
+    from analysis.readers.power.log import Readings
 
 _SECOND = 1e9
 _MANY = 5  # so many resets in a short log are none

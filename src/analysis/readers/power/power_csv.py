@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.errors import ReadError
-from analysis.readers.power import csvrows, csvtable
-from analysis.readers.power.base import NAT, PowerLog, Readings
+from analysis.base.errors import ReadError
+from analysis.readers.power import csv
 from analysis.readers.power.clock import Clock
-from analysis.readers.power.layout import Headings, find, split
+from analysis.readers.power.headings import Headings, find, split
+from analysis.readers.power.log import NAT, PowerLog, Readings
 from analysis.readers.power.rows import reads
 
 HEADINGS = Headings()
@@ -25,7 +25,7 @@ def sniff(head: bytes, name: str) -> bool:
     clocks = [Clock(PowerLog(b"", name, {"date_order": order})) for order in ("mdy", "dmy")]
     rows = (split(line, layout.delimiter) for line in lines[layout.header :] if line.strip())
     stamps = [" ".join(row[i] for i in layout.time) for row in rows if len(row) > max(layout.time)][:3]
-    seconds = csvrows.elapsed(layout, stamps) if len(stamps) > 1 else None
+    seconds = csv.elapsed(layout, stamps) if len(stamps) > 1 else None
     if seconds is not None and (np.diff(seconds) >= 0).all() and seconds[-1] > seconds[0]:
         return True
     return any(clock.utc([stamp], [0], report=False)[0] != NAT for stamp in stamps for clock in clocks)
@@ -36,6 +36,6 @@ def parse(log: PowerLog) -> Readings:
     """Parse a CSV of powers, long (a row per meter and time) or wide (a column per meter).
 
     The option ``columns`` maps the columns where their headings do not say enough (see
-    `analysis.readers.power.layout`).
+    `analysis.readers.power.headings`).
     """
-    return csvtable.read(log, HEADINGS)
+    return csv.read(log, HEADINGS)

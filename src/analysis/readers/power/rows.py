@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis.errors import ReadError
-from analysis.readers.power.base import NAT, SECOND, PowerLog, Readings, readings_of
+from analysis.base.errors import ReadError
 from analysis.readers.power.clock import Clock
+from analysis.readers.power.log import NAT, SECOND, PowerLog, Readings, readings_of
 
 Parse = Callable[..., xr.Dataset]
 
@@ -40,7 +40,7 @@ def reads(tool: str, location: str, *, accuracy: float = float("nan"), **attrs: 
     -------
     callable
         Decorator. The reader takes bytes, or the path of a file that is not compressed, and the
-        options of `analysis.readers.power.base.Options`; it returns a dataset of kind ``power`` and
+        options of `analysis.readers.power.log.Options`; it returns a dataset of kind ``power`` and
         raises `ReadError` where the bytes are not of the format.
     """
 

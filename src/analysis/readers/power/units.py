@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from analysis.readers.textio import number
+from analysis.readers.text import number
 
 # What a meter writes where it has no reading.
 BLANK = frozenset(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.readers.power import units
-from analysis.readers.power.base import PowerLog, Readings
-from analysis.readers.power.documents import documents
+from analysis.readers.power.json import documents
+from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
 
 # By card and version: the present power goes before an average.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from analysis.readers.power.base import PowerLog, Readings
+from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
 
 _LINE = re.compile(

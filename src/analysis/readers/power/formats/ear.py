@@ -6,8 +6,8 @@ import math
 import re
 
 from analysis.readers.power import units
-from analysis.readers.power.base import SECOND, PowerLog, Readings
-from analysis.readers.power.layout import split
+from analysis.readers.power.headings import split
+from analysis.readers.power.log import SECOND, PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
 
 _POWER = re.compile(r"^(avg[._-])?dc[._-]node[._-]power(_w)?$|^dc[._-]power(_w)?$|^power(_w)?$")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from analysis.readers.power import blocks, csvtable, units
-from analysis.readers.power.base import PowerLog, Readings
-from analysis.readers.power.layout import Headings, split
+from analysis.readers.power import blocks, csv, units
+from analysis.readers.power.headings import Headings, split
+from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
 
 LABELS = blocks.Labels("Current Power", "Time Stamp", "Power Measurement", "active")
@@ -26,7 +26,7 @@ def parse(log: PowerLog) -> Readings:
         return blocks.read(log, LABELS, order="mdy")
     if b"ID,Name" in log.data and not _timed(log.data):
         return _snapshots(log)
-    return csvtable.read(log, SENSORS, short=False)
+    return csv.read(log, SENSORS, short=False)
 
 
 def _timed(data: bytes) -> bool:

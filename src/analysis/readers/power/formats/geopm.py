@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 
-from analysis.readers.power.base import SECOND, PowerLog, Readings
 from analysis.readers.power.clock import Clock
+from analysis.readers.power.log import SECOND, PowerLog, Readings
 from analysis.readers.power.rows import reads, spans
-from analysis.readers.textio import number as to_number
+from analysis.readers.text import number as to_number
 
 _LINE = re.compile(
     r"^(?P<indent>\s*)(?P<dash>- *)?(?P<key>[^:]+?)(?: \((?P<unit>[^)]*)\))?:\s*(?P<value>.*?)\s*$"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis.readers.power import blocks
-from analysis.readers.power.base import PowerLog, Readings
+from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import reads
 
 LABELS = blocks.Labels("Instantaneous power reading", "IPMI timestamp", "Power reading state is", "activated")

@@ -6,10 +6,11 @@ import re
 
 import numpy as np
 
-from analysis.errors import ReadError
-from analysis.readers.power import csvtable, units
-from analysis.readers.power.base import PowerLog, Readings
-from analysis.readers.power.layout import Headings
+from analysis.base.errors import ReadError
+from analysis.readers.power import csv as csvtable
+from analysis.readers.power import units
+from analysis.readers.power.headings import Headings
+from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
 
 _TIME, _METER = (r"^timestamp",), r"^(gpu_)?(index|uuid|pci\.bus_id|gpu)$"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from analysis.readers.power import units
-from analysis.readers.power.base import SECOND, PowerLog, Readings
 from analysis.readers.power.clock import Clock
+from analysis.readers.power.log import SECOND, PowerLog, Readings
 from analysis.readers.power.rows import intervals, reads
 
 # Time, optionally socket (die, core, node) and its CPUs, value, unit, event. A German locale with

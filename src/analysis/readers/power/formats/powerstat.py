@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from analysis.readers.power import units
-from analysis.readers.power.base import PowerLog, Readings
+from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
 
 _HEADER = re.compile(r"^\s*Time\s+User\s+Nice\s+Sys\s+Idle\s+IO\b.*\bWatts")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from analysis.readers.power import csvtable
-from analysis.readers.power.base import PowerLog, Readings
-from analysis.readers.power.layout import Headings
+from analysis.readers.power import csv
+from analysis.readers.power.headings import Headings
+from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
 
 HEADINGS = Headings(power="", energy=r"energy.*uj|_uj$|energy", unit_default="uJ")
@@ -30,7 +30,7 @@ def parse(log: PowerLog) -> Readings:
     """
     if re.search(rb"(?m)^\S*intel-rapl\S*/energy_uj", log.data):
         return _tree(log)
-    readings = csvtable.read(log, HEADINGS)
+    readings = csv.read(log, HEADINGS)
     readings.wrap = _ranges(log, readings.names) or readings.wrap
     return readings
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from analysis.readers.power.base import PowerLog, Readings
-from analysis.readers.power.documents import documents, number
+from analysis.readers.power.json import documents, number
+from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
 
 # Keys of a reading; the input of a power supply is what its rack pays for.

@@ -8,9 +8,9 @@ from zoneinfo import available_timezones
 import numpy as np
 import xarray as xr
 
-from analysis.errors import ReadError
-from analysis.readers.power import zones
-from analysis.readers.power.base import NAT, PowerLog
+from analysis.base.errors import ReadError
+from analysis.readers.power import clock
+from analysis.readers.power.log import NAT, PowerLog
 from analysis.readers.power.rows import spans
 
 # NO_VAL, INFINITE and their 64-bit forms: what Slurm writes where no plugin measured.
@@ -40,7 +40,7 @@ def from_sacct(records: xr.Dataset, source: str = "sacct", **options: Any) -> xr
         ``time_zone`` if that names one.
     source : str, optional
     **options
-        See `analysis.readers.power.base.Options`.
+        See `analysis.readers.power.log.Options`.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def from_sacct(records: xr.Dataset, source: str = "sacct", **options: Any) -> xr
     stated = str(records.attrs.get("time_zone", ""))
     zone = log.options.tz or (stated if stated in available_timezones() else None)
     flat = local[keep].reshape(-1)
-    utc = (flat if zone == "UTC" else zones.localise(log, flat, None, zone)).reshape(-1, 2).tolist()
+    utc = (flat if zone == "UTC" else clock.localise(log, flat, None, zone)).reshape(-1, 2).tolist()
     ids, steps = records["job_id"].values[keep], records["step"].values[keep]
     meters = [f"{j}.{s}" if s else str(j) for j, s in zip(ids, steps, strict=True)]
     rows = [(m, a, b, e) for m, (a, b), e in zip(meters, utc, joules[keep].tolist(), strict=True)]

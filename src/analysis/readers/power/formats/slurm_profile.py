@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.errors import ReadError
-from analysis.readers.power.base import NAT, SECOND, PowerLog, Readings
+from analysis.base.errors import ReadError
 from analysis.readers.power.clock import Clock
+from analysis.readers.power.log import NAT, SECOND, PowerLog, Readings
 from analysis.readers.power.rows import reads
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"

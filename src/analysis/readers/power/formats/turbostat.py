@@ -6,7 +6,7 @@ import math
 import re
 
 from analysis.readers.power import units
-from analysis.readers.power.base import PowerLog, Readings
+from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import ends, intervals, reads
 
 METERS = {"Pkg": "package", "Cor": "cores", "GFX": "graphics", "RAM": "memory", "Sys": "system"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from analysis.readers.power import csvtable
-from analysis.readers.power.base import PowerLog, Readings
-from analysis.readers.power.layout import Headings
+from analysis.readers.power import csv
+from analysis.readers.power.headings import Headings
+from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import reads
 
 _TIMES = (r"^date$+^time$+^(milli ?second|ms)", r"^date$+^time$", r"^(date ?/? ?time|time ?stamp|date)")
@@ -29,7 +29,7 @@ def parse(log: PowerLog) -> Readings:
     cells = re.split(r"[,;\t]", heading.decode(errors="replace").lower().replace('"', ""))
     total = any(re.search(_SIGMA, cell.strip()) for cell in cells)
     headings = Headings(time=_TIMES, power=_SIGMA if total else _ELEMENT, energy="", meter="", unit="")
-    readings = csvtable.read(log, headings, short=False)
+    readings = csv.read(log, headings, short=False)
     if len(readings.names) == 1:
         readings.names = [log.options.meter or "analyser"]
     return readings

@@ -1,0 +1,1 @@
+"""Ground: faults, the project, YAML, units, Slurm; it knows no benchmark."""

@@ -1,0 +1,142 @@
+"""YAML with the line that every value stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from analysis.base.errors import ConfigError, Fault
+
+# Position of a value in a YAML document: the keys and indices that lead to it.
+Where = tuple[str | int, ...]
+
+# More values than any configuration has: aliases of aliases multiply, and a small file fills the memory.
+_MOST = 200_000
+_REMEDIES = {
+    r"'\t'": "indent with blanks, not with tabs",
+    "for the tag": "take the tag out: no objects are made from YAML",
+}
+
+
+def read(path: str, source: str | None = None) -> tuple[Any, dict[Where, int]]:
+    """Read a file, once until it changes.
+
+    Parameters
+    ----------
+    path : str
+    source : str, optional
+        Name that faults carry; by default `path`.
+
+    Returns
+    -------
+    object, dict
+        The document, which callers must not change, and the line of every value.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be read, is not YAML, repeats a key or holds itself.
+    """
+    source = source or path
+    try:
+        return _parse(path, Path(path).stat().st_mtime_ns, source)
+    except OSError as error:
+        raise ConfigError.at(source, 0, error.strerror or str(error), "check the path") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError.at(source, 0, "is not UTF-8 text", "save it as UTF-8") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        what = str(getattr(error, "problem", None) or "is not YAML")
+        line = 0 if mark is None else mark.line + 1
+        remedies = (remedy for part, remedy in _REMEDIES.items() if part in what)
+        remedy = next(remedies, "mend the YAML syntax here or just above")
+        raise ConfigError.at(source, line, what, remedy) from error
+    except RecursionError:
+        raise ConfigError.at(source, 0, "is nested too deeply", "write it with fewer levels") from None
+
+
+def line_at(lines: Mapping[Where, int], where: Where) -> int:
+    """Return the line of the nearest enclosing value that stands in the file, or 0."""
+    while where and where not in lines:
+        where = where[:-1]
+    return lines.get(where, 0)
+
+
+class _Loader(yaml.SafeLoader):
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """Construct a value; the library names neither file nor line of a date that does not exist."""
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, OverflowError) as error:
+            raise yaml.MarkedYAMLError(
+                problem=f"is no value: {error}", problem_mark=node.start_mark
+            ) from error
+
+
+@lru_cache(maxsize=32)
+def _parse(path: str, stamp: int, source: str) -> tuple[Any, dict[Where, int]]:
+    text = Path(path).read_text(encoding="utf-8")
+    try:
+        loader = _Loader(text)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        what = f"holds the character U+{ord(text[error.position]):04X}"
+        raise ConfigError.at(source, line, what, "take it out: YAML has no such characters") from None
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            raise ConfigError.at(source, 0, "is empty", "see the documentation for what it should hold")
+        walk = _Walk(source)
+        walk.down(node, ())
+        if walk.faults:
+            raise ConfigError(*walk.faults)
+        return loader.construct_document(node), walk.lines
+    finally:
+        loader.dispose()
+
+
+class _Walk:
+    """Notes the line of every value; a repeated key would otherwise silently win over the first."""
+
+    def __init__(self, source: str) -> None:
+        self.lines: dict[Where, int] = {}
+        self.faults: list[Fault] = []
+        self._source = source
+        self._above: set[int] = set()
+
+    def down(self, node: yaml.Node, where: Where) -> None:
+        line = node.start_mark.line + 1
+        if len(self.lines) > _MOST:
+            what = f"holds more than {_MOST} values, its anchors counted wherever they are used"
+            raise ConfigError.at(self._source, line, what, "write out what is needed")
+        if id(node) in self._above:
+            self._note(line, "this anchor holds itself", "take the alias out of it")
+            return
+        self.lines[where] = line
+        self._above.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            for index, item in enumerate(node.value):
+                self.down(item, (*where, index))
+        elif isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                self._entry(key, value, where)
+        self._above.discard(id(node))
+
+    def _entry(self, key: yaml.Node, value: yaml.Node, where: Where) -> None:
+        line = key.start_mark.line + 1
+        if not isinstance(key, yaml.ScalarNode):
+            self._note(line, "a list or a mapping stands for a key", "write a name")
+            return
+        place = (*where, key.value)
+        if place in self.lines:
+            found = f"key {key.value!r} was given before (line {self.lines[place]})"
+            self._note(line, found, "keep one of the two")
+        self.down(value, place)
+        self.lines[place] = line
+
+    def _note(self, line: int, found: str, remedy: str) -> None:
+        self.faults.append(Fault(self._source, line, found, remedy))

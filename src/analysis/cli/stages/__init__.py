@@ -1,0 +1,1 @@
+"""The workflow's stages, one module each."""

@@ -1,0 +1,5 @@
+"""From a raw campaign folder to datasets: `ingest` reads every run and writes one tree."""
+
+from analysis.datasets.campaign import ingest
+
+__all__ = ["ingest"]

@@ -1,0 +1,169 @@
+"""From the table of published figures to a campaign's datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis import readers
+from analysis.base import project
+from analysis.base.errors import ConfigError, Fault, ReadError
+from analysis.datasets.campaign import TABLES, Summary
+from analysis.datasets.run import fingerprint
+from analysis.schema import storage
+from analysis.schema.frames import blank, to_dataset
+
+FIGURES = "figures.csv"
+SOURCES = "sources.csv"
+
+# Columns of the table of figures that are factors of a run under another name.
+_FACTORS = {"environment": "build", "transport": "tuning"}
+_SAME = ("application", "case", "cluster", "cpu", "interconnect", "mpi", "nodes", "ranks")
+# Metrics that the table of runs holds.
+_METRICS = ("target_time", "benchmark_time", "elapsed", "official_time")
+
+
+def ingest(raw: Path, processed: Path) -> Summary:
+    """Read published figures and write them as a campaign.
+
+    Parameters
+    ----------
+    raw : Path
+        ``data/raw/published`` with ``figures.csv`` and ``sources.csv``.
+    processed : Path
+        ``data/processed/published``; gets ``campaign.nc``: beside a campaign's own groups (one row of
+        ``runs`` for each run that is named) the group ``figures``, all figures as read.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    ReadError
+        If one of the tables cannot be read.
+    ConfigError
+        If a figure names a source that is not in the table of sources, or a run has a figure twice.
+    """
+    figures = readers.open(raw / FIGURES, engine="published")
+    table = figures.to_dataframe().reset_index()
+    _check(raw, table)
+    declared = load_declaration(project.root())
+    files = _files(raw, bool(figures.attrs["complete"]))
+    checksum = str(files.loc[files["path"] == FIGURES, "checksum"].iloc[0])
+    whole = table[(table["run"] != "") & (table["qualifier"] != "suspect")]
+    rows = [
+        _run(str(name), part, declared["runs"], checksum, raw.name)
+        for name, part in whole.groupby("run", sort=True)
+    ]
+    groups = {"runs": to_dataset([_repeats(pd.DataFrame(rows))], "runs")}
+    for kind in TABLES:
+        groups[kind] = to_dataset([], kind)
+    groups["micro"] = to_dataset([_micro(whole)], "micro")
+    groups["files"] = to_dataset([files], "files")
+    groups["figures"] = figures.drop_attrs(deep=False).assign_attrs(kind="published")
+    faults = list(figures.attrs["warnings"])
+    storage.write_tree(groups, processed / "campaign.nc", {"campaign": raw.name, "faults": faults})
+    (processed / "runs").mkdir(exist_ok=True)
+    return Summary(raw.name, len(rows), len(rows), len(faults))
+
+
+def load_declaration(base: Path) -> dict[str, Any]:
+    """Load ``config/published.yaml``.
+
+    Raises
+    ------
+    ConfigError
+        If it does not follow ``workflow/schemas/published.schema.yaml``.
+    """
+    schema = base / "workflow" / "schemas" / "published.schema.yaml"
+    declared: dict[str, Any] = project.load_yaml(base / "config" / "published.yaml", schema)
+    return declared
+
+
+def load_sources(raw: Path) -> pd.DataFrame:
+    """Load the table of sources.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``source title address``, text.
+
+    Raises
+    ------
+    ReadError
+        If the file cannot be read or has other columns.
+    """
+    path = raw / SOURCES
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:
+        raise ReadError.at(str(path), 0, f"cannot be read ({error})", "restore it") from error
+    if list(table.columns) != ["source", "title", "address"]:
+        raise ReadError.at(str(path), 1, f"columns {', '.join(table.columns)}", "use source,title,address")
+    return table
+
+
+def _check(raw: Path, table: pd.DataFrame) -> None:
+    """Refuse figures without a source and runs that have one figure twice."""
+    known = set(load_sources(raw)["source"])
+    faults = [
+        Fault(str(raw / FIGURES), 0, f"figure {figure} names source {name!r}", f"add it to {SOURCES}")
+        for figure, name in zip(table["figure"], table["source"], strict=True)
+        if name not in known
+    ]
+    named = table[table["run"] != ""]
+    twice = named[named.duplicated(["run", "metric", "size"])]
+    faults += [
+        Fault(str(raw / FIGURES), 0, f"figure {figure}: run {run} has its {metric} twice", "name another run")
+        for figure, run, metric in zip(twice["figure"], twice["run"], twice["metric"], strict=True)
+    ]
+    if faults:
+        raise ConfigError(*faults)
+
+
+def _files(raw: Path, complete: bool) -> pd.DataFrame:
+    rows = []
+    for path in sorted(one for one in raw.iterdir() if one.is_file()):
+        own = path.name == FIGURES
+        entry = {"path": path.name, "run": "", "engine": "published" if own else ""}
+        rows.append(entry | {"complete": complete if own else True} | fingerprint(path))
+    return pd.DataFrame(rows)
+
+
+def _run(
+    name: str, part: pd.DataFrame, silent: Mapping[str, Any], checksum: str, campaign: str
+) -> dict[str, Any]:
+    """Make the row of one run from its figures; what the source does not say stays blank."""
+    first = part.iloc[0]
+    values = dict(zip(part["metric"], part["value"], strict=True))
+    units = dict(zip(part["metric"], part["unit"], strict=True))
+    row = blank("runs") | dict(silent)
+    row |= {"run": name, "campaign": campaign, "evidence": "published", "valid": True, "timing": True}
+    row |= {factor: first[factor] for factor in _SAME}
+    row |= {factor: first[column] for column, factor in _FACTORS.items()}
+    row |= {metric: values.get(metric, np.nan) for metric in _METRICS}
+    row["question"] = f"{first['application']} {first['version']}".strip()
+    whole = first["nodes"] > 0 and first["ranks"] > 0 and first["ranks"] % first["nodes"] == 0
+    row["ranks_per_node"] = first["ranks"] // first["nodes"] if whole else -1
+    edge = first["case"].removesuffix("³")
+    row["local_size"] = int(edge) if first["application"] == "hpcg" and edge.isdecimal() else -1
+    if "rating" in values:
+        row |= {"figure_of_merit": values["rating"], "figure_of_merit_unit": units["rating"]}
+    return row | {"checksum": checksum, "exit_code": 0}
+
+
+def _repeats(runs: pd.DataFrame) -> pd.DataFrame:
+    """Count the repeats among runs that agree in every factor."""
+    factors = [*_SAME, *_FACTORS.values(), "question", "target_time"]
+    return runs.assign(repeat=runs.groupby(factors, dropna=False).cumcount() + 1)
+
+
+def _micro(whole: pd.DataFrame) -> pd.DataFrame:
+    table = whole[(whole["application"] == "osu") & (whole["size"] >= 0)]
+    wide = table.pivot_table(index=["run", "case", "size"], columns="metric", values="value")
+    return wide.reset_index().rename_axis(columns=None)

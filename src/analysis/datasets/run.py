@@ -1,0 +1,242 @@
+"""One run's folder: read every file in it, decide whether the run counts, make its tables."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from analysis import readers
+from analysis.base.errors import Fault, ReadError
+from analysis.datasets import micro
+from analysis.datasets import profile as metrics
+from analysis.datasets.applications import Application
+from analysis.energy import attribution
+from analysis.readers.base import read_bytes
+from analysis.readers.run import records
+from analysis.schema.frames import blank
+
+RECORD = "run.json"
+# Clocks of the nodes and of the host that wrote the record may differ by this much.
+_SLACK = np.timedelta64(60, "s")
+
+
+@dataclass
+class RunFolder:
+    """What one run's folder holds.
+
+    Attributes
+    ----------
+    row : dict
+        One row of kind ``runs``.
+    frames : dict of str to DataFrame
+        Tables of the kinds ``calls messages ranks matrix micro files``, with the column ``run``.
+    datasets : dict of str to Dataset
+        Long-form datasets as read: ``profile`` and ``result`` where there are any.
+    faults : list of str
+        Everything that was wrong with a file, one line each.
+    """
+
+    row: dict[str, Any]
+    frames: dict[str, pd.DataFrame] = field(default_factory=dict)
+    datasets: dict[str, xr.Dataset] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+
+def read_run(folder: Path, applications: Mapping[str, Application]) -> RunFolder:
+    """Read one run.
+
+    Parameters
+    ----------
+    folder : Path
+        ``data/raw/<campaign>/runs/<run>``; a bad file costs only itself.
+    applications : mapping of str to Application
+
+    Returns
+    -------
+    RunFolder
+        Its row says by ``valid`` and ``reason`` whether the run may enter a statistic.
+    """
+    out = RunFolder(blank("runs") | {"run": folder.name, "timing": True})
+    files: list[dict[str, Any]] = []
+    found: list[xr.Dataset] = []
+    meters: list[tuple[Path, xr.Dataset]] = []
+    refused: list[Fault] = []  # logs of power
+    record: bool | None = None  # none, damaged or whole
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        if path.name == RECORD and path.parent == folder:
+            record, entry = _read_record(path, out)
+        else:
+            datasets, entry = _read_file(path, folder, out.faults, refused)
+            found += datasets
+            meters += [(path, ds) for ds in datasets if ds.attrs["kind"] == "power"]
+        files.append(entry)
+    if out.row["run"] != folder.name:  # the folder is what joins the tables, and is a safe file name
+        out.faults.append(f"{folder.name}/{RECORD}:0: says run {out.row['run']!r}; the folder's name is used")
+        out.row["run"] = folder.name
+    application = applications.get(out.row["application"])
+    result = next((ds for ds in found if application and ds.attrs["kind"] == application.engine), None)
+    profile = _best_profile(found)
+    out.row["checksum"] = _checksum(files)
+    out.frames["files"] = pd.DataFrame(files)
+    if result is not None and application is not None:
+        out.datasets["result"] = result
+        out.row |= application.facts(result)
+        if application.engine in micro.ENGINES:
+            out.frames["micro"], unclear = micro.micro(result, out.row)
+            out.faults += unclear
+    if profile is not None:
+        out.datasets["profile"] = profile
+        _take_profile(out, profile)
+    _take_energy(out, attribution.select(folder, meters, out.row["nodes"]), refused)
+    out.row["reason"] = _reason(out.row, record, application, result, profile)
+    return out
+
+
+def _read_record(path: Path, out: RunFolder) -> tuple[bool | None, dict[str, Any]]:
+    """Take the record's values into the row; return whether it is whole, None if it is unreadable."""
+    entry = _entry(path, path.parent) | {"engine": "run"}
+    try:
+        record, faults = records(read_bytes(path), f"{path.parent.name}/{path.name}")
+    except ReadError as error:
+        out.faults += [str(fault) for fault in error.faults]
+        return None, entry | {"complete": False}
+    out.faults += faults.attrs()["warnings"]
+    out.row |= {name: value for name, value in record.items() if name in out.row}
+    if isinstance(why := json.loads(record["extra"]).get("reason"), str):
+        out.row["reason"] = why
+    return faults.complete, entry | {"complete": faults.complete}
+
+
+def _read_file(
+    path: Path, folder: Path, faults: list[str], refused: list[Fault]
+) -> tuple[list[xr.Dataset], dict[str, Any]]:
+    entry = _entry(path, folder)
+    datasets = []
+    engine = ""
+    try:
+        data = read_bytes(path)
+        for engine in attribution.once(readers.engines_of(data, path.name)):
+            ds = readers.parse(data, entry["path"].removeprefix("runs/"), engine=engine)
+            entry["engine"] = entry["engine"] or engine
+            entry["complete"] &= bool(ds.attrs.get("complete", True))
+            faults += ds.attrs.get("warnings", [])
+            datasets.append(ds)
+    except ReadError as error:
+        entry["complete"] = False
+        faults += [str(fault) for fault in error.faults]
+        if engine and readers.is_power(engine):
+            refused += error.faults
+    return datasets, entry
+
+
+def _entry(path: Path, folder: Path) -> dict[str, Any]:
+    name = f"runs/{folder.name}/{path.relative_to(folder)}"
+    return {"path": name, "run": folder.name, "engine": "", "complete": True} | fingerprint(path)
+
+
+def fingerprint(path: Path) -> dict[str, Any]:
+    """Return size and SHA-256 of a file as stored."""
+    data = path.read_bytes()
+    return {"bytes": len(data), "checksum": hashlib.sha256(data).hexdigest()}
+
+
+def _checksum(files: list[dict[str, Any]]) -> str:
+    text = "".join(f"{entry['checksum']}  {entry['path']}\n" for entry in files)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _best_profile(found: list[xr.Dataset]) -> xr.Dataset | None:
+    """Prefer a file to the banner of the same run, which can have as many observations and knows no ranks."""
+
+    def rank(ds: xr.Dataset) -> tuple[bool, int]:
+        return ds.attrs.get("source_form") != "banner", ds.sizes["obs"]
+
+    return max((ds for ds in found if ds.attrs["kind"] == "profile"), key=rank, default=None)
+
+
+def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:
+    name = out.row["run"]
+    tables = {
+        "calls": metrics.calls,
+        "messages": metrics.messages,
+        "ranks": metrics.ranks,
+        "matrix": metrics.matrix,
+    }
+    for kind, table in tables.items():
+        out.frames[kind] = table(profile).assign(run=name)
+    out.row["mpi_fraction"] = metrics.mpi_fraction(profile)
+    out.row["imbalance"] = metrics.imbalance(profile)
+    out.row["rank_memory"], out.row["node_memory"] = metrics.memory(profile)
+
+
+def _take_energy(out: RunFolder, logs: attribution.PowerLogs, refused: list[Fault]) -> None:
+    """Integrate the run's power logs over its window; the sum without one that is refused is too low."""
+    row = out.row
+    out.faults += map(str, logs.faults)
+    if refused and not logs.sampled:
+        row["energy_reason"] = f"{refused[0].source}: {refused[0].found}"
+        return
+    if np.isnat(row["start"]) or np.isnat(row["end"]):
+        return
+    row |= attribution.of_run(logs, row["start"], row["end"])
+    row["mean_power"] = row["energy"] / row["elapsed"]
+
+
+def _reason(
+    row: Mapping[str, Any],
+    record: bool | None,
+    application: Application | None,
+    result: xr.Dataset | None,
+    profile: xr.Dataset | None,
+) -> str:
+    """Say why a run may not enter a statistic; empty if it may."""
+    if record is None:
+        return f"no readable {RECORD}"
+    if not record:
+        return f"{RECORD} is incomplete"
+    if row["reason"]:  # who watched the job knows more than its files: one of a pair can end well in vain
+        return str(row["reason"])
+    if application is None:
+        return f"unknown application {row['application']!r}: no config/applications/{row['application']}.yaml"
+    if row["exit_code"] != 0:
+        return "no exit code was recorded" if row["exit_code"] < 0 else f"exit code {row['exit_code']}"
+    if result is None:
+        return f"left no {application.engine} result"
+    if not result.attrs["complete"]:
+        return f"its {application.engine} result is cut or damaged"
+    if "valid" in result and not bool(result["valid"]):
+        return f"{application.engine} calls its result invalid"
+    if row["profiler"] not in ("", "none") and profile is None:
+        return f"left no {row['profiler']} profile"
+    if profile is not None and not profile.attrs["complete"]:
+        return "its profile is cut or damaged"
+    return _contradiction(row, result, profile)
+
+
+def _contradiction(row: Mapping[str, Any], result: xr.Dataset, profile: xr.Dataset | None) -> str:
+    """Say where record, result and profile cannot be of the same run, as after files were swapped."""
+    ranks = int(result["ranks"] if "ranks" in result else result.attrs.get("ranks", -1))
+    if 0 <= ranks != row["ranks"]:
+        return f"its result is of {ranks} ranks, its record of {row['ranks']}"
+    if "local_size" in result and row["local_size"] > 0:
+        grid = sorted(set(map(int, result["local_size"].values)))
+        if grid != [row["local_size"]]:
+            return f"its result is of a local grid of {grid}, its record of {row['local_size']}"
+    if profile is None:
+        return ""
+    if profile.attrs["ranks_expected"] != row["ranks"]:
+        return f"its profile is of {profile.attrs['ranks_expected']} ranks, its record of {row['ranks']}"
+    started = profile.attrs.get("start")
+    if isinstance(started, float) and not np.isnat(row["start"]) and not np.isnat(row["end"]):
+        at = np.datetime64(int(started * 1e9), "ns")
+        if not row["start"] - _SLACK <= at <= row["end"] + _SLACK:
+            return f"its profile began at {at.astype('datetime64[s]')} UTC, outside the run"
+    return ""

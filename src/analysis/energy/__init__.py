@@ -1,0 +1,5 @@
+"""Power becomes energy: of a window, a job, a run."""
+
+from analysis.energy.integral import energy, total
+
+__all__ = ["energy", "total"]

@@ -1,0 +1,1 @@
+"""A built campaign becomes comparable runs, medians, ratios and intervals."""

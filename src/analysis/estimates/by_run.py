@@ -1,0 +1,90 @@
+"""Measures of a run as a whole: time, throughput, energy, and tables of micro-benchmarks.
+
+Every function takes the campaign, the selected runs and the claim's members, and returns a series of
+one value a run, indexed by the run's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from analysis.claims.model import Level
+from analysis.estimates.campaign import Campaign
+
+Members = tuple[Level, ...]
+Measure = Callable[[Campaign, pd.DataFrame, Members], pd.Series]
+
+SECONDS_A_DAY = 86_400.0
+JOULES_PER_WH = 3_600.0
+
+
+def rows_of(campaign: Campaign, group: str, runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of one of the campaign's tables that belong to the selected runs."""
+    table = campaign.frame(group)
+    return table[table["run"].isin(runs["run"])]
+
+
+def column(name: str) -> Measure:
+    """Make the measure that reads a column of the table of runs."""
+
+    def compute(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
+        return runs.set_index("run")[name].astype(float)
+
+    return compute
+
+
+def micro(name: str) -> Measure:
+    """Make the measure that reads the OSU table at the message size `members` names."""
+
+    def compute(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
+        table = rows_of(campaign, "micro", runs)
+        return table[table["size"].isin(members)].groupby("run")[name].first()
+
+    return compute
+
+
+def _whole_sets(runs: pd.DataFrame, values: pd.Series) -> pd.Series:
+    """Add up a rate over the jobs that ran at once.
+
+    Jobs of one set have the same position in the order of execution. A set counts once, under the
+    name of its first run, and only if all its jobs are there.
+    """
+    # A job that ran alone is a set of its own, whether or not its position is known.
+    alone = "alone " + runs["run"]
+    together = runs["order"].astype(str).where(runs["order"] >= 0)
+    key = alone.where(runs["concurrent_jobs"] == 1, together)
+    sets = values.groupby(key)
+    whole = sets.transform("size") == runs["concurrent_jobs"]
+    total = sets.transform("sum", min_count=1)
+    first = ~key.loc[runs.sort_values("run").index].duplicated().reindex(runs.index)
+    chosen = whole & first & key.notna()
+    return total[chosen].set_axis(runs.loc[chosen, "run"])
+
+
+def throughput(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
+    """Add up the figures of merit of the jobs that ran at once."""
+    return _whole_sets(runs, runs["figure_of_merit"])
+
+
+def application_time(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
+    """Time by the application's own clock where that is its figure of merit, s; else launch to exit.
+
+    Notes
+    -----
+    LS-DYNA prints the time of the job, OpenAtom that of a step: for ratios between runs of the same case
+    both are time to solution. Of no use for an application that runs as long as it is told to, such as HPCG.
+    """
+    own = runs["figure_of_merit"].where(runs["figure_of_merit_unit"] == "s")
+    return own.fillna(runs["elapsed"]).set_axis(runs["run"])
+
+
+def jobs_per_day(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
+    """Jobs that the nodes finish in a day: 86400 / time from launch to exit, added over jobs at once."""
+    return _whole_sets(runs, SECONDS_A_DAY / runs["elapsed"].where(runs["elapsed"] > 0))
+
+
+def energy_per_job(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
+    """Energy of one job, Wh."""
+    return column("energy")(campaign, runs, members) / JOULES_PER_WH

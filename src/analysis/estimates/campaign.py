@@ -1,0 +1,261 @@
+"""The machine that runs were measured on, in one line, from the facts in their records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from analysis.base import project
+from analysis.claims.model import Level
+from analysis.schema import storage
+
+# In a campaign's `hardware`, stands for what the runs say.
+MACHINE = "${machine}"
+KIB_PER_GIB = 2**20
+
+
+def hardware(text: str, runs: Path) -> str:
+    """Put what the runs say into a campaign's line about its hardware.
+
+    Parameters
+    ----------
+    text : str
+        As declared; ``${machine}`` in it is replaced by `machines`.
+    runs : Path
+        Folder of the campaign's runs.
+
+    Returns
+    -------
+    str
+        One line.
+    """
+    line = " ".join(text.split())
+    return line.replace(MACHINE, machines(runs)) if MACHINE in line else line
+
+
+def machines(runs: Path) -> str:
+    """Name the machines of some runs.
+
+    Parameters
+    ----------
+    runs : Path
+        Folder of runs, each with its ``run.json``.
+
+    Returns
+    -------
+    str
+        Like ``2 cores of an AMD EPYC 9654, 24 GiB``; of several machines all, in the order of their
+        names. GiB are those of the system, whole.
+    """
+    found = set()
+    for path in runs.glob("*/run.json"):
+        try:
+            facts = json.loads(path.read_bytes())["facts"]["facts"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # a record of another tool, or a broken one, which the ingest names
+        found.add(_machine({name: fact.get("value") for name, fact in facts.items()}))
+    return " and ".join(sorted(found - {""})) or "a machine that its runs do not name"
+
+
+def _machine(values: dict[str, Any]) -> str:
+    model, threads = values.get("cpu.Model name"), values.get("cpu.CPU(s)")
+    memory = values.get("memory.total")  # KiB
+    if not model or not threads:
+        return ""
+    # lscpu counts what can run at once; with two threads a core that is twice the cores.
+    cores = int(threads) // int(values.get("cpu.Thread(s) per core") or 1)
+    size = f", {memory / KIB_PER_GIB:.0f} GiB" if isinstance(memory, (int, float)) else ""
+    return f"{cores} core{'s' if cores > 1 else ''} of {model}{size}"
+
+
+# What must be alike for two runs to differ by the compared factor alone.
+FACTORS = (
+    "application",
+    "case",
+    "cluster",
+    "cpu",
+    "interconnect",
+    "mpi",
+    "build",
+    "dimm",
+    "tuning",
+    "placement",
+    "profiler",
+    "nodes",
+    "ranks",
+    "ranks_per_node",
+    "concurrent_jobs",
+    "target_time",
+    "local_size",
+)
+# Factors that follow from another one: a case has its grid.
+FOLLOWS = {"case": ("local_size",)}
+
+
+class NotCoveredError(Exception):
+    """A campaign cannot speak to a claim; the message says why."""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Datasets of one campaign with its declaration.
+
+    Attributes
+    ----------
+    name : str
+    tree : DataTree
+        Groups ``runs calls messages ranks matrix micro files``.
+    title, evidence, hardware : str
+    levels : mapping
+        factor -> the report's level -> ``{"is": level or list, "differs": text}``.
+    profiler : str
+        Profiler whose runs speak for shares of time; empty if any may.
+    pool : tuple of str
+        Factors whose levels are put together in quantities of profiles.
+    """
+
+    name: str
+    tree: xr.DataTree
+    title: str
+    evidence: str
+    hardware: str
+    levels: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    profiler: str = ""
+    pool: tuple[str, ...] = ()
+    pool_reason: str = ""
+    notes: tuple[str, ...] = ()
+    # Every claim asks for the same few tables.
+    _frames: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _present: dict[str, frozenset[Level]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def frame(self, group: str) -> pd.DataFrame:
+        """Return one of the tree's tables as a frame, coordinates as columns.
+
+        Columns can be added to it, its values belong to the campaign.
+        """
+        if group not in self._frames:
+            ds = self.tree[group].to_dataset()
+            self._frames[group] = pd.DataFrame({str(name): ds[name].values for name in ds.variables})
+        return self._frames[group].copy(deep=False)
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """All runs, failed ones included."""
+        return self.frame("runs")
+
+    def resolve(self, factor: str, level: Level) -> list[Level]:
+        """Say which of this campaign's levels stand for a level of the report.
+
+        Parameters
+        ----------
+        factor : str
+        level : str or number
+            As the claim spells it.
+
+        Returns
+        -------
+        list
+            This campaign's own levels.
+
+        Raises
+        ------
+        NotCoveredError
+            If none does.
+        """
+        declared = self.levels.get(factor, {}).get(str(level))
+        if declared is not None:
+            own = declared["is"]
+            return list(own) if isinstance(own, list) else [own]
+        if factor not in self._present:
+            self._present[factor] = frozenset(self.frame("runs")[factor])
+        if level in self._present[factor]:
+            return [level]
+        raise NotCoveredError(f"no run of {self.name} stands for {factor.replace('_', ' ')} {level}")
+
+    def differences(self, wanted: Sequence[tuple[str, Level]]) -> list[str]:
+        """Say how this campaign's levels differ from the report's."""
+        texts = []
+        for factor, level in wanted:
+            declared = self.levels.get(factor, {}).get(str(level), {})
+            if "differs" in declared:
+                texts.append(f"{level} is {declared['differs']}")
+        return texts
+
+    def select(self, selection: Mapping[str, Any] | None, *, timing: bool) -> pd.DataFrame:
+        """Return the valid runs that a claim's selection names.
+
+        Parameters
+        ----------
+        selection : mapping of str to level, list of levels or range
+        timing : bool
+            Leave out runs whose times may not be used.
+
+        Raises
+        ------
+        NotCoveredError
+            If a level has no stand-in or no valid run is left.
+        """
+        runs = self.runs
+        runs = runs[runs["valid"] & (runs["timing"] | (not timing))]
+        for factor, wanted in (selection or {}).items():
+            if isinstance(wanted, Mapping):
+                low, high = wanted.get("min", float("-inf")), wanted.get("max", float("inf"))
+                runs = runs[runs[factor].between(low, high)]
+                text = " and ".join(
+                    f"{'at least' if k == 'min' else 'at most'} {v}" for k, v in wanted.items()
+                )
+            else:
+                levels = wanted if isinstance(wanted, (list, tuple)) else [wanted]
+                own = [mine for level in levels for mine in self.resolve(factor, level)]
+                runs = runs[runs[factor].isin(own)]
+                text = " or ".join(map(str, own))
+            if runs.empty:
+                why = "" if not timing else " whose times may be used"
+                raise NotCoveredError(
+                    f"{self.name} has no valid run{why} with {factor.replace('_', ' ')} {text}"
+                )
+        return runs
+
+
+def load_campaign(name: str, base: Path | None = None) -> Campaign:
+    """Load a campaign's datasets and declaration.
+
+    Parameters
+    ----------
+    name : str
+    base : Path, optional
+        Root of the project.
+
+    Returns
+    -------
+    Campaign
+
+    Raises
+    ------
+    ReadError
+        If the datasets have not been built (``make datasets``) or cannot be read.
+    ConfigError
+        If ``config/campaigns/<name>.yaml`` cannot be used.
+    """
+    base = base or project.root()
+    schema = base / "workflow" / "schemas" / "campaign.schema.yaml"
+    declared = project.load_yaml(base / "config" / "campaigns" / f"{name}.yaml", schema)
+    pool = declared.get("pool", {})
+    return Campaign(
+        name=name,
+        tree=storage.read_tree(project.processed(name, base) / "campaign.nc"),
+        title=declared["title"],
+        evidence=declared["evidence"],
+        hardware=hardware(declared["hardware"], project.raw(name, base) / "runs"),
+        levels=declared.get("levels", {}),
+        profiler=declared.get("profiler", ""),
+        pool=tuple(pool.get("factors", ())),
+        pool_reason=pool.get("why", ""),
+        notes=tuple(declared.get("notes", ())),
+    )

@@ -1,0 +1,169 @@
+"""Energy as money: the yearly cost of a machine's jobs, and what one level saves over another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from analysis.claims.model import Claim, Comparison, Tariff
+from analysis.energy.money import JOULES_PER_KWH, YEAR_HOURS
+from analysis.estimates import stats, uncertainty
+from analysis.estimates.campaign import Campaign
+from analysis.estimates.finding import Finding, common, level_name, median_text, runs_of
+from analysis.estimates.groups import Groups, Pair
+from analysis.estimates.measures import MEASURES
+from analysis.estimates.stats import Array, Estimate
+
+YEAR = YEAR_HOURS * 3600  # s
+
+Function = Callable[..., Array]
+# A group of runs and the column whose median is taken.
+Column = tuple[pd.DataFrame, str]
+
+
+def yearly(energy: Array, seconds: Array, tariff: Tariff) -> Array:
+    """Cost of doing a job over and over for a year.
+
+    Parameters
+    ----------
+    energy : array
+        Of a job, J.
+    seconds : array
+        From one job's end to the next one's, s: it sets how many jobs a year holds.
+    tariff : Tariff
+
+    Returns
+    -------
+    array
+        In the currency of the tariff.
+
+    Notes
+    -----
+    jobs = 365 x 86400 / seconds; cost = jobs x energy / 3.6e6 x price x PUE.
+    """
+    return np.asarray(YEAR / seconds * energy / JOULES_PER_KWH * tariff.price * tariff.pue)
+
+
+def with_time(frame: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:
+    """Add the column ``seconds``, from launch to exit, to measured runs."""
+    seconds = MEASURES["elapsed"].compute(campaign, frame, ())
+    return frame.assign(seconds=frame["run"].map(seconds)).dropna(subset=["seconds"])
+
+
+def level(claim: Claim, part: pd.DataFrame) -> Finding:
+    """Estimate the cost of a year of the same job, without pause."""
+    tariff = _tariff(claim)
+    estimate, note = _estimated(partial(yearly, tariff=tariff), [(part, "value"), (part, "seconds")])
+    return Finding(
+        Estimate(estimate.value, estimate.low, estimate.high, len(part)),
+        compared=common(part),
+        arithmetic=f"{_job(part)}; {_rate(tariff)}{note}",
+        runs=runs_of(part),
+    )
+
+
+def saving(claim: Claim, compare: Comparison, groups: Groups) -> list[Finding]:
+    """Estimate what the treatment saves over the baseline in a year, one finding a pair.
+
+    Notes
+    -----
+    (energy of a job of the baseline - of the treatment) x jobs a year x price x PUE, the jobs being
+    those that the tariff's level does in a year; without such a level each side does its own.
+    """
+    return [_saving(claim, compare, pair, groups) for pair in groups.pairs]
+
+
+def _saving(claim: Claim, compare: Comparison, pair: Pair, groups: Groups) -> Finding:
+    treatment, baseline = pair
+    function, columns = _terms(claim, pair, groups)
+    estimate, note = _estimated(function, columns)
+    name = level_name(compare.factor, baseline)
+    text = f"{_job(treatment)} against {_job(baseline)}"
+    if groups.reference is not None:
+        slow = groups.reference
+        text += (
+            f"; as many jobs as {level_name(compare.factor, slow)}, one in {median_text(slow['seconds'])} s"
+        )
+    return Finding(
+        Estimate(estimate.value, estimate.low, estimate.high, len(treatment), len(baseline)),
+        compared=f"{level_name(compare.factor, treatment)} against {name}; {common(treatment, baseline)}",
+        arithmetic=f"{text}; {_rate(_tariff(claim))}{note}",
+        runs=_runs(pair, groups),
+        stratum=groups.stratum,
+    )
+
+
+def growth(claim: Claim, compare: Comparison, cell: tuple[Groups, Groups]) -> list[Finding]:
+    """Estimate how many times larger a saving is at the upper level of another factor than at the lower."""
+    upper, lower = cell
+    out = []
+    for top, bottom in zip(upper.pairs, lower.pairs, strict=True):
+        large, columns = _terms(claim, top, upper)
+        small, others = _terms(claim, bottom, lower)
+        estimate, note = _estimated(partial(_quotient, large, small, len(columns)), [*columns, *others])
+        names = [level_name(compare.factor, part) for part in top]
+        factor, high, low = compare.along or ("", "", "")
+        n, n_baseline = (min(map(len, side)) for side in zip(top, bottom, strict=True))
+        finding = Finding(
+            Estimate(estimate.value, estimate.low, estimate.high, n, n_baseline),
+            compared=f"{names[0]} against {names[1]}, at {factor} {high} and {low}; {common(*top, *bottom)}",
+            arithmetic=f"saving at {high} / saving at {low}; {_rate(_tariff(claim))}{note}",
+            runs=(*_runs(top, upper), *_runs(bottom, lower)),
+            stratum=upper.stratum,
+        )
+        out.append(finding)
+    return out
+
+
+def _quotient(large: Function, small: Function, k: int, *medians: Array) -> Array:
+    return np.asarray(large(*medians[:k]) / small(*medians[k:]))
+
+
+def _estimated(function: Function, columns: Sequence[Column]) -> tuple[Estimate, str]:
+    """Estimate a function of medians, its interval with what the meters leave open, and say so."""
+    estimate = stats.of_medians(function, *(part[name] for part, name in columns))
+    sides = [
+        uncertainty.side(part) if name == "value" else uncertainty.exact(part[name]) for part, name in columns
+    ]
+    metered_parts = [part for part, name in columns if name == "value"]
+    return uncertainty.carried(estimate, function, sides), uncertainty.words(*metered_parts)
+
+
+def _terms(claim: Claim, pair: Pair, groups: Groups) -> tuple[Function, list[Column]]:
+    """Return the saving as a function of medians, and the columns whose medians those are."""
+    tariff = _tariff(claim)
+    treatment, baseline = pair
+    if groups.reference is not None:
+
+        def same_work(a: Array, b: Array, seconds: Array) -> Array:
+            return yearly(b - a, seconds, tariff)
+
+        return same_work, [(treatment, "value"), (baseline, "value"), (groups.reference, "seconds")]
+
+    def own_work(a: Array, b: Array, s: Array, t: Array) -> Array:
+        return np.asarray(yearly(b, t, tariff) - yearly(a, s, tariff))
+
+    energies = [(treatment, "value"), (baseline, "value")]
+    return own_work, [*energies, (treatment, "seconds"), (baseline, "seconds")]
+
+
+def _tariff(claim: Claim) -> Tariff:
+    assert claim.tariff is not None  # the schema sees to it
+    return claim.tariff
+
+
+def _runs(pair: Pair, groups: Groups) -> tuple[str, ...]:
+    parts = pair if groups.reference is None else (*pair, groups.reference)
+    return tuple(dict.fromkeys(runs_of(*parts)))
+
+
+def _job(part: pd.DataFrame) -> str:
+    return f"{median_text(part['value'] / JOULES_PER_KWH)} kWh a job in {median_text(part['seconds'])} s"
+
+
+def _rate(tariff: Tariff) -> str:
+    site = "" if tariff.pue == 1 else f", PUE {tariff.pue:g}"
+    return f"{tariff.price:g} a kWh{site}, {YEAR:g} s a year"

@@ -1,0 +1,99 @@
+"""What was found for a claim in one stratum, and how it is put into words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.claims.model import Level
+from analysis.estimates import stats
+from analysis.estimates.stats import Estimate
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An estimate with what it rests on.
+
+    Attributes
+    ----------
+    estimate : Estimate
+        In the claim's unit.
+    compared : str
+        What was held against what, and what both had in common.
+    arithmetic : str
+        The numbers as they were put together.
+    runs : tuple of str
+    base : tuple of (float, str, str), optional
+        Value, unit and name of the baseline.
+    equivalence : Equivalence, optional
+        For equality.
+    steps : tuple of Estimate
+        For an order or a saturation: the ratio of each step; for a crossover: of each stratum.
+    members : frozenset
+        For a set: what was found.
+    unequal : tuple of str
+        For a set: runs that have another one than claimed.
+    stratum : mapping of str to level
+        Factors in which all its runs agree.
+    """
+
+    estimate: Estimate
+    compared: str
+    arithmetic: str
+    runs: tuple[str, ...]
+    base: tuple[float, str, str] | None = None
+    equivalence: stats.Equivalence | None = None
+    steps: tuple[Estimate, ...] = ()
+    members: frozenset[Level] | None = None
+    unequal: tuple[str, ...] = field(default=())
+    stratum: Mapping[str, Level] = field(default_factory=dict)
+
+
+def level_name(factor: str, part: pd.DataFrame) -> str:
+    """Name the level of `factor` that the runs of a group have."""
+    value = part[factor].iloc[0]
+    number = isinstance(value, (int, float, np.number))
+    return f"{factor.replace('_', ' ')} {value:g}" if number else str(value)
+
+
+def common(*parts: pd.DataFrame) -> str:
+    """Name the factors in which all the runs agree, the uninteresting ones left out."""
+    whole = pd.concat(parts)
+    words = []
+    for factor in ("case", "nodes", "ranks", "interconnect", "mpi", "profiler", "target_time"):
+        values = sorted(set(whole[factor].dropna()))
+        if len(values) == 1 and values[0] not in ("", "none", -1):
+            words.append(_phrase(factor, values[0]))
+        elif len(values) > 1 and factor in ("interconnect", "nodes", "ranks"):
+            words.append(f"{factor} {', '.join(map(str, values))}")
+    return ", ".join(words)
+
+
+def _phrase(factor: str, value: Any) -> str:
+    if factor == "target_time":
+        return f"{value:g} s"
+    if factor in ("nodes", "ranks"):
+        return f"{value} {factor if value != 1 else factor[:-1]}"
+    return f"under {value}" if factor == "profiler" else str(value)
+
+
+def median_text(values: pd.Series) -> str:
+    """Spell a median with the number of values behind it."""
+    return f"{np.median(values):.4g} (n {len(values)})"
+
+
+def listed(values: pd.Series) -> str:
+    """Spell out values in ascending order, or their range if they are many."""
+    ordered = sorted(values)
+    if len(ordered) <= 12:
+        return ", ".join(f"{value:.4g}" for value in ordered)
+    return f"{len(ordered)} values from {ordered[0]:.4g} to {ordered[-1]:.4g}"
+
+
+def runs_of(*parts: pd.DataFrame) -> tuple[str, ...]:
+    """Return the names of the runs of several groups."""
+    return tuple(run for part in parts for run in part["run"])

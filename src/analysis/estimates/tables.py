@@ -1,0 +1,196 @@
+"""The tables behind the figures: medians with intervals, shares, throughput; tidy frames in and out."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+
+import pandas as pd
+
+from analysis.estimates import stats, uncertainty
+from analysis.estimates.campaign import Campaign
+from analysis.estimates.measures import MEASURES
+
+SECONDS_A_DAY = 86_400.0
+
+
+def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
+    """Return the runs that may enter a statistic of time, narrowed by factors.
+
+    Parameters
+    ----------
+    campaign : Campaign
+    **factors
+        A value or a list of values for each factor named.
+
+    Returns
+    -------
+    DataFrame
+        One row a run, all variables of kind ``runs`` as columns.
+    """
+    runs = campaign.runs
+    runs = runs[runs["valid"] & runs["timing"]]
+    for factor, wanted in factors.items():
+        runs = runs[runs[factor].isin(wanted if isinstance(wanted, (list, tuple)) else [wanted])]
+    return runs
+
+
+def summary(
+    frame: pd.DataFrame, by: Sequence[str], value: str = "figure_of_merit", variable: str = ""
+) -> pd.DataFrame:
+    """Estimate the median of `value` in each group.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row a repeat.
+    by : sequence of str
+        Columns that make the groups.
+    value : str
+        Column to summarise.
+    variable : str, optional
+        Measure of a column ``value``: what its meters or its rounding leave open is in the intervals.
+
+    Returns
+    -------
+    DataFrame
+        Columns `by` and ``median low high n``; ends are NaN below six repeats.
+    """
+    rows = []
+    for key, part in frame.groupby(list(by), sort=True):
+        estimate, _ = uncertainty.carry(variable, stats.median(part[value]), float, part)
+        rows.append((*key, estimate.value, estimate.low, estimate.high, estimate.n))
+    return pd.DataFrame(rows, columns=[*by, "median", "low", "high", "n"])
+
+
+def ratios(
+    frame: pd.DataFrame,
+    factor: str,
+    baseline: object,
+    by: Sequence[str] = (),
+    value: str = "figure_of_merit",
+    variable: str = "",
+    *,
+    inverted: bool = False,
+) -> pd.DataFrame:
+    """Relate every level of a factor to a baseline, within each group.
+
+    Parameters
+    ----------
+    frame, by, value, variable
+        As in `summary`.
+    factor : str
+    baseline : level
+    inverted : bool, optional
+        True relates the baseline to the level, as speeds are told by times.
+
+    Returns
+    -------
+    DataFrame
+        Columns `by`, `factor` and ``ratio low high n n_baseline base``; `base` is the baseline's
+        median in the unit of `value`. Groups without the baseline are left out.
+    """
+    rows = []
+    for key, part in frame.groupby(list(by), sort=True) if by else [((), frame)]:
+        base = part[part[factor] == baseline]
+        if base.empty:
+            continue
+        for level, one in part[part[factor] != baseline].groupby(factor, sort=True):
+            top, bottom = (base, one) if inverted else (one, base)
+            ratio = stats.ratio_of_medians(top[value], bottom[value])
+            r, _ = uncertainty.carry(variable, ratio, operator.truediv, top, bottom)
+            rows.append(
+                (*key, level, r.value, r.low, r.high, len(one), len(base), float(base[value].median()))
+            )
+    return pd.DataFrame(rows, columns=[*by, factor, "ratio", "low", "high", "n", "n_baseline", "base"])
+
+
+def call_shares(campaign: Campaign, runs: pd.DataFrame, least: float = 1.0) -> pd.DataFrame:
+    """Share of each call in a run's MPI time.
+
+    Parameters
+    ----------
+    campaign : Campaign
+    runs : DataFrame
+        Runs to look at; those without a profile drop out.
+    least : float
+        Calls that stay below this share, in percent, in every run are put together as ``other``.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `runs` and ``call share count time``; shares in percent, summing to 100 in
+        each run.
+    """
+    table = campaign.frame("calls").merge(runs, on="run", suffixes=("", "_run"))
+    table["share"] = 100 * table["time"] / table.groupby("run")["time"].transform("sum")
+    small = table.groupby("call")["share"].transform("max") < least
+    table["call"] = table["call"].mask(small, "other")
+    keys = [*runs.columns, "call"]
+    return table.groupby(keys, sort=False, dropna=False, as_index=False)[["share", "count", "time"]].sum()
+
+
+def throughput(campaign: Campaign, runs: pd.DataFrame) -> pd.DataFrame:
+    """Work done by jobs that ran at once.
+
+    Returns
+    -------
+    DataFrame
+        One row a set of concurrent jobs: the columns of its first run, ``rate`` (the figures of
+        merit added up, in their unit) and ``jobs_per_day``: how often a day this rate does the
+        work of one job that runs alone on all the set's ranks, taken as the median work of the
+        sets with one job.
+
+    Notes
+    -----
+    An application that runs for a time given to it has no time to solution. Its work is rate times
+    rated time, so jobs a day = 86,400 s x rate / work of a job.
+    """
+    rate = MEASURES["throughput"].compute(campaign, runs, ())
+    sets = runs[runs["run"].isin(rate.index)].assign(rate=runs["run"].map(rate))
+    alone = sets[sets["concurrent_jobs"] == 1]
+    alone = alone[alone["ranks"] == alone["ranks"].max()]
+    work = float((alone["rate"] * alone["benchmark_time"]).median())
+    return sets.assign(jobs_per_day=SECONDS_A_DAY * sets["rate"] / work)
+
+
+def micro(campaign: Campaign, case: str, value: str, application: str = "osu") -> pd.DataFrame:
+    """Summarise the table of a micro-benchmark, OSU's or Intel's, over its repeats.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``interconnect size median low high n``.
+    """
+    runs = counted(campaign, application=application, case=case)
+    table = campaign.frame("micro").merge(runs[["run", "interconnect"]], on="run")
+    return summary(table, ["interconnect", "size"], value)
+
+
+def matrix(campaign: Campaign, run: str) -> pd.DataFrame:
+    """Return the communication matrix of one run.
+
+    Returns
+    -------
+    DataFrame
+        Sender by receiver, payload in B; 0 where nothing was sent.
+    """
+    table = campaign.frame("matrix")
+    table = table[table["run"] == run]
+    runs = campaign.runs
+    size = int(runs["ranks"].to_numpy()[runs["run"] == run][0])
+    square = table.pivot(index="rank", columns="peer", values="bytes")
+    return square.reindex(index=range(size), columns=range(size)).fillna(0.0)
+
+
+def failed(campaign: Campaign) -> pd.DataFrame:
+    """List the runs that enter no statistic, with the reason."""
+    runs = campaign.runs
+    return runs.loc[~runs["valid"], ["run", "question", "case", "interconnect", "reason"]].reset_index(
+        drop=True
+    )
+
+
+def stacked(*frames: pd.DataFrame) -> pd.DataFrame:
+    """Put tables of the same columns below each other."""
+    return pd.concat(frames, ignore_index=True)

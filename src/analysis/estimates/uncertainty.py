@@ -1,0 +1,235 @@
+"""What a reading leaves open, of a power meter or a rounded time, carried into the interval of a claim.
+
+An interval from repeats knows nothing of the meter: it errs alike in all of them, and a gap in the
+log leaves the energy of a run between two bounds. Nor does it know that a time is printed in whole
+seconds: repeats that lie closer are all rounded alike. All of this widens the interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.energy.points import point
+from analysis.estimates.stats import Estimate
+
+# Measures that rest on a meter.
+METERED = ("energy", "energy_per_job", "mean_power")
+# Measures that are the figure of merit as the application prints it, the first where that is a time.
+PRINTED = ("application_time", "figure_of_merit")
+# The factor that runs must have in common for their energies to be compared.
+POINT = "metered_at"
+# 95 % of a normal distribution, to bring a standard uncertainty beside a 95 % interval.
+COVERAGE = 1.96
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A median that an estimate is made of.
+
+    Attributes
+    ----------
+    value : float
+    low, high : float
+        Medians of the runs' bounds: where the median lies however the gaps were filled.
+    uncertainty : float
+        Standard, of the meters or of rounding.
+    """
+
+    value: float
+    low: float
+    high: float
+    uncertainty: float = 0.0
+
+
+def with_point(frame: pd.DataFrame, variable: str) -> pd.DataFrame:
+    """Add the factor `POINT`, where the energy of a run was metered, to runs measured by `variable`."""
+    if variable not in METERED:
+        return frame
+    return frame.assign(**{POINT: frame["energy_location"].map(point)})
+
+
+def mixed(frame: pd.DataFrame) -> str:
+    """Say that runs were metered at different points; empty if they were not."""
+    points = sorted(set(frame[POINT])) if POINT in frame else []
+    if len(points) < 2:
+        return ""
+    return f": metered at {' and at '.join(points)}, and energies of different points are not compared"
+
+
+def missing(runs: pd.DataFrame, variable: str) -> str:
+    """Say why runs have no energy, most frequent reason first; empty for what no meter gives."""
+    reasons = runs["energy_reason"].value_counts() if variable in METERED else pd.Series(dtype=int)
+    found = [f"{reason} ({count} runs)" for reason, count in reasons.items() if reason]
+    return f": {'; '.join(found[:3])}" if found else ""
+
+
+def exact(values: pd.Series) -> Side:
+    """Return the median of what no meter gave."""
+    middle = float(values.median())
+    return Side(middle, middle, middle)
+
+
+def side(part: pd.DataFrame) -> Side:
+    """Return the median of a group's values, in the claim's unit, with what its meters leave open.
+
+    Parameters
+    ----------
+    part : DataFrame
+        Runs with ``value``, in proportion to ``energy``, and ``energy_low energy_high
+        energy_uncertainty`` in J; blanks leave nothing open.
+    """
+    unit = part["value"] / part["energy"]
+    ends = ((part[name] * unit).fillna(part["value"]) for name in ("energy_low", "energy_high"))
+    low, high = (float(end.median()) for end in ends)
+    spread = float((part["energy_uncertainty"] * unit).fillna(0.0).median())
+    return Side(float(part["value"].median()), low, high, spread)
+
+
+def rounded(variable: str, part: pd.DataFrame) -> Side:
+    """Return the median of a group's printed values, in the claim's unit, with what rounding leaves open.
+
+    Parameters
+    ----------
+    variable : str
+        One of `PRINTED`.
+    part : DataFrame
+        Runs with ``value``, in proportion to ``figure_of_merit``, and ``figure_of_merit_resolution``;
+        a blank leaves nothing open.
+
+    Notes
+    -----
+    The true value lies within half a step of what is printed, anywhere: a standard uncertainty of
+    step / √12. The median of the steps stands for all, and repeats do not make it smaller.
+    """
+    middle = float(part["value"].median())
+    steps = _steps(variable, part) * part["value"] / part["figure_of_merit"]
+    return Side(middle, middle, middle, float(steps.fillna(0.0).median()) / np.sqrt(12))
+
+
+def _steps(variable: str, part: pd.DataFrame) -> pd.Series:
+    """Return the step in which each value is printed, in the unit of the figure of merit; NaN without one."""
+    if "figure_of_merit_resolution" not in part:  # datasets of older builds
+        return pd.Series(np.nan, part.index)
+    steps = part["figure_of_merit_resolution"]
+    # Of a figure of merit that is no time, the time is that from launch to exit.
+    return steps.where(part["figure_of_merit_unit"] == "s") if variable == "application_time" else steps
+
+
+def _sides(variable: str, parts: Sequence[pd.DataFrame]) -> list[Side]:
+    """Return what the readings behind each group leave open; nothing for what no reading gave."""
+    if variable in METERED:
+        return [side(part) for part in parts]
+    if variable in PRINTED and any(_steps(variable, part).notna().any() for part in parts):
+        return [rounded(variable, part) for part in parts]
+    return []
+
+
+def carried(estimate: Estimate, function: Callable[..., Any], sides: Sequence[Side]) -> Estimate:
+    """Widen an estimate by what the meters behind it leave open.
+
+    Parameters
+    ----------
+    estimate : Estimate
+    function : callable
+        Of one median a side; monotone in each.
+    sides : sequence of Side
+
+    Returns
+    -------
+    Estimate
+        Without an interval if there was none.
+
+    Notes
+    -----
+    The distance from the value to an end of its interval becomes g + sqrt(h² + (1.96 u)²): h is the
+    distance that the repeats give; u² the sum of the squares of what one standard uncertainty of each
+    median changes; g what the bounds of gaps, all at their worst, change in that direction. An error
+    that both sides of a ratio share is not taken to cancel: an accuracy is a limit, not an error.
+    """
+    if not estimate.bounded:
+        return estimate
+    middle = [one.value for one in sides]
+    value = float(function(*middle))
+
+    def moved(index: int, to: float) -> float:
+        return float(function(*(to if i == index else m for i, m in enumerate(middle)))) - value
+
+    spread = np.hypot.reduce([0.0, *(moved(i, one.value + one.uncertainty) for i, one in enumerate(sides))])
+    ends = [sorted((one.low, one.high), key=partial(moved, i)) for i, one in enumerate(sides)]
+    least, most = (float(function(*chosen)) for chosen in zip(*ends, strict=True))
+    noise = COVERAGE * float(spread)
+    low = estimate.value + min(least - value, 0.0) - float(np.hypot(estimate.value - estimate.low, noise))
+    high = estimate.value + max(most - value, 0.0) + float(np.hypot(estimate.high - estimate.value, noise))
+    return Estimate(estimate.value, low, high, estimate.n, estimate.n_baseline)
+
+
+def carry(
+    variable: str, estimate: Estimate, function: Callable[..., Any], *parts: pd.DataFrame
+) -> tuple[Estimate, str]:
+    """Widen an estimate made of the medians of groups, and say so.
+
+    Parameters
+    ----------
+    variable : str
+        Measure of the values; nothing happens to those that neither a meter gave nor a program rounded.
+    estimate : Estimate
+    function : callable
+        Of one median a group.
+    *parts : DataFrame
+        The groups.
+
+    Returns
+    -------
+    estimate : Estimate
+    text : str
+        To go behind the arithmetic; empty if nothing happened.
+    """
+    sides = _sides(variable, parts)
+    # How an energy was metered and split is worth saying without an interval too.
+    text = note(variable, *parts) if estimate.bounded or variable in METERED else ""
+    return (carried(estimate, function, sides), text) if sides else (estimate, "")
+
+
+def tighter(variable: str, margin: float, *parts: pd.DataFrame) -> float:
+    """Return the margin of equality that is left when the readings have taken their part of it.
+
+    Notes
+    -----
+    (1 + margin) / (1 + w) - 1, w being what the readings add to a ratio of the two medians; 0 if
+    nothing is left.
+    """
+    sides = _sides(variable, parts)
+    if not sides:
+        return margin
+    one = carried(Estimate(1.0, 1.0, 1.0, 1), lambda x, y: x / y * sides[1].value / sides[0].value, sides)
+    return max((1 + margin) / (1 + max(one.high - 1, 1 - one.low)) - 1, 0.0)
+
+
+def note(variable: str, *parts: pd.DataFrame) -> str:
+    """Say what an interval holds beside the scatter of repeats, to go behind the arithmetic; may be empty."""
+    if variable in METERED:
+        return words(*parts)
+    if not _sides(variable, parts):
+        return ""
+    steps = sorted({step for part in parts for step in _steps(variable, part).dropna()})
+    unit = parts[0]["figure_of_merit_unit"].iloc[0]
+    return f"; the interval holds the rounding to {' and '.join(f'{step:g}' for step in steps)} {unit}"
+
+
+def words(*parts: pd.DataFrame) -> str:
+    """Say what the meters have added to an interval, and what nobody has stated about them."""
+    sides = [side(part) for part in parts]
+    shares = " and ".join(f"{100 * one.uncertainty / one.value:.2g} %" for one in sides)
+    text = f"; the interval holds the meters' standard uncertainty of {shares}"
+    if any(one.low < one.high for one in sides):
+        text += " and the bounds of gaps"
+    if any(part["energy_accuracy"].isna().any() for part in parts):
+        text += ", but not their accuracy, which is not stated"
+    rules = {rule for part in parts for rule in part["energy_rule"] if rule}
+    return text + "".join(f"; {rule}" for rule in sorted(rules))

@@ -1,5 +1,0 @@
-"""From a raw campaign folder to datasets: `ingest` reads every run and writes one tree."""
-
-from analysis.ingest.campaign import ingest
-
-__all__ = ["ingest"]

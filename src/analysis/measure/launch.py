@@ -1,0 +1,190 @@
+"""``python -m analysis.measure.launch CAMPAIGN RUN``: what the workflow's rule calls on the node.
+
+It takes the run for itself, writes its input files and its script, and becomes the script.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from analysis.base import project, slurm
+from analysis.base.errors import BenchbookError, ConfigError
+from analysis.measure import folders, record, space
+from analysis.measure.declare import Declared, load
+from analysis.measure.job import Allocation, allocate
+from analysis.measure.matrix import Run, expand
+from analysis.measure.script import lay_out, render
+from analysis.measure.workflow import resources
+
+BUSY = 75
+# Snakemake sets these to the threads of its rule: all cores without Slurm, one with it, and on the first node
+# alone. Without them libraries take OMP_NUM_THREADS, the threads of the run.
+SNAKEMAKES_THREADS = (
+    "GOTO_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+# Slurm's controller may be restarted while jobs start.
+_PATIENCE = 300
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Start a run; returns only if there is nothing to start.
+
+    Returns
+    -------
+    int
+        0 the run is there already, 1 it cannot be started, 75 another job has it.
+    """
+    parser = argparse.ArgumentParser(prog="analysis.measure.launch", description=__doc__)
+    parser.add_argument("campaign")
+    parser.add_argument("run")
+    arguments = parser.parse_args(argv)
+    base = project.root()
+    try:
+        disown(base, arguments.campaign, arguments.run)
+        if folders.measured(base, arguments.campaign, arguments.run):
+            print(f"{arguments.run}: measured already")
+            return 0
+        work = take(base, arguments.campaign, arguments.run)
+        if work is None:
+            print(f"{arguments.run}: measured; an earlier job had left its record half-way")
+            return 0
+    except folders.BusyError as error:
+        print(f"{arguments.run}: {error}", file=sys.stderr)
+        return BUSY
+    try:
+        declared = load(arguments.campaign, base)
+        prepare(work, declared, expand(declared).run(arguments.run))
+    except BenchbookError as error:
+        shutil.rmtree(work)
+        print(error, file=sys.stderr)
+        return 1
+    except OSError as error:
+        shutil.rmtree(work, ignore_errors=True)
+        what = f"cannot be laid out ({error.strerror}); make room, then measure again"
+        print(f"{error.filename or work}:0: {what}", file=sys.stderr)
+        return 1
+    sys.stdout.flush()
+    for name in SNAKEMAKES_THREADS:
+        os.environ.pop(name, None)
+    return os.execvp("bash", ["bash", str(work / "job.sh")])
+
+
+def take(base: Path, campaign: str, run: str) -> Path | None:
+    """Take a run; what a job left that ended without a word becomes a failed attempt.
+
+    Returns
+    -------
+    Path or None
+        The run's folder; None if that job had measured it and only not moved it among the raw files.
+
+    Raises
+    ------
+    BusyError
+        If another job has the run.
+    """
+    try:
+        return folders.claim(base, campaign, run)
+    except folders.BusyError:
+        work = folders.running(base, campaign) / run
+        if folders.alive(work):
+            raise folders.BusyError(
+                "another job measures it; give the same command again once it has ended"
+            ) from None
+    salvage(work)
+    disown(base, campaign, run)
+    return None if folders.measured(base, campaign, run) else folders.claim(base, campaign, run)
+
+
+def disown(base: Path, campaign: str, run: str) -> None:
+    """Make failed attempts of what an earlier start of this very job has measured.
+
+    Slurm has ended that start (a requeue, a lost node), and tells energy, memory and nodes of the last one
+    alone.
+    """
+    if not (own := os.environ.get("SLURM_JOB_ID")):
+        return
+    # Of jobs at once the first comes last: the run is measured as long as that is there.
+    for folder in sorted(folders.finished(base, campaign).glob(f"{run}*"), reverse=True):
+        mine = folder.name == run or folder.name.removeprefix(f"{run}.").isdecimal()
+        if mine and folders.read_json(folder / folders.RECORD).get("job_id") == own:
+            record.retract(folder, "Slurm ended this start of its job, and started the job again")
+
+
+def salvage(work: Path) -> None:
+    """Record a run whose job is gone; remove one that had not got so far."""
+    if not folders.jobs(work):
+        shutil.rmtree(work)
+        return
+    job = str(folders.owner(work).get("job_id", ""))
+    said = slurm.ended(job) if job else ""
+    why = f"Slurm says {said}" if said else "killed, out of memory, or its node was lost"
+    record.end(work, abandoned=f"it ended without a word: {why}")
+
+
+def prepare(work: Path, declared: Declared, run: Run) -> Allocation:
+    """Lay a run's folder out: a folder for each job with its input files and head, and the script.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be started here.
+    """
+    hosts = _hosts(run)
+    allocation = allocate(declared, run, hosts)
+    meters = declared.cluster.path if "power" in declared.cluster.document else None
+    script = render(work, allocation, declared.launch, meters)
+    for number, job in enumerate(allocation.jobs, 1):
+        folder = work / str(number)
+        (folder / ".binding").mkdir(parents=True)
+        lay_out(folder, job)
+        own = {"command": job.command, "environment": allocation.environment, "modules": allocation.modules}
+        own |= {"files": job.files, "job_id": os.environ.get("SLURM_JOB_ID", "")}
+        own |= {"allocation": resources(declared.name, run.name, declared.base)} if own["job_id"] else {}
+        folders.write_json(folder / folders.HEAD, {**job.head, **own})
+    (work / "job.sh").write_text(script, encoding="utf-8")
+    space.reserve(work, len(allocation.jobs), run.nodes * run.ranks_per_node)
+    return allocation
+
+
+def _hosts(run: Run) -> list[str]:
+    """Name the nodes of this job, and give MPI back what Snakemake's job step takes from the environment."""
+    job = os.environ.get("SLURM_JOB_ID")
+    if not job:
+        return [socket.gethostname()]
+    listed = os.environ.get("SLURM_JOB_NODELIST") or _ask(
+        ["squeue", "--noheader", "--jobs", job, "--format=%N"]
+    )
+    hosts = _ask(["scontrol", "show", "hostnames", listed]).split()
+    tasks = f"{run.ranks_per_node * run.concurrent_jobs}(x{len(hosts)})"
+    given = {"SLURM_JOB_NODELIST": listed, "SLURM_NODELIST": listed, "SLURM_TASKS_PER_NODE": tasks}
+    given |= {"SLURM_JOB_NUM_NODES": str(len(hosts)), "SLURM_NNODES": str(len(hosts))}
+    os.environ.update(given)
+    return hosts
+
+
+def _ask(command: list[str]) -> str:
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        asked = subprocess.run(command, capture_output=True, text=True, check=False)
+        if asked.returncode == 0 and asked.stdout.strip():
+            return asked.stdout.strip()
+        # A job that Slurm has given up, while its processes live on, has nothing to wait for.
+        if time.monotonic() > deadline or "Invalid job id" in asked.stderr:
+            what = f"{' '.join(command)}: {asked.stderr.strip() or 'no answer'}"
+            raise ConfigError.at("Slurm", 0, what, "start the run again")
+        time.sleep(5)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

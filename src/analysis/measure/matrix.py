@@ -1,0 +1,284 @@
+"""The matrix of a campaign: application x case x factors x repeats, expanded to runs."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from analysis.base.errors import ConfigError
+from analysis.base.yaml import Where
+from analysis.measure.checks import Checker
+from analysis.measure.declare import Declared
+
+# Factor -> level where the campaign does not say; None: the cluster's only level, or none at all.
+DEFAULTS: dict[str, Any] = {
+    "nodes": 1,
+    "ranks_per_node": "all",
+    "threads": 1,
+    "concurrent_jobs": 1,
+    "interconnect": None,
+    "mpi": None,
+    "tuning": "default",
+    "cpu": None,
+    "dimm": None,
+    "placement": "all-cores",
+    "profiler": "none",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One allocation of the campaign: one job, or several at once on the same nodes.
+
+    Attributes
+    ----------
+    name : str
+        Made of the factors alone, so that it stays the same when the matrix grows.
+    subset, application, case : str
+    factors : mapping
+        Level of each factor in `DEFAULTS`.
+    repeat : int
+        From 1.
+    order : int
+        Position in the shuffled order, from 1.
+    seconds : float
+        How long the application is expected to take; NaN where its file does not say.
+    minutes : int
+        Time limit.
+    """
+
+    name: str
+    subset: str
+    application: str
+    case: str
+    factors: Mapping[str, Any] = field(hash=False)
+    repeat: int
+    order: int
+    seconds: float
+    minutes: int
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of the allocation."""
+        return int(self.factors["nodes"])
+
+    @property
+    def ranks_per_node(self) -> int:
+        """Ranks on each node, of each job."""
+        return int(self.factors["ranks_per_node"])
+
+    @property
+    def concurrent_jobs(self) -> int:
+        """Jobs at once."""
+        return int(self.factors["concurrent_jobs"])
+
+    @property
+    def cell(self) -> str:
+        """The run's name without its repeat: what the repeats have in common."""
+        return self.name.rpartition("-r")[0]
+
+    @property
+    def records(self) -> tuple[str, ...]:
+        """Names of the runs that are recorded, one for each job; the first is the run's own."""
+        return (self.name, *(f"{self.name}.{job}" for job in range(2, self.concurrent_jobs + 1)))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An expanded matrix.
+
+    Attributes
+    ----------
+    declared : Declared
+    runs : tuple of Run
+        In the order in which they are submitted.
+    excluded : list of (int, str)
+        For each exclusion how many combinations it took out, and why.
+    shared : int
+        Combinations that more than one subset names; they run once.
+    adaptive : mapping of str to (float, int)
+        For cells that are repeated until their median is known: within what share of it, and at most
+        how often.
+    """
+
+    declared: Declared
+    runs: tuple[Run, ...]
+    excluded: list[tuple[int, str]]
+    shared: int
+    adaptive: Mapping[str, tuple[float, int]] = field(default_factory=dict)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Run]:
+        return {run.name: run for run in self.runs}
+
+    def run(self, name: str) -> Run:
+        """Return a run by its name: one of `runs`, or a further repeat of an adaptive cell.
+
+        Raises
+        ------
+        ConfigError
+            If the matrix has no such run.
+        """
+        if name in self._by_name:
+            return self._by_name[name]
+        cell, _, number = name.rpartition("-r")
+        if cell in self.adaptive and number.isdecimal() and 1 < int(number) <= self.adaptive[cell][1]:
+            repeat = int(number)
+            return replace(
+                self._by_name[f"{cell}-r01"], name=name, repeat=repeat, order=len(self.runs) + repeat
+            )
+        source = self.declared.campaign.source
+        raise ConfigError.at(source, 0, f"the matrix has no run {name!r}", "list them: benchbook plan --runs")
+
+
+def expand(declared: Declared) -> Plan:
+    """Expand a campaign's matrix.
+
+    Parameters
+    ----------
+    declared : Declared
+
+    Returns
+    -------
+    Plan
+        Runs shuffled by the matrix's seed; of adaptive repeats the least number.
+
+    Raises
+    ------
+    ConfigError
+        One fault for each level, exclusion or size that cannot be used, with its line.
+    """
+    checker = Checker(declared)
+    found: dict[str, tuple[dict[str, Any], int]] = {}
+    general = _Rules(declared.matrix.get("exclude", []), ("matrix", "exclude"))
+    excluded: list[tuple[int, str]] = []
+    adaptive: dict[str, tuple[float, int]] = {}
+    shared = 0
+    for index, subset in enumerate(declared.matrix["subsets"]):
+        if not checker.subset(index):
+            continue
+        own = _Rules(subset.get("exclude", []), ("matrix", "subsets", index, "exclude"))
+        for combination in _combinations(declared, subset):
+            # Both are asked: a rule that agrees with another is not idle.
+            if own.take(combination) + general.take(combination):
+                continue
+            if not checker.combination(index, combination):
+                continue
+            cell = _cell_name(combination)
+            shared += cell in found
+            asked = subset.get("repeats", declared.matrix["repeats"])
+            if isinstance(asked, dict):
+                adaptive.setdefault(
+                    cell, (float(asked["within"].rstrip("%")) / 100, int(asked.get("most", 30)))
+                )
+                asked = int(asked.get("least", 6))
+            first, repeats = found.get(cell, (combination, 0))
+            found[cell] = (first, max(repeats, asked))
+        excluded += own.counted
+        own.note_idle(checker)
+    if not checker.faults:  # of a subset that cannot be used nothing was asked
+        excluded += general.counted
+        general.note_idle(checker)
+    if not checker.faults and not found:
+        checker.note(("matrix",), "has no runs", "its exclusions leave nothing")
+    if checker.faults:
+        raise ConfigError(*checker.faults)
+    runs = [
+        _run(declared, cell, combination, repeat)
+        for cell, (combination, repeats) in found.items()
+        for repeat in range(1, repeats + 1)
+    ]
+    return Plan(declared, _shuffled(runs, int(declared.matrix.get("seed", 1))), excluded, shared, adaptive)
+
+
+def _combinations(declared: Declared, subset: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    levels = {**DEFAULTS, **declared.matrix.get("factors", {}), **subset.get("factors", {})}
+    for factor in ("interconnect", "mpi", "cpu", "dimm"):
+        if levels[factor] is None:
+            known = list(declared.launch.get(factor, {}))
+            levels[factor] = known[0] if len(known) == 1 else ""
+    chosen = [_as_list(levels[factor]) for factor in DEFAULTS]
+    seen = set()
+    for case in _as_list(subset["case"]):
+        for values in itertools.product(*chosen):
+            factors = dict(zip(DEFAULTS, values, strict=True))
+            _count(declared, factors)
+            head = {"subset": subset["name"], "application": subset["application"], "case": case}
+            if (key := (case, *factors.values())) not in seen:  # `all` and 8 can be the same
+                seen.add(key)
+                yield {**head, **factors}
+
+
+def _count(declared: Declared, factors: dict[str, Any]) -> None:
+    """Replace the words ``all`` and ``half`` by the numbers of ranks that they stand for."""
+    if isinstance(factors["ranks_per_node"], str):
+        usable = declared.cores.usable(factors["placement"]) // (
+            factors["concurrent_jobs"] * factors["threads"]
+        )
+        factors["ranks_per_node"] = max(1, usable if factors["ranks_per_node"] == "all" else usable // 2)
+
+
+class _Rules:
+    """Exclusions of one place, a subset's or the matrix's, and how many combinations each takes out."""
+
+    def __init__(self, rules: list[Mapping[str, Any]], where: Where) -> None:
+        self._rules, self._where = rules, where
+        self._used = [0] * len(rules)
+        self._idle = set(range(len(rules)))
+
+    def take(self, combination: Mapping[str, Any]) -> bool:
+        """Tell whether a rule takes a combination out; the first counts it."""
+        found = [
+            at
+            for at, rule in enumerate(self._rules)
+            if all(combination.get(name) in _as_list(levels) for name, levels in rule["when"].items())
+        ]
+        for at in found[:1]:
+            self._used[at] += 1
+        self._idle -= set(found)
+        return bool(found)
+
+    @property
+    def counted(self) -> list[tuple[int, str]]:
+        pairs = zip(self._used, self._rules, strict=True)
+        return [(used, str(rule["why"])) for used, rule in pairs if used]
+
+    def note_idle(self, checker: Checker) -> None:
+        """Name rules that take nothing out: a level in them is likely misspelt."""
+        for at in sorted(self._idle):
+            checker.note((*self._where, at), "excludes nothing", "check its levels or drop it")
+
+
+def _cell_name(combination: Mapping[str, Any]) -> str:
+    factors = {name: value for name, value in combination.items() if name != "subset"}
+    digest = hashlib.sha256(json.dumps(factors, sort_keys=True).encode()).hexdigest()[:8]
+    size = f"{combination['nodes']}x{combination['ranks_per_node']}"
+    return f"{combination['application']}-{combination['case']}-{size}-{digest}"
+
+
+def _run(declared: Declared, cell: str, combination: dict[str, Any], repeat: int) -> Run:
+    subset = next(s for s in declared.matrix["subsets"] if s["name"] == combination["subset"])
+    application, case = combination["application"], combination["case"]
+    seconds = (
+        declared.applications[application].document["launch"]["cases"][case].get("seconds", float("nan"))
+    )
+    limit = subset.get("minutes") or declared.matrix.get("minutes") or declared.launch.get("minutes", 30)
+    factors = {name: combination[name] for name in DEFAULTS}
+    name = f"{cell}-r{repeat:02d}"
+    return Run(name, combination["subset"], application, case, factors, repeat, 0, float(seconds), int(limit))
+
+
+def _shuffled(runs: list[Run], seed: int) -> tuple[Run, ...]:
+    """Shuffle the runs in a way that does not change for the others when one is added or taken away."""
+    keyed = sorted(runs, key=lambda run: random.Random(f"{seed}/{run.name}").random())
+    return tuple(replace(run, order=order) for order, run in enumerate(keyed, 1))
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list) else [value]

@@ -1,0 +1,226 @@
+"""Meters by type: each returns one reading of all that it measures, or says why it has none."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from analysis.base.errors import ConfigError, Fault
+from analysis.measure.power.commands import Commands, MeterError
+from analysis.measure.power.config import MeterSpec
+from analysis.measure.power.credentials import Secret, child_environment, resolve
+
+
+@dataclass(slots=True)
+class Context:
+    """What meters share.
+
+    Attributes
+    ----------
+    commands : Commands
+    timeout : float
+        s that a meter has to answer.
+    environment : mapping
+        Where secrets may be.
+    secrets : list of Secret
+        Those in use, for whoever writes what a tool said.
+    warnings : list of str
+        What has to be said loudly before the first reading.
+    """
+
+    commands: Commands
+    timeout: float
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+    secrets: list[Secret] = field(default_factory=list, repr=False)
+    warnings: list[str] = field(default_factory=list)
+
+    def secret(self, spec: MeterSpec, key: str) -> Secret | None:
+        """Fetch a meter's secret; None if the entry declares none."""
+        if key not in spec.options:
+            return None
+        secret = resolve(spec.options[key], self.environment, spec.source, spec.line)
+        self.secrets.append(secret)
+        return secret
+
+
+class Meter:
+    """A meter; a subclass sets what it is and how it is read.
+
+    Parameters
+    ----------
+    spec : MeterSpec
+    context : Context
+
+    Attributes
+    ----------
+    counts : bool
+        True if a reading is an energy counter in µJ, not a power in W.
+    location : str
+        Where this type measures unless the entry says otherwise.
+    """
+
+    counts: ClassVar[bool] = False
+    location: ClassVar[str] = ""
+
+    def __init__(self, spec: MeterSpec, context: Context) -> None:
+        self.spec, self.context = spec, context
+
+    @property
+    def name(self) -> str:
+        """Name of the meter."""
+        return self.spec.name
+
+    def names(self) -> list[str]:
+        """Return the names of the readings that are expected; the meter's own by default."""
+        return [self.name]
+
+    def feeds(self) -> Mapping[str, str]:
+        """Return the node of each reading that has another than the meter as a whole."""
+        return {}
+
+    def apart(self) -> list[str]:
+        """Return the readings that do not add to the others, as they are part of them or hold them."""
+        return []
+
+    def ranges(self) -> Mapping[str, int]:
+        """Return µJ at which each counter starts again from zero; empty for powers."""
+        return {}
+
+    def read(self) -> dict[str, float]:
+        """Return one reading by name, in W or µJ.
+
+        Raises
+        ------
+        MeterError
+            If there is none.
+        """
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Release what the meter holds."""
+
+    def run(self, argv: list[str], extra: Mapping[str, str] | None = None, fds: tuple[int, ...] = ()) -> str:
+        """Run a tool within the time limit, see `Commands.run`."""
+        return self.context.commands.run(argv, child_environment(extra), self.context.timeout, fds)
+
+
+# W; some controllers say 0xffffffff where they have no reading.
+_GREATEST = 1e8
+
+# The readers know many more units; but to import them takes seconds and memory beside the job.
+_WATTS = {"": 1.0, "w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1e3, "kilowatts": 1e3, "mw": 1e-3}
+_CELL = re.compile(r"\s*(\d+(?:\.\d+)?)?\s*([A-Za-z]*)\s*")
+
+
+def quantity(text: str) -> tuple[float | None, float | None]:
+    """Take a power like ``212 Watts`` apart.
+
+    Returns
+    -------
+    value : float or None
+        The number as printed; None without one.
+    factor : float or None
+        W per unit, 1 without a unit; None if it is no power.
+    """
+    match = _CELL.fullmatch(text)
+    if match is None or match[2] == "MW":
+        return None, None
+    return (None if match[1] is None else float(match[1])), _WATTS.get(match[2].lower())
+
+
+def watts(text: str, scale: float = 1.0) -> float:
+    """Read a power as a tool prints it.
+
+    Parameters
+    ----------
+    text : str
+    scale : float, optional
+        W per count of a number without a unit.
+
+    Returns
+    -------
+    float
+        W.
+
+    Raises
+    ------
+    MeterError
+        If it is none, or no power of a machine.
+    """
+    value, factor = quantity(text)
+    if value is None or factor is None:
+        raise MeterError(f"{text.strip()[:60]!r} is no power")
+    power = value * (factor if text.strip()[-1].isalpha() else scale)
+    if power > _GREATEST:
+        raise MeterError(f"{text.strip()[:60]!r} is more than a machine draws")
+    return power
+
+
+def make(spec: MeterSpec, context: Context) -> Meter:
+    """Make the meter of a declared entry.
+
+    Parameters
+    ----------
+    spec : MeterSpec
+    context : Context
+
+    Returns
+    -------
+    Meter
+
+    Raises
+    ------
+    ConfigError
+        If its secret cannot be had, or it would be sent in the clear.
+    """
+    from analysis.measure.power.ipmi import Ipmitool
+    from analysis.measure.power.local import NvidiaSmi, Powercap, Slurm
+    from analysis.measure.power.redfish import Redfish
+    from analysis.measure.power.snmp import Snmp
+
+    kinds: dict[str, Callable[[MeterSpec, Context], Meter]] = {
+        "ipmitool": Ipmitool,
+        "redfish": Redfish,
+        "snmp": Snmp,
+        "powercap": Powercap,
+        "nvidia-smi": NvidiaSmi,
+        "slurm": Slurm,
+    }
+    return kinds[spec.type](spec, context)
+
+
+class Unusable(Meter):
+    """A meter that cannot be asked, such as one without its secret: it costs its own readings only."""
+
+    def __init__(self, spec: MeterSpec, context: Context, fault: str) -> None:
+        super().__init__(spec, context)
+        self._fault = fault
+        context.warnings.append(f"{spec.name}: {fault}")
+
+    def read(self) -> dict[str, float]:
+        """Say what is wrong."""
+        raise MeterError(self._fault)
+
+
+def make_all(specs: tuple[MeterSpec, ...], context: Context) -> list[Meter]:
+    """Make all meters; what cannot be used is named in the context's warnings.
+
+    Raises
+    ------
+    ConfigError
+        See `make`; if no meter can be used, with the faults of all.
+    """
+    meters: list[Meter] = []
+    faults: list[Fault] = []
+    for spec in specs:
+        try:
+            meters.append(make(spec, context))
+        except ConfigError as error:
+            faults += error.faults
+            meters.append(Unusable(spec, context, "; ".join(map(str, error.faults))))
+    if all(isinstance(meter, Unusable) for meter in meters):
+        raise ConfigError(*faults)
+    return meters

@@ -1,0 +1,120 @@
+"""What a sampler writes: readings as CSV, line by line and whole, and a summary at its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from analysis.base.errors import ConfigError
+
+# Headings by which the readers of power logs know the columns and their units.
+POWER, ENERGY = "power_W", "energy_uj"
+
+
+def beside(out: Path, what: str) -> Path:
+    """Return the path of a file that stands beside the log: ``power.csv`` has ``power.log``."""
+    return out.with_name(f"{out.stem}.{what}")
+
+
+def stamp(nanoseconds: int) -> str:
+    """Spell an instant in UTC with microseconds."""
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest // 1000:06d}Z"
+
+
+class Readings:
+    """A CSV file of readings, ``time,meter,<value>,note``, that is never overwritten.
+
+    Rows that belong together are written at once, so that a sampler that is killed leaves whole lines.
+
+    Parameters
+    ----------
+    path : Path
+    heading : str
+        `POWER` or `ENERGY`.
+    ranges : mapping, optional
+        µJ at which counters start again from zero; they stand in comments before the headings.
+
+    Raises
+    ------
+    ConfigError
+        If the file exists or cannot be made.
+    """
+
+    def __init__(self, path: Path, heading: str, ranges: Mapping[str, int] | None = None) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._torn = False
+        try:
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+        except FileExistsError:
+            raise ConfigError.at(str(path), 0, "exists", "choose another name or move it away") from None
+        except OSError as error:
+            raise ConfigError.at(
+                str(path), 0, f"cannot be made: {error.strerror}", "check the path"
+            ) from None
+        head = "".join(f"# {name} max_energy_range_uj: {value}\n" for name, value in (ranges or {}).items())
+        self._write(f"{head}time,meter,{heading},note\n")
+
+    def add(self, nanoseconds: int, values: Iterable[tuple[str, float | None, str]]) -> None:
+        """Write rows of one instant.
+
+        Parameters
+        ----------
+        nanoseconds : int
+            Since 1970.
+        values : iterable of (str, float or None, str)
+            Meter, reading (None where there is none) and note.
+
+        Raises
+        ------
+        OSError
+            If the disk takes no more; what was written stays whole with the next row.
+        """
+        when = stamp(nanoseconds)
+        rows = (f"{when},{meter},{_cell(value)},{_quoted(note)}\n" for meter, value, note in values)
+        self._write("".join(rows))
+
+    def _write(self, text: str) -> None:
+        data = text.encode()
+        with self._lock:
+            if self._torn:  # a full disk took half a line
+                data = b"\n" + data
+            written = 0
+            try:
+                while written < len(data):
+                    written += os.write(self._fd, data[written:])
+            finally:
+                self._torn = (self._torn and written == 0) or 0 < written < len(data)
+
+    def close(self) -> None:
+        """Bring the rows to the disk and close the file."""
+        with self._lock:
+            if self._fd < 0:
+                return
+            os.fsync(self._fd)
+            os.close(self._fd)
+            # A reading that comes too late must not land in another file that has this number by then.
+            self._fd = -1
+
+
+def _cell(value: float | None) -> str:
+    # A counter in µJ has up to 13 digits and no fraction.
+    return "" if value is None else f"{value:.0f}" if value == int(value) else repr(value)
+
+
+def _quoted(note: str) -> str:
+    text = " ".join(note.split())
+    return '"' + text.replace('"', "'") + '"' if set(text) & set(',;"') else text
+
+
+def write_summary(path: Path, summary: Mapping[str, Any]) -> None:
+    """Write a summary as JSON, whole or not at all."""
+    scratch = path.with_name(path.name + ".part")
+    scratch.write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    scratch.replace(path)

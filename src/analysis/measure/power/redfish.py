@@ -1,0 +1,147 @@
+"""A chassis' power over Redfish: HTTPS with the certificate checked, one connection kept open."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import ssl
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from analysis.measure.power.commands import MeterError
+from analysis.measure.power.config import MeterSpec
+from analysis.measure.power.meters import Context, Meter
+
+_LARGEST = 4 << 20  # B; a resource about power has a few thousand
+_STALE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
+
+
+class Redfish(Meter):
+    """One resource: Power, EnvironmentMetrics, PowerSupplyMetrics or Sensor.
+
+    Redirections are not followed, so that the password goes to the declared host only.
+    """
+
+    location = "chassis, by the BMC"
+
+    def __init__(self, spec: MeterSpec, context: Context) -> None:
+        super().__init__(spec, context)
+        parts = urlsplit(spec.options["url"])
+        self._host, self._port = parts.hostname or "", parts.port
+        self._path = parts.path + (f"?{parts.query}" if parts.query else "")
+        self._tls = self._context(parts.scheme)
+        self._connection: http.client.HTTPConnection | None = None
+        self._password = context.secret(spec, "password")
+        self._seen: list[str] = []
+
+    def _context(self, scheme: str) -> ssl.SSLContext | None:
+        """Return how the connection is secured; None for plain http, where that is declared."""
+        options = self.spec.options
+        insecure = bool(options.get("insecure", False))
+        if insecure:
+            what = "plain http" if scheme == "http" else "a certificate that nobody checks"
+            self.context.warnings.append(
+                f"WARNING: {self.name}: {what}: whoever is on the network can read or take over the password"
+            )
+        elif scheme == "http":
+            raise self.spec.error("plain http would send the password in the clear", "use https")
+        if scheme == "http":
+            return None
+        try:
+            tls = ssl.create_default_context(cafile=options.get("ca"))
+        except (OSError, ssl.SSLError) as error:
+            found = f"no certificates in {options.get('ca')}: {error.strerror or error}"
+            raise self.spec.error(found, "give the authority's in PEM") from None
+        if insecure:
+            tls.check_hostname = False
+            tls.verify_mode = ssl.CERT_NONE
+        return tls
+
+    def names(self) -> list[str]:
+        """Return the readings seen so far."""
+        return self._seen or [self.name]
+
+    def read(self) -> dict[str, float]:
+        """Return every reading of the resource."""
+        found = dict(_readings(self._get()))
+        if not found:
+            raise MeterError("the resource holds no power")
+        # One reading is the meter itself; several are told apart by what the resource calls them.
+        named = {self.name if len(found) == 1 else f"{self.name}:{label}": w for label, w in found.items()}
+        self._seen = sorted({*self._seen, *named})
+        return named
+
+    def _get(self) -> Any:
+        reused = self._connection is not None
+        try:
+            try:
+                status, body = self._ask()
+            except _STALE:
+                if not reused:
+                    raise
+                self.close()  # the BMC closed a connection that was idle
+                status, body = self._ask()
+        except ssl.SSLCertVerificationError as error:
+            self.close()
+            raise MeterError(f"certificate refused: {error.verify_message}") from None
+        except TimeoutError:
+            self.close()
+            raise MeterError(f"no answer in {self.context.timeout:g} s") from None
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise MeterError(f"{type(error).__name__}: {error}") from None
+        if status != 200:
+            raise MeterError(f"HTTP status {status}")
+        try:
+            return json.loads(body)
+        except ValueError:
+            raise MeterError("the answer is no JSON") from None
+
+    def _ask(self) -> tuple[int, bytes]:
+        if self._connection is None:
+            self._connection = self._connect()
+        headers = {"Accept": "application/json", "OData-Version": "4.0"}
+        if self._password:
+            pair = f"{self.spec.options['user']}:{self._password.reveal()}".encode()
+            headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+        self._connection.request("GET", self._path, headers=headers)
+        answer = self._connection.getresponse()
+        body = answer.read(_LARGEST)
+        if answer.will_close or not answer.isclosed():
+            self.close()
+        return answer.status, body
+
+    def _connect(self) -> http.client.HTTPConnection:
+        timeout = self.context.timeout
+        if self._tls is None:
+            return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+        return http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._tls)
+
+    def close(self) -> None:
+        """Close the connection; the next reading opens another."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _readings(resource: Any) -> Iterator[tuple[str, float]]:
+    """Yield label and W of each reading in a resource; null is none."""
+    if not isinstance(resource, dict):
+        return
+    controls = resource.get("PowerControl")
+    for position, control in enumerate(controls if isinstance(controls, list) else []):
+        if isinstance(control, dict):
+            label = str(control.get("MemberId") or control.get("Name") or position)
+            yield from _number(label, control.get("PowerConsumedWatts"))
+    for key in ("PowerWatts", "InputPowerWatts"):
+        value = resource.get(key)
+        yield from _number(key, value.get("Reading") if isinstance(value, dict) else value)
+    if str(resource.get("ReadingUnits", "")) in ("W", "Watts"):
+        yield from _number("Reading", resource.get("Reading"))
+
+
+def _number(label: str, value: Any) -> Iterator[tuple[str, float]]:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9:
+        yield "".join(c if c.isalnum() or c in "_.-" else "_" for c in label), float(value)

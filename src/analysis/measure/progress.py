@@ -1,0 +1,632 @@
+"""What a campaign costs, before anything is submitted: node hours, and how long it takes by itself."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import logging
+import math
+import shutil
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, TextIO
+
+from analysis.base import project
+from analysis.base.slurm import ask, terminal
+from analysis.measure import folders, workflow
+from analysis.measure.declare import load
+from analysis.measure.matrix import DEFAULTS, Plan, Run, expand
+from analysis.measure.workflow import all_runs, plan
+
+# Where an application's file does not say how long a case takes, a share of the time limit stands for it.
+_SHARE_OF_LIMIT = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Cost of some runs.
+
+    Attributes
+    ----------
+    runs : int
+    node_hours : float
+        By the seconds that the applications' files expect, start-up included.
+    node_hours_limit : float
+        If every job ran into its time limit.
+    duration : float
+        Seconds from first start to last end with all the nodes that the cluster's file gives, run in
+        order and without other users.
+    """
+
+    runs: int
+    node_hours: float
+    node_hours_limit: float
+    duration: float
+
+
+def seconds(run: Run, start_up: float) -> float:
+    """Return how long a run's job is expected to take, in seconds, never more than its limit."""
+    expected = _SHARE_OF_LIMIT * 60 * run.minutes if math.isnan(run.seconds) else run.seconds + start_up
+    return min(expected, 60.0 * run.minutes)
+
+
+def cost(plan: Plan, runs: Sequence[Run]) -> Cost:
+    """Work out what some runs of a plan cost.
+
+    Parameters
+    ----------
+    plan : Plan
+    runs : sequence of Run
+        In the order in which they are submitted.
+
+    Notes
+    -----
+    The duration is that of a list schedule: each run starts as soon as its nodes are free and all
+    before it have started.
+    """
+    launch = plan.declared.launch
+    start_up = float(launch.get("start_up", 5))
+    free = [0.0] * int(launch["nodes"])  # when each node becomes free
+    last = 0.0
+    total = limit = 0.0
+    for run in runs:
+        took = seconds(run, start_up)
+        taken = [heapq.heappop(free) for _ in range(run.nodes)]
+        last = max(last, taken[-1])  # in order: no run overtakes
+        for _ in taken:
+            heapq.heappush(free, last + took)
+        total += run.nodes * took / 3600
+        limit += run.nodes * run.minutes / 60
+    return Cost(len(runs), total, limit, max(free, default=0.0) if runs else 0.0)
+
+
+def duration(span: float) -> str:
+    """Write a time span, given in seconds, with as many digits as an estimate supports."""
+    if span < 120:
+        return f"{span:.0f} s"
+    minutes = round(span / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def queue_guess(plan: Plan, runs: Sequence[Run]) -> str:
+    """Ask Slurm when the largest of some runs could start; nothing is submitted.
+
+    Returns
+    -------
+    str
+        One line; says so where there is no Slurm to ask.
+    """
+    if plan.declared.launch["scheduler"] != "slurm":
+        return "no queue: runs are started one after the other on this machine"
+    if not runs:
+        return "nothing is left to wait for"
+    if shutil.which("sbatch") is None:
+        return "no Slurm here to ask; the duration above is without waiting for others"
+    largest = max(runs, key=lambda run: (run.nodes, run.minutes))
+    launch = plan.declared.launch
+    command = [
+        "sbatch",
+        "--test-only",
+        f"--nodes={largest.nodes}",
+        f"--time={largest.minutes}",
+        "--wrap=true",
+    ]
+    command += [
+        f"--{name}={launch[name]}" for name in ("partition", "account", "constraint") if name in launch
+    ]
+    command += ["--exclusive"] if launch.get("exclusive", True) else []
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"Slurm does not answer ({error})"
+    lines = [line.removeprefix("sbatch: ") for line in asked.stderr.splitlines() if line.strip()]
+    said = lines[-1] if lines else "no answer"
+    return f"Slurm on the largest ({largest.nodes} nodes, {largest.minutes} min): {said}"
+
+
+# A pause as long as this, in seconds, parts two stretches of measuring: nothing is said about its pace.
+_PAUSE = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """State of a campaign at one moment; each run of the matrix is counted once.
+
+    Attributes
+    ----------
+    campaign : str
+    done, running, failed, waiting : int
+        Runs. Failed are those of which an attempt failed and none runs or is good.
+    node_hours, node_hours_left : float
+        Measured, and expected of what is not done.
+    end : float or None
+        When the last run is likely to end, in seconds since 1970; None where nothing tells.
+    idle : bool
+        Whether `end` supposes that all nodes are free, because there is no pace to go by.
+    note : str
+        What could not be asked; empty otherwise.
+    """
+
+    campaign: str
+    done: int
+    running: int
+    failed: int
+    waiting: int
+    node_hours: float
+    node_hours_left: float
+    end: float | None
+    idle: bool = False
+    note: str = ""
+
+    @property
+    def total(self) -> int:
+        """Runs of the matrix."""
+        return self.done + self.running + self.failed + self.waiting
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A good run, or one that runs: its nodes were taken from `start` to `end`."""
+
+    run: Run
+    start: float
+    end: float
+
+
+class Observer:
+    """Looks at a campaign again and again, reading each record once.
+
+    Parameters
+    ----------
+    plan : Plan
+    runs : sequence of Run
+        The runs that count: those of the plan, and further repeats that were asked for.
+    resumed : bool, optional
+        Whether what failed before now waits again.
+
+    Attributes
+    ----------
+    runs : dict of str to Run
+    """
+
+    def __init__(self, plan: Plan, runs: Sequence[Run], *, resumed: bool = False) -> None:
+        self._plan = plan
+        self.runs = {run.name: run for run in runs}
+        launch = plan.declared.launch
+        self._base, self._campaign = plan.declared.base, plan.declared.name
+        self._slurm = launch["scheduler"] == "slurm"
+        self._start_up = float(launch.get("start_up", 5))
+        self._done: dict[str, _Attempt | None] = {}
+        self._failed_before = frozenset(self._failures()) if resumed else frozenset()
+
+    def look(self, now: float) -> Progress:
+        """Return the state of the campaign.
+
+        Parameters
+        ----------
+        now : float
+            Seconds since 1970.
+        """
+        # In this order: a run that ends meanwhile is seen twice, and never not at all.
+        running, abandoned, note = self._running(now)
+        self._read_done()
+        running = {name: one for name, one in running.items() if name not in self._done}
+        attempts = frozenset(self._failures()) - self._failed_before
+        bad = {name.rpartition(".failed-")[0] for name in attempts} | abandoned
+        left = [run for name, run in self.runs.items() if name not in self._done]
+        failed = sum(run.name in bad and run.name not in running for run in left)
+        good = [attempt for attempt in self._done.values() if attempt is not None]
+        pace = _Pace(good, list(running.values()), self._start_up)
+        end, idle = self._end(pace, left, now)
+        return Progress(
+            campaign=self._campaign,
+            done=len(self._done),
+            running=len(running),
+            failed=failed,
+            waiting=len(left) - len(running) - failed,
+            node_hours=sum(pace.spent(attempt) for attempt in good) / 3600,
+            node_hours_left=sum(run.nodes * pace.expected(run) for run in left) / 3600,
+            end=end,
+            idle=idle,
+            note=note,
+        )
+
+    def _end(self, pace: _Pace, left: Sequence[Run], now: float) -> tuple[float | None, bool]:
+        """Say when the last run ends: by the pace of this stretch, else as if all nodes were free."""
+        if not left:
+            return None, False
+        if (more := pace.remaining(left, now)) is not None:
+            return now + more, False
+        guessed = [replace(run, seconds=pace.expected(run) - self._start_up) for run in left]
+        return now + cost(self._plan, guessed).duration, True
+
+    def _failures(self) -> Iterable[str]:
+        found = _names(folders.finished(self._base, self._campaign))
+        return [name for name in found if name.rpartition(".failed-")[0] in self.runs]
+
+    def _read_done(self) -> None:
+        """Read the records that are new; a folder without one is where Snakemake waits for it."""
+        folder = folders.finished(self._base, self._campaign)
+        for name in _names(folder):
+            path = folder / name / folders.RECORD
+            if name in self.runs and name not in self._done and path.is_file():
+                self._done[name] = _attempt(self.runs[name], path)
+
+    def _running(self, now: float) -> tuple[dict[str, _Attempt], set[str], str]:
+        """Return what runs, what was left behind by a job that is gone, and what could not be asked."""
+        folder = folders.running(self._base, self._campaign)
+        found, jobs = {}, {}
+        for name in _names(folder):
+            if name not in self.runs:
+                continue
+            path = folder / name / folders.OWNER
+            try:
+                owner, since = json.loads(path.read_text(encoding="utf-8")), path.stat().st_mtime
+            except (OSError, ValueError):
+                continue  # it ends just now
+            found[name] = _Attempt(self.runs[name], since, max(now, since))
+            jobs[name] = str(owner.get("job_id", ""))
+        states = _states(sorted({job for job in jobs.values() if job}, key=int)) if self._slurm else {}
+        if states is None:
+            return found, set(), "Slurm does not answer"
+        gone = {name for name, job in jobs.items() if job and terminal(states.get(job, "CANCELLED"))}
+        return {name: one for name, one in found.items() if name not in gone}, gone, ""
+
+
+class _Pace:
+    """What runs take, by those that were measured; and how much of it is got through in a second."""
+
+    def __init__(self, good: Sequence[_Attempt], running: Sequence[_Attempt], start_up: float) -> None:
+        self._good, self._running, self._start_up = good, running, start_up
+        cells, applications = defaultdict(list), defaultdict(list)
+        for one in good:
+            taken = one.end - one.start + start_up
+            cells[one.run.cell].append(taken)
+            applications[one.run.application].append(taken / seconds(one.run, start_up))
+        self._cells = {cell: statistics.median(taken) for cell, taken in cells.items()}
+        # A guess that what runs has outlived is too low.
+        self._least: dict[str, float] = defaultdict(float)
+        for one in running:
+            self._least[one.run.cell] = max(self._least[one.run.cell], one.end - one.start)
+        # Of cells that were not measured yet: by how much their application was misjudged.
+        self._ratios = {name: statistics.median(ratios) for name, ratios in applications.items()}
+
+    def expected(self, run: Run) -> float:
+        """Return the seconds that a run takes: its cell's median, or the guess, put right."""
+        guess = seconds(run, self._start_up) * self._ratios.get(run.application, 1.0)
+        return min(60.0 * run.minutes, self._cells.get(run.cell, max(guess, self._least[run.cell])))
+
+    def spent(self, one: _Attempt) -> float:
+        """Return the node seconds of an attempt, of one that runs never more than is expected of it."""
+        return one.run.nodes * min(one.end - one.start + self._start_up, 60.0 * one.run.minutes)
+
+    def _credit(self, one: _Attempt) -> float:
+        return one.run.nodes * min(one.end - one.start, self.expected(one.run))
+
+    def remaining(self, left: Sequence[Run], now: float) -> float | None:
+        """Return the seconds until the last of the runs that are left has ended.
+
+        Notes
+        -----
+        Node seconds left by node seconds a second, since this stretch of measuring began: waiting in the
+        queue, nodes that other users have and the scheduler's own time are all in it. Never less than
+        what the longest run that runs still needs. None before a run has ended.
+        """
+        begin = now
+        for one in sorted((*self._running, *self._good), key=lambda one: one.end, reverse=True):
+            if one.end < begin - _PAUSE:
+                break
+            begin = min(begin, one.start - self._start_up)
+        finished = [one for one in self._good if one.start - self._start_up >= begin]
+        if not finished:
+            return None
+        credit = sum(map(self._credit, self._running))
+        done = sum(map(self.spent, finished)) + credit
+        work = sum(run.nodes * self.expected(run) for run in left) - credit
+        longest = max((self.expected(one.run) - (one.end - one.start) for one in self._running), default=0.0)
+        return max(work * (now - begin) / done, longest, 0.0)
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    except FileNotFoundError:
+        return []
+
+
+def _attempt(run: Run, path: Path) -> _Attempt | None:
+    """Read when a good run began and ended; None where its record does not say."""
+    record = folders.read_json(path)
+    try:
+        return _Attempt(run, float(record["start"]), float(record["end"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _states(jobs: Sequence[str]) -> dict[str, str] | None:
+    """Ask Slurm for the states of all jobs at once; None where it does not answer."""
+    if not jobs:
+        return {}
+    command = ["squeue", "--noheader", "--states=all", "--format=%A|%T", f"--jobs={','.join(jobs)}"]
+    if (said := ask(command, 30)) is None:
+        return None
+    lines = (line.partition("|") for line in said.splitlines())
+    return {job.strip(): state.strip() for job, _, state in lines}
+
+
+# Seconds between two looks: at folders, and, where something runs, one question to Slurm.
+_INTERVAL = 10.0
+# In a log: a line after this time, or at a change.
+_EVERY = 60.0
+
+
+def sentence(progress: Progress, now: float) -> str:
+    """Write a state in one line.
+
+    Parameters
+    ----------
+    progress : Progress
+    now : float
+        Seconds since 1970.
+    """
+    parts = [f"{progress.campaign}: {progress.done} of {progress.total} done"]
+    parts += [
+        f"{count} {name}"
+        for name, count in (
+            ("running", progress.running),
+            ("failed", progress.failed),
+            ("waiting", progress.waiting),
+        )
+        if count
+    ]
+    hours = progress.node_hours + progress.node_hours_left
+    text = f"{', '.join(parts)}; {progress.node_hours:.2f} of {hours:.2f} node hours"
+    if progress.end is not None:
+        free = ", if all nodes are free" if progress.idle else ""
+        text += f"; end about {_clock(progress.end, now)}, in {duration(progress.end - now)}{free}"
+    return f"{text}; {progress.note}" if progress.note else text
+
+
+def _clock(moment: float, now: float) -> str:
+    there, here = time.localtime(moment), time.localtime(now)
+    return time.strftime("%H:%M" if there[:3] == here[:3] else "%a %d %b %H:%M", there)
+
+
+class Watch:
+    """Shows a campaign's progress from a thread of its own until it is stopped.
+
+    Parameters
+    ----------
+    campaign : str
+    base : Path
+    stream : file, optional
+        Standard error by default, where Snakemake writes too.
+    """
+
+    def __init__(self, campaign: str, base: Path, stream: TextIO | None = None) -> None:
+        self._observer = Observer(plan(campaign, base), all_runs(campaign, base), resumed=True)
+        self._stream = stream or sys.stderr
+        self._total = len(self._observer.runs)
+        self._live = self._stream.isatty()
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._drawn = ""
+        self._last: tuple[float, tuple[int, int, int]] = (0.0, (-1, -1, -1))
+        self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
+
+    def start(self) -> Watch:
+        """Begin; Snakemake's messages go above the line."""
+        if self._live:
+            for handler in logging.getLogger("snakemake.logging").handlers:
+                handler.addFilter(self._make_room)
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """End, with a last line that stays."""
+        if self._ended.is_set():
+            return
+        self._ended.set()
+        self._thread.join(timeout=60)
+        self._show(time.time(), last=True)
+        if self._live:
+            self._stream.write("\n")
+            self._stream.flush()
+
+    def _run(self) -> None:
+        looked = -_INTERVAL
+        # The line is drawn anew soon after a message of Snakemake has taken its place.
+        while not self._ended.wait(1.0 if self._live else _INTERVAL):
+            if time.monotonic() - looked >= _INTERVAL:
+                self._show(time.time())
+                looked = time.monotonic()
+            elif self._live:
+                self._draw(self._drawn)
+
+    def _show(self, now: float, *, last: bool = False) -> None:
+        try:
+            progress = self._observer.look(now)
+            # When it goes on depends on who gives the command again.
+            progress = replace(progress, end=None) if last else progress
+            text, state = sentence(progress, now), (progress.done, progress.running, progress.failed)
+        except Exception as error:  # the campaign goes on without a line about it
+            text, state = f"progress cannot be told: {type(error).__name__}: {error}", (-2, -2, -2)
+        if self._live:
+            self._draw(text)
+            return
+        due = now - self._last[0] >= _EVERY and state[0] < self._total
+        if state != self._last[1] or due or (last and text != self._drawn):
+            self._last, self._drawn = (now, state), text
+            self._stream.write(text + "\n")
+            self._stream.flush()
+
+    def _draw(self, text: str) -> None:
+        with self._lock:
+            width = shutil.get_terminal_size().columns - 1
+            self._stream.write(f"\r\033[2K{text[:width]}")
+            self._stream.flush()
+            self._drawn = text
+
+    def _make_room(self, record: logging.LogRecord) -> bool:
+        with self._lock:
+            self._stream.write("\r\033[2K")
+            self._stream.flush()
+        return True
+
+
+def print_plan(name: str, *, runs: bool = False, as_json: bool = False) -> int:
+    """Print the plan of a campaign.
+
+    Parameters
+    ----------
+    name : str
+        Campaign.
+    runs : bool, optional
+        One line a run, in the order in which they are submitted, instead of one a subset.
+    as_json : bool, optional
+        A list of objects, one a run.
+
+    Returns
+    -------
+    int
+        0.
+
+    Raises
+    ------
+    ConfigError
+        If the campaign cannot be planned; one fault for each thing wrong with it.
+    """
+    found = expand(load(name))
+    done = folders.recorded(found.declared.base, name)
+    if as_json:
+        print(json.dumps([_row(run, run.name in done) for run in found.runs], indent=1))
+    elif runs:
+        _print_table([_row(run, run.name in done) for run in found.runs])
+    else:
+        _print_plan(found, done)
+    return 0
+
+
+def print_progress(name: str, *, as_json: bool = False) -> int:
+    """Print how far a campaign is, as the workflow that measures it does; from any shell.
+
+    Parameters
+    ----------
+    name : str
+        Campaign.
+    as_json : bool, optional
+        The fields of `analysis.measure.progress.Progress` as an object.
+
+    Returns
+    -------
+    int
+        0.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such campaign, or it cannot be planned.
+    """
+    base = project.root()
+    now = time.time()
+    state = Observer(workflow.plan(name, base), workflow.all_runs(name, base)).look(now)
+    if as_json:
+        print(json.dumps(asdict(state), indent=1))
+    else:
+        print(sentence(state, now))
+        for text in workflow.failures(name, base):
+            print(text)
+    return 0
+
+
+def _row(run: Run, done: bool) -> dict[str, Any]:
+    head = {"order": run.order, "run": run.name, "measured": done, "subset": run.subset}
+    return {**head, "application": run.application, "case": run.case, **run.factors, "repeat": run.repeat}
+
+
+def _print_plan(found: Plan, done: set[str]) -> None:
+    declared = found.declared
+    print(f"{declared.name}: {declared.campaign.document['title']}")
+    print(f"on {declared.cluster_name}: {declared.cluster.document['title']}\n")
+    subsets = [str(subset["name"]) for subset in declared.matrix["subsets"]]
+    parts = [(name, [run for run in found.runs if run.subset == name]) for name in subsets]
+    rows = [_cost_row(found, name, mine) for name, mine in parts]
+    _print_table([*rows, _cost_row(found, "all", found.runs)])
+    print()
+    for subset in declared.matrix["subsets"]:
+        print(f"{subset['name']}: {' '.join(str(subset['why']).split())}")
+    for count, why in found.excluded:
+        print(f"left out: {count} combinations: {' '.join(why.split())}")
+    if found.shared:
+        print(f"{found.shared} combinations stand in more than one subset and run once")
+    if found.adaptive:
+        most = max(most for _, most in found.adaptive.values())
+        price = cost(found, [*found.runs, *_further(found)])
+        print(
+            f"{len(found.adaptive)} combinations: repeated until the median is known, at most {most} times;"
+            f" with all of that {price.runs} runs, {price.node_hours:.2f} node hours expected"
+        )
+    left = [run for run in found.runs if run.name not in done]
+    print(f"\nmeasured: {len(found.runs) - len(left)} of {len(found.runs)} runs")
+    names = {name for run in (*found.runs, *_further(found)) for name in run.records}
+    if more := [name for name in done - names if ".failed-" not in name]:
+        print(f"beside them: {len(more)} runs that the matrix does not declare; they count like the others")
+    if left:
+        print(f"left: {_told(cost(found, left))}")
+        print(f"queue: {queue_guess(found, left)}")
+        how = "--profile slurm" if declared.launch["scheduler"] == "slurm" else "--cores all"
+        print(f"start: snakemake {how} measure --config measure={declared.name}")
+
+
+def _further(found: Plan) -> list[Run]:
+    """Return the repeats that adaptive cells may come to beside those of the plan."""
+    there = {run.name for run in found.runs}
+    names = (
+        f"{cell}-r{repeat:02d}" for cell, (_, most) in found.adaptive.items() for repeat in range(1, most + 1)
+    )
+    return [found.run(name) for name in names if name not in there]
+
+
+def _told(price: Cost) -> str:
+    hours = f"{price.node_hours:.2f} node hours expected, {price.node_hours_limit:.2f} at the time limits"
+    return f"{price.runs} runs, {hours}; {duration(price.duration)} if all nodes are free"
+
+
+def _cost_row(found: Plan, name: str, runs: Sequence[Run]) -> dict[str, Any]:
+    price = cost(found, runs)
+    sizes = sorted({run.nodes for run in runs})
+    return {
+        "subset": name,
+        "runs": price.runs,
+        "cells": len({run.cell for run in runs}),
+        "nodes": f"{sizes[0]}-{sizes[-1]}" if len(sizes) > 1 else "".join(map(str, sizes)),
+        "node hours": f"{price.node_hours:.2f}",
+        "at limits": f"{price.node_hours_limit:.2f}",
+        "alone": duration(price.duration),
+    }
+
+
+def _print_table(rows: Sequence[dict[str, Any]]) -> None:
+    # A column in which nothing was chosen says nothing.
+    keys = [key for key in rows[0] if key not in DEFAULTS or any(row[key] != "" for row in rows)]
+    cells = [[str(row[key]).replace("True", "yes").replace("False", "no") for key in keys] for row in rows]
+    widths = [max(len(key), *(len(row[at]) for row in cells)) for at, key in enumerate(keys)]
+    numeric = [isinstance(rows[0][key], int) or _is_number(cells, at) for at, key in enumerate(keys)]
+    for line in [keys, *cells]:
+        pairs = zip(line, widths, numeric, strict=True)
+        print(
+            "  ".join(
+                f"{text:>{width}}" if right else f"{text:<{width}}" for text, width, right in pairs
+            ).rstrip()
+        )
+
+
+def _is_number(cells: Sequence[Sequence[str]], at: int) -> bool:
+    return all(row[at].replace(".", "", 1).isdecimal() for row in cells)

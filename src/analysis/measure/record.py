@@ -1,0 +1,417 @@
+"""What only the node can tell before a run starts: load, programs, libraries, inputs, the node's facts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import resource
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from analysis.measure import folders, space
+from analysis.provenance.facts import SECRET_NAME, SECRET_VALUE
+
+# The search path of the job's own libraries; LD_LIBRARY_PATH itself is kept from Benchbook's Python.
+LIBRARY_PATH = "BENCHBOOK_LIBRARY_PATH"
+
+_MPI = re.compile(r"lib(?:mpi|mpich|mpi_dbg|mpi_mt|msmpi)\.so[.\d]*")
+_LINKED = re.compile(r"^\s*(\S+) => (/.+) \(0x[0-9a-f]+\)$", re.MULTILINE)
+# Allowed before MPI_Init by the standard (MPI-3.0, 8.1.1); the longest answer is MPICH's with 8192 bytes.
+_ASK_MPI = """
+import ctypes, sys
+text, size = ctypes.create_string_buffer(65536), ctypes.c_int()
+if ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(text, ctypes.byref(size)) == 0:
+    print(text.value.decode(errors="replace").strip())
+"""
+
+
+def begin(work: Path, head: Mapping[str, Any]) -> int:
+    """Note what is to be known before the start.
+
+    Parameters
+    ----------
+    work : Path
+        Folder of the run, as `analysis.measure.launch` laid it out; gets ``.begin.json``.
+    head : mapping
+        Head of the first job's record.
+
+    Returns
+    -------
+    int
+        1 if an input is not the one that the campaign declares; why is in ``.refused``.
+    """
+    found: dict[str, Any] = {"load_before": os.getloadavg()[0]}
+    found["binary"] = fingerprint(head["program"])
+    found["input_files"] = {path: fingerprint(path) for path in head["inputs"]}
+    search = os.environ.get(LIBRARY_PATH, "")
+    launcher = shutil.which(head["command"][0]) or head["command"][0]
+    found["launcher"] = {"path": launcher, "version": _first_line([launcher, "--version"], search)}
+    found["library_path"] = search
+    found["libraries"] = linked((found["binary"] or {}).get("path", ""), search)
+    found["mpi_library"] = mpi_library(found["libraries"], search)
+    found["profiler_library"] = preloaded(head.get("preload", ""), search)
+    found["limits"] = limits()
+    found["facts"] = _facts()
+    folders.write_json(work / folders.BEGIN, found)
+    refused = []
+    if found["binary"] is None and "/" in head["program"]:
+        refused.append(f"no program {head['program']}")
+    for path, digest in head["inputs"].items():
+        what = found["input_files"][path]
+        if what is None:
+            refused.append(f"no input {path}")
+        elif digest and what["sha256"] != digest:
+            refused.append(f"input {path} has SHA-256 {what['sha256']}, declared is {digest}")
+    if refused:
+        (work / ".refused").write_text("; ".join(refused) + "\n", encoding="utf-8")
+        print("; ".join(refused), file=sys.stderr)
+    return int(bool(refused))
+
+
+def limits() -> dict[str, int | None]:
+    """Return the limits of the job's shell: stack, locked and all memory (B), open files; None for none."""
+    names = {"stack": "STACK", "locked_memory": "MEMLOCK", "address_space": "AS", "open_files": "NOFILE"}
+    granted = {name: resource.getrlimit(getattr(resource, f"RLIMIT_{key}"))[0] for name, key in names.items()}
+    return {name: None if value == resource.RLIM_INFINITY else value for name, value in granted.items()}
+
+
+def fingerprint(path: str) -> dict[str, Any] | None:
+    """Return path, SHA-256 and size (B) of a file, or of a program in PATH; None if there is none."""
+    found = path if "/" in path else shutil.which(path)
+    if found is None or not os.path.isfile(found):  # noqa: PTH113
+        return None
+    digest, size = hashlib.sha256(), 0
+    with open(found, "rb") as file:  # noqa: PTH123
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+            size += len(block)
+    return {"path": os.path.realpath(found), "sha256": digest.hexdigest(), "bytes": size}
+
+
+def linked(program: str, search: str) -> dict[str, str]:
+    """Return the shared libraries that the loader takes for a program: name -> file.
+
+    Parameters
+    ----------
+    program : str
+        A script, a static program or a container's image has none that could be told from here.
+    search : str
+        The job's ``LD_LIBRARY_PATH``.
+    """
+    said = _ask(["ldd", program], search) if program else ""
+    return {name: os.path.realpath(path) for name, path in _LINKED.findall(said)}
+
+
+def mpi_library(libraries: Mapping[str, str], search: str) -> dict[str, Any] | None:
+    """Return the fingerprint of the MPI library among some, and the version that it gives itself.
+
+    The launcher's version does not tell it: srun starts ranks of every library.
+    """
+    path = next((path for name, path in sorted(libraries.items()) if _MPI.fullmatch(name)), "")
+    found = fingerprint(path) if path else None
+    if found is None:
+        return None
+    return {**found, "version": _ask([sys.executable, "-c", _ASK_MPI, path], search).strip()}
+
+
+def preloaded(name: str, search: str) -> dict[str, Any] | None:
+    """Return the fingerprint of a library that is preloaded: by its path, or by its name in `search`."""
+    if not name or "/" in name:
+        return fingerprint(name) if name else None
+    folders_ = filter(None, search.split(":"))
+    return next((found for folder in folders_ if (found := fingerprint(f"{folder}/{name}"))), None)
+
+
+def _ask(command: Iterable[str], search: str, *, or_stderr: bool = False) -> str:
+    """Return what a command prints with the job's libraries; empty if it fails."""
+    environment = {name: text for name, text in os.environ.items() if name != "LD_PRELOAD"}
+    environment |= {"LD_LIBRARY_PATH": search} if search else {}
+    options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "timeout": 10, "env": environment}
+    try:
+        asked = subprocess.run(list(command), capture_output=True, text=True, check=False, **options)
+    except (OSError, subprocess.TimeoutExpired, ValueError):
+        return ""
+    if asked.returncode:
+        return ""
+    return asked.stdout or (asked.stderr if or_stderr else "")
+
+
+def _first_line(command: Iterable[str], search: str) -> str:
+    # charmrun knows no such option, and fails.
+    said = _ask(command, search, or_stderr=True)
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    # Hydra writes a heading first.
+    return next((line for line in lines if re.search(r"\d+\.\d+", line)), lines[0] if lines else "")
+
+
+def _facts() -> dict[str, Any]:
+    try:
+        from analysis.provenance.facts import facts
+
+        return dict(facts())
+    except Exception as error:  # a fact that cannot be read must not cost the run
+        return {"host": socket.gethostname(), "error": f"{type(error).__name__}: {error}"}
+
+
+HIDDEN = "(hidden)"
+# Slurm tells all processes of a job at once, s: the application can be gone before this shell has noted it.
+SLACK = 10.0
+_SIGNALS = {130: "INT", 137: "KILL", 143: "TERM", 139: "SEGV", 134: "ABRT", 135: "BUS"}
+BINDING_FAILED = 97
+# For who repeats a run by hand, without this package.
+_BY = "bind.sh A/B/... LIBRARY COMMAND: taskset -c to the local rank's list, LD_PRELOAD for COMMAND (-: none)"
+# mpiP tells the ranks in the name of its file, <program>.<ranks>.<process>.<number>.mpiP, IPM in each task.
+_LONE = "does the MPI library take what starts its ranks (launch.mpi: start)?"
+_MPIP_NAME = re.compile(r"\.(\d+)\.\d+\.\d+\.mpiP$")
+_IPM_SIZE = re.compile(r'<task\b[^>]*\bmpi_size="(\d+)"')
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one of the two commands; 0 fine, 1 the run is not to be started or has failed."""
+    arguments = sys.argv[1:] if argv is None else argv
+    work = Path(arguments[1]).resolve()
+    if arguments[0] == "begin":
+        pass  # what `end` can do without
+
+        return begin(work, _head(folders.jobs(work)[0]))
+    try:
+        return end(work, killed=arguments[2] if len(arguments) > 2 else "")
+    except OSError as error:
+        print(f"{work}:0: cannot be recorded ({error}); make room, then measure again", file=sys.stderr)
+        return 1
+
+
+def end(work: Path, *, killed: str = "", abandoned: str = "") -> int:
+    """Write the records of a run's jobs and move them among the raw files.
+
+    All jobs are judged before the first is moved, and the judgement is kept: who finds the folder after a
+    kill in between moves the rest as it was judged.
+
+    Parameters
+    ----------
+    work : Path
+    killed : str, optional
+        Signal that ended the job.
+    abandoned : str, optional
+        Why somebody else writes the record: the job ended without a word.
+
+    Returns
+    -------
+    int
+        1 if the run failed: then each of its jobs lies in a folder ``<run>.failed-<n>``.
+    """
+    base, campaign = work.parents[4], work.parent.name
+    try:
+        records = json.loads((work / folders.DECIDED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        records = _judged(work, base, campaign, killed=killed, abandoned=abandoned)
+        folders.write_json(work / folders.DECIDED, records)
+    # The last job first: the run counts as measured once the first job's record is there.
+    for job in reversed(folders.jobs(work)):
+        _publish(work, job, records[job.name], base, campaign)
+    shutil.rmtree(work)
+    for reason in sorted({record["reason"] for record in records.values()} - {""}):
+        print(f"{next(iter(records.values()))['run']}: failed: {reason}", file=sys.stderr)
+    return int(any(record["reason"] for record in records.values()))
+
+
+def retract(folder: Path, why: str) -> str:
+    """Make a failed attempt of a recorded run.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the run, among the raw files.
+    why : str
+        The reason, where its record has none.
+
+    Returns
+    -------
+    str
+        Name of the attempt.
+    """
+    base, campaign = folder.parents[4], folder.parents[1].name
+    failed = folders.failed_name(base, campaign, folder.name)
+    record = folders.read_json(folder / folders.RECORD)
+    changed = {"reason": record.get("reason") or why, "run": failed, "attempt_at": folder.name}
+    folders.write_json(folder / folders.RECORD, record | changed | {"retracted": True})
+    folder.rename(folder.with_name(failed))
+    return failed
+
+
+def _judged(
+    work: Path, base: Path, campaign: str, *, killed: str, abandoned: str
+) -> dict[str, dict[str, Any]]:
+    """Make the records of all jobs, by folder; either all of them are good or none."""
+    refused, full = _text(work / ".refused").strip(), space.release(work)
+    records = {job.name: _record(work, job) for job in folders.jobs(work)}
+    at = _number(_text(work / ".killed")) or 0.0
+    for name, record in records.items():
+        # What failed before the signal came has failed by itself.
+        signal = killed if (record["end"] or at) >= at - SLACK else ""
+        found = refused or _reason(work / name, record, killed=signal, abandoned=abandoned)
+        if not found and folders.measured(base, campaign, record["run"]):
+            found = "another job measured this run meanwhile"
+        if full and not abandoned:
+            # Without room the exit status cannot be noted either.
+            more = f"; {found}" if found and record["exit_code"] is not None else ""
+            found = f"the disk is full, what it wrote may be cut{more}"
+        record["reason"] = found
+    if bad := [record["run"] for record in records.values() if record["reason"]]:
+        for record in records.values():
+            record["reason"] = record["reason"] or f"another job of the run failed: {bad[0]}"
+    return records
+
+
+def _publish(work: Path, job: Path, record: dict[str, Any], base: Path, campaign: str) -> None:
+    name = record["run"]
+    if not record["reason"] and folders.measured(base, campaign, name):
+        record["reason"] = "another job measured this run meanwhile"
+    if record["reason"]:
+        record["run"] = folders.failed_name(base, campaign, name)
+        record["attempt_at"] = name
+    if (job / folders.HEAD).is_file() and (work / "job.sh").is_file():
+        (job / "job.sh").write_text(_without_secrets(work / "job.sh", _head(job)), encoding="utf-8")
+    folders.write_json(job / folders.RECORD, record)
+    folders.drop_links(job)
+    for path in job.glob(".*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    folders.publish(job, base, campaign, record["run"])
+    if record["reason"]:
+        folders.drop_empty(base, campaign, name)
+
+
+def _secret(name: str, value: str) -> bool:
+    return bool(SECRET_NAME.search(name) or SECRET_VALUE.search(value))
+
+
+def _without_secrets(script: Path, head: Mapping[str, Any]) -> str:
+    """Return the script as it may be published."""
+    text = _text(script)
+    for name, value in head["environment"].items():
+        if _secret(name, value):
+            text = text.replace(f"{name}={shlex.quote(value)}", f"{name}='{HIDDEN}'")
+    return text
+
+
+def _head(job: Path) -> dict[str, Any]:
+    head: dict[str, Any] = json.loads((job / folders.HEAD).read_text(encoding="utf-8"))
+    return head
+
+
+def _record(work: Path, job: Path) -> dict[str, Any]:
+    head, begun = _head(job), folders.read_json(work / folders.BEGIN)
+    command = head.pop("command")
+    end_time, _, status = _text(job / ".end").strip().partition(" ")
+    record: dict[str, Any] = {**head, "command": shlex.join(command)}
+    record["start"] = _number(_text(job / ".start"))
+    record["end"] = _number(end_time)
+    record["exit_code"] = int(status) if status.isdigit() else None
+    record["binding"] = _binding(job / ".binding")
+    variables = record["environment"]
+    record["environment"] = {
+        name: HIDDEN if _secret(name, text) else text for name, text in variables.items()
+    }
+    return {**record, **begun}
+
+
+def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: str) -> str:
+    """Say why a run failed; empty if it did not."""
+    code = record["exit_code"]
+    if abandoned:  # whatever it left, nobody watched it to its end
+        return abandoned
+    if killed and code != 0:
+        return f"the job was ended by {killed} (cancelled, or out of time)"
+    if code is None:
+        return "the shell that waited for it was killed" if record["start"] else "never started"
+    if code == BINDING_FAILED or (not record["binding"]["ranks"] and code == 0):
+        return "its ranks could not be bound; see stderr.txt"
+    if code:
+        by = f" (signal {_SIGNALS[code]})" if code in _SIGNALS else ""
+        return f"exit code {code}{by}"
+    result = record["result"]
+    found = sorted(job.glob(result["file"]))
+    if not any(_holds(path, result["text"]) for path in found):
+        return f"exit code 0, but no {result['file']} holds {result['text']!r}"
+    ranks = result.get("ranks", "").replace("${ranks}", str(record["ranks"]))
+    if ranks and not any(_holds(path, ranks) for path in found):
+        return f"no {result['file']} holds {ranks!r}: its ranks were not one job; {_LONE}"
+    if record["profile"] and not any(job.glob(record["profile"])):
+        return f"left no {record['profiler']} profile ({record['profile']}); was the library preloaded?"
+    if size := _another_size(job, record):
+        asked = f"{record['ranks']} were asked for"
+        return f"its {record['profiler']} profile is of {size} ranks, {asked}; {_LONE}"
+    if len(record["binding"]["ranks"]) != record["ranks"]:
+        return f"{len(record['binding']['ranks'])} ranks ran, {record['ranks']} were asked for"
+    return ""
+
+
+def _another_size(job: Path, record: Mapping[str, Any]) -> int:
+    """Return the ranks of a profile that is not of as many as were asked for; 0 if there is none.
+
+    Ranks whose library does not know what started them are jobs of one rank, each for itself, and end well.
+    """
+    for path in sorted(job.glob(record["profile"])) if record["profile"] else ():
+        found = _MPIP_NAME.search(path.name)
+        if found is None:
+            with path.open("rb") as file:
+                found = _IPM_SIZE.search(file.read(1 << 16).decode(errors="replace"))
+        if found and int(found[1]) != record["ranks"]:
+            return int(found[1])
+    return 0
+
+
+def _binding(folder: Path) -> dict[str, Any]:
+    """Collect what the ranks noted: by rank its node, the cores asked for and those the kernel granted."""
+    rows: list[tuple[int, str, str, str]] = []
+    for path in folder.glob("*") if folder.is_dir() else ():
+        words = _text(path).split()
+        if len(words) == 5:
+            rows.append((int(words[0]), words[2], words[3], words[4]))
+    rows.sort()
+    as_asked = all(_cores(asked) == _cores(real) for _, _, asked, real in rows)
+    lines = [" ".join(map(str, row)) for row in rows]  # a line each: there can be thousands
+    known = {"columns": "rank node asked real", "ranks": lines, "as_asked": bool(rows) and as_asked}
+    return {"by": _BY, **known}
+
+
+def _cores(text: str) -> set[str] | str:
+    parts: set[str] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if not first.isdigit() or not (last or "0").isdigit():
+            return text
+        parts |= set(map(str, range(int(first), int(last or first) + 1)))
+    return parts
+
+
+def _holds(path: Path, text: str) -> bool:
+    wanted = text.encode()
+    with path.open("rb") as file:
+        return any(wanted in line for line in file)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,168 @@
+"""``python -m analysis.measure.resume CAMPAIGN``: what an earlier start has left, and is still good.
+
+A workflow that was killed leaves jobs in Slurm's queue. They are waited for and not submitted again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from functools import lru_cache
+from pathlib import Path
+
+from analysis.base import project
+from analysis.base.errors import BenchbookError, ConfigError
+from analysis.base.slurm import ask
+from analysis.measure import folders
+from analysis.measure.workflow import all_runs, on_slurm, plan
+
+_LOCK = ".workflow"
+_INTERVAL = 10.0
+
+
+def hold(campaign: str, base: Path) -> ExitStack:
+    """Keep a second workflow from measuring a campaign at the same time.
+
+    Without Slurm also one that measures another campaign: each would be measured beside the other.
+
+    Parameters
+    ----------
+    campaign : str
+    base : Path
+
+    Returns
+    -------
+    ExitStack
+        Holds the locks until it is closed; they end with the process, however that ends. Empty where the
+        file system knows no locks: then only the runs protect themselves.
+
+    Raises
+    ------
+    ConfigError
+        If another workflow measures the campaign, or, without Slurm, any.
+    """
+    folder = folders.running(base, campaign)
+    folder.mkdir(parents=True, exist_ok=True)
+    stack = ExitStack()
+    try:
+        _lock(stack, folder / _LOCK, campaign, "is being measured by another Snakemake")
+        if not on_slurm(campaign, base):
+            # One file for each host: a folder may be shared by several machines.
+            path = folder.parent / f"{_LOCK}-{socket.gethostname()}"
+            _lock(stack, path, campaign, "would be measured beside another campaign on this machine")
+    except ConfigError:
+        stack.close()
+        raise
+    return stack
+
+
+def _lock(stack: ExitStack, path: Path, campaign: str, otherwise: str) -> None:
+    file = stack.enter_context(path.open("a+", encoding="utf-8"))
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        what = f"{otherwise} ({file.read().strip() or 'unknown'})"
+        raise ConfigError.at(campaign, 0, what, "wait for it, or end it and give the command again") from None
+    except OSError:
+        return
+    file.truncate(0)
+    file.write(json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "campaign": campaign}))
+    file.flush()
+
+
+def check_start(campaign: str, base: Path, *, slurm: bool) -> None:
+    """Refuse to measure where the campaign is not at home: what is recorded is said to be its cluster's.
+
+    Parameters
+    ----------
+    campaign : str
+    base : Path
+    slurm : bool
+        Whether jobs are handed to Slurm.
+
+    Raises
+    ------
+    ConfigError
+        If the campaign's cluster has Slurm and jobs are not handed to it, or the other way round, or if
+        Slurm does not answer.
+    """
+    source = plan(campaign, base).declared.cluster.source
+    if on_slurm(campaign, base) != slurm:
+        found = "scheduler: slurm, and no profile" if not slurm else "scheduler: none, and a profile"
+        remedy = "add --profile slurm" if not slurm else "leave --profile slurm out"
+        raise ConfigError.at(source, 0, found, remedy)
+    if not slurm:
+        return
+    try:
+        asked = subprocess.run(["scontrol", "ping"], capture_output=True, text=True, timeout=60, check=False)
+    except FileNotFoundError:
+        what = "no Slurm on this machine (no command scontrol)"
+        raise ConfigError.at("Slurm", 0, what, "log in on the cluster and give the command there") from None
+    except subprocess.TimeoutExpired:
+        raise ConfigError.at("Slurm", 0, "no answer in 60 s", "give the command again later") from None
+    if asked.returncode:
+        said = (asked.stderr or asked.stdout).strip().splitlines() or ["no answer"]
+        raise ConfigError.at("Slurm", 0, said[-1], "give the command again when its controller answers")
+
+
+@lru_cache(maxsize=4)
+def adopted(campaign: str, base: Path) -> frozenset[str]:
+    """Return the runs that had a job in Slurm's queue when first asked: another must not be submitted."""
+    return frozenset(queued(campaign, base) or {})
+
+
+def queued(campaign: str, base: Path) -> dict[str, str] | None:
+    """Ask Slurm, in one question, which runs have a job that waits or runs.
+
+    Returns
+    -------
+    dict of str to str, or None
+        Run -> job id, of this user and this folder; None where Slurm does not answer.
+    """
+    if not on_slurm(campaign, base) or shutil.which("squeue") is None:
+        return {}
+    # The comment is how the executor names what a job is for.
+    command = ["squeue", "--noheader", "--me", "--format=%A|%k|%Z"]
+    if (said := ask(command)) is None:
+        return None
+    runs = {f"rule_run_wildcards_{campaign}_{run.name}": run.name for run in all_runs(campaign, base)}
+    rows = (line.strip().split("|", 2) for line in said.splitlines() if line.count("|") >= 2)
+    here = os.path.realpath(base)
+    return {
+        runs[comment]: job
+        for job, comment, folder in rows
+        if comment in runs and os.path.realpath(folder) == here
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Wait until no job of a campaign is left; 0."""
+    (campaign,) = sys.argv[1:] if argv is None else argv
+    base = project.root()
+    try:
+        told = False
+        while (left := queued(campaign, base)) is None or left:
+            if left and not told:
+                jobs = ", ".join(sorted(left.values(), key=int))
+                print(
+                    f"{campaign}: waiting for {len(left)} runs that an earlier start has submitted: {jobs}",
+                    flush=True,
+                )
+                told = True
+            time.sleep(_INTERVAL)
+    except BenchbookError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

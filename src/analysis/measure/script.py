@@ -1,0 +1,224 @@
+"""Files of one job in its folder: those that are written for it, and links to its input files."""
+
+from __future__ import annotations
+
+import shlex
+import string
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from analysis.base.errors import ConfigError
+from analysis.measure import folders
+from analysis.measure.job import Allocation, Job
+from analysis.measure.power.config import variables
+
+
+def lay_out(folder: Path, job: Job) -> None:
+    """Write a job's files and link its inputs.
+
+    Parameters
+    ----------
+    folder : Path
+        The job's own; it is there and holds none of them yet.
+    job : Job
+
+    Raises
+    ------
+    ConfigError
+        If the folder of inputs is not there.
+    """
+    for name, text in job.files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        if text.startswith("#!"):
+            (folder / name).chmod(0o755)
+    if job.links:
+        if not Path(job.links).is_dir():
+            raise ConfigError.at(job.links, 0, "is no folder of input files", "mend 'inputs' of the cluster")
+        _link(Path(job.links), folder)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Link files, make folders anew: what a program writes beside its inputs is the run's."""
+    for path in sorted(source.iterdir()):
+        if path.is_dir():
+            (target / path.name).mkdir(exist_ok=True)
+            _link(path, target / path.name)
+        # Through a link of such a name the job's output would go into the folder of inputs.
+        elif path.name not in folders.OURS and not (target / path.name).exists():
+            (target / path.name).symlink_to(path.resolve())
+
+
+TEMPLATE = """\
+#!/bin/bash
+# The script of one run, written from its campaign; kept beside the output.
+set -u
+# An MPI launcher that is cancelled may crash; its memory is no result.
+ulimit -c 0
+cd -- ${work} || exit 1
+
+# The record is written by Benchbook's own Python, whatever libraries the modules have set.
+record() {
+    BENCHBOOK_LIBRARY_PATH="$${LD_LIBRARY_PATH-}" \\
+        env -u LD_LIBRARY_PATH ${python} -m analysis.measure.record "$$@"
+}
+
+${modules}
+${environment}
+
+# job FOLDER COMMAND...: run the command there; note start, end and exit status; hand TERM over to it.
+job() {
+    cd -- "$$1" || exit 98
+    shift
+    date +%s.%N >.start
+    "$$@" >stdout.txt 2>stderr.txt </dev/null &
+    child=$$!
+    trap 'kill -TERM "$$child" 2>/dev/null' TERM INT
+    wait "$$child"
+    status=$$?
+    while kill -0 "$$child" 2>/dev/null; do
+        wait "$$child"
+        status=$$?
+    done
+    printf '%s %s\\n' "$$(date +%s.%N)" "$$status" >.end
+}
+
+killed=
+pids=()
+stop() {
+    killed=$$1
+    date +%s.%N >.killed
+    kill -TERM $${pids[@]+"$${pids[@]}"} 2>/dev/null
+}
+trap 'stop TERM' TERM
+trap 'stop INT' INT
+
+if record begin .; then
+${sampler_start}
+${jobs}
+    for pid in "$${pids[@]}"; do
+        while kill -0 "$$pid" 2>/dev/null; do wait "$$pid"; done
+    done
+${sampler_stop}
+fi
+trap '' TERM INT
+record end . "$$killed"
+"""
+
+_MODULES = """\
+command -v module >/dev/null 2>&1 || . ${init}
+for name in ${names}; do
+    module load "$$name" || { echo "module load $$name failed" >.refused; record end . ""; exit 1; }
+done
+"""
+MODULES_INIT = "/etc/profile.d/modules.sh"
+
+
+# Power beside the job. A meter that fails costs its readings, never the run.
+_SAMPLER = "    env -u LD_LIBRARY_PATH ${python} -m analysis.measure.power"
+
+
+def fill(template: str, **quoted: str) -> str:
+    """Fill a template's slots.
+
+    Parameters
+    ----------
+    template : str
+        With ``${name}`` for a slot and ``$$`` for the shell's own dollar sign.
+    **quoted : str
+        Made by `quote` or `words`, or lines made of such.
+
+    Raises
+    ------
+    ConfigError
+        If a slot is left, or a value stands for no slot.
+    """
+    text = string.Template(template)
+    unused = set(quoted) ^ set(text.get_identifiers())
+    if unused:
+        raise ConfigError.at(
+            "job script", 0, f"slots and values differ: {', '.join(sorted(unused))}", "report it"
+        )
+    return text.substitute(quoted)
+
+
+def quote(value: object) -> str:
+    """Quote one value for the shell.
+
+    Raises
+    ------
+    ConfigError
+        If it holds a control character: no name, number or path has one.
+    """
+    text = str(value)
+    if not text.isprintable():
+        raise ConfigError.at("job script", 0, f"{text!r} holds a control character", "write it in one line")
+    return shlex.quote(text)
+
+
+def words(values: Iterable[object]) -> str:
+    """Quote several values as the words of a command."""
+    return " ".join(map(quote, values))
+
+
+def render(
+    work: Path, allocation: Allocation, launch: Mapping[str, object], meters: Path | None = None
+) -> str:
+    """Write the script of a run.
+
+    Parameters
+    ----------
+    work : Path
+        Folder of the run while it is measured; job number n runs in its folder ``n``.
+    allocation : Allocation
+    launch : mapping
+        The part ``launch`` of the cluster.
+    meters : Path, optional
+        File whose part ``power`` says how power is sampled beside the jobs; jobs at once share the log.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ConfigError
+        If a value cannot stand in a script.
+    """
+    modules = ""
+    if allocation.modules:
+        init = quote(launch.get("modules_init", MODULES_INIT))
+        modules = fill(_MODULES, init=init, names=words(allocation.modules))
+    exports = [f"export {_variable(name)}={quote(value)}" for name, value in allocation.environment.items()]
+    jobs = [
+        f"    job {number} {words(job.command)} &\n    pids+=($!)"
+        for number, job in enumerate(allocation.jobs, 1)
+    ]
+    start, stop = "", ""
+    if meters is not None:
+        sampler = fill(_SAMPLER, python=quote(sys.executable))
+        hosts = quote(",".join(allocation.jobs[0].head["node_list"]))
+        start = f"{sampler} start {quote(meters)} 1/power.csv --nodes {hosts} --until-pid $$ || true"
+        if secret := variables(meters):
+            start += f"\n    unset {words(secret)}"  # no program of the job has any need of them
+        folders = words(range(1, len(allocation.jobs) + 1))
+        # A job that is ended has seconds left for its record.
+        stop = f"{sampler} stop 1/power.csv --jobs {folders} ${{killed:+--patience 3}} || true"
+    return fill(
+        TEMPLATE,
+        sampler_start=start,
+        sampler_stop=stop,
+        work=quote(work),
+        modules=modules,
+        environment="\n".join(exports),
+        python=quote(sys.executable),
+        jobs="\n".join(jobs),
+    )
+
+
+def _variable(name: str) -> str:
+    if not (name.isascii() and name.isidentifier()):
+        raise ConfigError.at(
+            "job script", 0, f"{name!r} is no name of a variable", "use letters, digits and _"
+        )
+    return name

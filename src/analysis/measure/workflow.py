@@ -1,0 +1,176 @@
+"""What the rules of Snakemake ask about a campaign that is measured."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import MutableMapping
+from functools import lru_cache
+from pathlib import Path
+
+from analysis.base.errors import ConfigError
+from analysis.measure import folders
+from analysis.measure.declare import load
+from analysis.measure.job import built
+from analysis.measure.matrix import Plan, Run, expand
+
+# More than any machine has: without Slurm a run has the machine for itself.
+ALL_CORES = 1_000_000
+_KEPT = "BENCHBOOK_NODES"  # number and nodes of a job, from the batch step to the command in it
+
+
+@lru_cache(maxsize=4)
+def plan(campaign: str, base: Path) -> Plan:
+    """Expand a campaign, once a process."""
+    return expand(load(campaign, base))
+
+
+def all_runs(campaign: str, base: Path) -> list[Run]:
+    """Return the runs of a campaign, the further repeats included that what was measured asks for."""
+    found = plan(campaign, base)
+    if not found.adaptive:
+        return list(found.runs)
+    from analysis.measure.rounds import more  # reads results, which takes the whole package
+
+    return [*found.runs, *more(found)]
+
+
+def missing(campaign: str, base: Path) -> list[Run]:
+    """Return the runs that are not yet there, in the order in which they are to be submitted.
+
+    A run that is there is no business of Snakemake's any more: whatever rule, package or notebook
+    changes, it is not measured again.
+    """
+    there = folders.recorded(base, campaign)
+    return [run for run in all_runs(campaign, base) if run.name not in there]
+
+
+def run_of(campaign: str, name: str, base: Path) -> Run:
+    """Return a run by name."""
+    return plan(campaign, base).run(name)
+
+
+def priority(run: Run) -> int:
+    """Return a priority for Snakemake: of the runs that wait, the first in the shuffled order goes first.
+
+    Without Slurm that is the order of execution. With it, Snakemake hands over as many runs at once as its
+    profile allows (``jobs``), those in an order of its own, which is random too; the records tell when
+    each started.
+    """
+    return 1_000_000 - run.order
+
+
+def on_slurm(campaign: str, base: Path) -> bool:
+    """Tell whether a campaign's runs are jobs of Slurm."""
+    return str(plan(campaign, base).declared.launch["scheduler"]) == "slurm"
+
+
+def node_list(environ: MutableMapping[str, str]) -> str:
+    """Keep the nodes of a Slurm job for the commands that run in it.
+
+    Parameters
+    ----------
+    environ : mapping of str to str
+        Environment of this process. The nodes are put aside in it.
+
+    Returns
+    -------
+    str
+        What stands before a rule's command; empty outside of a job.
+
+    Notes
+    -----
+    Between a job and the command in it the executor takes the list of nodes out of the environment. Given
+    back, no job has to ask Slurm for what it was told.
+    """
+    job = environ.get("SLURM_JOB_ID", "")
+    if nodes := environ.get("SLURM_JOB_NODELIST"):
+        environ[_KEPT] = f"{job} {nodes}"
+    number, _, nodes = environ.get(_KEPT, "").partition(" ")
+    return f"export SLURM_JOB_NODELIST={shlex.quote(nodes)}; " if job and number == job else ""
+
+
+def threads(campaign: str, base: Path) -> int:
+    """Return the threads of a run for Snakemake: one on Slurm, where tasks are counted, else all cores."""
+    return 1 if on_slurm(campaign, base) else ALL_CORES
+
+
+@lru_cache(maxsize=16_384)  # Snakemake asks for each of them several times
+def resources(campaign: str, name: str, base: Path) -> dict[str, str | int]:
+    """Return what a run asks of Slurm, in the words of Snakemake's resources.
+
+    Parameters
+    ----------
+    campaign, name : str
+    base : Path
+
+    Returns
+    -------
+    dict
+        ``nodes tasks cpus_per_task mem_mb runtime slurm_extra constraint slurm_partition
+        slurm_account``; empty text where the cluster's file says nothing.
+    """
+    declared, run = plan(campaign, base).declared, run_of(campaign, name, base)
+    launch = declared.launch
+    per_node = run.ranks_per_node * run.concurrent_jobs
+    if launch.get("oversubscribe", False):
+        per_node = min(per_node, declared.cores.count)
+    levels = [
+        launch[factor][run.factors[factor]]
+        for factor in ("cpu", "dimm", "interconnect")
+        if run.factors[factor]
+    ]
+    constraints = [str(part["constraint"]) for part in (launch, *levels) if "constraint" in part]
+    partitions = [str(part["partition"]) for part in (launch, *levels) if "partition" in part]
+    exclusive = "--exclusive " if launch.get("exclusive", True) else ""
+    return {
+        "nodes": run.nodes,
+        # An MPI rule of one task is refused, and other rules lose Slurm's environment.
+        "tasks": max(2, run.nodes * per_node),
+        "cpus_per_task": int(run.factors["threads"]),
+        "mem_mb": int(launch.get("memory", 1000)),
+        "runtime": run.minutes,
+        "slurm_extra": f"{exclusive}--ntasks-per-node={max(2, per_node) if run.nodes == 1 else per_node}",
+        "constraint": "&".join(constraints),
+        "slurm_partition": partitions[-1] if partitions else "",
+        "slurm_account": str(launch.get("account", "")),
+    }
+
+
+@lru_cache(maxsize=4)
+def common(campaign: str, base: Path) -> dict[str, str | int]:
+    """Return what all runs of a campaign ask of Slurm alike, in the words of `resources`.
+
+    Snakemake asks every function of every job several times, so what does not differ is not to be one:
+    it halves the time that thousands of runs take to plan.
+    """
+    asked = [resources(campaign, run.name, base) for run in plan(campaign, base).runs]
+    return {name: value for name, value in asked[0].items() if all(one[name] == value for one in asked)}
+
+
+def programs(campaign: str, name: str, base: Path) -> list[str]:
+    """Return the programs that have to be built before a run."""
+    declared, run = plan(campaign, base).declared, run_of(campaign, name, base)
+    if "build" not in declared.launch["applications"][run.application]:
+        return []
+    return [str(built(base, declared.cluster_name, run.factors["mpi"]).relative_to(base))]
+
+
+def summary(campaign: str, base: Path) -> str:
+    """Say how far a campaign is, naming what is missing and why attempts failed."""
+    try:
+        left = missing(campaign, base)
+    except ConfigError as error:
+        return str(error)
+    total = len(plan(campaign, base).runs)
+    lines = [f"{campaign}: {len(left)} runs are missing, of {total} in the matrix" if left else ""]
+    lines += [f"  missing: {run.name}" for run in left[:50]]
+    lines += [f"  and {len(left) - 50} more" if len(left) > 50 else ""]
+    lines += failures(campaign, base)
+    lines += ["  the same command measures what is missing" if left else ""]
+    return "\n".join(line for line in lines if line)
+
+
+def failures(campaign: str, base: Path) -> list[str]:
+    """Say of the failed attempts why they failed, a line each, at most of the last twenty by name."""
+    failed = sorted(name for name in folders.recorded(base, campaign) if ".failed-" in name)
+    return [f"  failed attempt: {name}: {folders.reason(base, campaign, name)}" for name in failed[-20:]]

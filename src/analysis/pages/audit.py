@@ -1,0 +1,130 @@
+"""The audit as tables and as a figure, for the notebook."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from analysis.claims.audit import CONSISTENT, INCONSISTENT, NOT_CHECKABLE, audit_path, load_audit, outcome
+from analysis.claims.spans import Span
+from analysis.pages.figures.style import GREY, HUES, INK, LINE
+
+WORDS = (CONSISTENT, NOT_CHECKABLE, INCONSISTENT)
+_LOOKS = {CONSISTENT: ("green", "o"), NOT_CHECKABLE: ("grey", "p"), INCONSISTENT: ("red", "X")}
+
+
+def relations(reports: Sequence[str]) -> pd.DataFrame:
+    """Compute the audits of some reports.
+
+    Parameters
+    ----------
+    reports : sequence of str
+
+    Returns
+    -------
+    DataFrame
+        One row a relation: ``report relation statement claims kind unit verdict why arithmetic``, and the
+        two sides ``left left_low left_high right right_low right_high`` in `unit` (NaN where nothing is
+        computed, infinite ends where nothing bounds a figure), of the reading that agrees or the first.
+    """
+    rows = []
+    for report in reports:
+        for relation in load_audit(audit_path(report)).relations:
+            found = outcome(relation)
+            first = found.compared[0] if found.compared else None
+            row: dict[str, str | float] = {
+                "report": report,
+                "relation": relation.id,
+                "statement": relation.statement,
+                "claims": ", ".join(relation.claims),
+                "kind": relation.relation,
+                "unit": relation.unit,
+                "verdict": found.verdict,
+                "why": found.reason,
+                "arithmetic": found.arithmetic,
+            }
+            nothing = Span(math.nan, math.nan, math.nan)
+            sides = {"left": first.left, "right": first.right} if first else {}
+            for side in ("left", "right"):
+                span = sides.get(side, nothing)
+                row |= {side: span.value, f"{side}_low": span.low, f"{side}_high": span.high}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def counts(table: pd.DataFrame) -> pd.DataFrame:
+    """Count verdicts by report.
+
+    Returns
+    -------
+    DataFrame, shape (report, verdict)
+        Reports in the order of `table`; verdicts that none has are left out.
+    """
+    found: pd.DataFrame = pd.crosstab(table["report"], table["verdict"]).reindex(table["report"].unique())
+    return pd.DataFrame(found[[word for word in WORDS if word in found]])
+
+
+def agreements(table: pd.DataFrame) -> pd.DataFrame:
+    """Choose the relations that say of two rounded numbers that they are the same.
+
+    Returns
+    -------
+    DataFrame
+        Rows of `table` whose sides are to be equal, positive and bounded, with ``ratio low high``: the
+        left side over the printed right one, and ``band_low band_high``: the right side over the same.
+    """
+    same = table[(table["kind"] == "equal") & (table["left_low"] > 0) & (table["right_low"] > 0)]
+    same = same.loc[np.isfinite(same["left_high"]) & np.isfinite(same["right_high"])]
+    base = same["right"]
+    scaled: pd.DataFrame = same.assign(
+        ratio=same["left"] / base,
+        low=same["left_low"] / base,
+        high=same["left_high"] / base,
+        band_low=same["right_low"] / base,
+        band_high=same["right_high"] / base,
+    )
+    return scaled
+
+
+def draw_agreements(table: pd.DataFrame, *, ax: Axes) -> Axes:
+    """Draw both sides of each relation that says that two numbers are the same.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `agreements`.
+    ax : Axes
+        Its x axis holds the left side over the right one, logarithmic.
+
+    Returns
+    -------
+    Axes
+        A bar is what the right side may have been before it was rounded, a mark with its whisker the
+        left side: they agree where they overlap.
+    """
+    numbers = table[["ratio", "low", "high", "band_low", "band_high"]].to_numpy(dtype=float)
+    for place, (ratio, low, high, *band) in enumerate(numbers):
+        hue, mark = _LOOKS[str(table["verdict"].iloc[place])]
+        ax.plot(band, (place, place), color=LINE, linewidth=9, solid_capstyle="butt", zorder=1)
+        ax.errorbar(
+            [ratio], [place], xerr=[[ratio - low], [high - ratio]], color=HUES[hue], marker=mark,
+            markersize=8, capsize=3.5, elinewidth=1.6, zorder=3,
+        )  # fmt: skip
+    names = table["report"] + " · " + table["relation"].str.replace("-", " ")
+    ax.set_yticks(range(len(table)), names, color=INK)
+    ax.invert_yaxis()
+    ax.set_xscale("log", base=2)
+    ticks = (0.5, 0.7, 1.0, 1.5, 2.0)
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.minorticks_off()
+    ax.axvline(1.0, color=GREY, linestyle=(0, (5, 3)), linewidth=1.3, zorder=0)
+    ax.set(xlabel="left side over the printed right side (1)", ylabel="")
+    for word in [word for word in WORDS if word in set(table["verdict"])]:
+        hue, mark = _LOOKS[word]
+        ax.plot([], [], color=HUES[hue], marker=mark, linestyle="none", markersize=8, label=word)
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, columnspacing=1.2)
+    return ax

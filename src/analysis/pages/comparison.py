@@ -1,0 +1,230 @@
+"""Levels of a factor held against a baseline: ratios along another factor, and their words."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from analysis.claims.model import Level
+from analysis.claims.words import attached, digits
+from analysis.estimates import tables
+from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.groups import strata
+from analysis.estimates.measures import MEASURES
+from analysis.estimates.stats import Estimate
+from analysis.pages.runs import TIMES, Select, apart, measured, place, plain, refuse_mixture, unit_of
+
+# How a ratio is said; what is not listed is "the <variable> of".
+_PHRASES = {
+    "application_time": "as fast as",
+    "elapsed": "as fast as",
+    "benchmark_time": "as fast as",
+    "latency": "as fast as",
+    "jobs_per_day": "as many jobs a day as",
+    "figure_of_merit": "the rate of",
+    "throughput": "the rate of",
+    "energy_per_job": "the energy of",
+    "energy": "the energy of",
+    "mean_power": "the power of",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One stratum of a comparison: runs that differ in the factor and along the axis alone.
+
+    Attributes
+    ----------
+    name : str
+        What sets it apart from the other strata; empty if it is the only one.
+    unit : str
+        Of the values.
+    values : DataFrame
+        One row a run, with the column ``value``.
+    medians : DataFrame
+        Columns along, factor, ``median low high n``, in `unit`.
+    ratios : DataFrame
+        Columns along, factor, ``ratio low high n n_baseline base``; `base` is the baseline's median.
+    """
+
+    name: str
+    unit: str
+    values: pd.DataFrame
+    medians: pd.DataFrame
+    ratios: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Levels of a factor held against a baseline, along another factor.
+
+    Attributes
+    ----------
+    campaign, factor, along, variable : str
+    evidence : str
+        Class of the campaign, for the figures.
+    baseline : level
+    inverted : bool
+        True where a ratio is baseline over level, so that more is faster: for times.
+    parts : tuple of Part
+        At least one.
+    """
+
+    campaign: str
+    evidence: str
+    factor: str
+    baseline: Level
+    along: str
+    variable: str
+    inverted: bool
+    parts: tuple[Part, ...]
+
+    @property
+    def phrase(self) -> str:
+        """How a ratio is said: ``as fast as``."""
+        return _PHRASES.get(self.variable, f"the {self.variable.replace('_', ' ')} of")
+
+    def description(self, part: Part) -> str:
+        """Say what the figure of a part shows."""
+        what, base = self.variable.replace("_", " "), level_name(self.factor, self.baseline)
+        runs = f"{part.name}; " if part.name else ""
+        counts = sorted(set(part.medians["n"]))
+        n = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        tail = f"{runs}medians of {n} runs with 95 % intervals"
+        if part.medians[self.along].nunique() == 1:
+            return f"{what} by {self.factor.replace('_', ' ')}, every run; {tail}".capitalize()
+        return f"Times {self.phrase} {base} (above) and {what} (below) along {self.along}; {tail}"
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """All ratios, the parts below each other."""
+        named = [part.ratios.assign(runs=part.name, base_unit=part.unit) for part in self.parts]
+        whole = tables.stacked(*named)
+        return whole if whole["runs"].any() else whole.drop(columns="runs")
+
+    @property
+    def sentences(self) -> list[str]:
+        """What the ratios say: for each stratum and level its last value and where it is clear."""
+        return [
+            _ratio_sentence(self, part, level, rows)
+            for part in self.parts
+            for level, rows in part.ratios.groupby(self.factor, sort=False)
+        ]
+
+
+def compare(
+    campaign: Campaign,
+    factor: str,
+    baseline: Level,
+    *,
+    along: str = "nodes",
+    variable: str = "application_time",
+    select: Select | None = None,
+    varying: Sequence[str] = ("ranks",),
+    members: Sequence[Level] = (),
+    scale: float = 1.0,
+) -> Compared:
+    """Hold every level of a factor against a baseline, along another factor.
+
+    Parameters
+    ----------
+    campaign : Campaign
+    factor : str
+        CPU, memory module, MPI library, tuning, interconnect, jobs at once and so on.
+    baseline : level
+        Spelt as in the report or as in the campaign.
+    along : str, optional
+        Factor of the x axis.
+    variable, select, members, scale
+        As in `measured`.
+    varying : sequence of str, optional
+        Other factors that change with the two by nature, as ranks do with nodes.
+
+    Returns
+    -------
+    Compared
+        A part for each stratum in which the baseline meets another level.
+
+    Raises
+    ------
+    NotCoveredError
+        If there is no such stratum.
+    ConfigError
+        If a group would mix different things.
+    """
+    frame = measured(campaign, variable, select, members=members, scale=scale)
+    base = campaign.resolve(factor, baseline)[0]
+    loose = (factor, along, *varying)
+    inverted = False
+    found: list[tuple[Mapping[str, Level], Part]] = []
+    for stratum, values in strata(frame, loose, campaign, MEASURES[variable]):
+        refuse_mixture(values, [factor, along], varying)
+        unit = unit_of(variable, values, scale)
+        inverted = unit in TIMES
+        ratios = tables.ratios(values, factor, base, [along], "value", variable, inverted=inverted)
+        if len(ratios):
+            medians = tables.summary(values, [along, factor], "value", variable)
+            found.append((stratum, Part("", unit, values, medians, ratios)))
+    if not found:
+        raise NotCoveredError(f"{campaign.name} has no comparable runs for {factor} {base} and another level")
+    names = apart([stratum for stratum, _ in found])
+    parts = tuple(replace(part, name=name) for name, (_, part) in zip(names, found, strict=True))
+    return Compared(campaign.name, campaign.evidence, factor, base, along, variable, inverted, parts)
+
+
+def _ratio_sentence(compared: Compared, part: Part, level: Any, rows: pd.DataFrame) -> str:
+    rows = rows.sort_values(compared.along)
+    last = rows.iloc[-1]
+    estimate = Estimate(float(last["ratio"]), float(last["low"]), float(last["high"]), int(last["n"]))
+    places = max(digits(estimate, 1), 0) if estimate.bounded else 2
+    interval = (
+        f"interval {estimate.low:.{places}f} to {estimate.high:.{places}f}"
+        if estimate.bounded
+        else f"no interval, n = {estimate.n}"
+    )
+    base = attached(plain(float(last["base"])), part.unit)
+    names = [level_name(compared.factor, one) for one in (level, compared.baseline)]
+    verb = "is" if compared.phrase.startswith("as fast") else "has"
+    if not isinstance(level, str) and level != 1:
+        verb = {"is": "are", "has": "have"}[verb]
+    where = place(compared.along, last[compared.along])
+    head = f"{part.name}: {where}" if part.name else f"A{where[1:]}"
+    return (
+        f"{head} {names[0]} {verb} {estimate.value:.{places}f} times {compared.phrase} {names[1]} "
+        f"({interval}; {names[1]}: {base}); {_where_clear(compared, rows, names[1])}."
+    )
+
+
+def level_name(factor: str, level: Level) -> str:
+    """Name a level: words as they are, numbers with their factor: ``2 concurrent jobs``."""
+    return level if isinstance(level, str) else place(factor, level).removeprefix("at ")
+
+
+def _where_clear(compared: Compared, rows: pd.DataFrame, baseline: str) -> str:
+    """Say on which side of the baseline a curve is, and from where on."""
+    words = {1: "ahead of it", -1: "behind it"} if compared.inverted else {1: "above it", -1: "below it"}
+    ends = zip(rows["low"].to_numpy(float), rows["high"].to_numpy(float), strict=True)
+    signs = [1 if low > 1 else -1 if high < 1 else 0 for low, high in ends]
+    at = [place(compared.along, value).removeprefix("at ") for value in rows[compared.along]]
+    if not rows["low"].notna().any():
+        return "too few runs to tell them apart"
+    if not any(signs):
+        return f"not clearly apart from {baseline}" + (" anywhere" if len(rows) > 1 else "")
+    if len(rows) == 1:
+        return f"clearly {words[signs[0]]}"
+    ordered = pd.api.types.is_numeric_dtype(rows[compared.along])
+    since = len(signs) - len(list(next(group for _, group in itertools.groupby(reversed(signs)))))
+    if not ordered or signs[-1] == 0:
+        since = len(signs)  # no side that it keeps to the end
+    keeps = since < len(signs)
+    parts = [f"{words[signs[-1]]} from {at[since]} on"] if keeps else []
+    for sign in (1, -1, 0):
+        where = [name for name, one in zip(at[:since], signs[:since], strict=True) if one == sign]
+        # Not being told apart before the lead begins needs no mention.
+        if where and (sign or not keeps):
+            parts.append(f"{words.get(sign, 'not clearly apart from it')} at {', '.join(where)}")
+    return ", ".join(parts)

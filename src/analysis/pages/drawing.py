@@ -1,0 +1,267 @@
+"""The figures of questions: ratio over absolute values, courses with intervals, power over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import AutoLocator, ScalarFormatter
+
+from analysis.pages import figures
+from analysis.pages.comparison import Compared, Part, level_name
+from analysis.pages.figures.style import GREY, PAPER, looks
+from analysis.pages.runs import place, plain
+
+_NAMES = {
+    "application_time": "time by the application",
+    "jobs_per_day": "jobs a day",
+    "figure_of_merit": "figure of merit",
+    "energy_per_job": "energy of a job",
+    "mean_power": "mean power",
+}
+# A scale whose largest value is more than this many times the least is logarithmic.
+_WIDE = 8.0
+
+
+def draw(compared: Compared, part: Part) -> Figure:
+    """Draw a comparison: ratios to the baseline above, absolute values below.
+
+    Parameters
+    ----------
+    compared : Compared
+    part : Part
+        One of its parts. With a single point along the axis every run is shown instead.
+
+    Returns
+    -------
+    Figure
+        For `analysis.pages.figures.svg.show`; `Part.name` and `Compared.phrase` say what it shows.
+    """
+    where = " · ".join(filter(None, (compared.campaign, part.name)))
+    medians = _named(compared, part.medians)
+    if part.medians[compared.along].nunique() == 1:
+        return _strip(compared, part, medians, where)
+    fig, ax = figures.new_figure(compared.evidence, where, height=6.8)
+    ax.remove()
+    top, bottom = fig.subplots(2, 1, sharex=True)
+    ratios = _named(compared, part.ratios)
+    doubling = _doubling(part.medians[compared.along])
+    base = level_name(compared.factor, compared.baseline)
+    figures.interval_points(
+        ratios, ax=top, x=compared.along, y="ratio", low="low", high="high", hue="level", log2=doubling,
+        xlabel="", ylabel=f"times {compared.phrase}\n{base}", one=True,
+    )  # fmt: skip
+    last = part.ratios.sort_values(compared.along).iloc[-1]
+    value = f"{plain(float(last['base']))} {part.unit}".rstrip()
+    where = place(compared.along, last[compared.along])
+    # Above the panel: beside the line of no difference stand the names of the curves.
+    top.set_title(f"1× = {value} ({base}, {where})", loc="left", size=9.5, color=GREY)
+    top.yaxis.label.set_multialignment("center")
+    figures.interval_points(
+        medians, ax=bottom, x=compared.along, y="median", low="low", high="high", hue="level", log2=doubling,
+        xlabel=_axis(compared.along), ylabel=_value(compared, part),
+    )  # fmt: skip
+    _scaled(bottom, part.medians["median"])
+    return fig
+
+
+def draw_course(
+    table: pd.DataFrame,
+    *,
+    evidence: str,
+    campaign: str,
+    ylabel: str,
+    x: str = "nodes",
+    y: str = "median",
+    ends: tuple[str, str] = ("low", "high"),
+    hue: str = "series",
+    ideal: Mapping[float, float] | None = None,
+) -> Figure:
+    """Draw curves with intervals along a factor.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `analysis.pages.scaling` or `analysis.pages.scaling.scaling`.
+    evidence, campaign : str
+        As in `analysis.pages.figures.style.new_figure`.
+    ylabel : str
+        With the unit in brackets.
+    x, y, hue : str, optional
+        Columns.
+    ends : (str, str), optional
+        Columns with the ends of the interval.
+    ideal : mapping of float to float, optional
+        x -> upper bound, drawn as a dashed line.
+
+    Returns
+    -------
+    Figure
+    """
+    fig, ax = figures.new_figure(evidence, campaign)
+    low, high = ends
+    figures.interval_points(
+        table, ax=ax, x=x, y=y, low=low, high=high, hue=hue, xlabel=_axis(x), ylabel=ylabel,
+        log2=_doubling(table[x]),
+    )  # fmt: skip
+    if ideal:
+        ax.plot(list(ideal), list(ideal.values()), color=GREY, linestyle=(0, (5, 3)), linewidth=1.3, zorder=1)
+        end = list(ideal)[-1]
+        ax.annotate("linear", (end, ideal[end]), xytext=(-4, 2), textcoords="offset points", ha="right",
+                    va="bottom", size=9.5, color=GREY)  # fmt: skip
+    if x == "time_s":  # measured, not chosen: no tick at each value
+        ax.xaxis.set_major_locator(AutoLocator())
+        ax.xaxis.set_major_formatter(ScalarFormatter())
+    _scaled(ax, table[y])
+    return fig
+
+
+def draw_power(
+    logs: Mapping[str, pd.DataFrame],
+    elapsed: Mapping[str, float],
+    *,
+    evidence: str,
+    campaign: str,
+    window: Sequence[float] = (),
+) -> Figure:
+    """Draw power over time, with the windows of the jobs.
+
+    Parameters
+    ----------
+    logs : mapping of str to DataFrame
+        Name of a run -> its log, from `analysis.pages.power.power`.
+    elapsed : mapping of str to float
+        Name of a run -> length of its job, s.
+    evidence, campaign : str
+        As in `analysis.pages.figures.style.new_figure`.
+    window : (float, float), optional
+        s since the start of the job: what to zoom to; by default everything.
+
+    Returns
+    -------
+    Figure
+        One panel a run on common axes; the job's window is shaded, gaps in the log are gaps.
+    """
+    fig, ax = figures.new_figure(evidence, campaign, height=1.4 + 1.7 * len(logs))
+    ax.remove()
+    panels = fig.subplots(len(logs), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    for panel, (name, log) in zip(panels, logs.items(), strict=True):
+        shade = figures.colour(name.split(",")[0])
+        panel.axvspan(0, elapsed[name], color=GREY, alpha=0.12, linewidth=0)
+        panel.plot(log["seconds"], log["power"] / 1e3, color=shade, linewidth=1.3)
+        panel.set_title(f"{name}; job of {elapsed[name]:,.0f} s", loc="left", size=10.5)
+        panel.set(ylabel="power (kW)")
+    if len(window):
+        panels[-1].set_xlim(*window)
+    panels[0].set_ylim(0, 1.1 * max(float(log["power"].max()) for log in logs.values()) / 1e3)
+    panels[-1].set(xlabel="time since the start of the job (s)")
+    return fig
+
+
+def _strip(compared: Compared, part: Part, medians: pd.DataFrame, where: str) -> Figure:
+    fig, ax = figures.new_figure(compared.evidence, where)
+    values = _named(compared, part.values)
+    base = level_name(compared.factor, compared.baseline)
+    order = [base, *(level for level in medians["level"] if level != base)]
+    only = place(compared.along, part.medians[compared.along].iloc[0])
+    figures.strip_with_interval(
+        values, ax=ax, x="level", y="value", summary=medians, order=order,
+        xlabel=f"{compared.factor.replace('_', ' ')}, {only}", ylabel=_value(compared, part),
+    )  # fmt: skip
+    figures.from_zero(ax)
+    return fig
+
+
+def _named(compared: Compared, frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(level=[level_name(compared.factor, level) for level in frame[compared.factor]])
+
+
+def _value(compared: Compared, part: Part) -> str:
+    name = _NAMES.get(compared.variable, compared.variable.replace("_", " "))
+    return f"{name} ({part.unit})" if part.unit and part.unit != "jobs/day" else name
+
+
+def _axis(name: str) -> str:
+    units = {"size": "message size (B)", "time_s": "time from launch to exit (s)"}
+    return units.get(name, name.replace("_", " "))
+
+
+def _doubling(values: pd.Series) -> bool:
+    """Tell whether an axis spans so much that its steps are doublings rather than additions."""
+    return bool(
+        pd.api.types.is_numeric_dtype(values) and values.min() > 0 and values.max() >= 4 * values.min()
+    )
+
+
+def _scaled(ax: Axes, values: pd.Series) -> None:
+    if values.min() > 0 and values.max() > _WIDE * values.min():
+        ax.set_yscale("log")
+    else:
+        figures.from_zero(ax)
+
+
+_PANEL = 3.4  # inches a panel
+_NEAR = 0.1  # of an axis
+
+
+def draw_pareto(table: pd.DataFrame, factor: str, *, evidence: str, campaign: str) -> Figure:
+    """Draw the energy of a job against its time, a panel for each stratum.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `analysis.pages.energy.bills`.
+    factor : str
+        Its levels are the points.
+    evidence, campaign : str
+        As in `analysis.pages.figures.style.new_figure`.
+
+    Returns
+    -------
+    Figure
+        Medians with the ends of their intervals in both directions. A dashed line joins the levels that
+        no other one beats in both; the mark of a level that is beaten is hollow.
+    """
+    strata = list(table.groupby("runs", sort=False))
+    fig, ax = figures.new_figure(evidence, campaign, height=1.0 + _PANEL * len(strata))
+    ax.remove()
+    panels = fig.subplots(len(strata), 1, sharex=True, squeeze=False)[:, 0]
+    styles = looks([str(level) for level in table[factor].drop_duplicates()])
+    for panel, (name, part) in zip(panels, strata, strict=True):
+        front = part[part["pareto"]].sort_values("time_s")
+        panel.plot(
+            front["time_s"], front["energy_Wh"], color=GREY, linestyle=(0, (4, 3)), linewidth=1.2, zorder=1
+        )
+        for _, row in part.iterrows():
+            _point(panel, row, str(row[factor]), styles[str(row[factor])], above=_crowded(row, part, table))
+        if name:
+            panel.set_title(str(name), loc="left", size=10.5)
+        panel.set(ylabel="energy of a job (Wh)", ylim=(0, 1.15 * float(part["energy_Wh"].max())))
+    panels[-1].set(xlabel="time from launch to exit (s)", xlim=(0, 1.12 * float(table["time_s"].max())))
+    return fig
+
+
+def _crowded(row: pd.Series, part: pd.DataFrame, table: pd.DataFrame) -> bool:
+    """Tell whether a mark stands close above another one, whose name is below it."""
+    beside = (part["time_s"] - row["time_s"]).abs() < _NEAR * float(table["time_s"].max())
+    under = row["energy_Wh"] - part["energy_Wh"]
+    return bool((beside & (under > 0) & (under < _NEAR * float(part["energy_Wh"].max()))).any())
+
+
+def _point(ax: Axes, row: pd.Series, level: str, style: tuple[str, str], *, above: bool) -> None:
+    shade, mark = style
+    x, y = float(row["time_s"]), float(row["energy_Wh"])
+    reach = [
+        None if pd.isna(row[low]) else [[max(middle - row[low], 0.0)], [max(row[high] - middle, 0.0)]]
+        for middle, low, high in ((x, "time_low", "time_high"), (y, "energy_low", "energy_high"))
+    ]
+    ax.errorbar(
+        [x], [y], xerr=reach[0], yerr=reach[1], color=shade, marker=mark, markersize=8, capsize=3.5,
+        markerfacecolor=shade if row["pareto"] else PAPER, markeredgecolor=shade, linestyle="none", zorder=3,
+    )  # fmt: skip
+    ax.annotate(
+        level, (x, y), xytext=(8, 4 if above else -4), textcoords="offset points", ha="left",
+        va="bottom" if above else "top", size=10, color=shade,
+    )  # fmt: skip

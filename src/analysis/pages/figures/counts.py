@@ -1,0 +1,72 @@
+"""Counts of words, stacked: how many claims of each topic hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from analysis.pages.figures.style import GREY, HUES, INK, PAPER
+
+# Verdicts differ by hatch as well as by colour, so that they can be told apart in grey.
+_LOOKS = {
+    "holds": ("green", ""),
+    "consistent": ("green", ""),
+    "recovered": ("green", ""),
+    "holds in direction": ("sky", "//"),
+    "cannot tell": ("grey", ".."),
+    "not checkable": ("grey", ".."),
+    "does not hold": ("red", "xx"),
+    "inconsistent": ("red", "xx"),
+    "not recovered": ("red", "xx"),
+}
+
+
+def count_bars(table: pd.DataFrame, *, ax: Axes, xlabel: str) -> Axes:
+    """Draw counts as stacked horizontal bars.
+
+    Parameters
+    ----------
+    table : DataFrame, shape (topic, verdict)
+        Counts; the index names the bars, the columns their parts from left to right.
+    ax : Axes
+    xlabel : str
+        What is counted.
+
+    Returns
+    -------
+    Axes
+    """
+    places = np.arange(len(table))
+    left = np.zeros(len(table))
+    for word in map(str, table.columns):
+        hue, hatch = _LOOKS.get(word, ("grey", ""))
+        counts = table[word].to_numpy(dtype=float)
+        ax.barh(
+            places,
+            counts,
+            left=left,
+            height=0.62,
+            color=HUES[hue],
+            hatch=hatch,
+            edgecolor=PAPER,
+            linewidth=0,
+            label=word,
+        )
+        for place, start, count in zip(places, left, counts, strict=True):
+            if count:
+                ax.annotate(
+                    f"{count:g}", (start + count / 2, place), ha="center", va="center", color=INK, size=10,
+                    bbox={"boxstyle": "round,pad=0.2", "facecolor": PAPER, "edgecolor": "none"},
+                )  # fmt: skip
+        left += counts
+    ax.set_yticks(places, [str(name) for name in table.index])
+    ax.invert_yaxis()
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set(xlabel=xlabel, ylabel="")
+    ax.grid(True, axis="x", color=GREY, alpha=0.3)
+    ax.grid(False, axis="y")
+    ax.tick_params(axis="y", length=0)
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=4)
+    return ax

@@ -1,0 +1,295 @@
+"""Points with intervals: the figure of every comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Annotation
+from numpy.typing import NDArray
+
+from analysis.base.errors import ConfigError
+from analysis.pages.figures.style import GREY, INK, PAPER, looks
+
+Floats = NDArray[np.float64]
+_END = "line-end"  # marks the names at the ends of lines
+
+
+def interval_points(
+    frame: pd.DataFrame,
+    *,
+    ax: Axes,
+    x: str,
+    y: str,
+    low: str,
+    high: str,
+    hue: str | None = None,
+    xlabel: str,
+    ylabel: str,
+    log2: bool = False,
+    one: bool = False,
+) -> Axes:
+    """Draw points with their intervals.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row a point; `low` and `high` are the ends of its interval, in the unit of `y`.
+    ax : Axes
+    x, y, low, high : str
+        Columns. Points are joined by lines only if `x` has an order: numbers or an ordered categorical.
+    hue : str, optional
+        Column of factor levels: each has its fixed colour and marker, and its name at the line's end.
+    xlabel, ylabel : str
+        With the unit in brackets, e.g. ``elapsed (s)``.
+    log2 : bool
+        Logarithmic x axis to base 2, ticks at the values of the data.
+    one : bool
+        Draw the line of no difference at 1.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ConfigError
+        If a column is missing, or an estimate lies outside its interval.
+    """
+    _need(frame, [x, y, low, high, *([hue] if hue else [])])
+    outside = frame[(frame[y] < frame[low]) | (frame[y] > frame[high])]
+    if len(outside):
+        row = outside.iloc[0]
+        raise ConfigError.at(
+            "figure",
+            0,
+            f"{y} {row[y]} is outside [{row[low]}, {row[high]}] at {x} {row[x]}",
+            "check the interval",
+        )
+    places, ordered, labels = _places(frame[x])
+    levels = [str(v) for v in frame[hue].drop_duplicates()] if hue else [""]
+    styles = looks(levels)
+    if one:
+        ax.axhline(1, color=GREY, linewidth=1.2, zorder=1)
+    ends = []
+    for i, level in enumerate(levels):
+        mask = (frame[hue].astype(str) == level).to_numpy() if hue else np.ones(len(frame), bool)
+        shift = 0.0 if ordered or hue == x else 0.16 * (i - (len(levels) - 1) / 2)
+        order = np.argsort(places[mask], kind="stable")
+        part = frame[mask].iloc[order]
+        xs = places[mask][order] + shift
+        shade, mark = styles[level] if level else (INK, "o")
+        ys = part[y].to_numpy(dtype=float)
+        reach = np.vstack([ys - part[low].to_numpy(float), part[high].to_numpy(float) - ys])
+        ax.errorbar(
+            xs, ys, reach, color=shade, marker=mark, markersize=7, markeredgecolor=PAPER, markeredgewidth=0.8,
+            capsize=3.5, elinewidth=1.6, linestyle="-" if ordered else "none", linewidth=1.8, zorder=3,
+        )  # fmt: skip
+        ends.append((float(xs[-1]), float(ys[-1]), level))
+    _finish(ax, places, labels, ordered and log2, xlabel, ylabel)
+    if hue and hue != x:  # otherwise the axis names the levels already
+        _name_ends(ax, ends, ordered)
+    return ax
+
+
+def strip_with_interval(
+    frame: pd.DataFrame,
+    *,
+    ax: Axes,
+    x: str,
+    y: str,
+    summary: pd.DataFrame,
+    xlabel: str,
+    ylabel: str,
+    order: Sequence[str] | None = None,
+) -> Axes:
+    """Draw every raw value, and the median with its interval beside them.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row a run: `x` the factor level, `y` the value.
+    ax : Axes
+    x, y : str
+        Columns.
+    summary : DataFrame
+        One row a level: `x`, ``median``, ``low``, ``high``, in the unit of `y`.
+    xlabel, ylabel : str
+        With the unit in brackets.
+    order : sequence of str, optional
+        Levels from left to right; as they appear otherwise.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ConfigError
+        If a column is missing.
+    """
+    _need(frame, [x, y])
+    _need(summary, [x, "median", "low", "high"])
+    levels = list(order) if order is not None else [str(v) for v in frame[x].drop_duplicates()]
+    styles = looks(levels)
+    names = frame[x].astype(str)
+    for i, level in enumerate(levels):
+        values = frame.loc[names == level, [y]].assign(level=level)
+        shade, mark = styles[level]
+        # Places of the raw points are even, not random: the same data give the same figure.
+        spread = np.linspace(-0.13, 0.13, len(values)) if len(values) > 1 else np.zeros(len(values))
+        sns.scatterplot(
+            x=i - 0.12 + spread, y=values[y].to_numpy(float), ax=ax, color=shade, marker=mark,
+            s=34, alpha=0.75, linewidth=0, legend=False,
+        )  # fmt: skip
+        for _, row in summary[summary[x].astype(str) == level].iterrows():
+            median = float(row["median"])
+            reach = [[median - float(row["low"])], [float(row["high"]) - median]]
+            ax.errorbar(
+                [i + 0.2], [median], reach, color=INK, marker="D", markersize=6.5, capsize=4, elinewidth=1.8,
+                linestyle="none", zorder=4,
+            )  # fmt: skip
+    counts = [int((names == level).sum()) for level in levels]
+    ax.set_xticks(range(len(levels)), [f"{v}\nn = {n}" for v, n in zip(levels, counts, strict=True)])
+    ax.set_xlim(-0.6, len(levels) - 0.4)
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    return ax
+
+
+def upper_bound(ax: Axes, value: float, label: str) -> None:
+    """Draw an upper bound (peak, ideal speedup) as a dashed line with its name.
+
+    Parameters
+    ----------
+    ax : Axes
+    value : float
+        In the unit of the y axis, which is widened if it must be.
+    label : str
+        For example ``line rate 117.5 MB/s``.
+    """
+    bottom, top = ax.get_ylim()
+    ax.set_ylim(bottom, max(top, value + 0.08 * (value - bottom)))
+    ax.axhline(value, color=GREY, linestyle=(0, (5, 3)), linewidth=1.3, zorder=1)
+    ax.annotate(
+        label, (0.005, value), xycoords=("axes fraction", "data"), xytext=(0, 3), textcoords="offset points",
+        size=9.5, color=GREY,
+    )  # fmt: skip
+
+
+def from_zero(ax: Axes) -> None:
+    """Let the y axis begin at zero and end above the highest mark.
+
+    Parameters
+    ----------
+    ax : Axes
+        With everything drawn; its values are positive.
+    """
+    ax.set_ylim(0, 1.06 * max(float(ax.dataLim.y1), np.finfo(float).tiny))
+
+
+def base_value(ax: Axes, value: float, unit: str, label: str, *, at: float = 1.0) -> None:
+    """Write the absolute value that a ratio refers to beside the line of no difference.
+
+    Parameters
+    ----------
+    ax : Axes
+        Its y axis holds ratios.
+    value : float
+        In `unit`.
+    unit, label : str
+        For example ``GFLOP/s`` and ``1GbE, median of 6``.
+    at : float
+        Where the base stands on the y axis.
+    """
+    bottom, top = ax.get_ylim()
+    room = at * (at / top) ** 0.12 if ax.get_yscale() == "log" else at - 0.12 * (top - at)
+    ax.set_ylim(min(bottom, room), top)  # room for the text below the line
+    ax.annotate(
+        f"{at:g}× = {value:.3g} {unit} ({label})",
+        (0.995, at),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, -4),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        size=9.5,
+        color=GREY,
+    )
+
+
+def _need(frame: pd.DataFrame, columns: Sequence[str]) -> None:
+    if missing := [c for c in columns if c not in frame.columns]:
+        raise ConfigError.at(
+            "figure", 0, f"has no column {missing[0]!r}", f"columns are {list(frame.columns)}"
+        )
+    if frame.empty:
+        raise ConfigError.at("figure", 0, "has no rows", "draw only what was measured")
+
+
+def _places(values: pd.Series) -> tuple[Floats, bool, list[str] | None]:
+    """Return where each value stands on the x axis, whether that axis has an order, and its labels."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        labels = [str(c) for c in values.cat.categories]
+        return values.cat.codes.to_numpy().astype(float), bool(values.cat.ordered), labels
+    if pd.api.types.is_numeric_dtype(values):
+        return values.to_numpy(dtype=float), True, None
+    labels = [str(v) for v in values.drop_duplicates()]
+    return np.array([labels.index(str(v)) for v in values], dtype=float), False, labels
+
+
+def _finish(ax: Axes, places: Floats, labels: list[str] | None, log2: bool, xlabel: str, ylabel: str) -> None:
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    if labels is not None:
+        ax.set_xticks(range(len(labels)), labels)
+        ax.set_xlim(-0.5, len(labels) - 0.5)
+    else:
+        if log2:
+            ax.set_xscale("log", base=2)
+        ticks = np.unique(places)
+        if len(ticks) <= 12:
+            ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
+            ax.minorticks_off()
+
+
+def _name_ends(ax: Axes, ends: list[tuple[float, float, str]], ordered: bool) -> None:
+    """Write each level's name where its line ends; a legend where there are no lines."""
+    if not ordered:
+        styles = looks([level for _, _, level in ends])
+        for level, (shade, mark) in styles.items():
+            ax.plot([], [], color=shade, marker=mark, linestyle="none", markersize=7, label=level)
+        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.2)
+        return
+    for x, y, level in ends:
+        ax.annotate(
+            level, (x, y), xytext=(9, 0), textcoords="offset points", va="center", size=10, color=INK,
+            annotation_clip=False, gid=_END, zorder=5,
+            # Another line may go on below the name.
+            bbox={"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
+        )  # fmt: skip
+
+
+def part_names(fig: Figure) -> None:
+    """Move the names of lines that end close together apart; the scales must be final by now."""
+    per_point = fig.dpi / 72
+    for ax in fig.axes:
+        names = [t for t in ax.texts if isinstance(t, Annotation) and t.get_gid() == _END]
+        ends = np.array([ax.transData.transform(name.xy)[1] for name in names]) / per_point
+        order = np.argsort(ends, kind="stable")
+        top = ax.get_window_extent().y1 / per_point
+        for number, place in zip(order, _apart(ends[order], top), strict=True):
+            names[number].xyann = (9, float(place - ends[number]))
+
+
+def _apart(ends: Floats, top: float) -> Floats:
+    """Put names that are sorted by height a line apart: upwards, and down again from the top of the axes."""
+    line = 12.5  # of text at size 10, in points
+    places = ends.copy()
+    for i in range(1, len(places)):
+        places[i] = max(places[i], places[i - 1] + line)
+    for i in range(len(places) - 1, -1, -1):
+        places[i] = min(places[i], places[i + 1] - line if i + 1 < len(places) else max(top, ends[i]))
+    return places

@@ -1,0 +1,219 @@
+"""Figures of a profile: who talks to whom, message sizes, shares of time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from numpy.typing import ArrayLike
+
+from analysis.base.errors import ConfigError
+from analysis.pages.figures.style import GREY, INK, PAPER, looks
+
+_EMPTY = "#f1f3f4"  # the ground of a matrix: light on dark pages too, or its dark cells would vanish
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def heatmap(
+    matrix: ArrayLike, *, ax: Axes, label: str, xlabel: str = "receiving rank", ylabel: str = "sending rank"
+) -> Axes:
+    """Draw a communication matrix.
+
+    Parameters
+    ----------
+    matrix : array_like, shape (rank, peer)
+        For example bytes sent; pairs that never spoke are 0 or NaN and stay empty.
+    ax : Axes
+    label : str
+        Of the colour scale, with the unit: ``sent (MB)``.
+    xlabel, ylabel : str
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ConfigError
+        If it is no matrix, or holds no positive value.
+    """
+    values = np.asarray(matrix, dtype=float)
+    if values.ndim != 2 or not (values > 0).any():
+        raise ConfigError.at(
+            "figure",
+            0,
+            f"matrix of shape {values.shape} holds nothing to draw",
+            "give bytes by rank and peer",
+        )
+    spoken = np.where(values > 0, values, np.nan)
+    low, high = float(np.nanmin(spoken)), float(np.nanmax(spoken))
+    norm = LogNorm(low, high) if high > 30 * low else None
+    small = max(values.shape) <= 16
+    sns.heatmap(
+        spoken, ax=ax, cmap="cividis_r", norm=norm, vmin=None if norm else 0, vmax=None if norm else high,
+        square=True, linewidths=1 if small else 0, linecolor=_EMPTY,
+        annot=small and max(values.shape) <= 8, fmt=".3g", annot_kws={"size": 10},
+        cbar_kws={"label": label, "shrink": 0.85},
+    )  # fmt: skip
+    for text in ax.texts:  # on a dark cell: white on every page, not the page's paper
+        text.set_color("#fffffe" if text.get_color() in ("w", "white", "#ffffff") else "#15191f")
+    if not small:
+        ax.collections[0].set_rasterized(True)  # 4,096 cells are an image of 5 kB or paths of 800 kB
+    step = max(1, int(2 ** np.ceil(np.log2(max(values.shape) / 16))))
+    for axis, n in ((ax.xaxis, values.shape[1]), (ax.yaxis, values.shape[0])):
+        axis.set_ticks(np.arange(0, n, step) + 0.5, [str(i) for i in range(0, n, step)], rotation=0)
+    ax.set(xlabel=xlabel, ylabel=ylabel, facecolor=_EMPTY)
+    ax.tick_params(length=0)
+    ax.grid(False)
+    for side in ax.spines.values():
+        side.set(visible=True, edgecolor=GREY, linewidth=0.8)
+    return ax
+
+
+def size_histogram(
+    frame: pd.DataFrame, *, ax: Axes, size: str = "size", count: str = "count", call: str = "call"
+) -> Axes:
+    """Draw how many messages of which size each call sent.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row a (call, size): size in B, number of calls. Sizes below 0 (unknown) are left out and named.
+    ax : Axes
+        Size on a log2 axis with 0 apart, count on a log10 axis.
+    size, count, call : str
+        Columns.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ConfigError
+        If no message has a known size.
+    """
+    known = frame[(frame[size] >= 0) & (frame[count] > 0)]
+    if known.empty:
+        raise ConfigError.at("figure", 0, "no message has a known size", "a full profile has sizes")
+    table = known.groupby([call, size], sort=False)[count].sum().reset_index()
+    sizes = sorted(table[size].unique())
+    positive = [s for s in sizes if s > 0]
+    zero = np.log2(positive[0]) - 1.5 if positive else 0.0  # log2 has no place for 0: it gets its own
+    place = {s: np.log2(s) if s > 0 else zero for s in sizes}
+    levels = [str(c) for c in table.groupby(call)[count].sum().sort_values(ascending=False).index]
+    table["order"] = [levels.index(str(c)) for c in table[call]]
+    table = table.sort_values([size, "order"])
+    lane = table.groupby(size).cumcount() - (table.groupby(size)[size].transform("size") - 1) / 2
+    table["x"] = [place[s] + 0.16 * i for s, i in zip(table[size], lane, strict=True)]
+    styles = looks(levels)
+    for level in levels:
+        part = table[table[call].astype(str) == level]
+        xs, ys = part["x"].to_numpy(float), part[count].to_numpy(float)
+        shade, mark = styles[level]
+        ax.vlines(xs, 0.7, ys, color=shade, linewidth=2, alpha=0.55)
+        ax.plot(xs, ys, mark, color=shade, markersize=6.5, label=level)
+    ax.set_yscale("log")
+    ax.set_ylim(bottom=0.7)
+    places = np.array([place[s] for s in sizes] if len(sizes) <= 14 else _powers(positive))
+    ticks = sizes if len(sizes) <= 14 else [2 ** int(p) for p in _powers(positive)]
+    # A label is up to a fourteenth of the axis wide.
+    crowded = len(ticks) > 1 and np.diff(places).min() < np.ptp(places) / 14
+    ax.set_xticks(places, [_binary(float(s)) for s in ticks], rotation=45 if crowded else 0)
+    ax.set(xlabel="message size", ylabel="messages (count)")
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.2)
+    unknown = float(frame.loc[frame[size] < 0, count].sum())
+    if unknown:
+        ax.set_title(f"{unknown:,.0f} calls of unknown size are not shown", size=9.5, color=GREY, loc="left")
+    return ax
+
+
+def share_bars(
+    frame: pd.DataFrame,
+    *,
+    ax: Axes,
+    name: str,
+    share: str,
+    low: str | None = None,
+    high: str | None = None,
+    claimed: str | None = None,
+    xlabel: str,
+) -> Axes:
+    """Draw shares of a whole as bars on 0 to 100 %, with intervals and the claimed share.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row a part.
+    ax : Axes
+    name, share : str
+        Columns: the part's name, and its share in percent.
+    low, high : str, optional
+        Columns with the ends of the interval, in percent.
+    claimed : str, optional
+        Column with the claimed share in percent (NaN where none): a hollow diamond.
+    xlabel : str
+        What the whole is, with the unit: ``share of MPI time (%)``.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ConfigError
+        If a share is not within 0 to 100 %.
+    """
+    shares = frame[share].to_numpy(dtype=float)
+    if ((shares < 0) | (shares > 100)).any():
+        raise ConfigError.at(
+            "figure", 0, f"share {shares.max():g} is not in 0..100", "give shares in percent"
+        )
+    names = [str(v) for v in frame[name]]
+    styles = looks(names)
+    places = np.arange(len(names))
+    ax.barh(places, shares, height=0.62, color=[styles[n][0] for n in names], alpha=0.85)
+    ends = shares.copy()  # where the number stands: beyond bar, interval and a claim close by
+    if low and high:
+        reach = np.vstack([shares - frame[low].to_numpy(float), frame[high].to_numpy(float) - shares])
+        ax.errorbar(shares, places, xerr=reach, color=INK, linestyle="none", capsize=4, elinewidth=1.6)
+        ends = frame[high].to_numpy(float)
+    if claimed:
+        values = frame[claimed].to_numpy(dtype=float)
+        ax.plot(values, places, "D", color=INK, markerfacecolor=PAPER, markersize=8.5, markeredgewidth=1.5)
+        ax.plot([], [], "D", color=INK, markerfacecolor=PAPER, markersize=8.5, label="the report's claim")
+        ax.legend(frameon=False, loc="lower right")
+        ends = np.where((values > ends - 3) & (values < ends + 10), np.fmax(ends, values), ends)
+    for x, y, value in zip(ends, places, shares, strict=True):
+        ax.annotate(
+            f"{value:.3g} %",
+            (x, y),
+            xytext=(9, 0),
+            textcoords="offset points",
+            va="center",
+            size=10,
+            color=INK,
+        )
+    ax.set_yticks(places, names)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 100)
+    ax.set(xlabel=xlabel, ylabel="")
+    ax.grid(True, axis="x")
+    ax.grid(False, axis="y")
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def _powers(sizes: list[float]) -> list[float]:
+    first, last = int(np.floor(np.log2(sizes[0]))), int(np.ceil(np.log2(sizes[-1])))
+    step = max(1, round((last - first) / 10))
+    return [float(p) for p in range(first, last + 1, step)]
+
+
+def _binary(size: float) -> str:
+    power = 0
+    while size >= 1024 and power < len(_BINARY) - 1:
+        size, power = size / 1024, power + 1
+    return f"{size:g} {_BINARY[power]}"

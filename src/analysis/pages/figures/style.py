@@ -1,0 +1,193 @@
+"""The one style: inks, colours and markers fixed per factor level, and the evidence label."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from analysis.base.errors import ConfigError
+
+INK, GREY, LINE, PAPER = "#15191e", "#58626d", "#d5dade", "#ffffff"
+# Colour-blind safe (after Okabe and Ito), darkened until each has a contrast of 3 to white. The site
+# maps each to a lighter one of the same hue on a dark page, see `analysis.pages.figures.svg`.
+HUES = {
+    "blue": "#0072b2",
+    "orange": "#c77700",
+    "green": "#007a5a",
+    "purple": "#a85590",
+    "red": "#c04a00",
+    "sky": "#3a93c4",
+    "olive": "#7a7a00",
+    "grey": "#6b7280",
+}
+_NAMES = tuple(HUES)
+_MARKERS = {
+    "blue": "o",
+    "orange": "s",
+    "green": "^",
+    "purple": "D",
+    "red": "v",
+    "sky": "P",
+    "olive": "X",
+    "grey": "p",
+}
+
+# A level keeps its colour on every page. Levels of one factor that meet in a figure have different ones.
+LEVELS = {
+    # interconnects, fast to slow
+    **dict.fromkeys(("ib-fdr", "ib-edr", "ib-hdr", "fdr", "open", "veth-open"), "blue"),
+    **dict.fromkeys(("ib-qdr", "ib-ddr", "roce", "40gbe"), "sky"),
+    **dict.fromkeys(("10gbe", "10g", "10gbit", "veth-10gbit"), "orange"),
+    **dict.fromkeys(("1gbe", "1g", "1gbit", "gige", "veth-1gbit"), "red"),
+    **dict.fromkeys(("shared-memory", "shm"), "grey"),
+    # MPI libraries
+    **dict.fromkeys(("openmpi", "open mpi", "hpc-x"), "green"),
+    **dict.fromkeys(("mpich", "platform-mpi"), "purple"),
+    **dict.fromkeys(("intel-mpi", "mvapich2"), "olive"),
+    # MPI calls
+    **dict.fromkeys(("mpi_send", "mpi_isend"), "blue"),
+    **dict.fromkeys(("mpi_recv", "mpi_irecv"), "sky"),
+    **dict.fromkeys(("mpi_wait", "mpi_waitall", "mpi_waitany"), "orange"),
+    **dict.fromkeys(("mpi_allreduce", "mpi_reduce"), "green"),
+    **dict.fromkeys(("mpi_alltoall", "mpi_alltoallv", "mpi_allgather"), "purple"),
+    "mpi_bcast": "red",
+    "mpi_barrier": "olive",
+    "other": "grey",
+}
+# What a figure says of the evidence that it was drawn from.
+_NOTES = {
+    "measured": "measured",
+    "published": "published numbers",
+    "reported": "the report's own numbers",
+    "modelled": "modelled",
+    "synthetic": "synthetic: a test of the pipeline, no evidence",
+}
+
+
+def use_style() -> None:
+    """Set seaborn's and matplotlib's style for every figure that follows."""
+    sns.set_theme(
+        context="notebook",
+        style="ticks",
+        palette=list(HUES.values()),
+        rc={
+            "font.family": "DejaVu Sans",  # comes with matplotlib: the layout is the same everywhere
+            "font.size": 10.5,
+            "axes.labelsize": 10.5,
+            "axes.titlesize": 11.5,
+            "xtick.labelsize": 10,
+            "ytick.labelsize": 10,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.edgecolor": GREY,
+            "axes.labelcolor": INK,
+            "axes.linewidth": 0.9,
+            "axes.grid": True,
+            "axes.grid.axis": "y",
+            "axes.axisbelow": True,
+            "grid.color": LINE,
+            "grid.linewidth": 0.8,
+            "text.color": INK,
+            "xtick.color": GREY,
+            "ytick.color": GREY,
+            "xtick.labelcolor": INK,
+            "ytick.labelcolor": INK,
+            "figure.facecolor": PAPER,
+            "axes.facecolor": "none",
+            "lines.linewidth": 1.8,
+            "svg.fonttype": "none",
+            "hatch.linewidth": 0.8,
+        },
+    )
+
+
+def hue_names(levels: Sequence[str]) -> dict[str, str]:
+    """Give each level of a factor its hue.
+
+    Parameters
+    ----------
+    levels : sequence of str
+        Levels that meet in one figure.
+
+    Returns
+    -------
+    dict
+        Level -> name of a hue in `HUES`. Levels of `LEVELS` have a fixed hue, others one from their
+        name; where two meet, the later one moves on to the next hue that is free.
+    """
+    given: dict[str, str] = {}
+    known = [level for level in levels if level.lower() in LEVELS]
+    for level in [*known, *(level for level in levels if level not in known)]:
+        start = LEVELS.get(level.lower()) or _NAMES[zlib.crc32(level.lower().encode()) % (len(_NAMES) - 1)]
+        order = _NAMES[_NAMES.index(start) :] + _NAMES[: _NAMES.index(start)]
+        given.setdefault(level, next((n for n in order if n not in given.values()), start))
+    return {level: given[level] for level in levels}
+
+
+def colour(level: str) -> str:
+    """Return the fixed colour of a factor level as ``#rrggbb``, upper and lower case alike."""
+    return HUES[hue_names([level])[level]]
+
+
+def marker(level: str) -> str:
+    """Return the marker that goes with a level's colour, so that a figure is readable in grey."""
+    return _MARKERS[hue_names([level])[level]]
+
+
+def looks(levels: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return colour and marker of each level that meets in one figure."""
+    return {level: (HUES[name], _MARKERS[name]) for level, name in hue_names(levels).items()}
+
+
+def new_figure(
+    evidence: str, campaign: str = "", *, width: float = 8.6, height: float = 4.4
+) -> tuple[Figure, Axes]:
+    """Make a figure that says what it rests on.
+
+    Parameters
+    ----------
+    evidence : str
+        Evidence class; ``synthetic`` puts a hatched band across the figure.
+    campaign : str
+        Named beside the class.
+    width, height : float
+        In inches.
+
+    Returns
+    -------
+    (Figure, Axes)
+        Unknown to pyplot, so that a notebook shows it once, through `analysis.pages.figures.svg.show`.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such evidence class.
+    """
+    if evidence not in _NOTES:
+        raise ConfigError.at("figure", 0, f"evidence {evidence!r} is not a class", "use " + ", ".join(_NOTES))
+    fig = Figure(figsize=(width, height), layout="constrained")
+    ax = fig.add_subplot()
+    label = " · ".join(filter(None, (_NOTES[evidence], campaign)))
+    top = 1.0
+    if evidence == "synthetic":
+        band = 0.30 / height
+        fig.add_artist(
+            Rectangle(
+                (0, 1 - band), 1, band, transform=fig.transFigure, facecolor=PAPER, edgecolor=GREY,
+                hatch="////", linewidth=0, zorder=5,
+            )
+        )  # fmt: skip
+        top = 1 - band
+    box = {"facecolor": PAPER, "edgecolor": "none", "pad": 2.5}
+    fig.text(
+        0.995, 1 - 0.15 / height, label, ha="right", va="center", size=9, color=GREY, zorder=6,
+        bbox=box, gid="evidence",
+    )  # fmt: skip
+    # Room for the label: constrained layout keeps what is drawn below it.
+    fig.get_layout_engine().set(rect=(0, 0, 1, min(top, 1 - 0.30 / height)))  # type: ignore[union-attr, call-arg]
+    return fig, ax

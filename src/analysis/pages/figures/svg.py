@@ -1,0 +1,114 @@
+"""Figures as SVG: the same bytes for the same data, with a description, at home on light and dark."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import io
+import re
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from analysis.base.errors import ConfigError
+from analysis.pages.figures.points import part_names
+from analysis.pages.figures.style import GREY, HUES, INK, LINE, PAPER
+
+# Each colour of the style becomes a custom property with itself as fallback: a page that defines the
+# property (the site, light and dark) recolours the figure, everything else shows it as drawn.
+_PROPERTIES = {
+    INK: "--ink",
+    GREY: "--grey",
+    LINE: "--line",
+    PAPER: "--figure-paper",
+    **{c: f"--f-{n}" for n, c in HUES.items()},
+}
+_FONTS = "system-ui, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
+
+
+def svg(fig: Figure, *, description: str) -> str:
+    """Write a figure as an SVG element.
+
+    Parameters
+    ----------
+    fig : Figure
+    description : str
+        What the figure shows, with its main values: its alternative text and its caption.
+
+    Returns
+    -------
+    str
+        ``<svg>…</svg>`` without XML declaration; the same figure gives the same text.
+
+    Raises
+    ------
+    ConfigError
+        If the description is empty.
+    """
+    if not description.strip():
+        raise ConfigError.at("figure", 0, "has no description", "say in a sentence what it shows")
+    salt = hashlib.sha256(description.encode()).hexdigest()[:8]
+    if fig.get_layout_engine() is not None:
+        # Constrained layout moves a little at each drawing: settled once, it gives the same bytes ever after.
+        fig.draw_without_rendering()
+        fig.set_layout_engine("none")
+    part_names(fig)
+    buffer = io.StringIO()
+    no_metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
+        fig.savefig(buffer, format="svg", metadata=no_metadata)
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    text = _identify(_recolour(_reletter(text)), salt)
+    head = (
+        f' role="img" aria-labelledby="{salt}-desc"><desc id="{salt}-desc">{html.escape(description)}</desc>'
+    )
+    return re.sub(r">", lambda _: head, text, count=1).strip()
+
+
+def show(fig: Figure, *, description: str) -> None:
+    """Show a figure in a notebook, as SVG with its description.
+
+    Parameters
+    ----------
+    fig : Figure
+        Made by `new_figure`.
+    description : str
+        What the figure shows: its alternative text and its caption.
+
+    Raises
+    ------
+    ConfigError
+        If the description is empty.
+    """
+    from IPython.display import publish_display_data
+
+    publish_display_data(
+        {  # type: ignore[no-untyped-call]
+            "image/svg+xml": svg(fig, description=description),
+            "text/plain": description,
+        }
+    )
+
+
+def _reletter(text: str) -> str:
+    # The layout was measured in DejaVu Sans, which is wider than what a browser will take.
+    return re.sub(r"'DejaVu Sans'[^;\"]*", _FONTS, text)
+
+
+def _recolour(text: str) -> str:
+    def replace(match: re.Match[str]) -> str:
+        name = _PROPERTIES.get(match[2].lower())
+        return f"{match[1]}var({name}, {match[2]})" if name else match[0]
+
+    # The ground of a hatch is an attribute, in which a custom property has no effect.
+    text = re.sub(r' (fill|stroke)="(#[0-9a-fA-F]{6})"', r' style="\1: \2"', text)
+    return re.sub(r"((?:fill|stroke): )(#[0-9a-fA-F]{6})", replace, text)
+
+
+def _identify(text: str, salt: str) -> str:
+    """Keep only the ids that something refers to, made unique among the figures of a page."""
+    used = set(re.findall(r"(?:url\(#|href=\"#)([^)\"]+)", text))
+    text = re.sub(r' id="([^"]+)"', lambda m: f' id="{salt}-{m[1]}"' if m[1] in used else "", text)
+    return re.sub(r"(url\(#|href=\"#)", lambda m: m[1] + salt + "-", text)

@@ -1,0 +1,27 @@
+"""A figure that can be zoomed in JupyterLab."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.figure import Figure
+
+
+def zoomable(fig: Figure) -> Any:
+    """Make a figure a widget with a toolbar to zoom, move and save.
+
+    Parameters
+    ----------
+    fig : Figure
+
+    Returns
+    -------
+    ipympl.backend_nbagg.Canvas
+        The last expression of a cell shows it. It needs a running kernel: pages get `svg.show`.
+    """
+    from ipympl.backend_nbagg import Canvas, FigureManager  # only those who zoom wait for it
+
+    canvas = Canvas(fig)
+    canvas.header_visible = False
+    FigureManager(canvas, 0)
+    return canvas

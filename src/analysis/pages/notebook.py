@@ -1,0 +1,159 @@
+"""What every notebook begins and ends with: a book of campaign and claims, its answer, its verdicts."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from IPython.display import Markdown
+
+from analysis.base import project
+from analysis.claims.evaluate import Verdict, evaluate, verdict_table
+from analysis.claims.model import Report, load_report
+from analysis.estimates.campaign import Campaign, load_campaign
+
+
+@dataclass(frozen=True)
+class Book:
+    """A campaign held against reports.
+
+    Attributes
+    ----------
+    campaign : Campaign
+    reports : tuple of Report
+    topics : tuple of str
+        Topics of the claims that the page answers; empty for all.
+    """
+
+    campaign: Campaign
+    reports: tuple[Report, ...]
+    topics: tuple[str, ...] = ()
+
+    def verdicts(self) -> list[Verdict]:
+        """Evaluate the claims of the page's topics."""
+        topics = self.topics or None
+        return [one for report in self.reports for one in evaluate(report, self.campaign, topics=topics)]
+
+    def verdict(self, claim: str) -> Verdict:
+        """Return the verdict on one claim, whatever its topic.
+
+        Raises
+        ------
+        KeyError
+            If none of the reports has such a claim.
+        """
+        for report in self.reports:
+            for one in report.claims:
+                if one.id == claim:
+                    narrowed = Report(report.name, report.title, report.publisher, report.date, (one,))
+                    return evaluate(narrowed, self.campaign)[0]
+        raise KeyError(claim)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text that looks alike in JupyterLab, on a page and in a test."""
+
+    frame: pd.DataFrame
+
+    def __repr__(self) -> str:
+        rows = [" | ".join(map(str, row)) for row in self.frame.itertuples(index=False)]
+        return "\n".join([" | ".join(self.frame.columns), *rows])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.frame.columns)
+        body = "\n".join(
+            "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
+            for row in self.frame.itertuples(index=False)
+        )
+        return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+
+
+def shown(frame: pd.DataFrame, digits: int = 3) -> Table:
+    """Show a frame as a table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Its index is left out.
+    digits : int
+        Decimals of numbers that are not whole.
+
+    Returns
+    -------
+    Table
+        Missing values are dashes; underscores in the names of columns are spaces.
+    """
+
+    def spell(value: object) -> str:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return "–"
+        if isinstance(value, float):
+            return f"{value:,.{digits}f}".rstrip("0").rstrip(".") if digits else f"{value:,.0f}"
+        return f"{value:,}" if isinstance(value, int) else str(value)
+
+    texts = {str(name).replace("_", " "): [spell(value) for value in frame[name].tolist()] for name in frame}
+    return Table(pd.DataFrame(texts))
+
+
+def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ()) -> Book:
+    """Open a campaign's datasets with the claims to hold them against.
+
+    Parameters
+    ----------
+    campaign : str
+    reports : sequence of str
+    topics : sequence of str, optional
+
+    Returns
+    -------
+    Book
+
+    Raises
+    ------
+    ReadError
+        If the datasets have not been built: ``make datasets``.
+    """
+    loaded = tuple(load_report(project.claims(name)) for name in reports)
+    return Book(load_campaign(campaign), loaded, tuple(topics))
+
+
+def leading(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Take one verdict a claim: the first campaign's that could test it, or the first that says why not."""
+    found: dict[str, Verdict] = {}
+    for one in verdicts:
+        known = found.get(one.claim)
+        if known is None or (known.verdict == "not tested" != one.verdict):
+            found[one.claim] = one
+    return list(found.values())
+
+
+def closing(verdicts: Iterable[Verdict]) -> Table:
+    """Make the table that closes a notebook; claims that were not tested are left to the scoreboard."""
+    return Table(verdict_table([one for one in verdicts if one.verdict != "not tested"]))
+
+
+def sentence(verdict: Verdict) -> str:
+    """Say in one computed sentence what became of a claim.
+
+    Returns
+    -------
+    str
+        Claim, verdict, estimate with interval and n, and what the report says.
+    """
+    claim = f"“{verdict.statement}” {verdict.verdict}"
+    if verdict.verdict == "cannot tell":
+        claim = f"It cannot be told whether “{verdict.statement}”"
+    if not verdict.estimate_text:
+        return f"{claim}: {verdict.reason}."
+    n = f"n = {verdict.n}" + (f" and {verdict.n_baseline}" if verdict.n_baseline is not None else "")
+    return f"{claim}: {verdict.estimate_text}, {n}, where the report says {verdict.expected_text}."
+
+
+def answer(*sentences: str) -> Markdown:
+    """Show the answer of a notebook."""
+    text = " ".join(sentences)
+    return Markdown(text[:1].upper() + text[1:])

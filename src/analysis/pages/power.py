@@ -1,0 +1,295 @@
+"""Power over time: the meters of single runs, what their energies rest on, and the levels they reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from analysis import readers
+from analysis.base import project
+from analysis.energy import levels as power_levels
+from analysis.energy.integral import GAP_INTERVALS
+from analysis.energy.points import INPUT, UNSAID, point
+from analysis.estimates.by_run import JOULES_PER_WH
+from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.pages.runs import Select, measured, place, plain
+
+# Of a log this share of the run is shown before and after it.
+_AROUND = 0.25
+
+
+def metered(campaign: Campaign, factor: str, select: Select | None = None) -> dict[str, str]:
+    """Choose one run with a power log for each level of a factor, on the most nodes there are.
+
+    Parameters
+    ----------
+    campaign : Campaign
+    factor : str
+    select : mapping, optional
+        As in `analysis.pages.runs.measured`.
+
+    Returns
+    -------
+    dict of str to str
+        ``level, N nodes`` -> run.
+
+    Raises
+    ------
+    NotCoveredError
+        If no selected run has a power log.
+    """
+    runs = measured(campaign, "energy", select)
+    files = campaign.frame("files")
+    own = set(files.loc[files["engine"].map(readers.is_power), "run"])
+    fed = _fed(campaign)
+    runs = runs[runs["run"].isin(own) | _on(runs, fed)]
+    if runs.empty:
+        raise NotCoveredError(f"no selected run of {campaign.name} has a power log")
+    found = {}
+    for level, part in runs.groupby(factor, sort=True):
+        widest = part[part["nodes"] == part["nodes"].max()].sort_values("run").iloc[0]
+        found[f"{level}, {place('nodes', widest['nodes']).removeprefix('at ')}"] = str(widest["run"])
+    return found
+
+
+def power(campaign: Campaign, run: str, base: Path | None = None) -> pd.DataFrame:
+    """Read the power logs of one run.
+
+    Parameters
+    ----------
+    campaign : Campaign
+    run : str
+    base : Path, optional
+        Root of the project.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``seconds`` (since the run's start), ``power`` (W, sum over the meters that feed the
+        run's nodes, also where they feed others; NaN in a gap of one of them, as `analysis.energy` has
+        gaps), and one column a meter as it read; attributes ``interval`` (s) and ``location``.
+
+    Raises
+    ------
+    NotCoveredError
+        If the run has no power log.
+    """
+    found = logs_of(campaign, run, base)
+    interval = max(float(ds.attrs["interval"]) for ds in found)
+    row = _row(campaign, run)
+    began, ended = (pd.Timestamp(row[name]) for name in ("start", "end"))
+    margin = _AROUND * (ended - began)
+    found = [ds.sel(time=slice(began - margin, ended + margin)) for ds in found]
+    table = _side_by_side(found, f"{interval * 1e3:.0f}ms")
+    seconds = (pd.DatetimeIndex(table.index) - began).total_seconds()
+    total = table.apply(_bridged).sum(axis=1, skipna=False)
+    out: pd.DataFrame = table.assign(power=total, seconds=seconds).reset_index(drop=True)
+    out.attrs = {"interval": interval, "location": str(found[0].attrs.get("location", ""))}
+    return out
+
+
+def power_sentences(campaign: Campaign, runs: Mapping[str, str]) -> list[str]:
+    """Say what the runs' energies are and how much of them the meters saw, one sentence a run.
+
+    Parameters
+    ----------
+    campaign : Campaign
+    runs : mapping of str to str
+        Name -> run, as from `metered`.
+
+    Returns
+    -------
+    list of str
+    """
+    out = []
+    for name, row in ((name, _row(campaign, run)) for name, run in runs.items()):
+        wh, low, high = (float(row[key]) / JOULES_PER_WH for key in ("energy", "energy_low", "energy_high"))
+        bounds = f" (gaps leave {plain(low)} to {plain(high)} open)" if low < high else ""
+        took = f"in {plain(float(row['elapsed']))} s, {plain(float(row['mean_power']))} W on average"
+        seen = f"readings cover {100 * float(row['energy_covered']):.1f} %"
+        out.append(f"{name}: {plain(wh)} Wh{bounds} {took}; {seen}{_standing(row, wh)}.")
+    return out
+
+
+def _standing(row: Mapping[str, Any], wh: float) -> str:
+    """Say where a run was metered, how exactly, and how its meters were split."""
+    spread = float(row["energy_uncertainty"]) / JOULES_PER_WH
+    known = "" if np.isfinite(row["energy_accuracy"]) else ", the meters' accuracy not being stated"
+    text = f"; standard uncertainty {100 * spread / wh:.2g} %{known}" if np.isfinite(spread) else ""
+    text += f"; metered at: {row['energy_location'] or UNSAID}"
+    if np.isfinite(row["idle_power"]):
+        text += f"; without a job {plain(float(row['idle_power']))} W"
+    return text + (f"; shared: {row['energy_rule']}" if row["energy_rule"] else "")
+
+
+def logs_of(campaign: Campaign, run: str, base: Path | None = None) -> list[xr.Dataset]:
+    """Read the power logs that a run's energy rests on.
+
+    Parameters
+    ----------
+    campaign, run, base
+        As in `power`.
+
+    Returns
+    -------
+    list of Dataset
+        Kind ``power``: the logs beside the campaign's runs with the meters that feed its nodes, else
+        those in the run's folder; of the point of measurement that counted.
+
+    Raises
+    ------
+    NotCoveredError
+        If the run has no power log.
+    """
+    # With them comes dask, which few need.
+    from analysis.energy.attribution import select as add_up
+    from analysis.energy.meters import declared_power, nodes_of, read_logs, state
+
+    raw, row = project.raw(campaign.name, base), _row(campaign, run)
+    files = campaign.frame("files")
+    files = files[files["engine"].map(readers.is_power)]
+    power = declared_power(campaign.name, base)
+    beside = files[files["run"] == ""]
+    known = list(zip(map(str, beside["path"]), map(str, beside["engine"]), strict=True))
+    found = []
+    for log in read_logs(raw, known, power, _rows(campaign.runs))[0]:
+        own = [meter for meter, fed in log.nodes.items() if set(fed) & set(nodes_of(row))]
+        at = point(str(log.ds.attrs["location"]))
+        found += [log.ds.sel(meter=own)] if own and at == point(str(row["energy_location"])) else []
+    logs = files[files["run"] == run]
+    if not found and not logs.empty:
+        paths = zip(map(str, logs["path"]), map(str, logs["engine"]), strict=True)
+        read = ((raw / path, readers.open(raw / path, engine=engine)) for path, engine in paths)
+        found = [state(ds, power) for ds in add_up(raw / "runs" / run, read).logs]
+    if not found:
+        why = str(row["energy_reason"])
+        raise NotCoveredError(f"run {run} of {campaign.name} has no power log" + (f": {why}" if why else ""))
+    return found
+
+
+def levels(
+    campaign: Campaign, run: str, *, core: tuple[Any, Any] | None = None, base: Path | None = None
+) -> pd.DataFrame:
+    """State the level of the EE HPC WG's methodology that each aspect of a run's measurement reaches.
+
+    Parameters
+    ----------
+    campaign : Campaign
+        Its declaration says under ``power.machine`` what data do not.
+    run : str
+    core : (time, time), optional
+        The core phase; the whole run without it.
+    base : Path, optional
+        Root of the project.
+
+    Returns
+    -------
+    DataFrame
+        From `analysis.energy.levels.levels`, levels spelt out; of several logs the least of each aspect.
+    """
+    from analysis.energy.meters import declared_power, nodes_of
+
+    row, runs = _row(campaign, run), campaign.runs
+    declared = declared_power(campaign.name, base)
+    fed = _fed(campaign) or set(nodes_of(row))
+    near = runs[runs["start"].notna() & runs["end"].notna()]
+    near = near[_on(near, fed)]
+    given = declared.get("machine", {})
+    jobs = (near["start"].to_numpy(), near["end"].to_numpy())
+    tables = []
+    for ds in logs_of(campaign, run, base):
+        machine = power_levels.Machine(
+            given.get("nodes"), len(fed), given.get("subsystems"), _conversion(ds, declared)
+        )
+        tables.append(
+            power_levels.levels(ds, row["start"], row["end"], core=core, machine=machine, jobs=jobs)
+        )
+    whole = pd.concat(tables).reset_index(names="row")
+    # An aspect that one log does not tell is not told.
+    worst = whole.assign(rank=whole["level"].astype("Float64").fillna(-1)).sort_values(["row", "rank"])
+    out = worst.drop_duplicates("row")[["aspect", "level", "found"]].reset_index(drop=True)
+    spelt = out["level"].map({0: "none", 1: "L1", 2: "L2", 3: "L3"}, na_action="ignore")
+    return out.assign(level=spelt.astype(object).where(out["level"].notna(), "not stated"))
+
+
+def _conversion(ds: xr.Dataset, declared: Mapping[str, Any]) -> str | None:
+    """Say how the loss of the power supply is accounted for; None where the place is not known."""
+    location = str(ds.attrs["location"])
+    if point(location) == UNSAID:
+        return None
+    if point(location) != INPUT:
+        return "ignored"
+    sources = (log.get("efficiency", {}).get("source", "") for log in declared.get("logs", ()))
+    return next((source for source in sources if source and location.endswith(f"({source})")), "upstream")
+
+
+def _row(campaign: Campaign, run: str) -> dict[str, Any]:
+    return _rows(campaign.runs[campaign.runs["run"] == run])[0]
+
+
+def _on(runs: pd.DataFrame, nodes: set[str]) -> pd.Series:
+    """Tell which runs were on one of some nodes, given by their short names."""
+    from analysis.energy.meters import nodes_of
+
+    return pd.Series([bool(nodes.intersection(nodes_of(row))) for row in _rows(runs)], runs.index, dtype=bool)
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+
+
+def _fed(campaign: Campaign) -> set[str]:
+    """Return the nodes that meters beside the runs feed; datasets of older builds have no such table."""
+    if "meters" not in campaign.tree:
+        return set()
+    table = campaign.frame("meters")
+    return {node for nodes in table.loc[table["kind"] == "nodes", "nodes"] for node in str(nodes).split(",")}
+
+
+def meters(logs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """List what the logs of `power` rest on.
+
+    Parameters
+    ----------
+    logs : mapping of str to DataFrame
+        Name of a run -> its log.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``run meters interval_s readings missing_percent location``.
+    """
+    rows = []
+    for name, log in logs.items():
+        columns = log.drop(columns=["seconds", "power"])
+        missing = 100 * float(columns.isna().to_numpy().mean())
+        where = log.attrs["location"] or "not said"
+        rows.append((name, columns.shape[1], log.attrs["interval"], len(log), missing, where))
+    return pd.DataFrame(
+        rows, columns=["run", "meters", "interval_s", "readings", "missing_percent", "location"]
+    )
+
+
+def _side_by_side(found: Sequence[xr.Dataset], step: str) -> pd.DataFrame:
+    """Put the meters of several logs into one table over time, with a row for every step."""
+    meters = []
+    for ds in found:
+        # Logs of several nodes are sampled at different moments: one row an interval.
+        stamps = pd.DatetimeIndex(ds["time"].values).round(step)
+        values = pd.DataFrame(ds["power"].values.T, index=stamps, columns=list(map(str, ds["meter"].values)))
+        meters.append(values.groupby(values.index).mean())
+    table = pd.concat(meters, axis="columns")
+    # A missing row is a gap as well, so that no line is drawn across it.
+    return table.reindex(table.index.union(pd.date_range(table.index[0], table.index[-1], freq=step)))
+
+
+def _bridged(readings: pd.Series) -> pd.Series:
+    """Fill missing readings by a straight line, unless they make a gap."""
+    missing = readings.isna()
+    lengths = missing.groupby((~missing).cumsum()).transform("sum")
+    return readings.interpolate(limit_area="inside").mask(missing & (lengths >= GAP_INTERVALS))

@@ -1,0 +1,270 @@
+"""Measures along a factor: scaling with the nodes, times, calls, data and memory; and their words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from analysis.claims.model import Claim, Comparison, Expectation, Level
+from analysis.claims.words import attached, number, stop
+from analysis.estimates import stats, tables
+from analysis.estimates.campaign import FACTORS, FOLLOWS, Campaign, NotCoveredError
+from analysis.estimates.groups import Groups, strata
+from analysis.estimates.measures import MEASURES
+from analysis.estimates.scaling import saturation
+from analysis.estimates.stats import Estimate
+from analysis.pages.comparison import level_name
+from analysis.pages.runs import TIMES, Select, apart, measured, place, plain, refuse_mixture, unit_of
+
+
+def course(
+    campaign: Campaign,
+    variables: Mapping[str, str],
+    *,
+    along: str = "nodes",
+    select: Select | None = None,
+    members: Sequence[Level] = (),
+    scale: float = 1.0,
+) -> pd.DataFrame:
+    """Follow measures along a factor.
+
+    Parameters
+    ----------
+    campaign : Campaign
+    variables : mapping of str to str
+        Name of the curve -> measure.
+    along : str, optional
+    select, members, scale
+        As in `measured`.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``series``, along, ``median low high n``.
+
+    Raises
+    ------
+    NotCoveredError
+        If no run has any of the measures.
+    ConfigError
+        If runs would be put together that differ in something else than `along`.
+    """
+    out = []
+    for name, variable in variables.items():
+        frame = measured(campaign, variable, select, members=members, scale=scale)
+        pooled = campaign.pool if MEASURES[variable].profile else ()
+        loose = {"ranks", *pooled, *FOLLOWS.get(along, ())}
+        refuse_mixture(frame, [along], [f for f in FACTORS if f not in loose and f != along])
+        out.append(tables.summary(frame, [along], "value").assign(series=name))
+    return tables.stacked(*out)
+
+
+def course_sentences(table: pd.DataFrame, unit: str, *, along: str = "nodes") -> list[str]:
+    """Say where each curve of a `course` begins and ends, and whether it goes one way.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `course`.
+    unit : str
+    along : str, optional
+
+    Returns
+    -------
+    list of str
+        One sentence a curve.
+    """
+    out = []
+    for series, rows in table.groupby("series", sort=False):
+        name = str(series)[:1].upper() + str(series)[1:]
+        rows = rows.sort_values(along)
+        first, last = (_spelt(rows.iloc[i], "median", unit) for i in (0, -1))
+        ends = [place(along, rows[along].iloc[i]) for i in (0, -1)]
+        if len(rows) == 1:
+            out.append(f"{name}: {first} {ends[0]}.")
+            continue
+        steps = rows["median"].diff().dropna()
+        way = "rising" if (steps > 0).all() else "falling" if (steps < 0).all() else ""
+        at_each = f", {way} at every step" if way and len(rows) > 2 else ""
+        at_each = at_each or ("" if way else ", not in one direction")
+        out.append(f"{name}: {first} {ends[0]}, {last} {ends[1]}{at_each}.")
+    return out
+
+
+def scaling(
+    campaign: Campaign,
+    *,
+    factor: str = "interconnect",
+    along: str = "nodes",
+    variable: str = "application_time",
+    select: Select | None = None,
+    varying: Sequence[str] = ("ranks",),
+    threshold: float = 0.05,
+) -> pd.DataFrame:
+    """Say how far more nodes bring more speed, for each level of a factor.
+
+    Parameters
+    ----------
+    campaign : Campaign
+    factor : str, optional
+        Each of its levels is a curve.
+    along, variable, select, varying
+        As in `compare`; `along` is a number.
+    threshold : float, optional
+        Gain from one count to the next below which scaling has stopped.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``runs`` (what sets a stratum apart), ``level``, along, ``value`` (median), ``unit``,
+        ``speedup low high n n_baseline`` over the curve's least count, ``efficiency``
+        (%, speedup over the ratio of ranks, its ends ``efficiency_low efficiency_high``) and
+        ``stops`` (words: the last count with a gain).
+
+    Raises
+    ------
+    NotCoveredError
+        If no level was run at two counts or more.
+    ConfigError
+        If a group would mix different things.
+    """
+    frame = measured(campaign, variable, select)
+    curves = []
+    for stratum, values in strata(frame, (along, *varying), campaign, MEASURES[variable]):
+        refuse_mixture(values, [along], varying)
+        if values[along].nunique() > 1:
+            curves.append((stratum, _curve(values, along, variable, threshold)))
+    if not curves:
+        raise NotCoveredError(
+            f"{campaign.name} has no runs at two counts of {along} that are alike otherwise"
+        )
+    names = apart([{k: v for k, v in stratum.items() if k != factor} for stratum, _ in curves])
+    named = zip(names, curves, strict=True)
+    return tables.stacked(
+        *(
+            curve.assign(runs=name, level=level_name(factor, stratum[factor]))
+            for name, (stratum, curve) in named
+        )
+    )
+
+
+def scaling_sentences(table: pd.DataFrame, *, along: str = "nodes") -> list[str]:
+    """Say for each curve of a `scaling` how far it gets and where it stops.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `scaling`.
+    along : str, optional
+
+    Returns
+    -------
+    list of str
+        One sentence a curve.
+    """
+    out = []
+    for (runs, level), rows in table.groupby(["runs", "level"], sort=False):
+        rows = rows.sort_values(along)
+        first, last = rows.iloc[0], rows.iloc[-1]
+        name = f"{runs}, {level}" if runs else str(level)
+        base = attached(plain(float(first["value"])), str(first["unit"]))
+        ends = [place(along, row[along]).removeprefix("at ") for row in (first, last)]
+        out.append(
+            f"With {name} {ends[1]} have {_spelt(last, 'speedup', '')} times the speed of {ends[0]} "
+            f"({base}), an efficiency of {last['efficiency']:.0f} %; scaling stops: {last['stops']}."
+        )
+    return out
+
+
+def _curve(values: pd.DataFrame, along: str, variable: str, threshold: float) -> pd.DataFrame:
+    parts = tuple(part for _, part in values.groupby(along, sort=True))
+    unit = unit_of(variable, values)
+    first, rows = parts[0], []
+    for part in parts:
+        pair = (first, part) if unit in TIMES else (part, first)
+        r = stats.ratio_of_medians(pair[0]["value"], pair[1]["value"])
+        if part is first:
+            r = Estimate(1.0, 1.0, 1.0, len(first), len(first))
+        share = 100 * float(first["ranks"].iloc[0]) / float(part["ranks"].iloc[0])
+        ends = (r.value, r.low, r.high)
+        counts = (len(part), len(first))
+        shares = tuple(share * end for end in ends)
+        rows.append((part[along].iloc[0], float(part["value"].median()), unit, *ends, *counts, *shares))
+    columns = [along, "value", "unit", "speedup", "low", "high", "n", "n_baseline"]
+    names = ["efficiency", "efficiency_low", "efficiency_high"]
+    table = pd.DataFrame(rows, columns=[*columns, *names])
+    return table.assign(stops=_stops(parts, along, variable, threshold, unit))
+
+
+def _stops(parts: tuple[pd.DataFrame, ...], along: str, variable: str, threshold: float, unit: str) -> str:
+    # A time as figure of merit is the time to solution: there less is faster.
+    variable = "application_time" if unit == "s" else variable
+    claim = Claim("", "", "", "", "saturation", Expectation("equal"), variable=variable, threshold=threshold)
+    finding = saturation(claim, Comparison(along, ()), Groups(ordered=parts))[0]
+    return stop(finding.estimate, along)
+
+
+def _spelt(row: Any, value: str, unit: str) -> str:
+    estimate = Estimate(float(row[value]), float(row["low"]), float(row["high"]), int(row["n"]))
+    if estimate.low == estimate.high:  # the runs agree, as counts do
+        return attached(plain(estimate.value), unit)
+    return number(estimate, unit)
+
+
+def sizes(
+    campaign: Campaign, value: str, select: Select | None = None, by: Sequence[str] = ("interconnect",)
+) -> pd.DataFrame:
+    """Follow a table of a micro-benchmark along the message size.
+
+    Parameters
+    ----------
+    campaign : Campaign
+    value : str
+        ``latency`` (us) or ``bandwidth`` (MB/s).
+    select : mapping, optional
+        As in `measured`, for example ``{"case": "osu_latency"}``.
+    by : sequence of str, optional
+        Factors that make the curves; runs that differ in another one are not put together.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``series size median low high n``.
+
+    Raises
+    ------
+    NotCoveredError
+        If no run is selected.
+    ConfigError
+        If a curve would mix runs.
+    """
+    runs = campaign.select(select, timing=True)
+    refuse_mixture(runs, list(by), [factor for factor in FACTORS if factor not in by])
+    names = [", ".join(level_name(f, level) for f, level in zip(by, key, strict=True)) for key in
+             runs[list(by)].itertuples(index=False)]  # fmt: skip
+    table = campaign.frame("micro").merge(runs[["run"]].assign(series=names), on="run")
+    return tables.summary(table[table["size"] > 0], ["series", "size"], value)
+
+
+def size_sentence(table: pd.DataFrame, value: str, unit: str) -> str:
+    """Name each curve's latency at its least, or its bandwidth at its largest message.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `sizes`.
+    value : str
+        ``latency`` or ``bandwidth``.
+    unit : str
+
+    Returns
+    -------
+    str
+    """
+    listed = []
+    for name, rows in table.groupby("series", sort=False):
+        row = rows.sort_values("size").iloc[0 if value == "latency" else -1]
+        listed.append(f"{name} {_spelt(row, 'median', unit)} at {row['size']:,} B")
+    return f"{value.capitalize()}: {'; '.join(listed)}."

@@ -1,0 +1,214 @@
+"""What the records of a campaign's runs say about each other: damaged, doubled and overlapping runs."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis.base.errors import Fault, ReadError
+from analysis.readers.base import read_bytes
+from analysis.readers.run import records
+
+RECORD = "run.json"
+
+# What tells one execution from another of the same kind, or is measured in it; all else is a factor.
+_EXECUTION = {"run", "order", "job_id", "node_list", "command", "start", "end", "elapsed", "exit_code"}
+_EXECUTION |= {"timing", "load_before", "extra"}
+
+Record = dict[str, Any]
+
+
+@dataclass
+class Findings:
+    """What was found in the records of a campaign.
+
+    Attributes
+    ----------
+    runs : int
+        Number of run folders.
+    faults : list of Fault
+    notes : list of Fault
+        Oddities that make no number wrong.
+    """
+
+    runs: int = 0
+    faults: list[Fault] = field(default_factory=list)
+    notes: list[Fault] = field(default_factory=list)
+
+
+def check(folder: Path, label: str, *, evidence: str = "") -> Findings:
+    """Check the records of all runs.
+
+    Parameters
+    ----------
+    folder : Path
+        ``data/raw/<campaign>``.
+    label : str
+        What faults call it.
+    evidence : str, optional
+        Evidence class that the campaign declares.
+
+    Returns
+    -------
+    Findings
+        Faults: a record that is missing, damaged or names another run, campaign or evidence class; runs of
+        one job or one time on the same nodes that say they had them alone; runs of one case with different
+        input files, or with different programs of one name. Notes: a repetition that was executed twice.
+    """
+    out = Findings()
+    found: list[tuple[str, Record]] = []
+    for path in sorted(folder.glob("runs/*")):
+        if not path.is_dir() or path.is_symlink():
+            continue
+        out.runs += 1
+        source = f"{label}/runs/{path.name}/{RECORD}"
+        record = _read(path / RECORD, source, out.faults)
+        if record is not None:
+            out.faults += _identity(record, source, path.name, folder.name, evidence)
+            found.append((source, record))
+    out.faults += _same_job(found)
+    out.faults += _same_inputs(found)
+    out.faults += _same_program(found)
+    out.faults += _overlaps(found)
+    for fault, distinct in _same_repeat(found):
+        (out.notes if distinct else out.faults).append(fault)
+    return out
+
+
+def _read(path: Path, source: str, faults: list[Fault]) -> Record | None:
+    if not path.is_file():
+        faults.append(Fault(source, 0, "is missing", "a run without its record is in no statistic"))
+        return None
+    try:
+        record, found = records(read_bytes(path), source)
+    except ReadError as error:
+        faults += error.faults
+        return None
+    faults += found.faults
+    return record
+
+
+def _identity(record: Record, source: str, run: str, campaign: str, evidence: str) -> Iterator[Fault]:
+    for name, wanted, what in (
+        ("run", run, "its folder is called"),
+        ("campaign", campaign, "it lies in the campaign"),
+        ("evidence", evidence, "the campaign declares"),
+    ):
+        if record[name] and wanted and record[name] != wanted:
+            said = f"says {name} {record[name]!r}, but {what} {wanted!r}"
+            yield Fault(source, 0, said, "put the run where it belongs")
+
+
+def _same_job(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
+    """Find runs of one job that both count: only as many as ran at once can share it."""
+    jobs: dict[tuple[str, str], list[tuple[str, Record]]] = defaultdict(list)
+    for source, record in found:
+        if record["job_id"] and _succeeded(record):
+            jobs[record["cluster"], record["job_id"]].append((source, record))
+    for (_, job), members in jobs.items():
+        first, record = members[0]
+        for source, _ in members[max(record["concurrent_jobs"], 1) :]:
+            said = f"is of job {job}, as is run {_run(first)}"
+            yield Fault(source, 0, said, "remove the copy: a job counts once")
+
+
+def _same_inputs(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
+    """Find runs whose input file is not that of the first run of their case."""
+    first: dict[tuple[str, str, str], tuple[str, str]] = {}
+    for source, record in found:
+        files = json.loads(record["extra"]).get("input_files") or {}
+        for path, file in files.items() if _succeeded(record) else ():
+            digest = str((file or {}).get("sha256", ""))
+            key = (record["application"], record["case"], Path(path).name)
+            run, other = first.setdefault(key, (_run(source), digest))
+            if digest != other:
+                said = f"its input {key[2]} has SHA-256 {digest}, that of run {run} {other}"
+                yield Fault(source, 0, said, "they did not compute the same: measure one of them again")
+
+
+def _same_program(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
+    """Find runs whose program is not that of the first run of their case, though it is called the same."""
+    first: dict[tuple[str, ...], tuple[str, str]] = {}
+    for source, record in found:
+        program = json.loads(record["extra"]).get("binary") or {}
+        if not (digest := str(program.get("sha256", ""))) or not _succeeded(record):
+            continue
+        named = (str(record[name]) for name in ("cluster", "application", "case", "mpi", "build"))
+        name = Path(str(program.get("path", ""))).name
+        run, other = first.setdefault((*named, name), (_run(source), digest))
+        if digest != other:
+            said = f"its program {name} has SHA-256 {digest}, that of run {run} {other}"
+            remedy = "it was built anew: measure one of them again, or tell them apart by 'variant'"
+            yield Fault(source, 0, said, remedy)
+
+
+def _succeeded(record: Record) -> bool:
+    # Failed attempts stay beside the run that replaced them, which can be the same job started anew.
+    return bool(record["exit_code"] == 0) and not json.loads(record["extra"]).get("reason")
+
+
+def _run(source: str) -> str:
+    return Path(source).parent.name
+
+
+def _same_repeat(found: Iterable[tuple[str, Record]]) -> Iterator[tuple[Fault, bool]]:
+    """Find successful runs with all factors and the repetition alike.
+
+    Yields the fault, and whether job and time show that it is another execution: that is a repetition
+    numbered twice.
+    """
+    groups: dict[str, list[tuple[str, Record]]] = defaultdict(list)
+    for source, record in found:
+        if _succeeded(record) and record["repeat"] >= 0:
+            factors = {name: str(value) for name, value in record.items() if name not in _EXECUTION}
+            groups[json.dumps(factors, sort_keys=True)].append((source, record))
+    for members in groups.values():
+        first, record = members[0]
+        for source, other in members[max(record["concurrent_jobs"], 1) :]:
+            distinct = _distinct(record, other)
+            said = f"has the factors and the repetition ({record['repeat']}) of run {_run(first)}"
+            remedy = (
+                "both count: they began at different times" if distinct else "remove one: it may be a copy"
+            )
+            yield Fault(source, 0, said, remedy), distinct
+
+
+def _distinct(one: Record, other: Record) -> bool:
+    """Tell whether two runs began at different times, and were different jobs where they were jobs."""
+    known = not (np.isnat(one["start"]) or np.isnat(other["start"]))
+    jobs = not one["job_id"] or one["job_id"] != other["job_id"]
+    return bool(known and one["start"] != other["start"] and jobs)
+
+
+def _overlaps(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
+    """Find runs that say they had their nodes alone while another run was on them.
+
+    Runs of which neither enters a statistic of time may overlap. Each run is named once.
+    """
+    nodes: dict[tuple[str, str], list[tuple[np.datetime64, np.datetime64, str, Record]]] = defaultdict(list)
+    for source, record in found:
+        if not (np.isnat(record["start"]) or np.isnat(record["end"])):
+            for node in filter(None, record["node_list"].split(",")):
+                entry = (record["start"], record["end"], source, record)
+                nodes[record["cluster"], node].append(entry)
+    named: set[str] = set()
+    for (_, node), entries in sorted(nodes.items()):
+        entries.sort(key=lambda entry: entry[:3])
+        last = entries[0]
+        for entry in entries[1:]:
+            if entry[0] < last[1] and entry[2] not in named and _alone(entry[3], last[3]):
+                named.add(entry[2])
+                seconds = (min(entry[1], last[1]) - entry[0]) / np.timedelta64(1, "s")
+                said = f"ran on {node} for {seconds:.1f} s beside run {_run(last[2])}; one of them says alone"
+                yield Fault(entry[2], 0, said, "set timing to false in both, or mend concurrent_jobs")
+            last = max(last, entry, key=lambda entry: entry[1])
+
+
+def _alone(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return any(run["timing"] and run["concurrent_jobs"] == 1 for run in (one, other))

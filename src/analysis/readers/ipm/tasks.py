@@ -1,0 +1,278 @@
+"""The ``<task>`` elements of IPM's XML: where they are, whether they are whole, what their heads say.
+
+IPM escapes nothing, so a command line with ``<`` makes its files ill-formed XML; but it writes each
+element on a line of its own. That structure is what is relied on here, not XML's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from analysis.base.errors import Fault, ReadError
+
+GIB = float(1 << 30)
+# More ranks than any machine runs: such a number is a damaged one.
+MAX_RANKS = 1 << 24
+
+_OPEN, _CLOSE = b"\n<task ", b"\n</task>"
+_HASH, _HASH_CLOSE = b"\n<hash ", b"\n</hash>"
+# The head of a task as IPM 2 prints it; anything else is read attribute by attribute.
+_HEAD = re.compile(
+    rb'<task ipm_version="([^"\n]*)" cookie="[^"\n]*" mpi_rank="(\d+)" mpi_size="(\d+)" '
+    rb'stamp_init="([\d.]+)" stamp_final="([\d.]+)" [^\n]*\n'
+    rb'<job nhosts="(\d+)" [^\n]*\n'
+    rb"<host [^>\n]*>([^\n]*)</host>\n"
+    rb'<perf wtime="([\d.e+-]+)" utime="([\d.e+-]+)" stime="([\d.e+-]+)" mtime="([\d.e+-]+)" '
+    rb'gflop="[^"\n]*" gbyte="([\d.e+-]+)" [^\n]*</perf>\n'
+)
+_REGION = re.compile(
+    rb'\n ?<region label="([^\n]*)" nexits="[^"\n]*" wtime="[^"\n]*" utime="[^"\n]*" stime="[^"\n]*" '
+    rb'mtime="[^"\n]*"(?: id="(-?\d+)")? ?>'
+)
+_ATTRIBUTE = re.compile(rb'(\w+)="([^"\n]*)"')
+_NUMBER = re.compile(rb"-?\d+(?:[.,]\d*)?(?:[eE][+-]?\d+)?")
+_HOST = re.compile(rb"\n<host [^>\n]*>([^\n]*)</host>")
+
+
+@dataclass(slots=True)
+class Segment:
+    """The bytes of one task.
+
+    Attributes
+    ----------
+    start, stop : int
+        From ``<task`` to behind ``</task>``.
+    head : int
+        Where ``<hash>`` begins, or `stop` without one.
+    records : tuple of int or None
+        The lines between ``<hash>`` and ``</hash>``; None without a hash.
+    whole : bool
+        False if the task is not closed before the next one begins.
+    """
+
+    start: int
+    stop: int
+    head: int
+    records: tuple[int, int] | None
+    whole: bool
+
+
+@dataclass(slots=True)
+class Head:
+    """What a task says of itself; times in s, `memory` in B, NaN where it does not say.
+
+    Attributes
+    ----------
+    regions : tuple of (int, bytes)
+        Id and label of each region of the task.
+    """
+
+    version: bytes
+    rank: int
+    size: int
+    start: float
+    stop: float
+    nodes: int
+    host: bytes
+    wall_time: float
+    user_time: float
+    system_time: float
+    mpi_time: float
+    memory: float
+    regions: tuple[tuple[int, bytes], ...]
+
+
+def number(text: bytes) -> float:
+    """Read a number; its decimal sign may be a comma, as under a German locale.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    if not _NUMBER.fullmatch(text):  # `float` takes more: nan, 1_000
+        raise ValueError(f"no number: {text!r}")
+    return float(text.replace(b",", b"."))
+
+
+class Lines:
+    """Counts lines; cheap for offsets that ascend."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.offset = 0
+        self.line = 1
+
+    def of(self, offset: int) -> int:
+        """Return the 1-based line of an offset."""
+        if offset < self.offset:
+            self.offset, self.line = 0, 1
+        self.line += self.data.count(b"\n", self.offset, offset)
+        self.offset = offset
+        return self.line
+
+
+class _Finder:
+    """Finds the next occurrence of a text; where nothing lies between, the last answer still holds.
+
+    So a file whose closing tags are gone is searched once and not once per task.
+    """
+
+    def __init__(self, data: bytes, text: bytes) -> None:
+        self.data = data
+        self.text = text
+        self.found = -1
+
+    def next(self, start: int) -> int:
+        """Return the first place from `start` on, the length of the data without any."""
+        if self.found < start:
+            at = self.data.find(self.text, start)
+            self.found = at if at >= 0 else len(self.data)
+        return self.found
+
+
+def segments(data: bytes, *, careful: bool = False) -> Iterator[Segment]:
+    """Find the tasks, in file order, in one pass over the data.
+
+    Parameters
+    ----------
+    data : bytes
+    careful : bool
+        Look for the beginning of another task among the records too, as where a closing tag is
+        lost; a second pass, for files that do not have all their tasks.
+
+    Yields
+    ------
+    Segment
+        One per ``<task`` at the beginning of a line; those cut short are marked.
+    """
+    finders = [_Finder(data, text) for text in (_HASH, _HASH_CLOSE, _CLOSE)]
+    start = 0 if data.startswith(_OPEN[1:]) else data.find(_OPEN) + 1
+    while start > 0 or (start == 0 and data.startswith(_OPEN[1:])):
+        segment = _segment(data, start, *finders, careful=careful)
+        yield segment
+        start = data.find(_OPEN, segment.stop - 1 if segment.whole else start) + 1
+        if not start:
+            return
+
+
+def _segment(
+    data: bytes, start: int, hashes: _Finder, hash_ends: _Finder, ends: _Finder, *, careful: bool
+) -> Segment:
+    end = len(data)
+    hashed = min(hashes.next(start) + 1, end)
+    # Without a <hash> of its own the task closes before the next <hash>, which is another task's.
+    close = ends.next(start) if hashed == end else data.find(_CLOSE, start, hashed)
+    if 0 <= close < end:
+        stop, head, records = close + len(_CLOSE), close + 1, None
+    elif hashed == end:
+        return Segment(start, end, end, None, whole=False)
+    else:
+        line_end = data.find(b"\n", hashed)
+        last = hash_ends.next(line_end)  # from the end of the <hash> line itself: a hash can be empty
+        close = ends.next(last)
+        if line_end < 0 or close == end:
+            return Segment(start, end, hashed, None, whole=False)
+        stop, head, records = close + len(_CLOSE), hashed, (line_end + 1, last + 1)
+        if data.find(_OPEN, hashed if careful else last, stop) >= 0:
+            return Segment(start, stop, head, None, whole=False)
+    whole = data.find(_OPEN, start, head) < 0
+    return Segment(start, stop, head, records, whole)
+
+
+def read_head(data: bytes, segment: Segment) -> Head:
+    """Read what a task says of itself.
+
+    Raises
+    ------
+    ValueError
+        If the rank, the size or a time is missing or is no number; its text says which.
+    """
+    match = _HEAD.match(data, segment.start, segment.head)
+    regions = _regions(data, segment)
+    if match is None:
+        return _read_any_head(data[segment.start : segment.head], regions)
+    version, rank, size, start, stop, nodes, host, wall, user, system, mpi, gib = match.groups()
+    return _checked(
+        Head(
+            version=version,
+            rank=int(rank),
+            size=int(size),
+            start=float(start),
+            stop=float(stop),
+            nodes=int(nodes),
+            host=host,
+            wall_time=float(wall),
+            user_time=float(user),
+            system_time=float(system),
+            mpi_time=float(mpi),
+            memory=float(gib) * GIB,
+            regions=regions,
+        )
+    )
+
+
+def _regions(data: bytes, segment: Segment) -> tuple[tuple[int, bytes], ...]:
+    found = _REGION.findall(data, segment.start, segment.head)
+    if len(found) == 1:
+        return ((int(found[0][1] or 0), found[0][0]),)
+    # IPM 0.9x prints no id: the regions are numbered in the order of the list.
+    return tuple((int(number) if number else i, label) for i, (label, number) in enumerate(found))
+
+
+def _checked(head: Head) -> Head:
+    if not 0 <= head.rank < head.size <= MAX_RANKS:
+        raise ValueError(f'mpi_rank="{head.rank}" does not fit mpi_size="{head.size}"')
+    return head
+
+
+def _read_any_head(text: bytes, regions: tuple[tuple[int, bytes], ...]) -> Head:
+    """Read a head whose attributes are in any order, or partly absent, or have decimal commas."""
+    task, job, perf = (_attributes(text, name) for name in (b"task", b"job", b"perf"))
+    host = _HOST.search(text)
+
+    def value(table: dict[bytes, bytes], element: str, name: str) -> float:
+        raw = table.get(name.encode())
+        if raw is None:
+            raise ValueError(f"<{element}> has no {name}")
+        try:
+            return number(raw)
+        except ValueError:
+            raise ValueError(f'<{element}> has {name}="{raw.decode("iso-8859-1")}", no number') from None
+
+    return _checked(
+        Head(
+            version=task.get(b"ipm_version", b""),
+            rank=int(value(task, "task", "mpi_rank")),
+            size=int(value(task, "task", "mpi_size")),
+            start=value(task, "task", "stamp_init"),
+            stop=value(task, "task", "stamp_final"),
+            nodes=int(value(job, "job", "nhosts")) if job else -1,
+            host=host[1] if host else b"",
+            wall_time=value(perf, "perf", "wtime"),
+            user_time=value(perf, "perf", "utime"),
+            system_time=value(perf, "perf", "stime"),
+            mpi_time=value(perf, "perf", "mtime"),
+            memory=value(perf, "perf", "gbyte") * GIB,
+            regions=regions,
+        )
+    )
+
+
+def _attributes(text: bytes, element: bytes) -> dict[bytes, bytes]:
+    match = re.search(rb"(?:^|\n)<" + element + rb" ([^\n]*)", text)
+    return dict(_ATTRIBUTE.findall(match[1])) if match else {}
+
+
+def command(data: bytes, segment: Segment) -> str:
+    """Return the command line of a task, empty where there is none."""
+    match = re.compile(rb"\n<cmdline[^>\n]*>([^\n]*)</cmdline>").search(data, segment.start, segment.head)
+    return match[1].decode("iso-8859-1").strip() if match else ""
+
+
+def refuse(source: str) -> ReadError:
+    """Make the error for bytes that nothing marks as IPM's."""
+    found = "has neither an <ipm_job_profile> nor an ##IPM banner"
+    return ReadError(Fault(source, 0, found, "give the XML or the output of a run"))

@@ -1,0 +1,269 @@
+"""IPM's XML, from bytes to the dataset of kind ``profile``.
+
+The order of work: find the tasks (`ipm_tasks`), read their records in columns (`ipm_hents`) or,
+where a task is unusual, line by line (`ipm_lines`), give them their meaning (`ipm_obs`), hold what
+must agree side by side (`ipm_checks`). A task is kept whole or not at all: half a rank would look
+like a quick one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import xarray as xr
+
+from analysis.readers.base import MAX_FAULTS, Faults, labels, profile_dataset
+from analysis.readers.ipm import checks, meaning, records
+from analysis.readers.ipm.meaning import Observations
+from analysis.readers.ipm.records import Names, Rows
+from analysis.readers.ipm.tasks import MAX_RANKS, Head, Lines, Segment, command, read_head, segments
+
+# Bytes of records read at a time: the arrays of one step then stay in the processor's cache.
+CHUNK = 1 << 21
+CAVEATS = (
+    "MPI-IO and one-sided calls are not recorded; <module time> repeats rank 0 and is not used; "
+    "sizes of MPI_Wait* and MPI_Test* are 0 where the status was ignored"
+)
+_RANKS = {
+    "app_time": "wall_time",
+    "mpi_time": "mpi_time",
+    "memory": "memory",
+    "user_time": "user_time",
+    "system_time": "system_time",
+}
+
+
+@dataclass
+class _File:
+    """One file while it is read."""
+
+    data: bytes
+    faults: Faults
+    exact: bool
+    tasks: list[tuple[Segment, Head]] = field(default_factory=list)
+    calls: Names = field(default_factory=Names)
+    labels: Names = field(default_factory=Names)
+    dropped: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.lines = Lines(self.data)
+
+    def drop(self, offset: int, found: str) -> None:
+        # Lines are counted for those faults only that will be shown.
+        line = self.lines.of(offset) if len(self.faults.faults) < MAX_FAULTS else 0
+        self.faults.damage(line, found, "this rank is left out")
+
+
+def parse(data: bytes, source: str = "<memory>", *, exact: bool = False) -> xr.Dataset:
+    """Parse an IPM XML file.
+
+    Parameters
+    ----------
+    data : bytes
+        Content of the file; ill-formed XML is expected.
+    source : str
+        Name for messages.
+    exact : bool
+        Read every record line by line, as is done for unusual ones; slow, and the same result.
+
+    Returns
+    -------
+    Dataset
+        Of kind ``profile``; sizes in B, times in s. Further attributes: ``command``, ``start`` and
+        ``stop`` (epoch s, first in and last out), ``nodes``, ``has_sizes`` (false where the job ran
+        without ``IPM_LOG=full``: no sizes, no partners), ``size_rounding``, ``caveats``,
+        ``source_form`` (``xml``).
+    """
+    if b"\r\n" in data[:4096]:
+        data = data.replace(b"\r\n", b"\n")
+    file = _File(data, Faults(source), exact)
+    expected = _read_tasks(file)
+    obs = _observations(file)
+    file.tasks = [task for i, task in enumerate(file.tasks) if i not in file.dropped]
+    _check_whole(file, expected)
+    return _dataset(file, obs, expected)
+
+
+def _read_tasks(file: _File) -> int:
+    """Collect the whole tasks in rank order of appearance and return the number of ranks of the job."""
+    found: list[tuple[Segment, Head]] = []
+    stated = re.search(rb'mpi_size="(\d{1,9})"', file.data[: 1 << 20])
+    parts = list(segments(file.data))
+    if not stated or len(parts) != int(stated[1]):
+        parts = list(segments(file.data, careful=True))
+    for segment in parts:
+        if not segment.whole:
+            file.drop(segment.start, f"{_name(file.data, segment)} is cut short")
+            continue
+        try:
+            found.append((segment, read_head(file.data, segment)))
+        except (ValueError, OverflowError) as error:
+            file.drop(segment.start, f"{_name(file.data, segment)} is damaged: {error}")
+    sizes = Counter(head.size for _, head in found)
+    expected = sizes.most_common(1)[0][0] if sizes else int(stated[1]) if stated else 0
+    seen: set[int] = set()
+    for segment, head in found:
+        if head.size != expected or head.rank in seen:
+            what = "appears twice" if head.rank in seen else f"states {head.size} ranks, others {expected}"
+            file.drop(segment.start, f"rank {head.rank} {what}")
+            continue
+        seen.add(head.rank)
+        file.tasks.append((segment, head))
+    return expected if expected <= MAX_RANKS else 0
+
+
+def _name(data: bytes, segment: Segment) -> str:
+    match = re.search(rb'mpi_rank="(\d{1,9})"', data[segment.start : segment.start + 400].split(b"\n", 1)[0])
+    return f"the task of rank {int(match[1])}" if match else "a task"
+
+
+def _observations(file: _File) -> Observations:
+    ranks = np.array([head.rank for _, head in file.tasks], dtype=np.int32)
+    heads = [head for _, head in file.tasks]
+    parts = []
+    for rows in _all_rows(file):
+        if rows is None:
+            continue
+        region = meaning.region_codes(rows, heads, file.labels)
+        lost = np.unique(rows.task[meaning.unlisted(region)])
+        if lost.size:
+            for task in lost.tolist():
+                _drop(file, task, file.tasks[task][0].start, "has records of a region that it does not list")
+            keep = ~np.isin(rows.task, lost)
+            rows, region = rows.take(keep), region[keep]
+        parts.append(meaning.from_rows(rows, region, ranks, file.calls))
+    parts.append(meaning.from_totals(list(_totals(file)), file.calls, file.labels))
+    return meaning.concatenate(parts)
+
+
+def _chunks(tasks: Sequence[tuple[Segment, Head]]) -> Iterator[list[tuple[int, int, int]]]:
+    chunk: list[tuple[int, int, int]] = []
+    size = 0
+    for i, (segment, _) in enumerate(tasks):
+        if segment.records is not None:
+            chunk.append((i, *segment.records))
+            size += segment.records[1] - segment.records[0]
+        if size > CHUNK:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _all_rows(file: _File) -> Iterator[Rows | None]:
+    chunks = list(_chunks(file.tasks))
+    if file.exact:
+        yield from (_rows(file, spans, None, [task for task, _, _ in spans]) for spans in chunks)
+        return
+    # The array arithmetic runs outside the interpreter's lock; the results come in the file's order.
+    with ThreadPoolExecutor(2) as pool:
+        found = pool.map(lambda spans: records.read_hents(file.data, spans, file.calls), chunks)
+        for spans, (rows, odd) in zip(chunks, found, strict=True):
+            yield _rows(file, spans, rows, odd)
+
+
+def _rows(file: _File, spans: list[tuple[int, int, int]], rows: Rows | None, odd: list[int]) -> Rows | None:
+    """Add the tasks with unusual records, read line by line, to those that were read in columns."""
+    if not odd:
+        return rows
+    parts = [] if rows is None else [rows]
+    where = {task: (start, stop) for task, start, stop in spans}
+    for task in odd:
+        try:
+            parts.append(records.read_lines(file.data, where[task], task, file.calls))
+        except records.BadLineError as bad:
+            _drop(file, task, bad.offset, str(bad))
+    if not parts:
+        return None
+    rows = records.concatenate(parts)
+    return rows.take(np.argsort(rows.task, kind="stable"))
+
+
+def _drop(file: _File, task: int, offset: int, found: str) -> None:
+    file.dropped.add(task)
+    file.drop(offset, f"rank {file.tasks[task][1].rank}: {found}")
+
+
+def _totals(file: _File) -> Iterator[tuple[int, bytes, bytes, records.Total]]:
+    """Read the tasks that have no records, only sums by region."""
+    for i, (segment, head) in enumerate(file.tasks):
+        if segment.records is None:
+            try:
+                totals = records.read_totals(file.data, segment)
+            except records.BadLineError as bad:
+                _drop(file, i, bad.offset, str(bad))
+                continue
+            for region, call, total in totals:
+                yield head.rank, region, call, total
+
+
+def _check_whole(file: _File, expected: int) -> None:
+    closed = b"</ipm_job_profile>" in file.data[-4096:]
+    if closed and len(file.tasks) == expected > 0:
+        return
+    end = file.lines.of(len(file.data.rstrip(b"\n")))
+    if len(file.tasks) < expected or not expected:
+        known = expected or "an unknown number of"
+        file.faults.damage(
+            end, f"{len(file.tasks)} of {known} ranks", "sums lack the others; get the whole file"
+        )
+    if not closed:
+        file.faults.damage(end, "no closing </ipm_job_profile>", "the file was cut; what is whole was kept")
+
+
+def _dataset(file: _File, obs: Observations, expected: int) -> xr.Dataset:
+    heads = [head for _, head in file.tasks]
+    version = heads[0].version.decode("iso-8859-1") if heads else ""
+    present = np.zeros(expected, dtype=bool)
+    present[[head.rank for head in heads]] = True
+    checks.mpi_time(obs, file.calls, heads, lambda i: file.lines.of(file.tasks[i][0].start), file.faults)
+    checks.partners(obs, file.calls, present, file.faults)
+    columns = vars(obs) | {
+        "call": labels(obs.call, file.calls.texts()),
+        "region": labels(obs.region, file.labels.texts()),
+    }
+    attrs = _attrs(file, heads) | {"size_rounding": checks.rounding(obs, version)}
+    return profile_dataset(
+        obs=columns,
+        ranks=_ranks(heads, expected),
+        tool="IPM",
+        tool_version=version,
+        ranks_expected=expected,
+        faults=file.faults,
+        attrs=attrs,
+    )
+
+
+def _attrs(file: _File, heads: list[Head]) -> dict[str, str | float | int | bool]:
+    has_sizes = bool(heads) and all(segment.records is not None for segment, _ in file.tasks)
+    if heads and not has_sizes:
+        file.faults.note(
+            0, "no <hash>: no message sizes and no partners", "set IPM_LOG=full to have them recorded"
+        )
+    nodes = max((head.nodes for head in heads), default=-1)
+    return {
+        "source_form": "xml",
+        "has_sizes": has_sizes,
+        "command": command(file.data, file.tasks[0][0]) if heads else "",
+        "start": min((head.start for head in heads), default=float("nan")),
+        "stop": max((head.stop for head in heads), default=float("nan")),
+        "nodes": nodes if nodes > 0 else len({head.host for head in heads}),
+        "caveats": CAVEATS,
+    }
+
+
+def _ranks(heads: list[Head], expected: int) -> dict[str, np.ndarray]:
+    at = [head.rank for head in heads]
+    host = np.full(expected, "", dtype=object)
+    host[at] = [head.host.decode("iso-8859-1").strip() for head in heads]
+    columns = {"host": host}
+    for name, attribute in _RANKS.items():
+        column = np.full(expected, np.nan)
+        column[at] = [getattr(head, attribute) for head in heads]
+        columns[name] = column
+    return columns

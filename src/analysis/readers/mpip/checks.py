@@ -1,0 +1,179 @@
+"""Cross-checks inside one mpiP report: what it says twice must agree to the digits it prints."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime
+
+import numpy as np
+
+from analysis.readers.base import Faults
+from analysis.readers.mpip.meaning import Obs
+from analysis.readers.mpip.report import Report
+from analysis.readers.mpip.tables import Bin, Entry, Times
+
+# Two figures of three printed digits can be 0.5 % off each.
+_DIGITS = 0.0101
+
+
+def timestamp(value: str) -> str:
+    """Turn ``2026 11 20 23:34:42`` into ISO 8601 (no time zone is given); other text stays."""
+    try:
+        return datetime.strptime(value, "%Y %m %d %H:%M:%S").isoformat()
+    except ValueError:
+        return value
+
+
+def check_ranks(report: Report, times: Times, faults: Faults) -> list[str]:
+    """Hold AppTime against MPITime and against the clock.
+
+    Parameters
+    ----------
+    report : Report
+    times : Times
+    faults : Faults
+        Gets a note for each oddity.
+
+    Returns
+    -------
+    list of str
+        ``mpi-time-over-app-time``: MPI_Pcontrol resets AppTime. ``app-time-over-elapsed``: AppTime
+        is longer than the time between start and stop, as when mpiP counts it twice.
+    """
+    flags = []
+    over = [rank for rank, percent in times.percent.items() if percent > 100.0]
+    if over or times.percent_total > 100.0:
+        most = max([*times.percent.values(), times.percent_total], key=lambda v: -1.0 if np.isnan(v) else v)
+        where = f"on {len(over)} of {times.rows} ranks" if over else "in sum"
+        faults.note(
+            times.line,
+            f"MPI time exceeds AppTime {where} (MPI% up to {most:g})",
+            "AppTime was reset on the way, as MPI_Pcontrol does: use no share of AppTime",
+        )
+        flags.append("mpi-time-over-app-time")
+    start, stop = (timestamp(report.header.get(key, "")) for key in ("Start time", "Stop time"))
+    try:
+        elapsed = (datetime.fromisoformat(stop) - datetime.fromisoformat(start)).total_seconds()
+    except ValueError:
+        return flags
+    longest = max(times.app.values(), default=0.0)
+    # Both stamps are cut to whole seconds.
+    if elapsed >= 0 and longest * (1 - _DIGITS / 2) > elapsed + 1:
+        found = f"AppTime of {longest:g} s in a job of {elapsed:g} s from start to stop"
+        faults.note(times.line, found, "it may be counted twice: use no share of AppTime")
+        flags.append("app-time-over-elapsed")
+    return flags
+
+
+def check_sites(report: Report, times: Times, obs: Obs, detail: str, faults: Faults) -> list[str]:
+    """Hold the time of the call sites against the MPI time of the ranks.
+
+    Parameters
+    ----------
+    report : Report
+    times : Times
+    obs : dict of ndarray
+        Observations.
+    detail : str
+        Where these come from: ``rank``, ``task`` or ``top``.
+    faults : Faults
+
+    Returns
+    -------
+    list of str
+        ``callsite-time-differs``; ``sites-split``: every site belongs to one rank, which is what
+        address randomisation does.
+    """
+    flags = []
+    total = float(np.nansum(obs["time"]))
+    excess = total - times.mpi_total
+    if excess > _DIGITS * times.mpi_total or (detail != "top" and -excess > _DIGITS * times.mpi_total):
+        found = f"call sites take {total:.4g} s, MPI time is {times.mpi_total:.4g} s"
+        faults.note(times.line, found, "one of the two tables is wrong: trust neither without a second run")
+        flags.append("callsite-time-differs")
+    elif detail == "rank" and times.mpi and (obs["rank"] >= 0).all():
+        sums = np.bincount(obs["rank"], obs["time"], minlength=1 + max(times.mpi))
+        worst = max(times.mpi, key=lambda rank: abs(sums[rank] - times.mpi[rank]) / (times.mpi[rank] or 1.0))
+        if abs(sums[worst] - times.mpi[worst]) > _DIGITS * times.mpi[worst]:
+            found = f"rank {worst}: call sites take {sums[worst]:.4g} s, MPI time is {times.mpi[worst]:.4g} s"
+            faults.note(times.line, found, "one of the two tables is wrong")
+            flags.append("callsite-time-differs")
+    if detail == "rank" and _split(obs):
+        section = report.sections["time"]
+        faults.note(
+            report.line(section.heading),
+            f"each of the {len(obs['site'])} call sites belongs to one rank, as address randomisation does",
+            "sum by call, never by site; the top-twenty lists cover a part only",
+        )
+        flags.append("sites-split")
+    return flags
+
+
+def _split(obs: Obs) -> bool:
+    site = obs["site"]
+    return (
+        len(site) > 1
+        and bool((obs["rank"] != obs["rank"][0]).any())
+        and bool((site[1:] != site[:-1]).all())
+        and len(np.unique(site)) == len(site)
+    )
+
+
+def check_entries(entries: list[Entry], obs: Obs, faults: Faults) -> list[str]:
+    """Hold the list Aggregate Time against the observations of the same sites.
+
+    Parameters
+    ----------
+    entries : list of Entry
+    obs : dict of ndarray
+        Observations from the callsite sections.
+    faults : Faults
+
+    Returns
+    -------
+    list of str
+        ``aggregate-time-differs`` if one does.
+    """
+    for entry in entries:
+        listed = entry.values.get("Time", np.nan) * 1e-3
+        summed = float(obs["time"][obs["site"] == entry.site].sum())
+        if abs(listed - summed) > _DIGITS * max(listed, summed):
+            found = (
+                f"{entry.call} at site {entry.site}: {listed:.4g} s in this list, {summed:.4g} s in its rows"
+            )
+            faults.note(entry.line, found, "the rows were used")
+            return ["aggregate-time-differs"]
+    return []
+
+
+def check_collectives(bins: list[Bin], obs: Obs, times: Times, faults: Faults) -> list[str]:
+    """Hold the collective histogram against the call sites, call by call.
+
+    Parameters
+    ----------
+    bins : list of Bin
+    obs : dict of ndarray
+    times : Times
+    faults : Faults
+
+    Returns
+    -------
+    list of str
+        ``collective-time-differs`` if a call's bins add up to more than its sites do, or, where
+        the list is short of its twenty rows and so has all of them, to less.
+    """
+    collective = [entry for entry in bins if entry.kind == "collective"]
+    shares: dict[str, float] = defaultdict(float)
+    lines: dict[str, int] = {}
+    for entry in collective:
+        shares[entry.call] += entry.share
+        lines.setdefault(entry.call, entry.line)
+    flags = []
+    for call, share in shares.items():
+        summed = 100.0 * float(obs["time"][obs["call"] == call].sum()) / times.mpi_total
+        slack = 2 * _DIGITS * max(share, summed) + 0.01
+        if share - summed > slack or (len(collective) < 20 and summed - share > slack):
+            found = f"{call}: {share:.3g} % of MPI time in this histogram, {summed:.3g} % at its call sites"
+            faults.note(lines[call], found, "use the call sites; the histogram only for proportions")
+            flags = ["collective-time-differs"]
+    return flags

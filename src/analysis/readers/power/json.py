@@ -1,0 +1,86 @@
+"""Several JSON documents in one log, with the logger's time before or in them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from analysis.base.errors import ReadError
+from analysis.readers.power.clock import Clock
+from analysis.readers.power.log import PowerLog
+
+# Where a logger that wraps an answer puts the time, in lower case.
+_KEYS = ("timestamp", "time", "datetime", "date", "collected")
+
+
+def documents(log: PowerLog, clock: Clock) -> Iterator[tuple[str, int, Any]]:
+    """Give each document with its time stamp and line.
+
+    Parameters
+    ----------
+    log : PowerLog
+        A document that is broken or cut is named in its faults and left out.
+    clock : Clock
+
+    Yields
+    ------
+    stamp : str
+        Line before the document, or its own ``timestamp``; empty without one.
+    line : int
+        Where the document begins.
+    document : object
+
+    Raises
+    ------
+    ReadError
+        If no document is whole.
+    """
+    text = log.data.decode("utf-8-sig", errors="replace")
+    decoder = json.JSONDecoder()
+    position, stamp, whole = 0, "", 0
+    while position < len(text):
+        end = text.find("\n", position)
+        end = len(text) if end < 0 else end
+        line = text[position:end]
+        opening = min((i for i in (line.find("{"), line.find("[")) if i >= 0), default=-1)
+        if opening < 0:
+            stamp = line.strip() if clock.is_stamp(line) else stamp
+            position = end + 1
+            continue
+        if clock.is_stamp(line[:opening].strip(" \t,:")):
+            stamp = line[:opening].strip(" \t,:")
+        number = text.count("\n", 0, position) + 1
+        try:
+            document, position = decoder.raw_decode(text, position + opening)
+        except json.JSONDecodeError as error:
+            log.faults.damage(error.lineno, f"no JSON: {error.msg}", "the document is not used")
+            position = _next(text, end)
+            continue
+        whole += 1
+        yield _own(document) or stamp, number, document
+    if not whole and log.faults.faults:
+        fault = log.faults.faults[0]
+        raise ReadError.at(log.source, fault.line, fault.found, "no document could be saved")
+
+
+def _own(document: Any) -> str:
+    if not isinstance(document, dict):
+        return ""
+    lower = {str(key).lower(): value for key, value in document.items()}
+    return next((str(lower[key]) for key in _KEYS if isinstance(lower.get(key), str | int | float)), "")
+
+
+def _next(text: str, position: int) -> int:
+    """Return where the next document begins at the left margin, after a broken one."""
+    found = min((i for i in (text.find("\n{", position), text.find("\n[", position)) if i >= 0), default=-1)
+    return len(text) if found < 0 else found + 1
+
+
+def number(value: Any) -> float:
+    """Read a JSON number or a text with one; NaN for anything else."""
+    try:
+        return math.nan if value is None or isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return math.nan

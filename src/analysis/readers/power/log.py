@@ -1,0 +1,294 @@
+"""What all readers of power logs share: options, readings in long form, the dataset.
+
+A format is one small module with ``sniff(head, name)`` and ``parse(data, source, **options)``. It
+turns its text into `Readings` (one row per reading: time, meter, watts) and hands them to
+`PowerLog.dataset`, which does what every log needs: order, doubled stamps, clock offset, the
+meter × time table, energy counters, attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from analysis import schema
+from analysis.base.errors import BenchbookError, ReadError
+from analysis.readers.base import Faults, as_utf8, is_utf16, plain_head, read_bytes
+from analysis.readers.power import counter
+from analysis.readers.power import table as pivot
+from analysis.readers.power.table import Table
+from analysis.readers.text import whole_lines
+
+NAT = np.iinfo(np.int64).min
+SECOND = 1_000_000_000
+
+_DUPLICATES = ("mean", "first", "last", "refuse")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a log does not say about itself, declared by whoever reads it.
+
+    Attributes
+    ----------
+    tz : str, optional
+        IANA time zone of local stamps without an offset; UTC with a warning if it is not given.
+    date : str, optional
+        Day of the first reading, ``YYYY-MM-DD``, for logs with only a time of day.
+    start : str, optional
+        Time of the first instant, ISO 8601, for logs with only elapsed seconds or no time at all.
+    date_order : str, optional
+        ``dmy`` or ``mdy`` for dates like 03/04/2026, ``ymd`` for 26-04-03.
+    duplicates : str
+        What becomes of several readings of a meter with one stamp: ``mean`` (the default: meters
+        that stamp whole seconds but read faster), ``first``, ``last`` or ``refuse``. A counter
+        always keeps the last.
+    offset : float
+        Seconds to add to the meter's clock to get the cluster's.
+    interval : float
+        Seconds between readings; NaN takes the median of the log.
+    accuracy : float
+        Limit of error of a reading as a fraction of it (0.01 is 1 %); NaN where not known.
+    location : str
+        Point of measurement; by default what the format implies.
+    meter : str
+        Name of the meter where the log names none.
+    columns : mapping, optional
+        Column map of a CSV file, see `analysis.readers.power.headings`.
+    max_power : float
+        Highest power the meter can show in W; tells a counter's wrap from its reset.
+    counter_range : float
+        J at which a counter starts again from zero, where the log does not say.
+    """
+
+    tz: str | None = None
+    date: str | None = None
+    start: str | None = None
+    date_order: str | None = None
+    duplicates: str = "mean"
+    offset: float = 0.0
+    interval: float = float("nan")
+    accuracy: float = float("nan")
+    location: str = ""
+    meter: str = ""
+    columns: Mapping[str, Any] | None = None
+    max_power: float = float("nan")
+    counter_range: float = float("nan")
+
+    @classmethod
+    def of(cls, source: str, given: Mapping[str, Any]) -> Options:
+        """Check and take the options of a reader.
+
+        Raises
+        ------
+        ReadError
+            If an option is unknown or has no meaning; it names what is known.
+        """
+        known = [f.name for f in fields(cls)]
+        for name in given:
+            if name not in known:
+                raise ReadError.at(source, 0, f"unknown option {name!r}", f"known: {', '.join(known)}")
+        options = cls(**given)
+        for name, allowed in (("duplicates", _DUPLICATES), ("date_order", (None, "dmy", "mdy", "ymd"))):
+            if getattr(options, name) not in allowed:
+                wanted = ", ".join(str(a) for a in allowed if a)
+                found = f"option {name}={getattr(options, name)!r} has no meaning"
+                raise ReadError.at(source, 0, found, f"use one of {wanted}")
+        return options
+
+
+@dataclass(slots=True)
+class Readings:
+    """Readings in long form, in the order of the file; of a full log also as a table.
+
+    In a table all meters share `time`, and `meter` names the rows of `power` (or `counter`), of shape
+    (meter, time).
+
+    Attributes
+    ----------
+    time : ndarray of int64, shape (n,)
+        ns since 1970 UTC; the least int64 where the stamp could not be read.
+    meter : ndarray of int, shape (n,)
+        Position in `names`.
+    names : list of str
+    power : ndarray of float, shape (n,), optional
+        W.
+    counter : ndarray of float, shape (n,), optional
+        Energy counter in J as read; then `power` is not used.
+    wrap : mapping of str to float
+        J at which a meter's counter starts again from zero.
+    mean : bool
+        True if `power` is the mean since the meter's reading before, not a momentary value.
+    longest : float
+        Of means: longest distance from the reading before, in multiples of the meter's usual one, of
+        which the mean tells; beyond it lines of the log are missing.
+    """
+
+    time: np.ndarray
+    meter: np.ndarray
+    names: list[str]
+    power: np.ndarray | None = None
+    counter: np.ndarray | None = None
+    wrap: Mapping[str, float] = field(default_factory=dict)
+    mean: bool = False
+    longest: float = float("inf")
+
+
+class PowerLog:
+    """One power log while it is read.
+
+    Parameters
+    ----------
+    given : bytes or path
+        The log, or its file, which is not compressed.
+    source : str
+        Name that messages carry.
+    options : mapping
+        Keyword arguments of the reader, see `Options`.
+    """
+
+    def __init__(self, given: bytes | Path, source: str, options: Mapping[str, Any]) -> None:
+        self.given = given
+        self.source = source
+        self.options = Options.of(source, options)
+        self.faults = Faults(source)
+
+    @cached_property
+    def data(self) -> bytes:
+        """The whole log; a file is read when this is first asked for."""
+        return as_utf8(self.given if isinstance(self.given, bytes) else read_bytes(self.given))
+
+    def head(self, size: int) -> bytes:
+        """Return the first bytes without reading the rest."""
+        start = self.data if isinstance(self.given, bytes) else plain_head(self.given, size)
+        return self.data[:size] if is_utf16(start) else as_utf8(start[:size])
+
+    def file(self) -> Path | None:
+        """Return the log's file if it can be parsed from the disk: UTF-8, and its last line ends."""
+        if isinstance(self.given, bytes) or "data" in self.__dict__ or is_utf16(plain_head(self.given, 2)):
+            return None
+        with self.given.open("rb") as file:
+            return self.given if file.seek(0, 2) and file.seek(-1, 2) and file.read(1) == b"\n" else None
+
+    def lines(self, *, end: str = "") -> list[str]:
+        """Return the whole lines; an unterminated last one is dropped and named, unless it is `end`."""
+        data, holes = self.data, self.data.count(b"\0")
+        if holes:
+            line = data.count(b"\n", 0, data.index(b"\0")) + 1
+            self.faults.damage(line, f"{holes} NUL bytes", "the writer crashed; lines may be missing")
+            data = data.replace(b"\0", b"")
+        lines, rest = whole_lines(data)
+        if rest.strip() and rest.strip() != end:
+            self.cut(len(lines) + 1)
+        return lines
+
+    def cut(self, line: int) -> None:
+        """Name the fault of a last line that does not end."""
+        self.faults.damage(line, "the last line does not end", "the file is cut; the line is not used")
+
+    def empty(self, what: str) -> BenchbookError:
+        """Make the error of a log in which nothing of its format was found."""
+        if self.faults.faults:
+            fault = self.faults.faults[0]
+            return ReadError.at(self.source, fault.line, fault.found, f"no {what} is left")
+        found = f"no {what} found"
+        return ReadError.at(self.source, 0, found, "check that the file is whole and of this format")
+
+    def dataset(
+        self,
+        readings: Readings,
+        *,
+        tool: str,
+        location: str,
+        accuracy: float = float("nan"),
+        attrs: Mapping[str, Any] | None = None,
+    ) -> xr.Dataset:
+        """Make the power dataset of some readings.
+
+        Parameters
+        ----------
+        readings : Readings
+        tool : str
+            What wrote the log.
+        location : str
+            Point of measurement that the format implies; the option of the same name goes first.
+        accuracy : float, optional
+            Limit of error that the format or meter states, as a fraction of the reading.
+        attrs : mapping, optional
+            Further attributes.
+
+        Returns
+        -------
+        Dataset
+            Of kind ``power``: ``power (meter, time)`` in W; for counters and interval means also
+            ``energy_counter`` in J.
+
+        Raises
+        ------
+        ReadError
+            If there are several readings of a meter and none has a time.
+        """
+        options = self.options
+        if readings.time.size > len(readings.names) and (readings.time == NAT).all():
+            raise self.empty("reading with a time")
+        table = pivot.table(readings, duplicates=options.duplicates, faults=self.faults)
+        variables = {"power": (("meter", "time"), table.power)}
+        mean = readings.mean or readings.counter is not None
+        if mean:
+            power, energy = counter.energies(table, readings, options.max_power, self.faults)
+            variables = {"power": (("meter", "time"), power), "energy_counter": (("meter", "time"), energy)}
+        time = np.where(table.time == NAT, NAT, table.time + round(options.offset * SECOND))
+        watts = variables["power"][1]
+        if np.isnan(watts[:, -1:]).all() and np.isnan(watts).all():  # the last first: a day is long to search
+            self.faults.damage(0, "no reading with a value in the whole log", "check the meter")
+        given = options.accuracy
+        zone = options.tz or "UTC"
+        ds = xr.Dataset(
+            variables,
+            coords={"meter": np.array(table.names, dtype=object), "time": time.view("datetime64[ns]")},
+            attrs={
+                "tool": tool,
+                "location": options.location or location,
+                "reading": "interval mean" if mean else "instantaneous",
+                "interval": options.interval if options.interval > 0 else _interval(table),
+                "accuracy": accuracy if np.isnan(given) else float(given),
+                "clock_offset": float(options.offset),
+                "time_zone": zone,
+                **dict(attrs or {}),
+                **self.faults.attrs(),
+            },
+        )
+        return schema.conform(ds, "power")
+
+
+def readings_of(
+    time: Sequence[int] | np.ndarray, meter: Sequence[str], power: Sequence[float] | np.ndarray, **more: Any
+) -> Readings:
+    """Make readings of plain lists with meters by name, which keep the order they appear in."""
+    names = list(dict.fromkeys(meter))
+    codes = {name: code for code, name in enumerate(names)}
+    return Readings(
+        time=np.asarray(time, dtype=np.int64),
+        meter=np.fromiter((codes[name] for name in meter), dtype=np.int32, count=len(meter)),
+        names=names,
+        power=np.asarray(power, dtype=float),
+        **more,
+    )
+
+
+def _interval(table: Table) -> float:
+    """Return the median distance of a meter's readings in s; NaN for a single reading."""
+    medians = [_median(np.diff(table.time[row])) for row in table.rows() if np.count_nonzero(row) > 1]
+    return float(np.median(medians)) / SECOND if medians else float("nan")
+
+
+def _median(steps: np.ndarray) -> float:
+    usual = steps[steps.size // 2]
+    most = 2 * np.count_nonzero(steps == usual) > steps.size  # what more than half are, is the median
+    return float(usual if most else np.median(steps))

@@ -1,0 +1,262 @@
+"""From readings in long form to the table meter × time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from analysis.base.errors import ReadError
+from analysis.readers.base import Faults
+
+if TYPE_CHECKING:
+    from analysis.readers.power.log import Readings
+
+_NAT = np.iinfo(np.int64).min
+
+# Meters that stamp independently share few stamps, and a dense table grows with the square of the
+# meters. Beyond this many cells per reading the stamps are rounded to a part of the interval.
+_MAX_CELLS_PER_READING = 6
+_FREE_CELLS = 2_000_000
+_PARTS = 4
+
+
+@dataclass(slots=True)
+class Table:
+    """Readings by meter and time.
+
+    Attributes
+    ----------
+    time : ndarray of int64, shape (time,)
+        ns, ascending, each once.
+    names : list of str
+    power : ndarray of float, shape (meter, time)
+        W, or the value of the counter; NaN without a value.
+    present : ndarray of bool, shape (meter, time), or None
+        Where the meter has a reading, with or without a value; None means everywhere.
+    """
+
+    time: np.ndarray
+    names: list[str]
+    power: np.ndarray
+    present: np.ndarray | None = None
+
+    def rows(self) -> Iterator[np.ndarray]:
+        """Give for each meter the mask over time of its readings."""
+        for index in range(len(self.names)):
+            if self.present is None:
+                yield np.ones(self.time.size, dtype=bool)
+                return  # all meters alike
+            yield self.present[index]
+
+
+def table(readings: Readings, *, duplicates: str, faults: Faults) -> Table:
+    """Order readings by meter and time.
+
+    Parameters
+    ----------
+    readings : Readings
+    duplicates : str
+        ``mean``, ``first``, ``last`` or ``refuse``; counters keep the last in any case.
+    faults : Faults
+        Gets a note on rows out of order, doubled and rounded stamps.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    ReadError
+        For doubled stamps under ``refuse``.
+    """
+    value = readings.power if readings.counter is None else readings.counter
+    if value is None:
+        raise TypeError("readings without power and without a counter")
+    time, code, meters = readings.time, readings.meter, len(readings.names)
+    if value.ndim == 2:
+        if (time[1:] > time[:-1]).all():
+            return Table(time, readings.names, value)
+        time, code, value = np.tile(time, meters), np.repeat(code, time.size), value.reshape(-1)
+    known = time != _NAT
+    if not known.all() and known.any():
+        time, code, value = time[known], code[known], value[known]
+    _note_disorder(time, code, meters, faults)
+    stamps, column = _positions(time)
+    rounded = _rounded(time, code, meters, stamps.size, faults)
+    if rounded is not None:
+        time = rounded
+        stamps, column = _positions(time)
+    cell = code * np.int64(stamps.size)
+    cell += column
+    present = np.zeros(meters * stamps.size, dtype=bool)
+    present[cell] = True
+    if np.count_nonzero(present) < time.size:
+        order = np.lexsort((time, code))  # stable: equal stamps stay in the order of the file
+        rule = "last" if readings.counter is not None else duplicates
+        value = _merge(time[order], code[order], value[order], rule, faults)
+        cell = np.flatnonzero(present)
+    power = np.full(present.size, np.nan)
+    power[cell] = value
+    shape = (meters, stamps.size)
+    return Table(stamps, readings.names, power.reshape(shape), present.reshape(shape))
+
+
+def _positions(time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the stamps, ascending, each once, and the position of each reading's among them."""
+    new = time[1:] != time[:-1]
+    if (time[1:][new] > time[:-1][new]).all():
+        first = np.concatenate(([False], new))
+        return np.concatenate((time[:1], time[first])), np.cumsum(first)
+    codes, stamps = pd.factorize(time)  # by hash: millions of stamps are long to sort
+    order = np.argsort(stamps)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return stamps[order], rank[codes]
+
+
+def _note_disorder(time: np.ndarray, code: np.ndarray, meters: int, faults: Faults) -> None:
+    if (time[1:] >= time[:-1]).all():
+        return
+    # Codes of 16 bits are sorted in linear time.
+    order = np.argsort(code.astype(np.min_scalar_type(meters)), kind="stable")
+    time, code = time[order], code[order]
+    late = int(np.count_nonzero((time[1:] < time[:-1]) & (code[1:] == code[:-1])))
+    if late:
+        faults.note(0, f"{late} readings stand before earlier ones", "sorted by time")
+
+
+def _rounded(
+    time: np.ndarray, code: np.ndarray, meters: int, stamps: int, faults: Faults
+) -> np.ndarray | None:
+    """Return stamps rounded to a part of the interval; None if a table of them all is not too large."""
+    cells = stamps * meters
+    if meters == 1 or cells <= max(_FREE_CELLS, _MAX_CELLS_PER_READING * time.size):
+        return None
+    gaps = np.diff(np.sort(time[code == code[0]]))
+    step = max(int(np.median(gaps)) // _PARTS, 1)
+    faults.note(
+        0,
+        f"{meters} meters share few stamps; a table of them all has {cells} cells",
+        f"stamps are rounded to {step / 1e9:g} s",
+    )
+    rounded: np.ndarray = (time + step // 2) // step * step
+    return rounded
+
+
+def _merge(time: np.ndarray, code: np.ndarray, value: np.ndarray, rule: str, faults: Faults) -> np.ndarray:
+    """Leave one value per meter and stamp; the input is sorted by meter, then time."""
+    first = np.ones(time.size, dtype=bool)
+    first[1:] = (np.diff(time) != 0) | (np.diff(code) != 0)
+    doubled = int(time.size - np.count_nonzero(first))
+    if rule == "refuse":
+        raise ReadError.at(faults.source, 0, f"{doubled} doubled time stamps", "allow duplicates='mean'")
+    words = {"mean": "averaged", "first": "the first is kept", "last": "the last is kept"}
+    faults.note(0, f"{doubled} readings repeat the time stamp of the one before", words[rule])
+    starts = np.flatnonzero(first)
+    if rule == "mean":
+        good = ~np.isnan(value)
+        counts = np.add.reduceat(good.astype(float), starts)
+        totals = np.add.reduceat(np.where(good, value, 0.0), starts)
+        return np.asarray(np.divide(totals, counts, out=np.full(starts.size, np.nan), where=counts > 0))
+    chosen: np.ndarray = value[starts if rule == "first" else np.append(starts[1:], time.size) - 1]
+    return chosen
+
+
+Blocks = Sequence[np.ndarray]
+
+_ROWS = 2048  # fit the cache while they are turned
+
+
+def fold(
+    time: Blocks, code: Blocks, values: Sequence[Blocks], meters: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Fold columns of a full log, whose rows go time by time or meter by meter.
+
+    Parameters
+    ----------
+    time : sequence of ndarray
+        Stamps of the rows as numbers, block by block.
+    code : sequence of ndarray of int
+        Meter of each row, in the same blocks; meters count from 0 in the order of the file.
+    values : sequence of sequences of ndarray of float
+        Columns of values, in the same blocks.
+    meters : int
+
+    Returns
+    -------
+    stamps : ndarray, shape (time,)
+        Ascending.
+    values : ndarray of float, shape (meter × column, time)
+        The columns of the first meter, of the second, and so on.
+    None
+        If a reading is missing or doubled, or the rows are in another order.
+    """
+    rows = sum(block.size for block in time)
+    if not rows or not meters or rows % meters:
+        return None
+    size = rows // meters
+    folded = _by_time(time, code, values, meters, size) if meters > 1 else None
+    return folded or _by_meter(time, code, values, meters, size)
+
+
+def _by_meter(
+    time: Blocks, code: Blocks, values: Sequence[Blocks], meters: int, size: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    stamps = np.concatenate(time).reshape(meters, size)
+    if not _ascending(stamps[0]):
+        return None
+    codes = np.concatenate(code).reshape(meters, size)
+    for meter in range(meters):
+        if not (codes[meter] == meter).all() or not (stamps[meter] == stamps[0]).all():
+            return None
+    if len(values) == 1:
+        return stamps[0], np.concatenate(values[0]).reshape(meters, size)
+    table = np.empty((meters, len(values), size))
+    for column, blocks in enumerate(values):
+        table[:, column] = np.concatenate(blocks).reshape(meters, size)
+    return stamps[0], table.reshape(-1, size)
+
+
+def _by_time(
+    time: Blocks, code: Blocks, values: Sequence[Blocks], meters: int, size: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    stamps = np.empty(size, dtype=time[0].dtype)
+    table = np.empty((meters, len(values), size))
+    order = np.arange(meters, dtype=code[0].dtype)
+    begin = 0
+    for own, codes, *columns in _whole((time, code, *values), meters):
+        end = begin + own.shape[0]
+        first = own[:, 0]
+        if not (codes == order).all() or not (own == first[:, None]).all():
+            return None
+        stamps[begin:end] = first
+        for column, block in enumerate(columns):
+            table[:, column, begin:end] = block.T
+        begin = end
+    return (stamps, table.reshape(-1, size)) if _ascending(stamps) else None
+
+
+def _whole(columns: Sequence[Blocks], meters: int) -> Iterator[list[np.ndarray]]:
+    """Give all columns in pieces of whole stamps, shape (time, meter)."""
+    rest = [blocks[0][:0] for blocks in columns]
+    for blocks in zip(*columns, strict=True):
+        lead = -rest[0].size % meters
+        if lead:  # the block before ended between two meters of a stamp
+            joined = [np.concatenate((last, block[:lead])) for last, block in zip(rest, blocks, strict=True)]
+            if joined[0].size < meters:
+                rest = joined
+                continue
+            yield [block.reshape(1, meters) for block in joined]
+        end = lead + (blocks[0].size - lead) // meters * meters
+        for begin in range(lead, end, _ROWS * meters):
+            stop = min(begin + _ROWS * meters, end)
+            yield [block[begin:stop].reshape(-1, meters) for block in blocks]
+        rest = [block[end:] for block in blocks]
+
+
+def _ascending(stamps: np.ndarray) -> bool:
+    return bool((stamps[1:] > stamps[:-1]).all())  # no difference: it may overflow

@@ -1,0 +1,235 @@
+"""The tables of the registry: one block per kind of dataset, one line per variable.
+
+A line is ``name | dims | dtype | unit | meaning``; ``*`` before the name marks a coordinate and
+``?`` one that a dataset may lack. Dims are separated by commas; none means a scalar.
+"""
+
+from __future__ import annotations
+
+from analysis.schema import Variable, campaigns
+from analysis.schema.applications import LSDYNA, OPENATOM
+
+_PROFILE = """
+*rank          | obs      | i4  |     | rank in MPI_COMM_WORLD
+*call          | obs      | str |     | MPI call, spelt like MPI_Send; read, write, ... for POSIX calls
+*size          | obs      | i8  | B   | bytes per call, -1 where the tool does not say
+*peer          | obs      | i4  |     | partner or root rank, -1 where there is none
+*region        | obs      | str |     | code region, empty where the tool has none
+*site          | obs      | i4  |     | call site id of the tool, -1 where it has none
+*host          | rank     | str |     | node of the rank, empty where the file does not say
+count          | obs      | i8  | 1   | number of calls
+time           | obs      | f8  | s   | time in the calls, summed over count
+bytes          | obs      | f8  | B   | payload, summed over count; NaN where the tool did not record it
+?time_min      | obs      | f8  | s   | shortest call
+?time_max      | obs      | f8  | s   | longest call
+app_time       | rank     | f8  | s   | wall-clock time of the rank between MPI_Init and MPI_Finalize
+mpi_time       | rank     | f8  | s   | time of the rank inside MPI
+memory         | rank     | f8  | B   | largest resident set of the rank
+?user_time     | rank     | f8  | s   | user CPU time of the rank
+?system_time   | rank     | f8  | s   | system CPU time of the rank
+*?callsite     | callsite | i4  |     | call site id
+?callsite_name | callsite | str |     | where the call stands: file:line function, or an address
+?callsite_call | callsite | str |     | MPI call made there
+*?histogram_call | histogram | str |   | MPI call of a row of the size histogram
+*?histogram_kind | histogram | str |   | collective or point-to-point
+*?comm_low     | histogram | i8 | 1   | smallest communicator size of the bin
+*?comm_high    | histogram | i8 | 1   | largest communicator size of the bin
+*?size_low     | histogram | i8 | B   | smallest payload of the bin
+*?size_high    | histogram | i8 | B   | largest payload of the bin
+?share         | histogram | f8 | percent | share in MPI time (collective) or bytes sent (point-to-point)
+"""
+
+_HPCG = """
+*kernel        | kernel   | str |     | DDOT, WAXPBY, SpMV, MG or Total
+time           | kernel   | f8  | s   | time in the kernel on rank 0
+flops          | kernel   | f8  | 1   | floating-point operations of the kernel
+gflops         | kernel   | f8  | Gflop/s | rate of the kernel
+rating         |          | f8  | Gflop/s | HPCG's result line, the figure of merit
+valid          |          | bool |    | whether HPCG calls its result valid
+ranks          |          | i8  | 1   | MPI processes, -1 where the file does not say
+threads        |          | i8  | 1   | threads per process, -1 where the file does not say
+local_size     | axis     | i8  | 1   | local grid points per axis
+process_grid   | axis     | i8  | 1   | processes per axis
+global_size    | axis     | i8  | 1   | global grid points per axis
+*axis          | axis     | str |     | x, y or z
+setup_time     |          | f8  | s   | time to set the problem up
+benchmark_time |          | f8  | s   | time of the rated phase
+official_time  |          | f8  | s   | least time that HPCG asks for an official result
+iterations     |          | f8  | 1   | optimised CG iterations in all
+data_memory    |          | f8  | B   | memory HPCG counts for its data, over all processes
+allreduce_time | statistic | f8 | s   | time in MPI_Allreduce of the dot products across ranks
+*statistic     | statistic | str |    | min, max or avg
+*entry         | entry    | str |     | key of a line as written, joined with ::
+value          | entry    | str |     | value of that line as written
+"""
+
+# What OSU's and Intel's micro-benchmarks both print; {0} is the dimension.
+_MICRO = """
+?latency       | {0}      | f8  | us  | average latency; overall time of a non-blocking collective
+?latency_min   | {0}      | f8  | us  | least latency over ranks
+?latency_max   | {0}      | f8  | us  | largest latency over ranks
+?compute_time  | {0}      | f8  | us  | computation meant to overlap a non-blocking collective
+?communication_time | {0} | f8  | us  | time of a non-blocking collective without computation
+?overlap       | {0}      | f8  | percent | share of the communication hidden behind computation
+?iterations    | {0}      | i8  | 1   | iterations
+?bandwidth     | {0}      | f8  | MB/s | bandwidth, 1 MB = 10^6 B
+?message_rate  | {0}      | f8  | 1/s | messages per second
+"""
+
+_OSU = (
+    """
+*size          | size     | i8  | B   | message size, -1 where the benchmark has none (osu_barrier, osu_init)
+"""
+    + _MICRO.format("size")
+    + """
+?latency_p50   | size     | f8  | us  | median latency over iterations
+?latency_p90   | size     | f8  | us  | latency not exceeded in 90 % of the iterations
+?latency_p99   | size     | f8  | us  | latency not exceeded in 99 % of the iterations
+?init_time     | size     | f8  | us  | time to start a non-blocking collective
+?test_time     | size     | f8  | us  | time in MPI_Test while computing
+?wait_time     | size     | f8  | us  | time in MPI_Wait after computing
+?bandwidth_p50 | size     | f8  | MB/s | median bandwidth over iterations
+?bandwidth_p90 | size     | f8  | MB/s | bandwidth that the tool's 90th percentile column gives
+?bandwidth_p99 | size     | f8  | MB/s | bandwidth that the tool's 99th percentile column gives
+?validation    | size     | str |     | outcome of the data check, Pass or Fail
+"""
+)
+
+_IMB = (
+    """
+*benchmark     | row      | str |     | benchmark as written; Multi- before it where groups ran at once
+*processes     | row      | i8  | 1   | processes that took part, of each group
+*groups        | row      | i8  | 1   | groups that ran at once
+*group         | row      | i8  |     | group that the row is of, -1 for all together
+*mode          | row      | str |     | AGGREGATE or NON-AGGREGATE (one-sided, files), else empty
+*size          | row      | i8  | B   | message size, -1 where the benchmark has none (Barrier)
+ranks          |          | i8  | 1   | processes of the job, waiting ones included; -1 if not known
+"""
+    + _MICRO.format("row")
+    + """
+?defect        | row      | f8  | 1   | deviation that a build with data checks found
+"""
+)
+
+_HPCC = """
+*entry         | entry    | str |     | key of the summary, as written
+value          | entry    | f8  | 1   | its number in the unit that HPCC's key implies, NaN for text
+text           | entry    | str |     | its value as written
+"""
+
+_PROXY = """
+pattern        |          | str |     | halo, allreduce, bcast, master-io or mixed
+ranks          |          | i8  | 1   | MPI processes
+bytes          |          | i8  | B   | size of a block
+count          |          | i8  | 1   | timed steps
+work           |          | i8  | 1   | words computed by each rank in a step
+time           |          | f8  | s   | time of the timed steps on the slowest rank, the figure of merit
+time_min       |          | f8  | s   | the same on the fastest rank
+io_time        |          | f8  | s   | part of it that rank 0 wrote to its file
+checksum       |          | str |     | sum over all that was received and computed, hexadecimal
+"""
+
+_PUBLISHED = """
+*figure        | figure   | str |     | name of the figure
+run            | figure   | str |     | run that it belongs to with others, empty for a figure by itself
+source         | figure   | str |     | key of the source in sources.csv
+place          | figure   | str |     | where in the source it stands
+application    | figure   | str |     | program that gave it; specification for what a maker states
+version        | figure   | str |     | its version
+case           | figure   | str |     | input case or benchmark
+cluster        | figure   | str |     | cluster
+cpu            | figure   | str |     | CPU model
+nodes          | figure   | i8  | 1   | nodes, -1 where the source does not say
+ranks          | figure   | i8  | 1   | MPI ranks, -1 where the source does not say
+interconnect   | figure   | str |     | network between the nodes
+mpi            | figure   | str |     | MPI library with version
+environment    | figure   | str |     | system and compiler
+transport      | figure   | str |     | settings of the MPI library or the network
+size           | figure   | i8  | B   | message size, -1 where there is none
+metric         | figure   | str |     | what the figure is, such as rating or latency
+value          | figure   | f8  |     | the figure, in its unit
+high           | figure   | f8  |     | upper end where the source gives a range
+unit           | figure   | str |     | its unit
+qualifier      | figure   | str |     | about, over, at most, range, suspect, or empty
+remark         | figure   | str |     | what to know of it
+"""
+
+_SACCT = """
+*job_id        | record   | str |     | job, with array or heterogeneous part
+*step          | record   | str |     | step (batch, extern, 0 ...), empty for the job itself
+job_name       | record   | str |     | name of job or step
+state          | record   | str |     | state, first word
+exit_code      | record   | i4  | 1   | exit code, -1 where none is given
+exit_signal    | record   | i4  | 1   | signal that ended it, 0 for none, -1 where none is given
+submit         | record   | datetime64[ns] | | submitted (time zone as in the attribute time_zone)
+start          | record   | datetime64[ns] | | started
+end            | record   | datetime64[ns] | | ended
+elapsed        | record   | f8  | s   | wall-clock time by Slurm, whole seconds
+nodes          | record   | i4  | 1   | nodes, -1 where none is given
+cpus           | record   | i4  | 1   | CPUs, -1 where none is given
+node_list      | record   | str |     | nodes as Slurm prints them
+memory_max     | record   | f8  | B   | MaxRSS: largest resident set of a task
+memory_mean    | record   | f8  | B   | AveRSS: mean resident set of the tasks
+cpu_time       | record   | f8  | s   | TotalCPU
+energy         | record   | f8  | J   | ConsumedEnergyRaw; NaN where blank
+comment        | record   | str |     | comment of the job
+resources      | record   | str |     | AllocTRES as printed
+"""
+
+# `power` of a meter that counts energy is the mean since its reading before; there `energy_counter`
+# is finite at every reading, so that a reading whose interval is unknown (a reset) can be told.
+_POWER = """
+*meter         | meter    | str |     | name of the meter, with the sensor where it has several
+*time          | time     | datetime64[ns] | | time of the reading, UTC, clock offset applied
+power          | meter, time | f8 | W | power; NaN where the meter said nothing
+?energy_counter | meter, time | f8 | J | energy since the meter's first reading, over known intervals
+"""
+
+_BLOCKS = {
+    "profile": _PROFILE,
+    "hpcg": _HPCG,
+    "osu": _OSU,
+    "imb": _IMB,
+    "hpcc": _HPCC,
+    "lsdyna": LSDYNA,
+    "openatom": OPENATOM,
+    "proxy": _PROXY,
+    "published": _PUBLISHED,
+    "sacct": _SACCT,
+    "power": _POWER,
+    "run": campaigns.RUN,
+    "runs": campaigns.RUNS,
+    "calls": campaigns.CALLS,
+    "messages": campaigns.MESSAGES,
+    "ranks": campaigns.RANKS,
+    "matrix": campaigns.MATRIX,
+    "micro": campaigns.MICRO,
+    "files": campaigns.FILES,
+    "meters": campaigns.METERS,
+}
+
+
+def _variable(line: str) -> Variable:
+    head, dims, dtype, unit, meaning = (part.strip() for part in line.split("|"))
+    name = head.lstrip("*?")
+    marks = head[: len(head) - len(name)]
+    return Variable(
+        name=name,
+        dims=tuple(dim.strip() for dim in dims.split(",") if dim.strip()),
+        dtype=dtype,
+        unit=unit,
+        meaning=meaning,
+        coordinate="*" in marks,
+        required="?" not in marks,
+    )
+
+
+def _table(block: str) -> dict[str, Variable]:
+    variables = [_variable(line) for line in block.splitlines() if line]
+    table = {variable.name: variable for variable in variables}
+    if len(table) != len(variables):
+        raise ValueError("a variable is declared twice in one kind")
+    return table
+
+
+REGISTRY: dict[str, dict[str, Variable]] = {kind: _table(block) for kind, block in _BLOCKS.items()}

@@ -1,0 +1,69 @@
+"""Executing notebooks: parameters in, executed notebook and main figure out, the same bytes each time.
+
+Starting kernels would be most of a build, so a page's kernel is *forked* from a process that has
+the heavy modules imported already. During a build that process is a small server
+(`analysis.site.kernels.server`) which Snakemake starts and which ends with it; without a server, on a
+cluster node or by hand, the page is executed by the caller's own process in the same way.
+
+Nothing heavy is imported here: the client has to start at once.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+# Where a build's server listens, relative to the root: a socket's whole path may have 107 bytes.
+SOCKET = Path(".snakemake/pages.sock")
+
+# What must be set before the interpreter of a page starts. Hash order, thread counts and time
+# stamps would otherwise find their way into outputs; the backend is the one JupyterLab uses.
+ENVIRONMENT = {
+    "PYTHONHASHSEED": "0",
+    "SOURCE_DATE_EPOCH": "0",
+    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is to be executed, and where its results go.
+
+    Attributes
+    ----------
+    notebook : str
+        Notebook to execute; its folder is the kernel's working folder, as in JupyterLab and nbval.
+    out : str
+        Executed notebook. If a cell fails, what was reached is kept as ``<out>.failed.ipynb``
+        (without the first ``.ipynb``).
+    figure : str
+        File for the first SVG output of the cell tagged ``figure``; empty if none is wanted.
+    parameters : dict
+        Replace the defaults in the cell tagged ``parameters``.
+    cwd : str
+        Folder that the paths are relative to.
+    """
+
+    notebook: str
+    out: str
+    figure: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    cwd: str = field(default_factory=os.getcwd)
+
+    @property
+    def failed(self) -> Path:
+        """Where the notebook goes if a cell fails."""
+        return Path(self.cwd, self.out).with_suffix(".failed.ipynb")
+
+    def record(self) -> dict[str, Any]:
+        """Return the page as a dict of JSON's types."""
+        return asdict(self)
+
+
+class PageError(RuntimeError):
+    """A notebook that failed: one line that names the notebook, the cell and what went wrong."""

@@ -1,0 +1,78 @@
+"""Prepares notebooks for the repository: the verdict cells executed, nothing else.
+
+nbval compares a cell only if it was committed with an execution count. A figure's bytes change
+with the drawing library, the words of a verdict must not: so only the cells tagged ``verdicts``
+keep their output.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from analysis.site.kernels import Page, stable
+from analysis.site.kernels.client import request, start
+
+VERDICTS = "verdicts"
+
+
+def commit(notebooks: Sequence[str | Path], *, jobs: int = 2) -> list[str]:
+    """Execute notebooks with their default parameters and write them back, ready to be committed.
+
+    Parameters
+    ----------
+    notebooks : sequence of path
+    jobs : int
+        Notebooks at once.
+
+    Returns
+    -------
+    list of str
+        A line for each notebook that failed; it is left as it was. Empty if all is well.
+    """
+    with tempfile.TemporaryDirectory(prefix="benchbook-") as folder:
+        server = Path(folder, "s")
+        with start(server), ThreadPoolExecutor(max(1, jobs)) as pool:
+            faults = pool.map(lambda path: _commit(Path(path), server), notebooks)
+            return [fault for fault in faults if fault]
+
+
+def strip(notebook: Any) -> int:
+    """Take the outputs from all cells but the verdicts; in place.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+
+    Returns
+    -------
+    int
+        Number of cells that stay executed, which is what nbval will compare.
+    """
+    kept = 0
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        if VERDICTS in cell.metadata.get("tags", []) and cell.execution_count is not None:
+            kept += 1
+        else:
+            cell.outputs, cell.execution_count = [], None
+    return kept
+
+
+def _commit(path: Path, server: Path) -> str:
+    with tempfile.TemporaryDirectory(prefix="benchbook-commit-") as folder:
+        out, log = Path(folder, "executed.ipynb"), Path(folder, "log")
+        fault = request(Page(os.path.relpath(path), str(out)), log, server=server)
+        if fault:
+            # The folder goes, so what it holds is not worth a mention; the traceback is.
+            return f"{log.read_text(encoding='utf-8', errors='replace')}{fault.split('; what was')[0]}"
+        notebook = stable.read(out)
+    if not strip(notebook):
+        return f"{path}:1: no cell tagged {VERDICTS}; nothing in it would be compared, so tag one"
+    stable.write(notebook, path)
+    return ""

@@ -1,0 +1,163 @@
+"""Executes one notebook with papermill in a forked kernel."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from typing import Any
+
+import papermill
+from nbclient.exceptions import DeadKernelError
+from papermill.exceptions import PapermillExecutionError
+from papermill.translators import PythonTranslator
+
+from analysis.site.kernels import Page, PageError, stable
+from analysis.site.kernels.kernel import ForkedKernel, ForkedKernelManager
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_INJECTED = "injected-parameters"
+_MARKER = "papermill-error-cell-tag"
+
+
+def execute(page: Page) -> None:
+    """Execute a notebook; to be called once in a process that has no threads yet.
+
+    Parameters
+    ----------
+    page : Page
+
+    Raises
+    ------
+    PageError
+        If the notebook cannot be read, a cell fails or the figure is missing. The partly executed
+        notebook is kept as ``page.failed``, and the traceback goes to the standard error.
+    """
+    source = Path(page.cwd, page.notebook)
+    out = Path(page.cwd, page.out)
+    _check(page, source)
+    kernel = ForkedKernel(source.parent)
+    try:
+        with tempfile.TemporaryDirectory(prefix="benchbook-page-") as folder:
+            partial = Path(folder, "page.ipynb")
+            try:
+                papermill.execute_notebook(
+                    str(source),
+                    str(partial),
+                    page.parameters,
+                    kernel_name="python3",
+                    language="python",
+                    progress_bar=False,
+                    cwd=str(source.parent),
+                    km=ForkedKernelManager(kernel),
+                )
+            except Exception as error:
+                out.unlink(missing_ok=True)
+                raise PageError(_explain(error, page, partial, kernel)) from error
+            _publish(page, stable.read(partial))
+    finally:
+        kernel.close()
+
+
+def _check(page: Page, source: Path) -> None:
+    """Refuse what papermill would only warn of: a parameter that the notebook does not have."""
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    if not source.is_file():
+        raise PageError(f"{page.notebook}:0: no such notebook; check the name")
+    try:
+        cells = stable.read(source).cells
+    except Exception as error:
+        what = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise PageError(f"{page.notebook}:1: not a notebook ({what}); mend or restore the file") from error
+    tagged = [cell for cell in cells if _tagged(cell, "parameters")]
+    declared = [one.name for cell in tagged for one in PythonTranslator.inspect(cell)]
+    for name in page.parameters:
+        if name not in declared:
+            known = ", ".join(declared) or "none"
+            raise PageError(
+                f"{page.notebook}:1: no parameter {name!r} in its cell tagged parameters; known: {known}"
+            )
+
+
+def _publish(page: Page, notebook: Any) -> None:
+    """Write the figure and the executed notebook."""
+    stable.normalise(notebook, _ids(page, notebook))
+    if page.figure:
+        stable.write_text(_figure(page, notebook), Path(page.cwd, page.figure))
+    stable.write(notebook, Path(page.cwd, page.out))
+    page.failed.unlink(missing_ok=True)
+
+
+def _ids(page: Page, notebook: Any) -> list[str | None]:
+    """Return the identifier that each cell has in the source; nbformat invents a missing one anew."""
+    cells = json.loads(Path(page.cwd, page.notebook).read_text(encoding="utf-8")).get("cells", [])
+    given = iter([cell.get("id") for cell in cells])
+    return [
+        _INJECTED if _tagged(cell, _INJECTED) else None if _tagged(cell, _MARKER) else next(given, None)
+        for cell in notebook.cells
+    ]
+
+
+def _tagged(cell: Any, tag: str) -> bool:
+    return tag in cell.metadata.get("tags", [])
+
+
+def _figure(page: Page, notebook: Any) -> str:
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []) if _tagged(cell, "figure") else []:
+            data = output.get("data", {})
+            text = data.get("image/svg+xml", "") or data.get("text/html", "")
+            # The figure's file begins with the element: reports and pages embed it.
+            drawn = re.search(r"<svg\b.*</svg>", text, re.DOTALL)
+            if drawn:
+                return drawn[0] + "\n"
+    raise PageError(
+        f"{page.notebook}:1: no cell tagged figure has an SVG output; tag one, or give the page figure: false"
+    )
+
+
+def _explain(error: Exception, page: Page, partial: Path, kernel: ForkedKernel) -> str:
+    """Keep what was reached, write the traceback, and say in one line what happened."""
+    print(_trace(error), file=sys.stderr)
+    if not partial.exists():
+        return f"{page.notebook}:1: {_what(error, kernel)}; see the log"
+    notebook = stable.read(partial)
+    number = _failing_cell(notebook)
+    stable.normalise(notebook, _ids(page, notebook))
+    stable.write(notebook, page.failed)
+    kept = Path(page.out).with_suffix(".failed.ipynb")
+    return f"{page.notebook}:cell {number}: {_what(error, kernel)}; what was reached is in {kept}"
+
+
+def _failing_cell(notebook: Any) -> int:
+    """Count the cell that failed or was running, from 1, as the author of the notebook counts it."""
+    number = 0
+    for cell in notebook.cells:
+        if _tagged(cell, _MARKER) or _tagged(cell, _INJECTED):
+            continue
+        number += 1
+        state = cell.metadata.get("papermill", {})
+        if state.get("exception") or state.get("status") in ("running", "failed"):
+            break
+    return number
+
+
+def _what(error: Exception, kernel: ForkedKernel) -> str:
+    if isinstance(error, PapermillExecutionError):
+        said = str(error.evalue).strip().splitlines()
+        return f"{error.ename}: {said[0]}" if said else str(error.ename)
+    if isinstance(error, DeadKernelError):
+        status = kernel.poll()
+        died = f"by signal {-status}" if status is not None and status < 0 else f"with status {status}"
+        return f"the kernel died {died}"
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+
+
+def _trace(error: Exception) -> str:
+    if isinstance(error, PapermillExecutionError) and error.traceback:
+        return _COLOURS.sub("", "\n".join(error.traceback))
+    return "".join(traceback.format_exception(error))

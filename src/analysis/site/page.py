@@ -1,0 +1,276 @@
+"""From an executed notebook to a page: question, answer, figures, verdicts, method, code."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import html
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from analysis.base.errors import BenchbookError, ConfigError
+from analysis.site import safety
+from analysis.site.words import EVIDENCE
+
+RESERVED = frozenset({"index", "provenance"})
+_HEADING = re.compile(r"^#\s+(.+?)\s*#*\s*$", re.MULTILINE)
+_RICH = ("image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown", "text/plain")
+
+
+@dataclass(frozen=True, slots=True)
+class PageInput:
+    """A page to build.
+
+    Attributes
+    ----------
+    name : str
+        File name without suffix: lower-case letters, digits, ``-``, ``_``.
+    path : Path
+        Executed notebook.
+    evidence : str
+        Evidence class of everything on the page.
+    campaign : str
+        Campaign that it was computed from.
+    title : str
+        Short title for the navigation; the notebook's first heading where empty.
+    """
+
+    name: str
+    path: Path
+    evidence: str
+    campaign: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A code cell: its execution count and its highlighted source."""
+
+    count: int | None
+    source: Markup
+
+
+@dataclass(slots=True)
+class Page:
+    """What a page's template fills in.
+
+    Attributes
+    ----------
+    question : str
+        First heading of the notebook.
+    answer : Markup
+        First output of the cell tagged ``answer``.
+    intro : Markup
+        Text below that heading.
+    figure : Markup
+        First figure: it stands right below the answer.
+    verdicts : list of Markup
+        Outputs of cells so tagged.
+    body : list of Markup
+        All other text and output, further figures among it, in the notebook's order.
+    code : list of Code
+    errors : list of str
+        ``cell N: Name: message`` of each cell that failed.
+    """
+
+    name: str
+    title: str
+    evidence: str
+    campaign: str
+    question: str = ""
+    answer: Markup = field(default_factory=Markup)
+    intro: Markup = field(default_factory=Markup)
+    figure: Markup = field(default_factory=Markup)
+    verdicts: list[Markup] = field(default_factory=list)
+    body: list[Markup] = field(default_factory=list)
+    code: list[Code] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def answer_text(self) -> str:
+        """The answer without markup, for lists of pages."""
+        return " ".join(html.unescape(re.sub(r"<[^>]+>", "", str(self.answer))).split())
+
+
+def read(page: PageInput) -> Page:
+    """Read an executed notebook into a page.
+
+    Parameters
+    ----------
+    page : PageInput
+
+    Returns
+    -------
+    Page
+
+    Raises
+    ------
+    ConfigError
+        If the name or evidence class cannot be used, or the file is no notebook.
+    BenchbookError
+        If a cell holds something that loads from the network or runs in the reader's browser.
+    """
+    _check(page)
+    import nbformat  # takes long to import: only builds of pages pay for it
+
+    try:
+        notebook = nbformat.read(page.path, as_version=4)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, nbformat.ValidationError) as error:
+        what = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        raise ConfigError.at(
+            str(page.path), 0, f"is no readable notebook ({what})", "execute it again"
+        ) from None
+    out = Page(page.name, page.title, page.evidence, page.campaign)
+    for position, cell in enumerate(notebook.cells, start=1):
+        where = f"{page.path} cell {position}"
+        if cell.cell_type == "markdown":
+            _add_text(out, cell.source, where)
+        elif cell.cell_type == "code":
+            _add_code(out, cell, position, where)
+    out.question = out.question or page.title or page.name
+    out.title = page.title or out.question
+    return out
+
+
+def _check(page: PageInput) -> None:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", page.name) or page.name in RESERVED:
+        raise ConfigError.at(
+            str(page.path), 0, f"{page.name!r} is no page name", "use a-z 0-9 - _, not index or provenance"
+        )
+    if page.evidence not in EVIDENCE:
+        raise ConfigError.at(
+            str(page.path), 0, f"evidence {page.evidence!r} is not a class", "use " + ", ".join(EVIDENCE)
+        )
+
+
+def _add_text(out: Page, source: str, where: str) -> None:
+    heading = None if out.question else _HEADING.search(source)
+    if heading:
+        out.question = _plain(heading[1])
+        source = source[: heading.start()] + source[heading.end() :]
+    if not source.strip():
+        return
+    text = Markup('<div class="text">{}</div>').format(_safe(_markdown(source), where))
+    if heading:
+        out.intro = text
+    else:
+        out.body.append(text)
+
+
+def _add_code(out: Page, cell: Any, position: int, where: str) -> None:
+    tags = set(cell.metadata.get("tags", []))
+    if cell.source.strip():
+        out.code.append(Code(cell.execution_count, _highlight(cell.source)))
+    outputs = [o for o in cell.outputs if not (o.output_type == "stream" and o.name == "stderr")]
+    if "answer" in tags and outputs and not out.answer and outputs[0].output_type != "error":
+        out.answer = _inline(outputs.pop(0), where)
+    for output in outputs:
+        if output.output_type == "error":
+            message = _strip_ansi(str(output.evalue)).splitlines()
+            out.errors.append(f"cell {position}: {output.ename}: {message[0] if message else ''}")
+        rendered = _output(output, where)
+        if not rendered:
+            continue
+        if "verdicts" in tags:
+            out.verdicts.append(rendered)
+        elif not out.figure and ("figure" in tags or 'class="figure"' in rendered[:40]):
+            out.figure = rendered
+        else:
+            out.body.append(rendered)
+
+
+def _output(output: Any, where: str) -> Markup:
+    if output.output_type == "error":
+        from nbconvert.filters import ansi2html
+
+        # It escapes before it colours.
+        body = Markup(ansi2html("\n".join(output.traceback)))  # type: ignore[no-untyped-call]
+        return Markup('<pre class="error" role="alert">{}</pre>').format(body)
+    if output.output_type == "stream":
+        return (
+            Markup('<pre class="out">{}</pre>').format(_strip_ansi(output.text))
+            if output.text
+            else Markup("")
+        )
+    data: Mapping[str, str] = output.data
+    kind = next((k for k in _RICH if k in data), None)
+    if kind is None:
+        return Markup("")
+    text = data[kind]
+    if kind == "image/svg+xml":
+        return _figure(_safe(text[text.find("<svg") :], where), text)
+    if kind.startswith("image/"):
+        # Decoded and encoded again: what is no base64 cannot leave the attribute.
+        packed = base64.b64encode(base64.b64decode("".join(text.split()))).decode()
+        alt = html.escape(_strip_ansi(data.get("text/plain", "figure")), quote=True)
+        return _figure(Markup(f'<img src="data:{kind};base64,{packed}" alt="{alt}">'), "")
+    if kind == "text/html":
+        return Markup('<div class="out table" tabindex="0">{}</div>').format(_safe(text, where))
+    if kind == "text/markdown":
+        return Markup('<div class="text">{}</div>').format(_safe(_markdown(text), where))
+    return Markup('<pre class="out">{}</pre>').format(_strip_ansi(text))
+
+
+def _figure(image: Markup, svg: str) -> Markup:
+    found = re.search(r"<desc[^>]*>(.*?)</desc>", svg, re.DOTALL)
+    caption = Markup("<figcaption>{}</figcaption>").format(html.unescape(found[1])) if found else Markup("")
+    return Markup('<figure class="figure"><div class="canvas">{}</div>{}</figure>').format(image, caption)
+
+
+def _inline(output: Any, where: str) -> Markup:
+    """Render the answer: one paragraph, whatever kind of output it was printed as."""
+    data = output.get("data", {})
+    if "text/markdown" in data:
+        return _safe(_markdown(data["text/markdown"]), where)
+    if "text/html" in data:
+        return _safe(data["text/html"], where)
+    text = _strip_ansi(output.get("text") or data.get("text/plain") or "").strip()
+    try:  # a cell that ends in a string shows its repr
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        value = None
+    return Markup("<p>{}</p>").format(value if isinstance(value, str) else text)
+
+
+def _safe(fragment: str, where: str) -> Markup:
+    if found := safety.loads(fragment):
+        raise BenchbookError.at(where, 0, f"loads {found[0][:80]!r}", "put the data into the notebook itself")
+    if found := safety.active(fragment):
+        raise BenchbookError.at(where, 0, f"holds {found[0]!r}", "write an output that runs nothing")
+    return Markup(fragment)
+
+
+def _markdown(source: str) -> str:
+    from nbconvert.filters.markdown_mistune import markdown2html_mistune
+
+    rendered: str = markdown2html_mistune(source)
+    rendered = re.sub(r'<a class="anchor-link"[^>]*>.*?</a>', "", rendered)
+    # The question is the page's only h1.
+    return re.sub(r"<(/?)h1\b", r"<\1h2", rendered)
+
+
+@cache
+def _highlighter() -> Any:
+    from nbconvert.filters.highlight import Highlight2HTML
+
+    return Highlight2HTML(pygments_lexer="python")  # type: ignore[no-untyped-call]
+
+
+def _highlight(source: str) -> Markup:
+    marked: str = _highlighter()(source)
+    found = re.search(r"<pre>(.*)</pre>", marked, re.DOTALL)  # without the frame of its own
+    return Markup(re.sub(r"^<span></span>", "", found[1])) if found else escape(source)
+
+
+def _plain(markdown: str) -> str:
+    return re.sub(r"(\*{1,2}|`)(.+?)\1", r"\2", markdown)
+
+
+def _strip_ansi(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)

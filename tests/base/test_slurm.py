@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.base import slurm
+from analysis.readers import sacct
+
+JSON = Path(__file__).parents[2] / "data/raw/vm-hpcg/sacct-one-job.json"
+
+
+def rows(document: Any) -> list[dict[str, Any]]:
+    """Return the records of a job by variable name."""
+    frame = sacct.parse(json.dumps(document).encode()).reset_coords().to_dataframe()
+    return [dict(row) for row in frame.to_dict("records")]
+
+
+@pytest.mark.parametrize(
+    ("state", "ended"),
+    [
+        ("COMPLETED", True),
+        ("CANCELLED by 1300204", True),
+        ("CANCELLED+", True),
+        ("NODE_FAIL", True),
+        ("OUT_OF_MEMORY", True),
+        ("RUNNING", False),
+        ("COMPLETING", False),
+        ("REQUEUED", False),
+        ("SUSPENDED", False),
+        ("", False),
+    ],
+)
+def test_slurm__terminal_states(state: str, ended: bool) -> None:
+    assert slurm.terminal(state) is ended
+
+
+def test_slurm__one_reading_is_never_final() -> None:
+    assert not slurm.final([])
+    assert not slurm.final([{"state": "COMPLETED"}])
+
+
+def test_slurm__two_equal_readings_of_an_ended_job_are_final() -> None:
+    reading = rows(json.loads(JSON.read_text()))
+    assert len(reading) == 3  # the job, batch, step 0; with NaN and NaT among their values
+    assert slurm.final([reading, rows(json.loads(JSON.read_text()))])
+
+
+def test_slurm__a_step_whose_memory_comes_late_keeps_the_record_provisional() -> None:
+    late, whole = rows(json.loads(JSON.read_text())), rows(json.loads(JSON.read_text()))
+    late[1]["memory_max"] = math.nan
+    assert not slurm.final([late, whole])
+    assert slurm.final([late, whole, whole])
+
+
+def test_slurm__a_step_that_comes_late_keeps_the_record_provisional() -> None:
+    whole = rows(json.loads(JSON.read_text()))
+    assert not slurm.final([whole[:2], whole])
+
+
+def test_slurm__a_requeued_job_is_provisional_again() -> None:
+    failed = {"state": "NODE_FAIL", "end": 10}
+    assert slurm.final([failed, failed])
+    assert not slurm.final([failed, failed, {"state": "PENDING", "end": 0}])
+
+
+@pytest.mark.parametrize("end", [None, 0, math.nan, np.datetime64("NaT"), "Unknown", "", "0"])
+def test_slurm__an_ended_job_without_its_end_is_provisional(end: Any) -> None:
+    assert not slurm.final([{"state": "COMPLETED", "end": end}] * 2)
+
+
+@pytest.mark.parametrize(
+    "end", [1795220857, "2026-11-21T00:27:37", "1795220857", np.datetime64("2026-11-21")]
+)
+def test_slurm__an_ended_job_with_its_end_is_final(end: Any) -> None:
+    assert slurm.final([{"state": "COMPLETED", "end": end}] * 2)
+
+
+def test_slurm__readings_with_other_columns_are_not_equal() -> None:
+    assert not slurm.final([{"state": "FAILED"}, {"state": "FAILED", "exit_code": 1}])
+
+
+def test_ended__says_how_the_last_start_that_is_over_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm lists the starts of a job, oldest first; the newest may be running."""
+    tool = tmp_path / "sacct"
+    tool.write_text(
+        "#!/bin/sh\ncase $* in *--jobs=7) printf 'COMPLETED\\nNODE_FAIL\\nRUNNING\\n' ;; *) exit 1 ;; esac\n",
+        encoding="ascii",
+    )
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert slurm.ended("7") == "NODE_FAIL"
+    assert slurm.ended("8") == ""
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert slurm.ended("7") == ""

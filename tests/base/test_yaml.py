@@ -1,0 +1,109 @@
+"""YAML as strangers write it: each mistake is one line with its place, and none costs the machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analysis.base.errors import ConfigError
+from analysis.base.project import load_yaml
+from analysis.base.yaml import read
+
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+SCHEMA = """\
+type: object
+additionalProperties: false
+required: [title]
+properties:
+  title: {description: one line, type: string}
+  nodes: {description: how many, type: integer}
+  hours: {type: number}
+  levels: {type: object}
+  program:
+    description: where it is
+    type: object
+    properties: {path: {type: string}, module: {type: string}}
+    oneOf: [{required: [path]}, {required: [module]}]
+"""
+
+
+def faults(path: Path, text: str, schema: Path | None = None) -> list[str]:
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_yaml(path, schema)
+    told = [str(fault).removeprefix(f"{path}:") for fault in caught.value.faults]
+    assert not [text for text in told if "\n" in text]
+    return told
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\nb: &b\n  c: *b\n", "2: this anchor holds itself; take the alias out of it"),
+        ("a: &a [*a]\n", "1: this anchor holds itself"),
+        ("a: " + "[" * 3000 + "]" * 3000, "0: is nested too deeply"),
+        ("a: 1\nb: 2026-02-30\n", "2: is no value: day is out of range for month"),
+        ("a: !!int x\n", "1: is no value: invalid literal"),
+        ("a: " + "9" * 5000, "1: is no value: Exceeds the limit"),
+        ("a: 1\n? [b, c]\n: 2\n", "2: a list or a mapping stands for a key; write a name"),
+        ("a: 1\nb: \0\n", "2: holds the character U+0000; take it out"),
+        ("a:\n\tb: 1\n", "2: found character '\\t' that cannot start any token; indent with blanks"),
+        ("a: !!python/name:os.system\n", "1: could not determine a constructor for the tag"),
+        ("", "0: is empty"),
+    ],
+)
+def test_documents__mistake_is_one_line_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+    assert faults(tmp_path / "x.yaml", text)[0].startswith(said)
+
+
+def test_documents__aliases_of_aliases_do_not_fill_the_memory(tmp_path: Path) -> None:
+    # Nine to the power of nine texts: 387 million.
+    (told,) = faults(tmp_path / "x.yaml", LAUGHS)
+    assert "holds more than 200000 values, its anchors counted wherever they are used" in told
+
+
+def test_documents__anchors_are_used_as_they_are_meant(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("a: &a {x: 1}\nb: *a\nc: {<<: *a, y: 2}\n", encoding="utf-8")
+    document, lines = read(str(path))
+    assert document == {"a": {"x": 1}, "b": {"x": 1}, "c": {"x": 1, "y": 2}}
+    assert lines["c", "y"] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("title: a\nnode: 2\n", "2: the file: unknown key 'node'; is 'nodes' meant?"),
+        ("title: a\ncolour: 2\n", "2: the file: unknown key 'colour'; known: title, nodes, hours"),
+        ("nodes: 2\n", "1: the file: 'title' is a required property; add it: one line"),
+        (
+            "title: no\n",
+            "1: title: false is not of type 'string'; put it in quotes, if it is meant as text: one",
+        ),
+        ("title: 2026-01-02\n", "1: title: 2026-01-02 (a date) is not of type 'string'; put it in quotes"),
+        ("title:\n", "1: title: nothing is not of type 'string'; one line"),
+        ("title: a\nnodes: 3.0\n", "2: nodes: 3.0 is not of type 'integer'; how many"),
+        ("title: a\nnodes: yes\n", "2: nodes: true is not of type 'integer'; how many"),
+        ("title: a\nhours: .nan\n", "2: hours: nan is not of type 'number'"),
+        ("title: a\nhours: .inf\n", "2: hours: inf is not of type 'number'"),
+        ("title: a\nlevels:\n  no: 1\n", "2: levels: the key false is no text; put it in quotes"),
+        ("title: a\nlevels: {1: 1}\n", "2: levels: the key 1 is no text; put it in quotes"),
+        ("title: a\nprogram: {}\n", "2: program: needs exactly one of path, module; where it is"),
+    ],
+)
+def test_validation__says_what_the_file_says(tmp_path: Path, text: str, said: str) -> None:
+    schema = tmp_path / "schema.yaml"
+    schema.write_text(SCHEMA, encoding="utf-8")
+    told = faults(tmp_path / "x.yaml", text, schema)
+    assert told[0].startswith(said)
+
+
+def test_validation__long_value_is_not_repeated_in_full(tmp_path: Path) -> None:
+    schema = tmp_path / "schema.yaml"
+    schema.write_text(SCHEMA, encoding="utf-8")
+    (told,) = faults(tmp_path / "x.yaml", f"title: a\nnodes: {'x' * 100_000}\n", schema)
+    assert len(told) < 400

@@ -1,0 +1,102 @@
+"""Records of the audit: one for each claim, in the words of reported evidence, ready for the site."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from analysis.base import project
+from analysis.claims.audit import audit_path, evaluate_report, load_audit, outcome
+from analysis.claims.model import load_report
+from analysis.cli.stages.audit import main
+from analysis.site import records
+
+REPORTS = ("hpcg2014", "lsdyna2009", "lsdyna2014", "openatom2010", "sharp2019")
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_evaluate__the_site_can_draw_every_record(report: str) -> None:
+    found = [one.as_dict() for one in evaluate_report(report)]
+    read = records.read(found, frozenset({"audit"}))
+    assert len(read) == len(found)
+    assert {(one.evidence, one.campaign, one.page) for one in read} == {("reported", "audit", "audit")}
+    assert {one.verdict for one in read} <= {"consistent", "inconsistent", "not checkable"}
+    assert all(one.reason for one in read)
+    path, sha = found[0]["inputs"][0]["path"], found[0]["inputs"][0]["sha256"]
+    assert path == f"config/audit/{report}.yaml"
+    assert len(sha) == 64
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_evaluate__speaks_to_claims_that_are_there(report: str) -> None:
+    known = {name for claim in load_report(project.claims(report)).claims for name in (*claim.ids, claim.id)}
+    untested = project.load_yaml(project.root() / "config" / "claims" / "not_testable.yaml")
+    named = [name for relation in load_audit(audit_path(report)).relations for name in relation.claims]
+    assert [name for name in named if name not in known and name not in untested] == []
+    assert len(named) == len(set(named)), "two relations speak to one claim: which of them is its verdict?"
+
+
+def test_evaluate__takes_statement_and_topic_from_the_claim() -> None:
+    by_claim = {one.claim: one for one in evaluate_report("hpcg2014")}
+    one = by_claim["hpcg2014-prof-majority-send-allreduce"]
+    assert one.statement == "Most MPI time goes to MPI_Send and MPI_Allreduce"
+    assert one.topic == "MPI calls"
+    assert one.verdict == "inconsistent"
+    assert (one.estimate, one.low, one.high) == (44, 42, 46)
+    assert (one.expected, one.expected_low, one.expected_high) == (50, 50, 50)
+    # What the report claims, and beside it what its own figures give.
+    assert one.expected_text == "at least 50 %"
+    assert one.estimate_text == "44 % (42 to 46) against 50 %"
+    assert one.scale == "word"
+    assert one.source == {"section": "MPI profiling", "lines": [154]}
+    assert one.reason == "the sum of the two shares is not greater than a half"
+    assert one.arithmetic.startswith("~20 + ~24 = 44 % (42 to 46) against 50 %")
+
+
+def test_evaluate__a_relation_without_a_claim_has_a_record_of_its_own() -> None:
+    by_claim = {one.claim: one for one in evaluate_report("lsdyna2014")}
+    one = by_claim["lsdyna2014-audit-cores"]
+    assert one.ids == ["lsdyna2014-audit-cores"]
+    assert (one.estimate, one.expected, one.unit, one.scale) == (512, 640, "cores", "level")
+    assert (one.estimate_text, one.expected_text) == ("512 cores", "equal to 640 cores")
+    assert one.reason == "the number of cores of dual octa-core nodes and that of the cluster do not agree"
+
+
+def test_evaluate__unbounded_ends_are_null() -> None:
+    by_claim = {one.claim: one for one in evaluate_report("lsdyna2014")}
+    one = by_claim["lsdyna2014-ic-summary-over-5x-10-40gbe"]
+    assert (one.low, one.high, one.expected_low, one.expected_high) == (4.5, 5.0, 5.0, None)
+    assert one.verdict == "inconsistent"
+
+
+def test_evaluate__words_tell_must_from_may() -> None:
+    reasons = {
+        relation.id: outcome(relation).reason for relation in load_audit(audit_path("lsdyna2009")).relations
+    }
+    # 1.195 at least is more than 2.6/2.4 = 1.083; 1.205 at most is more than 800/667 = 1.199.
+    assert reasons["gain-beyond-clock"] == "the gain in jobs is greater than the ratio of the core clocks"
+    assert reasons["jobs-and-clocks"].startswith("the gain in jobs can be at most the ratio of the memory")
+
+
+def test_evaluate__a_changed_figure_changes_the_verdict(tmp_path: Path) -> None:
+    text = audit_path("lsdyna2009").read_text()
+    old = 'more: { printed: 20, unit: "%", meaning: more jobs a day, lines: [288] }\n    left: { is: 100'
+    assert text.count(old) == 1
+    path = tmp_path / "lsdyna2009.yaml"
+    path.write_text(text.replace(old, old.replace("20", "25")))
+    found = {one.id: outcome(one).verdict for one in load_audit(path).relations}
+    assert found["run-time-and-jobs"] == "consistent"
+
+
+def test_main__writes_records_or_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "deep" / "audit.json"
+    assert main(["openatom2010", str(out)]) == 0
+    found = json.loads(out.read_text())
+    assert capsys.readouterr().out == f"{len(found)} verdicts\n"
+    assert {one["claim"] for one in found} > {"openatom2010-pwr-3200-vs-10gige"}
+    assert main(["none2000", str(out)]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "none2000.yaml:0:" in said

@@ -1,0 +1,253 @@
+"""Ingest of the shipped campaign and of folders with something wrong in them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from analysis.base.errors import ConfigError
+from analysis.datasets.campaign import ingest
+from analysis.datasets.run import _best_profile
+from analysis.schema import storage
+
+ROOT = Path(__file__).parents[2]
+RAW = ROOT / "data" / "raw" / "vm-hpcg"
+FEW = ("001", "003a", "003b", "007", "009", "024", "073")
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> xr.DataTree:
+    out = tmp_path_factory.mktemp("processed")
+    ingest(RAW, out)
+    return storage.read_tree(out / "campaign.nc")
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    """A small campaign that a test may damage."""
+    folder = tmp_path / "raw" / "small"
+    for run in FEW:
+        shutil.copytree(RAW / "runs" / run, folder / "runs" / run)
+    shutil.copy(RAW / "sacct.txt", folder)
+    return folder
+
+
+def _runs(raw: Path) -> pd.DataFrame:
+    out = raw.parents[1] / "processed"
+    ingest(raw, out)
+    runs = storage.read_tree(out / "campaign.nc")["runs"].to_dataset()
+    return pd.DataFrame({str(name): runs[name].values for name in runs.variables}).set_index("run")
+
+
+def test_ingest__keeps_all_runs_and_counts_the_failed_ones(tree: xr.DataTree) -> None:
+    """The README of the campaign: 18 of 221 runs failed."""
+    valid = tree["runs"]["valid"].values
+    assert (len(valid), int((~valid).sum())) == (221, 18)
+
+
+def test_ingest__ratings_are_those_in_the_result_files(tree: xr.DataTree) -> None:
+    printed = {
+        path.parent.name: float(re.search(r"rating of=(\S+)", path.read_text())[1])  # type: ignore[index]
+        for path in RAW.glob("runs/*/HPCG-Benchmark*.txt")
+    }
+    assert len(printed) == 135
+    runs = tree["runs"].to_dataset()
+    ratings = dict(zip(runs["run"].values, runs["figure_of_merit"].values, strict=True))
+    assert {run: ratings[run] for run in printed} == printed
+    assert np.isnan([value for run, value in ratings.items() if run not in printed]).all()
+
+
+def test_ingest__reasons_are_named(tree: xr.DataTree) -> None:
+    runs = tree["runs"].to_dataset()
+    reasons = dict(zip(runs["run"].values, runs["reason"].values, strict=True))
+    assert reasons["009"] == "exit code 127"
+    assert reasons["024"] == "no exit code was recorded"
+    assert reasons["001"] == ""
+
+
+def test_ingest__joins_slurms_record(tree: xr.DataTree) -> None:
+    """Job 28 in sacct.txt: 6 s; 52064K on n1 (batch) and 39280K on n2 (orted)."""
+    run = tree["runs"].to_dataset().isel(run=0)
+    assert str(run["run"].values) == "001"
+    assert float(run["elapsed_slurm"]) == 6
+    assert float(run["node_memory_slurm"]) == 52_064 * 1024
+    assert str(run["state"].values) == "COMPLETED"
+
+
+def test_ingest__zero_joules_without_a_meter_are_no_measurement(tree: xr.DataTree) -> None:
+    assert np.isnan(tree["runs"]["energy"].values).all()
+    assert any("no meter" in fault for fault in tree.attrs["faults"])
+
+
+def test_ingest__checksums_are_those_of_the_files(tree: xr.DataTree) -> None:
+    """sha256sum of one file, taken by hand."""
+    files = tree["files"].to_dataset()
+    row = list(files["path"].values).index("runs/001/run.json")
+    assert int(files["bytes"].values[row]) == (RAW / "runs/001/run.json").stat().st_size
+    assert re.fullmatch("[0-9a-f]{64}", str(files["checksum"].values[row]))
+    assert len(files["path"]) == sum(path.is_file() for path in RAW.rglob("*"))
+
+
+def test_ingest__same_files_same_bytes(raw: Path) -> None:
+    for name in ("a", "b"):
+        ingest(raw, raw.parents[1] / name)
+    first, second = raw.parents[1] / "a", raw.parents[1] / "b"
+    assert (first / "campaign.nc").read_bytes() == (second / "campaign.nc").read_bytes()
+    assert (first / "runs/073.nc").read_bytes() == (second / "runs/073.nc").read_bytes()
+
+
+def test_ingest__profiled_run_has_its_long_form(raw: Path) -> None:
+    ingest(raw, raw.parents[1] / "out")
+    profile = storage.read(raw.parents[1] / "out" / "runs" / "073.nc", "profile")
+    assert profile.attrs["tool"] == "IPM"
+    assert profile.sizes["rank"] == 2
+
+
+def test_ingest__cut_result_costs_its_run_only(raw: Path) -> None:
+    path = next((raw / "runs/001").glob("HPCG*.txt"))
+    path.write_bytes(path.read_bytes()[:3000])
+    runs = _runs(raw)
+    assert runs.loc["001", "reason"] == "its hpcg result is cut or damaged"
+    assert runs.loc["003a", "valid"]
+
+
+def test_ingest__run_that_its_own_record_calls_failed_does_not_count(raw: Path) -> None:
+    """One job of a pair ends well while the other is killed: the attempt is repeated, and counts once."""
+    path = raw / "runs/001/run.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps(record | {"reason": "another job of the run failed: 001.2"}))
+    run = _runs(raw).loc["001"]
+    assert (run["exit_code"], run["valid"]) == (0, False)
+    assert run["reason"] == "another job of the run failed: 001.2"
+
+
+def test_ingest__result_that_is_missing_in_spite_of_exit_0_fails_the_run(raw: Path) -> None:
+    next((raw / "runs/001").glob("HPCG*.txt")).unlink()
+    assert _runs(raw).loc["001", "reason"] == "left no hpcg result"
+
+
+def test_ingest__profile_that_is_missing_fails_the_run(raw: Path) -> None:
+    next((raw / "runs/007").glob("*.mpiP")).unlink()
+    assert _runs(raw).loc["007", "reason"] == "left no mpip profile"
+
+
+def test_ingest__banner_speaks_where_the_xml_is_missing(raw: Path) -> None:
+    next((raw / "runs/073").glob("*.xml")).unlink()
+    runs = _runs(raw)
+    assert runs.loc["073", "valid"]
+    tree = storage.read_tree(raw.parents[1] / "processed" / "campaign.nc")
+    assert "073" in tree["calls"]["run"].values
+    assert "073" not in tree["messages"]["run"].values  # a banner knows no sizes
+
+
+def test_ingest__xml_is_preferred_to_a_banner_with_as_many_calls() -> None:
+    """One rank that only sends and adds up: a call of each size and kind, in both."""
+    shape = {"obs": ("obs", np.zeros(6))}
+    xml, banner = (
+        xr.Dataset(shape, attrs={"kind": "profile", "source_form": form}) for form in ("xml", "banner")
+    )
+    assert _best_profile([banner, xml]) is xml
+    assert _best_profile([banner]) is banner
+    assert _best_profile([]) is None
+
+
+def test_ingest__cut_record_costs_its_run_only(raw: Path) -> None:
+    path = raw / "runs/001/run.json"
+    path.write_bytes(path.read_bytes()[:200])
+    runs = _runs(raw)
+    assert runs.loc["001", "reason"] == "run.json is incomplete"
+    assert len(runs) == len(FEW)
+
+
+def test_ingest__folder_without_a_record_is_kept_and_named(raw: Path) -> None:
+    (raw / "runs/001/run.json").unlink()
+    assert _runs(raw).loc["001", "reason"] == "no readable run.json"
+
+
+def test_ingest__name_in_the_record_cannot_lead_elsewhere(raw: Path) -> None:
+    path = raw / "runs/073/run.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps(record | {"run": "../../escaped"}))
+    runs = _runs(raw)
+    assert runs.loc["073", "valid"]
+    assert not list(raw.parents[1].rglob("*escaped*"))
+
+
+def _swap(raw: Path, first: str, second: str, pattern: str) -> None:
+    a, b = (next((raw / "runs" / run).glob(pattern)) for run in (first, second))
+    text = a.read_bytes()
+    a.write_bytes(b.read_bytes())
+    b.write_bytes(text)
+
+
+def test_ingest__swapped_results_are_found_by_their_ranks(raw: Path) -> None:
+    _swap(raw, "001", "003a", "HPCG*.txt")
+    runs = _runs(raw)
+    assert runs.loc["001", "reason"] == "its result is of 1 ranks, its record of 2"
+    assert runs.loc["003a", "reason"] == "its result is of 2 ranks, its record of 1"
+
+
+def test_ingest__swapped_profiles_are_found_by_their_time(raw: Path) -> None:
+    shutil.copytree(RAW / "runs" / "177", raw / "runs" / "177")
+    _swap(raw, "073", "177", "*.xml")
+    runs = _runs(raw)
+    assert "outside the run" in runs.loc["073", "reason"]
+    assert "outside the run" in runs.loc["177", "reason"]
+
+
+def test_ingest__record_of_another_grid_is_found(raw: Path) -> None:
+    path = raw / "runs/001/run.json"
+    path.write_text(path.read_text().replace('"nx": 16', '"nx": 32'))
+    assert _runs(raw).loc["001", "reason"] == "its result is of a local grid of [16], its record of 32"
+
+
+def test_ingest__unknown_application_is_named(raw: Path) -> None:
+    path = raw / "runs/001/run.json"
+    path.write_text(path.read_text().replace('"hpcg"', '"wrf"', 1))
+    assert "unknown application 'wrf'" in _runs(raw).loc["001", "reason"]
+
+
+def test_ingest__binary_rubbish_beside_the_output_is_no_fault(raw: Path) -> None:
+    (raw / "runs/001/core.1234").write_bytes(bytes(range(256)) * 64)
+    assert _runs(raw).loc["001", "valid"]
+
+
+def test_ingest__removes_datasets_of_runs_that_are_gone(raw: Path) -> None:
+    out = raw.parents[1] / "processed"
+    ingest(raw, out)
+    shutil.rmtree(raw / "runs/073")
+    ingest(raw, out)
+    assert not (out / "runs/073.nc").exists()
+
+
+def test_ingest__empty_campaign_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(ConfigError, match="runs:0: holds no run"):
+        ingest(tmp_path, tmp_path / "out")
+
+
+def test_ingest__power_log_beside_the_output_gives_energy(raw: Path) -> None:
+    """250 W held over the run's 6.6088862 s, read once a second from before to after it."""
+    record = json.loads((raw / "runs/001/run.json").read_text())
+    first, last = int(record["start"]) - 2, int(record["end"]) + 3
+    lines = ["time,node n1 (W)"]
+    lines += [f"{np.datetime64(second, 's')}Z,250.0" for second in range(first, last)]
+    (raw / "runs/001/power.csv").write_text("\n".join(lines) + "\n")
+    run = _runs(raw).loc["001"]
+    assert run["energy"] == pytest.approx(250 * (record["end"] - record["start"]), rel=1e-6)
+    assert run["energy_covered"] == pytest.approx(1.0)
+    assert run["mean_power"] == pytest.approx(250.0, rel=1e-6)
+    # The other node's log is refused: the sum would be that of one node.
+    torn = "{}Z\n", "    Instantaneous power reading:   250 Watts\n"
+    rows = [line.format(np.datetime64(first + 10 * i, "s")) for i in range(30) for line in torn]
+    (raw / "runs/001/n2.log").write_text("".join(rows[::-1]))
+    run = _runs(raw).loc["001"]
+    assert np.isnan(run["energy"])
+    assert re.match(r"001/n2.log: \d+ time stamps go back", run["energy_reason"])

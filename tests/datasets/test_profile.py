@@ -1,0 +1,141 @@
+"""Tables of a profile against counts made with line tools on the raw XML."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from analysis import readers
+from analysis.datasets import profile
+from analysis.readers.base import read_bytes
+
+ROOT = Path(__file__).parents[2]
+RUNS = ROOT / "data" / "raw" / "vm-profiles" / "runs"
+HENT = re.compile(
+    r'<hent key="\w+" call="(\w+)" bytes="(\d+)" orank="(\d+)" region="\d+" callsite="\d+" count="(\d+)"'
+    r"[^>]*>(\S+)"
+)
+
+
+def _xml(run: str) -> Path:
+    return next((RUNS / run).glob("*.ipm.xml.xz"))
+
+
+@cache
+def _profile(run: str) -> xr.Dataset:
+    return readers.open(_xml(run))
+
+
+@cache
+def _hents(run: str) -> list[tuple[int, str, int, int, int, float]]:
+    """Every hash entry as (rank, call, bytes, orank, count, seconds), by regular expression alone."""
+    rank, found = -1, []
+    for line in read_bytes(_xml(run)).decode().splitlines():
+        if task := re.match(r'<task .*?mpi_rank="(\d+)"', line):
+            rank = int(task[1])
+        elif hent := HENT.match(line):
+            found.append((rank, hent[1], int(hent[2]), int(hent[3]), int(hent[4]), float(hent[5])))
+    return found
+
+
+def test_calls__counts_of_eight_ranks_are_those_of_the_banner() -> None:
+    """IPM's own banner of the same run, see stdout.txt beside the profile."""
+    counts = profile.calls(_profile("hpcg-ipm-n8")).set_index("call")["count"]
+    assert counts["MPI_Send"] == 319_984
+    assert counts["MPI_Allreduce"] == 12_896
+    assert counts["MPI_Wait"] == 319_984
+    assert counts.sum() == 1_064_304
+
+
+@pytest.mark.parametrize("run", ["hpcg-ipm-n8", "hpcg-ipm-n64"])
+def test_calls__times_and_payload_are_sums_of_the_raw_records(run: str) -> None:
+    table = profile.calls(_profile(run)).set_index("call")
+    times, sent = Counter(), Counter()
+    for _, call, size, _, count, seconds in _hents(run):
+        times[call] += seconds
+        sent[call] += size * count
+    for call in ("MPI_Send", "MPI_Wait", "MPI_Allreduce"):
+        assert table.loc[call, "time"] == pytest.approx(times[call], rel=1e-12)
+    assert table.loc["MPI_Send", "bytes"] == sent["MPI_Send"]
+
+
+def test_messages__halo_of_hpcg_has_its_seven_sizes() -> None:
+    """Faces, edges and corners of 16, 8, 4 and 2 points at 8 B a point."""
+    sides = (16, 8, 4, 2)
+    expected = {8 * n**power for n in sides for power in (0, 1, 2)}
+    table = profile.messages(_profile("hpcg-ipm-n8"))
+    assert set(table.loc[table["call"] == "MPI_Send", "size"]) == expected == {8, 16, 32, 64, 128, 512, 2048}
+
+
+@pytest.mark.parametrize("run", ["hpcg-ipm-n8", "hpcg-ipm-n64"])
+def test_messages__counts_are_those_of_the_raw_records(run: str) -> None:
+    counted: Counter[tuple[str, int]] = Counter()
+    for _, call, size, _, count, _ in _hents(run):
+        counted[call, size] += count
+    table = profile.messages(_profile(run)).set_index(["call", "size"])["count"]
+    for size in (8, 16, 32, 64, 128, 512, 2048):
+        assert table["MPI_Send", size] == counted["MPI_Send", size]
+        assert table["MPI_Irecv", size] == counted["MPI_Irecv", size]
+
+
+@pytest.mark.parametrize("run", ["hpcg-ipm-n8", "hpcg-ipm-n64"])
+def test_matrix__is_the_sum_of_sends_by_pair(run: str) -> None:
+    sent: Counter[tuple[int, int]] = Counter()
+    for rank, call, size, peer, count, _ in _hents(run):
+        if call == "MPI_Send":
+            sent[rank, peer] += size * count
+    table = profile.matrix(_profile(run))
+    assert {(r, p): b for r, p, b in zip(table["rank"], table["peer"], table["bytes"], strict=True)} == sent
+
+
+def test_matrix__of_a_cube_of_ranks_has_every_pair() -> None:
+    """In a 2x2x2 grid of ranks each is a neighbour of all seven others."""
+    table = profile.matrix(_profile("hpcg-ipm-n8"))
+    assert len(table) == 8 * 7
+    assert table["bytes"].max() == 5_312_128
+    assert table["bytes"].min() == 45_712 / 8 * 8  # corners send 8 B at a time
+
+
+def test_mpi_fraction__is_mpi_over_wall_clock_time_of_all_ranks() -> None:
+    """By hand from the eight <perf> lines: 31.83593 s of 39.51378 s."""
+    text = read_bytes(_xml("hpcg-ipm-n8")).decode()
+    wall = sum(map(float, re.findall(r'<perf wtime="([^"]+)"', text)))
+    mpi = sum(map(float, re.findall(r'<perf [^>]*mtime="([^"]+)"', text)))
+    assert (wall, mpi) == (pytest.approx(39.51378), pytest.approx(31.83593))
+    assert profile.mpi_fraction(_profile("hpcg-ipm-n8")) == pytest.approx(31.83593 / 39.51378)
+
+
+def test_memory__is_that_of_the_banner() -> None:
+    rank, node = profile.memory(_profile("hpcg-ipm-n8"))
+    assert node / 2**30 == pytest.approx(0.17, abs=0.005)
+    assert node == pytest.approx(8 * rank)
+
+
+def test_imbalance__of_a_made_up_profile() -> None:
+    ds = xr.Dataset({"app_time": ("rank", [10.0, 10.0, 10.0]), "mpi_time": ("rank", [4.0, 1.0, np.nan])})
+    assert profile.imbalance(ds) == pytest.approx(9 / 7.5 - 1)
+
+
+def test_imbalance__needs_two_ranks() -> None:
+    ds = xr.Dataset({"app_time": ("rank", [10.0]), "mpi_time": ("rank", [4.0])})
+    assert np.isnan(profile.imbalance(ds))
+
+
+def test_mpi_fraction__of_a_concise_report_is_that_of_its_totals() -> None:
+    """`mpiP -c` has no row a rank; its aggregate line says 0.002464 s, 0.040706 s, 1651.94 %."""
+    ds = readers.open(ROOT / "tests" / "data" / "mpip" / "mix_350_c.mpiP")
+    assert 100 * profile.mpi_fraction(ds) == pytest.approx(1651.94, rel=1e-3)
+
+
+def test_calls__a_count_that_is_not_given_is_no_number() -> None:
+    """`mpiP -c` counts calls in its top-twenty list and where they send: not MPI_Irecv here."""
+    ds = readers.open(ROOT / "tests" / "data" / "mpip" / "mix_350_c.mpiP")
+    counts = profile.calls(ds).set_index("call")["count"]
+    assert counts["MPI_Irecv"] == -1
+    assert counts["MPI_Sendrecv"] == 260

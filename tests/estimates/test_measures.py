@@ -1,0 +1,132 @@
+"""Measures of tiny tables against values computed by hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from analysis.estimates.measures import MEASURES, SETS
+from tests.estimates.hand import campaign, repeats
+
+# One run of two ranks; MPI_Recv and MPI_Wait carry again what was sent.
+CALLS = [
+    {"run": "r00", "call": "MPI_Send", "count": 40, "time": 3.0, "bytes": 4000.0},
+    {"run": "r00", "call": "MPI_Allreduce", "count": 20, "time": 5.0, "bytes": 160.0},
+    {"run": "r00", "call": "MPI_Recv", "count": 40, "time": 1.0, "bytes": 4000.0},
+    {"run": "r00", "call": "MPI_Wait", "count": 100, "time": 1.0, "bytes": 0.0},
+    {"run": "r00", "call": "MPI_Comm_rank", "count": 500, "time": 0.0, "bytes": 0.0},
+]
+MESSAGES = [
+    {"run": "r00", "call": "MPI_Send", "size": 64, "count": 30, "time": 1.0},
+    {"run": "r00", "call": "MPI_Send", "size": 208, "count": 10, "time": 2.0},
+    {"run": "r00", "call": "MPI_Allreduce", "size": 8, "count": 20, "time": 5.0},
+    {"run": "r00", "call": "MPI_Recv", "size": 0, "count": 40, "time": 1.0},
+    {"run": "r00", "call": "MPI_Wait", "size": 0, "count": 100, "time": 1.0},
+]
+RANKS = [
+    {"run": "r00", "rank": 0, "app_time": 12.0, "mpi_time": 4.0},
+    {"run": "r00", "rank": 1, "app_time": 12.0, "mpi_time": 6.0},
+]
+MATRIX = [
+    {"run": "r00", "rank": 0, "peer": 1, "count": 3, "bytes": 600.0},
+    {"run": "r00", "rank": 1, "peer": 0, "count": 1, "bytes": 100.0},
+    {"run": "r00", "rank": 2, "peer": 0, "count": 1, "bytes": 300.0},
+]
+
+
+def measured(name: str, *members: Any, rows: list[dict[str, Any]] | None = None) -> pd.Series:
+    here = campaign(
+        rows or repeats([12.0], ranks=2), calls=CALLS, messages=MESSAGES, ranks=RANKS, matrix=MATRIX
+    )
+    return MEASURES[name].compute(here, here.runs, members)
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "expected"),
+    [
+        ("distinct_calls", (), 5),
+        ("count_share", ("MPI_Send",), 20.0),  # 40 of 200, housekeeping left out
+        ("count_share", ("MPI_Bcast",), 0.0),
+        ("calls_made", ("MPI_Send", "MPI_Recv"), 80),
+        ("call_share", ("MPI_Allreduce",), 50.0),
+        ("call_time", ("MPI_Allreduce",), 2.5),  # 5 s over two ranks
+        ("call_time_ratio", ("MPI_Allreduce", "MPI_Send"), 5 / 3),
+        ("message_count", (), 60),
+        ("message_count", ("MPI_Send", 0, 64), 30),
+        ("message_bytes", (), 30 * 64 + 10 * 208 + 20 * 8),
+        ("message_bytes", (65, 1000), 2080),
+        ("size_share", (0, 64), 100 * 50 / 60),
+        ("size_share", ("MPI_Send", 0, 64), 75.0),
+        ("size_share", ("MPI_Send", 0, 63), 0.0),
+        ("size_share", ("MPI_Send", "MPI_Allreduce", 64, 208), 100 * 40 / 60),
+        ("bytes_per_call", ("MPI_Send",), 100.0),
+        ("total_bytes", (), 4160.0),
+        ("rank_bytes", (), 2080.0),
+        ("first_rank_excess", (), 3.0),  # 600 B against a median of 200
+        ("mpi_time", (), 5.0),
+        ("compute_time", (), 7.0),
+        ("compute_over_mpi", (), 1.4),
+    ],
+)
+def test_measures__of_a_profile(name: str, members: tuple[Any, ...], expected: float) -> None:
+    assert measured(name, *members).to_dict() == {"r00": pytest.approx(expected)}
+
+
+def test_measures__a_call_that_was_never_made_has_no_ratio_and_no_mean() -> None:
+    assert measured("call_time_ratio", "MPI_Send", "MPI_Bcast").empty
+    assert measured("bytes_per_call", "MPI_Bcast").empty
+
+
+def test_measures__payload_that_the_tool_did_not_record_is_no_zero() -> None:
+    calls = [{**row, "bytes": math.nan} for row in CALLS]
+    here = campaign(repeats([12.0], ranks=2), calls=calls)
+    assert MEASURES["total_bytes"].compute(here, here.runs, ()).empty
+    assert MEASURES["rank_bytes"].compute(here, here.runs, ()).empty
+
+
+def test_measures__the_calls_made_most_often() -> None:
+    here = campaign(repeats([12.0], ranks=2), calls=CALLS)
+    assert SETS["most_used_calls"](here, here.runs, ("a", "b", "c")) == {
+        "r00": {"MPI_Wait", "MPI_Send", "MPI_Recv"}
+    }
+    assert SETS["most_used_calls"](here, here.runs, ("a",)) == {"r00": {"MPI_Wait"}}
+
+
+def test_measures__a_time_is_the_applications_own_where_it_prints_one() -> None:
+    own = repeats([100.0], figure_of_merit=96.0, figure_of_merit_unit="s")
+    rate = repeats([100.0], figure_of_merit=8.8, figure_of_merit_unit="Gflop/s")
+    assert measured("application_time", rows=[*own, *rate, *repeats([50.0])]).tolist() == [96.0, 100.0, 50.0]
+
+
+def test_measures__jobs_at_once_add_up_in_a_day() -> None:
+    """Two jobs of 960 s and 1080 s at once finish 90 + 80 jobs a day; half a set does not count."""
+    rows = [
+        *repeats([960.0, 1080.0], concurrent_jobs=2, order=7),
+        *repeats([960.0], concurrent_jobs=2, order=8),
+        *repeats([864.0, 432.0], order=-1),  # alone, and nobody noted when
+        *repeats([960.0, 960.0], concurrent_jobs=2, order=-1),  # at once, but not known with whom
+    ]
+    assert measured("jobs_per_day", rows=rows).to_dict() == {"r00": 170.0, "r03": 100.0, "r04": 200.0}
+
+
+def test_measures__energy_of_a_job() -> None:
+    rows = repeats([1800.0], energy=7.2e6)
+    assert measured("energy_per_job", rows=rows).to_dict() == {"r00": 2000.0}  # 4 kW for half an hour
+
+
+def test_measures__a_micro_benchmark_is_read_at_one_size() -> None:
+    micro = [
+        {"run": "r00", "case": "osu_latency", "size": size, "latency": us}
+        for size, us in ((8, 1.2), (16, 1.5))
+    ]
+    here = campaign(repeats([1.0]), micro=micro)
+    assert MEASURES["latency"].compute(here, here.runs, (16,)).to_dict() == {"r00": 1.5}
+
+
+def test_measures__only_selected_runs_are_measured() -> None:
+    here = campaign(repeats([12.0, 12.0], ranks=2), calls=[*CALLS, {**CALLS[0], "run": "r01"}])
+    runs = here.runs[here.runs["run"] == "r01"]
+    assert MEASURES["distinct_calls"].compute(here, runs, ()).to_dict() == {"r01": 1}

@@ -1,0 +1,268 @@
+"""Records when the job that writes them is killed in between, and what they say of libraries and secrets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.base.errors import ConfigError
+from analysis.measure import finish, folders, launch, record
+from analysis.measure import record as begin
+from analysis.provenance import manifest
+
+from .conftest import ROOT, stand_in
+
+RESULT = "proxy result: fine\n"
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A run of two jobs at once, both of which ended well and are not yet recorded."""
+    work = folders.running(tmp_path, "c") / "pair-r01"
+    folders.finished(tmp_path, "c").mkdir(parents=True)
+    for number, name in ((1, "pair-r01"), (2, "pair-r01.2")):
+        job = work / str(number)
+        (job / ".binding").mkdir(parents=True)
+        (job / ".binding/0").write_text("0 0 n1 0 0\n", encoding="ascii")
+        (job / ".start").write_text("100.5\n", encoding="ascii")
+        (job / ".end").write_text("103.5 0\n", encoding="ascii")
+        (job / "stdout.txt").write_text(RESULT, encoding="ascii")
+        environment = {"LICENCE_TOKEN": "abc123 xyz", "LICENCE": "27000@abc", "HASH": "0" * 40}
+        head: dict[str, Any] = {"run": name, "campaign": "c", "ranks": 1, "job_id": "", "command": ["true"]}
+        head |= {"environment": environment, "benchbook": {}, "profile": "", "profiler": None}
+        head |= {"result": {"file": "stdout.txt", "text": "proxy result: "}}
+        folders.write_json(job / folders.HEAD, head)
+    script = "export LICENCE_TOKEN='abc123 xyz'\nexport LICENCE=27000@abc\n"
+    (work / "job.sh").write_text(script, encoding="ascii")
+    folders.write_json(work / folders.OWNER, {"job_id": "", "host": "", "pid": 0, "started": 0})
+    return work
+
+
+def told(base: Path) -> dict[str, tuple[str, str]]:
+    """Return folder -> run and reason of its record."""
+    found = {}
+    for path in sorted(folders.finished(base, "c").glob("*/run.json")):
+        written = json.loads(path.read_text(encoding="utf-8"))
+        found[path.parent.name] = (written["run"], written["reason"])
+    return found
+
+
+@pytest.mark.parametrize("moved", [0, 1])
+def test_record__kill_between_two_moves_neither_loses_nor_parts_a_pair(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: int
+) -> None:
+    publish, calls = folders.publish, []
+
+    def killed(*arguments: Any) -> Path:
+        calls.append(arguments)
+        if len(calls) > moved:
+            raise KeyboardInterrupt
+        return publish(*arguments)
+
+    monkeypatch.setattr(folders, "publish", killed)
+    with pytest.raises(KeyboardInterrupt):
+        record.end(work)
+    monkeypatch.undo()
+    assert len(told(tmp_path)) == moved
+    monkeypatch.setattr(folders, "alive", lambda work: False)
+    # Whoever finds it moves the rest, and has nothing to measure.
+    assert launch.take(tmp_path, "c", "pair-r01") is None
+    assert told(tmp_path) == {"pair-r01": ("pair-r01", ""), "pair-r01.2": ("pair-r01.2", "")}
+    assert not work.exists()
+
+
+def test_record__kill_before_the_judgement_is_a_failed_attempt_of_both(work: Path, tmp_path: Path) -> None:
+    owner = {"job_id": "", "host": "elsewhere", "pid": 1, "started": 0}
+    folders.write_json(work / folders.OWNER, owner)
+    with pytest.raises(folders.BusyError, match="belongs to a process on elsewhere"):
+        launch.take(tmp_path, "c", "pair-r01")
+    launch.salvage(work)
+    why = "it ended without a word: killed, out of memory, or its node was lost"
+    names = ["pair-r01.2.failed-1", "pair-r01.failed-1"]
+    assert told(tmp_path) == {name: (name, why) for name in names}
+
+
+def test_record__one_job_of_a_pair_fails_both(work: Path, tmp_path: Path) -> None:
+    (work / "2/.end").write_text("102.5 137\n", encoding="ascii")
+    assert record.end(work) == 1
+    assert told(tmp_path) == {
+        "pair-r01.2.failed-1": ("pair-r01.2.failed-1", "exit code 137 (signal KILL)"),
+        "pair-r01.failed-1": ("pair-r01.failed-1", "another job of the run failed: pair-r01.2"),
+    }
+
+
+def test_record__what_failed_before_the_signal_came_has_failed_by_itself(work: Path, tmp_path: Path) -> None:
+    """The job of 103.5 s was cut by the signal of 103 s, that of 92.5 s was not."""
+    (work / "1/.end").write_text("103.5 143\n", encoding="ascii")
+    (work / "2/.end").write_text("92.5 137\n", encoding="ascii")
+    (work / ".killed").write_text("103.0\n", encoding="ascii")
+    assert record.end(work, killed="TERM") == 1
+    assert [reason for _, reason in told(tmp_path).values()] == [
+        "exit code 137 (signal KILL)",
+        "the job was ended by TERM (cancelled, or out of time)",
+    ]
+
+
+def test_record__no_file_of_a_run_holds_a_secret(work: Path, tmp_path: Path) -> None:
+    assert record.end(work) == 0
+    folder = folders.finished(tmp_path, "c") / "pair-r01"
+    assert sorted(path.name for path in folder.iterdir()) == ["job.sh", "run.json", "stdout.txt"]
+    for path in folder.iterdir():
+        assert "abc123" not in path.read_text(encoding="utf-8")
+    environment = json.loads((folder / "run.json").read_text(encoding="utf-8"))["environment"]
+    assert environment == {"LICENCE_TOKEN": "(hidden)", "LICENCE": "27000@abc", "HASH": "(hidden)"}
+    script = (folder / "job.sh").read_text(encoding="utf-8")
+    assert script == "export LICENCE_TOKEN='(hidden)'\nexport LICENCE=27000@abc\n"
+
+
+LIBRARY = """\
+#include <string.h>
+int MPI_Get_library_version(char *text, int *size)
+{
+    strcpy(text, "Some MPI v1.2.3, of this test");
+    *size = (int)strlen(text);
+    return 0;
+}
+"""
+PROGRAM = (
+    "int MPI_Get_library_version(char *, int *);\nint main(void) { return MPI_Get_library_version(0, 0); }\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("there", "reason"), [([".start"], "the shell that waited for it was killed"), ([], "never started")]
+)
+def test_record__job_without_an_end_says_whether_it_had_begun(
+    work: Path, tmp_path: Path, there: list[str], reason: str
+) -> None:
+    for name in {".start", ".end"}.difference(there):
+        (work / "2" / name).unlink()
+    assert record.end(work) == 1
+    assert [why for _, why in told(tmp_path).values()] == [
+        reason,
+        "another job of the run failed: pair-r01.2",
+    ]
+
+
+def test_record__retracted_run_is_measured_again_and_the_manifest_follows(work: Path, tmp_path: Path) -> None:
+    shutil.copytree(work, again := tmp_path / "again")
+    raw = folders.finished(tmp_path, "c").parent
+
+    def faults() -> list[str]:
+        return [str(fault) for fault in manifest.check(raw, "c")[1]]
+
+    assert record.end(work) == 0
+    assert finish.vouch(tmp_path, "c") == faults() == []
+    for name in ("pair-r01.2", "pair-r01"):
+        assert record.retract(raw / "runs" / name, "Slurm says NODE_FAIL") == f"{name}.failed-1"
+    assert len(faults()) > 0
+    assert finish.vouch(tmp_path, "c") == faults() == []
+    shutil.copytree(again, work)
+    assert record.end(work) == 0
+    assert finish.vouch(tmp_path, "c") == faults() == []
+    assert told(tmp_path) == {
+        "pair-r01": ("pair-r01", ""),
+        "pair-r01.2": ("pair-r01.2", ""),
+        "pair-r01.2.failed-1": ("pair-r01.2.failed-1", "Slurm says NODE_FAIL"),
+        "pair-r01.failed-1": ("pair-r01.failed-1", "Slurm says NODE_FAIL"),
+    }
+    # What is edited later is found, whatever was retracted before.
+    (raw / "runs/pair-r01/stdout.txt").write_text("proxy result: better\n", encoding="ascii")
+    assert finish.vouch(tmp_path, "c") == []
+    (fault,) = faults()
+    assert "runs/pair-r01/stdout.txt:0: has changed" in fault
+
+
+@pytest.mark.parametrize(
+    ("profiler", "pattern"), [("mpip", "138/xhpcg.*.mpiP"), ("ipm", "071/unknown.*.ipm.xml")]
+)
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_record__ranks_that_started_each_for_itself_have_failed(
+    work: Path, tmp_path: Path, profiler: str, pattern: str, ranks: int
+) -> None:
+    """A real profile of two ranks, of a run that asked for two, and of one that asked for four."""
+    shutil.rmtree(work / "2")
+    head = json.loads((work / "1" / folders.HEAD).read_text(encoding="utf-8"))
+    head |= {"ranks": ranks, "profiler": profiler, "profile": Path(pattern).name}
+    folders.write_json(work / "1" / folders.HEAD, head)
+    for rank in range(ranks):
+        (work / "1/.binding" / str(rank)).write_text(f"{rank} {rank} n1 {rank} {rank}\n", encoding="ascii")
+    (profile,) = (ROOT / "data/raw/vm-hpcg/runs").glob(pattern)
+    shutil.copy(profile, work / "1")
+    assert record.end(work) == (ranks == 4)
+    ((_, reason),) = told(tmp_path).values()
+    asked = "its {} profile is of 2 ranks, 4 were asked for; does the MPI library take what starts its ranks"
+    assert reason == ("" if ranks == 2 else f"{asked.format(profiler)} (launch.mpi: start)?")
+
+
+def test_begin__limits_are_those_of_the_shell() -> None:
+    """Fortran programs live or die by the stack, InfiniBand by locked memory."""
+    code = "import json; from analysis.measure.record import limits; print(json.dumps(limits()))"
+    shell = f"ulimit -S -s 4096; ulimit -S -n 77; ulimit -S -v unlimited; '{sys.executable}' -c '{code}'"
+    said = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True).stdout
+    found = json.loads(said)
+    assert list(found) == ["stack", "locked_memory", "address_space", "open_files"]
+    assert (found["stack"], found["address_space"], found["open_files"]) == (4096 * 1024, None, 77)
+
+
+def test_begin__library_tells_its_own_version(tmp_path: Path) -> None:
+    if shutil.which("cc") is None or shutil.which("ldd") is None:
+        pytest.skip("no C compiler to build a library with")
+    (tmp_path / "library.c").write_text(LIBRARY, encoding="ascii")
+    (tmp_path / "program.c").write_text(PROGRAM, encoding="ascii")
+    library, program = tmp_path / "libmpi_dbg.so", tmp_path / "program"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "library.c"], check=True)
+    subprocess.run(["cc", "-o", program, tmp_path / "program.c", f"-L{tmp_path}", "-lmpi_dbg"], check=True)
+
+    # The loader finds it by the job's search path alone.
+    assert "libmpi_dbg.so" not in begin.linked(str(program), "")
+    found = begin.linked(str(program), str(tmp_path))
+    assert found["libmpi_dbg.so"] == str(library)
+    told = begin.mpi_library(found, str(tmp_path))
+    digest = hashlib.sha256(library.read_bytes()).hexdigest()
+    assert told == {
+        "path": str(library),
+        "sha256": digest,
+        "bytes": library.stat().st_size,
+        "version": "Some MPI v1.2.3, of this test",
+    }
+    assert begin.mpi_library({"libmpi_cxx.so.40": str(library), "libc.so.6": str(library)}, "") is None
+
+    by_name = begin.preloaded("libmpi_dbg.so", f"/nowhere:{tmp_path}")
+    assert by_name == begin.preloaded(str(library), "") == begin.fingerprint(str(library))
+    assert begin.preloaded("libmpi_dbg.so", "/nowhere") is begin.preloaded("", "") is None
+
+
+def test_begin__launcher_that_needs_the_libraries_of_its_module_tells_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launcher = tmp_path / "mpirun"
+    said = "mpirun (Open MPI) 4.1.4"
+    launcher.write_text(
+        f'#!/bin/sh\n[ "$LD_LIBRARY_PATH" = /opt/mpi/lib ] && echo "{said}"\n', encoding="ascii"
+    )
+    launcher.chmod(0o755)
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    monkeypatch.setenv(begin.LIBRARY_PATH, "/opt/mpi/lib")
+    head = {"program": "true", "inputs": {}, "command": [str(launcher), "true"]}
+    assert begin.begin(tmp_path, head) == 0
+    found = folders.read_json(tmp_path / folders.BEGIN)
+    assert found["launcher"] == {"path": str(launcher), "version": said}
+
+
+def test_launch__job_that_slurm_has_given_up_does_not_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its processes can live on, on nodes that are another job's by then."""
+    said = "slurm_load_jobs error: Invalid job id specified"
+    stand_in(tmp_path, monkeypatch, "squeue", f"#!/bin/sh\necho '{said}' >&2; exit 1\n")
+    monkeypatch.setattr(launch.time, "sleep", lambda seconds: pytest.fail("it waits"))
+    with pytest.raises(ConfigError, match="Invalid job id specified; start the run again"):
+        launch._ask(["squeue", "--jobs", "5"])

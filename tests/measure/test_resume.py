@@ -1,0 +1,159 @@
+"""What is adopted from an earlier start, what is given up, and who may measure."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from analysis.base.errors import ConfigError
+from analysis.measure import resume, workflow
+from analysis.measure.executor import mend
+from analysis.measure.matrix import expand
+
+from .conftest import Changed, squeue, stand_in
+
+HOLD = """
+import sys
+from pathlib import Path
+from analysis.measure.resume import hold
+lock = hold("c", Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_resume__second_workflow_is_refused_until_the_first_is_dead(base: Path) -> None:
+    command = [sys.executable, "-c", HOLD, str(base)]
+    first = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert first.stdout is not None
+    assert first.stdout.readline() == "held\n"
+    with pytest.raises(ConfigError, match=rf'c:0: is being measured by another .*"pid": {first.pid}'):
+        resume.hold("c", base)
+    first.kill()  # no chance to clean up
+    first.communicate()
+    with resume.hold("c", base):
+        said = json.loads((base / "data/raw/.running/c/.workflow").read_text(encoding="utf-8"))
+        assert said["pid"] == os.getpid()
+
+
+def test_resume__without_slurm_a_machine_measures_one_campaign_at_a_time(base: Path) -> None:
+    config = base / "config"
+    text = (config / "campaigns/c.yaml").read_text(encoding="utf-8")
+    (config / "campaigns/d.yaml").write_text(text, encoding="utf-8")
+    with resume.hold("c", base), resume.hold("d", base):
+        pass  # Slurm gives each its own nodes
+    workflow.plan.cache_clear()
+    path = config / "clusters/paper.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("scheduler: slurm", "scheduler: none"))
+    with (
+        resume.hold("c", base),
+        pytest.raises(ConfigError, match=r'd:0: would be measured beside another .*"campaign": "c"'),
+    ):
+        resume.hold("d", base)
+    resume.hold("d", base).close()
+
+
+def test_resume__jobs_of_this_campaign_and_folder_are_adopted(
+    changed: Changed, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two, three, *_ = expand(changed()).runs
+    rows = [
+        f"11|rule_run_wildcards_c_{one.name}|{base}",
+        f"12|rule_run_wildcards_c_{two.name}|{base}/elsewhere",
+        f"13|rule_run_wildcards_d_{three.name}|{base}",
+        f"14|rule_run_wildcards_c_{one.name}-not|{base}",
+        "15|(null)|/home",
+        "",
+    ]
+    log = squeue(tmp_path, monkeypatch, "\n".join(rows))
+    assert resume.queued("c", base) == {one.name: "11"}
+    assert len(log.read_text().splitlines()) == 1
+
+
+def test_resume__silent_slurm_is_not_an_empty_queue(
+    changed: Changed, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed()
+    stand_in(tmp_path, monkeypatch, "squeue", "#!/bin/sh\nexit 1\n")
+    assert resume.queued("c", base) is None
+
+
+class Executor:
+    """The executor's part that is asked for jobs, as its version 2.8 behaves."""
+
+    answers: list[dict[str, str] | None]
+
+    def __init__(self, plugin: Any) -> None:
+        self.plugin, self.good, self.bad = plugin, [], []
+
+    async def check_active_jobs(self, active_jobs: list[Any]) -> Any:
+        states, _ = await self.plugin.query_job_status("squeue", None)
+        for job in active_jobs:
+            if states is None or states.get(job.external_jobid) != "COMPLETED":
+                yield job
+
+    def report_job_success(self, job: Any) -> None:
+        self.good.append(job.external_jobid)
+
+    def report_job_error(self, job: Any, msg: str) -> None:
+        self.bad.append(msg)
+
+
+def test_executor__job_that_slurm_has_lost_is_given_up_after_two_answers(tmp_path: Path) -> None:
+    answers: list[dict[str, str] | None] = [
+        {"1": "RUNNING", "2": "RUNNING", "3": "RUNNING"},
+        {"1": "RUNNING"},  # 2 and 3 are gone
+        None,  # no answer says nothing
+        {"1": "RUNNING", "3": "RUNNING"},  # the controller had only begun to read its state
+        {"1": "COMPLETED"},
+        {},
+    ]
+    asked: list[str] = []
+
+    async def query_job_status(command: str, logger: object) -> tuple[dict[str, str] | None, float]:
+        return answers.pop(0), 0.1
+
+    def validate_account(account: str, logger: object) -> str:
+        asked.append(account)
+        return account
+
+    class Mended(Executor):
+        pass
+
+    plugin = SimpleNamespace(
+        Executor=Mended, query_job_status=query_job_status, validate_account=validate_account
+    )
+    mend(plugin)
+    (tmp_path / "run.json").touch()
+    outputs = {"1": [], "2": [str(tmp_path / "none")], "3": [str(tmp_path / "run.json")]}
+    active = [
+        SimpleNamespace(external_jobid=job, job=SimpleNamespace(output=output))
+        for job, output in outputs.items()
+    ]
+    executor = plugin.Executor(plugin)
+
+    async def rounds() -> list[list[str]]:
+        seen, left = [], active
+        while answers:
+            left = [job async for job in executor.check_active_jobs(left)]
+            seen.append([job.external_jobid for job in left])
+        return seen
+
+    assert asyncio.run(rounds()) == [["1", "2", "3"], ["1", "2", "3"], ["1", "2", "3"], ["1", "3"], ["3"], []]
+    assert executor.bad == ["Slurm does not know job 2 any more. The same command measures its run again. "]
+    assert executor.good == ["3"]  # its record is there
+    assert [plugin.validate_account("bench", None) for _ in range(3)] == ["bench"] * 3
+    assert asked == ["bench"]
+
+
+def test_executor__version_that_cannot_be_mended_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    mend(SimpleNamespace(Executor=Executor))
+    assert "this version waits for ever for a job that Slurm has lost" in capsys.readouterr().err

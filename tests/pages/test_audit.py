@@ -1,0 +1,41 @@
+"""The audit's tables and figure."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis.pages import audit, figures
+
+REPORTS = ["lsdyna2014", "lsdyna2009", "sharp2019", "hpcg2014", "openatom2010"]
+
+
+def test_tables__count_every_relation_once() -> None:
+    table = audit.relations(REPORTS)
+    counted = audit.counts(table)
+    assert list(counted.index) == REPORTS
+    assert list(counted.columns) == ["consistent", "not checkable", "inconsistent"]
+    assert int(counted.to_numpy().sum()) == len(table) == 86
+    assert counted.loc["hpcg2014"].tolist() == [4, 4, 2]
+
+
+def test_tables__agreements_are_relative_to_the_printed_right_side() -> None:
+    same = audit.agreements(audit.relations(["lsdyna2009"])).set_index("relation")
+    one = same.loc["run-time-and-jobs"]
+    # 25 (24.22 to 25.79) against 20 (19.5 to 20.5)
+    assert one["ratio"] == pytest.approx(25 / 20)
+    assert one["low"] == pytest.approx((100 / 0.805 - 100) / 20)
+    assert (one["band_low"], one["band_high"]) == pytest.approx((19.5 / 20, 20.5 / 20))
+    # Orders and one-sided figures have no place on this axis.
+    assert "eight-jobs-in-a-node" not in same.index
+    assert (
+        "almost-and-over-five" not in audit.agreements(audit.relations(["lsdyna2014"]))["relation"].tolist()
+    )
+
+
+def test_tables__draws_one_mark_a_relation() -> None:
+    same = audit.agreements(audit.relations(REPORTS))
+    fig, ax = figures.new_figure("reported")
+    audit.draw_agreements(same, ax=ax)
+    assert next(label.get_text() for label in ax.get_yticklabels()) == "lsdyna2014 · dimm gain restated"
+    assert len(ax.get_yticks()) == len(same)
+    assert "consistent" in figures.svg(fig, description="Both sides of each relation")

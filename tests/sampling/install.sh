@@ -1,6 +1,0 @@
-#!/bin/sh
-# Install the Debian packages that the tests of the power sampler need.
-#
-# usage: tests/sampling/install.sh    (as root on Debian or Ubuntu)
-exec "$(dirname "$0")/../install_packages.sh" \
-    ipmitool openipmi libopenipmi-dev gcc libc6-dev snmp snmpd openssl

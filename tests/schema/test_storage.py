@@ -1,0 +1,117 @@
+"""Datasets on disk: the same bytes, the same values, nothing half-written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from analysis import schema
+from analysis.base.errors import ReadError, SchemaError
+from analysis.schema import storage
+from analysis.schema.frames import to_dataset
+
+
+@pytest.fixture
+def calls() -> xr.Dataset:
+    frame = pd.DataFrame(
+        {
+            "run": ["001", "001", "Ünïcode"],
+            "call": ["MPI_Send", "MPI_Wait", ""],
+            "count": [3, 4, 5],
+            "time": [0.1, np.nan, 1e-9],
+            "bytes": [24.0, np.nan, 0.0],
+        }
+    )
+    return to_dataset([frame], "calls").assign_attrs(complete=False, warnings=["a:1: b; c"], nothing=None)
+
+
+def test_write__read_gives_the_same_dataset(calls: xr.Dataset, tmp_path: Path) -> None:
+    storage.write(calls, tmp_path / "calls.nc")
+    back = storage.read(tmp_path / "calls.nc")
+    xr.testing.assert_identical(back, calls)
+    assert back.attrs["complete"] is False
+    assert back.attrs["warnings"] == ["a:1: b; c"]
+
+
+def test_write__same_input_same_bytes(calls: xr.Dataset, tmp_path: Path) -> None:
+    for name in ("a.nc", "b.nc"):
+        storage.write_tree({"calls": calls}, tmp_path / name, {"campaign": "x", "faults": []})
+    assert (tmp_path / "a.nc").read_bytes() == (tmp_path / "b.nc").read_bytes()
+
+
+def test_write__times_survive_with_their_gaps(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"run": ["1", "2"], "start": [np.datetime64("2026-11-21T00:27:31.240648500", "ns"), pd.NaT]}
+    )
+    runs = to_dataset([frame], "runs")
+    storage.write(runs, tmp_path / "runs.nc")
+    back = storage.read(tmp_path / "runs.nc")
+    assert back["start"].values[0] == np.datetime64("2026-11-21T00:27:31.240648500")
+    assert np.isnat(back["start"].values[1])
+
+
+def test_write__empty_table_survives(tmp_path: Path) -> None:
+    storage.write(to_dataset([], "matrix"), tmp_path / "matrix.nc")
+    assert storage.read(tmp_path / "matrix.nc").sizes == {"row": 0}
+
+
+def test_write__refuses_what_is_not_declared_and_leaves_no_file(calls: xr.Dataset, tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match="'speed' is not declared"):
+        storage.write(calls.assign(speed=("row", [1.0, 2.0, 3.0])), tmp_path / "calls.nc")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_write__failure_keeps_the_old_file(calls: xr.Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "calls.nc"
+    storage.write(calls, path)
+    before = path.read_bytes()
+    with pytest.raises(SchemaError):
+        storage.write(calls.drop_vars("time"), path)
+    assert path.read_bytes() == before
+
+
+def test_read__damaged_file_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "broken.nc").write_bytes(b"no HDF5")
+    with pytest.raises(ReadError, match=r"broken\.nc:0: cannot be read"):
+        storage.read(tmp_path / "broken.nc")
+
+
+def test_read__unit_that_differs_from_the_registry_is_refused(calls: xr.Dataset, tmp_path: Path) -> None:
+    storage.write(calls, tmp_path / "calls.nc")
+    with xr.open_dataset(tmp_path / "calls.nc", engine="h5netcdf") as stored:
+        changed = stored.load()
+    changed["time"].attrs["units"] = "ms"
+    changed.to_netcdf(tmp_path / "ms.nc", engine="h5netcdf")
+    with pytest.raises(SchemaError, match="unit 'ms'; the registry wants 's'"):
+        storage.read(tmp_path / "ms.nc")
+
+
+def test_read_tree__groups_come_back(calls: xr.Dataset, tmp_path: Path) -> None:
+    storage.write_tree(
+        {"calls": calls, "matrix": to_dataset([], "matrix")}, tmp_path / "t.nc", {"campaign": "x"}
+    )
+    tree = storage.read_tree(tmp_path / "t.nc")
+    assert tree.attrs == {"campaign": "x"}
+    xr.testing.assert_identical(tree["calls"].to_dataset(), calls)
+
+
+def test_conform__casts_and_names_the_unit() -> None:
+    ds = to_dataset(
+        [pd.DataFrame({"run": ["1"], "rank": [0], "peer": [1], "count": [2], "bytes": [16]})], "matrix"
+    )
+    assert ds["bytes"].dtype == np.float64
+    assert ds["bytes"].attrs["units"] == "B"
+
+
+def test_check__names_every_fault() -> None:
+    ds = xr.Dataset({"count": ("row", [1.5])}, attrs={"kind": "matrix"})
+    with pytest.raises(SchemaError) as error:
+        schema.check(ds)
+    text = str(error.value)
+    assert "type float64; the registry wants i8" in text
+    assert "'run' is missing" in text
+    assert "'bytes' is missing" in text

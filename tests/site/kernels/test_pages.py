@@ -1,0 +1,202 @@
+"""Executing notebooks through the server and without it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from analysis.site.kernels import Page
+from analysis.site.kernels.client import call, request, start
+from analysis.site.kernels.commit import commit
+
+from .conftest import Write
+
+CELLS = (
+    ("parameters", "x = 1\nname = 'default'"),
+    ("", "import os, sys, uuid, warnings\nimport matplotlib.pyplot as plt, pandas as pd, xarray as xr"),
+    ("", "print('out'); print('err', file=sys.stderr); print('out again'); warnings.warn('careful')"),
+    ("figure", "%config InlineBackend.figure_formats = ['svg']\nplt.plot([0, x]); plt.xlabel('time (s)');"),
+    ("", "display(xr.Dataset({'a': ('t', [1.0, 2.0])}))\ndisplay(pd.DataFrame({'a': [1]}).style)\nobject()"),
+    ("verdicts", "print(name, 6 * x, os.path.basename(os.getcwd()))"),
+)
+
+
+def texts(path: Path, tag: str) -> str:
+    """Return what the cells of a tag printed."""
+    cells = nbformat.read(path, as_version=4).cells
+    tagged = [cell for cell in cells if tag in cell.metadata.get("tags", [])]
+    return "".join(output.get("text", "") for cell in tagged for output in cell.outputs)
+
+
+def page(notebook: Path, **options: Any) -> Page:
+    base = notebook.parents[1]
+    given: dict[str, Any] = {"out": "results/page.ipynb"} | options
+    return Page(notebook=f"notebooks/{notebook.name}", cwd=str(base), **given)
+
+
+def test_pages__same_bytes_with_a_server_and_without(write: Write, server: Path) -> None:
+    notebook = write(*CELLS)
+    base = notebook.parents[1]
+    parameters = {"x": 7, "name": "given"}
+    for out, socket in (("a", server), ("b", server), ("c", base / "none")):
+        one = page(notebook, out=f"{out}.ipynb", figure=f"{out}.svg", parameters=parameters)
+        assert request(one, base / f"{out}.log", server=socket) == ""
+    # 6 x 7, and the kernel works in the notebook's own folder as nbval's does.
+    assert texts(base / "a.ipynb", "verdicts") == "given 42 notebooks\n"
+    for other in "bc":
+        assert (base / f"{other}.ipynb").read_bytes() == (base / "a.ipynb").read_bytes()
+        assert (base / f"{other}.svg").read_bytes() == (base / "a.svg").read_bytes()
+    figure = (base / "a.svg").read_text()
+    assert figure.startswith("<svg")
+    assert figure.endswith("</svg>\n")
+    assert "time (s)" in figure
+
+
+def test_pages__keep_neither_clock_nor_chance(write: Write, server: Path) -> None:
+    notebook = write(*CELLS)
+    assert request(page(notebook), os.devnull, server=server) == ""
+    path = notebook.parents[1] / "results/page.ipynb"
+    executed = nbformat.read(path, as_version=4)
+    assert "papermill" not in executed.metadata
+    assert "version" not in executed.metadata.language_info
+    assert [cell.id for cell in executed.cells] == ["question", *(f"code-{n}" for n in range(len(CELLS)))]
+    streams = executed.cells[3].outputs
+    assert [(out.name, out.text.splitlines()[0]) for out in streams] == [("stdout", "out"), ("stderr", "err")]
+    assert streams[0].text == "out\nout again\n"
+    assert "<cell>:1: UserWarning: careful" in streams[1].text
+    assert "<object at 0x0>" in path.read_text()
+
+
+def test_pages__name_notebook_cell_and_exception(write: Write, server: Path) -> None:
+    notebook = write(("parameters", "x = 1"), ("", "print(x)"), ("", "{}['lost']"), ("", "print('never')"))
+    base = notebook.parents[1]
+    fault = request(page(notebook, parameters={"x": 2}), base / "log", server=server)
+    assert fault == (
+        "notebooks/page.ipynb:cell 4: KeyError: 'lost'; what was reached is in results/page.failed.ipynb"
+    )
+    log = (base / "log").read_text()
+    assert "{}['lost']" in log
+    assert log.endswith(fault + "\n")
+    assert not (base / "results/page.ipynb").exists()
+    failed = nbformat.read(base / "results/page.failed.ipynb", as_version=4)
+    printed = [out.text for cell in failed.cells for out in cell.get("outputs", []) if "text" in out]
+    assert printed == ["2\n"]
+    # Once it is mended, what the failure left goes.
+    write(("parameters", "x = 1"))
+    assert request(page(notebook), base / "log", server=server) == ""
+    assert not (base / "results/page.failed.ipynb").exists()
+
+
+def test_pages__survive_a_kernel_that_crashes(write: Write, server: Path) -> None:
+    notebook = write(("", "1"), ("", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"))
+    base = notebook.parents[1]
+    fault = request(page(notebook), base / "log", server=server)
+    assert fault.startswith("notebooks/page.ipynb:cell 3: the kernel died by signal 11; ")
+    write(("", "1"))
+    assert request(page(notebook), base / "log", server=server) == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"parameters": {"y": 1}}, "no parameter 'y' in its cell tagged parameters; known: x"),
+        ({"figure": "page.svg"}, "no cell tagged figure has an SVG output; tag one, or give"),
+    ],
+)
+def test_pages__refuse_what_the_notebook_does_not_have(
+    write: Write, server: Path, options: dict[str, Any], said: str
+) -> None:
+    notebook = write(("parameters", "x = 1"), ("figure", "print('no figure')"))
+    fault = request(page(notebook, **options), notebook.parent / "log", server=server)
+    assert said in fault
+    assert not (notebook.parents[1] / "results/page.ipynb").exists()
+
+
+def test_pages__refuse_a_file_that_is_no_notebook(write: Write, server: Path) -> None:
+    notebook = write(("", "1"))
+    notebook.write_text('{"cells": [')
+    fault = request(page(notebook), notebook.parent / "log", server=server)
+    assert fault.startswith("notebooks/page.ipynb:1: not a notebook (")
+    assert "\n" not in fault
+    notebook.unlink()
+    fault = request(page(notebook), notebook.parent / "log", server=server)
+    assert fault == "notebooks/page.ipynb:0: no such notebook; check the name"
+
+
+def test_pages__server_ends_with_its_owner(tmp_path: Path) -> None:
+    code = (
+        "import os, sys, time\nfrom analysis.site.kernels.client import start\n"
+        "context = start('s')\ncontext.__enter__()\n"
+        "print('up', flush=True)\ntime.sleep(60)\n"
+    )
+    owner = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    assert owner.stdout
+    assert owner.stdout.readline() == "up\n"
+    assert (tmp_path / "s").exists()
+    owner.send_signal(signal.SIGKILL)  # no chance to tidy up
+    owner.wait()
+    owner.stdout.close()
+    deadline = time.monotonic() + 60
+    while (tmp_path / "s").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not (tmp_path / "s").exists()
+
+
+def test_pages__stop_with_their_client(write: Write, server: Path) -> None:
+    pid = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(300)"
+    notebook = write(("", pid))
+    command = [sys.executable, "-m", "analysis.site.kernels", "run", str(notebook), "out.ipynb"]
+    client = subprocess.Popen([*command, "--server", str(server)])
+    deadline = time.monotonic() + 60
+    file = notebook.parent / "pid"
+    while not (file.exists() and file.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    kernel = int(file.read_text())
+    client.kill()
+    client.wait()
+    while Path(f"/proc/{kernel}").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not Path(f"/proc/{kernel}").exists()
+
+
+def test_pages__second_server_leaves_the_first_alone(server: Path) -> None:
+    with start(server):
+        pass
+    assert server.exists()
+
+
+def test_pages__commit_keeps_only_the_verdicts(write: Write) -> None:
+    notebook = write(*CELLS)
+    assert commit([notebook]) == []
+    once = notebook.read_bytes()
+    cells = [cell for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "code"]
+    kept = [cell for cell in cells if cell.execution_count is not None]
+    assert [cell.metadata.tags for cell in kept] == [["verdicts"]]
+    assert [cell for cell in cells if cell.outputs] == kept
+    assert kept[0].outputs[0].text == "default 6 notebooks\n"
+    untagged = write(("", "1"), name="untagged.ipynb")
+    (fault,) = commit([notebook, untagged], jobs=1)
+    assert "no cell tagged verdicts" in fault
+    assert notebook.read_bytes() == once
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_pages__call_runs_a_module_as_python_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Path, served: bool
+) -> None:
+    socket = server.resolve() if served else tmp_path / "none"
+    socket = Path(os.path.relpath(socket, tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert call("json.tool", ["--help"], "log", server=socket) == ""
+    assert "usage: json.tool" in Path("log").read_text().replace("python -m ", "")
+    fault = call("analysis.cli.stages.ingest", ["nowhere", "processed"], "log", server=socket)
+    assert fault == "analysis.cli.stages.ingest ended with status 1"
+    assert Path("log").read_text().startswith("nowhere/runs:0: holds no run; ")

@@ -1,0 +1,239 @@
+"""Rows, counts and marks of the scoreboard, against values worked out by hand."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from analysis.base.errors import ConfigError
+from analysis.site import board as scoreboard
+from analysis.site import forest, records
+from analysis.site.words import EVIDENCE, VERDICTS, digits
+from tests.site import mock as site_mock
+
+PAGES = frozenset(site_mock.PAGES)
+
+
+@pytest.fixture(scope="module")
+def board() -> scoreboard.Board:
+    return scoreboard.board(records.read(site_mock.verdicts(), PAGES))
+
+
+def one(**changes: object) -> records.Record:
+    raw = site_mock.ratio("c", "t", "s", "holds", (2.0, 1.0, 4.0), 5.0) | changes
+    return records.read([raw], frozenset())[0]
+
+
+def test_board__counts_are_those_of_the_mock(board: scoreboard.Board) -> None:
+    assert {v.word: n for v, n in board.counts} == {
+        "holds": 11, "holds in direction": 3, "does not hold": 7, "cannot tell": 4, "consistent": 1,
+        "inconsistent": 1, "not checkable": 1, "recovered": 1, "not tested": 9,
+    }  # fmt: skip
+    assert board.total == 38
+
+
+def test_board__sentence_counts_what_was_tested(board: scoreboard.Board) -> None:
+    assert board.sentence == (
+        "Of 38 conclusions, 28 could be tested: 11 hold, 3 hold in direction, 7 do not hold, "
+        "on 4 the data cannot tell, 1 is consistent, 1 is inconsistent, 1 is not checkable; "
+        "1 is recovered from synthetic files only; 9 are not tested."
+    )
+
+
+def test_board__rows_group_by_topic_in_order_of_appearance(board: scoreboard.Board) -> None:
+    assert [g.topic for g in board.groups][:4] == [
+        "Problem size",
+        "Interconnect",
+        "Run duration",
+        "Compiler flags",
+    ]
+    assert [r.anchor for r in board.groups[1].rows][:2] == ["fdr-1gbe", "fdr-10gbe"]
+
+
+def test_board__one_mark_for_each_evidence_class(board: scoreboard.Board) -> None:
+    row = board.groups[1].rows[0]
+    assert [r.evidence for r in row.records] == ["measured", "modelled", "synthetic"]
+    assert re.findall(r'<use href="#(measured|modelled|synthetic)"', str(row.plot)) == [
+        "measured", "modelled", "synthetic"
+    ]  # fmt: skip
+    assert str(row.plot).count('href="#claimed"') == 1
+    assert row.lead.verdict == "holds in direction"
+
+
+def test_board__synthetic_never_speaks_for_a_claim_with_another_record() -> None:
+    raw = [
+        site_mock.ratio("c", "t", "s", "recovered", (5.0, 4.9, 5.1), 5.0, evidence="synthetic"),
+        site_mock.record("c", "t", "s"),
+    ]
+    board = scoreboard.board(records.read(raw, frozenset()))
+    assert [(v.word, n) for v, n in board.counts] == [("not tested", 1)]
+
+
+def test_board__claims_that_differ_in_punctuation_keep_their_own_anchor() -> None:
+    raw = [site_mock.record("a b", "t", "s"), site_mock.record("a-b", "t", "s")]
+    rows = scoreboard.board(records.read(raw, frozenset())).groups[0].rows
+    assert [r.anchor for r in rows] == ["a-b", "a-b-2"]
+
+
+def test_ratio_axis__places_by_logarithm(board: scoreboard.Board) -> None:
+    # The mock's values run from 0.5 to 6.9: 0.5 to 10. ln 2 / ln 20 = 0.231378; 5 + 90 x 0.231378 = 25.82.
+    assert board.axis.ticks == (0.5, 1.0, 2.0, 5.0, 10.0)
+    assert board.axis.at(1.0) == 25.82
+    assert board.axis.at(0.5) == 5.0
+    assert board.axis.at(10.0) == 95.0
+    assert board.axis.at(0.0) is None
+    assert board.axis.at(-1.0) is None
+
+
+def test_ratio_axis__ends_at_the_ladder_and_marks_what_lies_beyond() -> None:
+    record = one(high=5000.0)
+    axis = forest.ratio_axis([record])
+    assert (axis.low, axis.high) == (0.5, 1000.0)
+    drawn = str(forest.draw([record], axis, record))
+    assert drawn.count('href="#beyond"') == 1
+    assert drawn.count('href="#cap"') == 1
+
+
+def test_draw__whisker_runs_from_low_to_high() -> None:
+    record = one()  # 2 in [1, 4], claimed 5, on 0.5 to 5
+    axis = forest.ratio_axis([record])
+    # ln 2 / ln 10 = 0.30103, ln 4 / ln 10 = 0.60206, ln 8 / ln 10 = 0.90309; times 90, plus 5
+    assert (axis.low, axis.high) == (0.5, 5.0)
+    drawn = str(forest.draw([record], axis, record))
+    assert '<line class="whisker" x1="32.09%" x2="86.28%" y1="50.0%" y2="50.0%"/>' in drawn
+    assert '<use href="#measured" x="59.19%" y="50.0%"/>' in drawn
+    assert '<use href="#claimed" x="95.0%" y="50.0%"/>' in drawn
+    assert 'aria-label="Claimed 5×; measured 2.00× [1.00, 4.00]."' in drawn
+
+
+def test_own_axis__share_spans_the_whole() -> None:
+    percent = one(scale="share", unit="%", estimate=12.0, low=9.0, high=15.0, expected=49.0)
+    axis = forest.own_axis([percent])
+    assert axis is not None
+    assert (axis.low, axis.high, axis.at(12.0)) == (0.0, 100.0, 15.8)  # 5 + 90 x 0.12
+    fraction = one(scale="share", unit="1", estimate=0.12, low=0.09, high=0.15, expected=0.49)
+    axis = forest.own_axis([fraction])
+    assert axis is not None
+    assert (axis.high, axis.at(0.12)) == (1.0, 15.8)
+
+
+@pytest.mark.parametrize(
+    ("values", "ends"),
+    [
+        ((38.2, 521.0), (0.0, 550.0)),
+        ((16.0, 16.0), (0.0, 30.0)),
+        ((0.001, 5.0), (0.001, 10.0)),
+        ((-2.0, 3.0), (-2.5, 3.5)),
+    ],
+)
+def test_own_axis__level_covers_its_values(values: tuple[float, float], ends: tuple[float, float]) -> None:
+    estimate, expected = values
+    axis = forest.own_axis(
+        [one(scale="level", unit="u", estimate=estimate, low=None, high=None, expected=expected)]
+    )
+    assert axis is not None
+    assert (axis.low, axis.high) == pytest.approx(ends)
+
+
+def test_chips__name_what_is_missing_and_what_is_extra() -> None:
+    record = one(scale="set", unit="B", expected_text="0, 8, 16 B", estimate_text="8, 16, 1024 B")
+    assert forest.chips(record) == [("0", "missing"), ("8", "both"), ("16", "both"), ("1024", "extra")]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ((1.1082, 1.08, 1.14), "1.11"),  # half-width 0.03: two decimals
+        ((1.1082, 1.098, 1.118), "1.108"),  # half-width 0.010 begins with 1: one more
+        ((53.81, 50.0, 58.0), "54"),
+        ((12345.6, 12000.0, 12800.0), "12 300"),
+        ((-0.52, -0.6, -0.4), "−0.52"),  # half-width 0.10
+        ((53.812, None, None), "53.8"),
+        ((0.0, None, None), "0"),
+    ],
+)
+def test_digits__as_many_as_the_interval_supports(numbers: tuple[float, float, float], text: str) -> None:
+    assert digits(*numbers) == text
+
+
+def test_words__each_evidence_class_uses_known_words() -> None:
+    assert {w for e in EVIDENCE.values() for w in e.words} == set(VERDICTS)
+    assert (
+        len({v.sign for v in VERDICTS.values() if v.tone in ("stands", "partly", "fails", "open", "none")})
+        == 5
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"verdict": "is true"}, "verdicts:1: c: verdict 'is true' is not a word of verdicts; use holds, "),
+        ({"evidence": "synthetic"}, "verdicts:1: c: verdict 'holds' is not a word for synthetic evidence; "),
+        ({"evidence": "hearsay"}, "verdicts:1: c: evidence 'hearsay' is not a class; use measured, "),
+        ({"scale": "colour"}, "verdicts:1: c: scale 'colour' is not known; use ratio, "),
+        ({"low": "1.0"}, "verdicts:1: c: low is '1.0', no number; write a number or null"),
+        ({"page": "nowhere"}, "verdicts:1: c: page 'nowhere' is not built; pages are none"),
+        ({"statement": ""}, "verdicts:1: c: has no 'statement'; every verdict needs it"),
+    ],
+)
+def test_records__a_bad_one_is_named(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        one(**changes)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "numbers", "ratios"),
+    [("gain", (36.0, 22.0, 54.0), (1.36, 1.22, 1.54)), ("reduction", (20.0, 15.0, 30.0), (0.8, 0.7, 0.85))],
+)
+def test_as_ratio__percent_is_a_gain_or_a_reduction(
+    quantity: str, numbers: tuple[float, ...], ratios: tuple[float, ...]
+) -> None:
+    estimate, low, high = numbers
+    record = one(quantity=quantity, unit="%", estimate=estimate, low=low, high=high, expected=None)
+    ratio = forest.as_ratio(record)
+    assert (ratio.estimate, ratio.low, ratio.high) == pytest.approx(ratios)
+    assert (ratio.unit, ratio.estimate_text) == ("×", record.estimate_text)
+    assert forest.ratio_axis([record]).high == 2.0
+
+
+def test_as_ratio__leaves_other_scales_alone() -> None:
+    share = one(scale="share", unit="%", estimate=12.0)
+    assert forest.as_ratio(share) is share
+
+
+def test_board__untested_campaign_of_a_tested_claim_has_no_mark() -> None:
+    raw = [
+        site_mock.record("c", "memory", "s", evidence="measured", campaign="other"),
+        site_mock.ratio("c", "memory", "s", "holds", (2.0, 1.0, 4.0), 2.0),
+    ]
+    group = scoreboard.board(records.read(raw, frozenset())).groups[0]
+    row = group.rows[0]
+    assert (group.topic, row.lead.verdict, len(row.shown), len(row.records)) == ("Memory", "holds", 1, 2)
+    assert str(row.plot).count('href="#measured"') == 1
+
+
+def test_chips__only_for_sets() -> None:
+    assert forest.chips(one(scale="level", expected_text="3,600 s", estimate_text="1,800 s")) == []
+
+
+def test_board__the_claim_is_told_by_its_own_record_not_by_the_audit() -> None:
+    audit = one(evidence="reported", verdict="consistent", expected=1.0, expected_text="at least 1×")
+    silent = one(evidence="measured", verdict="not tested", estimate=None, low=None, high=None)
+    (row,) = (row for group in scoreboard.board([audit, silent]).groups for row in group.rows)
+    assert row.lead.verdict == "consistent"
+    assert row.claim.evidence == "measured"
+    assert "at least 1×" not in str(row.plot)
+
+
+def test_board__filters_offer_the_applications_and_factors_of_its_claims() -> None:
+    board = scoreboard.board(
+        [
+            one(claim="a", application="hpcg", factor="interconnect"),
+            one(claim="b", application="ls-dyna", factor="cpu"),
+            one(claim="c", application="hpcg", factor=""),
+        ]
+    )
+    assert board.values("application") == ["hpcg", "ls-dyna"]
+    assert board.values("factor") == ["interconnect", "cpu"]

@@ -1,0 +1,217 @@
+"""The site as files: complete, self-contained, reproducible, and safe with hostile text."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from analysis.base.errors import BenchbookError, ConfigError
+from analysis.site.build import build
+from analysis.site.page import PageInput
+from analysis.site.safety import active, loads
+from tests.site import mock as site_mock
+
+FIGURE = (
+    '<svg role="img" aria-labelledby="a"><desc id="a">Rates by link</desc><path style="fill: #000"/></svg>'
+)
+
+
+class Parsed(HTMLParser):
+    """Ids, links and element counts of a page; balanced tags are checked on the way."""
+
+    VOID = frozenset({"meta", "link", "input", "img", "br", "hr", "path", "circle", "rect", "line", "use"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.hrefs: list[str] = []
+        self.fragments: list[str] = []
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name == "href":
+                (self.fragments if (value or "").startswith("#") else self.hrefs).append(value or "")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        optional = {"li", "p", "tr", "td", "th", "option"}
+        while self.open[-1] != tag and self.open[-1] in optional:
+            self.open.pop()
+        assert self.open.pop() == tag, f"</{tag}> at {self.getpos()}"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    build(
+        site_mock.verdicts(),
+        site_mock.pages(folder, FIGURE),
+        site_mock.PROVENANCE,
+        folder / "out",
+        title="Mock",
+    )
+    return folder / "out"
+
+
+def test_build__writes_every_page(site: Path) -> None:
+    names = {p.name for p in site.iterdir()}
+    assert names == {
+        "index.html", "provenance.html", "verdicts.json", "interconnect.html", "settings.html",
+        "mpi-library.html", "mpi-time.html", "messages.html", "memory.html", "placement.html",
+    }  # fmt: skip
+
+
+def test_build__each_claim_is_one_row(site: Path) -> None:
+    rows = re.findall(r'<li class="row \w+" id="([^"]+)"', (site / "index.html").read_text())
+    assert len(rows) == 38
+    assert sorted(rows) == sorted({v["claim"] for v in site_mock.verdicts()})
+
+
+def test_build__nothing_is_loaded(site: Path) -> None:
+    pages = list(site.glob("*.html"))
+    assert len(pages) == 9
+    assert {p.name: loads(p.read_text()) for p in pages} == {p.name: [] for p in pages}
+
+
+def test_build__only_the_index_runs_a_script(site: Path) -> None:
+    found = {p.name: active(p.read_text()) for p in site.glob("*.html")}
+    assert found.pop("index.html") == ["<script>"]
+    assert set(map(tuple, found.values())) == {()}
+
+
+def test_build__links_and_fragments_resolve(site: Path) -> None:
+    ids = {p.name: Parsed(p.read_text()).ids for p in site.glob("*.html")}
+    for page in site.glob("*.html"):
+        parsed = Parsed(page.read_text())
+        for href in parsed.hrefs:
+            assert href == "data:," or (site / href).is_file(), f"{page.name} links to {href}"
+        for fragment in parsed.fragments:
+            assert fragment[1:] in ids[page.name], f"{page.name} has no {fragment}"
+
+
+def test_build__ids_are_unique_and_tags_balanced(site: Path) -> None:
+    for page in site.glob("*.html"):
+        parsed = Parsed(page.read_text())
+        # The mock draws the same figure once a page: its id is there once too.
+        assert sorted(parsed.ids) == sorted(set(parsed.ids))
+        assert set(parsed.open) <= {"html", "body"}
+
+
+def test_build__same_input_gives_the_same_bytes(tmp_path: Path) -> None:
+    def run(name: str) -> dict[str, bytes]:
+        inputs = site_mock.pages(tmp_path, FIGURE)
+        written = build(site_mock.verdicts(), inputs, site_mock.PROVENANCE, tmp_path / name)
+        return {p.name: p.read_bytes() for p in written}
+
+    first, second = run("one"), run("two")
+    assert len(first) == 10
+    assert first == second
+
+
+def test_build__hostile_text_stays_text(site: Path) -> None:
+    text = (site / "index.html").read_text()
+    assert (
+        "&lt;script&gt;alert(&#34;x&#34;)&lt;/script&gt; &amp; &#34;quotes&#34; beat &lt;b&gt;bold&lt;/b&gt;"
+        in text
+    )
+    assert "&lt;img src=x onerror=alert(1)&gt;" in text
+    assert "1 &lt; 2 &amp;&amp; 3 &gt; 2" in text
+    assert "<img" not in text
+    assert "<b>bold" not in text
+
+
+def test_build__verdicts_json_is_the_input(site: Path) -> None:
+    assert json.loads((site / "verdicts.json").read_text()) == site_mock.verdicts()
+
+
+def test_build__a_number_that_is_none_is_null(tmp_path: Path) -> None:
+    verdict = site_mock.verdicts()[0] | {"page": None, "high": math.inf, "low": math.nan, "estimate_text": ""}
+    build([verdict], [], {}, tmp_path)
+    read = json.loads((tmp_path / "verdicts.json").read_text())
+    assert (read[0]["low"], read[0]["high"], read[0]["estimate"]) == (None, None, 1.18)
+    rows = (tmp_path / "index.html").read_text().partition('<ol class="rows"')[2]
+    assert "<dt>Estimate</dt><dd>1.18</dd>" in rows
+    assert not re.search(r"\b(nan|inf|None)\b", rows)
+
+
+def test_build__page_shows_the_rows_that_it_computed(site: Path) -> None:
+    rows = re.findall(r'<li class="row \w+" id="([^"]+)"', (site / "interconnect.html").read_text())
+    assert rows == ["fdr-1gbe", "fdr-10gbe", "fdr-beats", "scale-fdr", "beyond-one"]
+
+
+def test_build__removes_only_its_own_stale_pages(tmp_path: Path) -> None:
+    (tmp_path / "mine.html").write_text("<p>not Benchbook's</p>")
+    build([], site_mock.pages(tmp_path)[:1], {}, tmp_path)
+    assert (tmp_path / "interconnect.html").is_file()
+    build([], [], {}, tmp_path)
+    assert not (tmp_path / "interconnect.html").exists()
+    assert (tmp_path / "mine.html").is_file()
+
+
+def test_build__without_verdicts_says_so(tmp_path: Path) -> None:
+    build([], [], {}, tmp_path)
+    assert "None of 0 conclusions could be tested yet." in (tmp_path / "index.html").read_text()
+
+
+def test_build__two_pages_of_one_name_are_an_error(tmp_path: Path) -> None:
+    page = site_mock.pages(tmp_path)[0]
+    with pytest.raises(ConfigError, match=r"pages:0: page 'interconnect' is there twice; rename one"):
+        build([], [page, page], {}, tmp_path)
+
+
+def test_build__provenance_names_failed_runs_and_sums(site: Path) -> None:
+    text = (site / "provenance.html").read_text()
+    assert "221, 2 failed" in text
+    assert "exit status 127: command not found" in text
+    # 60 of the record and 12 for each tested record; the three records of one claim share theirs.
+    tested = {v["claim"] for v in site_mock.verdicts() if v["verdict"] != "not tested"}
+    assert len(tested) == 29
+    assert len(re.findall(r"<code>[0-9a-f]{64}</code>", text)) == 60 + 12 * 29
+    # sha256sum of the 14 bytes "000/stdout.txt"
+    assert "runs/000/stdout.txt" in text
+    assert site_mock.mock_input("000/stdout.txt")["sha256"] in text
+
+
+def test_build__synthetic_page_carries_its_banner(site: Path) -> None:
+    assert "<strong>Synthetic.</strong>" in (site / "memory.html").read_text()
+    assert "<strong>Synthetic.</strong>" not in (site / "settings.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("output", "what"),
+    [
+        ('<img src="https://example.org/a.png">', "loads 'https://example.org/a.png'"),
+        ('<div style="background: url(//example.org/b)">x</div>', "loads '//example.org/b'"),
+        ("<style>@import 'c.css';</style>", "loads 'c.css'"),
+        ("<script>1</script>", "holds '<script>'"),
+        ('<p onclick="x()">y</p>', "holds 'onclick=x()'"),
+    ],
+)
+def test_build__refuses_output_that_loads_or_runs(tmp_path: Path, output: str, what: str) -> None:
+    import nbformat
+    from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+    cell = new_code_cell("x", outputs=[new_output("display_data", {"text/html": output})])
+    nbformat.write(new_notebook(cells=[cell]), tmp_path / "bad.ipynb")
+    with pytest.raises(BenchbookError) as caught:
+        build([], [PageInput("bad", tmp_path / "bad.ipynb", "measured", "mock")], {}, tmp_path / "out")
+    assert f"bad.ipynb cell 1:0: {what}; " in str(caught.value)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,161 @@
+"""A notebook becomes a page: question, answer, figures, verdicts, method, code, errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from analysis.base.errors import ConfigError
+from analysis.site.page import Page, PageInput, read
+from analysis.site.safety import active, loads
+from tests.site import mock as site_mock
+
+
+def page_of(path: Path, *cells: Any) -> Page:
+    nbformat.write(new_notebook(cells=list(cells)), path / "n.ipynb")
+    return read(PageInput("n", path / "n.ipynb", "measured", "mock"))
+
+
+def code(source: str, *outputs: Any, tag: str = "") -> Any:
+    return new_code_cell(source, outputs=list(outputs), metadata={"tags": [tag]} if tag else {})
+
+
+def test_read__takes_the_notebook_apart(tmp_path: Path) -> None:
+    page = read(site_mock.pages(tmp_path, "<svg><desc>Rates &amp; links</desc></svg>")[0])
+    assert page.question == "How much does the interconnect matter?"
+    assert page.title == "Interconnect"
+    assert page.answer == "<p>The answer about interconnect is 1.52× [1.44, 1.61].</p>"
+    assert page.answer_text == "The answer about interconnect is 1.52× [1.44, 1.61]."
+    assert "<figcaption>Rates &amp; links</figcaption>" in page.figure
+    assert len(page.verdicts) == 1
+    assert "<td>fdr-1gbe</td>" in page.verdicts[0]
+    assert "<em>Interconnect comparison</em>" in page.intro
+    assert "<h2" in page.body[0]
+    assert "How it was measured" in page.body[0]
+    assert [c.count for c in page.code] == [1, 2, 3, 4]
+    assert page.errors == []
+
+
+def test_read__shows_an_error_and_says_so_at_the_top(tmp_path: Path) -> None:
+    trace = ["\x1b[31mValueError\x1b[0m: no <runs> left"]
+    page = page_of(
+        tmp_path,
+        new_markdown_cell("# Q?"),
+        code("f()", new_output("error", ename="ValueError", evalue="no <runs> left", traceback=trace)),
+    )
+    assert page.errors == ["cell 2: ValueError: no <runs> left"]
+    assert "no &lt;runs&gt; left" in page.body[0]
+    assert 'role="alert"' in page.body[0]
+    assert "\x1b" not in page.body[0]
+
+
+def test_read__an_answer_that_failed_is_no_answer(tmp_path: Path) -> None:
+    page = page_of(
+        tmp_path, code("f()", new_output("error", ename="E", evalue="x", traceback=["x"]), tag="answer")
+    )
+    assert page.answer == ""
+    assert page.errors == ["cell 1: E: x"]
+
+
+@pytest.mark.parametrize(
+    ("output", "answer"),
+    [
+        (new_output("stream", name="stdout", text="5 < 6\n"), "<p>5 &lt; 6</p>"),
+        (new_output("execute_result", {"text/plain": "'It\\'s 5.'"}), "<p>It&#39;s 5.</p>"),
+        (new_output("execute_result", {"text/plain": "5.0"}), "<p>5.0</p>"),
+        (
+            new_output("display_data", {"text/markdown": "It is **5**.", "text/plain": "x"}),
+            "<p>It is <strong>5</strong>.</p>",
+        ),
+    ],
+)
+def test_read__answer_is_one_paragraph(tmp_path: Path, output: Any, answer: str) -> None:
+    assert str(page_of(tmp_path, code("f()", output, tag="answer")).answer).strip() == answer
+
+
+def test_read__png_is_embedded_and_text_escaped(tmp_path: Path) -> None:
+    png = new_output("display_data", {"image/png": "aGVsbG8=\n", "text/plain": 'a "plot"'})
+    page = page_of(
+        tmp_path,
+        code("plot()", png, tag="figure"),
+        code("print()", new_output("stream", name="stdout", text="<b>")),
+    )
+    assert 'src="data:image/png;base64,aGVsbG8=" alt="a &quot;plot&quot;"' in page.figure
+    assert page.body == ['<pre class="out">&lt;b&gt;</pre>']
+
+
+def test_read__later_figures_stay_below_their_headings(tmp_path: Path) -> None:
+    first, second = (
+        new_output("display_data", {"image/svg+xml": f"<svg><desc>{name}</desc></svg>"}) for name in "ab"
+    )
+    page = page_of(
+        tmp_path,
+        new_markdown_cell("# Q?\n\nWhy."),
+        code("one()", first, tag="figure"),
+        new_markdown_cell("## More"),
+        code("two()", second, tag="figure"),
+    )
+    assert "<figcaption>a</figcaption>" in page.figure
+    assert "More</h2>" in page.body[0]
+    assert "<figcaption>b</figcaption>" in page.body[1]
+
+
+def test_read__warnings_on_stderr_are_left_out(tmp_path: Path) -> None:
+    page = page_of(
+        tmp_path,
+        code(
+            "f()",
+            new_output("stream", name="stderr", text="w"),
+            new_output("stream", name="stdout", text="o"),
+        ),
+    )
+    assert page.body == ['<pre class="out">o</pre>']
+
+
+def test_read__code_is_escaped(tmp_path: Path) -> None:
+    source = str(page_of(tmp_path, code("a = '<script>' < 1")).code[0].source)
+    assert "&lt;script&gt;" in source
+    assert active(source) == []
+
+
+def test_read__heading_keeps_names_with_underscores(tmp_path: Path) -> None:
+    assert (
+        page_of(tmp_path, new_markdown_cell("# What is `MPI_Wait` in *t_w* of **it**?")).question
+        == "What is MPI_Wait in t_w of it?"
+    )
+
+
+@pytest.mark.parametrize("name", ["index", "provenance", "../up", "A", ""])
+def test_read__refuses_a_name_that_is_no_page(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="is no page name; use a-z 0-9 - _, not index or provenance"):
+        read(PageInput(name, tmp_path / "n.ipynb", "measured", "mock"))
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"cells": 3, "nbformat": 4}', None])
+def test_read__refuses_what_is_no_notebook(tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "n.ipynb"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ConfigError, match=r"n\.ipynb:0: is no readable notebook \(.*\); execute it again"):
+        read(PageInput("n", path, "measured", "mock"))
+
+
+@pytest.mark.parametrize(
+    ("html", "found"),
+    [
+        ('<a href="https://example.org">a link is no load</a>', []),
+        ('<link rel="stylesheet" href="x.css">', ["x.css"]),
+        ('<image xlink:href="http://example.org/i.png"/>', ["http://example.org/i.png"]),
+        ('<use href="#mark"/><image href="data:image/png;base64,AA=="/>', []),
+        ("<style>a{b:url( 'c.woff' )}</style>", ["c.woff"]),
+        ('<rect style="fill: url(#hatch)"/>', []),
+        ('<meta http-equiv="refresh" content="0; url=https://example.org">', ["https://example.org"]),
+        ('<video poster="p.png" src="v.mp4">', ["p.png", "v.mp4"]),
+    ],
+)
+def test_loads__tells_loads_from_links(html: str, found: list[str]) -> None:
+    assert loads(html) == found
