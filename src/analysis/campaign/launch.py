@@ -21,7 +21,7 @@ from analysis.campaign.jobs import Allocation, allocate
 from analysis.campaign.launch_files import lay_out
 from analysis.campaign.matrix import Run, expand
 from analysis.campaign.script import render
-from analysis.campaign.workflow import resources
+from analysis.campaign.workflow import requested
 from analysis.errors import BenchbookError, ConfigError
 from analysis.provenance import slurm
 
@@ -152,7 +152,7 @@ def prepare(work: Path, declared: Declared, run: Run) -> Allocation:
         lay_out(folder, job)
         own = {"command": job.command, "environment": allocation.environment, "modules": allocation.modules}
         own |= {"files": job.files, "job_id": os.environ.get("SLURM_JOB_ID", "")}
-        own |= {"allocation": resources(declared.name, run.name, declared.base)} if own["job_id"] else {}
+        own |= {"allocation": requested(declared, run)} if own["job_id"] else {}
         folders.write_json(folder / folders.HEAD, {**job.head, **own})
     (work / "job.sh").write_text(script, encoding="utf-8")
     space.reserve(work, len(allocation.jobs), run.nodes * run.ranks_per_node)

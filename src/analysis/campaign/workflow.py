@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from analysis.campaign import folders
-from analysis.campaign.declarations import load
+from analysis.campaign.declarations import Declared, load
 from analysis.campaign.matrix import Plan, Run, expand
 from analysis.campaign.programs import built
 from analysis.errors import ConfigError
@@ -109,7 +109,11 @@ def resources(campaign: str, name: str, base: Path) -> dict[str, str | int]:
         ``nodes tasks cpus_per_task mem_mb runtime slurm_extra constraint slurm_partition
         slurm_account``; empty text where the cluster's file says nothing.
     """
-    declared, run = plan(campaign, base).declared, run_of(campaign, name, base)
+    return requested(plan(campaign, base).declared, run_of(campaign, name, base))
+
+
+def requested(declared: Declared, run: Run) -> dict[str, str | int]:
+    """Return what a run asks of Slurm, as `resources`, of what is loaded already."""
     launch = declared.launch
     per_node = run.ranks_per_node * run.concurrent_jobs
     if launch.get("oversubscribe", False):
