@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from analysis.base import project
+from analysis.base import yaml as documents
 from analysis.base.errors import ConfigError
 from analysis.base.project import load_yaml
 from analysis.base.yaml import read
@@ -53,11 +55,37 @@ def faults(path: Path, text: str, schema: Path | None = None) -> list[str]:
         ("a: 1\nb: \0\n", "2: holds the character U+0000; take it out"),
         ("a:\n\tb: 1\n", "2: found character '\\t' that cannot start any token; indent with blanks"),
         ("a: !!python/name:os.system\n", "1: could not determine a constructor for the tag"),
+        ("a: |\n\tx\n", "2: found "),
+        ("\ufeffa: é\nb: @c\n", "2: found character '@' that cannot start any token; mend the YAML syntax"),
+        ("a: é\nb: [*left-out]\n", "2: found undefined alias 'left-out'"),
+        ("a: \U0001f600\nb: é\nc: \x07\n", "3: holds the character U+0007; take it out"),
+        ("a: [1\nb: 2\n", "2: "),
+        ("a: 1\n---\nb: 2\n", "2: but found another document"),
         ("", "0: is empty"),
     ],
 )
 def test_documents__mistake_is_one_line_with_its_place(tmp_path: Path, text: str, said: str) -> None:
     assert faults(tmp_path / "x.yaml", text)[0].startswith(said)
+
+
+@pytest.mark.parametrize("levels", ["[", "- ", "{a: ", "? ", "[{a: "])
+def test_documents__levels_without_end_do_not_end_the_process(tmp_path: Path, levels: str) -> None:
+    faults(tmp_path / "x.yaml", levels * 100_000 + "x")
+
+
+def test_documents__tabs_that_indent_have_their_remedy(tmp_path: Path) -> None:
+    for text in ("a:\n\tb: 1\n", "\t- a\n", "a: |\n\tx\n"):
+        assert faults(tmp_path / "x.yaml", text)[0].endswith("; indent with blanks, not with tabs")
+
+
+def test_documents__both_parsers_say_the_same_of_the_projects_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = project.root()
+    files = [*root.glob("config/**/*.yaml"), *root.glob("workflow/**/*.yaml"), *root.glob("slurm/*.yaml")]
+    assert len(files) > 30
+    quick = [read(str(path)) for path in files]
+    monkeypatch.setattr(documents, "_DEEPEST", 0)
+    documents._parse.cache_clear()
+    assert [read(str(path)) for path in files] == quick
 
 
 def test_documents__aliases_of_aliases_do_not_fill_the_memory(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 from analysis.estimates import stats
 
@@ -114,3 +115,14 @@ def test_estimate__falling_function_keeps_low_below_high() -> None:
     assert (turned.low, turned.value, turned.high) == (0.0, 50.0, 75.0)
     flipped = stats.Estimate(2.0, 1.0, 4.0, 6).transformed(lambda ratio: 1 / ratio)
     assert (flipped.low, flipped.high) == (0.25, 1.0)
+
+
+def test_trend__draws_at_once_are_what_scipy_says_of_each() -> None:
+    rng = np.random.default_rng(1)
+    for levels, repeats in ((2, 3), (4, 6), (3, 20)):
+        drawn = [rng.integers(0, 9, (50, repeats)) * 0.1 for _ in range(levels)]
+        drawn[-1][0] = drawn[0][0, 0]
+        fixed = np.repeat(np.arange(levels), repeats)
+        alone = [kendalltau(fixed, row).statistic for row in np.concatenate(drawn, axis=1)]
+        assert stats._tau(drawn).tolist() == alone
+    assert np.isnan(stats._tau([np.ones((1, 3)), np.ones((1, 3))])).all()

@@ -22,11 +22,11 @@ from snakemake.shell import shell
 
 from analysis import readers
 from analysis.base.errors import ConfigError
-from analysis.measure import folders
+from analysis.measure import folders, launch, workflow
 from analysis.measure.launch import SNAKEMAKES_THREADS
 from analysis.measure.script import fill, quote
 
-from .conftest import ROOT
+from .conftest import ROOT, stand_in
 
 # Starts each rank as MPICH's mpiexec does, but one after the other.
 MPIRUN = """\
@@ -369,6 +369,33 @@ def test_launch__job_that_slurm_starts_again_measures_again(project: Project, tm
     assert reasons == {"": "", ".2": "", ".2.failed-1": again, ".failed-1": again}
     assert found[".failed-1"]["start"] == first[""]["start"] < found[""]["start"]
     assert found[".2.failed-1"]["attempt_at"] == f"{started.run}.2"
+
+
+def test_launch__matrix_is_loaded_and_expanded_once(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = project()
+    stand_in(tmp_path, monkeypatch, "scontrol", "#!/bin/sh\nhostname\n")
+    for name, text in {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n1"}.items():
+        monkeypatch.setenv(name, text)
+    monkeypatch.chdir(started.base)
+    asked: list[str] = []
+
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **more: Any) -> Any:
+            asked.append(function.__name__)
+            return function(*arguments, **more)
+
+        return call
+
+    for module in (launch, workflow):
+        monkeypatch.setattr(module, "load", counted(module.load))
+        monkeypatch.setattr(module, "expand", counted(module.expand))
+    monkeypatch.setattr(os, "execvp", lambda *_: 0)
+    assert launch.main(["c", started.run]) == 0
+    assert asked == ["load", "expand"]
+    head = json.loads((started.work / "1" / folders.HEAD).read_text(encoding="utf-8"))
+    assert head["allocation"] == workflow.resources("c", started.run, started.base)
 
 
 def test_launch__threads_of_libraries_are_the_runs_and_not_snakemakes(project: Project) -> None:

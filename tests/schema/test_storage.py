@@ -10,9 +10,36 @@ import pytest
 import xarray as xr
 
 from analysis import schema
+from analysis.base import project
 from analysis.base.errors import ReadError, SchemaError
 from analysis.schema import storage
 from analysis.schema.frames import to_dataset
+
+BUILT = sorted(project.processed("", project.root()).glob("*/campaign.nc"))
+
+
+def as_xarray_reads(path: Path) -> xr.DataTree:
+    """Read a file by xarray's own way, group by group."""
+    with xr.open_datatree(path, engine="h5netcdf") as stored:
+        groups = [node.path for node in stored.subtree]
+    found = {}
+    for group in groups:
+        with xr.open_dataset(path, group=group, engine="h5netcdf") as ds:
+            found[group] = storage._decode(ds.load())
+    return xr.DataTree.from_dict(found)
+
+
+def assert_same(ours: xr.DataTree, theirs: xr.DataTree) -> None:
+    """Hold two trees against each other: values, types, and the order of everything."""
+    xr.testing.assert_identical(ours, theirs)
+    assert [node.path for node in ours.subtree] == [node.path for node in theirs.subtree]
+    for one, other in zip(ours.subtree, theirs.subtree, strict=True):
+        assert list(one.variables) == list(other.variables)
+        assert list(one.coords) == list(other.coords)
+        assert list(one.sizes) == list(other.sizes)
+        for name, array in one.variables.items():
+            assert array.dtype == other.variables[name].dtype
+            assert [*array.attrs.items()] == [*other.variables[name].attrs.items()]
 
 
 @pytest.fixture
@@ -97,6 +124,61 @@ def test_read_tree__groups_come_back(calls: xr.Dataset, tmp_path: Path) -> None:
     tree = storage.read_tree(tmp_path / "t.nc")
     assert tree.attrs == {"campaign": "x"}
     xr.testing.assert_identical(tree["calls"].to_dataset(), calls)
+
+
+@pytest.fixture
+def mixed(calls: xr.Dataset, tmp_path: Path) -> Path:
+    """Write a file of groups of every type, of one dimension, of two, and of none."""
+    start = [np.datetime64("2026-11-21T00:27:31.240648500", "ns"), pd.NaT]
+    runs = to_dataset(
+        [pd.DataFrame({"run": ["1", "2"], "start": start, "valid": [True, False], "nodes": [1, 2]})], "runs"
+    )
+    groups = {"calls": calls, "runs": runs, "matrix": to_dataset([], "matrix")}
+    storage.write_tree(groups, tmp_path / "mixed.nc", {"campaign": "x", "faults": [], "level": 3})
+    return tmp_path / "mixed.nc"
+
+
+def test_read_tree__is_what_xarray_reads(mixed: Path) -> None:
+    assert_same(storage.read_tree(mixed), as_xarray_reads(mixed))
+
+
+@pytest.mark.parametrize("path", BUILT, ids=[path.parent.name for path in BUILT])
+def test_read_tree__is_what_xarray_reads_of_a_built_campaign(path: Path) -> None:
+    assert_same(storage.read_tree(path), as_xarray_reads(path))
+    for file in sorted(path.parent.glob("runs/*.nc"))[:3]:
+        assert_same(storage.read_tree(file), as_xarray_reads(file))
+
+
+def test_read_tree__only_the_groups_that_are_asked_for(mixed: Path) -> None:
+    tree = storage.read_tree(mixed, ["runs"])
+    assert list(tree.children) == ["runs"]
+    assert tree.attrs["campaign"] == "x"
+    xr.testing.assert_identical(tree["runs"].to_dataset(), storage.read(mixed, "runs"))
+
+
+def test_read_tree__group_that_is_not_there_is_one_line(mixed: Path) -> None:
+    with pytest.raises(ReadError, match=r"mixed\.nc:0: cannot be read"):
+        storage.read_tree(mixed, ["meters"])
+    with pytest.raises(ReadError, match=r"cannot be read .*no group.*; rebuild it: make report"):
+        storage.read(mixed, "runs/nodes")
+
+
+def test_read_tree__file_cut_anywhere_is_one_line(mixed: Path, tmp_path: Path) -> None:
+    whole = mixed.read_bytes()
+    cut = tmp_path / "cut.nc"
+    for length in range(0, len(whole), 997):
+        cut.write_bytes(whole[:length])
+        with pytest.raises(ReadError, match=r"cut\.nc:0: cannot be read"):
+            storage.read_tree(cut)
+
+
+def test_read_tree__damage_within_is_one_line(mixed: Path, tmp_path: Path) -> None:
+    whole = bytearray(mixed.read_bytes())
+    at = whole.index(b"json:[", whole.index(b"labels"))
+    whole[at : at + 6] = b"json:}"
+    (tmp_path / "torn.nc").write_bytes(whole)
+    with pytest.raises(ReadError, match=r"torn\.nc:0: cannot be read"):
+        storage.read_tree(tmp_path / "torn.nc")
 
 
 def test_conform__casts_and_names_the_unit() -> None:

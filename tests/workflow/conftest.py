@@ -54,10 +54,8 @@ def make_project(base: Path) -> Path:
     (base / "notebooks").mkdir()
     plain = notebook(
         ("parameters", 'campaign = "one"\nreport = "hpcg2014"\ntopics = []'),
-        (
-            "",
-            "import matplotlib.pyplot as plt\nfrom analysis import storage\nfrom analysis.base import project",
-        ),
+        ("", "import matplotlib.pyplot as plt"),
+        ("", "from analysis import storage\nfrom analysis.base import project"),
         ("", 'runs = storage.read_tree(project.processed(campaign) / "campaign.nc")["runs"].to_dataset()'),
         ("figure", "%config InlineBackend.figure_formats = ['svg']\nplt.plot(runs['repeat'].values);"),
         ("verdicts", "print(campaign, report, runs.sizes['run'], 'runs')"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -11,13 +12,22 @@ import yaml
 
 from analysis.base.errors import ConfigError, Fault
 
+try:
+    from yaml import CSafeLoader  # libyaml: a tenth of the time
+except ImportError:
+    from yaml import SafeLoader as CSafeLoader  # type: ignore[assignment]
+
 # Position of a value in a YAML document: the keys and indices that lead to it.
 Where = tuple[str | int, ...]
 
 # More values than any configuration has: aliases of aliases multiply, and a small file fills the memory.
 _MOST = 200_000
+# Deeper than any configuration. libyaml's binding composes level by level on the stack, unguarded: some
+# twenty thousand end the process.
+_DEEPEST = 2_000
 _REMEDIES = {
     r"'\t'": "indent with blanks, not with tabs",
+    "tab character": "indent with blanks, not with tabs",
     "for the tag": "take the tag out: no objects are made from YAML",
 }
 
@@ -66,7 +76,7 @@ def line_at(lines: Mapping[Where, int], where: Where) -> int:
     return lines.get(where, 0)
 
 
-class _Loader(yaml.SafeLoader):
+class _Marking(yaml.constructor.SafeConstructor):
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """Construct a value; the library names neither file nor line of a date that does not exist."""
         try:
@@ -77,16 +87,19 @@ class _Loader(yaml.SafeLoader):
             ) from error
 
 
-@lru_cache(maxsize=32)
+class _Quick(_Marking, CSafeLoader):
+    pass
+
+
+class _Guarded(_Marking, yaml.SafeLoader):
+    pass
+
+
+@lru_cache(maxsize=128)
 def _parse(path: str, stamp: int, source: str) -> tuple[Any, dict[Where, int]]:
-    text = Path(path).read_text(encoding="utf-8")
+    text = Path(path).read_text(encoding="utf-8-sig")
     try:
-        loader = _Loader(text)
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        what = f"holds the character U+{ord(text[error.position]):04X}"
-        raise ConfigError.at(source, line, what, "take it out: YAML has no such characters") from None
-    try:
+        loader = (_Guarded if _may_be_deep(text) else _Quick)(text)
         node = loader.get_single_node()
         if node is None:
             raise ConfigError.at(source, 0, "is empty", "see the documentation for what it should hold")
@@ -95,8 +108,31 @@ def _parse(path: str, stamp: int, source: str) -> tuple[Any, dict[Where, int]]:
         if walk.faults:
             raise ConfigError(*walk.faults)
         return loader.construct_document(node), walk.lines
-    finally:
-        loader.dispose()
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, text.index(chr(error.character))) + 1
+        what = f"holds the character U+{error.character:04X}"
+        raise ConfigError.at(source, line, what, "take it out: YAML has no such characters") from None
+    except yaml.MarkedYAMLError as error:
+        error.problem = _in_full(error, text)
+        raise
+
+
+def _may_be_deep(text: str) -> bool:
+    """Bound the levels of a document: brackets open one each, and others stand to the right of the one above.
+
+    A list may stand right below its key, so a column has two at most.
+    """
+    return text.count("[") + text.count("{") + 2 * max(map(len, text.split("\n"))) > _DEEPEST
+
+
+def _in_full(error: yaml.MarkedYAMLError, text: str) -> str | None:
+    """Return what is wrong with the characters that it is about, which libyaml does not repeat."""
+    problem, mark = error.problem, error.problem_mark
+    if problem == "found character that cannot start any token" and mark:
+        return f"found character {text[mark.index]!r} that cannot start any token"
+    if problem == "found undefined alias" and mark and (name := re.match(r"\*([\w-]+)", text[mark.index :])):
+        return f"found undefined alias {name[1]!r}"
+    return problem
 
 
 class _Walk:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -229,11 +230,10 @@ def trend(levels: ArrayLike, values: ArrayLike) -> Estimate:
     groups = [y[x == level] for level in np.unique(x)]
     if len(x) < MIN_REPEATS or min(map(len, groups)) < 2:
         return Estimate(value, np.nan, np.nan, len(x))
-    fixed = np.sort(x)
     interval = stats.bootstrap(
         groups,
-        lambda *drawn: stats.kendalltau(fixed, np.concatenate(drawn)).statistic,
-        vectorized=False,
+        lambda *drawn, axis: _tau(drawn),
+        vectorized=True,
         n_resamples=999,
         confidence_level=LEVEL,
         method="percentile",
@@ -242,3 +242,37 @@ def trend(levels: ArrayLike, values: ArrayLike) -> Estimate:
     # Draws with ties can all lie to one side of the estimate; the interval then reaches back to it.
     low, high = min(float(interval.low), value), max(float(interval.high), value)
     return Estimate(value, low, high, len(x))
+
+
+def _tau(drawn: Sequence[Array]) -> Array:
+    """Return Kendall's tau-b of m draws at once, to the last bit what scipy says of one draw a call.
+
+    Parameters
+    ----------
+    drawn : sequence of arrays, each of shape (m, repeats of a level)
+        In the order of the levels.
+
+    Notes
+    -----
+    What is drawn has few values: counts of them take the place of pairs. Pairs of one level say nothing,
+    and those of two are counted from the upper one.
+    """
+    values = np.unique(np.concatenate([level.ravel() for level in drawn]))
+    rows = np.arange(len(drawn[0]))[:, None] * len(values)
+    below = np.zeros((len(drawn[0]), len(values)), dtype="i8")
+    concordant = np.zeros(len(below), dtype="i8")
+    for level in drawn:
+        places = (rows + np.searchsorted(values, level)).ravel()
+        counts = np.bincount(places, minlength=below.size).reshape(below.shape)
+        up_to = np.cumsum(below, axis=1)
+        concordant += (counts * (2 * up_to - below - up_to[:, -1:])).sum(axis=1)  # less discordant
+        below += counts
+    pairs = _pairs(sum(level.shape[1] for level in drawn))
+    ordered = pairs - sum(_pairs(level.shape[1]) for level in drawn)
+    with np.errstate(invalid="ignore"):  # a draw of one value has no order
+        tau: Array = concordant / np.sqrt(ordered) / np.sqrt(pairs - _pairs(below).sum(axis=1))
+    return np.clip(tau, -1, 1)
+
+
+def _pairs(count: Any) -> Any:
+    return count * (count - 1) // 2

@@ -21,7 +21,7 @@ from analysis.measure.declare import Declared, load
 from analysis.measure.job import Allocation, allocate
 from analysis.measure.matrix import Run, expand
 from analysis.measure.script import lay_out, render
-from analysis.measure.workflow import resources
+from analysis.measure.workflow import requested
 
 BUSY = 75
 # Snakemake sets these to the threads of its rule: all cores without Slurm, one with it, and on the first node
@@ -150,7 +150,7 @@ def prepare(work: Path, declared: Declared, run: Run) -> Allocation:
         lay_out(folder, job)
         own = {"command": job.command, "environment": allocation.environment, "modules": allocation.modules}
         own |= {"files": job.files, "job_id": os.environ.get("SLURM_JOB_ID", "")}
-        own |= {"allocation": resources(declared.name, run.name, declared.base)} if own["job_id"] else {}
+        own |= {"allocation": requested(declared, run)} if own["job_id"] else {}
         folders.write_json(folder / folders.HEAD, {**job.head, **own})
     (work / "job.sh").write_text(script, encoding="utf-8")
     space.reserve(work, len(allocation.jobs), run.nodes * run.ranks_per_node)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from analysis.base.errors import ConfigError
 from analysis.measure import folders
-from analysis.measure.declare import load
+from analysis.measure.declare import Declared, load
 from analysis.measure.job import built
 from analysis.measure.matrix import Plan, Run, expand
 
@@ -109,7 +109,11 @@ def resources(campaign: str, name: str, base: Path) -> dict[str, str | int]:
         ``nodes tasks cpus_per_task mem_mb runtime slurm_extra constraint slurm_partition
         slurm_account``; empty text where the cluster's file says nothing.
     """
-    declared, run = plan(campaign, base).declared, run_of(campaign, name, base)
+    return requested(plan(campaign, base).declared, run_of(campaign, name, base))
+
+
+def requested(declared: Declared, run: Run) -> dict[str, str | int]:
+    """Return what a run asks of Slurm, as `resources`, of what is loaded already."""
     launch = declared.launch
     per_node = run.ranks_per_node * run.concurrent_jobs
     if launch.get("oversubscribe", False):
