@@ -33,6 +33,7 @@ rule site:
         notebooks=[
             f"results/notebooks/{page['name']}.ipynb" for page in config["pages"]
         ],
+        docs=sorted(map(str, Path("docs").rglob("*.md"))),
         templates=sorted(map(str, (PACKAGE / "site" / "templates").glob("*"))),
         code=sources("base", "schema", "estimates", "claims", "site"),
     output:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from analysis.base.errors import ConfigError, Fault
 from analysis.site import board as scoreboard
+from analysis.site import docs as documentation
 from analysis.site import forest, records
 from analysis.site import page as notebooks
 from analysis.site import provenance as origins
@@ -29,6 +30,7 @@ def build(
     out: Path,
     *,
     title: str = "Which conclusions hold",
+    docs: Path | None = None,
 ) -> list[Path]:
     """Write the site into a folder.
 
@@ -45,6 +47,8 @@ def build(
         files in it are left alone.
     title : str
         Heading of the index.
+    docs : Path, optional
+        Folder of the documentation, in Markdown; without it there are no such pages.
 
     Returns
     -------
@@ -64,7 +68,8 @@ def build(
         raise ConfigError(*(Fault("pages", 0, f"page {n!r} is there twice", "rename one") for n in twice))
     board = scoreboard.board(records.read(verdicts, frozenset(names)))
     read = [notebooks.read(p) for p in pages]
-    shared = {"pages": read, "board": board, "site_title": title}
+    shared: dict[str, Any] = {"pages": read, "board": board, "site_title": title}
+    shared["documented"] = docs is not None and docs.is_dir()
     files = {"index.html": _render("index.html.j2", current="index", **shared)}
     for i, page in enumerate(read):
         around = {
@@ -77,22 +82,26 @@ def build(
         )
     facts = origins.read(provenance, verdicts)
     files["provenance.html"] = _render("provenance.html.j2", current="provenance", facts=facts, **shared)
+    if docs is not None and docs.is_dir():
+        files |= documentation.pages(docs, partial(_render, current="docs", **shared))
     files["verdicts.json"] = _json(verdicts)
     return _write(files, out)
 
 
 def _write(files: Mapping[str, str], out: Path) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
-    for stale in sorted(out.glob("*.html")):
+    for stale in sorted([*out.glob("*.html"), *out.glob("docs/**/*.html")]):
         if (
-            stale.name not in files
+            stale.relative_to(out).as_posix() not in files
             and _GENERATOR in stale.read_text(encoding="utf-8", errors="replace")[:1000]
         ):
             stale.unlink()
     for name, text in files.items():
-        unfinished = out / f".{name}.part"
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_name(f".{path.name}.part")
         unfinished.write_text(text, encoding="utf-8", newline="\n")
-        unfinished.replace(out / name)
+        unfinished.replace(path)
     return [out / name for name in files]
 
 

@@ -87,7 +87,7 @@ def main(argv: list[str] | None = None) -> int:
             "inputs": [entry for campaign in campaigns.values() for entry in inputs(campaign)],
         }
         verdicts = json.loads(arguments.verdicts.read_text(encoding="utf-8"))
-        build(verdicts, pages(config, campaigns), provenance, arguments.out)
+        build(verdicts, pages(config, campaigns), provenance, arguments.out, docs=Path("docs"))
     except BenchbookError as error:
         print(error, file=sys.stderr)
         return 1
