@@ -1,5 +1,5 @@
-# Two commands: `make report` builds the site from the raw files, `make test` tests everything that needs
-# no cluster. Both make their environment first. `make` alone lists the rest.
+# Two commands: `make report` builds the site from the raw files, `make test` runs the fast tests. Both make
+# their environment first. `make` alone lists the rest.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 SNAKEMAKE := $(BIN)/python workflow/scripts/snakemake_local.py --cores $(CORES) --quiet rules host --show-failed-logs --rerun-incomplete
 
-.PHONY: help env report datasets notebooks test test-slurm check bench lab campaign picture lock clean distclean
+.PHONY: help env report datasets notebooks test test-all test-slurm check bench lab campaign picture lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,7 +43,10 @@ datasets: $(STAMP) ## raw files -> datasets and verdicts only
 notebooks: datasets ## execute the notebooks and keep the outputs of their verdict cells, to commit them
 	@$(BIN)/python -m analysis.site.kernels commit notebooks/*.ipynb
 
-test: datasets ## all tests that need no cluster
+test: datasets ## the fast tests that need no cluster, for every few minutes
+	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --ignore=tests/slurm -m "not slow"
+
+test-all: datasets ## all tests that need no cluster
 	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --ignore=tests/slurm
 
 test-slurm: $(STAMP) ## tests on a real Slurm that is started on this machine (Debian, as root)
