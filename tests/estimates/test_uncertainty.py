@@ -161,6 +161,7 @@ def test_meters__energies_by_hand(rack: tuple[Path, Any]) -> None:
     assert set(table["energy_location"]) == {"PDU outlet", ""}
 
 
+@pytest.mark.slow
 def test_meters__watts_of_two_places_are_not_counted_twice(raw: Path) -> None:
     write_log(raw / "power/bmc.csv.xz", {"bmc 1 (W)": lambda s: 190.0, "bmc 2 (W)": lambda s: 190.0})
     bmc = {**DECLARED, "files": "power/bmc.csv.xz", "location": "node input, by the BMC"}
@@ -263,6 +264,7 @@ def test_meters__clock_offset_is_estimated_from_edges_and_stated(raw: Path) -> N
     assert none.loc["ib1", "energy_reason"] == "the clock offset of power/pdu.csv.xz could not be estimated"
 
 
+@pytest.mark.slow
 def test_meters__switch_and_power_supply(raw: Path) -> None:
     write_log(raw / "power/switch.csv.xz", {"spine (W)": lambda s: 80.0}, shift=0.0)
     switch = {

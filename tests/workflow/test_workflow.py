@@ -56,6 +56,7 @@ def test_workflow__links_verdicts_to_the_page_of_their_topic(built: Path) -> Non
     assert len(verdicts) == 2 * len(claims)
 
 
+@pytest.mark.slow
 def test_workflow__does_nothing_the_second_time(built: Path) -> None:
     assert planned(built) == {}
     assert not (built / ".snakemake/pages.sock").exists()  # the server ended with the build

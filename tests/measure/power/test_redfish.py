@@ -85,6 +85,7 @@ def bmc(python: Path, place: Path, port: int) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_redfish__power_over_tls_with_a_gap_and_no_password_anywhere(emulator, place, tmp_path):
     port, job = free_port(socket.SOCK_STREAM), tmp_path / "job"
     url = f"https://127.0.0.1:{port}/redfish/v1/Chassis/1/Power"
@@ -103,6 +104,7 @@ def test_redfish__power_over_tls_with_a_gap_and_no_password_anywhere(emulator, p
     assert_nowhere(base64.b64encode(f"bench:{PASSWORD}".encode()).decode(), sampler)
 
 
+@pytest.mark.slow
 def test_redfish__refuses_a_certificate_of_another_authority_and_sends_no_password(emulator, place, tmp_path):
     port, job = free_port(socket.SOCK_STREAM), tmp_path / "job"
     url = f"https://127.0.0.1:{port}/redfish/v1/Chassis/1/Power"
@@ -123,6 +125,7 @@ def test_redfish__a_wrong_password_is_a_gap(emulator, place, tmp_path):
         assert sampler.end() == 0
 
 
+@pytest.mark.slow
 def test_redfish__without_a_check_of_the_certificate_only_with_a_loud_warning(emulator, place, tmp_path):
     port, job = free_port(socket.SOCK_STREAM), tmp_path / "job"
     url = f"https://127.0.0.1:{port}/redfish/v1/Chassis/1/Power"

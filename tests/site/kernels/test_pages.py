@@ -42,6 +42,7 @@ def page(notebook: Path, **options: Any) -> Page:
     return Page(notebook=f"notebooks/{notebook.name}", cwd=str(base), **given)
 
 
+@pytest.mark.slow
 def test_pages__same_bytes_with_a_server_and_without(write: Write, server: Path) -> None:
     notebook = write(*CELLS)
     base = notebook.parents[1]
@@ -131,6 +132,7 @@ def test_pages__refuse_a_file_that_is_no_notebook(write: Write, server: Path) ->
     assert fault == "notebooks/page.ipynb:0: no such notebook; check the name"
 
 
+@pytest.mark.slow
 def test_pages__server_ends_with_its_owner(tmp_path: Path) -> None:
     code = (
         "import os, sys, time\nfrom analysis.site.kernels.client import start\n"
@@ -173,6 +175,7 @@ def test_pages__second_server_leaves_the_first_alone(server: Path) -> None:
     assert server.exists()
 
 
+@pytest.mark.slow
 def test_pages__commit_keeps_only_the_verdicts(write: Write) -> None:
     notebook = write(*CELLS)
     assert commit([notebook]) == []
@@ -188,6 +191,7 @@ def test_pages__commit_keeps_only_the_verdicts(write: Write) -> None:
     assert notebook.read_bytes() == once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("served", [True, False])
 def test_pages__call_runs_a_module_as_python_would(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Path, served: bool
