@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.pages import Page, PageError
+from analysis.validation import jsonschema
 
 # What the notebooks use. Imported once here instead of once a page. Not the inline backend: it ties
 # itself to the shell of the process that imports it.
@@ -28,21 +29,27 @@ PRELOAD = (
     "numpy",
     "pandas",
     "pyarrow",
+    "pyarrow.csv",
+    "pyarrow.pandas_compat",
     "xarray",
     "h5netcdf",
+    "h5netcdf.legacyapi",
     "scipy.stats",
     "dask.array",
+    "pint",
     "matplotlib.pyplot",
     "matplotlib.backends.backend_svg",
     "seaborn",
     "IPython.core.completer",
     "ipykernel.kernelapp",
+    "black",
     "analysis.pages.execute",
     "analysis.project",
     "analysis.audit",
     "analysis.published",
     "analysis.readers",
     "analysis.storage",
+    "analysis.variables",
     "analysis.stats",
     "analysis.metrics",
     "analysis.claims",
@@ -56,6 +63,7 @@ PRELOAD = (
 
 def preload() -> None:
     """Import what pages need; a module that cannot be imported is left for the notebook to complain of."""
+    jsonschema()  # before papermill imports it with what no notebook needs
     for name in PRELOAD:
         try:
             importlib.import_module(name)
@@ -66,8 +74,22 @@ def preload() -> None:
     import matplotlib
 
     matplotlib.rcParams["svg.hashsalt"] = "benchbook"  # identifiers in figures: random otherwise
+    _draw()
     gc.collect()
     gc.freeze()  # a collection in a child would copy every page of memory it looks at
+
+
+def _draw() -> None:
+    """Draw once: fonts are found and the grammar of formulas is built here instead of once a page."""
+    import matplotlib
+
+    from analysis import figures
+
+    with matplotlib.rc_context():
+        figures.use_style()
+        figure, axes = figures.new_figure("measured")
+        axes.set(xscale="log", yscale="log", xlabel="nodes", ylabel="time in s")
+        figures.svg(figure, description="the first figure")
 
 
 def call(module: str, arguments: list[str]) -> str:
