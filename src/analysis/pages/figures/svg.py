@@ -8,6 +8,7 @@ import io
 import re
 
 import matplotlib as mpl
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from analysis.base.errors import ConfigError
@@ -56,7 +57,8 @@ def svg(fig: Figure, *, description: str) -> str:
     buffer = io.StringIO()
     no_metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
-        fig.savefig(buffer, format="svg", metadata=no_metadata)
+        # Not `savefig`: before it draws, it draws once more for a layout that is settled.
+        FigureCanvasSVG(fig).print_svg(buffer, metadata=no_metadata)  # type: ignore[no-untyped-call]
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)

@@ -20,6 +20,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from analysis.base.models import jsonschema
 from analysis.site.kernels import Page, PageError
 
 # What the notebooks use. Imported once here instead of once a page. Not the inline backend: it ties
@@ -28,17 +29,23 @@ PRELOAD = (
     "numpy",
     "pandas",
     "pyarrow",
+    "pyarrow.csv",
+    "pyarrow.pandas_compat",
     "xarray",
     "h5netcdf",
+    "h5netcdf.legacyapi",
     "scipy.stats",
     "dask.array",
+    "pint",
     "matplotlib.pyplot",
     "matplotlib.backends.backend_svg",
     "seaborn",
     "IPython.core.completer",
     "ipykernel.kernelapp",
+    "black",
     "analysis.site.kernels.execute",
     "analysis.readers",
+    "analysis.schema.profiles",
     "analysis.datasets.campaign",
     "analysis.estimates.tables",
     "analysis.claims.audit",
@@ -52,6 +59,7 @@ PRELOAD = (
 
 def preload() -> None:
     """Import what pages need; a module that cannot be imported is left for the notebook to complain of."""
+    jsonschema()  # before papermill imports it with what no notebook needs
     for name in PRELOAD:
         try:
             importlib.import_module(name)
@@ -62,8 +70,22 @@ def preload() -> None:
     import matplotlib
 
     matplotlib.rcParams["svg.hashsalt"] = "benchbook"  # identifiers in figures: random otherwise
+    _draw()
     gc.collect()
     gc.freeze()  # a collection in a child would copy every page of memory it looks at
+
+
+def _draw() -> None:
+    """Draw once: fonts are found and the grammar of formulas is built here instead of once a page."""
+    import matplotlib
+
+    from analysis import figures
+
+    with matplotlib.rc_context():
+        figures.use_style()
+        figure, axes = figures.new_figure("measured")
+        axes.set(xscale="log", yscale="log", xlabel="nodes", ylabel="time in s")
+        figures.svg(figure, description="the first figure")
 
 
 def call(module: str, arguments: list[str]) -> str:
