@@ -47,8 +47,8 @@ PRELOAD = (
     "analysis.readers",
     "analysis.schema.profiles",
     "analysis.datasets.campaign",
-    "analysis.estimates.tables",
     "analysis.claims.audit",
+    "analysis.estimates.tables",
     "analysis.claims.published",
     "analysis.pages",
     "analysis.pages.figures",
@@ -79,8 +79,7 @@ def _draw() -> None:
     """Draw once: fonts are found and the grammar of formulas is built here instead of once a page."""
     import matplotlib
 
-    from analysis import figures
-
+    figures = importlib.import_module("analysis.pages.figures")  # no import: this room needs the ground alone
     with matplotlib.rc_context():
         figures.use_style()
         figure, axes = figures.new_figure("measured")
