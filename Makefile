@@ -41,7 +41,7 @@ datasets: $(STAMP) ## raw files -> datasets and verdicts only
 	@$(SNAKEMAKE) datasets
 
 notebooks: datasets ## execute the notebooks and keep the outputs of their verdict cells, to commit them
-	@$(BIN)/python -m analysis.site.kernels commit notebooks/*.ipynb
+	@$(BIN)/python -c "import sys; from analysis.site.kernels.commit import main; sys.exit(main())" notebooks/*.ipynb
 
 test: datasets ## all tests that need no cluster
 	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --ignore=tests/slurm

@@ -1,21 +1,14 @@
-"""``python -m analysis.cli.stages.site VERDICTS OUT``: what the workflow's site rule calls.
-
-Builds the site of the project in the working folder from the verdicts, the executed notebooks and
-the campaigns' datasets.
-"""
+"""The site of a project: its verdicts, its executed notebooks, what is known of its campaigns."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import platform
-import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from analysis.base import project
-from analysis.base.errors import BenchbookError
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.site.build import build
 from analysis.site.page import PageInput
@@ -70,29 +63,14 @@ def pages(config: dict[str, Any], campaigns: dict[str, Campaign]) -> list[PageIn
     return found
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Build the site; return 1 if an input cannot be used."""
-    parser = argparse.ArgumentParser(prog="analysis.cli.stages.site", description=__doc__)
-    parser.add_argument("verdicts", type=Path, help="results/verdicts.json")
-    parser.add_argument("out", type=Path, help="folder of the site")
-    parser.add_argument("--commit", default="", help="commit that the build was made from")
-    arguments = parser.parse_args(argv)
-    try:
-        config = project.load_config(Path.cwd())
-        campaigns = {name: load_campaign(name, Path.cwd()) for name in config["campaigns"]}
-        provenance = {
-            "commit": arguments.commit,
-            "versions": {"python": platform.python_version()} | {tool: version(tool) for tool in TOOLS},
-            "campaigns": [facts(campaign) for campaign in campaigns.values()],
-            "inputs": [entry for campaign in campaigns.values() for entry in inputs(campaign)],
-        }
-        verdicts = json.loads(arguments.verdicts.read_text(encoding="utf-8"))
-        build(verdicts, pages(config, campaigns), provenance, arguments.out)
-    except BenchbookError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+def build_project(verdicts: Path, out: Path, commit: str) -> None:
+    """Build the site of the project in the working folder."""
+    config = project.load_config(Path.cwd())
+    campaigns = {name: load_campaign(name, Path.cwd()) for name in config["campaigns"]}
+    provenance = {
+        "commit": commit,
+        "versions": {"python": platform.python_version()} | {tool: version(tool) for tool in TOOLS},
+        "campaigns": [facts(campaign) for campaign in campaigns.values()],
+        "inputs": [entry for campaign in campaigns.values() for entry in inputs(campaign)],
+    }
+    build(json.loads(verdicts.read_text(encoding="utf-8")), pages(config, campaigns), provenance, out)
