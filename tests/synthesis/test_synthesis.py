@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from analysis.base.errors import ConfigError
-from analysis.claims.evaluate import Verdict
+from analysis.claims import Verdict
 from analysis.claims.model import load_report
 from analysis.cli.stages import synthesis
 from analysis.datasets.campaign import ingest

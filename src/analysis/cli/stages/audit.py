@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from analysis.base.errors import BenchbookError
+from analysis.claims import write_verdicts
 from analysis.claims.audit import evaluate_report
-from analysis.claims.evaluate import write_verdicts
 
 
 def main(argv: list[str] | None = None) -> int:

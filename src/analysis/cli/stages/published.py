@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from analysis.base.errors import BenchbookError
-from analysis.claims.evaluate import write_verdicts
+from analysis.claims import write_verdicts
 from analysis.claims.model import load_report
 from analysis.claims.published import evaluate
 from analysis.datasets.published import ingest

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from analysis.base.errors import BenchbookError
-from analysis.claims.evaluate import evaluate, write_verdicts
+from analysis.claims import evaluate, write_verdicts
 from analysis.claims.model import load_report
 from analysis.estimates.campaign import load_campaign
 
