@@ -12,7 +12,7 @@ import pytest
 from analysis import cli
 from analysis.base import project
 from analysis.base.errors import BenchbookError
-from analysis.claims.evaluate import evaluate, verdict_table
+from analysis.claims import evaluate, verdict_table
 from analysis.claims.model import load_report
 from analysis.claims.words import expected_text, number, stop
 from analysis.estimates.campaign import load_campaign

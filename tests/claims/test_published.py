@@ -13,7 +13,7 @@ import pytest
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.claims.evaluate import Verdict
+from analysis.claims import Verdict
 from analysis.claims.model import load_report
 from analysis.claims.published import evaluate
 from analysis.cli import main

@@ -16,7 +16,7 @@ import pytest
 
 from analysis import cli
 from analysis.base.errors import ConfigError
-from analysis.claims.evaluate import Verdict
+from analysis.claims import Verdict
 from analysis.claims.model import load_report
 from analysis.datasets.campaign import ingest
 from analysis.schema import storage

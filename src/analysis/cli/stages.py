@@ -46,9 +46,8 @@ def ingest(raw: str, processed: str) -> None:
 
 def verdicts(claims: str, campaign: str, out: str) -> None:
     """Evaluate a report's claims on a campaign, or hold the report against itself (audit)."""
+    from analysis.claims import evaluate, load_report, write_verdicts
     from analysis.claims.audit import evaluate_report
-    from analysis.claims.evaluate import evaluate, write_verdicts
-    from analysis.claims.model import load_report
     from analysis.claims.published import evaluate as evaluate_published
     from analysis.estimates.campaign import load_campaign
 
