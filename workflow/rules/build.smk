@@ -30,7 +30,7 @@ rule synthesis:
         readme="data/raw/syn-{report}/README.md",
         runs=directory("data/raw/syn-{report}/runs"),
     log:
-        "results/logs/synthesis/{report}.log",
+        f"{RESULTS}/logs/synthesis/{{report}}.log",
     conda:
         "../../environment.yml"
     threads: 1
@@ -51,7 +51,7 @@ rule ingest:
         tree="data/processed/{campaign}/campaign.nc",
         runs=directory("data/processed/{campaign}/runs"),
     log:
-        "results/logs/ingest/{campaign}.log",
+        f"{RESULTS}/logs/ingest/{{campaign}}.log",
     conda:
         "../../environment.yml"
     threads: 1
@@ -71,9 +71,9 @@ rule verdicts:
         claims="config/claims/{report}.yaml",
         asked=asked,
     output:
-        verdicts="results/verdicts/{report}/{campaign}.json",
+        verdicts=f"{RESULTS}/verdicts/{{report}}/{{campaign}}.json",
     log:
-        "results/logs/verdicts/{report}/{campaign}.log",
+        f"{RESULTS}/logs/verdicts/{{report}}/{{campaign}}.log",
     conda:
         "../../environment.yml"
     threads: 1
@@ -87,26 +87,28 @@ rule verdicts:
 rule collect:
     input:
         verdicts=all_verdicts(),
-        config="config/config.yaml",
+        config=BUILD,
     output:
         verdicts=report(
-            "results/verdicts.json",
+            f"{RESULTS}/verdicts.json",
             caption="../report/verdicts.rst",
             category="Verdicts",
             labels={"file": "all verdicts"},
         ),
     log:
-        "results/logs/collect.log",
+        f"{RESULTS}/logs/collect.log",
     conda:
         "../../environment.yml"
     threads: 1
     params:
-        code=code_of("base"),
+        code=code_of(*JUDGE),
     shell:
-        "python -m analysis.cli stage --log {log} collect {output.verdicts} {input.verdicts}"
+        "python -m analysis.cli stage --log {log} collect {output.verdicts} {input.verdicts} --config={input.config}"
 
 
+# What the notebooks' defaults name as well, most of it synthetic: JupyterLab and the tests need it.
 rule datasets:
     input:
         trees=[tree(name) for name in config["campaigns"]],
+        defaults=lambda wildcards: [tree(name) for name in notebook_campaigns()],
         verdicts=all_verdicts(),

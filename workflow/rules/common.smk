@@ -5,6 +5,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -18,6 +19,16 @@ from analysis.site.kernels.client import start
 NAME = "[A-Za-z0-9_][A-Za-z0-9._-]*"
 PACKAGE = Path("src/analysis")
 BASE = Path.cwd()
+BUILD = config.get("build", "config/config.yaml")
+SELFTEST = "contradictions" in config
+RESULTS = "results" if BUILD == "config/config.yaml" else f"results/{Path(BUILD).stem}"
+RECOVERED = [f"{RESULTS}/recovered.txt"] if SELFTEST else []
+# What the self-test has recovered is said beside the claims once it has been built; nobody builds it for that.
+RECOVERIES = [
+    name
+    for name in ["results/selftest/verdicts.json"]
+    if not SELFTEST and Path(name).is_file()
+]
 MEASURED = config.get("measure", "")  # the campaign that the target `measure` measures
 
 # What runs beside Snakemake and ends with it.
@@ -48,7 +59,7 @@ wildcard_constraints:
 
 def check_config(config):
     try:
-        project.check_config(config, BASE)
+        project.check_config(config, BASE, BASE / BUILD)
         project.leave_out(config, BASE)
     except BenchbookError as error:
         raise WorkflowError(str(error)) from None
@@ -109,10 +120,14 @@ def declaration(campaign):
 def all_verdicts():
     """Every campaign's verdicts on a report, and the audit of the reports that have one."""
     reports = config["reports"]
-    audited = [name for name in reports if Path(f"config/audit/{name}.yaml").is_file()]
+    audited = [
+        name
+        for name in reports
+        if Path(f"config/audit/{name}.yaml").is_file() and not SELFTEST
+    ]
     pairs = [(report, name) for report in reports for name in reports[report]]
     pairs += [(report, "audit") for report in audited]
-    return [project.verdicts(report, name, Path()) for report, name in pairs]
+    return [f"{RESULTS}/verdicts/{report}/{name}.json" for report, name in pairs]
 
 
 def page(wildcards):
@@ -139,6 +154,19 @@ def page_declarations(wildcards):
     if entry.get("evidence") == "reported":
         found += [Path(f"config/audit/{name}.yaml") for name in reports]
     return found
+
+
+def notebook_campaigns():
+    """The campaigns that the notebooks name in their cells of parameters."""
+    found = set()
+    for path in Path("notebooks").glob("*.ipynb"):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            if "parameters" in cell["metadata"].get("tags", ()):
+                for names in re.findall(
+                    r"^campaigns? = (.+)$", "".join(cell["source"]), re.MULTILINE
+                ):
+                    found.update(re.findall(r"[\w.-]+", names))
+    return sorted(name for name in found if declaration(name).is_file())
 
 
 def page_parameters(wildcards):

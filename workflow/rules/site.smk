@@ -8,15 +8,15 @@ rule page:
         datasets=page_datasets,
         declarations=page_declarations,
     output:
-        notebook="results/notebooks/{page}.ipynb",
+        notebook=f"{RESULTS}/notebooks/{{page}}.ipynb",
         figure=report(
-            "results/figures/{page}.svg",
+            f"{RESULTS}/figures/{{page}}.svg",
             caption="../report/figure.rst",
             category="Figures",
             labels={"page": "{page}"},
         ),
     log:
-        "results/logs/pages/{page}.log",
+        f"{RESULTS}/logs/pages/{{page}}.log",
     wildcard_constraints:
         page=page_names(figure=True),
     conda:
@@ -33,7 +33,7 @@ rule page:
 
 use rule page as page_without_figure with:
     output:
-        notebook="results/notebooks/{page}.ipynb",
+        notebook=f"{RESULTS}/notebooks/{{page}}.ipynb",
     wildcard_constraints:
         page=page_names(figure=False),
     params:
@@ -44,27 +44,50 @@ use rule page as page_without_figure with:
 
 rule site:
     input:
-        verdicts="results/verdicts.json",
-        config="config/config.yaml",
+        verdicts=f"{RESULTS}/verdicts.json",
+        config=BUILD,
+        claims=[project.claims(name, Path()) for name in config["reports"]],
         datasets=[tree(name) for name in config["campaigns"]],
         declarations=[declaration(name) for name in config["campaigns"]],
         notebooks=[
-            f"results/notebooks/{page['name']}.ipynb" for page in config["pages"]
+            f"{RESULTS}/notebooks/{page['name']}.ipynb" for page in config["pages"]
         ],
+        recovered=RECOVERIES,
     output:
-        index="results/site/index.html",
-        provenance="results/site/provenance.html",
-        verdicts="results/site/verdicts.json",
-        pages=[f"results/site/{page['name']}.html" for page in config["pages"]],
+        index=f"{RESULTS}/site/index.html",
+        provenance=f"{RESULTS}/site/provenance.html",
+        verdicts=f"{RESULTS}/site/verdicts.json",
+        pages=[f"{RESULTS}/site/{page['name']}.html" for page in config["pages"]],
+        reports=[f"{RESULTS}/site/report-{name}.html" for name in config["reports"]],
     log:
-        "results/logs/site.log",
+        f"{RESULTS}/logs/site.log",
     conda:
         "../../environment.yml"
     threads: 1
     params:
         commit=project.commit(Path()),
         folder=lambda wildcards, output: Path(output.index).parent,
+        recovered=[f"--recovered={name}" for name in RECOVERIES],
         code=code_of(*JUDGE, "site"),
     shell:
-        "python -m analysis.cli stage --log {log}"
-        " site {input.verdicts} {params.folder} --commit={params.commit}"
+        "python -m analysis.cli stage --log {log} site {input.verdicts} {params.folder}"
+        " --commit={params.commit} --config={input.config} {params.recovered}"
+
+
+rule recovered:
+    input:
+        verdicts=f"{RESULTS}/verdicts.json",
+        config=BUILD,
+        site=f"{RESULTS}/site/index.html",  # a self-test that fails shows its pages all the same
+    output:
+        table=f"{RESULTS}/recovered.txt",
+    log:
+        f"{RESULTS}/logs/recovered.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        code=code_of(*JUDGE, "site"),
+    shell:
+        "python -m analysis.cli stage --log {log} recovered {input.verdicts} {output.table}"
+        " --config={input.config}"

@@ -131,11 +131,15 @@ def write_verdicts(verdicts: Sequence[Verdict], out: Path) -> None:
 
     The folder of `out` is made.
     """
-    records = [verdict.as_dict() for verdict in verdicts]
-    text = json.dumps(records, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text + "\n", encoding="utf-8")
-    print(f"{len(records)} verdicts")
+    out.write_text(as_json(verdicts), encoding="utf-8")
+    print(f"{len(verdicts)} verdicts")
+
+
+def as_json(verdicts: Sequence[Verdict]) -> str:
+    """Return verdicts as a JSON list, a field a line."""
+    records = [verdict.as_dict() for verdict in verdicts]
+    return json.dumps(records, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_verdicts(path: Path) -> list[Verdict]:

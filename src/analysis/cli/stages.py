@@ -11,10 +11,14 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analysis.base import project
+
+if TYPE_CHECKING:
+    from analysis.claims import Verdict
 
 AUDIT = "audit"  # stands for a campaign where a report is held against itself
 
@@ -61,22 +65,19 @@ def verdicts(claims: str, campaign: str, out: str) -> None:
 
 def collect(out: str, paths: list[str], *, config: str = str(project.CONFIG)) -> None:
     """Join the verdicts of all reports and campaigns, each with the first page of its topic."""
+    from analysis.claims import read_verdicts, write_verdicts
+
     pages = project.load_yaml(config)["pages"]
-    records = []
-    for path in paths:
-        for verdict in json.loads(Path(path).read_text(encoding="utf-8")):
-            verdict["page"] = verdict.get("page") or _page_of(verdict, pages)
-            records.append(verdict)
-    text = json.dumps(records, indent=1, sort_keys=True, ensure_ascii=False)
-    Path(out).write_text(text + "\n", encoding="utf-8")
+    found = [verdict for path in paths for verdict in read_verdicts(Path(path))]
+    write_verdicts([replace(one, page=one.page or _page_of(one, pages)) for one in found], Path(out))
 
 
-def _page_of(verdict: dict[str, Any], pages: Sequence[dict[str, Any]]) -> str | None:
+def _page_of(verdict: Verdict, pages: Sequence[dict[str, Any]]) -> str | None:
     for page in pages:
         if (
-            verdict["campaign"] in project.as_list(page, "campaign")
-            and verdict["report"] in project.as_list(page, "report")
-            and verdict["topic"] in page.get("topics", ())
+            verdict.campaign in project.as_list(page, "campaign")
+            and verdict.report in project.as_list(page, "report")
+            and verdict.topic in page.get("topics", ())
         ):
             return str(page["name"])
     return None
@@ -89,14 +90,42 @@ def page(notebook: str, out: str, *, figure: str = "", parameters: str = "{}") -
     run(notebook=notebook, out=out, figure=figure, parameters=json.loads(parameters))
 
 
-def site(verdicts: str, out: str, *, commit: str = "") -> None:
+def site(
+    verdicts: str, out: str, *, commit: str = "", config: str = str(project.CONFIG), recovered: str = ""
+) -> None:
     """Build the site from the verdicts, the executed notebooks and the campaigns' datasets."""
-    from analysis.site.project import build_project
+    from analysis.claims import load_report, read_verdicts
+    from analysis.estimates.campaign import load_campaign
+    from analysis.site.build import build
+    from analysis.site.page import inputs
+    from analysis.site.provenance import gather
 
-    build_project(Path(verdicts), Path(out), commit)
+    found = project.load_config(Path.cwd(), Path(config))
+    campaigns = {name: load_campaign(name, Path.cwd()) for name in found["campaigns"]}
+    given = read_verdicts(Path(verdicts))
+    build(
+        given,
+        inputs(found["pages"], campaigns, Path(verdicts).parent / "notebooks"),
+        gather(campaigns.values(), given, commit),
+        Path(out),
+        reports=[load_report(project.claims(name)) for name in found["reports"]],
+        recovered=read_verdicts(Path(recovered)) if recovered else (),
+    )
 
 
-STAGES = {stage.__name__: stage for stage in (synthesis, ingest, verdicts, collect, page, site)}
+def recovered(verdicts: str, out: str, *, config: str) -> None:
+    """Say in a table what the self-test has given back; fail for what it should have and has not."""
+    from analysis.claims import read_verdicts
+    from analysis.site.recovery import check, table
+
+    found = read_verdicts(Path(verdicts))
+    known = project.load_config(Path.cwd(), Path(config)).get("contradictions", {})
+    print(text := table(found, known))
+    check(found, known, config)
+    Path(out).write_text(text, encoding="utf-8")
+
+
+STAGES = {stage.__name__: stage for stage in (synthesis, ingest, verdicts, collect, page, site, recovered)}
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
