@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.base.errors import BenchbookError
+from analysis.base.models import jsonschema
 from analysis.site.kernels import PageError
 
 # What the notebooks use. Imported once here instead of once a page. Not the inline backend: it ties
@@ -29,20 +30,26 @@ PRELOAD = (
     "numpy",
     "pandas",
     "pyarrow",
+    "pyarrow.csv",
+    "pyarrow.pandas_compat",
     "xarray",
     "h5netcdf",
+    "h5netcdf.legacyapi",
     "scipy.stats",
     "dask.array",
+    "pint",
     "matplotlib.pyplot",
     "matplotlib.backends.backend_svg",
     "seaborn",
     "IPython.core.completer",
     "ipykernel.kernelapp",
+    "black",
     "analysis.site.kernels.execute",
     "analysis.readers",
+    "analysis.schema.profiles",
     "analysis.datasets.campaign",
-    "analysis.estimates.tables",
     "analysis.claims.audit",
+    "analysis.estimates.tables",
     "analysis.claims.published",
     "analysis.pages",
     "analysis.pages.figures",
@@ -53,6 +60,7 @@ PRELOAD = (
 
 def preload() -> None:
     """Import what pages need; a module that cannot be imported is left for the notebook to complain of."""
+    jsonschema()  # before papermill imports it with what no notebook needs
     for name in PRELOAD:
         try:
             importlib.import_module(name)
@@ -63,8 +71,21 @@ def preload() -> None:
     import matplotlib
 
     matplotlib.rcParams["svg.hashsalt"] = "benchbook"  # identifiers in figures: random otherwise
+    _draw()
     gc.collect()
     gc.freeze()  # a collection in a child would copy every page of memory it looks at
+
+
+def _draw() -> None:
+    """Draw once: fonts are found and the grammar of formulas is built here instead of once a page."""
+    import matplotlib
+
+    figures = importlib.import_module("analysis.pages.figures")  # no import: this room needs the ground alone
+    with matplotlib.rc_context():
+        figures.use_style()
+        figure, axes = figures.new_figure("measured")
+        axes.set(xscale="log", yscale="log", xlabel="nodes", ylabel="time in s")
+        figures.svg(figure, description="the first figure")
 
 
 def run(function: str, given: dict[str, Any]) -> str:
