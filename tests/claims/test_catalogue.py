@@ -9,7 +9,7 @@ import pytest
 
 from analysis.base import project
 from analysis.base.errors import SchemaError
-from analysis.claims.evaluate import evaluate
+from analysis.claims import evaluate
 from analysis.claims.model import Report, load_report
 from analysis.datasets.profile import HOUSEKEEPING
 from analysis.estimates.campaign import load_campaign

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from analysis.claims.evaluate import Verdict, evaluate
+from analysis.claims import Verdict, evaluate
 from analysis.claims.model import Claim, Report, load_report
 from analysis.estimates.campaign import Campaign
 from analysis.schema.frames import blank, to_dataset

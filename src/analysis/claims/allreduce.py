@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from analysis.claims.audit import span_of
-from analysis.claims.evaluate import Verdict
 from analysis.claims.model import Claim, Expectation
 from analysis.claims.spans import Expression, Span
+from analysis.claims.verdict import Verdict
 from analysis.claims.verdicts import judge
 from analysis.claims.words import number
 from analysis.estimates import stats

@@ -12,9 +12,9 @@ from typing import Any
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
 from analysis.claims import spans as arithmetic
-from analysis.claims.evaluate import Verdict
 from analysis.claims.model import Claim, load_report
 from analysis.claims.spans import Expression, Span
+from analysis.claims.verdict import Verdict
 from analysis.claims.words import expected_text
 
 SCHEMA = Path("workflow/schemas/audit.schema.yaml")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from analysis.base.errors import BenchbookError
 from analysis.base.project import VERSION
+from analysis.cli import stages
 
 FINE, BAD_INPUT, WRONG_USAGE = 0, 1, 2
 
@@ -88,6 +89,10 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--published", default="", metavar="YYYY-MM-DD", help="by default the last run's day")
     export.add_argument("--force", action="store_true", help="replace a file that is there")
     export.set_defaults(command=_export)
+
+    stage = commands.add_parser("stage", help="run a stage of the workflow; its rules do so")
+    stages.declare(stage)
+    stage.set_defaults(command=_stage)
     return parser
 
 
@@ -149,3 +154,8 @@ def _export(arguments: argparse.Namespace) -> int:
         published=arguments.published,
         force=arguments.force,
     )
+
+
+def _stage(arguments: argparse.Namespace) -> int:
+    given = {name: value for name, value in vars(arguments).items() if name != "command"}
+    return stages.run(given.pop("stage"), given.pop("log"), given)

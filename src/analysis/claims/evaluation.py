@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from analysis.claims.model import Claim, Report
-from analysis.claims.verdicts import HOLDS, NOT_TESTED, RANKING, judge, words
+from analysis.claims.verdict import Verdict
+from analysis.claims.verdicts import NOT_TESTED, RANKING, judge, words
 from analysis.claims.words import attached, expected_text, in_order, number, stop, unit_of
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding
@@ -36,55 +34,6 @@ SCALES = {
 
 # A finding with its verdict and the reason.
 Judged = tuple[Finding, str, str]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What one campaign says about one claim.
-
-    The fields are those of ``benchbook verdicts --json``; numbers are in `unit`, None where there
-    is none.
-    """
-
-    claim: str
-    report: str
-    evidence: str
-    verdict: str
-    estimate: float | None
-    low: float | None
-    high: float | None
-    expected: float | None
-    unit: str
-    n: int | None
-    campaign: str
-    ids: list[str] = field(default_factory=list)
-    report_title: str = ""
-    topic: str = ""
-    application: str = ""
-    factor: str = ""
-    statement: str = ""
-    note: str = ""
-    source: dict[str, Any] = field(default_factory=dict)
-    quantity: str = ""
-    scale: str = "word"
-    cluster: str = ""
-    reason: str = ""
-    expected_low: float | None = None
-    expected_high: float | None = None
-    estimate_text: str = ""
-    expected_text: str = ""
-    n_baseline: int | None = None
-    base: dict[str, Any] | None = None
-    compared: str = ""
-    differs: list[str] = field(default_factory=list)
-    arithmetic: str = ""
-    page: str | None = None
-    runs: list[str] = field(default_factory=list)
-    inputs: list[dict[str, str]] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record as JSON can hold it."""
-        return asdict(self)
 
 
 def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None = None) -> list[Verdict]:
@@ -244,22 +193,6 @@ def _inputs(campaign: Campaign, runs: Iterable[str]) -> list[dict[str, str]]:
     return [{"path": f"data/raw/{campaign.name}/runs/{run}", "sha256": str(table[run])} for run in runs]
 
 
-def write_verdicts(verdicts: Sequence[Verdict], out: Path) -> None:
-    """Write verdicts as the workflow's stages exchange them: sorted JSON, the same bytes every time.
-
-    Parameters
-    ----------
-    verdicts : sequence of Verdict
-    out : Path
-        Its folder is made.
-    """
-    records = [verdict.as_dict() for verdict in verdicts]
-    text = json.dumps(records, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text + "\n", encoding="utf-8")
-    print(f"{len(records)} verdicts")
-
-
 def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
     """Make the table that closes a notebook.
 
@@ -276,6 +209,3 @@ def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
         texts = (verdict.statement, verdict.expected_text, verdict.estimate_text or "–", n)
         rows.append((*texts, verdict.evidence, verdict.verdict, verdict.reason))
     return pd.DataFrame(rows, columns=list(columns))
-
-
-__all__ = ["HOLDS", "Verdict", "evaluate", "verdict_table", "write_verdicts"]
