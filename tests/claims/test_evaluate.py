@@ -11,9 +11,10 @@ import pytest
 
 from analysis.base import project
 from analysis.base.errors import BenchbookError
+from analysis.base.words import number, stop
 from analysis.claims import evaluate, verdict_table
 from analysis.claims.model import load_report
-from analysis.claims.words import expected_text, number, stop
+from analysis.claims.verdicts import expected_text
 from analysis.cli.stages import verdicts as command
 from analysis.estimates.campaign import load_campaign
 from analysis.estimates.stats import Estimate
