@@ -12,12 +12,13 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base import project
+from analysis.base.words import level_name, significant
 from analysis.energy import levels as power_levels
 from analysis.energy.integral import GAP_INTERVALS
 from analysis.energy.points import INPUT, UNSAID, point
 from analysis.estimates.by_run import JOULES_PER_WH
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.pages.runs import Select, measured, place, plain
+from analysis.pages.runs import Select, measured
 
 # Of a log this share of the run is shown before and after it.
 _AROUND = 0.25
@@ -53,7 +54,7 @@ def metered(campaign: Campaign, factor: str, select: Select | None = None) -> di
     found = {}
     for level, part in runs.groupby(factor, sort=True):
         widest = part[part["nodes"] == part["nodes"].max()].sort_values("run").iloc[0]
-        found[f"{level}, {place('nodes', widest['nodes']).removeprefix('at ')}"] = str(widest["run"])
+        found[f"{level}, {level_name('nodes', widest['nodes'])}"] = str(widest["run"])
     return found
 
 
@@ -109,10 +110,12 @@ def power_sentences(campaign: Campaign, runs: Mapping[str, str]) -> list[str]:
     out = []
     for name, row in ((name, _row(campaign, run)) for name, run in runs.items()):
         wh, low, high = (float(row[key]) / JOULES_PER_WH for key in ("energy", "energy_low", "energy_high"))
-        bounds = f" (gaps leave {plain(low)} to {plain(high)} open)" if low < high else ""
-        took = f"in {plain(float(row['elapsed']))} s, {plain(float(row['mean_power']))} W on average"
+        bounds = f" (gaps leave {significant(low)} to {significant(high)} open)" if low < high else ""
+        took = (
+            f"in {significant(float(row['elapsed']))} s, {significant(float(row['mean_power']))} W on average"
+        )
         seen = f"readings cover {100 * float(row['energy_covered']):.1f} %"
-        out.append(f"{name}: {plain(wh)} Wh{bounds} {took}; {seen}{_standing(row, wh)}.")
+        out.append(f"{name}: {significant(wh)} Wh{bounds} {took}; {seen}{_standing(row, wh)}.")
     return out
 
 
@@ -123,7 +126,7 @@ def _standing(row: Mapping[str, Any], wh: float) -> str:
     text = f"; standard uncertainty {100 * spread / wh:.2g} %{known}" if np.isfinite(spread) else ""
     text += f"; metered at: {row['energy_location'] or UNSAID}"
     if np.isfinite(row["idle_power"]):
-        text += f"; without a job {plain(float(row['idle_power']))} W"
+        text += f"; without a job {significant(float(row['idle_power']))} W"
     return text + (f"; shared: {row['energy_rule']}" if row["energy_rule"] else "")
 
 
