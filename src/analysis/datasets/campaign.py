@@ -19,6 +19,7 @@ from analysis import readers
 from analysis.base import project
 from analysis.base.errors import ConfigError, ReadError
 from analysis.datasets.applications import load_applications
+from analysis.datasets.published import FIGURES, read_figures
 from analysis.datasets.run import RunFolder, fingerprint, read_run
 from analysis.energy.attribution import attribute
 from analysis.energy.meters import declared_power, read_logs
@@ -50,51 +51,65 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     Parameters
     ----------
     raw : Path
-        ``data/raw/<campaign>`` with ``runs/<run>/run.json`` and, beside it, Slurm's records.
+        ``data/raw/<campaign>`` with ``runs/<run>/run.json`` and, beside it, Slurm's records; or with a
+        table of published figures instead of runs (`analysis.datasets.published`).
     processed : Path
         ``data/processed/<campaign>``; gets ``campaign.nc`` (groups ``runs calls messages ranks
-        matrix micro files meters``) and ``runs/<run>.nc`` (groups ``profile result``) for each profiled run.
+        matrix micro files meters``, of published figures ``figures`` too) and ``runs/<run>.nc`` (groups
+        ``profile result``) for each profiled run.
     progress : bool
         Show a bar on standard error.
     declaration : Path, optional
         What says under ``power`` which meter of the campaign's logs feeds which node; by default
         ``config/campaigns/<campaign>.yaml``, if there is one.
 
-    Returns
-    -------
-    Summary
-
     Raises
     ------
     ConfigError
         If there is no run at all, or the declaration cannot be used.
     """
+    found: list[RunFolder] = []
+    if (raw / FIGURES).is_file() and not (raw / "runs").exists():
+        groups, faults = read_figures(raw)
+    else:
+        power = declared_power(raw.name, path=declaration)
+        found = _read_runs(_folders(raw), power, progress)
+        groups, faults = _tables(raw, found, power)
+    _write_runs(found, processed / "runs")
+    blank = {kind: to_dataset([], kind) for kind in TABLES if kind not in groups}
+    ordered = {kind: (blank | groups)[kind] for kind in dict.fromkeys(("runs", *TABLES, *groups))}
+    storage.write_tree(ordered, processed / "campaign.nc", {"campaign": raw.name, "faults": faults})
+    valid = groups["runs"]["valid"].values
+    return Summary(raw.name, valid.size, int(valid.sum()), len(faults))
+
+
+def _folders(raw: Path) -> list[Path]:
     folders = sorted(path for path in (raw / "runs").glob("*") if path.is_dir())
     if not folders:
         raise ConfigError.at(f"{raw}/runs", 0, "holds no run", "each run is a folder with a run.json")
-    power = declared_power(raw.name, path=declaration)
-    found = _read_runs(folders, power, progress)
+    return folders
+
+
+def _tables(
+    raw: Path, found: list[RunFolder], power: Mapping[str, Any]
+) -> tuple[dict[str, xr.Dataset], list[str]]:
+    """Join the runs with what lies beside them; return the campaign's tables and all faults."""
     records, files, faults = _read_records(raw)
     rows = [run.row for run in found]
     counted = _join_records(rows, records)
-    logs, more_faults = read_logs(raw, files, power, rows)
-    faults += more_faults
+    logs, power_faults = read_logs(raw, files, power, rows)
     energies, meters = attribute(rows, [run.energy for run in found], counted, logs)
     for row, energy in zip(rows, energies, strict=True):
         row |= energy.columns()
         row["campaign"] = row["campaign"] or raw.name
         row["reason"] = row["reason"] or _slurm_reason(row)
         row["valid"] = not row["reason"]
-    more = {"files": files, "meters": meters}
+    beside = {"files": files, "meters": meters}
     groups = {"runs": to_dataset([pd.DataFrame(rows)], "runs")}
     for kind in TABLES:
         frames = [run.frames[kind] for run in found if kind in run.frames]
-        groups[kind] = to_dataset([*frames, *([more[kind]] if kind in more else [])], kind)
-    faults = [fault for run in found for fault in run.faults] + faults
-    _write_runs(found, processed / "runs")
-    attrs = {"campaign": raw.name, "faults": faults}
-    storage.write_tree(groups, processed / "campaign.nc", attrs)
-    return Summary(raw.name, len(found), int(groups["runs"]["valid"].sum()), len(faults))
+        groups[kind] = to_dataset([*frames, *([beside[kind]] if kind in beside else [])], kind)
+    return groups, [*(fault for run in found for fault in run.faults), *faults, *power_faults]
 
 
 def _read_runs(folders: list[Path], power: Mapping[str, Any], progress: bool) -> list[RunFolder]:

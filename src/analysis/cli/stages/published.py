@@ -10,7 +10,7 @@ from analysis.base.errors import BenchbookError
 from analysis.claims.evaluate import write_verdicts
 from analysis.claims.model import load_report
 from analysis.claims.published import evaluate
-from analysis.datasets.published import ingest
+from analysis.datasets.campaign import ingest
 
 
 def main(argv: list[str] | None = None) -> int:
