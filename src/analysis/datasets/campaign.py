@@ -20,11 +20,11 @@ from dask.diagnostics.progress import ProgressBar
 from analysis import readers
 from analysis.base import project
 from analysis.base.errors import ConfigError, ReadError
+from analysis.base.files import read_bytes
 from analysis.datasets.applications import load_applications
 from analysis.datasets.run import RunFolder, fingerprint, read_run
 from analysis.energy import attribution
 from analysis.energy.meters import declared_power, read_logs, state_row
-from analysis.readers.base import read_bytes
 from analysis.schema import storage
 from analysis.schema.frames import to_dataset
 

@@ -19,8 +19,8 @@ from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
 
 from analysis.base.errors import ConfigError, Fault, ReadError
+from analysis.base.files import read_bytes
 from analysis.provenance import manifest
-from analysis.readers.base import read_bytes
 from analysis.readers.run import records
 
 RECORD = "run.json"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from analysis.base.errors import Fault, ReadError
-from analysis.readers.base import read_bytes
+from analysis.base.files import read_bytes
 from analysis.readers.run import records
 
 RECORD = "run.json"

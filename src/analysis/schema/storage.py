@@ -8,8 +8,6 @@ for as JSON. `read` and `read_tree` undo both.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ import xarray as xr
 
 from analysis import schema
 from analysis.base.errors import ReadError
+from analysis.base.files import replacing
 
 _JSON = "json:"
 _TIME = {"units": "nanoseconds since 1970-01-01", "dtype": "int64", "calendar": "proleptic_gregorian"}
@@ -77,9 +76,8 @@ def write_tree(
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    try:
+    with replacing(path) as beside:
+        name = str(beside)
         if attrs:
             xr.Dataset(attrs=_encode_attrs(attrs)).to_netcdf(name, mode="w", engine="h5netcdf")
         for i, (group, ds) in enumerate(groups.items()):
@@ -93,11 +91,6 @@ def write_tree(
                 engine="h5netcdf",
                 encoding=_encoding(encoded),
             )
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def read(path: str | Path, group: str | None = None) -> xr.Dataset:
