@@ -70,9 +70,9 @@ def mend_executor():
     """Teach Slurm's executor to ask less, and to end when Slurm has lost a job."""
     plugin = sys.modules.get("snakemake_executor_plugin_slurm")
     if MEASURED and workflow.is_main_process and plugin is not None:
-        from analysis.measure.executor import mend
+        from analysis.measure.executor import patch_executor
 
-        mend(plugin)
+        patch_executor(plugin)
 
 
 def watch_progress():

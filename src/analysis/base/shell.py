@@ -70,3 +70,13 @@ def run(
     except (OSError, ValueError) as error:
         return Answer(None, "", f"cannot run {command[0]}: {getattr(error, 'strerror', None) or error}")
     return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def born(pid: int) -> int | None:
+    """Return a process' start in clock ticks since boot; None if there is none, or a dead one."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    cells = text.rpartition(")")[2].split()  # the name in brackets may hold anything
+    return None if cells[0] in "ZX" else int(cells[19])

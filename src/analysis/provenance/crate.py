@@ -19,7 +19,7 @@ from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
 
 from analysis.base.errors import ConfigError, Fault, ReadError
-from analysis.base.files import read_bytes
+from analysis.base.files import read_bytes, replacing, sha256
 from analysis.provenance import manifest
 from analysis.readers.run import records
 
@@ -308,7 +308,7 @@ def _file(crate: Any, name: str, path: Path) -> Reference:
     properties = {
         "name": name.rpartition("/")[2],
         "contentSize": str(path.stat().st_size),
-        "sha256": manifest.digest(path),
+        "sha256": sha256(path),
     }
     if path.suffix.lower() in _FORMATS:
         properties["encodingFormat"] = _FORMATS[path.suffix.lower()]
@@ -327,16 +327,14 @@ def _records(files: Mapping[str, Path], label: str) -> dict[str, dict[str, Any]]
 
 
 def _write(out: Path, metadata: str, files: Mapping[str, Path]) -> None:
-    new = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-            archive.writestr(_member(METADATA), metadata)
-            for name, path in sorted(files.items()):
-                with path.open("rb") as source, archive.open(_member(name), "w") as target:
-                    shutil.copyfileobj(source, target, 1 << 20)
-        new.replace(out)
-    finally:
-        new.unlink(missing_ok=True)
+    with (
+        replacing(out) as beside,
+        zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive,
+    ):
+        archive.writestr(_member(METADATA), metadata)
+        for name, path in sorted(files.items()):
+            with path.open("rb") as source, archive.open(_member(name), "w") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
 
 
 def _member(name: str) -> zipfile.ZipInfo:
