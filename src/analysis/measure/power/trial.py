@@ -11,7 +11,8 @@ from pathlib import Path
 from analysis.measure.power import config
 from analysis.measure.power.commands import Commands, MeterError
 from analysis.measure.power.credentials import redact
-from analysis.measure.power.meters import Context, Meter, make_all
+from analysis.measure.power.kinds import make_all
+from analysis.measure.power.meters import Context, Meter
 
 _AT_ONCE = 32  # meters; a rack's worth should not take minutes
 _BETWEEN = 1.0  # s between two readings of a counter
