@@ -18,12 +18,12 @@ import xarray as xr
 from analysis import readers
 from analysis.base import project
 from analysis.base.errors import ConfigError, ReadError
+from analysis.base.files import read_bytes
 from analysis.datasets.applications import load_applications
 from analysis.datasets.published import FIGURES, read_figures
 from analysis.datasets.run import RunFolder, fingerprint, read_run
 from analysis.energy.attribution import attribute
 from analysis.energy.meters import declared_power, read_logs
-from analysis.readers.base import read_bytes
 from analysis.schema import storage
 from analysis.schema.frames import to_dataset
 

@@ -16,11 +16,11 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base.errors import Fault, ReadError
+from analysis.base.files import read_bytes, sha256
 from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import Application
 from analysis.energy.attribution import RunEnergy, first_power_engine, own_energy
-from analysis.readers.base import read_bytes
 from analysis.readers.run import records
 from analysis.schema.frames import blank
 
@@ -153,8 +153,7 @@ def _entry(path: Path, folder: Path) -> dict[str, Any]:
 
 def fingerprint(path: Path) -> dict[str, Any]:
     """Return size and SHA-256 of a file as stored."""
-    data = path.read_bytes()
-    return {"bytes": len(data), "checksum": hashlib.sha256(data).hexdigest()}
+    return {"bytes": path.stat().st_size, "checksum": sha256(path)}
 
 
 def _checksum(files: list[dict[str, Any]]) -> str:

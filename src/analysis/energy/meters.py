@@ -16,10 +16,10 @@ import xarray as xr
 from analysis import readers
 from analysis.base import project
 from analysis.base.errors import BenchbookError, Fault, ReadError
+from analysis.base.files import read_bytes
 from analysis.base.units import amount
 from analysis.energy.jobs import clock_offset
 from analysis.energy.points import INPUT, layers, outermost, point
-from analysis.readers.base import read_bytes
 
 
 def declared_power(campaign: str, base: Path | None = None, path: Path | None = None) -> dict[str, Any]:

@@ -9,24 +9,18 @@ and names each fault with its line. No value that the file does not give is ever
 
 from __future__ import annotations
 
-import gzip
-import lzma
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
-import zstandard
 
 from analysis import schema
-from analysis.base.errors import Fault, ReadError
+from analysis.base.errors import Fault
 from analysis.readers.text import integer, number
 
 Parse = Callable[[bytes, str], xr.Dataset]
-
-_COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
 
 # A damaged file can be wrong on every line; the reader of a message needs the first few.
 MAX_FAULTS = 50
@@ -165,34 +159,6 @@ def _labelled(dim: str, values: np.ndarray) -> xr.Variable:
     return xr.Variable((dim,), values, fastpath=values.dtype == object)
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """Read a file, plain or compressed, whatever its name says.
-
-    Raises
-    ------
-    ReadError
-        If the file cannot be read or its compression is broken.
-    """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise ReadError.at(str(path), 0, error.strerror or str(error), "check the path") from error
-    try:
-        return _decompress(data)
-    except (OSError, EOFError, lzma.LZMAError, zstandard.ZstdError) as error:
-        raise ReadError.at(str(path), 0, f"broken compression ({error})", "copy it again") from error
-
-
-def plain_head(path: str | Path, size: int) -> bytes:
-    """Return the first bytes of a file; none if it is compressed or cannot be read."""
-    try:
-        with Path(path).open("rb") as file:
-            head = file.read(size)
-    except OSError:
-        return b""
-    return b"" if head.startswith(_COMPRESSED) else head
-
-
 def is_utf16(head: bytes) -> bool:
     """Tell whether a text is UTF-16 by its mark: PowerShell's ``>`` writes it."""
     return head[:2] in (b"\xff\xfe", b"\xfe\xff")
@@ -203,14 +169,3 @@ def as_utf8(data: bytes) -> bytes:
     if is_utf16(data):
         return data.decode("utf-16", errors="replace").encode()
     return data.removeprefix(b"\xef\xbb\xbf")
-
-
-def _decompress(data: bytes) -> bytes:
-    if data.startswith(_COMPRESSED[0]):
-        return gzip.decompress(data)
-    if data.startswith(_COMPRESSED[1]):
-        return lzma.decompress(data)
-    if data.startswith(_COMPRESSED[2]):
-        with zstandard.ZstdDecompressor().stream_reader(data) as stream:
-            return bytes(stream.read())
-    return data

@@ -8,8 +8,6 @@ for as JSON. `read` and `read_tree` undo both.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from importlib.metadata import version
 from itertools import count
@@ -23,6 +21,7 @@ import xarray as xr
 
 from analysis import schema
 from analysis.base.errors import ReadError
+from analysis.base.files import replacing
 
 _JSON = "json:"
 _TIME = {"units": "nanoseconds since 1970-01-01", "dtype": "int64", "calendar": "proleptic_gregorian"}
@@ -81,20 +80,14 @@ def write_tree(
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    try:
+    with replacing(path) as beside:
+        name = str(beside)
         ids = count()
         if attrs:
             _append(name, "w", None, xr.Dataset(attrs=_encode_attrs(attrs)), ids)
         for i, (group, ds) in enumerate(groups.items()):
             schema.check(ds, f"{path}:{group}")
             _append(name, "a" if attrs or i else "w", group.strip("/") or None, _encode(ds), ids)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def read(path: str | Path, group: str | None = None) -> xr.Dataset:

@@ -19,7 +19,8 @@ import xarray as xr
 
 from analysis import schema
 from analysis.base.errors import BenchbookError, ReadError
-from analysis.readers.base import Faults, as_utf8, is_utf16, plain_head, read_bytes
+from analysis.base.files import plain_head, read_bytes
+from analysis.readers.base import Faults, as_utf8, is_utf16
 from analysis.readers.power import counter
 from analysis.readers.power import table as pivot
 from analysis.readers.power.table import Table
