@@ -45,7 +45,7 @@ def sniff(head: bytes, name: str) -> bool:
     return is_report(head)
 
 
-def parse(data: bytes, source: str = "<memory>", *, fast: bool = True) -> xr.Dataset:
+def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read an mpiP report.
 
     Parameters
@@ -54,8 +54,6 @@ def parse(data: bytes, source: str = "<memory>", *, fast: bool = True) -> xr.Dat
     source : str
         File name for messages; ``<exe>.<ranks>.<pid>.<n>.mpiP`` also tells the number of ranks where
         the report is cut before it does.
-    fast : bool
-        False reads the callsite sections line by line. The dataset is the same.
 
     Returns
     -------
@@ -87,14 +85,13 @@ def parse(data: bytes, source: str = "<memory>", *, fast: bool = True) -> xr.Dat
     faults = Faults(source)
     report = split(data, faults)
     times = read_times(report, faults)
-    sites = read_callsites(report, faults, fast=fast)
+    sites = read_callsites(report, faults)
     top = {kind: read_entries(report, f"top_{kind}", faults) for kind in ("time", *_PAYLOAD)}
     bins = read_histogram(report, faults)
     rows = {
         kind: found
         for kind in ("time", *_PAYLOAD)
-        if kind in report.sections
-        and (found := read_rows(report, report.sections[kind], faults, fast=fast)) is not None
+        if kind in report.sections and (found := read_rows(report, report.sections[kind], faults)) is not None
     }
     ranks = _ranks(report, times, rows, source)
     host, app, mpi = _rank_variables(report, times, ranks, faults)

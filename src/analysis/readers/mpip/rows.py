@@ -71,7 +71,7 @@ class Rows:
         return Rows(self.names, columns, lines, False, self.section)
 
 
-def read_rows(report: Report, section: Section, faults: Faults, *, fast: bool = True) -> Rows | None:
+def read_rows(report: Report, section: Section, faults: Faults) -> Rows | None:
     """Read a section of callsite statistics.
 
     Parameters
@@ -81,8 +81,6 @@ def read_rows(report: Report, section: Section, faults: Faults, *, fast: bool = 
         Of kind ``time``, ``sent``, ``io`` or ``rma``.
     faults : Faults
         Gets every row that is refused.
-    fast : bool
-        False reads line by line in any case.
 
     Returns
     -------
@@ -104,7 +102,7 @@ def read_rows(report: Report, section: Section, faults: Faults, *, fast: bool = 
             f"read as {' '.join(columns)!r}",
         )
     wanted = _wanted(columns, section.kind)
-    rows = _read_fast(squeeze(report.data, end + 1, section.stop), columns, wanted, section) if fast else None
+    rows = _read_fast(squeeze(report.data, end + 1, section.stop), columns, wanted, section)
     if rows is None:
         rows = _read_slow(report, section, columns, wanted, faults)
     return _consistent(rows, report, faults)
