@@ -17,6 +17,7 @@ import xarray as xr
 
 from analysis import schema
 from analysis.base.errors import ReadError
+from analysis.base.units import PREFIXES
 from analysis.readers.base import Faults
 from analysis.readers.text import decode, integer, number, whole_lines
 
@@ -112,7 +113,7 @@ def _get(value: Any, *path: str) -> Any:
     return value
 
 
-def _number(value: Any) -> float:
+def _numeric(value: Any) -> float:
     if isinstance(value, dict):
         value = value.get("number") if value.get("set") and not value.get("infinite") else None
     # NO_VAL64 and its like stand for "not known".
@@ -121,7 +122,7 @@ def _number(value: Any) -> float:
 
 
 def _integer(value: Any) -> int:
-    number = _number(value)
+    number = _numeric(value)
     return int(number) if 0 <= number < 2**31 else -1
 
 
@@ -138,14 +139,14 @@ def _state(value: Any) -> str:
 
 
 def _json_time(value: Any) -> np.datetime64:
-    seconds = _number(value)
+    seconds = _numeric(value)
     # Slurm writes 0 for what has not happened yet.
     known = 0 < seconds < _LAST_SECOND
     return np.datetime64(int(seconds), "s").astype("datetime64[ns]") if known else np.datetime64("NaT", "ns")
 
 
 def _seconds(value: Any) -> float:
-    return _number(_get(value, "seconds")) + _number(_get(value, "microseconds")) / 1e6
+    return _numeric(_get(value, "seconds")) + _numeric(_get(value, "microseconds")) / 1e6
 
 
 def _json_exit(value: Any) -> tuple[int, int]:
@@ -161,7 +162,7 @@ def _json_exit(value: Any) -> tuple[int, int]:
 def _amount(tres: Any, kind: str) -> float:
     for entry in tres if isinstance(tres, list) else []:
         if isinstance(entry, dict) and entry.get("type") == kind:
-            return _number(entry.get("count"))
+            return _numeric(entry.get("count"))
     return math.nan
 
 
@@ -169,7 +170,7 @@ def _resources(tres: Any) -> str:
     """Print a list of resources as sacct's AllocTRES does: by name, memory in M."""
     parts = []
     for entry in tres if isinstance(tres, list) else []:
-        count = _number(_get(entry, "count"))
+        count = _numeric(_get(entry, "count"))
         if not math.isnan(count):
             name = "/".join(part for part in (_text(_get(entry, "type")), _text(_get(entry, "name"))) if part)
             parts.append(f"{name}={count:.0f}{'M' if name in _MEBIBYTES else ''}")
@@ -186,7 +187,7 @@ def _common(record: dict[str, Any], tres: Any) -> dict[str, Any]:
         "exit_signal": signal,
         "start": _json_time(_get(record, "time", "start")),
         "end": _json_time(_get(record, "time", "end")),
-        "elapsed": _number(_get(record, "time", "elapsed")),
+        "elapsed": _numeric(_get(record, "time", "elapsed")),
         "cpus": -1 if math.isnan(cpus) else _integer(cpus),
         "cpu_time": _seconds(_get(record, "time", "total")),
         "resources": _resources(tres),
@@ -244,7 +245,7 @@ def _step(step: dict[str, Any], job: str) -> dict[str, Any]:
         "node_list": _text(_get(step, "nodes", "range")),
         "memory_max": _amount(_get(used, "max"), "mem"),
         "memory_mean": _amount(_get(used, "average"), "mem"),
-        "energy": _number(_get(step, "statistics", "energy", "consumed")),
+        "energy": _numeric(_get(step, "statistics", "energy", "consumed")),
     }
 
 
@@ -257,7 +258,6 @@ _SEPARATOR = re.compile(r"(?<=\w)([^\w\s]+|\t)(?=\w)")
 _TIME = re.compile(r"(?:19[7-9]\d|20\d\d|21\d\d)-\d\d-\d\dT\d\d:\d\d:\d\d")
 _DURATION = re.compile(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9}(?:[.,]\d+)?)")
 _SIZE = re.compile(r"(\d+(?:[.,]\d+)?)([KMGTPE]?)")
-_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 # NO_VAL64 and its like stand for "never measured".
 _NO_VALUE = 1.8e19
 
@@ -370,7 +370,7 @@ def memory(text: str, base: int = 1024) -> float:
         In B (or J); NaN where blank or not of that form.
     """
     match = _SIZE.fullmatch(text)
-    return number(match[1]) * base ** _POWERS[match[2]] if match else math.nan
+    return number(match[1]) * base ** PREFIXES[match[2]] if match else math.nan
 
 
 def _header(line: bytes) -> bool:

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as csv
 
-from analysis.readers.ipm.tasks import Segment, number
+from analysis.readers.ipm.tasks import Segment
+from analysis.readers.text import real
 
 # Position of a task in the list that is read, and where the lines between its ``<hash>`` and ``</hash>`` are.
 Span = tuple[int, int, int]
@@ -118,7 +119,7 @@ def _record(line: bytes, offset: int) -> tuple[bytes, list[int], list[float], bo
     if not _NAME.fullmatch(table.get(b"call", b"")) or not all(map(_INTEGER.fullmatch, integers)):
         raise BadLineError(offset, f"a <hent> without call, bytes, orank, region or count: {_shown(line)}")
     try:
-        seconds = [number(time) for time in times]
+        seconds = [real(time) for time in times]
     except ValueError:
         seconds = []
     if len(seconds) != 3 or not np.isfinite(seconds).all():
@@ -200,8 +201,8 @@ def _func(line: bytes, offset: int) -> tuple[bytes, Total]:
     try:
         if match is None or not _NAME.fullmatch(match[1]):
             raise ValueError
-        size = float("nan") if match[3] is None else number(match[3])
-        return match[1], Total(int(match[2]), size, number(match[4]))
+        size = float("nan") if match[3] is None else real(match[3])
+        return match[1], Total(int(match[2]), size, real(match[4]))
     except ValueError:
         raise BadLineError(offset, f"no <func> line: {_shown(line)}") from None
 

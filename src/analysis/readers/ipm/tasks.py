@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from analysis.base.errors import Fault, ReadError
+from analysis.base.units import GIB
+from analysis.readers.text import real
 
-GIB = float(1 << 30)
 # More ranks than any machine runs: such a number is a damaged one.
 MAX_RANKS = 1 << 24
 
@@ -32,7 +33,6 @@ _REGION = re.compile(
     rb'mtime="[^"\n]*"(?: id="(-?\d+)")? ?>'
 )
 _ATTRIBUTE = re.compile(rb'(\w+)="([^"\n]*)"')
-_NUMBER = re.compile(rb"-?\d+(?:[.,]\d*)?(?:[eE][+-]?\d+)?")
 _HOST = re.compile(rb"\n<host [^>\n]*>([^\n]*)</host>")
 
 
@@ -82,19 +82,6 @@ class Head:
     mpi_time: float
     memory: float
     regions: tuple[tuple[int, bytes], ...]
-
-
-def number(text: bytes) -> float:
-    """Read a number; its decimal sign may be a comma, as under a German locale.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
-    if not _NUMBER.fullmatch(text):  # `float` takes more: nan, 1_000
-        raise ValueError(f"no number: {text!r}")
-    return float(text.replace(b",", b"."))
 
 
 class Lines:
@@ -238,7 +225,7 @@ def _read_any_head(text: bytes, regions: tuple[tuple[int, bytes], ...]) -> Head:
         if raw is None:
             raise ValueError(f"<{element}> has no {name}")
         try:
-            return number(raw)
+            return real(raw)
         except ValueError:
             raise ValueError(f'<{element}> has {name}="{raw.decode("iso-8859-1")}", no number') from None
 

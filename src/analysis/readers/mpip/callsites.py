@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analysis.readers.base import Faults, labels
-from analysis.readers.mpip.report import Report, Section, call_name, text
+from analysis.readers.mpip.report import Report, Section, call_name
 from analysis.readers.mpip.rows import CHUNK
+from analysis.readers.text import printable
 
 _ADDRESS = re.compile(r"(0x[0-9a-fA-F]+|\[unknown\])(?:\s+(.*))?")
 _SOURCE = re.compile(r"(\S.*?)\s+(\d+)(?:\s(.*))?")
@@ -40,7 +41,7 @@ def read_callsites(report: Report, faults: Faults) -> dict[str, np.ndarray]:
         except ValueError as error:
             calls.append("")
             faults.damage(report.line(section.heading), f"a call site: {error}", "its call is left empty")
-        names.append(" < ".join(_frame(text(frame)) for frame in (body, *frames[1:])))
+        names.append(" < ".join(_frame(printable(frame)) for frame in (body, *frames[1:])))
     if section.announced not in (-1, len(ids)) and "end" in report.sections:
         what = f"{section.announced} call sites announced, {len(ids)} found"
         faults.damage(report.line(section.heading), what, "those found are kept")

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.csv as csv
 
 from analysis.readers.base import Faults
-from analysis.readers.mpip.report import Report, Section, call_name, natural, real, text
+from analysis.readers.mpip.report import Report, Section, call_name, natural
+from analysis.readers.text import printable, real
 
 _TIME = "Name Site Rank Count Max Mean Min App% MPI%"
 _BYTES = "Name Site Rank Count Max Mean Min Sum"
@@ -88,7 +89,7 @@ def read_rows(report: Report, section: Section, faults: Faults) -> Rows | None:
         None if the section has no column header that can be understood.
     """
     end = report.data.find(b"\n", section.start, section.stop)
-    header = text(report.data[section.start : max(end, section.start)]).split()
+    header = printable(report.data[section.start : max(end, section.start)]).split()
     columns = _columns(header, section.kind)
     if columns is None:
         if header or section.closed:

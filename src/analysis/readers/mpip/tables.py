@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from analysis.readers.base import Faults
-from analysis.readers.mpip.report import Report, call_name, natural, real, text
+from analysis.readers.mpip.report import Report, call_name, natural
+from analysis.readers.text import printable, real
 
 _BIN = re.compile(rb"(\S+)\s+(\S+)\s+(\d+)\s*-\s*(\d+)\s+(\d+)\s*-\s*(\d+)\s*")
 
@@ -92,7 +93,7 @@ def read_times(report: Report, faults: Faults) -> Times:
                 continue
             # Ranks are listed in order: another number is a damaged one.
             if natural(tokens[0]) != times.rows - 1:
-                raise ValueError(f"rank {text(tokens[0])} where {times.rows - 1} is due")
+                raise ValueError(f"rank {printable(tokens[0])} where {times.rows - 1} is due")
         except ValueError as error:
             faults.damage(number, f"row of {section.title!r}: {error}", "the row is left out")
             continue
@@ -140,7 +141,7 @@ def read_entries(report: Report, kind: str, faults: Faults) -> list[Entry]:
     if section is None:
         return []
     lines = list(report.lines(section))
-    header = text(lines[0][1]).split() if lines else []
+    header = printable(lines[0][1]).split() if lines else []
     entries = []
     for number, line in lines[1:]:
         tokens = line.split()

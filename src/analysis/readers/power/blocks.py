@@ -7,10 +7,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from analysis.readers.power import units
+from analysis.base import units
 from analysis.readers.power.clock import Clock
 from analysis.readers.power.log import PowerLog, Readings, readings_of
 from analysis.readers.power.rows import refuse_torn
+from analysis.readers.text import quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def _begin(
     head = part["head"].strip(" \t,;|")
     if head and clock.is_stamp(head):
         before = (head, number)
-    value, unit = units.quantity(part["cell"])
+    value, unit = quantity(part["cell"])
     if unit == "?" or (unit and math.isnan(units.watts(unit))):
         log.faults.note(number, f"{part['cell'].strip()!r} is no power", "the reading is left blank")
         value = math.nan

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
+from analysis.readers.power.readings import SECOND, Readings
 from analysis.readers.power.table import Table
 
-if TYPE_CHECKING:
-    from analysis.readers.power.log import Readings
-
-_SECOND = 1e9
 _MANY = 5  # so many resets in a short log are none
 _JUMP = 1000.0  # times the usual power: digits were lost or gained
 
@@ -55,7 +50,7 @@ def energies(
         at = np.flatnonzero(own)
         if not at.size:
             continue
-        seconds = np.diff(table.time[at]) / _SECOND
+        seconds = np.diff(table.time[at]) / SECOND
         if readings.counter is None:
             mean = _told(value[at][1:], seconds, readings.longest, name, faults)
         else:

@@ -24,11 +24,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from analysis.base import units
 from analysis.base.errors import ReadError
-from analysis.readers.power import units
 
 DELIMITERS = (",", ";", "\t", "|")
 _HEAD_LINES = 60
+
+# Other quantities that may stand in a column called power.
+OTHER = {"va": "apparent power", "var": "reactive power", "kva": "apparent power"}
+OTHER |= {"a": "current", "v": "voltage"}
+
+# Units in a heading that say that the column is no power and no energy.
+FOREIGN = frozenset(
+    (*OTHER, "%", "percent", "pct", "kvar", "ma", "kv", "mv", "hz", "c", "°c", "f", "dbm", "rpm", "pf")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +121,17 @@ class Layout:
     metric: bool
     delimiter: str
     decimal_comma: bool
+
+
+def of_heading(heading: str) -> str:
+    """Return the unit in a column heading like ``power.draw [W]``, ``Power (kW)``, ``energy_uj``."""
+    heading = heading.strip()
+    match = re.search(r"[\[(]\s*([A-Za-zµμ°%]+)\s*[\])]\s*:?$", heading)
+    if match:
+        return match[1]
+    last = re.split(r"[_\s.\-/]+", heading)[-1]
+    known = last.lower() in FOREIGN or not (math.isnan(units.watts(last)) and math.isnan(units.joules(last)))
+    return last if known else ""
 
 
 def split(line: str, delimiter: str) -> list[str]:
@@ -198,7 +218,7 @@ def _match(cells: list[str], headings: Headings, columns: Mapping[str, Any]) -> 
         heading = cells[position]
         named = columns.get(key)
         label = named.get(heading, heading) if isinstance(named, Mapping) else heading
-        own = factor(units.of_heading(heading))
+        own = factor(of_heading(heading))
         declared = scale if not math.isnan(scale) else factor(str(default))
         return position, str(label), declared if not math.isnan(declared) else own
 
@@ -242,10 +262,6 @@ def _all(lower: list[str], pattern: str) -> list[int]:
 
 def _values(lower: list[str], pattern: str, time: list[int]) -> list[int]:
     named = [i for i in _all(lower, pattern) if i not in time]
-    found = [
-        i
-        for i in named
-        if units.of_heading(lower[i]) not in units.FOREIGN and not _NO_ACTIVE.search(lower[i])
-    ]
+    found = [i for i in named if of_heading(lower[i]) not in FOREIGN and not _NO_ACTIVE.search(lower[i])]
     plain = [i for i in found if not _STATISTIC.search(lower[i])]
     return plain or found[:1]

@@ -10,6 +10,7 @@ from typing import Any
 from analysis.base.errors import ReadError
 from analysis.readers.power.clock import Clock
 from analysis.readers.power.log import PowerLog
+from analysis.readers.text import number
 
 # Where a logger that wraps an answer puts the time, in lower case.
 _KEYS = ("timestamp", "time", "datetime", "date", "collected")
@@ -78,9 +79,11 @@ def _next(text: str, position: int) -> int:
     return len(text) if found < 0 else found + 1
 
 
-def number(value: Any) -> float:
+def numeric(value: Any) -> float:
     """Read a JSON number or a text with one; NaN for anything else."""
+    if isinstance(value, str):
+        return number(value)
     try:
-        return math.nan if value is None or isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    except OverflowError:
         return math.nan

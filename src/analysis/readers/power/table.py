@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
-
-if TYPE_CHECKING:
-    from analysis.readers.power.log import Readings
-
-_NAT = np.iinfo(np.int64).min
+from analysis.readers.power.readings import NAT, SECOND, Readings
 
 # Meters that stamp independently share few stamps, and a dense table grows with the square of the
 # meters. Beyond this many cells per reading the stamps are rounded to a part of the interval.
@@ -81,7 +76,7 @@ def table(readings: Readings, *, duplicates: str, faults: Faults) -> Table:
         if (time[1:] > time[:-1]).all():
             return Table(time, readings.names, value)
         time, code, value = np.tile(time, meters), np.repeat(code, time.size), value.reshape(-1)
-    known = time != _NAT
+    known = time != NAT
     if not known.all() and known.any():
         time, code, value = time[known], code[known], value[known]
     _note_disorder(time, code, meters, faults)
@@ -141,7 +136,7 @@ def _rounded(
     faults.note(
         0,
         f"{meters} meters share few stamps; a table of them all has {cells} cells",
-        f"stamps are rounded to {step / 1e9:g} s",
+        f"stamps are rounded to {step / SECOND:g} s",
     )
     rounded: np.ndarray = (time + step // 2) // step * step
     return rounded
