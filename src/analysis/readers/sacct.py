@@ -29,26 +29,7 @@ RESERVED_STEP = 0xFFFFFFF0
 
 
 def json_records(text: str, faults: Faults) -> tuple[list[dict[str, Any]], str]:
-    """Read the jobs and steps.
-
-    Parameters
-    ----------
-    text : str
-    faults : Faults
-        Gets what is wrong; of a cut file the whole jobs are kept.
-
-    Returns
-    -------
-    records : list of dict
-        Values by the variable names of the kind ``sacct``; what a job does not say is absent.
-    version : str
-        Slurm's release, empty where the file does not say.
-
-    Raises
-    ------
-    ReadError
-        If there is no list of jobs.
-    """
+    """Read the whole jobs of sacct's JSON, and Slurm's release; what a job does not say is absent."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -285,14 +266,7 @@ _BLANKS: dict[str, Any] = {
 
 
 def sniff(head: bytes, name: str = "") -> bool:
-    """Tell whether some bytes look like sacct's output.
-
-    Parameters
-    ----------
-    head : bytes
-    name : str, optional
-        Not used.
-    """
+    """Tell whether some bytes look like sacct's output."""
     if _JSON.match(head):
         return _SLURM.search(head) is not None
     return _header(head.lstrip().split(b"\n", 1)[0])
@@ -301,22 +275,11 @@ def sniff(head: bytes, name: str = "") -> bool:
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read accounting records.
 
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-        Name that faults carry.
-
     Returns
     -------
     Dataset
         Of kind ``sacct``, jobs and steps in the file's order; columns that were not asked for are blank.
         Attribute ``time_zone``: ``UTC`` for JSON, else ``as printed by sacct``.
-
-    Raises
-    ------
-    ReadError
-        If the bytes are neither a table with sacct's header nor its JSON.
     """
     faults = Faults(source)
     attrs = {"tool": "sacct", "tool_version": "", "time_zone": "UTC"}
@@ -335,18 +298,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
 
 
 def duration(text: str) -> float:
-    """Read Slurm's durations.
-
-    Parameters
-    ----------
-    text : str
-        ``[days-][hours:]minutes:seconds[.fraction]``.
-
-    Returns
-    -------
-    float
-        Seconds; NaN for anything else (``INVALID``, ``UNLIMITED``, blank).
-    """
+    """Read ``[days-][hours:]minutes:seconds[.fraction]`` in s; NaN for anything else, like ``UNLIMITED``."""
     match = _DURATION.fullmatch(text)
     if match is None:
         return math.nan
@@ -355,20 +307,7 @@ def duration(text: str) -> float:
 
 
 def memory(text: str, base: int = 1024) -> float:
-    """Read a quantity with Slurm's suffix.
-
-    Parameters
-    ----------
-    text : str
-        ``52064K``.
-    base : int, optional
-        1024 for memory, 1000 for energy.
-
-    Returns
-    -------
-    float
-        In B (or J); NaN where blank or not of that form.
-    """
+    """Read a quantity like ``52064K`` in B, or in J with base 1000; NaN where it is none."""
     match = _SIZE.fullmatch(text)
     return number(match[1]) * base ** PREFIXES[match[2]] if match else math.nan
 

@@ -74,13 +74,6 @@ def find(data: bytes) -> int:
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Parse the first IPM banner in a text.
 
-    Parameters
-    ----------
-    data : bytes
-        Standard output of a run; decimal commas are understood.
-    source : str
-        Name for messages.
-
     Returns
     -------
     Dataset
@@ -88,11 +81,6 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         Attributes: ``source_form`` (``banner``), ``command``, ``started`` and ``stopped`` as
         printed (local time), ``nodes``, ``comm_percent``, and for ``wall_time``, ``mpi_time`` (s),
         ``memory`` (B) the values ``_total _mean _min _max`` over ranks.
-
-    Raises
-    ------
-    ReadError
-        If there is no banner.
     """
     match = _START.search(data)
     if match is None:

@@ -38,36 +38,18 @@ _HOST = re.compile(rb"\n<host [^>\n]*>([^\n]*)</host>")
 
 @dataclass(slots=True)
 class Segment:
-    """The bytes of one task.
+    """The bytes of one task."""
 
-    Attributes
-    ----------
-    start, stop : int
-        From ``<task`` to behind ``</task>``.
-    head : int
-        Where ``<hash>`` begins, or `stop` without one.
-    records : tuple of int or None
-        The lines between ``<hash>`` and ``</hash>``; None without a hash.
-    whole : bool
-        False if the task is not closed before the next one begins.
-    """
-
-    start: int
+    start: int  # from ``<task`` to behind ``</task>``
     stop: int
-    head: int
-    records: tuple[int, int] | None
-    whole: bool
+    head: int  # where ``<hash>`` begins, or `stop` without one
+    records: tuple[int, int] | None  # the lines between ``<hash>`` and ``</hash>``; None without a hash
+    whole: bool  # false if the task is not closed before the next one begins
 
 
 @dataclass(slots=True)
 class Head:
-    """What a task says of itself; times in s, `memory` in B, NaN where it does not say.
-
-    Attributes
-    ----------
-    regions : tuple of (int, bytes)
-        Id and label of each region of the task.
-    """
+    """What a task says of itself; times in s, `memory` in B, NaN where it does not say."""
 
     version: bytes
     rank: int
@@ -81,7 +63,7 @@ class Head:
     system_time: float
     mpi_time: float
     memory: float
-    regions: tuple[tuple[int, bytes], ...]
+    regions: tuple[tuple[int, bytes], ...]  # id and label of each region of the task
 
 
 class Lines:
@@ -121,19 +103,10 @@ class _Finder:
 
 
 def segments(data: bytes, *, careful: bool = False) -> Iterator[Segment]:
-    """Find the tasks, in file order, in one pass over the data.
+    """Find the tasks, in file order, in one pass over the data; those cut short are marked.
 
-    Parameters
-    ----------
-    data : bytes
-    careful : bool
-        Look for the beginning of another task among the records too, as where a closing tag is
-        lost; a second pass, for files that do not have all their tasks.
-
-    Yields
-    ------
-    Segment
-        One per ``<task`` at the beginning of a line; those cut short are marked.
+    `careful` looks for the beginning of another task among the records too, as where a closing tag is
+    lost: a second pass, for files that do not have all their tasks.
     """
     finders = [_Finder(data, text) for text in (_HASH, _HASH_CLOSE, _CLOSE)]
     start = 0 if data.startswith(_OPEN[1:]) else data.find(_OPEN) + 1
@@ -170,13 +143,7 @@ def _segment(
 
 
 def read_head(data: bytes, segment: Segment) -> Head:
-    """Read what a task says of itself.
-
-    Raises
-    ------
-    ValueError
-        If the rank, the size or a time is missing or is no number; its text says which.
-    """
+    """Read what a task says of itself; `ValueError` names what is missing or no number."""
     match = _HEAD.match(data, segment.start, segment.head)
     regions = _regions(data, segment)
     if match is None:

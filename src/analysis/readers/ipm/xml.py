@@ -1,9 +1,8 @@
 """IPM's XML, from bytes to the dataset of kind ``profile``.
 
-The order of work: find the tasks (`ipm_tasks`), read their records in columns (`ipm_hents`) or,
-where a task is unusual, line by line (`ipm_lines`), give them their meaning (`ipm_obs`), hold what
-must agree side by side (`ipm_checks`). A task is kept whole or not at all: half a rank would look
-like a quick one.
+The order of work: find the tasks (`tasks`), read their records in columns or, where a task is unusual,
+line by line (`records`), give them their meaning (`meaning`), hold what must agree side by side
+(`checks`). A task is kept whole or not at all: half a rank would look like a quick one.
 """
 
 from __future__ import annotations
@@ -60,13 +59,6 @@ class _File:
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Parse an IPM XML file.
-
-    Parameters
-    ----------
-    data : bytes
-        Content of the file; ill-formed XML is expected.
-    source : str
-        Name for messages.
 
     Returns
     -------

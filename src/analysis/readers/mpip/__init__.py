@@ -30,30 +30,12 @@ _MOST_RANKS = 10_000_000
 
 
 def sniff(head: bytes, name: str) -> bool:
-    """Tell whether the beginning of a file is that of an mpiP report.
-
-    Parameters
-    ----------
-    head : bytes
-    name : str
-        Not used: the content is clear.
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether the beginning of a file is that of an mpiP report."""
     return is_report(head)
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read an mpiP report.
-
-    Parameters
-    ----------
-    data : bytes
-    source : str
-        File name for messages; ``<exe>.<ranks>.<pid>.<n>.mpiP`` also tells the number of ranks where
-        the report is cut before it does.
 
     Returns
     -------
@@ -73,11 +55,6 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
             Fraction of MPI time that the list of the top twenty sites covers.
         ``flags``
             Names of the cross-checks that failed; the warnings explain them.
-
-    Raises
-    ------
-    ReadError
-        If nothing marks the bytes as an mpiP report.
     """
     if not is_report(data):
         what = "is empty" if not data.strip() else "is no mpiP report: neither '@ mpiP' nor a section of one"

@@ -33,28 +33,15 @@ _NAME = re.compile(rb"[A-Za-z][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One section: ``data[start:stop]`` is its column header and its rows.
+    """One section: ``data[start:stop]`` is its column header and its rows."""
 
-    Attributes
-    ----------
-    kind : str
-        Key of the title, empty for a title that is not known.
-    title : str
-    heading, start, stop : int
-        Offsets of the heading line, of the first byte below it and behind the last row.
-    announced : int
-        Number of entries that the title promises, -1 without one.
-    closed : bool
-        Whether something follows, so that the last row is the section's last.
-    """
-
-    kind: str
+    kind: str  # key of the title, empty for a title that is not known
     title: str
-    heading: int
+    heading: int  # offsets of the heading line, of the first byte below it and behind the last row
     start: int
     stop: int
-    announced: int
-    closed: bool
+    announced: int  # number of entries that the title promises, -1 without one
+    closed: bool  # whether something follows, so that the last row is the section's last
 
 
 @dataclass
@@ -89,26 +76,14 @@ class Report:
 
 
 def natural(token: bytes) -> int:
-    """Read a whole number that is not negative and fits 63 bits.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """Read a whole number that is not negative and fits 63 bits, or raise `ValueError`."""
     if not token.isdigit() or len(token) > 18:
         raise ValueError(f"{printable(token)!r} is no whole number")
     return int(token)
 
 
 def call_name(token: bytes) -> str:
-    """Spell a call as MPI does; mpiP prints ``Send`` for MPI_Send.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be the name of a call.
-    """
+    """Spell a call as MPI does (mpiP prints ``Send`` for MPI_Send), or raise `ValueError`."""
     if not _NAME.fullmatch(token):
         raise ValueError(f"{printable(token)!r} is no call")
     return f"MPI_{token.decode('ascii')}"
@@ -122,19 +97,7 @@ def is_report(data: bytes) -> bool:
 
 
 def split(data: bytes, faults: Faults) -> Report:
-    """Cut a report into header and sections.
-
-    Parameters
-    ----------
-    data : bytes
-        The file; a last line without its end is left out, since it may be half a row.
-    faults : Faults
-        Gets what is wrong with the frame, above all a missing end.
-
-    Returns
-    -------
-    Report
-    """
+    """Cut a report into header and sections; a last line without its end, maybe half a row, is left out."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     headings = _headings(data)

@@ -30,26 +30,14 @@ _STAR = -1
 
 @dataclass
 class Rows:
-    """Rows of one section, in the order of the file.
+    """Rows of one section, in the order of the file."""
 
-    Attributes
-    ----------
-    names : list of str
-        Calls, spelt like MPI_Send.
-    columns : dict of ndarray, shape (n,)
-        ``Name`` (int32, position in `names`), ``Site``, ``Rank`` (int64; -1 for ``*``) and ``Count``,
-        or ``Tasks`` instead of the last two in concise mode; the section's numbers as float64.
-    lines : ndarray of int64, shape (n,), or None
-        Line of each row; None where every line of the section is a row (see `line`).
-    whole : bool
-        Whether the section is closed and no row of it was refused.
-    section : Section
-    """
-
-    names: list[str]
+    names: list[str]  # calls, spelt like MPI_Send
+    # ``Name`` (int32, position in `names`), ``Site``, ``Rank`` (int64; -1 for ``*``) and ``Count``, or
+    # ``Tasks`` instead of the last two in concise mode; the section's numbers as float64.
     columns: dict[str, np.ndarray]
-    lines: np.ndarray | None
-    whole: bool
+    lines: np.ndarray | None  # line of each row; None where every line of the section is a row (see `line`)
+    whole: bool  # whether the section is closed and no row of it was refused
     section: Section
 
     @property
@@ -73,21 +61,7 @@ class Rows:
 
 
 def read_rows(report: Report, section: Section, faults: Faults) -> Rows | None:
-    """Read a section of callsite statistics.
-
-    Parameters
-    ----------
-    report : Report
-    section : Section
-        Of kind ``time``, ``sent``, ``io`` or ``rma``.
-    faults : Faults
-        Gets every row that is refused.
-
-    Returns
-    -------
-    Rows or None
-        None if the section has no column header that can be understood.
-    """
+    """Read a section of callsite statistics; None if its column header cannot be understood."""
     end = report.data.find(b"\n", section.start, section.stop)
     header = printable(report.data[section.start : max(end, section.start)]).split()
     columns = _columns(header, section.kind)
@@ -110,18 +84,7 @@ def read_rows(report: Report, section: Section, faults: Faults) -> Rows | None:
 
 
 def squeeze(data: bytes, start: int = 0, stop: int | None = None) -> bytes:
-    """Reduce every run of blanks to one.
-
-    Parameters
-    ----------
-    data : bytes
-    start, stop : int
-        The part of `data` that is meant.
-
-    Returns
-    -------
-    bytes
-    """
+    """Reduce every run of blanks to one."""
     count = (len(data) if stop is None else stop) - start
     array = np.frombuffer(data, dtype=np.uint8, count=count, offset=start) if count > 0 else np.empty(0, "u1")
     kept = []

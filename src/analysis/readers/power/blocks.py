@@ -16,24 +16,12 @@ from analysis.readers.text import quantity
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Labels of one tool's block.
+    """Labels of one tool's block."""
 
-    Attributes
-    ----------
-    power : str
-        Before the reading; it also begins a block.
-    stamp : str
-        Before the controller's own time.
-    state : str
-        Before the state of the power measurement.
-    active : str
-        What the state says while the controller measures.
-    """
-
-    power: str
-    stamp: str
-    state: str
-    active: str
+    power: str  # before the reading; it also begins a block
+    stamp: str  # before the controller's own time
+    state: str  # before the state of the power measurement
+    active: str  # what the state says while the controller measures
 
 
 @dataclass(slots=True)
@@ -50,22 +38,6 @@ def read(log: PowerLog, labels: Labels, *, order: str) -> Readings:
 
     The time is the logger's, where it wrote a line with a stamp before the block, else the
     controller's own, which is often not set (1970).
-
-    Parameters
-    ----------
-    log : PowerLog
-    labels : Labels
-    order : str
-        Order of the controller's numeric dates.
-
-    Returns
-    -------
-    Readings
-
-    Raises
-    ------
-    ReadError
-        If there is no block.
     """
     clock = Clock(log, order=order)
     blocks: dict[str, list[_Block]] = {}

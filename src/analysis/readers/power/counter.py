@@ -16,28 +16,10 @@ _JUMP = 1000.0  # times the usual power: digits were lost or gained
 def energies(
     table: Table, readings: Readings, max_power: float, faults: Faults
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Turn counters or interval means into mean powers and cumulated energies.
+    """Turn counters in J, or means in W, into mean powers in W and cumulated energies in J (meter, time).
 
-    Parameters
-    ----------
-    table : Table
-        Counter in J, or mean power in W since the meter's reading before.
-    readings : Readings
-        Says which of the two it is, and where counters wrap.
-    max_power : float
-        W; NaN where not declared.
-    faults : Faults
-
-    Returns
-    -------
-    power, energy : ndarray of float, shape (meter, time)
-        W and J. At a meter's reading whose interval is unknown (the first one, a reset, a blank)
-        the power is NaN and the energy stands still.
-
-    Raises
-    ------
-    ReadError
-        If a counter falls as often as energies of single intervals do.
+    At a meter's reading whose interval is unknown (the first one, a reset, a blank) the power is NaN and
+    the energy stands still. A counter that falls as often as energies of single intervals do is none.
     """
     power = np.full(table.power.shape, np.nan)
     energy = np.full(table.power.shape, np.nan)

@@ -27,13 +27,7 @@ _SAMPLE = 1000  # rows
 
 
 def read_rows(log: PowerLog, layout: Layout, order: str | None) -> Readings:
-    """Read row by row.
-
-    Raises
-    ------
-    ReadError
-        If no row has a time stamp that can be read.
-    """
+    """Read row by row."""
     stamps: list[str] = []
     at: list[int] = []
     meters: list[str] = []

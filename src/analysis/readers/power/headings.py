@@ -90,35 +90,17 @@ _STATISTIC = re.compile(r"min|max|avg|average|mean|peak|std|limit|average|instan
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Columns of one CSV file, as positions.
+    """Columns of one CSV file, as positions."""
 
-    Attributes
-    ----------
-    header : int
-        Lines before the first row, the headings included.
-    names : tuple of str
-        Headings.
-    time, meter : tuple of int
-    values : tuple of (int, str, float)
-        Position, name of the meter (or part of it), W or J per unit (NaN: the cell says).
-    counter : bool
-        True if the values are energy counters.
-    unit : int
-        Column of units or quantities, -1 without one.
-    metric : bool
-        True if `unit` is a column of quantities.
-    delimiter : str
-    decimal_comma : bool
-    """
-
-    header: int
-    names: tuple[str, ...]
+    header: int  # lines before the first row, the headings included
+    names: tuple[str, ...]  # headings
     time: tuple[int, ...]
     meter: tuple[int, ...]
+    # Position, name of the meter (or part of it), W or J per unit (NaN: the cell says).
     values: tuple[tuple[int, str, float], ...]
-    counter: bool
-    unit: int
-    metric: bool
+    counter: bool  # true if the values are energy counters
+    unit: int  # column of units or quantities, -1 without one
+    metric: bool  # true if `unit` is a column of quantities
     delimiter: str
     decimal_comma: bool
 
@@ -144,26 +126,7 @@ def split(line: str, delimiter: str) -> list[str]:
 
 
 def find(lines: Sequence[str], headings: Headings, columns: Mapping[str, Any] | None, source: str) -> Layout:
-    """Find the columns of a CSV file.
-
-    Parameters
-    ----------
-    lines : sequence of str
-        The first lines of the file.
-    headings : Headings
-    columns : mapping, optional
-        The user's column map; it goes before the patterns.
-    source : str
-
-    Returns
-    -------
-    Layout
-
-    Raises
-    ------
-    ReadError
-        If no line holds the headings; it lists what the first line has.
-    """
+    """Find the columns of a CSV file by its first lines; the user's column map goes before the patterns."""
     columns = columns or {}
     declared = str(columns.get("delimiter", ""))
     for number, line in enumerate(lines[:_HEAD_LINES]):

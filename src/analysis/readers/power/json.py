@@ -17,27 +17,7 @@ _KEYS = ("timestamp", "time", "datetime", "date", "collected")
 
 
 def documents(log: PowerLog, clock: Clock) -> Iterator[tuple[str, int, Any]]:
-    """Give each document with its time stamp and line.
-
-    Parameters
-    ----------
-    log : PowerLog
-        A document that is broken or cut is named in its faults and left out.
-    clock : Clock
-
-    Yields
-    ------
-    stamp : str
-        Line before the document, or its own ``timestamp``; empty without one.
-    line : int
-        Where the document begins.
-    document : object
-
-    Raises
-    ------
-    ReadError
-        If no document is whole.
-    """
+    """Give each whole document: its stamp (its own or on the line before; empty without), line, content."""
     text = log.data.decode("utf-8-sig", errors="replace")
     decoder = json.JSONDecoder()
     position, stamp, whole = 0, "", 0

@@ -84,13 +84,7 @@ class Options:
 
     @classmethod
     def of(cls, source: str, given: Mapping[str, Any]) -> Options:
-        """Check and take the options of a reader.
-
-        Raises
-        ------
-        ReadError
-            If an option is unknown or has no meaning; it names what is known.
-        """
+        """Check and take the options of a reader; `ReadError` names those that are known."""
         known = [f.name for f in fields(cls)]
         for name in given:
             if name not in known:
@@ -105,17 +99,7 @@ class Options:
 
 
 class PowerLog:
-    """One power log while it is read.
-
-    Parameters
-    ----------
-    given : bytes or path
-        The log, or its file, which is not compressed.
-    source : str
-        Name that messages carry.
-    options : mapping
-        Keyword arguments of the reader, see `Options`.
-    """
+    """One power log while it is read, with the reader's options: bytes, or a file that is not compressed."""
 
     def __init__(self, given: bytes | Path, source: str, options: Mapping[str, Any]) -> None:
         self.given = given
