@@ -62,19 +62,7 @@ class Faults:
 
 
 def labels(codes: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Spell out coded labels.
-
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n,)
-        Positions in `names`.
-    names : sequence of str
-
-    Returns
-    -------
-    ndarray of object, shape (n,)
-        Shares one string object per name, so that it costs 8 B an entry.
-    """
+    """Spell out coded labels as objects; one string object a name, so that an entry costs 8 B."""
     table = np.empty(len(names), dtype=object)
     table[:] = list(names)
     spelt: np.ndarray = table[codes]
@@ -82,18 +70,9 @@ def labels(codes: np.ndarray, names: Sequence[str]) -> np.ndarray:
 
 
 def typed(dtype: str, texts: Sequence[str]) -> np.ndarray:
-    """Make a column of a declared type out of the cells of a table.
+    """Make a column of a declared type (``str``, ``f8`` or an integer) of the cells of a table.
 
-    Parameters
-    ----------
-    dtype : str
-        As the registry declares it: ``str``, ``f8``, or an integer.
-    texts : sequence of str
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        NaN or -1 for a cell that is no number.
+    A cell that is no number is NaN or -1.
     """
     if dtype == "str":
         return np.array(texts, dtype=object)
@@ -115,26 +94,9 @@ def profile_dataset(
 ) -> xr.Dataset:
     """Build the dataset that every MPI profile becomes.
 
-    Parameters
-    ----------
-    obs : mapping of ndarray, shape (obs,)
-        ``rank call size peer region site`` and ``count time bytes``; further declared variables.
-    ranks : mapping of ndarray, shape (rank,)
-        ``host app_time mpi_time memory``, one entry per *expected* rank in rank order, NaN (or an
-        empty host) where the file says nothing.
-    tool, tool_version : str
-    ranks_expected : int
-        Number of ranks the job had, whether or not the file holds them all.
-    faults : Faults
-    extra : mapping of (dims, values), optional
-        Further variables declared for the kind ``profile``.
-    attrs : mapping, optional
-        Further attributes (command, start, host count, caveats of the tool).
-
-    Returns
-    -------
-    Dataset
-        Of kind ``profile``, conforming to the registry.
+    `obs` has ``rank call size peer region site`` and ``count time bytes``, and further declared variables.
+    `ranks` has ``host app_time mpi_time memory`` in rank order, one entry per *expected* rank: NaN (or an
+    empty host) where the file says nothing.
     """
     coordinates = ("rank", "call", "size", "peer", "region", "site")
     ds = xr.Dataset(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from analysis.base import units
 from analysis.measure.power.commands import Commands, MeterError
 from analysis.measure.power.config import MeterSpec
 from analysis.measure.power.credentials import Secret, child_environment, resolve
@@ -89,8 +91,6 @@ class Meter:
 # W; some controllers say 0xffffffff where they have no reading.
 _GREATEST = 1e8
 
-# The readers know many more units; but to import them takes seconds and memory beside the job.
-_WATTS = {"": 1.0, "w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1e3, "kilowatts": 1e3, "mw": 1e-3}
 _CELL = re.compile(r"\s*(\d+(?:\.\d+)?)?\s*([A-Za-z]*)\s*")
 
 
@@ -99,7 +99,8 @@ def quantity(text: str) -> tuple[float | None, float | None]:
     match = _CELL.fullmatch(text)
     if match is None or match[2] == "MW":
         return None, None
-    return (None if match[1] is None else float(match[1])), _WATTS.get(match[2].lower())
+    factor = units.watts(match[2] or "W")
+    return (None if match[1] is None else float(match[1])), None if math.isnan(factor) else factor
 
 
 def watts(text: str, scale: float = 1.0) -> float:
