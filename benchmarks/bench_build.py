@@ -71,7 +71,7 @@ def once(folder: Path) -> dict[str, float]:
     """Time everything once, peers between ours."""
     base = copy(folder / "project")
     cold = seconds(SNAKEMAKE, base)
-    pages = [page for page in project.load_config(base)["pages"]]
+    pages = list(project.load_config(base)["pages"])
     (folder / "out").mkdir()
     plain = [papermill(base, page, folder / "out" / f"{page['name']}.ipynb") for page in pages]
     one, several = again(base, pages[:1]), again(base, pages[: 1 + MORE])
