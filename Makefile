@@ -46,7 +46,7 @@ datasets: $(STAMP) ## datasets and verdicts only, with the synthetic datasets th
 	@$(SNAKEMAKE) datasets
 
 notebooks: datasets ## execute the notebooks and keep the outputs of their verdict cells, to commit them
-	@$(BIN)/python -c "import sys; from analysis.site.kernels.commit import main; sys.exit(main())" notebooks/*.ipynb
+	@$(BIN)/python -m analysis.site.kernels.commit notebooks/*.ipynb
 
 test: datasets ## the fast tests that need no cluster, for every few minutes
 	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --ignore=tests/slurm -m "not slow"

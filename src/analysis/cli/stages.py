@@ -136,7 +136,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
                 one.add_argument(argument.name, nargs="+" if "list" in str(argument.annotation) else None)
 
 
-def run(stage: str, log: str | None, given: dict[str, Any]) -> int:
+def run(stage: str, log: str | None, **given: Any) -> int:
     """Run one stage; return 1 if it failed, after what its log says."""
     if log is None and stage != "page":
         STAGES[stage](**given)

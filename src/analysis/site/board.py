@@ -143,16 +143,10 @@ class Board:
 def board(
     verdicts: Sequence[Verdict], reports: Sequence[Report] = (), recovered: Sequence[Verdict] = ()
 ) -> Board:
-    """Gather verdicts into the scoreboard.
+    """Gather verdicts into rows: several of one claim (evidence classes, campaigns) are one mark each.
 
-    Parameters
-    ----------
-    verdicts : sequence of Verdict
-        Several of one claim (evidence classes, campaigns) become one row with one mark each.
-    reports : sequence of Report
-        Every claim of theirs has a row, whether anything speaks to it or not.
-    recovered : sequence of Verdict
-        Of the self-test.
+    Every claim of the reports has a row, whether anything speaks to it or not; `recovered` are the
+    verdicts of the self-test.
     """
     by_claim: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
