@@ -26,22 +26,27 @@ unexport PYTHONDONTWRITEBYTECODE
 
 SNAKEMAKE := $(BIN)/python workflow/scripts/snakemake_local.py --cores $(CORES) --quiet rules host --show-failed-logs --rerun-incomplete
 
-.PHONY: help env report datasets notebooks test test-slow test-all test-slurm check bench lab campaign picture lock clean distclean
+.PHONY: help env report selftest datasets notebooks test test-slow test-all test-slurm check bench lab campaign picture lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 env: $(STAMP) ## the environment in .venv, from requirements.lock
 
-report: $(STAMP) ## raw files -> datasets -> verdicts -> executed notebooks -> results/site/index.html
+report: $(STAMP) ## what carries evidence: raw files -> datasets -> verdicts -> notebooks -> results/site/index.html
 	@$(SNAKEMAKE)
 	@echo "results/site/index.html"
 
-datasets: $(STAMP) ## raw files -> datasets and verdicts only
+selftest: $(STAMP) ## synthetic campaigns and their pages -> results/selftest/, and which claims they gave back
+	@$(SNAKEMAKE) --config build=config/selftest.yaml
+	@cat results/selftest/recovered.txt
+	@echo "results/selftest/site/index.html"
+
+datasets: $(STAMP) ## datasets and verdicts only, with the synthetic datasets that notebooks and tests use
 	@$(SNAKEMAKE) datasets
 
 notebooks: datasets ## execute the notebooks and keep the outputs of their verdict cells, to commit them
-	@$(BIN)/python -m analysis.site.kernels commit notebooks/*.ipynb
+	@$(BIN)/python -m analysis.site.kernels.commit notebooks/*.ipynb
 
 test: datasets ## the fast tests that need no cluster, for every few minutes
 	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --ignore=tests/slurm -m "not slow"
@@ -65,7 +70,7 @@ check: $(STAMP) ## lint, types, formats, workflow, environment against lock
 bench: $(STAMP) ## speed of Benchbook beside its peers, as ratios
 	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
 
-lab: datasets ## JupyterLab on the notebooks
+lab: datasets ## JupyterLab on the notebooks, after the datasets that their defaults name
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab notebooks
 
 campaign: $(STAMP) ## measure our own MPI program on this machine, about two minutes

@@ -1,26 +1,35 @@
-"""Time of a whole build beside its peers: plain papermill for the pages, a bare Snakemake for the no-op.
+"""Time of a build beside its peers: plain papermill for the pages, ``snakemake --version`` for the no-op.
 
-Works on a copy of the tracked files in a temporary folder; prints ratios and asserts nothing.
+Works on a copy of the tracked files in a temporary folder, with the environment that runs it; prints
+medians and ratios and asserts nothing.
+
+usage: bench_build.py [REPEATS]    (1; about 3 minutes each on two cores)
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
+
+from analysis.base import project
 
 ROOT = Path(__file__).resolve().parents[1]
-SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "2", "--quiet", "all"]
-BARE = "rule all:\n    output: 'done'\n    shell: 'touch done'\n"
+# As the Makefile starts it.
+SNAKEMAKE = [sys.executable, "workflow/scripts/snakemake_local.py", "--cores", "all", "--quiet", "all"]
+MORE = 3  # pages that a build has more than another, to time one
 
 
 def seconds(command: list[str], folder: Path) -> float:
     """Run a command in `folder`, on the copy's own sources; return its wall-clock time in s."""
     environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # the Makefile takes it out too
     began = time.perf_counter()
     subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
     return time.perf_counter() - began
@@ -28,10 +37,8 @@ def seconds(command: list[str], folder: Path) -> float:
 
 def copy(folder: Path) -> Path:
     """Copy what git tracks into `folder`."""
-    names = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout.split("\0")
-    for name in filter(None, names):
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
+    for name in filter(None, listed.stdout.split("\0")):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_file():
@@ -39,38 +46,55 @@ def copy(folder: Path) -> Path:
     return folder
 
 
-def bare_noop(folder: Path) -> float:
-    """Time Snakemake where a single finished rule is all there is."""
-    folder.mkdir()
-    (folder / "Snakefile").write_text(BARE)
-    seconds(SNAKEMAKE, folder)
-    return seconds(SNAKEMAKE, folder)
+def papermill(base: Path, page: dict[str, Any], out: Path) -> float:
+    """Execute a page's notebook with the plain papermill command: a kernel start of its own."""
+    command = [sys.executable, "-m", "papermill", "--no-progress-bar", "--cwd", str(base / "notebooks")]
+    given = {
+        key: page[key] for key in ("campaign", "campaigns", "report", "reports", "topics") if key in page
+    }
+    parameters = out.with_suffix(".yaml")
+    parameters.write_text(repr({**given, **page["parameters"]}))  # of plain values: YAML too
+    notebook = base / "notebooks" / page["notebook"]
+    return seconds([*command, "-f", str(parameters), str(notebook), str(out)], base)
 
 
-def papermill(project: Path, out: Path) -> tuple[float, int]:
-    """Execute every notebook with the plain papermill command, one kernel start each."""
-    notebooks = sorted((project / "notebooks").glob("*.ipynb"))
-    command = [sys.executable, "-m", "papermill", "--no-progress-bar", "--cwd", str(project / "notebooks")]
-    return sum(seconds([*command, str(book), str(out / book.name)], project) for book in notebooks), len(
-        notebooks
-    )
+def again(base: Path, pages: list[dict[str, Any]]) -> float:
+    """Build after the given pages were removed."""
+    for page in pages:
+        for made in (base / "results").glob(f"*/{page['name']}.*"):
+            if made.parent.name in ("notebooks", "figures"):
+                made.unlink()
+    return seconds(SNAKEMAKE, base)
+
+
+def once(folder: Path) -> dict[str, float]:
+    """Time everything once, peers between ours."""
+    base = copy(folder / "project")
+    cold = seconds(SNAKEMAKE, base)
+    pages = list(project.load_config(base)["pages"])
+    (folder / "out").mkdir()
+    plain = [papermill(base, page, folder / "out" / f"{page['name']}.ipynb") for page in pages]
+    one, several = again(base, pages[:1]), again(base, pages[: 1 + MORE])
+    version = [seconds([sys.executable, "-m", "snakemake", "--version"], base) for _ in range(3)]
+    noop = [seconds(SNAKEMAKE, base) for _ in range(3)]
+    print(f"cold {cold:.1f} s, {len(pages)} pages by papermill {sum(plain):.1f} s", file=sys.stderr)
+    return {
+        "cold build / plain papermill of its pages": cold / sum(plain),
+        "one page more / the same by papermill": (several - one) / sum(plain[1 : 1 + MORE]),
+        "no-op / snakemake --version": statistics.median(noop) / statistics.median(version),
+    }
 
 
 def main() -> None:
-    """Print the ratios."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        project = copy(folder / "project")
-        cold = seconds(SNAKEMAKE, project)
-        pages = len(list((project / "results" / "notebooks").glob("*.ipynb")))
-        noop = seconds(SNAKEMAKE, project)
-        bare = bare_noop(folder / "bare")
-        (folder / "out").mkdir()
-        plain, notebooks = papermill(project, folder / "out")
-    alone = plain / notebooks
-    print(f"build: cold {cold:.1f} s for {pages} pages; plain papermill takes {alone:.1f} s a notebook")
-    print(f"build: cold / plain papermill for as many notebooks in turn = {cold / (alone * pages):.2f}")
-    print(f"build: no-op {noop:.1f} s, over a bare Snakemake's {bare:.1f} s = {noop / bare:.2f}")
+    """Print the medians of the ratios."""
+    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    found = []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as name:
+            found.append(once(Path(name)))
+    for name in found[0]:
+        values = sorted(one[name] for one in found)
+        print(f"build: {name} = {statistics.median(values):.2f} ({values[0]:.2f} to {values[-1]:.2f})")
 
 
 if __name__ == "__main__":

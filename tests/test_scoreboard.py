@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from analysis.base import project
-from analysis.claims.evaluate import Verdict, evaluate
+from analysis.claims import Verdict, evaluate
 from analysis.claims.model import load_report
 from analysis.estimates.campaign import load_campaign
 

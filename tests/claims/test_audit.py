@@ -10,17 +10,17 @@ import pytest
 from analysis.base import project
 from analysis.claims.audit import audit_path, evaluate_report, load_audit, outcome
 from analysis.claims.model import load_report
-from analysis.cli.stages.audit import main
-from analysis.site import records
+from analysis.cli import main
+from analysis.site.board import check
 
 REPORTS = ("hpcg2014", "lsdyna2009", "lsdyna2014", "openatom2010", "sharp2019")
 
 
 @pytest.mark.parametrize("report", REPORTS)
 def test_evaluate__the_site_can_draw_every_record(report: str) -> None:
-    found = [one.as_dict() for one in evaluate_report(report)]
-    read = records.read(found, frozenset({"audit"}))
-    assert len(read) == len(found)
+    read = evaluate_report(report)
+    check(read, frozenset({"audit"}))
+    found = [one.as_dict() for one in read]
     assert {(one.evidence, one.campaign, one.page) for one in read} == {("reported", "audit", "audit")}
     assert {one.verdict for one in read} <= {"consistent", "inconsistent", "not checkable"}
     assert all(one.reason for one in read)
@@ -92,11 +92,11 @@ def test_evaluate__a_changed_figure_changes_the_verdict(tmp_path: Path) -> None:
 
 def test_main__writes_records_or_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "deep" / "audit.json"
-    assert main(["openatom2010", str(out)]) == 0
+    assert main(["stage", "verdicts", "openatom2010", "audit", str(out)]) == 0
     found = json.loads(out.read_text())
     assert capsys.readouterr().out == f"{len(found)} verdicts\n"
     assert {one["claim"] for one in found} > {"openatom2010-pwr-3200-vs-10gige"}
-    assert main(["none2000", str(out)]) == 1
+    assert main(["stage", "verdicts", "none2000", "audit", str(out)]) == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "none2000.yaml:0:" in said

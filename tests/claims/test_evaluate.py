@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from analysis import cli
 from analysis.base import project
 from analysis.base.errors import BenchbookError
-from analysis.claims.evaluate import evaluate, verdict_table
+from analysis.base.words import number, stop
+from analysis.claims import evaluate, verdict_table
 from analysis.claims.model import load_report
-from analysis.claims.words import expected_text, number, stop
-from analysis.cli.stages import verdicts as command
+from analysis.claims.verdicts import expected_text
 from analysis.estimates.campaign import load_campaign
 from analysis.estimates.stats import Estimate
 from analysis.schema import storage
@@ -89,11 +90,11 @@ def test_evaluate__the_command_writes_json_and_names_what_is_missing(
     base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(base)
-    assert command.main(["report.yaml", "two", "out/two.json"]) == 0
+    assert cli.main(["stage", "verdicts", "report.yaml", "two", "out/two.json"]) == 0
     (record,) = json.loads((base / "out" / "two.json").read_text(encoding="utf-8"))
     assert (record["claim"], record["verdict"], record["estimate"]) == ("faster", "holds in direction", 4.0)
     shutil.rmtree(base / "data")
-    assert command.main(["report.yaml", "two", "out/two.json"]) == 1
+    assert cli.main(["stage", "verdicts", "report.yaml", "two", "out/two.json"]) == 1
     assert "campaign.nc:0: " in capsys.readouterr().err
 
 

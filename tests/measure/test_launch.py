@@ -26,7 +26,7 @@ from analysis.measure import folders, launch, workflow
 from analysis.measure.launch import SNAKEMAKES_THREADS
 from analysis.measure.script import fill, quote
 
-from .conftest import ROOT, stand_in
+from .conftest import ROOT
 
 # Starts each rank as MPICH's mpiexec does, but one after the other.
 MPIRUN = """\
@@ -354,16 +354,12 @@ def test_launch__concurrent_jobs_run_at_once(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_launch__job_that_slurm_starts_again_measures_again(project: Project, tmp_path: Path) -> None:
+def test_launch__job_that_slurm_starts_again_measures_again(project: Project) -> None:
     """Slurm's energy and memory of a job are those of its last start."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one core has no room for two jobs at once")
     started = project(f"echo '{RESULT}'", factors="concurrent_jobs: 2")
-    command = tmp_path / "bin/scontrol"
-    command.parent.mkdir()
-    command.write_text("#!/bin/sh\nuname -n\n", encoding="ascii")
-    command.chmod(0o755)
-    slurm = {"SLURM_JOB_NODELIST": "here", "PATH": f"{command.parent}:{os.environ['PATH']}"}
+    slurm = {"SLURM_JOB_NODELIST": "here"}
     assert started.launch(SLURM_JOB_ID="7", **slurm)[0] == 0
     first = started.records()
     # Another job leaves a run that is there alone.
@@ -383,10 +379,9 @@ def test_launch__job_that_slurm_starts_again_measures_again(project: Project, tm
 
 @pytest.mark.slow
 def test_launch__matrix_is_loaded_and_expanded_once(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = project()
-    stand_in(tmp_path, monkeypatch, "scontrol", "#!/bin/sh\nhostname\n")
     for name, text in {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n1"}.items():
         monkeypatch.setenv(name, text)
     monkeypatch.chdir(started.base)

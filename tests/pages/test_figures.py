@@ -301,3 +301,11 @@ def test_colour__links_of_the_same_rate_share_theirs() -> None:
     assert figures.colour("veth-1gbit") == figures.colour("1gbe")
     assert figures.colour("veth-10gbit") == figures.colour("10gbe")
     assert figures.colour("veth-open") == figures.colour("ib-fdr")
+
+
+def test_svg__labels_of_a_logarithmic_axis_are_letters() -> None:
+    fig, ax = figures.new_figure("measured")
+    ax.plot([1, 10, 1e5], [2, 3, 6])
+    ax.set(xscale="log", yscale="log")
+    labels = re.findall(r">([^<]*)</text>", figures.svg(fig, description="x"))
+    assert labels == ["10⁰", "10¹", "10²", "10³", "10⁴", "10⁵", "2", "3", "4", "6", "measured"]

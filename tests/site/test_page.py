@@ -129,9 +129,9 @@ def test_read__heading_keeps_names_with_underscores(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["index", "provenance", "../up", "A", ""])
+@pytest.mark.parametrize("name", ["index", "provenance", "report-x", "../up", "A", ""])
 def test_read__refuses_a_name_that_is_no_page(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigError, match="is no page name; use a-z 0-9 - _, not index or provenance"):
+    with pytest.raises(ConfigError, match="is no page name; use a-z 0-9 - _, not index or prov"):
         read(PageInput(name, tmp_path / "n.ipynb", "measured", "mock"))
 
 

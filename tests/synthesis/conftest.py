@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.claims.evaluate import Verdict, evaluate
+from analysis.claims import Verdict, evaluate
 from analysis.claims.model import load_report
 from analysis.datasets.campaign import ingest
 from analysis.estimates.campaign import load_campaign

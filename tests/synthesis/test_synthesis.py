@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from analysis import cli
 from analysis.base.errors import ConfigError
-from analysis.claims.evaluate import Verdict
+from analysis.claims import Verdict
 from analysis.claims.model import load_report
-from analysis.cli.stages import synthesis
 from analysis.datasets.campaign import ingest
 from analysis.schema import storage
 from analysis.synthesis.campaign import build
@@ -236,12 +236,12 @@ def test_synthesis__old_campaign_stays_when_the_truth_has_gaps(tmp_path: Path) -
 
 def test_synthesis__command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "raw"
-    assert synthesis.main(["sharp2019", str(out)]) == 0
+    assert cli.main(["stage", "synthesis", "sharp2019", str(out)]) == 0
     assert (
         capsys.readouterr().out == f"{out}: 55 runs\n"
     )  # (1 + 1 + 2) + 5 OSU cells, 6 times, and a failed one
     assert len(list((out / "runs").iterdir())) == 55
-    assert synthesis.main([str(tmp_path / "none.yaml"), str(out)]) == 1
+    assert cli.main(["stage", "synthesis", str(tmp_path / "none.yaml"), str(out)]) == 1
     assert capsys.readouterr().err.startswith(f"{tmp_path}/none.yaml:0: No such file or directory; ")
 
 

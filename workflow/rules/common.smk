@@ -1,9 +1,11 @@
 # What the stages share: no rules here, and nothing that is slow to import.
 import atexit
 import contextlib
-import inspect
+import functools
+import hashlib
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -12,25 +14,41 @@ from snakemake.exceptions import WorkflowError
 
 from analysis.base import project
 from analysis.base.errors import BenchbookError
-from analysis.measure import resume
-from analysis.measure import workflow as campaigns
 from analysis.site.kernels.client import start
 
 NAME = "[A-Za-z0-9_][A-Za-z0-9._-]*"
 PACKAGE = Path("src/analysis")
 BASE = Path.cwd()
+BUILD = config.get("build", "config/config.yaml")
+SELFTEST = "contradictions" in config
+RESULTS = "results" if BUILD == "config/config.yaml" else f"results/{Path(BUILD).stem}"
+RECOVERED = [f"{RESULTS}/recovered.txt"] if SELFTEST else []
+# What the self-test has recovered is said beside the claims once it has been built; nobody builds it for that.
+RECOVERIES = [
+    name
+    for name in ["results/selftest/verdicts.json"]
+    if not SELFTEST and Path(name).is_file()
+]
 MEASURED = config.get("measure", "")  # the campaign that the target `measure` measures
 
 # What runs beside Snakemake and ends with it.
 AT_END = contextlib.ExitStack()
 atexit.register(AT_END.close)
 
-GIVEN_BACK = campaigns.node_list(os.environ)
+
+def given_back():
+    """What stands before a command in a Slurm job: the nodes that the executor has taken from it."""
+    if "SLURM_JOB_ID" not in os.environ:
+        return ""
+    from analysis.measure.workflow import node_list
+
+    return node_list(os.environ)
+
 
 # Jobs use the interpreter that runs Snakemake, activated or not, here or on a node. A prefix of ours takes the
 # place of Snakemake's own, by which a command that fails in a pipe fails its job: so it is given again.
 BIN = shlex.quote(str(Path(sys.executable).parent))
-shell.prefix(f'set -euo pipefail; export PATH={BIN}:"$PATH"; {GIVEN_BACK}')
+shell.prefix(f'set -euo pipefail; export PATH={BIN}:"$PATH"; {given_back()}')
 
 
 wildcard_constraints:
@@ -41,61 +59,75 @@ wildcard_constraints:
 
 def check_config(config):
     try:
-        project.check_config(config, BASE)
+        project.check_config(config, BASE, BASE / BUILD)
         project.leave_out(config, BASE)
     except BenchbookError as error:
         raise WorkflowError(str(error)) from None
 
 
 def start_pages():
-    """Start the process that pages are forked from; it ends with Snakemake."""
+    """Start the process that stages are forked from; it ends with Snakemake."""
     if MEASURED:
         return  # nothing else is to run beside a measurement
     if workflow.is_main_process and workflow.local_exec:
         AT_END.enter_context(start())
 
 
-def hold_campaign():
-    """Let nobody else measure the campaign until this Snakemake ends."""
-    if MEASURED and workflow.is_main_process:
-        try:
-            resume.check_start(MEASURED, BASE, slurm=not workflow.local_exec)
-            lock = resume.hold(MEASURED, BASE)
-        except BenchbookError as error:
-            raise WorkflowError(str(error)) from None
-        AT_END.enter_context(lock)
+# ---- The rooms of the package that a stage can reach; a test holds these lists against the imports.
+READ = ("base", "schema", "readers", "energy", "datasets")
+JUDGE = (*READ, "estimates", "claims")
 
 
-def mend_executor():
-    """Teach Slurm's executor to ask less, and to end when Slurm has lost a job."""
-    plugin = sys.modules.get("snakemake_executor_plugin_slurm")
-    if MEASURED and workflow.is_main_process and plugin is not None:
-        from analysis.measure.executor import mend
+def code_of(*rooms):
+    """Digest the files of rooms, or modules, of the package.
 
-        mend(plugin)
-
-
-def watch_progress():
-    """Show a line about the campaign that is measured, until Snakemake ends."""
-    quiet = {kind.name for kind in workflow.output_settings.quiet or ()}
-    if MEASURED and workflow.is_main_process and not quiet & {"ALL", "PROGRESS"}:
-        from analysis.measure.progress import Watch
-
-        AT_END.callback(Watch(MEASURED, BASE).start().stop)
+    As a parameter of a rule it makes what the rule has built out of date when any of them changes, as
+    hundreds of input files would.
+    """
+    digest = hashlib.sha256()
+    for room in (*rooms, "cli/stages.py"):
+        digest.update(digest_of(room))
+    return digest.hexdigest()
 
 
-def sources(*names):
-    """The package's modules that a stage is computed by: a changed reader makes new datasets."""
-    found = []
-    for name in names:
-        path = PACKAGE / name
-        found += sorted(map(str, path.rglob("*.py"))) if path.is_dir() else [str(path)]
-    return found
+@functools.cache
+def digest_of(room):
+    digest = hashlib.sha256()
+    for path in files_of(PACKAGE / room):
+        content = path.read_bytes()
+        digest.update(f"{path}\0{len(content)}\0".encode() + content)
+    return digest.digest()
 
 
-def raw_files(wildcards):
-    folder = project.raw(wildcards.campaign, Path())
-    return sorted(str(path) for path in folder.rglob("*") if path.is_file())
+def files_of(room):
+    """List the files of a room or a module; what executes notebooks is a room inside the site's."""
+    if room.is_file():
+        return [room]
+    out = {"__pycache__"} | ({"kernels"} if room.name == "site" else set())
+    found = (path for path in room.rglob("*") if path.is_file())
+    return sorted(path for path in found if not out & set(path.relative_to(room).parts))
+
+
+# ---- Names.
+def tree(campaign):
+    return project.processed(campaign, Path()) / "campaign.nc"
+
+
+def declaration(campaign):
+    return Path(f"config/campaigns/{campaign}.yaml")
+
+
+def all_verdicts():
+    """Every campaign's verdicts on a report, and the audit of the reports that have one."""
+    reports = config["reports"]
+    audited = [
+        name
+        for name in reports
+        if Path(f"config/audit/{name}.yaml").is_file() and not SELFTEST
+    ]
+    pairs = [(report, name) for report in reports for name in reports[report]]
+    pairs += [(report, "audit") for report in audited]
+    return [f"{RESULTS}/verdicts/{report}/{name}.json" for report, name in pairs]
 
 
 def page(wildcards):
@@ -109,28 +141,32 @@ def page_names(figure):
 
 
 def page_datasets(wildcards):
-    names = project.as_list(page(wildcards), "campaign")
-    return [project.processed(name, Path()) / "campaign.nc" for name in names]
+    return [tree(name) for name in project.as_list(page(wildcards), "campaign")]
 
 
 def page_declarations(wildcards):
     """What a page's claims say, and what its campaigns stand for."""
     entry = page(wildcards)
-    reports = [
-        project.claims(name, Path()) for name in project.as_list(entry, "report")
-    ]
-    return reports + [
-        Path(f"config/campaigns/{n}.yaml") for n in project.as_list(entry, "campaign")
-    ]
+    reports = project.as_list(entry, "report")
+    found = [project.claims(name, Path()) for name in reports]
+    for campaign in project.as_list(entry, "campaign"):
+        found += [declaration(campaign), *views(campaign)]
+    if entry.get("evidence") == "reported":
+        found += [Path(f"config/audit/{name}.yaml") for name in reports]
+    return found
 
 
-def all_verdicts():
-    """Every campaign's verdicts on a report, and the audit of the reports that have one."""
-    reports = config["reports"]
-    audited = [name for name in reports if Path(f"config/audit/{name}.yaml").is_file()]
-    pairs = [(report, name) for report in reports for name in reports[report]]
-    pairs += [(report, "audit") for report in audited]
-    return [project.verdicts(report, name, Path()) for report, name in pairs]
+def notebook_campaigns():
+    """The campaigns that the notebooks name in their cells of parameters."""
+    found = set()
+    for path in Path("notebooks").glob("*.ipynb"):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            if "parameters" in cell["metadata"].get("tags", ()):
+                for names in re.findall(
+                    r"^campaigns? = (.+)$", "".join(cell["source"]), re.MULTILINE
+                ):
+                    found.update(re.findall(r"[\w.-]+", names))
+    return sorted(name for name in found if declaration(name).is_file())
 
 
 def page_parameters(wildcards):
@@ -141,69 +177,6 @@ def page_parameters(wildcards):
     return json.dumps({**given, **entry["parameters"]}, sort_keys=True)
 
 
-def runs_to_measure(wildcards):
-    if not MEASURED:
-        raise WorkflowError("measure what? Add: --config measure=NAME")
-    check_arrays()
-    # A record that is there is whole and stays, whatever becomes of the job that was to leave it: of two
-    # jobs for one run the second fails, and so does one that is cancelled after its last act.
-    workflow.execution_settings.keep_incomplete = True
-    # Snakemake's lock outlives a Snakemake that was killed; the campaign's own (below) does not.
-    workflow.persistence.lock = contextlib.nullcontext
-    try:
-        runs = campaigns.missing(MEASURED, BASE)
-        there = resume.adopted(MEASURED, BASE)
-    except BenchbookError as error:
-        raise WorkflowError(str(error)) from None
-    return [
-        f"data/raw/{MEASURED}/runs/{run.name}/run.json"
-        for run in runs
-        if run.name not in there
-    ]
-
-
-def check_arrays():
-    """Refuse job arrays of runs: each of their jobs would execute the command of the first."""
-    arrays = getattr(workflow.executor_settings, "array_jobs", None) or ""
-    if {"all", "run"} & set(arrays.replace(";", ",").replace(" ", "").split(",")):
-        raise WorkflowError(
-            "slurm-array-jobs: the executor gives every job of an array of MPI jobs the command "
-            "of the first; leave 'run' and 'all' out of it"
-        )
-
-
-def known(function):
-    """Note what a function takes: Snakemake asks anew at each call, and of 5,000 runs there are 45,000."""
-    function.__signature__ = inspect.signature(function)
-    return function
-
-
-@known
-def programs_of_run(wildcards):
-    return ancient(campaigns.programs(MEASURED, wildcards.run, BASE))
-
-
-@known
-def in_shuffled_order(wildcards):
-    return campaigns.priority(campaigns.run_of(MEASURED, wildcards.run, BASE))
-
-
-def asked(name):
-    """A resource of a run, by its name in Snakemake; no function where all runs ask for the same."""
-
-    @known
-    def resource(wildcards):
-        return campaigns.resources(MEASURED, wildcards.run, BASE)[name]
-
-    try:
-        return campaigns.common(MEASURED, BASE).get(name, resource) if MEASURED else 1
-    except BenchbookError:
-        return resource  # the input function of the target says what is wrong
-
-
-def threads_of_run():
-    """Return the threads of each run; without a campaign there is none."""
-    try:
-        return campaigns.threads(MEASURED, BASE) if MEASURED else 1
-    except BenchbookError:
-        return 1
+def views(campaign):
+    """The file that says which of other people's runs speak to which claims."""
+    return ["config/published.yaml"] if campaign == "published" else []

@@ -1,54 +1,94 @@
-# Verdicts and executed notebooks become a site that needs no server and no network.
+# Notebooks are executed, one job a page, in a kernel forked from one prepared process; with the verdicts
+# they become a site that needs no server and no network.
 
 
-rule collect_verdicts:
+rule page:
     input:
-        verdicts=all_verdicts(),
-        config="config/config.yaml",
-        script="workflow/scripts/collect_verdicts.py",
+        notebook=lambda wildcards: f"notebooks/{page(wildcards)['notebook']}",
+        datasets=page_datasets,
+        declarations=page_declarations,
     output:
-        verdicts=report(
-            "results/verdicts.json",
-            caption="../report/verdicts.rst",
-            category="Verdicts",
-            labels={"file": "all verdicts"},
+        notebook=f"{RESULTS}/notebooks/{{page}}.ipynb",
+        figure=report(
+            f"{RESULTS}/figures/{{page}}.svg",
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"page": "{page}"},
         ),
     log:
-        "results/logs/collect_verdicts.log",
+        f"{RESULTS}/logs/pages/{{page}}.log",
+    wildcard_constraints:
+        page=page_names(figure=True),
     conda:
         "../../environment.yml"
     threads: 1
+    params:
+        figure=lambda wildcards, output: f"--figure={output.figure}",
+        parameters=page_parameters,
+        code=code_of(*JUDGE, "pages", "site/kernels"),
     shell:
-        "python {input.script} {input.config} {output.verdicts} {input.verdicts} 2> {log}"
+        "python -m analysis.cli stage --log {log} page {input.notebook} {output.notebook} {params.figure}"
+        " --parameters={params.parameters:q}"
+
+
+use rule page as page_without_figure with:
+    output:
+        notebook=f"{RESULTS}/notebooks/{{page}}.ipynb",
+    wildcard_constraints:
+        page=page_names(figure=False),
+    params:
+        figure="",
+        parameters=page_parameters,
+        code=rules.page.params.code,
 
 
 rule site:
     input:
-        verdicts="results/verdicts.json",
-        config="config/config.yaml",
-        datasets=[
-            project.processed(name, Path()) / "campaign.nc"
-            for name in config["campaigns"]
-        ],
+        verdicts=f"{RESULTS}/verdicts.json",
+        config=BUILD,
+        claims=[project.claims(name, Path()) for name in config["reports"]],
+        datasets=[tree(name) for name in config["campaigns"]],
+        declarations=[declaration(name) for name in config["campaigns"]],
         notebooks=[
-            f"results/notebooks/{page['name']}.ipynb" for page in config["pages"]
+            f"{RESULTS}/notebooks/{page['name']}.ipynb" for page in config["pages"]
         ],
+        recovered=RECOVERIES,
         docs=sorted(map(str, Path("docs").rglob("*.md"))),
-        templates=sorted(map(str, (PACKAGE / "site" / "templates").glob("*"))),
-        code=sources("base", "schema", "estimates", "claims", "site"),
     output:
-        index="results/site/index.html",
-        provenance="results/site/provenance.html",
-        verdicts="results/site/verdicts.json",
-        pages=[f"results/site/{page['name']}.html" for page in config["pages"]],
+        index=f"{RESULTS}/site/index.html",
+        provenance=f"{RESULTS}/site/provenance.html",
+        verdicts=f"{RESULTS}/site/verdicts.json",
+        pages=[f"{RESULTS}/site/{page['name']}.html" for page in config["pages"]],
+        reports=[f"{RESULTS}/site/report-{name}.html" for name in config["reports"]],
     log:
-        "results/logs/site.log",
+        f"{RESULTS}/logs/site.log",
     conda:
         "../../environment.yml"
     threads: 1
     params:
         commit=project.commit(Path()),
         folder=lambda wildcards, output: Path(output.index).parent,
+        recovered=[f"--recovered={name}" for name in RECOVERIES],
+        code=code_of(*JUDGE, "site"),
     shell:
-        "python -m analysis.site.kernels call --log {log}"
-        " analysis.cli.stages.site {input.verdicts} {params.folder} --commit={params.commit}"
+        "python -m analysis.cli stage --log {log} site {input.verdicts} {params.folder}"
+        " --commit={params.commit} --config={input.config} {params.recovered}"
+
+
+rule recovered:
+    input:
+        verdicts=f"{RESULTS}/verdicts.json",
+        config=BUILD,
+        site=f"{RESULTS}/site/index.html",  # a self-test that fails shows its pages all the same
+    output:
+        table=f"{RESULTS}/recovered.txt",
+    log:
+        f"{RESULTS}/logs/recovered.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        code=code_of(*JUDGE, "site"),
+    shell:
+        "python -m analysis.cli stage --log {log} recovered {input.verdicts} {output.table}"
+        " --config={input.config}"

@@ -136,13 +136,15 @@ def check_config(config: Mapping[str, Any], base: Path, path: Path | None = None
         raise ConfigError(*faults)
 
 
-def load_config(base: Path | None = None) -> dict[str, Any]:
+def load_config(base: Path | None = None, path: Path = CONFIG) -> dict[str, Any]:
     """Read and check the project's configuration.
 
     Parameters
     ----------
     base : Path, optional
         Root of the project.
+    path : Path, optional
+        What to build, relative to it.
 
     Returns
     -------
@@ -155,8 +157,8 @@ def load_config(base: Path | None = None) -> dict[str, Any]:
         One fault for each entry that cannot be used.
     """
     base = base or root()
-    config: dict[str, Any] = load_yaml(base / CONFIG, base / SCHEMA)
-    check_config(config, base)
+    config: dict[str, Any] = load_yaml(base / path, base / SCHEMA)
+    check_config(config, base, base / path)
     leave_out(config, base)
     return config
 

@@ -12,10 +12,10 @@ from typing import Any
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
 from analysis.claims import spans as arithmetic
-from analysis.claims.evaluate import Verdict
 from analysis.claims.model import Claim, load_report
 from analysis.claims.spans import Expression, Span
-from analysis.claims.words import expected_text
+from analysis.claims.verdict import Verdict
+from analysis.claims.verdicts import expected_text
 
 SCHEMA = Path("workflow/schemas/audit.schema.yaml")
 _MARKS = {"about": "~", "over": ">", "under": "<", "almost": "<"}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from analysis.base import project
 from analysis.claims.allreduce import CLAIM, allreduce_verdict
-from analysis.claims.evaluate import Verdict
-from analysis.claims.evaluate import evaluate as judge_all
+from analysis.claims.evaluation import evaluate as judge_all
 from analysis.claims.model import Report
+from analysis.claims.verdict import Verdict
 from analysis.claims.verdicts import NOT_TESTED
 from analysis.datasets.published import FIGURES
 from analysis.datasets.run import fingerprint

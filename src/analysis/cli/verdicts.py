@@ -9,8 +9,8 @@ from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
+from analysis.claims import Verdict, evaluate
 from analysis.claims.audit import evaluate_report
-from analysis.claims.evaluate import Verdict, evaluate
 from analysis.claims.model import load_report
 from analysis.claims.published import evaluate as evaluate_published
 from analysis.estimates.campaign import Campaign, load_campaign

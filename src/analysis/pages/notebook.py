@@ -11,7 +11,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from analysis.base import project
-from analysis.claims.evaluate import Verdict, evaluate, verdict_table
+from analysis.claims import Verdict, evaluate, verdict_table
 from analysis.claims.model import Report, load_report
 from analysis.estimates.campaign import Campaign, load_campaign
 

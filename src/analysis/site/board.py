@@ -1,16 +1,19 @@
-"""The scoreboard: verdict records gathered into one row a claim, rows into topics, and counted."""
+"""The scoreboard: verdicts gathered into one row a claim, rows into topics and reports, and counted."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from analysis.base.errors import ConfigError, Fault
+from analysis.claims.model import Claim, Report
+from analysis.claims.verdict import Verdict
+from analysis.claims.verdicts import expected_text
 from analysis.site import forest
-from analysis.site.records import Record
-from analysis.site.words import EVIDENCE, VERDICTS, Verdict, digits, slug
+from analysis.site.words import EVIDENCE, SCALES, VERDICTS, VerdictWord, digits, slug
 
 _WEIGHT = {name: i for i, name in enumerate(EVIDENCE)}
 
@@ -23,28 +26,31 @@ class Row:
     ----------
     anchor : str
         HTML id, unique on the page.
-    records : tuple of Record
-        Tested ones first, by weight of evidence; synthetic last.
+    verdicts : tuple of Verdict
+        Tested ones first, by weight of evidence.
     plot : Markup or None
         The marks; None for a claim without numbers.
     members : list of (str, str)
         The chips of a claim about a set.
+    recovered : str
+        The word of the self-test, if it was built and has the claim.
     """
 
     anchor: str
-    records: tuple[Record, ...]
+    verdicts: tuple[Verdict, ...]
     plot: Markup | None
     members: list[tuple[str, str]]
+    recovered: str = ""
 
     @property
-    def lead(self) -> Record:
-        """The record that speaks for the row."""
-        return self.records[0]
+    def lead(self) -> Verdict:
+        """The verdict that speaks for the row."""
+        return self.verdicts[0]
 
     @property
-    def claim(self) -> Record:
-        """The record that says what the claim is."""
-        return _claim(self.records)
+    def claim(self) -> Verdict:
+        """The verdict that says what the claim is."""
+        return _claim(self.verdicts)
 
     @property
     def topic(self) -> str:
@@ -52,9 +58,9 @@ class Row:
         return self.claim.topic[:1].upper() + self.claim.topic[1:] or "Other"
 
     @property
-    def shown(self) -> Sequence[Record]:
-        """The records that have a mark: those that were tested, or the one that says why none was."""
-        return _shown(self.records)
+    def shown(self) -> Sequence[Verdict]:
+        """The verdicts that have a mark: those that were tested, or the one that says why none was."""
+        return _shown(self.verdicts)
 
     @property
     def claimed_members(self) -> int:
@@ -65,14 +71,24 @@ class Row:
     def search(self) -> str:
         """Everything that the text search looks at, in lower case."""
         first = self.claim
-        said = [*first.ids, first.statement, first.report_title, first.section, first.quantity, self.topic]
-        said += [w for r in self.records for w in (r.evidence, r.verdict, r.campaign, r.cluster, r.compared)]
+        said = [*first.ids, first.statement, first.report_title, section(first), first.quantity, self.topic]
+        said += [w for r in self.verdicts for w in (r.evidence, r.verdict, r.campaign, r.cluster, r.compared)]
         return " ".join(dict.fromkeys(w for w in said if w)).lower()
 
     @property
     def evidence(self) -> str:
         """Evidence classes under which anything was tested, separated by blanks."""
-        return " ".join(dict.fromkeys(r.evidence for r in self.records if r.tested))
+        return " ".join(dict.fromkeys(r.evidence for r in self.verdicts if r.tested))
+
+    @property
+    def missing(self) -> list[str]:
+        """What keeps the row from a plain answer: why nothing was tested, what is open, what differs."""
+        tested = [one for one in self.verdicts if one.tested]
+        if not tested:
+            return list(dict.fromkeys(one.reason for one in self.verdicts if one.reason))
+        said = [one.reason for one in tested if VERDICTS[one.verdict].tone == "open"]
+        said += ["not as in the report: " + "; ".join(one.differs) for one in tested if one.differs]
+        return list(dict.fromkeys(said))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +98,7 @@ class Group:
     topic: str
     anchor: str
     rows: tuple[Row, ...]
-    counts: list[tuple[Verdict, int]]
+    counts: list[tuple[VerdictWord, int]]
     has_ratio: bool
 
 
@@ -94,7 +110,7 @@ class Board:
     ----------
     groups : tuple of Group
         In the order in which topics first appear.
-    counts : list of (Verdict, int)
+    counts : list of (VerdictWord, int)
         Claims by the verdict that speaks for them, in the fixed order of verdicts.
     axis : Axis
         The common ratio axis.
@@ -103,7 +119,7 @@ class Board:
     """
 
     groups: tuple[Group, ...]
-    counts: list[tuple[Verdict, int]]
+    counts: list[tuple[VerdictWord, int]]
     axis: forest.Axis
     sentence: str
 
@@ -113,38 +129,82 @@ class Board:
         return sum(n for _, n in self.counts)
 
     def values(self, name: str) -> list[str]:
-        """Return the different values of a record's field, for a filter, in order of appearance."""
+        """Return the different values of a verdict's field, for a filter, in order of appearance."""
         if name == "topic":
             return [g.topic for g in self.groups]
         rows = [row for group in self.groups for row in group.rows]
         if name == "evidence":
-            records = [record for row in rows for record in row.shown if record.tested]
+            verdicts = [verdict for row in rows for verdict in row.shown if verdict.tested]
         else:
-            records = [row.claim for row in rows]
-        return list(dict.fromkeys(str(getattr(r, name)) for r in records if getattr(r, name)))
+            verdicts = [row.claim for row in rows]
+        return list(dict.fromkeys(str(getattr(r, name)) for r in verdicts if getattr(r, name)))
 
 
-def board(records: Sequence[Record]) -> Board:
-    """Gather records into the scoreboard.
+def board(
+    verdicts: Sequence[Verdict], reports: Sequence[Report] = (), recovered: Sequence[Verdict] = ()
+) -> Board:
+    """Gather verdicts into rows: several of one claim (evidence classes, campaigns) are one mark each.
 
-    Parameters
-    ----------
-    records : sequence of Record
-        Several of one claim (evidence classes, campaigns) become one row with one mark each.
-
-    Returns
-    -------
-    Board
+    Every claim of the reports has a row, whether anything speaks to it or not; `recovered` are the
+    verdicts of the self-test.
     """
-    by_claim: dict[str, list[Record]] = {}
-    for record in records:
-        by_claim.setdefault(record.claim, []).append(record)
-    axis = forest.ratio_axis(records)
-    rows = list(_rows(by_claim, axis))
+    by_claim: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        by_claim.setdefault(verdict.claim, []).append(verdict)
+    for silent in (_silent(report, name) for report in reports for name in report.claims):
+        by_claim.setdefault(silent.claim, [silent])
+    axis = forest.ratio_axis(verdicts)
+    words = {one.claim: one.verdict for one in recovered}
+    found = _rows(by_claim, axis, words)
+    counts = count(found)
+    return Board(grouped(found), counts, axis, sentence(counts))
+
+
+def check(verdicts: Sequence[Verdict], pages: frozenset[str]) -> None:
+    """Raise `ConfigError` for each word, class, scale or page that cannot be drawn."""
+    faults = [
+        Fault("verdicts", position, f"{one.claim}: {what}", remedy)
+        for position, one in enumerate(verdicts, start=1)
+        for what, remedy in _wrong(one, pages)
+    ]
+    if faults:
+        raise ConfigError(*faults)
+
+
+def _wrong(one: Verdict, pages: frozenset[str]) -> Iterator[tuple[str, str]]:
+    if one.verdict not in VERDICTS:
+        yield f"verdict {one.verdict!r} is not a word of verdicts", "use " + ", ".join(VERDICTS)
+    elif one.evidence not in EVIDENCE:
+        yield f"evidence {one.evidence!r} is not a class", "use " + ", ".join(EVIDENCE)
+    elif one.verdict not in EVIDENCE[one.evidence].words:
+        words = ", ".join(sorted(EVIDENCE[one.evidence].words))
+        yield f"verdict {one.verdict!r} is not a word for {one.evidence} evidence", f"use {words}"
+    if one.scale not in SCALES:
+        yield f"scale {one.scale!r} is not known", "use " + ", ".join(SCALES)
+    if one.page and one.page not in pages:
+        yield f"page {one.page!r} is not built", f"pages are {', '.join(sorted(pages)) or 'none'}"
+
+
+def count(rows: Sequence[Row]) -> list[tuple[VerdictWord, int]]:
+    """Count rows by verdict, in the fixed order, without zeros."""
+    found = Counter(row.lead.verdict for row in rows)
+    return [(v, found[word]) for word, v in VERDICTS.items() if found[word]]
+
+
+def rows(scoreboard: Board, *, page: str = "", report: str = "") -> list[Row]:
+    """Return the rows that a page computed, or those of a report's claims."""
+    found = [row for group in scoreboard.groups for row in group.rows]
+    if report:
+        return [row for row in found if row.claim.report == report]
+    return [row for row in found if any(one.page == page for one in row.verdicts)]
+
+
+def grouped(rows: Sequence[Row]) -> tuple[Group, ...]:
+    """Put rows under their topics, in the order in which these first appear."""
     by_topic: dict[str, list[Row]] = {}
     for row in rows:
         by_topic.setdefault(row.topic, []).append(row)
-    groups = tuple(
+    return tuple(
         Group(
             topic,
             f"topic-{slug(topic)}",
@@ -154,23 +214,9 @@ def board(records: Sequence[Record]) -> Board:
         )
         for topic, members in by_topic.items()
     )
-    counts = count(rows)
-    return Board(groups, counts, axis, sentence(counts))
 
 
-def rows_of(scoreboard: Board, page: str) -> list[Row]:
-    """Return the rows that a page computed."""
-    rows = [row for group in scoreboard.groups for row in group.rows]
-    return [row for row in rows if any(r.page == page for r in row.records)]
-
-
-def count(rows: Sequence[Row]) -> list[tuple[Verdict, int]]:
-    """Count rows by verdict, in the fixed order, without zeros."""
-    found = Counter(row.lead.verdict for row in rows)
-    return [(v, found[word]) for word, v in VERDICTS.items() if found[word]]
-
-
-def sentence(counts: Sequence[tuple[Verdict, int]]) -> str:
+def sentence(counts: Sequence[tuple[VerdictWord, int]]) -> str:
     """Say the counts in words.
 
     Returns
@@ -191,55 +237,89 @@ def sentence(counts: Sequence[tuple[Verdict, int]]) -> str:
     return "; ".join(parts) + "."
 
 
-def _rows(by_claim: dict[str, list[Record]], axis: forest.Axis) -> list[Row]:
+def _rows(by_claim: dict[str, list[Verdict]], axis: forest.Axis, recovered: Mapping[str, str]) -> list[Row]:
     out: list[Row] = []
     taken: set[str] = set()
     for claim, unordered in by_claim.items():
-        records = sorted(unordered, key=_order)
+        verdicts = sorted(unordered, key=_order)
         anchor = slug(claim)
         while anchor in taken:
             anchor += "-2"
         taken.add(anchor)
-        out.append(Row(anchor, tuple(records), _plot(records, axis), forest.chips(_claim(records))))
+        out.append(
+            Row(
+                anchor,
+                tuple(verdicts),
+                _plot(verdicts, axis),
+                forest.chips(_claim(verdicts)),
+                recovered.get(claim, ""),
+            )
+        )
     return out
 
 
-def _shown(records: Sequence[Record]) -> Sequence[Record]:
-    return [r for r in records if r.tested] or records[:1]
-
-
-def _claim(records: Sequence[Record]) -> Record:
-    # A relation between a report's statements expects something else than the claim that it is about.
-    return next((r for r in records if r.evidence != "reported"), records[0])
-
-
-def _order(record: Record) -> tuple[bool, bool, int]:
-    # Synthetic recovery never speaks for a claim that has any other record, tested or not.
-    return (
-        record.evidence == "synthetic",
-        not record.tested,
-        _WEIGHT.get(record.evidence, len(_WEIGHT)),
+def _silent(report: Report, claim: Claim) -> Verdict:
+    """Stand for the verdict of a claim that nothing was held against."""
+    return Verdict(
+        claim=claim.id,
+        report=report.name,
+        evidence="",
+        verdict="not tested",
+        estimate=None,
+        low=None,
+        high=None,
+        expected=None,
+        unit="",
+        n=None,
+        campaign="",
+        ids=list(claim.ids),
+        report_title=report.title,
+        topic=claim.topic,
+        statement=claim.statement,
+        note=claim.note,
+        source={"section": claim.section},
+        quantity=claim.question.quantity,
+        expected_text=expected_text(claim),
+        reason="no evidence yet",
     )
 
 
-def _plot(records: Sequence[Record], axis: forest.Axis) -> Markup | None:
-    claim = _claim(records)
+def section(verdict: Verdict) -> str:
+    """Return the part of the report that a claim stands in."""
+    return str(verdict.source.get("section") or verdict.source.get("slide") or "")
+
+
+def _shown(verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
+    return [r for r in verdicts if r.tested] or verdicts[:1]
+
+
+def _claim(verdicts: Sequence[Verdict]) -> Verdict:
+    # A relation between a report's statements expects something else than the claim that it is about.
+    return next((r for r in verdicts if r.evidence != "reported"), verdicts[0])
+
+
+def _order(verdict: Verdict) -> tuple[bool, int]:
+    return not verdict.tested, _WEIGHT.get(verdict.evidence, len(_WEIGHT))
+
+
+def _plot(verdicts: Sequence[Verdict], axis: forest.Axis) -> Markup | None:
+    claim = _claim(verdicts)
     if claim.scale not in ("ratio", "share", "level"):
         return None
-    alike = [forest.as_ratio(r) for r in _shown(records) if forest.comparable(r, claim)]
+    alike = [forest.as_ratio(r) for r in _shown(verdicts) if forest.comparable(r, claim)]
     alike = alike or [forest.as_ratio(claim)]
     own = axis if claim.scale == "ratio" else forest.own_axis(alike)
     if own is None or not any(forest.has_numbers(r) for r in alike):
         return None
-    return forest.draw(_shown(records), own, claim)
+    return forest.draw(_shown(verdicts), own, claim)
 
 
-def number_text(record: Record) -> str:
+def number_text(verdict: Verdict) -> str:
     """Return the estimate as text, made from the numbers where the engine wrote none."""
-    if record.estimate_text or record.estimate is None:
-        return record.estimate_text
-    text = digits(record.estimate, record.low, record.high)
-    if record.low is not None and record.high is not None:
-        ends = (digits(e, record.low, record.high) for e in (record.low, record.high))
+    if verdict.estimate_text or verdict.estimate is None:
+        return verdict.estimate_text
+    text = digits(verdict.estimate, verdict.low, verdict.high)
+    if verdict.low is not None and verdict.high is not None:
+        ends = (digits(e, verdict.low, verdict.high) for e in (verdict.low, verdict.high))
         text += f" [{', '.join(ends)}]"
-    return f"{text} {record.unit}".strip()
+    return f"{text} {verdict.unit}".strip()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -13,22 +12,26 @@ import jinja2
 from markupsafe import Markup
 
 from analysis.base.errors import ConfigError, Fault
+from analysis.claims.model import Report
+from analysis.claims.verdict import Verdict, as_json
 from analysis.site import board as scoreboard
 from analysis.site import docs as documentation
-from analysis.site import forest, records
+from analysis.site import forest
 from analysis.site import page as notebooks
-from analysis.site import provenance as origins
-from analysis.site.words import EVIDENCE, VERDICTS, digits
+from analysis.site.provenance import Provenance
+from analysis.site.words import EVIDENCE, VERDICTS, VerdictWord, digits
 
 _GENERATOR = '<meta name="generator" content="Benchbook">'
 
 
 def build(
-    verdicts: list[dict[str, Any]],
-    pages: list[notebooks.PageInput],
-    provenance: dict[str, Any],
+    verdicts: Sequence[Verdict],
+    pages: Sequence[notebooks.PageInput],
+    provenance: Provenance,
     out: Path,
     *,
+    reports: Sequence[Report] = (),
+    recovered: Sequence[Verdict] = (),
     title: str = "Which conclusions hold",
     docs: Path | None = None,
 ) -> list[Path]:
@@ -36,15 +39,17 @@ def build(
 
     Parameters
     ----------
-    verdicts : list of dict
-        Records of the claims engine, see `analysis.site.records.Record`.
-    pages : list of PageInput
+    verdicts : sequence of Verdict
+    pages : sequence of PageInput
         Executed notebooks, in the order of the navigation.
-    provenance : dict
-        ``versions``, ``commit``, ``campaigns``, ``inputs``: see `analysis.site.provenance.read`.
+    provenance : Provenance
     out : Path
         Created if missing. Pages of an earlier build that are no longer built are removed; other
         files in it are left alone.
+    reports : sequence of Report
+        Each gets a page of its own, and every claim of theirs a row.
+    recovered : sequence of Verdict
+        Of the self-test, empty if it was not built; rows link to its site.
     title : str
         Heading of the index.
     docs : Path, optional
@@ -53,22 +58,24 @@ def build(
     Returns
     -------
     list of Path
-        The files written: ``index.html``, a page for each notebook, ``provenance.html``,
-        ``verdicts.json``. The same input gives the same bytes.
+        The files written: ``index.html``, a page for each notebook and each report,
+        ``provenance.html``, ``verdicts.json``. The same input gives the same bytes.
 
     Raises
     ------
     ConfigError
-        If a record, page or notebook cannot be used: one fault each.
+        If a verdict, page or notebook cannot be used: one fault each.
     BenchbookError
         If a notebook's output loads something from the network or runs in the reader's browser.
     """
     names = [p.name for p in pages]
     if twice := sorted({n for n in names if names.count(n) > 1}):
         raise ConfigError(*(Fault("pages", 0, f"page {n!r} is there twice", "rename one") for n in twice))
-    board = scoreboard.board(records.read(verdicts, frozenset(names)))
+    scoreboard.check(verdicts, frozenset(names))
+    board = scoreboard.board(verdicts, reports, recovered)
     read = [notebooks.read(p) for p in pages]
-    shared: dict[str, Any] = {"pages": read, "board": board, "site_title": title}
+    told = [_told(report, board) for report in reports]
+    shared: dict[str, Any] = {"pages": read, "board": board, "site_title": title, "reports": told}
     shared["documented"] = docs is not None and docs.is_dir()
     files = {"index.html": _render("index.html.j2", current="index", **shared)}
     for i, page in enumerate(read):
@@ -76,16 +83,38 @@ def build(
             "previous": read[i - 1] if i else None,
             "following": read[i + 1] if i + 1 < len(read) else None,
         }
-        rows = scoreboard.rows_of(board, page.name)
+        rows = scoreboard.rows(board, page=page.name)
         files[f"{page.name}.html"] = _render(
             "page.html.j2", current=page.name, page=page, rows=rows, **around, **shared
         )
-    facts = origins.read(provenance, verdicts)
-    files["provenance.html"] = _render("provenance.html.j2", current="provenance", facts=facts, **shared)
+    for one in told:
+        files[f"{one.page}.html"] = _render("report.html.j2", current=one.page, told=one, **shared)
+    files["provenance.html"] = _render("provenance.html.j2", current="provenance", facts=provenance, **shared)
     if docs is not None and docs.is_dir():
         files |= documentation.pages(docs, partial(_render, current="docs", **shared))
-    files["verdicts.json"] = _json(verdicts)
+    files["verdicts.json"] = as_json(verdicts)
     return _write(files, out)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A report with what is known of its claims: groups of rows by topic, counts, the counts in words."""
+
+    report: Report
+    groups: tuple[scoreboard.Group, ...]
+    counts: list[tuple[VerdictWord, int]]
+    sentence: str
+
+    @property
+    def page(self) -> str:
+        """Name of its page."""
+        return f"report-{self.report.name}"
+
+
+def _told(report: Report, board: scoreboard.Board) -> Told:
+    rows = scoreboard.rows(board, report=report.name)
+    counts = scoreboard.count(rows)
+    return Told(report, scoreboard.grouped(rows), counts, scoreboard.sentence(counts))
 
 
 def _write(files: Mapping[str, str], out: Path) -> list[Path]:
@@ -105,21 +134,6 @@ def _write(files: Mapping[str, str], out: Path) -> list[Path]:
     return [out / name for name in files]
 
 
-def _json(value: object) -> str:
-    return json.dumps(_finite(value), indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _finite(value: object) -> object:
-    # JSON has no NaN and no infinity; a missing number is null there.
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {str(k): _finite(v) for k, v in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_finite(v) for v in value]
-    return value
-
-
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
@@ -132,6 +146,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["digits"] = digits
     environment.filters["number_text"] = scoreboard.number_text
+    environment.filters["section"] = scoreboard.section
     environment.globals.update(
         VERDICTS=VERDICTS, EVIDENCE=EVIDENCE, scale=forest.scale, generator=Markup(_GENERATOR)
     )

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from analysis.site.records import Record
-from analysis.site.words import digits
+from analysis.claims.verdict import Verdict
+from analysis.site.words import VERDICTS, digits
 
 LANE = 26  # height of one lane, px
 _LADDER = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
@@ -61,57 +61,57 @@ class Axis:
         return self.low - slack <= value <= self.high + slack
 
 
-def ratio_axis(records: Iterable[Record]) -> Axis:
+def ratio_axis(verdicts: Iterable[Verdict]) -> Axis:
     """Lay the common logarithmic axis around every ratio that will be drawn.
 
     Parameters
     ----------
-    records : iterable of Record
+    verdicts : iterable of Verdict
 
     Returns
     -------
     Axis
         From 0.5 to 2 at least, within 0.01 to 1000; 1 is always a tick.
     """
-    values = [v for r in map(as_ratio, records) if r.scale == "ratio" for v in _values(r) if v > 0]
+    values = [v for r in map(as_ratio, verdicts) if r.scale == "ratio" for v in _values(r) if v > 0]
     low = max((s for s in _LADDER if s <= min([0.5, *values])), default=_LADDER[0])
     high = min((s for s in _LADDER if s >= max([2.0, *values])), default=_LADDER[-1])
     return Axis(low, high, tuple(s for s in _LADDER if low <= s <= high), log=True, common=True)
 
 
-def as_ratio(record: Record) -> Record:
-    """Return a record with its numbers as ratios.
+def as_ratio(verdict: Verdict) -> Verdict:
+    """Return a verdict with its numbers as ratios.
 
     Parameters
     ----------
-    record : Record
+    verdict : Verdict
         A ratio in percent is a gain (135 % faster is 2.35×) or a reduction (20 % less is 0.8×).
 
     Returns
     -------
-    Record
+    Verdict
         Unchanged unless its scale is ``ratio`` and its unit ``%``; the texts stay as they are.
     """
-    if record.scale != "ratio" or record.unit != "%":
-        return record
-    sign = -1 if record.quantity == "reduction" else 1
-    numbers = (None if v is None else 1 + sign * v / 100 for v in _numbers(record))
+    if verdict.scale != "ratio" or verdict.unit != "%":
+        return verdict
+    sign = -1 if verdict.quantity == "reduction" else 1
+    numbers = (None if v is None else 1 + sign * v / 100 for v in _numbers(verdict))
     estimate, low, high, expected, expected_low, expected_high = numbers
     if sign < 0:
         low, high, expected_low, expected_high = high, low, expected_high, expected_low
     return replace(
-        record, unit="×", estimate=estimate, low=low, high=high, expected=expected,
+        verdict, unit="×", estimate=estimate, low=low, high=high, expected=expected,
         expected_low=expected_low, expected_high=expected_high,
     )  # fmt: skip
 
 
-def own_axis(records: Sequence[Record]) -> Axis | None:
+def own_axis(verdicts: Sequence[Verdict]) -> Axis | None:
     """Lay the small scale of a claim that is no ratio: shares on 0 to 100 %, levels on their own range."""
-    values = [v for r in records for v in _values(r)]
+    values = [v for r in verdicts for v in _values(r)]
     if not values:
         return None
-    unit = next((r.unit for r in records if r.unit and r.unit != "1"), "")
-    if records[0].scale == "share":
+    unit = next((r.unit for r in verdicts if r.unit and r.unit != "1"), "")
+    if verdicts[0].scale == "share":
         top = 100.0 if unit == "%" or max(values) > 1 else 1.0
         return Axis(0.0, top, (0.0, top / 2, top), unit=unit if top == 100 else "")
     low, high = min(values), max(values)
@@ -128,18 +128,18 @@ def own_axis(records: Sequence[Record]) -> Axis | None:
     return Axis(low, high, (low, high), unit=unit)
 
 
-def has_numbers(record: Record) -> bool:
-    """Tell whether a record has anything to draw."""
-    return bool(_values(record))
+def has_numbers(verdict: Verdict) -> bool:
+    """Tell whether a verdict has anything to draw."""
+    return bool(_values(verdict))
 
 
-def _numbers(record: Record) -> tuple[float | None, ...]:
-    ends = (record.expected, record.expected_low, record.expected_high)
-    return (record.estimate, record.low, record.high, *ends)
+def _numbers(verdict: Verdict) -> tuple[float | None, ...]:
+    ends = (verdict.expected, verdict.expected_low, verdict.expected_high)
+    return (verdict.estimate, verdict.low, verdict.high, *ends)
 
 
-def _values(record: Record) -> list[float]:
-    return [v for v in _numbers(record) if v is not None]
+def _values(verdict: Verdict) -> list[float]:
+    return [v for v in _numbers(verdict) if v is not None]
 
 
 def tick_label(axis: Axis, value: float) -> str:
@@ -162,45 +162,45 @@ def scale(axis: Axis) -> Markup:
     return Markup('<svg class="scale" width="100%" height="20" aria-hidden="true">{}</svg>').format(labels)
 
 
-def draw(records: Sequence[Record], axis: Axis, claim: Record) -> Markup:
+def draw(verdicts: Sequence[Verdict], axis: Axis, claim: Verdict) -> Markup:
     """Draw the claimed value and the estimates of one claim.
 
     Parameters
     ----------
-    records : sequence of Record
+    verdicts : sequence of Verdict
         Of one claim; one lane each, in this order.
     axis : Axis
         The common ratio axis, or the claim's own.
-    claim : Record
-        The record that says what is expected.
+    claim : Verdict
+        The verdict that says what is expected.
 
     Returns
     -------
     Markup
         An ``<svg>`` with an accessible name; the same values stand as text beside it.
     """
-    lanes = len(records)
+    lanes = len(verdicts)
     parts = [_grid(axis, lanes), _expected([as_ratio(claim)], axis, lanes)]
     parts += [
         _estimate(as_ratio(r), axis, 100 * (i + 0.5) / lanes)
-        for i, r in enumerate(records)
+        for i, r in enumerate(verdicts)
         if comparable(r, claim) and r.estimate is not None
     ]
     body = Markup('<svg class="forest {}" width="100%" height="{}" role="img" aria-label="{}">{}</svg>')
     kind = "ratio" if claim.scale == "ratio" else "own"
-    return body.format(kind, LANE * lanes + 8, describe(records, claim), Markup("").join(parts))
+    return body.format(kind, LANE * lanes + 8, describe(verdicts, claim), Markup("").join(parts))
 
 
-def comparable(record: Record, claim: Record) -> bool:
-    """Tell whether a record's estimate is of the claim's own quantity, so that one axis holds both."""
-    same = as_ratio(record).unit == as_ratio(claim).unit and record.scale == claim.scale
-    return same and (record.evidence != "reported" or claim.evidence == "reported")
+def comparable(verdict: Verdict, claim: Verdict) -> bool:
+    """Tell whether a verdict's estimate is of the claim's own quantity, so that one axis holds both."""
+    same = as_ratio(verdict).unit == as_ratio(claim).unit and verdict.scale == claim.scale
+    return same and (verdict.evidence != "reported" or claim.evidence == "reported")
 
 
-def describe(records: Sequence[Record], claim: Record) -> str:
+def describe(verdicts: Sequence[Verdict], claim: Verdict) -> str:
     """Say in words what a row's drawing shows."""
     said = [f"Claimed {claim.expected_text}" if claim.expected_text else "No value claimed"]
-    said += [f"{r.evidence} {r.estimate_text}" for r in records if r.estimate_text]
+    said += [f"{r.evidence} {r.estimate_text}" for r in verdicts if r.estimate_text]
     return "; ".join(said) + "."
 
 
@@ -224,8 +224,8 @@ def _grid(axis: Axis, lanes: int) -> Markup:
     return Markup('<g transform="translate(0,{})">{}</g>').format(lift, out) if lift else out
 
 
-def _expected(records: Sequence[Record], axis: Axis, lanes: int) -> Markup:
-    first = next((r for r in records if r.expected is not None or r.expected_low is not None), records[0])
+def _expected(verdicts: Sequence[Verdict], axis: Axis, lanes: int) -> Markup:
+    first = next((r for r in verdicts if r.expected is not None or r.expected_low is not None), verdicts[0])
     out = Markup("")
     low, high = first.expected_low, first.expected_high
     if low is not None or high is not None:
@@ -244,25 +244,27 @@ def _expected(records: Sequence[Record], axis: Axis, lanes: int) -> Markup:
     return out + Markup('<use href="#claimed" x="{}%" y="{}%"/>').format(place, round(50 / lanes, 2))
 
 
-def _estimate(record: Record, axis: Axis, y: float) -> Markup:
-    assert record.estimate is not None
-    place = axis.at(record.estimate)
+def _estimate(verdict: Verdict, axis: Axis, y: float) -> Markup:
+    assert verdict.estimate is not None
+    place = axis.at(verdict.estimate)
     if place is None:
         return Markup("")
     y = round(y, 2)
     out = Markup("")
-    low = axis.at(record.low) if record.low is not None else None
-    high = axis.at(record.high) if record.high is not None else None
+    low = axis.at(verdict.low) if verdict.low is not None else None
+    high = axis.at(verdict.high) if verdict.high is not None else None
     if low is not None and high is not None:
         out += Markup('<line class="whisker" x1="{}%" x2="{}%" y1="{}%" y2="{}%"/>').format(low, high, y, y)
-        for end, value in ((low, record.low), (high, record.high)):
+        for end, value in ((low, verdict.low), (high, verdict.high)):
             mark = "cap" if value is not None and axis.covers(value) else "beyond"
             out += Markup('<use href="#{}" x="{}%" y="{}%"/>').format(mark, end, y)
-    shape = Markup('<use href="#{}" x="{}%" y="{}%"/>').format(record.evidence, place, y)
-    return Markup('<g class="mark {} {}">{}{}</g>').format(record.tone, record.evidence, out, shape)
+    shape = Markup('<use href="#{}" x="{}%" y="{}%"/>').format(verdict.evidence, place, y)
+    return Markup('<g class="mark {} {}">{}{}</g>').format(
+        VERDICTS[verdict.verdict].tone, verdict.evidence, out, shape
+    )
 
 
-def chips(record: Record) -> list[tuple[str, str]]:
+def chips(verdict: Verdict) -> list[tuple[str, str]]:
     """Split a claimed and a found set into members.
 
     Returns
@@ -271,12 +273,15 @@ def chips(record: Record) -> list[tuple[str, str]]:
         Member and ``both``, ``missing`` (claimed, not found) or ``extra`` (found, not claimed); empty
         unless both texts are lists.
     """
-    if record.scale != "set":
+    if verdict.scale != "set":
         return []
-    claimed, found = _members(record.expected_text, record.unit), _members(record.estimate_text, record.unit)
-    if len(claimed) < 2 or (record.tested and not found):
+    claimed, found = (
+        _members(verdict.expected_text, verdict.unit),
+        _members(verdict.estimate_text, verdict.unit),
+    )
+    if len(claimed) < 2 or (verdict.tested and not found):
         return []
-    if not record.tested:
+    if not verdict.tested:
         return [(m, "missing") for m in claimed]
     out = [(m, "both" if m in found else "missing") for m in claimed]
     return out + [(m, "extra") for m in found if m not in claimed]

@@ -6,7 +6,7 @@ import ast
 import base64
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,9 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from analysis.base import project
 from analysis.base.errors import BenchbookError, ConfigError
+from analysis.estimates.campaign import Campaign
 from analysis.site import safety
 from analysis.site.words import EVIDENCE
 
@@ -46,6 +48,19 @@ class PageInput:
     evidence: str
     campaign: str
     title: str = ""
+
+
+def inputs(
+    entries: Iterable[Mapping[str, Any]], campaigns: Mapping[str, Campaign], folder: Path
+) -> list[PageInput]:
+    """Name the executed notebooks of a configuration's pages, with what they rest on."""
+    found = []
+    for entry in entries:
+        name, used = entry["name"], project.as_list(entry, "campaign")
+        classes = list(dict.fromkeys(campaigns[one].evidence for one in used)) or [entry["evidence"]]
+        path = folder / f"{name}.ipynb"
+        found.append(PageInput(name, path, ", ".join(classes), ", ".join(used), entry.get("title", "")))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +154,10 @@ def read(page: PageInput) -> Page:
 
 
 def _check(page: PageInput) -> None:
-    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", page.name) or page.name in RESERVED:
-        raise ConfigError.at(
-            str(page.path), 0, f"{page.name!r} is no page name", "use a-z 0-9 - _, not index or provenance"
-        )
+    reserved = page.name in RESERVED or page.name.startswith("report-")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", page.name) or reserved:
+        remedy = "use a-z 0-9 - _, not index or provenance, nor report- at the beginning"
+        raise ConfigError.at(str(page.path), 0, f"{page.name!r} is no page name", remedy)
     if page.evidence not in EVIDENCE:
         raise ConfigError.at(
             str(page.path), 0, f"evidence {page.evidence!r} is not a class", "use " + ", ".join(EVIDENCE)

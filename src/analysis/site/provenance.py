@@ -2,90 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import platform
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from importlib.metadata import version
 
-_KNOWN = frozenset({"versions", "commit", "campaigns", "inputs"})
+from analysis.claims.verdict import Verdict
+from analysis.estimates.campaign import Campaign
+
+# What the numbers and the figures depend on.
+TOOLS = (
+    *("benchbook", "numpy", "scipy", "pandas", "xarray", "dask", "h5netcdf", "pyarrow"),
+    *("matplotlib", "seaborn", "papermill", "ipykernel", "nbconvert", "snakemake"),
+)
+
+# Columns of the runs that describe the set-up; one value in all runs is a fact of the campaign.
+FACTS = ("application", "cluster", "cpu", "interconnect", "mpi", "build", "profiler", "nodes", "ranks")
 
 
 @dataclass(frozen=True, slots=True)
-class Campaign:
-    """A campaign's facts: number of runs, factors and machine as pairs, failed runs as (run, reason)."""
+class Facts:
+    """A campaign: its runs counted, its levels as (name, values), its failed runs as (run, reason)."""
 
     name: str
     evidence: str
     cluster: str
     description: str
-    runs: int | None
-    facts: tuple[tuple[str, str], ...]
-    failed: tuple[tuple[str, str], ...]
+    runs: int
+    levels: tuple[tuple[str, str], ...] = ()
+    failed: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What the provenance page shows; pairs are in the order of the record."""
+    """What the provenance page shows; inputs as (path, SHA-256), sorted, each once."""
 
-    commit: str
-    versions: tuple[tuple[str, str], ...]
-    facts: tuple[tuple[str, str], ...]
-    campaigns: tuple[Campaign, ...]
-    inputs: tuple[tuple[str, str], ...]
+    commit: str = ""
+    versions: tuple[tuple[str, str], ...] = ()
+    campaigns: tuple[Facts, ...] = ()
+    inputs: tuple[tuple[str, str], ...] = ()
 
 
-def read(record: Mapping[str, Any], verdicts: Iterable[Mapping[str, Any]]) -> Provenance:
-    """Read a provenance record.
+def gather(campaigns: Iterable[Campaign], verdicts: Iterable[Verdict], commit: str) -> Provenance:
+    """Gather what is known of campaigns and of what verdicts rest on."""
+    campaigns = list(campaigns)
+    inputs = {(one["path"], one["sha256"]) for verdict in verdicts for one in verdict.inputs}
+    for campaign in campaigns:
+        files = campaign.frame("files")
+        paths = (f"data/raw/{campaign.name}/{path}" for path in files["path"])
+        inputs.update(zip(paths, map(str, files["checksum"]), strict=True))
+    versions = (("python", platform.python_version()), *((tool, version(tool)) for tool in TOOLS))
+    return Provenance(commit, versions, tuple(map(_facts, campaigns)), tuple(sorted(inputs)))
 
-    Parameters
-    ----------
-    record : mapping
-        ``versions`` {name: version}, ``commit``, ``campaigns`` [{name, evidence, cluster, description,
-        runs, facts {name: value}, failed [{run, reason}]}], ``inputs`` [{path, sha256}]; every other
-        key is shown as a fact. All may be missing.
-    verdicts : iterable of mapping
-        Their ``inputs`` join the list.
 
-    Returns
-    -------
-    Provenance
-        Inputs sorted by path, each once.
-    """
-    inputs = {
-        (str(i["path"]), str(i.get("sha256") or ""))
-        for source in (record, *verdicts)
-        for i in source.get("inputs") or ()
+def _facts(campaign: Campaign) -> Facts:
+    runs = campaign.runs
+    levels = {
+        name: ", ".join(sorted({str(level) for level in runs[name]} - {""})) for name in FACTS if name in runs
     }
-    return Provenance(
-        commit=str(record.get("commit") or ""),
-        versions=_pairs(record.get("versions")),
-        facts=_pairs({k: v for k, v in record.items() if k not in _KNOWN}),
-        campaigns=tuple(_campaign(c) for c in record.get("campaigns") or ()),
-        inputs=tuple(sorted(inputs)),
+    failed = runs.loc[~runs["valid"], ["run", "reason"]]
+    return Facts(
+        name=campaign.name,
+        evidence=campaign.evidence,
+        cluster=levels.pop("cluster", ""),
+        description=". ".join([campaign.title, campaign.hardware]),
+        runs=len(runs),
+        levels=tuple((name.replace("_", " "), found) for name, found in levels.items() if found),
+        failed=tuple(zip(failed["run"], failed["reason"], strict=True)),
     )
-
-
-def _campaign(raw: Mapping[str, Any]) -> Campaign:
-    runs = raw.get("runs")
-    return Campaign(
-        name=str(raw.get("name") or "unnamed"),
-        evidence=str(raw.get("evidence") or ""),
-        cluster=str(raw.get("cluster") or ""),
-        description=str(raw.get("description") or ""),
-        runs=len(runs) if isinstance(runs, list | tuple) else runs,
-        facts=_pairs(raw.get("facts")),
-        failed=tuple(
-            (str(f["run"]), str(f.get("reason") or "no reason recorded")) for f in raw.get("failed") or ()
-        ),
-    )
-
-
-def _pairs(facts: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
-    return tuple((str(k), _text(v)) for k, v in (facts or {}).items() if v is not None)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "; ".join(f"{k}: {_text(v)}" for k, v in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(_text(v) for v in value)
-    return str(value)

@@ -7,11 +7,12 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+SCALES = ("ratio", "share", "level", "set", "word")
 Tone = Literal["stands", "partly", "fails", "open", "none", "pipeline"]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class VerdictWord:
     """A verdict's word and how it is drawn.
 
     Attributes
@@ -34,44 +35,44 @@ class Verdict:
 
 
 _VERDICTS = (
-    Verdict("holds", "{} holds", "{} hold", "✓", "stands"),
-    Verdict("holds in direction", "{} holds in direction", "{} hold in direction", "↗", "partly"),
-    Verdict("does not hold", "{} does not hold", "{} do not hold", "✕", "fails"),
-    Verdict("cannot tell", "on {} the data cannot tell", "on {} the data cannot tell", "?", "open"),
-    Verdict(
+    VerdictWord("holds", "{} holds", "{} hold", "✓", "stands"),
+    VerdictWord("holds in direction", "{} holds in direction", "{} hold in direction", "↗", "partly"),
+    VerdictWord("does not hold", "{} does not hold", "{} do not hold", "✕", "fails"),
+    VerdictWord("cannot tell", "on {} the data cannot tell", "on {} the data cannot tell", "?", "open"),
+    VerdictWord(
         "inside the band",
         "{} is inside its modelled band",
         "{} are inside their modelled band",
         "✓",
         "stands",
     ),
-    Verdict(
+    VerdictWord(
         "outside the band",
         "{} is outside its modelled band",
         "{} are outside their modelled band",
         "✕",
         "fails",
     ),
-    Verdict("consistent", "{} is consistent", "{} are consistent", "✓", "stands"),
-    Verdict("inconsistent", "{} is inconsistent", "{} are inconsistent", "✕", "fails"),
-    Verdict("not checkable", "{} is not checkable", "{} are not checkable", "?", "open"),
-    Verdict(
+    VerdictWord("consistent", "{} is consistent", "{} are consistent", "✓", "stands"),
+    VerdictWord("inconsistent", "{} is inconsistent", "{} are inconsistent", "✕", "fails"),
+    VerdictWord("not checkable", "{} is not checkable", "{} are not checkable", "?", "open"),
+    VerdictWord(
         "recovered",
-        "{} is recovered from synthetic files only",
-        "{} are recovered from synthetic files only",
+        "{} is recovered from synthetic files",
+        "{} are recovered from synthetic files",
         "◇",
         "pipeline",
     ),
-    Verdict(
+    VerdictWord(
         "not recovered",
         "{} is not recovered from synthetic files",
         "{} are not recovered from synthetic files",
         "✕",
         "pipeline",
     ),
-    Verdict("not tested", "{} is not tested", "{} are not tested", "–", "none"),
+    VerdictWord("not tested", "{} is not tested", "{} are not tested", "–", "none"),
 )
-VERDICTS: dict[str, Verdict] = {v.word: v for v in _VERDICTS}
+VERDICTS: dict[str, VerdictWord] = {v.word: v for v in _VERDICTS}
 
 
 @dataclass(frozen=True, slots=True)

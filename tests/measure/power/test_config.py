@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from analysis.base.errors import ConfigError
+from analysis.base.slurm import node_names
 from analysis.measure.power.commands import Commands, MeterError
-from analysis.measure.power.config import check, here, load, node_names, variables
+from analysis.measure.power.config import check, here, load, variables
 from analysis.measure.power.credentials import Secret, redact, resolve
 from analysis.measure.power.snmp import _outlets
 

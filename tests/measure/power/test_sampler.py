@@ -15,7 +15,8 @@ import pytest
 import xarray as xr
 
 from analysis import readers
-from analysis.energy.attribution import of_run, select
+from analysis.energy.attribution import integrated
+from analysis.energy.own import own_logs
 from analysis.measure.power.sharing import share
 
 from .helpers import Sampler, powers, wait_for
@@ -210,7 +211,8 @@ def test_control__what_is_sampled_reads_back_as_watts_by_time(tmp_path):
     end = np.datetime64(time.time_ns(), "ns")
     assert command(tmp_path, "stop", "power.csv").returncode == 0
     log = tmp_path / "power.csv"
-    row = of_run(select(tmp_path, [(log, readers.open(log))]), start, end)
+    found = integrated(own_logs(tmp_path, [(log, readers.open(log))]), {"start": start, "end": end})
+    row = found.columns()
     joules = 200 * float((end - start) / np.timedelta64(1, "s"))
     assert row["energy"] == pytest.approx(joules, rel=1e-9)
     assert row["energy_covered"] == pytest.approx(1.0)  # the readings reach over both ends
@@ -262,7 +264,7 @@ def test_sampler__a_meter_without_its_secret_costs_its_own_readings_only(tmp_pat
     assert f"bad: cluster.yaml:2: {file} has mode 640: others can read it or change it" in sampler.said()
     assert any(",bad,," in line and f"chmod 600 {file}" in line for line in sampler.lines())
     assert "hunter2" not in sampler.said() + "".join(sampler.lines())
-    faults = [str(fault) for fault in select(tmp_path, []).faults]
+    faults = [str(fault) for fault in own_logs(tmp_path, []).faults]
     assert len(faults) == 1
     assert "bad was lost, gaps: 1, first at" in faults[0]
 

@@ -155,8 +155,9 @@ def test_pages__server_ends_with_its_owner(tmp_path: Path) -> None:
 def test_pages__stop_with_their_client(write: Write, server: Path) -> None:
     pid = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(300)"
     notebook = write(("", pid))
-    command = [sys.executable, "-m", "analysis.site.kernels", "run", str(notebook), "out.ipynb"]
-    client = subprocess.Popen([*command, "--server", str(server)])
+    code = "import sys\nfrom analysis.site.kernels import Page, client\n"
+    code += "client.request(Page(*sys.argv[1:3]), 'log', server=sys.argv[3])"
+    client = subprocess.Popen([sys.executable, "-c", code, str(notebook), "out.ipynb", str(server)])
     deadline = time.monotonic() + 60
     file = notebook.parent / "pid"
     while not (file.exists() and file.read_text()) and time.monotonic() < deadline:
@@ -193,14 +194,18 @@ def test_pages__commit_keeps_only_the_verdicts(write: Write) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("served", [True, False])
-def test_pages__call_runs_a_module_as_python_would(
+def test_pages__a_function_is_called_in_the_server_or_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Path, served: bool
 ) -> None:
     socket = server.resolve() if served else tmp_path / "none"
     socket = Path(os.path.relpath(socket, tmp_path))
     monkeypatch.chdir(tmp_path)
-    assert call("json.tool", ["--help"], "log", server=socket) == ""
-    assert "usage: json.tool" in Path("log").read_text().replace("python -m ", "")
-    fault = call("analysis.cli.stages.ingest", ["nowhere", "processed"], "log", server=socket)
-    assert fault == "analysis.cli.stages.ingest ended with status 1"
-    assert Path("log").read_text().startswith("nowhere/runs:0: holds no run; ")
+    assert call("builtins:print", {"sep": "", "end": "said"}, "log", server=socket) == ""
+    assert Path("log").read_text() == "said"
+    given = {"raw": "nowhere", "processed": "processed"}
+    fault = call("analysis.cli.stages:ingest", given, "log", server=socket)
+    assert fault.startswith("nowhere/runs:0: holds no run; ")
+    assert Path("log").read_text() == f"{fault}\n"
+    fault = call("analysis.cli.stages:ingest", {"raw": 1}, "log", server=socket)
+    assert fault.startswith("ingest: TypeError: ")
+    assert "Traceback" in Path("log").read_text()

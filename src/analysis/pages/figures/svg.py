@@ -8,7 +8,9 @@ import io
 import re
 
 import matplotlib as mpl
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatterSciNotation
 
 from analysis.base.errors import ConfigError
 from analysis.pages.figures.points import part_names
@@ -23,6 +25,7 @@ _PROPERTIES = {
     PAPER: "--figure-paper",
     **{c: f"--f-{n}" for n, c in HUES.items()},
 }
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _FONTS = "system-ui, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
 
 
@@ -48,15 +51,18 @@ def svg(fig: Figure, *, description: str) -> str:
     if not description.strip():
         raise ConfigError.at("figure", 0, "has no description", "say in a sentence what it shows")
     salt = hashlib.sha256(description.encode()).hexdigest()[:8]
-    if fig.get_layout_engine() is not None:
+    _letter_powers(fig)
+    engine = fig.get_layout_engine()
+    if engine is not None:
         # Constrained layout moves a little at each drawing: settled once, it gives the same bytes ever after.
-        fig.draw_without_rendering()
+        engine.execute(fig)
         fig.set_layout_engine("none")
     part_names(fig)
     buffer = io.StringIO()
     no_metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
-        fig.savefig(buffer, format="svg", metadata=no_metadata)
+        # Not `savefig`: before it draws, it draws once more for a layout that is settled.
+        FigureCanvasSVG(fig).print_svg(buffer, metadata=no_metadata)  # type: ignore[no-untyped-call]
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
@@ -90,6 +96,30 @@ def show(fig: Figure, *, description: str) -> None:
             "text/plain": description,
         }
     )
+
+
+class _Powers(LogFormatterSciNotation):
+    """Labels of a logarithmic axis: plain numbers where they are short, else powers, in letters.
+
+    As formulas they would be parsed anew for every page, half of its time.
+    """
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        formula = super().__call__(x, pos).removeprefix(r"$\mathdefault{").removesuffix("}$")
+        low, high = sorted(self.axis.get_view_interval())  # type: ignore[union-attr]
+        if formula and low >= 1e-3 and high <= 1e4:
+            return f"{x:g}"
+        text = re.sub(r"\^\{(-?\d+)\}", lambda power: power[1].translate(_RAISED), formula)
+        return text.replace(r"\times", "×")
+
+
+def _letter_powers(fig: Figure) -> None:
+    for axis in (axis for ax in fig.axes for axis in (ax.xaxis, ax.yaxis)):
+        major, minor = axis.get_major_formatter(), axis.get_minor_formatter()
+        if type(major) is LogFormatterSciNotation:
+            axis.set_major_formatter(_Powers(major._base))  # type: ignore[attr-defined]
+        if type(minor) is LogFormatterSciNotation:
+            axis.set_minor_formatter(_Powers(minor._base, minor.labelOnlyBase))  # type: ignore[attr-defined]
 
 
 def _reletter(text: str) -> str:

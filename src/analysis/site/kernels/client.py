@@ -1,4 +1,4 @@
-"""Asks the build's server for a page, or executes it here where no server listens."""
+"""Has an order carried out by the build's warm process, or here where there is none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,69 +17,72 @@ from analysis.site.kernels import ENVIRONMENT, SOCKET, Page
 
 
 def request(page: Page, log: str | Path, *, server: str | Path = SOCKET) -> str:
-    """Execute a page, through the server if there is one.
+    """Execute a page, through the server or one of its own; return its fault as one line, or nothing."""
+    return call("analysis.site.kernels.execute:run", page.record(), log, server=server, prepared=True)
+
+
+def call(
+    function: str,
+    given: dict[str, Any],
+    log: str | Path,
+    *,
+    server: str | Path = SOCKET,
+    prepared: bool = False,
+) -> str:
+    """Call a function of the package in the server's process, or here.
 
     Parameters
     ----------
-    page : Page
+    function : str
+        ``module:function``.
+    given : dict
+        Its arguments, of JSON's types.
     log : path
-        Gets what the execution prints and, if it fails, the traceback. Replaced.
+        Gets what is printed and, if it fails, the traceback. Replaced.
     server : path
         Socket of the server.
+    prepared : bool
+        Without a server start one for this call: what pages need must be set before Python starts.
 
     Returns
     -------
     str
-        The fault as one line; empty if there is none.
+        The fault; empty if there is none.
     """
-    reply = _order(page.record(), log, server)
+    Path(log).parent.mkdir(parents=True, exist_ok=True)
+    order = {"function": function, "given": given, "cwd": str(Path.cwd())}
+    with Path(log).open("wb") as stream:
+        reply = _ask(order, stream.fileno(), server)
+        if reply is None and prepared:
+            with tempfile.TemporaryDirectory(prefix="benchbook-") as folder, start(Path(folder, "s")):
+                reply = _ask(order, stream.fileno(), Path(folder, "s"))
     if reply is None:
-        with Path(log).open("wb") as stream:
-            return _alone(page, stream.fileno())
+        from analysis.site.kernels.server import run
+
+        with (
+            Path(log).open("w", encoding="utf-8") as text,
+            contextlib.redirect_stdout(text),
+            contextlib.redirect_stderr(text),
+        ):
+            reply = run(function, given)
     return reply
 
 
-def call(module: str, arguments: Sequence[str], log: str | Path, *, server: str | Path = SOCKET) -> str:
-    """Run a module of the package as ``python -m`` would, through the server if there is one.
-
-    Parameters
-    ----------
-    module : str
-    arguments : sequence of str
-    log : path
-        Gets what the module prints. Replaced.
-    server : path
-        Socket of the server.
-
-    Returns
-    -------
-    str
-        The fault as one line; empty if there is none.
-    """
-    order = {"module": module, "arguments": list(arguments), "cwd": str(Path.cwd())}
-    reply = _order(order, log, server)
-    if reply is not None:
-        return reply
-    with Path(log).open("wb") as stream:
-        command = [sys.executable, "-m", module, *arguments]
-        done = subprocess.run(command, stdout=stream, stderr=subprocess.STDOUT, check=False)
-    return f"{module} ended with status {done.returncode}" if done.returncode else ""
-
-
-def _order(order: dict[str, Any], log: str | Path, server: str | Path) -> str | None:
-    """Have the server carry out an order; None if there is no server, or it ended before it began."""
-    Path(log).parent.mkdir(parents=True, exist_ok=True)
-    with Path(log).open("wb") as stream, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+def _ask(order: dict[str, Any], log: int, server: str | Path) -> str | None:
+    """Have the server carry out an order; None if there is no server, or it ended."""
+    reply = b""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         try:
             connection.connect(str(server))
         except OSError:  # none here: a cluster's node, or a call by hand
             return None
-        reply = _converse(connection, order, stream.fileno())
-    if not reply.startswith(b"+"):
-        return None
-    if not reply.endswith(b"\n"):
-        return f"{order.get('notebook') or order['module']}:1: its process died; see {log}"
-    return str(json.loads(reply[1:])["fault"])
+        line = json.dumps(order).encode() + b"\n"
+        with contextlib.suppress(ConnectionError):
+            sent = socket.send_fds(connection, [line], [log])
+            connection.sendall(line[sent:])
+            while more := connection.recv(1 << 16):
+                reply += more
+    return str(json.loads(reply)) if reply.endswith(b"\n") else None
 
 
 @contextlib.contextmanager
@@ -103,7 +107,7 @@ def start(path: str | Path = SOCKET) -> Iterator[None]:
         number = listener.fileno()
         # A session of its own: Ctrl-C is for the owner, whose end is the server's end.
         server = subprocess.Popen(
-            [sys.executable, "-m", "analysis.site.kernels", "serve", str(number)],
+            [sys.executable, "-m", "analysis.site.kernels.server", str(number)],
             stdin=subprocess.PIPE,
             env={**os.environ, **ENVIRONMENT},
             pass_fds=[number],
@@ -126,36 +130,3 @@ def _listening(path: Path) -> bool:
         except OSError:
             return False
     return True
-
-
-def _converse(connection: socket.socket, order: dict[str, Any], log: int) -> bytes:
-    """Send an order and the file for its log; return all that the server has to say."""
-    line = json.dumps(order).encode() + b"\n"
-    reply = b""
-    with contextlib.suppress(ConnectionError):
-        sent = socket.send_fds(connection, [line], [log])
-        connection.sendall(line[sent:])
-        while not reply.endswith(b"\n"):
-            more = connection.recv(1 << 16)
-            if not more:
-                break
-            reply += more
-    return reply
-
-
-def _alone(page: Page, log: int) -> str:
-    """Execute a page in a process of its own: the environment must be set before Python starts."""
-    command = [sys.executable, "-m", "analysis.site.kernels", "alone"]
-    done = subprocess.run(
-        command,
-        input=json.dumps(page.record()),
-        stdout=subprocess.PIPE,
-        stderr=log,
-        env={**os.environ, **ENVIRONMENT},
-        text=True,
-        check=False,
-    )
-    try:
-        return str(json.loads(done.stdout)["fault"])
-    except ValueError:
-        return f"{page.notebook}:1: its process ended with status {done.returncode}; see the log"

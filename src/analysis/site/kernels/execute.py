@@ -24,6 +24,11 @@ _INJECTED = "injected-parameters"
 _MARKER = "papermill-error-cell-tag"
 
 
+def run(**page: Any) -> None:
+    """Execute a notebook given by the fields of a `Page`."""
+    execute(Page(**page))
+
+
 def execute(page: Page) -> None:
     """Execute a notebook; to be called once in a process that has no threads yet.
 

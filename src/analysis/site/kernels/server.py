@@ -1,7 +1,7 @@
-"""A process that has the heavy modules imported and forks itself for each page.
+"""A process that has the heavy modules imported and forks for each order; its argument is a listening socket.
 
 Its life is tied to the process that started it: that one holds the other end of its standard
-input and says nothing; when the input ends, the server and the pages still running end too.
+input and says nothing; when the input ends, the server and what it still does end too.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ import gc
 import importlib
 import json
 import os
-import runpy
 import select
 import signal
 import socket
+import socketserver
 import sys
 import traceback
 from pathlib import Path
 from typing import Any
 
-from analysis.site.kernels import Page, PageError
+from analysis.base.errors import BenchbookError
+from analysis.base.models import jsonschema
+from analysis.site.kernels import PageError
 
 # What the notebooks use. Imported once here instead of once a page. Not the inline backend: it ties
 # itself to the shell of the process that imports it.
@@ -28,30 +30,37 @@ PRELOAD = (
     "numpy",
     "pandas",
     "pyarrow",
+    "pyarrow.csv",
+    "pyarrow.pandas_compat",
     "xarray",
     "h5netcdf",
+    "h5netcdf.legacyapi",
     "scipy.stats",
     "dask.array",
+    "pint",
     "matplotlib.pyplot",
     "matplotlib.backends.backend_svg",
     "seaborn",
     "IPython.core.completer",
     "ipykernel.kernelapp",
+    "black",
     "analysis.site.kernels.execute",
     "analysis.readers",
+    "analysis.schema.profiles",
     "analysis.datasets.campaign",
-    "analysis.estimates.tables",
     "analysis.claims.audit",
+    "analysis.estimates.tables",
     "analysis.claims.published",
     "analysis.pages",
     "analysis.pages.figures",
     "analysis.pages.notebook",
-    "analysis.site",
+    "analysis.site.build",
 )
 
 
 def preload() -> None:
     """Import what pages need; a module that cannot be imported is left for the notebook to complain of."""
+    jsonschema()  # before papermill imports it with what no notebook needs
     for name in PRELOAD:
         try:
             importlib.import_module(name)
@@ -62,127 +71,135 @@ def preload() -> None:
     import matplotlib
 
     matplotlib.rcParams["svg.hashsalt"] = "benchbook"  # identifiers in figures: random otherwise
+    _draw()
     gc.collect()
     gc.freeze()  # a collection in a child would copy every page of memory it looks at
 
 
-def call(module: str, arguments: list[str]) -> str:
-    """Run a module of the package as ``python -m`` would; return its fault as one line."""
-    sys.argv = [module, *arguments]
+def _draw() -> None:
+    """Draw once: fonts are found and the grammar of formulas is built here instead of once a page."""
+    import matplotlib
+
+    figures = importlib.import_module("analysis.pages.figures")  # no import: this room needs the ground alone
+    with matplotlib.rc_context():
+        figures.use_style()
+        figure, axes = figures.new_figure("measured")
+        axes.set(xscale="log", yscale="log", xlabel="nodes", ylabel="time in s")
+        figures.svg(figure, description="the first figure")
+
+
+def run(function: str, given: dict[str, Any]) -> str:
+    """Call ``module:function`` with what is given; return its fault, which is printed too, or nothing."""
+    module, _, name = function.partition(":")
     try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
-    except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else int(end.code is not None)
-        return f"{module} ended with status {status}" if status else ""
+        getattr(importlib.import_module(module), name)(**given)
+    except (BenchbookError, PageError) as error:
+        fault = str(error)
     except BaseException as error:
         traceback.print_exc()
-        return f"{module}: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
-    return ""
-
-
-def run(page: Page) -> str:
-    """Execute a page in this process; return its fault as one line, empty if there is none."""
-    from analysis.site.kernels.execute import execute
-
-    try:
-        execute(page)
-    except PageError as error:
-        fault = str(error)
-    except Exception as error:
-        traceback.print_exc()
-        fault = (
-            f"{page.notebook}:1: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}; see the log"
-        )
+        fault = f"{name}: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}; see the log"
     else:
         return ""
     print(fault, file=sys.stderr)
     return fault
 
 
-def serve(listener: socket.socket) -> int:
-    """Answer requests until the standard input ends.
+class _Handler(socketserver.BaseRequestHandler):
+    """Reads an order with its log and has a process carry it out, for as long as the client waits."""
 
-    Parameters
-    ----------
-    listener : socket
-        Listening already, so that a client never comes too early (`analysis.site.kernels.client.start`).
+    request: socket.socket
+    server: _Server
 
-    Returns
-    -------
-    int
-        Exit status.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the owner; its end ends this
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    pages: dict[socket.socket, int] = {}
-    try:
-        preload()  # requests that come meanwhile wait in the queue
-        while True:
-            waiting: list[Any] = [0, listener, *pages]
-            ready, _, _ = select.select(waiting, [], [], 0.5)
-            if 0 in ready and not os.read(0, 4096):
-                return 0
-            _tidy(pages, ready)
-            if listener in ready:
-                connection, _ = listener.accept()
-                pages[connection] = _fork_page(connection, [listener, *pages])
-    finally:
-        Path(listener.getsockname()).unlink(missing_ok=True)
-        for child in pages.values():
-            _kill(child)
-
-
-def _tidy(pages: dict[socket.socket, int], ready: list[Any]) -> None:
-    """Forget pages that have ended, and end those whose client has gone."""
-    for connection, child in list(pages.items()):
-        gone = connection in ready and not connection.recv(1, socket.MSG_PEEK)
-        ended = os.waitpid(child, os.WNOHANG)[0] != 0
-        if gone and not ended:
-            _kill(child)
-            os.waitpid(child, 0)
-        if gone or ended:
-            connection.close()
-            del pages[connection]
-
-
-def _kill(child: int) -> None:
-    for send in (os.killpg, os.kill):
-        with contextlib.suppress(ProcessLookupError):
-            send(child, signal.SIGKILL)
-
-
-def _fork_page(connection: socket.socket, others: list[socket.socket]) -> int:
-    child = os.fork()
-    if child:
-        return child
-    status = 1
-    try:
+    def handle(self) -> None:
         os.setpgid(0, 0)
-        for other in others:
-            other.close()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        status = _answer(connection)
-    except BaseException:
-        traceback.print_exc()
-    finally:
+        self.server.socket.close()  # else a client of a server that was killed would wait for ever
+        request, files, _, _ = socket.recv_fds(self.request, 1 << 16, 1)
+        while not request.endswith(b"\n"):
+            more = self.request.recv(1 << 16)
+            if not more:
+                return  # the client ended before it had said what it wants
+            request += more
+        said, write = os.pipe()
+        worker = os.fork()
+        if not worker:
+            _work(json.loads(request), files[0], write)
+        os.close(write)
+        waiting: list[Any] = [self.request, said]
+        ready, _, _ = select.select(waiting, [], [])
+        if said not in ready:
+            os.killpg(0, signal.SIGKILL)  # the client is gone: nobody waits for this
+        with os.fdopen(said, "rb") as pipe:
+            reply = pipe.read()
+        _, status = os.waitpid(worker, 0)
+        if not reply:
+            died = f"its process died (status {os.waitstatus_to_exitcode(status)}); see the log"
+            reply = json.dumps(died).encode()
+        self.request.sendall(reply + b"\n")
+
+
+def _work(order: dict[str, Any], log: int, reply: int) -> None:
+    """Carry out an order in the process that was forked for it; never returns."""
+    try:
+        for number in (1, 2):
+            os.dup2(log, number)
+        os.chdir(order["cwd"])
+        fault = run(order["function"], order["given"])
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(status)
+        os.write(reply, json.dumps(fault).encode())
+    finally:
+        os._exit(0)
 
 
-def _answer(connection: socket.socket) -> int:
-    """Read one order with the client's log, carry it out, and reply with its fault."""
-    request, files, _, _ = socket.recv_fds(connection, 1 << 16, 1)
-    while not request.endswith(b"\n"):
-        more = connection.recv(1 << 16)
-        if not more:
-            return 1  # the client ended before it had said what it wants
-        request += more
-    for number in (1, 2):
-        os.dup2(files[0], number)
-    connection.sendall(b"+")  # from here on it is this process that answers for the page
-    order = json.loads(request)
-    os.chdir(order["cwd"])
-    fault = call(order["module"], order["arguments"]) if "module" in order else run(Page(**order))
-    connection.sendall(json.dumps({"fault": fault}).encode() + b"\n")
-    return 1 if fault else 0
+class _Server(socketserver.ForkingMixIn, socketserver.BaseServer):
+    """Answers on a socket that listens already, so that a client never comes too early."""
+
+    max_children = 1000
+    block_on_close = False
+
+    def __init__(self, listener: socket.socket) -> None:
+        super().__init__(listener.getsockname(), _Handler)
+        self.socket = listener
+
+    def fileno(self) -> int:
+        return self.socket.fileno()
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        return self.socket.accept()
+
+    def close_request(self, request: Any) -> None:
+        request.close()
+
+    def shutdown_request(self, request: Any) -> None:
+        request.close()
+
+    def service_actions(self) -> None:
+        super().service_actions()
+        if select.select([0], [], [], 0)[0] and not os.read(0, 4096):
+            sys.exit(0)
+
+    def end(self) -> None:
+        """End what is still being done."""
+        for child in self.active_children or ():
+            for send in (os.killpg, os.kill):
+                with contextlib.suppress(ProcessLookupError):
+                    send(child, signal.SIGKILL)
+
+
+def serve(listener: socket.socket) -> int:
+    """Answer orders until the standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the owner; its end ends this
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    server = _Server(listener)
+    try:
+        preload()  # orders that come meanwhile wait in the queue
+        server.serve_forever()
+    finally:
+        Path(listener.getsockname()).unlink(missing_ok=True)
+        server.end()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(serve(socket.socket(fileno=int(sys.argv[1]))))

@@ -2,89 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from analysis.claims.model import Claim, Report
-from analysis.claims.verdicts import HOLDS, NOT_TESTED, RANKING, judge, words
-from analysis.claims.words import attached, expected_text, in_order, number, stop, unit_of
+from analysis.claims.verdict import Verdict
+from analysis.claims.verdicts import (
+    NOT_TESTED,
+    RANKING,
+    band,
+    estimate_text,
+    expected_text,
+    judge,
+    unit_of,
+    words,
+)
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding
-from analysis.estimates.quantities import findings
-
-# How a claim is drawn: on the common ratio axis, as a share, on a scale of its own, or as a word.
-SCALES = {
-    "speedup": "ratio",
-    "gain": "ratio",
-    "reduction": "ratio",
-    "interaction": "ratio",
-    "equality": "ratio",
-    "ordering": "ratio",
-    "efficiency": "share",
-    "trend": "word",
-    "crossover": "word",
-    "saturation": "level",
-    "set": "set",
-}
-
+from analysis.estimates.quantities import QUANTITIES, findings
 
 # A finding with its verdict and the reason.
 Judged = tuple[Finding, str, str]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What one campaign says about one claim.
-
-    The fields are those of ``benchbook verdicts --json``; numbers are in `unit`, None where there
-    is none.
-    """
-
-    claim: str
-    report: str
-    evidence: str
-    verdict: str
-    estimate: float | None
-    low: float | None
-    high: float | None
-    expected: float | None
-    unit: str
-    n: int | None
-    campaign: str
-    ids: list[str] = field(default_factory=list)
-    report_title: str = ""
-    topic: str = ""
-    application: str = ""
-    factor: str = ""
-    statement: str = ""
-    note: str = ""
-    source: dict[str, Any] = field(default_factory=dict)
-    quantity: str = ""
-    scale: str = "word"
-    cluster: str = ""
-    reason: str = ""
-    expected_low: float | None = None
-    expected_high: float | None = None
-    estimate_text: str = ""
-    expected_text: str = ""
-    n_baseline: int | None = None
-    base: dict[str, Any] | None = None
-    compared: str = ""
-    differs: list[str] = field(default_factory=list)
-    arithmetic: str = ""
-    page: str | None = None
-    runs: list[str] = field(default_factory=list)
-    inputs: list[dict[str, str]] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record as JSON can hold it."""
-        return asdict(self)
 
 
 def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None = None) -> list[Verdict]:
@@ -109,13 +50,13 @@ def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None
 
 def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
     try:
-        found = findings(claim, campaign)
+        found = findings(claim.question, campaign)
     except NotCoveredError as gap:
         return _record(claim, report, campaign, words(campaign.evidence, NOT_TESTED), str(gap), [])
     judged = [(finding, *judge(claim, finding)) for finding in found]
     chosen, verdict, reason = min(_settling(claim, judged), key=_strength)
-    if len(judged) > 1 and claim.aggregate in ("max", "min"):
-        extreme = "largest" if claim.aggregate == "max" else "least"
+    if len(judged) > 1 and claim.question.aggregate in ("max", "min"):
+        extreme = "largest" if claim.question.aggregate == "max" else "least"
         reason += f" (the {extreme} of {len(judged)} comparisons)"
     elif len(judged) > 1:
         agree = sum(one[1] == verdict for one in judged)
@@ -130,13 +71,17 @@ def _settling(claim: Claim, judged: list[Judged]) -> list[Judged]:
     "Up to" rests on the largest estimate, "at worst" on the least: of all strata, or of those that
     agree in every factor but the ones that the claim ranges over.
     """
-    if claim.aggregate not in ("max", "min"):
+    if claim.question.aggregate not in ("max", "min"):
         return judged
-    sign = 1.0 if claim.aggregate == "max" else -1.0
+    sign = 1.0 if claim.question.aggregate == "max" else -1.0
     best: dict[tuple[Any, ...], Judged] = {}
     for one in judged:
         stratum = one[0].stratum
-        key = tuple((k, v) for k, v in stratum.items() if k not in claim.over) if claim.over else ()
+        key = (
+            tuple((k, v) for k, v in stratum.items() if k not in claim.question.over)
+            if claim.question.over
+            else ()
+        )
         if key not in best or _extreme(one, sign) > _extreme(best[key], sign):
             best[key] = one
     return list(best.values())
@@ -155,15 +100,8 @@ def _strength(one: Judged) -> tuple[int, float]:
 
 def _applications(claim: Claim) -> str:
     """Name the application that a claim is about, as a filter shows it."""
-    wanted = (claim.select or {}).get("application", "")
+    wanted = (claim.question.select or {}).get("application", "")
     return ", ".join(map(str, wanted)) if isinstance(wanted, (list, tuple)) else str(wanted)
-
-
-def _band(claim: Claim) -> tuple[float | None, float | None]:
-    """Return the range that agrees with a claim where it can be drawn on the claim's axis."""
-    if claim.quantity == "equality":
-        return 1 / (1 + claim.expect.tolerance), 1 + claim.expect.tolerance
-    return (None, None) if claim.quantity in ("ordering", "trend", "set", "crossover") else claim.expect.band
 
 
 def _record(
@@ -171,8 +109,9 @@ def _record(
 ) -> Verdict:
     first = found[0] if found else None
     estimate = first.estimate if first else None
-    low, high = _band(claim)
-    unit = unit_of(claim)
+    low, high = band(claim)
+    unit, quantity, compare = unit_of(claim), claim.question.quantity, claim.question.compare
+    scale = QUANTITIES[quantity].scale
     runs = list(dict.fromkeys(run for finding in found for run in finding.runs))
     return Verdict(
         claim=claim.id,
@@ -182,7 +121,7 @@ def _record(
         estimate=_finite(estimate.value) if estimate else None,
         low=_finite(estimate.low) if estimate else None,
         high=_finite(estimate.high) if estimate else None,
-        expected=1.0 if claim.quantity == "equality" else claim.expect.value,
+        expected=1.0 if quantity == "equality" else claim.expect.value,
         unit=unit,
         n=estimate.n if estimate else None,
         campaign=campaign.name,
@@ -190,17 +129,17 @@ def _record(
         report_title=report.title,
         topic=claim.topic,
         application=_applications(claim),
-        factor=claim.compare.factor.replace("_", " ") if claim.compare else "",
+        factor=compare.factor.replace("_", " ") if compare else "",
         statement=claim.statement,
         note=claim.note,
         source={"section": claim.section, "lines": list(claim.lines)},
-        quantity=claim.quantity,
-        scale=SCALES.get(claim.quantity, "share" if unit == "%" else "level"),
+        quantity=quantity,
+        scale="share" if scale == "level" and unit == "%" else scale,
         cluster=campaign.hardware,
         reason=reason,
         expected_low=_finite(low),
         expected_high=_finite(high),
-        estimate_text=_estimate_text(claim, first, unit),
+        estimate_text=estimate_text(claim, first) if first else "",
         expected_text=expected_text(claim),
         n_baseline=estimate.n_baseline if estimate else None,
         base=dict(zip(("value", "unit", "label"), first.base, strict=True)) if first and first.base else None,
@@ -212,28 +151,19 @@ def _record(
     )
 
 
-def _estimate_text(claim: Claim, finding: Finding | None, unit: str) -> str:
-    if finding is None:
-        return ""
-    if claim.quantity == "saturation":
-        return stop(finding.estimate, unit)
-    if finding.members is not None:
-        return attached(", ".join(map(str, in_order(finding.members))), unit)
-    return number(finding.estimate, unit)
-
-
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
 def _differences(claim: Claim, campaign: Campaign) -> list[str]:
     wanted: list[tuple[str, Any]] = []
-    for factor, levels in (claim.select or {}).items():
+    for factor, levels in (claim.question.select or {}).items():
         wanted += [(factor, level) for level in (levels if isinstance(levels, (list, tuple)) else [levels])]
-    if claim.compare is not None:
+    compare = claim.question.compare
+    if compare is not None:
         wanted += [
-            (claim.compare.factor, one)
-            for level in claim.compare.levels
+            (compare.factor, one)
+            for level in compare.levels
             for one in (level if isinstance(level, tuple) else (level,))
         ]
     return campaign.differences([pair for pair in wanted if isinstance(pair[1], (str, int, float))])
@@ -242,22 +172,6 @@ def _differences(claim: Claim, campaign: Campaign) -> list[str]:
 def _inputs(campaign: Campaign, runs: Iterable[str]) -> list[dict[str, str]]:
     table = campaign.runs.set_index("run")["checksum"]
     return [{"path": f"data/raw/{campaign.name}/runs/{run}", "sha256": str(table[run])} for run in runs]
-
-
-def write_verdicts(verdicts: Sequence[Verdict], out: Path) -> None:
-    """Write verdicts as the workflow's stages exchange them: sorted JSON, the same bytes every time.
-
-    Parameters
-    ----------
-    verdicts : sequence of Verdict
-    out : Path
-        Its folder is made.
-    """
-    records = [verdict.as_dict() for verdict in verdicts]
-    text = json.dumps(records, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text + "\n", encoding="utf-8")
-    print(f"{len(records)} verdicts")
 
 
 def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
@@ -276,6 +190,3 @@ def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
         texts = (verdict.statement, verdict.expected_text, verdict.estimate_text or "–", n)
         rows.append((*texts, verdict.evidence, verdict.verdict, verdict.reason))
     return pd.DataFrame(rows, columns=list(columns))
-
-
-__all__ = ["HOLDS", "Verdict", "evaluate", "verdict_table", "write_verdicts"]

@@ -1,0 +1,159 @@
+"""What one campaign says about one claim: from the evaluation to the site, and as JSON in between.
+
+Imports neither pandas nor xarray: a stage that only shows verdicts starts without them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from analysis.base.errors import ConfigError, Fault
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one campaign says about one claim.
+
+    The fields are those of ``benchbook verdicts --json``; numbers are in `unit`, None where there
+    is none. `base` is the absolute value that a ratio refers to, ``value unit label``; `differs` names
+    what is not as in the report, `note` what a reader should know of the claim; `source` has the
+    ``section`` and ``lines`` of the report, `inputs` one ``path`` and ``sha256`` a raw file or run.
+    """
+
+    claim: str
+    report: str
+    evidence: str
+    verdict: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    expected: float | None
+    unit: str
+    n: int | None
+    campaign: str
+    ids: list[str] = field(default_factory=list)
+    report_title: str = ""
+    topic: str = ""
+    application: str = ""
+    factor: str = ""
+    statement: str = ""
+    note: str = ""
+    source: dict[str, Any] = field(default_factory=dict)
+    quantity: str = ""
+    scale: str = "word"
+    cluster: str = ""
+    reason: str = ""
+    expected_low: float | None = None
+    expected_high: float | None = None
+    estimate_text: str = ""
+    expected_text: str = ""
+    n_baseline: int | None = None
+    base: dict[str, Any] | None = None
+    compared: str = ""
+    differs: list[str] = field(default_factory=list)
+    arithmetic: str = ""
+    page: str | None = None
+    runs: list[str] = field(default_factory=list)
+    inputs: list[dict[str, str]] = field(default_factory=list)
+
+    @property
+    def tested(self) -> bool:
+        """Whether anything was computed, whatever came of it."""
+        return self.verdict != "not tested"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as JSON can hold it."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], source: str) -> Verdict:
+        """Make a verdict of a JSON object.
+
+        Parameters
+        ----------
+        raw : mapping
+            As `as_dict` returns it; fields with a default may be left out.
+        source : str
+            File, for the error.
+
+        Raises
+        ------
+        ConfigError
+            One line for each field that is missing, unknown or of another type.
+        """
+        faults = list(_faults(raw, source))
+        if faults:
+            raise ConfigError(*faults)
+        return cls(**raw)
+
+
+# Annotation of a field -> what JSON may hold there, and how that is called.
+_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "str": ((str,), "text"),
+    "str | None": ((str, type(None)), "text or null"),
+    "float | None": ((int, float, type(None)), "a number or null"),
+    "int | None": ((int, type(None)), "a whole number or null"),
+    "list[str]": ((list,), "a list of texts"),
+    "list[dict[str, str]]": ((list,), "a list of objects"),
+    "dict[str, Any]": ((dict,), "an object"),
+    "dict[str, Any] | None": ((dict, type(None)), "an object or null"),
+}
+_ENTRIES: Mapping[str, type] = {"list[str]": str, "list[dict[str, str]]": dict}
+
+
+def _faults(raw: Mapping[str, Any], source: str) -> Iterator[Fault]:
+    name = f"verdict {raw.get('claim', 'without a claim')!s}"
+    known = {f.name: f for f in fields(Verdict)}
+    remedy = "make the verdicts again: `make datasets`"
+    for key in raw:
+        if key not in known:
+            yield Fault(source, 0, f"{name} has an unknown field {key!r}", remedy)
+    for key, declared in known.items():
+        if key not in raw:
+            if declared.default is MISSING and declared.default_factory is MISSING:
+                yield Fault(source, 0, f"{name} has no {key!r}", remedy)
+            continue
+        value, kind = raw[key], str(declared.type)
+        types, meaning = _TYPES[kind]
+        whole = isinstance(value, types) and not isinstance(value, bool)
+        if whole and kind in _ENTRIES:
+            whole = all(isinstance(one, _ENTRIES[kind]) for one in value)
+        if not whole:
+            yield Fault(source, 0, f"{name}: {key!r} is {value!r}, not {meaning}", remedy)
+
+
+def write_verdicts(verdicts: Sequence[Verdict], out: Path) -> None:
+    """Write verdicts as the workflow's stages exchange them: sorted JSON, the same bytes every time.
+
+    The folder of `out` is made.
+    """
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(as_json(verdicts), encoding="utf-8")
+    print(f"{len(verdicts)} verdicts")
+
+
+def as_json(verdicts: Sequence[Verdict]) -> str:
+    """Return verdicts as a JSON list, a field a line."""
+    records = [verdict.as_dict() for verdict in verdicts]
+    return json.dumps(records, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_verdicts(path: Path) -> list[Verdict]:
+    """Read verdicts as `write_verdicts` writes them.
+
+    Raises
+    ------
+    ConfigError
+        If the file is no list of verdicts; see `Verdict.from_dict`.
+    """
+    try:
+        records = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError.at(str(path), 0, f"cannot be read: {error}", "make the verdicts again") from None
+    if not isinstance(records, list) or not all(isinstance(one, dict) for one in records):
+        raise ConfigError.at(str(path), 0, "is no list of objects", "make the verdicts again")
+    return [Verdict.from_dict(one, str(path)) for one in records]

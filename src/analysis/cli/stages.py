@@ -1,0 +1,152 @@
+"""The stages of the workflow, ``benchbook stage [--log FILE] NAME ...``: each imports what it needs itself.
+
+With ``--log`` a stage runs in the process that a build keeps warm (`analysis.site.kernels`), if there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analysis.base import project
+
+if TYPE_CHECKING:
+    from analysis.claims import Verdict
+
+AUDIT = "audit"  # stands for a campaign where a report is held against itself
+
+
+def synthesis(report: str, out: str) -> None:
+    """Write the synthetic campaign of a report around its declared truth."""
+    from analysis.synthesis.campaign import build
+    from analysis.synthesis.truth import load_truth
+
+    path = Path(report)
+    if path.suffix != ".yaml":
+        path = project.root() / "config" / "synthesis" / f"{report}.yaml"
+    runs = build(load_truth(path), Path(out), progress=sys.stderr.isatty())
+    print(f"{out}: {runs} runs")
+
+
+def ingest(raw: str, processed: str) -> None:
+    """Read a campaign's raw files into its datasets."""
+    from analysis.datasets.campaign import ingest
+
+    print(ingest(Path(raw), Path(processed), progress=sys.stderr.isatty()))
+
+
+def verdicts(claims: str, campaign: str, out: str) -> None:
+    """Evaluate a report's claims on a campaign, or hold the report against itself (audit)."""
+    from analysis.claims import evaluate, load_report, write_verdicts
+    from analysis.claims.audit import evaluate_report
+    from analysis.claims.published import evaluate as evaluate_published
+    from analysis.estimates.campaign import load_campaign
+
+    if campaign == AUDIT:
+        found = evaluate_report(Path(claims).stem)
+    else:
+        judge = evaluate_published if campaign == "published" else evaluate
+        found = judge(load_report(Path(claims)), load_campaign(campaign))
+    write_verdicts(found, Path(out))
+
+
+def collect(out: str, paths: list[str], *, config: str = str(project.CONFIG)) -> None:
+    """Join the verdicts of all reports and campaigns, each with the first page of its topic."""
+    from analysis.claims import read_verdicts, write_verdicts
+
+    pages = project.load_yaml(config)["pages"]
+    found = [verdict for path in paths for verdict in read_verdicts(Path(path))]
+    write_verdicts([replace(one, page=one.page or _page_of(one, pages)) for one in found], Path(out))
+
+
+def _page_of(verdict: Verdict, pages: Sequence[dict[str, Any]]) -> str | None:
+    for page in pages:
+        if (
+            verdict.campaign in project.as_list(page, "campaign")
+            and verdict.report in project.as_list(page, "report")
+            and verdict.topic in page.get("topics", ())
+        ):
+            return str(page["name"])
+    return None
+
+
+def page(notebook: str, out: str, *, figure: str = "", parameters: str = "{}") -> None:
+    """Execute a notebook with parameters, a JSON object."""
+    from analysis.site.kernels.execute import run
+
+    run(notebook=notebook, out=out, figure=figure, parameters=json.loads(parameters))
+
+
+def site(
+    verdicts: str, out: str, *, commit: str = "", config: str = str(project.CONFIG), recovered: str = ""
+) -> None:
+    """Build the site from the verdicts, the executed notebooks and the campaigns' datasets."""
+    from analysis.claims import load_report, read_verdicts
+    from analysis.estimates.campaign import load_campaign
+    from analysis.site.build import build
+    from analysis.site.page import inputs
+    from analysis.site.provenance import gather
+
+    found = project.load_config(Path.cwd(), Path(config))
+    campaigns = {name: load_campaign(name, Path.cwd()) for name in found["campaigns"]}
+    given = read_verdicts(Path(verdicts))
+    build(
+        given,
+        inputs(found["pages"], campaigns, Path(verdicts).parent / "notebooks"),
+        gather(campaigns.values(), given, commit),
+        Path(out),
+        reports=[load_report(project.claims(name)) for name in found["reports"]],
+        recovered=read_verdicts(Path(recovered)) if recovered else (),
+        docs=Path("docs"),
+    )
+
+
+def recovered(verdicts: str, out: str, *, config: str) -> None:
+    """Say in a table what the self-test has given back; fail for what it should have and has not."""
+    from analysis.claims import read_verdicts
+    from analysis.site.recovery import check, table
+
+    found = read_verdicts(Path(verdicts))
+    known = project.load_config(Path.cwd(), Path(config)).get("contradictions", {})
+    print(text := table(found, known))
+    check(found, known, config)
+    Path(out).write_text(text, encoding="utf-8")
+
+
+STAGES = {stage.__name__: stage for stage in (synthesis, ingest, verdicts, collect, page, site, recovered)}
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Give a parser a command for each stage: positional arguments are required, keywords are options."""
+    parser.add_argument("--log", help="file for what it prints; it then runs in a build's warm process")
+    stages = parser.add_subparsers(dest="stage", required=True, metavar="STAGE")
+    for name, stage in STAGES.items():
+        one = stages.add_parser(name, help=stage.__doc__, description=stage.__doc__)
+        for argument in inspect.signature(stage).parameters.values():
+            if argument.kind is argument.KEYWORD_ONLY:
+                one.add_argument(f"--{argument.name}", default=argument.default)
+            else:
+                one.add_argument(argument.name, nargs="+" if "list" in str(argument.annotation) else None)
+
+
+def run(stage: str, log: str | None, **given: Any) -> int:
+    """Run one stage; return 1 if it failed, after what its log says."""
+    if log is None and stage != "page":
+        STAGES[stage](**given)
+        return 0
+    from analysis.site.kernels.client import call
+
+    log = log or os.devnull
+    # Pages need an environment that must be there before Python starts.
+    fault = call(f"{__name__}:{stage}", given, log, prepared=stage == "page")
+    if fault:
+        said = Path(log).read_text(encoding="utf-8", errors="replace")
+        print(said or fault, end="" if said else "\n", file=sys.stderr)
+    return 1 if fault else 0

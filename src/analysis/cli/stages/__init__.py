@@ -1,1 +1,0 @@
-"""The workflow's stages, one module each."""

@@ -1,0 +1,114 @@
+# Raw folders become datasets, and datasets verdicts.
+
+
+def raw_files(wildcards):
+    """A campaign's raw files; what a synthetic one consists of is not known before it is built."""
+    folder = project.raw(wildcards.campaign, Path())
+    if synthetic(wildcards.campaign):
+        return [folder / "sacct.txt", folder / "README.md", folder / "runs"]
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def synthetic(campaign):
+    return campaign.startswith("syn-") and project.truth(campaign, Path()).is_file()
+
+
+def asked(wildcards):
+    """What verdicts rest on beside the claims: a campaign, or the report's own statements."""
+    campaign = wildcards.campaign
+    if campaign == "audit":
+        return [f"config/audit/{wildcards.report}.yaml"]
+    return [tree(campaign), declaration(campaign), *views(campaign)]
+
+
+# Synthetic campaigns are built, never committed: raw files written around a declared truth.
+rule synthesis:
+    input:
+        truth="config/synthesis/{report}.yaml",
+    output:
+        sacct="data/raw/syn-{report}/sacct.txt",
+        readme="data/raw/syn-{report}/README.md",
+        runs=directory("data/raw/syn-{report}/runs"),
+    log:
+        f"{RESULTS}/logs/synthesis/{{report}}.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        folder=lambda wildcards: project.raw(f"syn-{wildcards.report}", Path()),
+        code=code_of("base", "synthesis"),
+    shell:
+        "python -m analysis.cli stage --log {log} synthesis {wildcards.report} {params.folder}"
+
+
+rule ingest:
+    input:
+        raw=raw_files,
+        applications=sorted(map(str, Path("config/applications").glob("*.yaml"))),
+        declaration="config/campaigns/{campaign}.yaml",
+        views=lambda wildcards: views(wildcards.campaign),
+    output:
+        tree="data/processed/{campaign}/campaign.nc",
+        runs=directory("data/processed/{campaign}/runs"),
+    log:
+        f"{RESULTS}/logs/ingest/{{campaign}}.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+    params:
+        raw=lambda wildcards: project.raw(wildcards.campaign, Path()),
+        processed=lambda wildcards: project.processed(wildcards.campaign, Path()),
+        code=code_of(*READ),
+    shell:
+        "python -m analysis.cli stage --log {log} ingest {params.raw} {params.processed}"
+
+
+# Of a campaign of our own, of other people's figures, or of the report held against itself (audit).
+rule verdicts:
+    input:
+        claims="config/claims/{report}.yaml",
+        asked=asked,
+    output:
+        verdicts=f"{RESULTS}/verdicts/{{report}}/{{campaign}}.json",
+    log:
+        f"{RESULTS}/logs/verdicts/{{report}}/{{campaign}}.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        code=code_of(*JUDGE),
+    shell:
+        "python -m analysis.cli stage --log {log}"
+        " verdicts {input.claims} {wildcards.campaign} {output.verdicts}"
+
+
+rule collect:
+    input:
+        verdicts=all_verdicts(),
+        config=BUILD,
+    output:
+        verdicts=report(
+            f"{RESULTS}/verdicts.json",
+            caption="../report/verdicts.rst",
+            category="Verdicts",
+            labels={"file": "all verdicts"},
+        ),
+    log:
+        f"{RESULTS}/logs/collect.log",
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        code=code_of(*JUDGE),
+    shell:
+        "python -m analysis.cli stage --log {log} collect {output.verdicts} {input.verdicts} --config={input.config}"
+
+
+# What the notebooks' defaults name as well, most of it synthetic: JupyterLab and the tests need it.
+rule datasets:
+    input:
+        trees=[tree(name) for name in config["campaigns"]],
+        defaults=lambda wildcards: [tree(name) for name in notebook_campaigns()],
+        verdicts=all_verdicts(),
