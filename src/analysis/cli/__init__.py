@@ -69,13 +69,13 @@ def _parser() -> argparse.ArgumentParser:
     verdicts.set_defaults(command="analysis.cli.verdicts:verdicts")
 
     plan = commands.add_parser("plan", help="show the runs and the node hours of a campaign; start nothing")
-    plan.add_argument("campaign", metavar="CAMPAIGN")
+    plan.add_argument("name", metavar="CAMPAIGN")
     plan.add_argument("--runs", action="store_true", help="every run, in the order of submission")
     plan.add_argument("--json", help="a list of objects, one a run", **as_json)
     plan.set_defaults(command="analysis.measure.progress:print_plan")
 
     progress = commands.add_parser("progress", help="say how far a campaign is that is being measured")
-    progress.add_argument("campaign", metavar="CAMPAIGN")
+    progress.add_argument("name", metavar="CAMPAIGN")
     progress.add_argument("--json", help="an object instead of a line", **as_json)
     progress.set_defaults(command="analysis.measure.progress:print_progress")
 
