@@ -82,11 +82,11 @@ class Row:
 
     @property
     def missing(self) -> list[str]:
-        """What keeps the row from a plain answer: why nothing was tested, what is open, what differs."""
+        """What keeps the row from a plain answer: why no run tests it, what is open, what differs."""
         tested = [one for one in self.verdicts if one.tested]
-        if not tested:
-            return list(dict.fromkeys(one.reason for one in self.verdicts if one.reason))
         said = [one.reason for one in tested if VERDICTS[one.verdict].tone == "open"]
+        if all(one.evidence == "reported" for one in tested):
+            said += [one.reason for one in self.verdicts if not one.tested]
         said += ["not as in the report: " + "; ".join(one.differs) for one in tested if one.differs]
         return list(dict.fromkeys(said))
 
