@@ -42,6 +42,15 @@ def test_board__sentence_counts_what_was_tested(board: scoreboard.Board) -> None
     )
 
 
+def test_board__sentence_of_a_self_test() -> None:
+    told = [
+        one(claim=c, evidence="synthetic", verdict=v) for c, v in (("a", "recovered"), ("b", "not tested"))
+    ]
+    assert scoreboard.board(told).sentence == (
+        "Of 2 conclusions, 1 is recovered from synthetic files; 1 is not tested."
+    )
+
+
 def test_board__rows_group_by_topic_in_order_of_appearance(board: scoreboard.Board) -> None:
     assert [g.topic for g in board.groups][:4] == [
         "Problem size",

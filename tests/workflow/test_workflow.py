@@ -171,7 +171,7 @@ def test_workflow__every_rule_has_a_log_and_the_snakefile_is_short() -> None:
                 assert re.search(r"\n    log:\n", block), block
                 assert re.search(r"\n    threads:", block), block
                 assert re.search(r"\n    input:\n        \w+=", block), block
-    assert rules == 9
+    assert rules == 10
 
 
 def test_workflow__lint_finds_nothing(project: Path) -> None:

@@ -232,6 +232,8 @@ def sentence(counts: Sequence[tuple[VerdictWord, int]]) -> str:
     if tested:
         number = sum(n for aside, n, _ in said if not aside)
         parts.insert(0, f"Of {total} {noun}, {number} could be tested: {', '.join(tested)}")
+    elif any(v.tone == "pipeline" for v, _ in counts):
+        parts[0] = f"Of {total} {noun}, {parts[0]}"
     else:
         parts = [f"None of {total} {noun} could be tested yet"] + [t for t in parts if "not tested" not in t]
     return "; ".join(parts) + "."
