@@ -1,5 +1,5 @@
-# Two commands: `make report` builds the site from the raw files, `make test` tests everything that needs
-# no cluster. Both make their environment first. `make` alone lists the rest.
+# Two commands: `make report` builds the site from the raw files, `make test` runs the fast tests. Both make
+# their environment first. `make` alone lists the rest.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 SNAKEMAKE := $(BIN)/python workflow/scripts/snakemake_local.py --cores $(CORES) --quiet rules host --show-failed-logs --rerun-incomplete
 
-.PHONY: help env report selftest datasets notebooks test test-slurm check bench lab campaign picture lock clean distclean
+.PHONY: help env report selftest datasets notebooks test test-slow test-all test-slurm check bench lab campaign picture lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,8 +48,13 @@ datasets: $(STAMP) ## datasets and verdicts only, with the synthetic datasets th
 notebooks: datasets ## execute the notebooks and keep the outputs of their verdict cells, to commit them
 	@$(BIN)/python -m analysis.site.kernels.commit notebooks/*.ipynb
 
-test: datasets ## all tests that need no cluster
-	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --ignore=tests/slurm
+test: datasets ## the fast tests that need no cluster, for every few minutes
+	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --ignore=tests/slurm -m "not slow"
+
+test-slow: datasets ## the tests that `make test` leaves out: Snakemake, job scripts, samplers, all notebooks
+	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --ignore=tests/slurm -m slow
+
+test-all: test test-slow ## all tests that need no cluster
 
 test-slurm: $(STAMP) ## tests on a real Slurm that is started on this machine (Debian, as root)
 	@$(BIN)/pytest -q -n $(SLURM_WORKERS) --dist loadgroup -o tmp_path_retention_policy=failed tests/slurm

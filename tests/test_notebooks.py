@@ -12,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+# One of each kind, for every few minutes: a comparison, a scaling, calls, energy.
+FEW = ("20-interconnect", "45-scaling", "57-mpi-calls", "85-energy-and-cost")
 
 needs_notebooks = pytest.mark.skipif(not NOTEBOOKS, reason="notebooks/ is empty")
 
@@ -38,10 +40,13 @@ def nbval(folder: Path, *notebooks: Path, workers: int = 0) -> tuple[int, dict[s
 
 
 @needs_notebooks
-def test_notebooks__say_again_what_was_committed(tmp_path: Path) -> None:
-    status, counts, output = nbval(tmp_path, *NOTEBOOKS, workers=2)
+@pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["few", "rest"])
+def test_notebooks__say_again_what_was_committed(tmp_path: Path, few: bool) -> None:
+    notebooks = [path for path in NOTEBOOKS if (path.stem in FEW) == few]
+    assert len(notebooks) == (len(FEW) if few else len(NOTEBOOKS) - len(FEW))
+    status, counts, output = nbval(tmp_path, *notebooks, workers=2)
     cells = sum(
-        cell.cell_type == "code" for path in NOTEBOOKS for cell in nbformat.read(path, as_version=4).cells
+        cell.cell_type == "code" for path in notebooks for cell in nbformat.read(path, as_version=4).cells
     )
     assert status == 0, output
     assert counts == {"tests": cells, "failures": 0, "errors": 0, "skipped": 0}, output
@@ -72,7 +77,9 @@ def test_notebooks__are_short_and_begin_with_a_question(notebook: Path) -> None:
     assert tags.count("parameters") == 1
 
 
-@pytest.mark.parametrize(("said", "status"), [("6\n", 0), ("7\n", 1)])
+@pytest.mark.parametrize(
+    ("said", "status"), [("7\n", 1), pytest.param("6\n", 0, marks=pytest.mark.slow)], ids=["other", "same"]
+)
 def test_notebooks__a_changed_verdict_fails(tmp_path: Path, said: str, status: int) -> None:
     output = nbformat.v4.new_output("stream", name="stdout", text=said)
     verdict = nbformat.v4.new_code_cell("print(2 * 3)", execution_count=2, outputs=[output])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from analysis.base import slurm
+from analysis.base.errors import ConfigError
 from analysis.readers import sacct
 
 JSON = Path(__file__).parents[2] / "data/raw/vm-hpcg/sacct-one-job.json"
@@ -99,3 +100,56 @@ def test_ended__says_how_the_last_start_that_is_over_ended(
     assert slurm.ended("8") == ""
     monkeypatch.setenv("PATH", "/nowhere")
     assert slurm.ended("7") == ""
+
+
+SQUEUE = """\
+#!/bin/sh
+case $* in
+    *--jobs=9,10) printf '9|RUNNING\\n10|NODE_FAIL\\n' ;;
+    *--jobs=11) echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1 ;;
+    *) echo 'Unable to contact slurm controller' >&2; exit 1 ;;
+esac
+"""
+
+
+def test_states__are_asked_in_one_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "squeue").write_text(SQUEUE, encoding="ascii")
+    (tmp_path / "squeue").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert slurm.states(["10", "9", "10"]) == {"9": "RUNNING", "10": "NODE_FAIL"}
+    assert slurm.states(["11"]) == {}  # that it is forgotten is an answer
+    with pytest.raises(slurm.NoAnswerError, match=r"^Unable to contact slurm controller$"):
+        slurm.states(["12"])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert slurm.states([]) == {}
+    with pytest.raises(slurm.NoAnswerError, match="cannot run squeue"):
+        slurm.states(["9"])
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", []),
+        ("login", ["login"]),
+        ("n[01-03,7],login", ["n01", "n02", "n03", "n7", "login"]),
+        ("r1-n[9-10]-ib.site", ["r1-n9-ib.site", "r1-n10-ib.site"]),
+        ("r[1-2]n[3-4]", ["r1n3", "r1n4", "r2n3", "r2n4"]),
+    ],
+)
+def test_node_names__as_slurm_writes_them(text: str, names: list[str]) -> None:
+    assert slurm.node_names(text) == names
+
+
+@pytest.mark.parametrize("text", ["n[1-2", "a b", "[1-2]", "n1,,n2", "$(id)"])
+def test_node_names__what_is_no_list_of_nodes_is_named(text: str) -> None:
+    with pytest.raises(ConfigError, match="is no node; write them like"):
+        slurm.node_names(text)
+
+
+def test_short__name_has_no_domain() -> None:
+    assert (slurm.short("n1.site.example"), slurm.short("n1")) == ("n1", "n1")
+
+
+def test_ranges__are_written_and_spelt_out() -> None:
+    assert slurm.ranges([8, 1, 0, 2]) == "0-2,8"
+    assert slurm.numbers("0-2,8\n") == [0, 1, 2, 8]

@@ -57,11 +57,11 @@ def test_catalogue__a_claim_belongs_to_its_report_and_says_where_it_stands() -> 
 def test_catalogue__members_are_calls_and_sizes() -> None:
     for report in reports():
         for claim in report.claims:
-            calls = [one for one in (*claim.members, *claim.expect.members) if isinstance(one, str)]
+            calls = [one for one in (*claim.question.members, *claim.expect.members) if isinstance(one, str)]
             assert all(call.startswith("MPI_") for call in calls), claim.id
             assert not HOUSEKEEPING & set(calls), claim.id
-            if claim.variable == "size_share":
-                sizes = [one for one in claim.members if not isinstance(one, str)]
+            if claim.question.variable == "size_share":
+                sizes = [one for one in claim.question.members if not isinstance(one, str)]
                 assert sizes == sorted(sizes), claim.id
                 assert len(sizes) == 2, claim.id
 

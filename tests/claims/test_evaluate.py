@@ -12,9 +12,10 @@ import pytest
 from analysis import cli
 from analysis.base import project
 from analysis.base.errors import BenchbookError
+from analysis.base.words import number, stop
 from analysis.claims import evaluate, verdict_table
 from analysis.claims.model import load_report
-from analysis.claims.words import expected_text, number, stop
+from analysis.claims.verdicts import expected_text
 from analysis.estimates.campaign import load_campaign
 from analysis.estimates.stats import Estimate
 from analysis.schema import storage

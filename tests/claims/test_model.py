@@ -24,11 +24,12 @@ def written(folder: Path, text: str) -> Path:
 
 def test_model__reads_a_claim_with_its_defaults(tmp_path: Path) -> None:
     one = claim(tmp_path, GAIN)
-    assert (one.id, one.report, one.ids, one.variable, one.aggregate) == (
+    assert (one.id, one.report, one.ids, one.question.variable, one.question.aggregate) == (
         "one", "one", ("one",), "figure_of_merit", "all",
     )  # fmt: skip
-    assert one.compare is not None
-    assert (one.compare.levels, one.compare.span, one.compare.along) == (("a", "b"), None, None)
+    assert one.question.compare is not None
+    compare = one.question.compare
+    assert (compare.levels, compare.span, compare.along) == (("a", "b"), None, None)
     assert one.expect.band == (18.0, 22.0)
 
 
@@ -82,7 +83,7 @@ def test_model__null_and_comparing_lift_a_default(tmp_path: Path) -> None:
     body = "".join(f"    {line}\n" for line in GAIN.splitlines())
     text = head + "  - id: one\n    topic: t\n    statement: s\n    select: { cpu: null }\n" + body
     text = text.replace("baseline: b }", "baseline: b, varying: [ranks] }")
-    assert load_report(written(tmp_path, text)).claims[0].select == {"nodes": 2}
+    assert load_report(written(tmp_path, text)).claims[0].question.select == {"nodes": 2}
 
 
 def test_model__an_order_may_be_a_span_and_an_interaction_has_two_ends(tmp_path: Path) -> None:
@@ -91,12 +92,12 @@ def test_model__an_order_may_be_a_span_and_an_interaction_has_two_ends(tmp_path:
         "quantity: trend\nexpect: { relation: rising }\n"
         "compare: { factor: nodes, order: { min: 2, max: 32 } }",
     )
-    assert span.compare is not None
-    assert (span.compare.span, span.compare.levels) == ((2.0, 32.0), ())
+    assert span.question.compare is not None
+    assert (span.question.compare.span, span.question.compare.levels) == ((2.0, 32.0), ())
     text = GAIN.replace("gain", "interaction").replace(
         "baseline: b", "baseline: b, along: { factor: nodes, high: 8, low: 2 }"
     )
-    along = claim(tmp_path, text).compare
+    along = claim(tmp_path, text).question.compare
     assert along is not None
     assert along.along == ("nodes", 8, 2)
 

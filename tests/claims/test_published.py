@@ -17,7 +17,7 @@ from analysis.claims import Verdict
 from analysis.claims.model import load_report
 from analysis.claims.published import evaluate
 from analysis.cli import main
-from analysis.datasets.published import ingest
+from analysis.datasets.campaign import ingest
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.views import load_views, seen
 from analysis.schema import storage

@@ -65,6 +65,7 @@ def test_main__wrong_usage_exits_with_2() -> None:
     assert exit_.value.code == 2
 
 
+@pytest.mark.slow
 def test_main__output_into_a_closed_pipe_is_no_traceback() -> None:
     path = next((RUNS / "hpcg-ipm-n8").glob("*.ipm.xml.xz"))
     command = f"'{sys.executable}' -m analysis.cli inspect {path} {path} {path} | head -1"
@@ -90,6 +91,7 @@ class TestVerdicts:
         assert lines[0].split() == ["claim", "expected", "estimate", "n", "evidence", "verdict"]
         assert sum("house-placement-77pct" in line for line in lines) == 1
 
+    @pytest.mark.slow
     def test_all_evidence_classes_of_the_scoreboard_are_there(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -46,12 +46,14 @@ def _runs(raw: Path) -> pd.DataFrame:
     return pd.DataFrame({str(name): runs[name].values for name in runs.variables}).set_index("run")
 
 
+@pytest.mark.slow
 def test_ingest__keeps_all_runs_and_counts_the_failed_ones(tree: xr.DataTree) -> None:
     """The README of the campaign: 18 of 221 runs failed."""
     valid = tree["runs"]["valid"].values
     assert (len(valid), int((~valid).sum())) == (221, 18)
 
 
+@pytest.mark.slow
 def test_ingest__ratings_are_those_in_the_result_files(tree: xr.DataTree) -> None:
     printed = {
         path.parent.name: float(re.search(r"rating of=(\S+)", path.read_text())[1])  # type: ignore[index]
@@ -64,6 +66,7 @@ def test_ingest__ratings_are_those_in_the_result_files(tree: xr.DataTree) -> Non
     assert np.isnan([value for run, value in ratings.items() if run not in printed]).all()
 
 
+@pytest.mark.slow
 def test_ingest__reasons_are_named(tree: xr.DataTree) -> None:
     runs = tree["runs"].to_dataset()
     reasons = dict(zip(runs["run"].values, runs["reason"].values, strict=True))
@@ -72,6 +75,7 @@ def test_ingest__reasons_are_named(tree: xr.DataTree) -> None:
     assert reasons["001"] == ""
 
 
+@pytest.mark.slow
 def test_ingest__joins_slurms_record(tree: xr.DataTree) -> None:
     """Job 28 in sacct.txt: 6 s; 52064K on n1 (batch) and 39280K on n2 (orted)."""
     run = tree["runs"].to_dataset().isel(run=0)
@@ -81,11 +85,13 @@ def test_ingest__joins_slurms_record(tree: xr.DataTree) -> None:
     assert str(run["state"].values) == "COMPLETED"
 
 
+@pytest.mark.slow
 def test_ingest__zero_joules_without_a_meter_are_no_measurement(tree: xr.DataTree) -> None:
     assert np.isnan(tree["runs"]["energy"].values).all()
     assert any("no meter" in fault for fault in tree.attrs["faults"])
 
 
+@pytest.mark.slow
 def test_ingest__checksums_are_those_of_the_files(tree: xr.DataTree) -> None:
     """sha256sum of one file, taken by hand."""
     files = tree["files"].to_dataset()
@@ -95,6 +101,7 @@ def test_ingest__checksums_are_those_of_the_files(tree: xr.DataTree) -> None:
     assert len(files["path"]) == sum(path.is_file() for path in RAW.rglob("*"))
 
 
+@pytest.mark.slow
 def test_ingest__same_files_same_bytes(raw: Path) -> None:
     for name in ("a", "b"):
         ingest(raw, raw.parents[1] / name)

@@ -12,8 +12,8 @@ import pytest
 import xarray as xr
 
 from analysis import readers
+from analysis.base.files import read_bytes
 from analysis.datasets import profile
-from analysis.readers.base import read_bytes
 
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "data" / "raw" / "vm-profiles" / "runs"

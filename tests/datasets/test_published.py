@@ -12,7 +12,7 @@ import pytest
 
 from analysis.base import project
 from analysis.base.errors import ConfigError, ReadError
-from analysis.datasets.published import ingest
+from analysis.datasets.campaign import ingest
 from analysis.schema import storage
 
 RAW = project.raw("published")

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from analysis import readers
-from analysis.energy.attribution import of_run, once, select
+from analysis.energy.attribution import SLURM, RunEnergy, attribute, first_power_engine, integrated
+from analysis.energy.own import OwnLogs, own_logs
+from analysis.energy.points import layers, point
 
 START, END = (np.datetime64(f"2026-03-01T10:00:{second:02}", "ns") for second in (5, 15))
 FIRST = 1_772_359_200  # 2026-03-01T10:00:00Z, by date -d
@@ -54,12 +56,23 @@ def counted(folder: Path, name: str, watts: dict[str, float], *meters: dict[str,
     return path
 
 
-def energies(folder: Path, *paths: Path) -> dict[str, Any]:
+def energies(folder: Path, *paths: Path) -> RunEnergy:
     found = []
     for path in paths:
-        (engine,) = once(readers.engines_of(path.read_bytes(), path.name))
+        (engine,) = first_power_engine(readers.engines_of(path.read_bytes(), path.name))
         found.append((path, readers.open(path, engine=engine)))
-    return of_run(select(folder, found), START, END)
+    return over(own_logs(folder, found), START, END)
+
+
+def over(logs: OwnLogs, start: np.datetime64, end: np.datetime64) -> RunEnergy:
+    return integrated(logs, {"start": start, "end": end})
+
+
+def refused(found: RunEnergy) -> str:
+    """Return why there is no energy, of a run that has none."""
+    assert not found.known
+    assert np.isnan([found.low, found.high, found.mean_power, found.covered]).all()
+    return found.reason
 
 
 PDU = meter("pdu", "snmp", feeds={"pdu:n1": "n1", "pdu:n2": "n2"}, accuracy=0.01)
@@ -71,32 +84,32 @@ def test_power__the_outermost_meters_count_and_what_they_hold_is_not_added(tmp_p
     path = sampled(tmp_path, watts, PDU, *BMCS)
     cpus = counted(tmp_path, "power.n2", {"c:package-0:0": 80.0}, meter("c", "powercap", "n2"))
     row = energies(tmp_path, path, cpus)
-    assert row["energy"] == pytest.approx(500 * 10, rel=1e-12)
-    assert (row["energy_low"], row["energy_high"]) == pytest.approx((5000, 5000))
+    assert row.energy == pytest.approx(500 * 10, rel=1e-12)
+    assert (row.low, row.high) == pytest.approx((5000, 5000))
     # The limits of error of two outlets of one make add up: 1 % of all, uniform.
-    assert row["energy_uncertainty"] == pytest.approx(5000 * 0.01 / 3**0.5)
-    assert (row["energy_covered"], row["energy_accuracy"]) == (1.0, 0.01)
-    assert row["energy_location"] == "rack outlet, by the PDU"
+    assert row.uncertainty == pytest.approx(5000 * 0.01 / 3**0.5)
+    assert (row.covered, row.accuracy) == (1.0, 0.01)
+    assert row.location == "rack outlet, by the PDU"
 
 
 def test_power__meters_of_some_nodes_only_give_way_to_those_of_all(tmp_path: Path) -> None:
     only_one = {**PDU, "feeds": {"pdu:n1": "n1"}}
     path = sampled(tmp_path, {"pdu:n1": 200.0, "b1": 150.0, "b2": 250.0}, only_one, *BMCS)
     row = energies(tmp_path, path)
-    assert (row["energy"], row["energy_location"]) == (pytest.approx(4000), "node input, by the BMC")
+    assert (row.energy, row.location) == (pytest.approx(4000), "node input, by the BMC")
 
 
 def test_power__without_meters_of_all_nodes_there_is_no_energy_but_a_reason(tmp_path: Path) -> None:
     path = sampled(tmp_path, {"b1": 150.0}, BMCS[0])
-    assert energies(tmp_path, path) == {"energy_reason": "no meter of n2, of 2 nodes"}
+    assert refused(energies(tmp_path, path)) == "no meter of n2"
 
 
 def test_power__packages_of_one_node_and_gpus_of_another_are_no_sum(tmp_path: Path) -> None:
     cpu = counted(tmp_path, "power", {"c:package-0:0": 90.0}, meter("c", "powercap", "n1"))
     gpu = sampled(tmp_path, {"g:gpu0": 300.0}, meter("g", "nvidia-smi", "n2"), name="power.n2")
-    assert energies(tmp_path, cpu, gpu) == {"energy_reason": "no meter of n2, of 2 nodes"}
+    assert refused(energies(tmp_path, cpu, gpu)) == "no meter of n2"
     cpus = counted(tmp_path, "power.n3", {"d:package-0:0": 100.0}, meter("d", "powercap", "n2"))
-    assert energies(tmp_path, cpu, gpu, cpus)["energy"] == pytest.approx((90 + 100 + 300) * 10)
+    assert energies(tmp_path, cpu, gpu, cpus).energy == pytest.approx((90 + 100 + 300) * 10)
 
 
 def test_power__packages_and_memory_of_all_nodes_add_up_without_their_cores(tmp_path: Path) -> None:
@@ -105,8 +118,8 @@ def test_power__packages_and_memory_of_all_nodes_add_up_without_their_cores(tmp_
     first = counted(tmp_path, "power", watts, meter("c", "powercap", "n1", apart=[core, platform]))
     second = counted(tmp_path, "power.n2", {"d:package-0:0": 120.0}, meter("d", "powercap", "n2"))
     row = energies(tmp_path, first, second)
-    assert row["energy"] == pytest.approx((90 + 10 + 120) * 10, rel=1e-9)
-    assert np.isnan(row["energy_accuracy"])
+    assert row.energy == pytest.approx((90 + 10 + 120) * 10, rel=1e-9)
+    assert np.isnan(row.accuracy)
 
 
 def test_power__jobs_at_once_have_equal_parts_while_both_run(tmp_path: Path) -> None:
@@ -114,33 +127,33 @@ def test_power__jobs_at_once_have_equal_parts_while_both_run(tmp_path: Path) -> 
     for number, alone, together in ((1, 4, 6), (2, 3, 6)):
         path = sampled(tmp_path, {"pdu:n1": 200.0, "pdu:n2": 300.0}, PDU, job=number, jobs=jobs)
         row = energies(tmp_path, path)
-        assert row["energy"] == pytest.approx(500 * (alone + together / 2))
-        assert row["energy_shared"] == pytest.approx(together / (alone + together))
-        assert "equal part" in row["energy_rule"]
+        assert row.energy == pytest.approx(500 * (alone + together / 2))
+        assert row.shared == pytest.approx(together / (alone + together))
+        assert "equal part" in row.rule
     jobs[0]["end"] = None
     path = sampled(tmp_path, {"pdu:n1": 200.0, "pdu:n2": 300.0}, PDU, job=2, jobs=jobs)
-    assert energies(tmp_path, path) == {"energy_reason": "a job that shared the meters has no start or end"}
+    assert refused(energies(tmp_path, path)) == "a job that shared the meters has no start or end"
 
 
 def test_power__blanks_before_a_meter_said_what_it_is_made_of_are_no_meter(tmp_path: Path) -> None:
     gpus = meter("g", "nvidia-smi", "n1")
     path = sampled(tmp_path, {"g": 1.0, "g:gpu0": 250.0, "g:gpu1": 300.0}, gpus, nodes=["n1"])
     path.write_text(path.read_text().replace(",g,1.0,", ",g,,"))
-    assert energies(tmp_path, path)["energy"] == pytest.approx(5500)
+    assert energies(tmp_path, path).energy == pytest.approx(5500)
 
 
 def test_power__a_sampler_that_did_not_start_is_named(tmp_path: Path) -> None:
     said = "c.yaml:9: pw has mode 640: others can read it or change it; chmod 600 pw"
     (tmp_path / "power.summary.json").write_text(json.dumps({"error": said, "meters": []}))
-    (fault,) = select(tmp_path, []).faults
+    (fault,) = own_logs(tmp_path, []).faults
     assert said in str(fault)
-    assert energies(tmp_path)["energy_reason"] == f"the sampler did not start: {said}"
+    assert energies(tmp_path).reason == f"the sampler did not start: {said}"
 
 
 def test_power__logs_of_others_add_up_as_they_are(tmp_path: Path) -> None:
     path = sampled(tmp_path, {"rack": 700.0})
     (tmp_path / "power.summary.json").unlink()
-    assert energies(tmp_path, path)["energy"] == pytest.approx(7000)
+    assert energies(tmp_path, path).energy == pytest.approx(7000)
 
 
 IPMI = """\
@@ -158,42 +171,74 @@ def test_power__of_others_logs_at_several_points_the_outermost_count(tmp_path: P
     rapl = counted(tmp_path, "rapl", {"package-0": 150.0, "package-1": 120.0})
     for summary in tmp_path.glob("*.summary.json"):
         summary.unlink()
-    assert energies(tmp_path, rapl)["energy"] == pytest.approx(2700)
+    assert energies(tmp_path, rapl).energy == pytest.approx(2700)
     row = energies(tmp_path, rapl, bmc)
-    assert (row["energy"], row["energy_location"]) == (
+    assert (row.energy, row.location) == (
         pytest.approx(4500),
         "node input, by the BMC",
     )
     found = [(rapl, readers.open(rapl, engine="rapl")), (bmc, readers.open(bmc))]
-    (fault,) = select(tmp_path, found).faults
+    (fault,) = own_logs(tmp_path, found).faults
     assert str(fault).endswith(
         "rapl.energy.csv:0: a power log beside those of the point 'input'; not added to them: same watts"
     )
     # One BMC cannot be that of two nodes; the packages can.
-    assert of_run(select(tmp_path, found, nodes=2), START, END)["energy"] == pytest.approx(2700)
-    alone = select(tmp_path, found, nodes=4)
+    assert over(own_logs(tmp_path, found, nodes=2), START, END).energy == pytest.approx(2700)
+    alone = own_logs(tmp_path, found, nodes=4)
     reason = "its power logs measure at several points (input, CPU package), none with 4 meters"
-    assert of_run(alone, START, END) == {"energy_reason": reason}
+    assert refused(over(alone, START, END)) == reason
 
 
 def test_power__readings_of_a_sliver_of_the_run_are_no_energy(tmp_path: Path) -> None:
     path = sampled(tmp_path, {"rack": 700.0})
     (tmp_path / "power.summary.json").unlink()
-    logs = select(tmp_path, [(path, readers.open(path))])
+    logs = own_logs(tmp_path, [(path, readers.open(path))])
     # The log is of 10:00:00 to 10:00:20: 20 s of 160 s, then of 400 s.
     start = np.datetime64("2026-03-01T10:00:00", "ns")
-    enough = of_run(logs, start, start + np.timedelta64(160, "s"))
-    assert enough["energy_covered"] == pytest.approx(0.125)
-    assert enough["energy"] == pytest.approx(700 * 160)
+    enough = over(logs, start, start + np.timedelta64(160, "s"))
+    assert enough.covered == pytest.approx(0.125)
+    assert enough.energy == pytest.approx(700 * 160)
     reason = "readings cover 5 % of the run, less than 10 %"
-    assert of_run(logs, start, start + np.timedelta64(400, "s")) == {"energy_reason": reason}
+    assert refused(over(logs, start, start + np.timedelta64(400, "s"))) == reason
 
 
 def test_power__a_log_of_others_beside_the_samplers_is_not_added(tmp_path: Path) -> None:
     path = sampled(tmp_path, {"pdu:n1": 200.0, "pdu:n2": 300.0}, PDU)
     other = tmp_path / "house.csv"
     other.write_text(path.read_text().replace("pdu:n1", "rack").replace("pdu:n2", "row"))
-    assert energies(tmp_path, path, other)["energy"] == pytest.approx(5000)
+    assert energies(tmp_path, path, other).energy == pytest.approx(5000)
     found = [(one, readers.open(one)) for one in (path, other)]
-    (fault,) = select(tmp_path, found).faults
+    (fault,) = own_logs(tmp_path, found).faults
     assert str(fault).endswith("/house.csv:0: a power log beside the sampler's; not added to it: same watts")
+
+
+def test_points__the_samplers_types_are_ordered_from_the_rack_to_the_chips() -> None:
+    types = ["nvidia-smi", "slurm", "powercap", "ipmitool", "redfish", "snmp"]
+    assert layers(types) == [["snmp"], ["redfish"], ["ipmitool"], ["slurm"], ["powercap", "nvidia-smi"]]
+    assert layers(["roof", "GPU", "input", "cellar"]) == [["input"], ["GPU"], ["cellar"], ["roof"]]
+    assert point("node, by Slurm's energy plugin") == point(SLURM)
+
+
+def job(run: str, node: str, first: int, last: int) -> dict[str, Any]:
+    start, end = (np.datetime64(FIRST + second, "s").astype("datetime64[ns]") for second in (first, last))
+    return {"run": run, "node_list": node, "start": start, "end": end, "elapsed": float(last - first)}
+
+
+def test_attribute__its_own_log_goes_before_slurms_counter_and_that_before_nothing() -> None:
+    rows = [job("own", "n1", 0, 10), job("slurm", "n1", 20, 30), job("none", "n1", 40, 50)]
+    refused_log = RunEnergy(reason="a.csv: torn")
+    own = [RunEnergy(500.0, location="rack"), refused_log, refused_log]
+    energies, meters = attribute(rows, own, [900.0, 900.0, np.nan], [])
+    assert [found.energy for found in energies[:2]] == [500.0, 900.0]
+    assert (energies[1].mean_power, energies[1].location, energies[1].reason) == (90.0, SLURM, "")
+    assert refused(energies[2]) == "a.csv: torn"
+    assert meters.empty
+
+
+def test_attribute__a_node_that_two_runs_were_on_is_nobodys_without_a_rule() -> None:
+    rows = [job("a", "n1.site", 0, 10), job("b", "n1", 5, 15), job("c", "n1", 15, 20)]
+    own = [RunEnergy(500.0), RunEnergy(500.0, rule="equal parts"), RunEnergy()]
+    first, second, third = attribute(rows, own, [np.nan, np.nan, 300.0], [])[0]
+    assert refused(first) == "its own log counts a node whole for each of the jobs that share it"
+    assert (second.energy, third.energy) == (500.0, 300.0)
+    assert refused(attribute(rows[:1], [RunEnergy()], [np.nan], [])[0][0]) == "no power log"

@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 from analysis import schema
-from analysis.energy.levels import Machine, levels
+from analysis.energy.levels import Machine, methodology_levels
 
 START = np.datetime64("2026-03-01T00:00:00", "ns")
 
@@ -37,7 +37,7 @@ RUN = {"start": at(0), "end": at(100), "core": (at(10), at(90))}
 
 
 def test_levels__each_aspect_has_its_own_and_what_nobody_declared_has_none():
-    table = levels(power(np.arange(-10.0, 111.0)), **RUN)
+    table = methodology_levels(power(np.arange(-10.0, 111.0)), **RUN)
     assert stated(table) == {
         "interval": 2,
         "span": 3,
@@ -65,7 +65,9 @@ def test_levels__each_aspect_has_its_own_and_what_nobody_declared_has_none():
     ],
 )
 def test_levels__counters(first, step, level, found):
-    table = levels(power(np.arange(first, 121.0, step), reading="interval mean", accuracy=0.01), **RUN)
+    table = methodology_levels(
+        power(np.arange(first, 121.0, step), reading="interval mean", accuracy=0.01), **RUN
+    )
     assert stated(table)["interval"] == level
     assert table["found"][0].startswith(f"energy counters, {found}")
     assert stated(table)["accuracy"] == 3
@@ -73,14 +75,14 @@ def test_levels__counters(first, step, level, found):
 
 
 def test_levels__a_core_phase_under_a_minute_reaches_none():
-    table = levels(power(np.arange(-10.0, 111.0)), at(0), at(100), core=(at(10), at(69.5)))
+    table = methodology_levels(power(np.arange(-10.0, 111.0)), at(0), at(100), core=(at(10), at(69.5)))
     assert stated(table)["span"] == 0
     assert "lasts 59.5 s, 60 s are asked for" in table["found"][1]
 
 
 def test_levels__power_while_another_job_runs_is_not_idle():
     ds = power(np.arange(-10.0, 111.0))
-    table = levels(ds, **RUN, jobs=([at(-20), at(0)], [at(0), at(120)]))
+    table = methodology_levels(ds, **RUN, jobs=([at(-20), at(0)], [at(0), at(120)]))
     assert stated(table)["idle"] == 1
     assert "no reading of each meter without a job" in table["found"][3]
 
@@ -89,7 +91,7 @@ def test_levels__a_gap_in_one_meter_costs_the_interval_and_the_span():
     ds = power(np.arange(-10.0, 111.0))
     lost = (ds["time"].values > at(40)) & (ds["time"].values < at(46))
     ds["power"][1, lost] = np.nan
-    table = levels(ds, **RUN)
+    table = methodology_levels(ds, **RUN)
     assert [stated(table)[key] for key in ("interval", "span")] == [0, 0]
     assert "at most 6 s apart" in table["found"][0]
     # 6 of 80 s and 6 of 100 s of one meter
@@ -97,12 +99,12 @@ def test_levels__a_gap_in_one_meter_costs_the_interval_and_the_span():
 
 
 def test_levels__readings_of_the_core_phase_alone():
-    table = levels(power(np.arange(10.0, 91.0)), **RUN)
+    table = methodology_levels(power(np.arange(10.0, 91.0)), **RUN)
     assert [stated(table)[key] for key in ("span", "idle")] == [1, 1]
 
 
 def test_levels__few_slow_readings():
-    table = levels(power(np.arange(-20.0, 121.0, 20.0), interval=20.0), **RUN)
+    table = methodology_levels(power(np.arange(-20.0, 121.0, 20.0), interval=20.0), **RUN)
     assert [stated(table)[key] for key in ("interval", "span", "values")] == [0, 3, 1]
 
 
@@ -123,21 +125,26 @@ def test_levels__few_slow_readings():
 )
 def test_levels__fraction_of_the_machine(nodes, metered, kilowatts, level):
     ds = power(np.arange(-10.0, 111.0), watts=kilowatts * 500)  # two meters
-    table = levels(ds, **RUN, machine=Machine(nodes=nodes, metered_nodes=metered))
+    table = methodology_levels(ds, **RUN, machine=Machine(nodes=nodes, metered_nodes=metered))
     assert stated(table)["fraction"] == level
 
 
 @pytest.mark.parametrize(("accuracy", "level"), [(0.01, 3), (0.02, 2), (0.021, 1), (0.06, 0), (np.nan, None)])
 def test_levels__accuracy_of_the_meter(accuracy, level):
-    assert stated(levels(power(np.arange(-10.0, 111.0), accuracy=accuracy), **RUN))["accuracy"] == level
+    assert (
+        stated(methodology_levels(power(np.arange(-10.0, 111.0), accuracy=accuracy), **RUN))["accuracy"]
+        == level
+    )
 
 
 def test_levels__what_is_declared():
     machine = Machine(subsystems="all, some estimated", conversion="data sheet")
-    table = levels(power(np.arange(-10.0, 111.0)), **RUN, machine=machine)
+    table = methodology_levels(power(np.arange(-10.0, 111.0)), **RUN, machine=machine)
     assert [stated(table)[key] for key in ("subsystems", "point")] == [2, 1]
-    alone = levels(power(np.arange(-10.0, 111.0)), **RUN, machine=Machine(subsystems="compute nodes"))
+    alone = methodology_levels(
+        power(np.arange(-10.0, 111.0)), **RUN, machine=Machine(subsystems="compute nodes")
+    )
     assert stated(alone)["subsystems"] == 0  # the interconnect is to be measured or estimated
-    odd = levels(power(np.arange(-10.0, 111.0)), **RUN, machine=Machine(conversion="somewhere"))
+    odd = methodology_levels(power(np.arange(-10.0, 111.0)), **RUN, machine=Machine(conversion="somewhere"))
     assert stated(odd)["point"] is None
     assert "is none of upstream" in odd["found"][6]

@@ -13,6 +13,7 @@ import xarray as xr
 from analysis.claims import Verdict, evaluate
 from analysis.claims.model import Claim, Report, load_report
 from analysis.estimates.campaign import Campaign
+from analysis.estimates.question import Question
 from analysis.schema.frames import blank, to_dataset
 
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files")
@@ -58,6 +59,11 @@ def claim(folder: Path, text: str) -> Claim:
     path = folder / "one.yaml"
     path.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
     return load_report(path).claims[0]
+
+
+def question(folder: Path, text: str) -> Question:
+    """Load the question of a single claim."""
+    return claim(folder, text).question
 
 
 def verdict(one: Claim, on: Campaign) -> Verdict:

@@ -10,7 +10,7 @@ import pytest
 from analysis.base.errors import ConfigError
 from analysis.estimates.campaign import NotCoveredError
 from analysis.estimates.quantities import findings
-from tests.estimates.hand import campaign, claim, repeats, verdict
+from tests.estimates.hand import campaign, claim, question, repeats, verdict
 
 PAIR = "compare: { factor: mpi, treatment: a, baseline: b }\nexpect: { relation: about, value: 1 }\n"
 
@@ -21,7 +21,7 @@ def timed(**seconds: float) -> list[dict[str, Any]]:
 
 
 def one(folder: Path, text: str, rows: list[dict[str, Any]], **tables: Any) -> Any:
-    (found,) = findings(claim(folder, text), campaign(rows, **tables))
+    (found,) = findings(question(folder, text), campaign(rows, **tables))
     return found
 
 
@@ -54,7 +54,7 @@ def test_quantities__efficiency_is_speedup_over_ranks(tmp_path: Path) -> None:
 def test_quantities__every_treatment_meets_every_baseline(tmp_path: Path) -> None:
     text = "quantity: speedup\nvariable: elapsed\nexpect: { relation: at-least, value: 1 }\n"
     text += "compare: { factor: mpi, treatment: [a, b], baseline: [c, d] }"
-    found = findings(claim(tmp_path, text), campaign(timed(a=1.0, b=2.0, c=4.0, d=10.0)))
+    found = findings(question(tmp_path, text), campaign(timed(a=1.0, b=2.0, c=4.0, d=10.0)))
     assert sorted(finding.estimate.value for finding in found) == [2.0, 4.0, 5.0, 10.0]
 
 
@@ -132,9 +132,9 @@ def test_quantities__each_member_by_itself(tmp_path: Path) -> None:
     text = "quantity: level\nvariable: calls_made\nmembers: [MPI_Send, MPI_Recv, MPI_Isend]\neach: true\n"
     text += "expect: { relation: at-least, value: 1 }"
     here = campaign(rows, calls=calls)
-    found = findings(claim(tmp_path, text), here)
+    found = findings(question(tmp_path, text), here)
     assert [finding.estimate.value for finding in found] == [30.0, 10.0, 0.0]
-    (together,) = findings(claim(tmp_path, text.replace("each: true", "each: false")), here)
+    (together,) = findings(question(tmp_path, text.replace("each: true", "each: false")), here)
     assert together.estimate.value == 40.0
 
 

@@ -56,6 +56,19 @@ def test_rounding__stands_on_pages_as_in_verdicts() -> None:
         assert ends == pytest.approx((middle - REACH, middle + REACH), abs=1e-6)
 
 
+def test_rounding__stands_on_a_scaling_page_too() -> None:
+    one, two = ({"nodes": nodes, "ranks": 8 * nodes} for nodes in (1, 2))
+    rows = [*times([100.0] * 6, "new", **one), *times([50.0] * 6, "new", **two)]
+    row = pages.scaling(campaign(rows), factor="cpu").set_index("nodes").loc[2]
+    assert (row["speedup"], row["efficiency"], row["stops"]) == (2.0, 100.0, "not before 2 nodes")
+    assert (row["low"], row["high"]) == pytest.approx((1.9748127, 2.0251873), abs=1e-7)
+    # the same halved, for twice the ranks
+    ends = (row["efficiency_low"], row["efficiency_high"])
+    assert ends == pytest.approx((98.740635, 101.259365), abs=1e-5)
+    table = pages.series(campaign(rows), {"time": "application_time"}).set_index("nodes")
+    assert table.loc[1, "high"] == pytest.approx(100 + REACH, abs=1e-6)
+
+
 def test_rounding__adds_to_the_scatter_in_squares(tmp_path: Path) -> None:
     values = [96.0, 98.0, 100.0, 100.0, 102.0, 104.0]
     found = verdict(
@@ -87,8 +100,8 @@ def test_rounding__is_that_of_the_figure_of_merit_alone(tmp_path: Path) -> None:
 def test_rounding__takes_its_part_of_a_margin() -> None:
     runs = [campaign(times([100.0] * 6, "")).runs.assign(value=100.0) for _ in range(2)]
     # 0.0028868 and 1 - 1 / 1.0028868 = 0.0028784, together 0.0040766; 1.05 / 1.0079901 - 1
-    assert uncertainty.tighter("application_time", 0.05, *runs) == pytest.approx(0.0416769, abs=1e-6)
-    assert uncertainty.tighter("elapsed", 0.05, *runs) == 0.05
+    assert uncertainty.margin_left("application_time", 0.05, *runs) == pytest.approx(0.0416769, abs=1e-6)
+    assert uncertainty.margin_left("elapsed", 0.05, *runs) == 0.05
 
 
 def test_rounding__is_not_said_of_an_interval_that_is_not_there(tmp_path: Path) -> None:

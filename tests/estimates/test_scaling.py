@@ -13,7 +13,7 @@ from analysis.claims.model import load_report
 from analysis.estimates import stats
 from analysis.estimates.campaign import NotCoveredError
 from analysis.estimates.quantities import findings
-from tests.estimates.hand import campaign, claim, repeats, verdict
+from tests.estimates.hand import campaign, claim, question, repeats, verdict
 
 STOPS = "quantity: saturation\nvariable: elapsed\ncompare: { factor: nodes, order: { min: 1, max: 64 } }\n"
 
@@ -41,16 +41,16 @@ def test_scaling__where_it_stops(
     tmp_path: Path, seconds: dict[int, float | list[float]], value: float, low: float, high: float
 ) -> None:
     text = STOPS + "expect: { relation: equal, value: 4, unit: nodes }"
-    (found,) = findings(claim(tmp_path, text), campaign(scan(seconds)))
+    (found,) = findings(question(tmp_path, text), campaign(scan(seconds)))
     assert (found.estimate.value, found.estimate.low, found.estimate.high) == (value, low, high)
 
 
 def test_scaling__the_threshold_is_the_claims(tmp_path: Path) -> None:
     rows = scan({1: 100.0, 2: 50.0, 4: 49.0, 8: 51.0})
     text = STOPS + "expect: { relation: equal, value: 4, unit: nodes }"
-    assert findings(claim(tmp_path, text), campaign(rows))[0].estimate.value == 2.0  # 2 % is short of 5 %
+    assert findings(question(tmp_path, text), campaign(rows))[0].estimate.value == 2.0  # 2 % is short of 5 %
     text += "\nthreshold: 0%"
-    assert findings(claim(tmp_path, text), campaign(rows))[0].estimate.value == 4.0  # and clear of 0 %
+    assert findings(question(tmp_path, text), campaign(rows))[0].estimate.value == 4.0  # and clear of 0 %
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def leads(high: float, low: float) -> list[dict[str, Any]]:
 
 
 def test_scaling__an_interaction_is_a_ratio_of_speedups(tmp_path: Path) -> None:
-    (found,) = findings(claim(tmp_path, LEAD), campaign(leads(1.3, 1.1)))
+    (found,) = findings(question(tmp_path, LEAD), campaign(leads(1.3, 1.1)))
     assert found.estimate.value == pytest.approx(1.3 / 1.1)
     assert (found.estimate.n, found.estimate.n_baseline) == (6, 6)
     assert verdict(claim(tmp_path, LEAD), campaign(leads(1.3, 1.1))).verdict == "holds"
@@ -125,13 +125,13 @@ def test_scaling__an_interaction_is_a_ratio_of_speedups(tmp_path: Path) -> None:
 def test_scaling__an_interaction_of_rates_goes_the_other_way(tmp_path: Path) -> None:
     rows = [{**row, "figure_of_merit": row["elapsed"]} for row in leads(1.3, 1.1)]
     text = LEAD.replace("elapsed", "figure_of_merit")
-    assert findings(claim(tmp_path, text), campaign(rows))[0].estimate.value == pytest.approx(1.1 / 1.3)
+    assert findings(question(tmp_path, text), campaign(rows))[0].estimate.value == pytest.approx(1.1 / 1.3)
 
 
 def test_scaling__an_interaction_needs_both_ends(tmp_path: Path) -> None:
     rows = [row for row in leads(1.3, 1.1) if row["nodes"] == 16 or row["mpi"] == "a"]
     with pytest.raises(NotCoveredError, match="hand has no comparable runs at both nodes 16 and 2"):
-        findings(claim(tmp_path, LEAD), campaign(rows))
+        findings(question(tmp_path, LEAD), campaign(rows))
 
 
 @pytest.mark.parametrize(
@@ -203,17 +203,17 @@ COST = "quantity: cost\nvariable: energy\nexpect: { relation: at-least, value: 1
 def test_cost__of_a_machine_that_never_rests(tmp_path: Path) -> None:
     rows = repeats([3600.0] * 6, energy=3.6e9)  # 1000 kWh an hour
     text = COST + "tariff: { price: 0.1, pue: 1.5 }"
-    (found,) = findings(claim(tmp_path, text), campaign(rows))
+    (found,) = findings(question(tmp_path, text), campaign(rows))
     assert found.estimate.value == pytest.approx(8760 * 1000 * 0.1 * 1.5)
 
 
 def test_cost__equal_power_saves_nothing_if_each_side_does_its_own_jobs(tmp_path: Path) -> None:
     rows = [*repeats([10.0] * 6, mpi="a", energy=5000.0), *repeats([30.0] * 6, mpi="b", energy=15000.0)]
     text = COST + "tariff: { price: 0.1 }\ncompare: { factor: mpi, treatment: a, baseline: b }"
-    assert findings(claim(tmp_path, text), campaign(rows))[0].estimate.value == pytest.approx(0.0)
+    assert findings(question(tmp_path, text), campaign(rows))[0].estimate.value == pytest.approx(0.0)
     text = text.replace("price: 0.1", "price: 0.1, jobs_of: b")
     # 500 W x 8760 h x 0.1 = 438 a year; a third of it does the same jobs.
-    assert findings(claim(tmp_path, text), campaign(rows))[0].estimate.value == pytest.approx(438 * 2 / 3)
+    assert findings(question(tmp_path, text), campaign(rows))[0].estimate.value == pytest.approx(438 * 2 / 3)
 
 
 def test_cost__without_a_meter_nothing_is_said() -> None:

@@ -387,7 +387,7 @@ def test_meters__nodes_may_have_domain_names(rack: tuple[Path, Any], raw: Path) 
 def test_meters__bill_and_its_picture(alike: Any) -> None:
     on = campaign(alike)
     kind = {"select": {"nodes": 1, "ranks": 4}, "price": 0.2, "carbon": 0.4, "jobs_of": "1gbe"}
-    table = pages.bills(on, "interconnect", **kind).set_index("interconnect")
+    table = pages.yearly_costs(on, "interconnect", **kind).set_index("interconnect")
     # 43,800 jobs of 720 s in 365 days; 20 Wh are 0.02 kWh: 175.20 USD, 350.4 kg; 50 Wh: 438 USD, 876 kg
     assert table["cost_a_year"].to_dict() == pytest.approx({"ib": 175.2, "1gbe": 438.0})
     assert table["kg_CO2e_a_year"].to_dict() == pytest.approx({"ib": 350.4, "1gbe": 876.0})

@@ -8,6 +8,7 @@ import pytest
 
 from analysis.base.errors import ConfigError
 from analysis.base.project import load_yaml
+from analysis.base.slurm import ranges
 from analysis.measure import cores
 from analysis.measure.cores import Cores
 from analysis.measure.declare import PRESETS, load
@@ -105,7 +106,7 @@ def test_launchers__variables_from_elsewhere_are_named_without_value(family: str
 def test_cores__two_sockets_of_eight(placement: str, concurrent: int, expected: list[str]) -> None:
     node = Cores.declared(["0-7", "8-15"])
     found = node.jobs(placement, concurrent)
-    assert [cores.compact(own) for own in found] == expected
+    assert [ranges(own) for own in found] == expected
     used = [core for own in found for core in own]
     assert len(used) == len(set(used))
     for own in found:  # no job of several lies across both sockets
@@ -124,22 +125,21 @@ def test_cores__two_sockets_of_eight(placement: str, concurrent: int, expected: 
     ],
 )
 def test_cores__each_job_has_its_own(placement: str, concurrent: int, expected: list[str]) -> None:
-    assert [cores.compact(own) for own in NODE.jobs(placement, concurrent)] == expected
+    assert [ranges(own) for own in NODE.jobs(placement, concurrent)] == expected
 
 
 def test_cores__odd_core_of_a_socket_stays_idle() -> None:
     found = Cores.declared(["0-6", "7-13"]).jobs("all-cores", 4)
-    assert [cores.compact(own) for own in found] == ["0-2", "3-5", "7-9", "10-12"]
+    assert [ranges(own) for own in found] == ["0-2", "3-5", "7-9", "10-12"]
     # Sockets of different size: sets of one size come before sets within a socket.
     found = Cores.declared(["0-3", "4-11"]).jobs("all-cores", 4)
-    assert [cores.compact(own) for own in found] == ["0-2", "3-5", "6-8", "9-11"]
+    assert [ranges(own) for own in found] == ["0-2", "3-5", "6-8", "9-11"]
 
 
 def test_cores__ranks_share_them_in_blocks() -> None:
     assert cores.ranks([0, 1, 4, 5], 2) == [[0, 1], [4, 5]]
     assert cores.ranks([0, 1, 2, 3, 4, 5, 6, 7], 3) == [[0, 1], [2, 3], [4, 5]]
     assert cores.ranks([0, 1], 3) == [[0], [1], [0]]
-    assert cores.expand("0-2,8") == [0, 1, 2, 8]
 
 
 def test_cores__of_this_machine_leaves_second_threads_out(

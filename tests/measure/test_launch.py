@@ -26,7 +26,7 @@ from analysis.measure import folders, launch, workflow
 from analysis.measure.launch import SNAKEMAKES_THREADS
 from analysis.measure.script import fill, quote
 
-from .conftest import ROOT, stand_in
+from .conftest import ROOT
 
 # Starts each rank as MPICH's mpiexec does, but one after the other.
 MPIRUN = """\
@@ -224,6 +224,7 @@ def test_launch__good_run_is_recorded_and_read_back(project: Project) -> None:
     assert (folder / "run.json").stat().st_mtime_ns == stamp
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "code", "reason"),
     [
@@ -253,6 +254,7 @@ def test_launch__failed_application_leaves_a_record(
     assert list(started.records()) == ["", ".failed-1"]
 
 
+@pytest.mark.slow
 def test_launch__run_without_the_profile_it_should_leave_has_failed(project: Project) -> None:
     started = project(factors="profiler: mpip")
     assert started.launch()[0] == 1
@@ -260,6 +262,7 @@ def test_launch__run_without_the_profile_it_should_leave_has_failed(project: Pro
     assert record["reason"] == "left no mpip profile (*.mpiP); was the library preloaded?"
 
 
+@pytest.mark.slow
 def test_launch__profiler_is_preloaded_into_the_application_alone(project: Project, tmp_path: Path) -> None:
     if shutil.which("cc") is None:
         pytest.skip("no C compiler to build a library with")
@@ -276,6 +279,7 @@ def test_launch__profiler_is_preloaded_into_the_application_alone(project: Proje
     assert [path.name for path in folder.glob("*.mpiP")] == ["program.mpiP"]
 
 
+@pytest.mark.slow
 def test_launch__inputs_of_no_declared_checksum_are_recorded(project: Project) -> None:
     started = project(inputs=', inputs: {in.k: ""}')
     assert started.launch()[0] == 0
@@ -285,11 +289,13 @@ def test_launch__inputs_of_no_declared_checksum_are_recorded(project: Project) -
     assert file["sha256"] == hashlib.sha256(b"model\n").hexdigest()
 
 
+@pytest.mark.slow
 def test_launch__declared_input_is_accepted(project: Project) -> None:
     good = hashlib.sha256(b"model\n").hexdigest()
     assert project(inputs=f", inputs: {{in.k: {good}}}").launch()[0] == 0
 
 
+@pytest.mark.slow
 def test_launch__wrong_input_is_named(project: Project) -> None:
     started = project(inputs=f", inputs: {{in.k: {'a' * 64}}}")
     assert started.launch()[0] == 1
@@ -300,6 +306,7 @@ def test_launch__wrong_input_is_named(project: Project) -> None:
     assert record["start"] is None
 
 
+@pytest.mark.slow
 def test_launch__killed_by_term_leaves_a_record(project: Project) -> None:
     started = project("echo $$ >$0.pid; exec sleep 60")
     with started.popen() as process:
@@ -315,6 +322,7 @@ def test_launch__killed_by_term_leaves_a_record(project: Project) -> None:
     assert record["end"] >= record["start"]
 
 
+@pytest.mark.slow
 def test_launch__killed_by_kill_is_recorded_by_the_next_start(project: Project) -> None:
     started = project(f"[ -e $0.go ] || {{ echo $$ >$0.pid; exec sleep 60; }}; echo '{RESULT}'")
     with started.popen() as process:
@@ -331,6 +339,7 @@ def test_launch__killed_by_kill_is_recorded_by_the_next_start(project: Project) 
     assert found[".failed-1"]["reason"].startswith("it ended without a word")
 
 
+@pytest.mark.slow
 def test_launch__concurrent_jobs_run_at_once(project: Project) -> None:
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one core has no room for two jobs at once")
@@ -344,16 +353,13 @@ def test_launch__concurrent_jobs_run_at_once(project: Project) -> None:
     assert len(set(asked)) == 2
 
 
-def test_launch__job_that_slurm_starts_again_measures_again(project: Project, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_launch__job_that_slurm_starts_again_measures_again(project: Project) -> None:
     """Slurm's energy and memory of a job are those of its last start."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one core has no room for two jobs at once")
     started = project(f"echo '{RESULT}'", factors="concurrent_jobs: 2")
-    command = tmp_path / "bin/scontrol"
-    command.parent.mkdir()
-    command.write_text("#!/bin/sh\nuname -n\n", encoding="ascii")
-    command.chmod(0o755)
-    slurm = {"SLURM_JOB_NODELIST": "here", "PATH": f"{command.parent}:{os.environ['PATH']}"}
+    slurm = {"SLURM_JOB_NODELIST": "here"}
     assert started.launch(SLURM_JOB_ID="7", **slurm)[0] == 0
     first = started.records()
     # Another job leaves a run that is there alone.
@@ -371,11 +377,11 @@ def test_launch__job_that_slurm_starts_again_measures_again(project: Project, tm
     assert found[".2.failed-1"]["attempt_at"] == f"{started.run}.2"
 
 
+@pytest.mark.slow
 def test_launch__matrix_is_loaded_and_expanded_once(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = project()
-    stand_in(tmp_path, monkeypatch, "scontrol", "#!/bin/sh\nhostname\n")
     for name, text in {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n1"}.items():
         monkeypatch.setenv(name, text)
     monkeypatch.chdir(started.base)
@@ -398,6 +404,7 @@ def test_launch__matrix_is_loaded_and_expanded_once(
     assert head["allocation"] == workflow.resources("c", started.run, started.base)
 
 
+@pytest.mark.slow
 def test_launch__threads_of_libraries_are_the_runs_and_not_snakemakes(project: Project) -> None:
     names = set(re.findall(r'envvars\["(\w+)"\] = threads', inspect.getsource(shell)))
     assert names == {"OMP_NUM_THREADS", *SNAKEMAKES_THREADS}
@@ -424,6 +431,7 @@ def test_launch__values_are_never_run_by_the_shell(project: Project) -> None:
     assert not list(started.base.rglob("pwned"))
 
 
+@pytest.mark.slow
 def test_launch__secrets_are_not_recorded(project: Project) -> None:
     started = project(environment="{LICENCE_TOKEN: abc123xyz, PLAIN: visible}")
     assert started.launch()[0] == 0
@@ -433,6 +441,7 @@ def test_launch__secrets_are_not_recorded(project: Project) -> None:
     assert "abc123xyz" not in json.dumps(record)
 
 
+@pytest.mark.slow
 def test_script__slots_and_values_have_to_match() -> None:
     assert fill("cd ${work}; echo $$HOME", work=quote("a b")) == "cd 'a b'; echo $HOME"
     with pytest.raises(ConfigError, match="slots and values differ: work"):
@@ -441,6 +450,7 @@ def test_script__slots_and_values_have_to_match() -> None:
         quote("a\nrm -rf x")
 
 
+@pytest.mark.slow
 def test_folders__only_whole_runs_are_recorded(tmp_path: Path) -> None:
     runs = folders.finished(tmp_path, "c")
     (runs / "empty").mkdir(parents=True)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import resource
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from analysis.base import files
 from analysis.base.errors import ConfigError
 from analysis.measure import finish, folders, launch, record
 from analysis.measure import record as begin
@@ -83,7 +87,7 @@ def test_record__kill_before_the_judgement_is_a_failed_attempt_of_both(work: Pat
     folders.write_json(work / folders.OWNER, owner)
     with pytest.raises(folders.BusyError, match="belongs to a process on elsewhere"):
         launch.take(tmp_path, "c", "pair-r01")
-    launch.salvage(work)
+    launch.recover(work)
     why = "it ended without a word: killed, out of memory, or its node was lost"
     names = ["pair-r01.2.failed-1", "pair-r01.failed-1"]
     assert told(tmp_path) == {name: (name, why) for name in names}
@@ -96,6 +100,22 @@ def test_record__one_job_of_a_pair_fails_both(work: Path, tmp_path: Path) -> Non
         "pair-r01.2.failed-1": ("pair-r01.2.failed-1", "exit code 137 (signal KILL)"),
         "pair-r01.failed-1": ("pair-r01.failed-1", "another job of the run failed: pair-r01.2"),
     }
+
+
+def test_record__nothing_is_called_good_where_there_is_no_room(
+    work: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Here no file grows beyond a few pages: a record would fit, and the run's output may be cut."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16384, hard))
+    try:
+        assert record.main(["end", str(work)]) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert capsys.readouterr().err.endswith("File too large); make room, then measure again\n")
+    assert told(tmp_path) == {}
+    launch.recover(work)
+    assert sorted(told(tmp_path)) == ["pair-r01.2.failed-1", "pair-r01.failed-1"]
 
 
 def test_record__what_failed_before_the_signal_came_has_failed_by_itself(work: Path, tmp_path: Path) -> None:
@@ -159,14 +179,14 @@ def test_record__retracted_run_is_measured_again_and_the_manifest_follows(work: 
         return [str(fault) for fault in manifest.check(raw, "c")[1]]
 
     assert record.end(work) == 0
-    assert finish.vouch(tmp_path, "c") == faults() == []
+    assert finish.add_to_manifest(tmp_path, "c") == faults() == []
     for name in ("pair-r01.2", "pair-r01"):
         assert record.retract(raw / "runs" / name, "Slurm says NODE_FAIL") == f"{name}.failed-1"
     assert len(faults()) > 0
-    assert finish.vouch(tmp_path, "c") == faults() == []
+    assert finish.add_to_manifest(tmp_path, "c") == faults() == []
     shutil.copytree(again, work)
     assert record.end(work) == 0
-    assert finish.vouch(tmp_path, "c") == faults() == []
+    assert finish.add_to_manifest(tmp_path, "c") == faults() == []
     assert told(tmp_path) == {
         "pair-r01": ("pair-r01", ""),
         "pair-r01.2": ("pair-r01.2", ""),
@@ -175,7 +195,7 @@ def test_record__retracted_run_is_measured_again_and_the_manifest_follows(work: 
     }
     # What is edited later is found, whatever was retracted before.
     (raw / "runs/pair-r01/stdout.txt").write_text("proxy result: better\n", encoding="ascii")
-    assert finish.vouch(tmp_path, "c") == []
+    assert finish.add_to_manifest(tmp_path, "c") == []
     (fault,) = faults()
     assert "runs/pair-r01/stdout.txt:0: has changed" in fault
 
@@ -253,7 +273,7 @@ def test_begin__launcher_that_needs_the_libraries_of_its_module_tells_its_versio
     monkeypatch.setenv(begin.LIBRARY_PATH, "/opt/mpi/lib")
     head = {"program": "true", "inputs": {}, "command": [str(launcher), "true"]}
     assert begin.begin(tmp_path, head) == 0
-    found = folders.read_json(tmp_path / folders.BEGIN)
+    found = files.read_json(tmp_path / folders.BEGIN)
     assert found["launcher"] == {"path": str(launcher), "version": said}
 
 
@@ -263,6 +283,8 @@ def test_launch__job_that_slurm_has_given_up_does_not_wait_for_it(
     """Its processes can live on, on nodes that are another job's by then."""
     said = "slurm_load_jobs error: Invalid job id specified"
     stand_in(tmp_path, monkeypatch, "squeue", f"#!/bin/sh\necho '{said}' >&2; exit 1\n")
-    monkeypatch.setattr(launch.time, "sleep", lambda seconds: pytest.fail("it waits"))
+    # Its own clock alone: a program that is waited for sleeps, too.
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda seconds: pytest.fail("it waits"))
+    monkeypatch.setattr(launch, "time", clock)
     with pytest.raises(ConfigError, match="Invalid job id specified; start the run again"):
-        launch._ask(["squeue", "--jobs", "5"])
+        launch._node_list("5")

@@ -15,7 +15,7 @@ import pytest
 
 from analysis.base.errors import ConfigError
 from analysis.measure import resume, workflow
-from analysis.measure.executor import mend
+from analysis.measure.executor import patch_executor
 from analysis.measure.matrix import expand
 
 from .conftest import Changed, squeue, stand_in
@@ -131,7 +131,7 @@ def test_executor__job_that_slurm_has_lost_is_given_up_after_two_answers(tmp_pat
     plugin = SimpleNamespace(
         Executor=Mended, query_job_status=query_job_status, validate_account=validate_account
     )
-    mend(plugin)
+    patch_executor(plugin)
     (tmp_path / "run.json").touch()
     outputs = {"1": [], "2": [str(tmp_path / "none")], "3": [str(tmp_path / "run.json")]}
     active = [
@@ -154,6 +154,6 @@ def test_executor__job_that_slurm_has_lost_is_given_up_after_two_answers(tmp_pat
     assert asked == ["bench"]
 
 
-def test_executor__version_that_cannot_be_mended_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    mend(SimpleNamespace(Executor=Executor))
+def test_executor__version_that_cannot_be_patched_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    patch_executor(SimpleNamespace(Executor=Executor))
     assert "this version waits for ever for a job that Slurm has lost" in capsys.readouterr().err

@@ -54,6 +54,7 @@ def put(base: Path, name: str, **more: object) -> None:
     (folder / "run.json").write_text(json.dumps({**head, **more}), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_measure__plans_only_what_is_missing_whatever_is_newer(base: Path) -> None:
     whole(base)
     names = [run.name for run in workflow.plan("c", base).runs]
@@ -69,6 +70,7 @@ def test_measure__plans_only_what_is_missing_whatever_is_newer(base: Path) -> No
     assert f"  failed attempt: {names[1]}.failed-1: exit code 5" in workflow.summary("c", base)
 
 
+@pytest.mark.slow
 def test_measure__without_a_name_or_with_a_bad_campaign_says_so(base: Path, changed: Changed) -> None:
     whole(base)
     status, said = snakemake(base, "-n", "measure")
@@ -80,6 +82,7 @@ def test_measure__without_a_name_or_with_a_bad_campaign_says_so(base: Path, chan
     assert "config/campaigns/c.yaml:14: unknown mpi 'impi'; known: ompi, mpich" in said
 
 
+@pytest.mark.slow
 def test_measure__only_where_the_campaign_is_at_home(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +113,7 @@ def test_workflow__what_all_runs_ask_alike_is_no_function(changed: Changed, base
         assert common.items() <= asked.items()
 
 
+@pytest.mark.slow
 def test_measure__fails_when_its_last_step_finds_a_run_missing(base: Path, changed: Changed) -> None:
     """The step's output goes through a pipe; a run that its own record calls failed is none."""
     whole(base)

@@ -202,7 +202,7 @@ def test_manifest__is_extended_by_what_is_new_and_still_finds_what_changed(campa
     (campaign / "runs/002/run.json").write_text("abc")
     (campaign / "runs/001/run.json").write_text("{ }")
     (campaign / "README.md").write_text("abcd")
-    assert manifest.extend(campaign, LABEL, lambda name: name == "README.md") == []
+    assert manifest.extend(campaign, LABEL, lambda named: {"README.md"} & set(named)) == []
     lines = (campaign / manifest.NAME).read_text().splitlines()
     assert f"{ABC}  runs/002/run.json" in lines
     assert [line[66:] for line in lines] == sorted((line[66:] for line in lines), key=os.fsencode)
@@ -216,16 +216,16 @@ def test_manifest__extension_makes_it_and_leaves_a_damaged_one_alone(campaign: P
     path = campaign / manifest.NAME
     whole = path.read_bytes()
     path.unlink()
-    assert manifest.extend(campaign, LABEL, lambda name: False) == []
+    assert manifest.extend(campaign, LABEL, lambda named: ()) == []
     assert path.read_bytes() == whole
     path.write_bytes(whole[:-30])
-    (told,) = manifest.extend(campaign, LABEL, lambda name: False)
+    (told,) = manifest.extend(campaign, LABEL, lambda named: ())
     assert (told.line, path.read_bytes()) == (4, whole[:-30])
 
 
 def test_manifest__of_a_pipe_the_extension_says_so_and_adds_the_rest(campaign: Path) -> None:
     os.mkfifo(campaign / "runs/pipe")
     (campaign / "runs/new").write_text("")
-    (told,) = manifest.extend(campaign, LABEL, lambda name: False)
+    (told,) = manifest.extend(campaign, LABEL, lambda named: ())
     assert str(told).startswith(f"{LABEL}/runs/pipe:0: is no regular file")
     assert len((campaign / manifest.NAME).read_text().splitlines()) == 5

@@ -11,8 +11,8 @@ import xarray as xr
 
 from analysis import readers, schema
 from analysis.base.errors import ReadError
+from analysis.base.files import read_bytes
 from analysis.readers import mpip
-from analysis.readers.base import read_bytes
 
 DATA = Path(__file__).parents[1] / "data/mpip"
 FILES = sorted(path.name for path in DATA.iterdir())

@@ -12,8 +12,8 @@ import xarray as xr
 
 from analysis import schema
 from analysis.base.errors import ReadError
+from analysis.base.files import read_bytes
 from analysis.readers import mpip
-from analysis.readers.base import read_bytes
 from analysis.readers.mpip.rows import squeeze
 
 DATA = Path(__file__).parents[1] / "data/mpip"

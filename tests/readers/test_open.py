@@ -15,6 +15,7 @@ import zstandard
 
 from analysis import readers, schema
 from analysis.base.errors import ReadError
+from analysis.base.files import read_bytes
 
 ROOT = Path(__file__).parents[2]
 CAMPAIGN = ROOT / "data/raw/vm-hpcg"
@@ -71,7 +72,7 @@ def test_open__content_decides(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", sorted(SAMPLES))
 def test_open__only_its_own_engine_knows_a_file(engine: str) -> None:
-    data = readers.base.read_bytes(SAMPLES[engine])
+    data = read_bytes(SAMPLES[engine])
     assert readers.engines_of(data) == [engine]
 
 

@@ -142,6 +142,7 @@ def test_read_tree__is_what_xarray_reads(mixed: Path) -> None:
     assert_same(storage.read_tree(mixed), as_xarray_reads(mixed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", BUILT, ids=[path.parent.name for path in BUILT])
 def test_read_tree__is_what_xarray_reads_of_a_built_campaign(path: Path) -> None:
     assert_same(storage.read_tree(path), as_xarray_reads(path))

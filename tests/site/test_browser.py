@@ -46,9 +46,11 @@ def shown(text: str) -> list[str]:
     ("fragment", "claims"),
     [
         ("#?verdict=cannot+tell", ["scale-fdr", "mpi-28", "imbalance", "hostile"]),
-        ("#?evidence=synthetic", ["fdr-1gbe", "dyna-fdr"]),
-        ("#?q=allreduce+MPI", ["allreduce-24"]),
-        ("#?report=lsdyna2014&topic=Energy", ["dyna-power", "dyna-watts"]),
+        pytest.param("#?evidence=synthetic", ["fdr-1gbe", "dyna-fdr"], marks=pytest.mark.slow),
+        pytest.param("#?q=allreduce+MPI", ["allreduce-24"], marks=pytest.mark.slow),
+        pytest.param(
+            "#?report=lsdyna2014&topic=Energy", ["dyna-power", "dyna-watts"], marks=pytest.mark.slow
+        ),
     ],
 )
 def test_board__filters_from_the_address(

@@ -214,7 +214,7 @@ def test_measure__accounting_that_is_away_costs_nothing(
     assert "few: 2 of 2 records of Slurm are final, in sacct.txt" in said
 
 
-def test_measure__full_disk_is_the_reason_and_resumed_when_there_is_room(
+def test_measure__full_disk_is_said_and_resumed_when_there_is_room(
     cluster: SlurmCluster,
     project: Path,
 ) -> None:
@@ -231,15 +231,16 @@ def test_measure__full_disk_is_the_reason_and_resumed_when_there_is_room(
         try:
             cluster.run(["mkdir", "-p", raw / "few"], on="n1")
             status, said = finish(start(cluster, project, on="n1"), 150)
-            record = cluster.run(["cat", raw / f"few/runs/{name}.failed-1/run.json"], on="n1").stdout
             assert status == 1
-            assert '"reason": "the disk is full, what it wrote may be cut"' in record
-            assert f"failed attempt: {name}.failed-1: the disk is full, what it wrote may be cut" in said
+            log = (project / f"results/logs/run/few/{name}.log").read_text(encoding="utf-8")
+            assert "cannot be recorded ([Errno 28] No space left on device); make room" in log, said
             cluster.run(["test", "!", "-e", raw / f"few/runs/{name}/run.json"], on="n1")
-            cluster.run(["rm", raw / f"few/runs/{name}.failed-1/stdout.txt"], on="n1")
+            cluster.run(["rm", raw / f".running/few/{name}/1/stdout.txt"], on="n1")
             (project / "go").touch()
             status, said = finish(start(cluster, project, on="n1"), 150)
             assert status == 0, said
+            record = cluster.run(["cat", raw / f"few/runs/{name}.failed-1/run.json"], on="n1").stdout
+            assert '"reason": "it ended without a word: ' in record
             record = cluster.run(["cat", raw / f"few/runs/{name}/run.json"], on="n1").stdout
             assert '"reason": ""' in record
         finally:

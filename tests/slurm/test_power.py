@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from analysis.energy.attribution import select
+from analysis.energy.own import own_logs
 from analysis.readers import open as read
 from analysis.schema import storage
 from tests.measure.power import test_redfish
@@ -225,8 +225,8 @@ def test_power__constant_watts_are_watts_by_time_and_jobs_at_once_share_them(
         folder = project / "data/raw/few/runs" / name
         part = rows_of[name]["energy"] / (watts * (record["end"] - record["start"]))
         assert 0.5 - 1e-6 <= part < 1.0
-        chosen = select(folder, [(folder / "power.csv", read(folder / "power.csv", engine="power_csv"))])
-        assert (chosen.logs[0].attrs["accuracy"], chosen.job + 1) == (0.01, record["job_of_run"])
+        chosen = own_logs(folder, [(folder / "power.csv", read(folder / "power.csv", engine="power_csv"))])
+        assert (chosen.logs[0].ds.attrs["accuracy"], chosen.job + 1) == (0.01, record["job_of_run"])
 
 
 def test_power__a_cancelled_job_leaves_whole_lines_and_no_sampler(

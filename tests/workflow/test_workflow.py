@@ -61,6 +61,7 @@ def test_workflow__does_nothing_the_second_time(built: Path) -> None:
     assert not (built / ".snakemake/pages.sock").exists()  # the server ended with the build
 
 
+@pytest.mark.slow
 def test_workflow__ignores_a_new_date_on_an_old_file(built: Path) -> None:
     os.utime(built / "data/raw/one/runs/001/run.json")
     os.utime(built / "src/analysis/readers/hpcg.py")
@@ -70,6 +71,7 @@ def test_workflow__ignores_a_new_date_on_an_old_file(built: Path) -> None:
 BUILT = {"ingest", "verdicts", "page", "page_without_figure", "collect", "site", "all"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "jobs"),
     [
@@ -91,6 +93,7 @@ def test_workflow__a_changed_module_rebuilds_what_it_can_reach(
     assert {job.split()[0] for job in found} == jobs
 
 
+@pytest.mark.slow
 def test_workflow__rebuilds_one_campaign_when_its_raw_file_changes(built: Path) -> None:
     path = built / "data/raw/two/runs/023/run.json"
     before = path.read_text()
@@ -105,6 +108,7 @@ def test_workflow__rebuilds_one_campaign_when_its_raw_file_changes(built: Path) 
     assert not [job for job in jobs if "campaign=one" in job or "page=first" in job]
 
 
+@pytest.mark.slow
 def test_workflow__one_more_campaign_builds_only_its_own(built: Path) -> None:
     shutil.copytree(built / "data/raw/two", built / "data/raw/three")
     shutil.copy(built / "config/campaigns/two.yaml", built / "config/campaigns/three.yaml")
@@ -122,6 +126,7 @@ def test_workflow__one_more_campaign_builds_only_its_own(built: Path) -> None:
     assert jobs.total() == len(jobs)
 
 
+@pytest.mark.slow
 def test_workflow__names_a_failed_notebook_and_keeps_it(built: Path) -> None:
     path = built / "notebooks/plain.ipynb"
     before = path.read_text()
@@ -129,7 +134,7 @@ def test_workflow__names_a_failed_notebook_and_keeps_it(built: Path) -> None:
     done = run_snakemake(built, "--cores", "1", "results/notebooks/first.ipynb")
     path.write_text(before)
     assert done.returncode == 1
-    line = "notebooks/plain.ipynb:cell 6: ZeroDivisionError: division by zero; "
+    line = "notebooks/plain.ipynb:cell 7: ZeroDivisionError: division by zero; "
     assert line + "what was reached is in results/notebooks/first.failed.ipynb" in done.stderr
     failed = nbformat.read(built / "results/notebooks/first.failed.ipynb", as_version=4)
     assert any(
@@ -139,6 +144,7 @@ def test_workflow__names_a_failed_notebook_and_keeps_it(built: Path) -> None:
     assert not (built / ".snakemake/pages.sock").exists()
 
 
+@pytest.mark.slow
 def test_workflow__plans_for_slurm_without_slurm(project: Path) -> None:
     # No sbatch, squeue, sacct or sinfo: a laptop on which the profile is only looked at.
     tools = project / "bin"
@@ -174,11 +180,13 @@ def test_workflow__every_rule_has_a_log_and_the_snakefile_is_short() -> None:
     assert rules == 10
 
 
+@pytest.mark.slow
 def test_workflow__lint_finds_nothing(project: Path) -> None:
     done = run_snakemake(project, "--lint")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_workflow__names_the_line_of_a_wrong_configuration(project: Path) -> None:
     (project / "config/config.yaml").write_text(CONFIG.replace("campaign: two", "campaign: tow"))
     done = run_snakemake(project, "-n")

@@ -12,7 +12,7 @@ def start_measuring():
     if not MEASURED or not workflow.is_main_process:
         return
     hold_campaign()
-    mend_executor()
+    patch_slurm_executor()
     watch_progress()
 
 
@@ -26,13 +26,13 @@ def hold_campaign():
     AT_END.enter_context(lock)
 
 
-def mend_executor():
+def patch_slurm_executor():
     """Teach Slurm's executor to ask less, and to end when Slurm has lost a job."""
     plugin = sys.modules.get("snakemake_executor_plugin_slurm")
     if plugin is not None:
-        from analysis.measure.executor import mend
+        from analysis.measure.executor import patch_executor
 
-        mend(plugin)
+        patch_executor(plugin)
 
 
 def watch_progress():

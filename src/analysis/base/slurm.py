@@ -1,14 +1,21 @@
-"""Questions to Slurm, and when its record of a job may be kept.
+"""Slurm: questions to it, how it writes nodes and numbers, and when its record of a job may be kept.
 
 The accounting is written behind the job, piece by piece.
 """
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Mapping, Sequence
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
+
+from analysis.base import shell
+from analysis.base.errors import ConfigError
+
+# What its commands say of a job that Slurm has given up, or has forgotten.
+UNKNOWN_JOB = "Invalid job id"
 
 # A requeued job goes back to pending; all of these stay, except where an administrator interferes.
 TERMINAL = frozenset(
@@ -27,6 +34,7 @@ TERMINAL = frozenset(
     }
 )
 
+_NODES = re.compile(r"[A-Za-z0-9_.-]+(\[[0-9,-]+\][A-Za-z0-9_.-]*)*")
 # One reading: the job's row, or its row and those of its steps.
 Reading = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -42,13 +50,48 @@ def terminal(state: str) -> bool:
     return (state.split() or [""])[0].rstrip("+") in TERMINAL
 
 
-def ended(job: str) -> str:
-    """Ask the accounting how a job ended.
+class NoAnswerError(Exception):
+    """Slurm does not answer; the message is why."""
+
+
+def ask(command: Sequence[str], timeout: float = 60) -> str:
+    """Put a question to Slurm, and return what the command prints.
 
     Parameters
     ----------
-    job : str
-        Number of the job.
+    command : sequence of str
+    timeout : float, optional
+        s.
+
+    Raises
+    ------
+    NoAnswerError
+        If Slurm does not answer. That it knows a job no more is an answer.
+    """
+    answer = shell.run(command, timeout)
+    if answer.code is None or (answer.code and UNKNOWN_JOB not in answer.err):
+        raise NoAnswerError((answer.err or answer.out).strip() or "no answer")
+    return answer.out
+
+
+def states(jobs: Iterable[str], timeout: float = 60) -> dict[str, str]:
+    """Ask for the states of some jobs in one question: job -> state, of those that Slurm still knows.
+
+    Raises
+    ------
+    NoAnswerError
+        If Slurm does not answer.
+    """
+    wanted = ",".join(sorted(set(jobs), key=int))
+    if not wanted:
+        return {}
+    command = ["squeue", "--noheader", "--states=all", "--format=%A|%T", f"--jobs={wanted}"]
+    rows = (line.partition("|") for line in ask(command, timeout).splitlines())
+    return {job.strip(): state.strip() for job, _, state in rows}
+
+
+def ended(job: str) -> str:
+    """Ask the accounting how a job ended.
 
     Returns
     -------
@@ -57,29 +100,65 @@ def ended(job: str) -> str:
         has ended; empty if none has, or the accounting does not answer.
     """
     command = ["sacct", "--duplicates", "--allocations", "--noheader", "--parsable2", "--format=State"]
-    states = (ask([*command, f"--jobs={job}"], 30) or "").splitlines()
-    return next((state.strip() for state in reversed(states) if terminal(state)), "")
+    try:
+        listed = ask([*command, f"--jobs={job}"], 30).splitlines()
+    except NoAnswerError:
+        return ""
+    return next((state.strip() for state in reversed(listed) if terminal(state)), "")
 
 
-def ask(command: Sequence[str], timeout: float = 60) -> str | None:
-    """Put a question to Slurm.
+def short(node: str) -> str:
+    """Return a node's name without its domain: Slurm and the host may differ in that."""
+    return node.partition(".")[0]
 
-    Parameters
-    ----------
-    command : sequence of str
-    timeout : float, optional
-        s.
+
+def node_names(text: str) -> list[str]:
+    """Take nodes apart that are written as Slurm writes them: ``n[01-03,7],login``.
 
     Returns
     -------
-    str or None
-        What the command prints; None where Slurm does not answer. That it knows a job no more is an answer.
+    list of str
+        Empty for an empty text.
+
+    Raises
+    ------
+    ConfigError
+        If the text is no list of nodes.
     """
-    try:
-        asked = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return None if asked.returncode and "Invalid job id" not in asked.stderr else asked.stdout
+    names: list[str] = []
+    for part in re.split(r",(?![^\[]*\])", text.strip()) if text else ():
+        if not _NODES.fullmatch(part.strip()):
+            raise ConfigError.at("--nodes", 0, f"{part[:60]!r} is no node", "write them like n[01-04],n7")
+        pieces = re.split(r"\[([0-9,-]+)\]", part.strip())
+        # Between the brackets stands what is counted, around them what stays.
+        choices = [_padded(piece) if at % 2 else [piece] for at, piece in enumerate(pieces)]
+        names += map("".join, itertools.product(*choices))
+    return names
+
+
+def _padded(ranges: str) -> list[str]:
+    parts = (one.partition("-") for one in ranges.split(","))
+    return [
+        str(number).zfill(len(first))
+        for first, _, last in parts
+        for number in range(int(first), int(last or first) + 1)
+    ]
+
+
+def numbers(text: str) -> list[int]:
+    """Spell out a list of numbers, as of cores: ``0-2,8`` is 0, 1, 2, 8."""
+    return [int(number) for number in _padded(text.strip())]
+
+
+def ranges(values: Iterable[int]) -> str:
+    """Write numbers as Slurm and the kernel do: 0, 1, 2, 8 is ``0-2,8``."""
+    parts: list[list[int]] = []
+    for value in sorted(values):
+        if parts and value == parts[-1][-1] + 1:
+            parts[-1].append(value)
+        else:
+            parts.append([value])
+    return ",".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts)
 
 
 def final(records: Sequence[Reading]) -> bool:

@@ -5,11 +5,11 @@ What needs pandas is imported when it is first asked for: who only reads verdict
 
 from typing import TYPE_CHECKING, Any
 
-from analysis.claims.model import Claim, Report, load_report
 from analysis.claims.verdict import Verdict, read_verdicts, write_verdicts
 
 if TYPE_CHECKING:
     from analysis.claims.evaluation import evaluate, verdict_table
+    from analysis.claims.model import Claim, Report, load_report
 
 __all__ = [
     "Claim",
@@ -26,6 +26,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from analysis.claims import evaluation
+    from analysis.claims import evaluation, model
 
-    return getattr(evaluation, name)
+    return getattr(evaluation if hasattr(evaluation, name) else model, name)

@@ -12,15 +12,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from analysis.base.words import number
 from analysis.claims.audit import span_of
 from analysis.claims.model import Claim, Expectation
 from analysis.claims.spans import Expression, Span
 from analysis.claims.verdict import Verdict
 from analysis.claims.verdicts import judge
-from analysis.claims.words import number
 from analysis.estimates import stats
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding
+from analysis.estimates.question import Question
 
 CLAIM = "hpcg2014-prof-allreduce-24pct"
 # As the report prints them, both with a tilde or "about".
@@ -75,7 +76,7 @@ def allreduce_verdict(untested: Verdict, campaign: Campaign) -> Verdict:
         return untested
     span = expected()
     want = Expectation("range", low=span.low, high=span.high, unit="%")
-    claim = Claim(CLAIM, untested.report, untested.topic, untested.statement, "level", want)
+    claim = Claim(CLAIM, untested.report, untested.topic, untested.statement, Question("level"), want)
     parts = sorted(
         (part for _, part in small.groupby("build", sort=True)), key=lambda part: len(part), reverse=True
     )

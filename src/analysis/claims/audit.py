@@ -15,7 +15,7 @@ from analysis.claims import spans as arithmetic
 from analysis.claims.model import Claim, load_report
 from analysis.claims.spans import Expression, Span
 from analysis.claims.verdict import Verdict
-from analysis.claims.words import expected_text
+from analysis.claims.verdicts import expected_text
 
 SCHEMA = Path("workflow/schemas/audit.schema.yaml")
 _MARKS = {"about": "~", "over": ">", "under": "<", "almost": "<"}

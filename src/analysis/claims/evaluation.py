@@ -10,27 +10,19 @@ import pandas as pd
 
 from analysis.claims.model import Claim, Report
 from analysis.claims.verdict import Verdict
-from analysis.claims.verdicts import NOT_TESTED, RANKING, judge, words
-from analysis.claims.words import attached, expected_text, in_order, number, stop, unit_of
+from analysis.claims.verdicts import (
+    NOT_TESTED,
+    RANKING,
+    band,
+    estimate_text,
+    expected_text,
+    judge,
+    unit_of,
+    words,
+)
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding
-from analysis.estimates.quantities import findings
-
-# How a claim is drawn: on the common ratio axis, as a share, on a scale of its own, or as a word.
-SCALES = {
-    "speedup": "ratio",
-    "gain": "ratio",
-    "reduction": "ratio",
-    "interaction": "ratio",
-    "equality": "ratio",
-    "ordering": "ratio",
-    "efficiency": "share",
-    "trend": "word",
-    "crossover": "word",
-    "saturation": "level",
-    "set": "set",
-}
-
+from analysis.estimates.quantities import QUANTITIES, findings
 
 # A finding with its verdict and the reason.
 Judged = tuple[Finding, str, str]
@@ -58,13 +50,13 @@ def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None
 
 def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
     try:
-        found = findings(claim, campaign)
+        found = findings(claim.question, campaign)
     except NotCoveredError as gap:
         return _record(claim, report, campaign, words(campaign.evidence, NOT_TESTED), str(gap), [])
     judged = [(finding, *judge(claim, finding)) for finding in found]
     chosen, verdict, reason = min(_settling(claim, judged), key=_strength)
-    if len(judged) > 1 and claim.aggregate in ("max", "min"):
-        extreme = "largest" if claim.aggregate == "max" else "least"
+    if len(judged) > 1 and claim.question.aggregate in ("max", "min"):
+        extreme = "largest" if claim.question.aggregate == "max" else "least"
         reason += f" (the {extreme} of {len(judged)} comparisons)"
     elif len(judged) > 1:
         agree = sum(one[1] == verdict for one in judged)
@@ -79,13 +71,17 @@ def _settling(claim: Claim, judged: list[Judged]) -> list[Judged]:
     "Up to" rests on the largest estimate, "at worst" on the least: of all strata, or of those that
     agree in every factor but the ones that the claim ranges over.
     """
-    if claim.aggregate not in ("max", "min"):
+    if claim.question.aggregate not in ("max", "min"):
         return judged
-    sign = 1.0 if claim.aggregate == "max" else -1.0
+    sign = 1.0 if claim.question.aggregate == "max" else -1.0
     best: dict[tuple[Any, ...], Judged] = {}
     for one in judged:
         stratum = one[0].stratum
-        key = tuple((k, v) for k, v in stratum.items() if k not in claim.over) if claim.over else ()
+        key = (
+            tuple((k, v) for k, v in stratum.items() if k not in claim.question.over)
+            if claim.question.over
+            else ()
+        )
         if key not in best or _extreme(one, sign) > _extreme(best[key], sign):
             best[key] = one
     return list(best.values())
@@ -104,15 +100,8 @@ def _strength(one: Judged) -> tuple[int, float]:
 
 def _applications(claim: Claim) -> str:
     """Name the application that a claim is about, as a filter shows it."""
-    wanted = (claim.select or {}).get("application", "")
+    wanted = (claim.question.select or {}).get("application", "")
     return ", ".join(map(str, wanted)) if isinstance(wanted, (list, tuple)) else str(wanted)
-
-
-def _band(claim: Claim) -> tuple[float | None, float | None]:
-    """Return the range that agrees with a claim where it can be drawn on the claim's axis."""
-    if claim.quantity == "equality":
-        return 1 / (1 + claim.expect.tolerance), 1 + claim.expect.tolerance
-    return (None, None) if claim.quantity in ("ordering", "trend", "set", "crossover") else claim.expect.band
 
 
 def _record(
@@ -120,8 +109,9 @@ def _record(
 ) -> Verdict:
     first = found[0] if found else None
     estimate = first.estimate if first else None
-    low, high = _band(claim)
-    unit = unit_of(claim)
+    low, high = band(claim)
+    unit, quantity, compare = unit_of(claim), claim.question.quantity, claim.question.compare
+    scale = QUANTITIES[quantity].scale
     runs = list(dict.fromkeys(run for finding in found for run in finding.runs))
     return Verdict(
         claim=claim.id,
@@ -131,7 +121,7 @@ def _record(
         estimate=_finite(estimate.value) if estimate else None,
         low=_finite(estimate.low) if estimate else None,
         high=_finite(estimate.high) if estimate else None,
-        expected=1.0 if claim.quantity == "equality" else claim.expect.value,
+        expected=1.0 if quantity == "equality" else claim.expect.value,
         unit=unit,
         n=estimate.n if estimate else None,
         campaign=campaign.name,
@@ -139,17 +129,17 @@ def _record(
         report_title=report.title,
         topic=claim.topic,
         application=_applications(claim),
-        factor=claim.compare.factor.replace("_", " ") if claim.compare else "",
+        factor=compare.factor.replace("_", " ") if compare else "",
         statement=claim.statement,
         note=claim.note,
         source={"section": claim.section, "lines": list(claim.lines)},
-        quantity=claim.quantity,
-        scale=SCALES.get(claim.quantity, "share" if unit == "%" else "level"),
+        quantity=quantity,
+        scale="share" if scale == "level" and unit == "%" else scale,
         cluster=campaign.hardware,
         reason=reason,
         expected_low=_finite(low),
         expected_high=_finite(high),
-        estimate_text=_estimate_text(claim, first, unit),
+        estimate_text=estimate_text(claim, first) if first else "",
         expected_text=expected_text(claim),
         n_baseline=estimate.n_baseline if estimate else None,
         base=dict(zip(("value", "unit", "label"), first.base, strict=True)) if first and first.base else None,
@@ -161,28 +151,19 @@ def _record(
     )
 
 
-def _estimate_text(claim: Claim, finding: Finding | None, unit: str) -> str:
-    if finding is None:
-        return ""
-    if claim.quantity == "saturation":
-        return stop(finding.estimate, unit)
-    if finding.members is not None:
-        return attached(", ".join(map(str, in_order(finding.members))), unit)
-    return number(finding.estimate, unit)
-
-
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
 def _differences(claim: Claim, campaign: Campaign) -> list[str]:
     wanted: list[tuple[str, Any]] = []
-    for factor, levels in (claim.select or {}).items():
+    for factor, levels in (claim.question.select or {}).items():
         wanted += [(factor, level) for level in (levels if isinstance(levels, (list, tuple)) else [levels])]
-    if claim.compare is not None:
+    compare = claim.question.compare
+    if compare is not None:
         wanted += [
-            (claim.compare.factor, one)
-            for level in claim.compare.levels
+            (compare.factor, one)
+            for level in compare.levels
             for one in (level if isinstance(level, tuple) else (level,))
         ]
     return campaign.differences([pair for pair in wanted if isinstance(pair[1], (str, int, float))])

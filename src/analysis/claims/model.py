@@ -1,20 +1,16 @@
-"""Claims as data: what a report says, what is compared, which quantity, what is expected.
-
-A claim knows factors and levels by the report's names, never a file or a campaign; a campaign
-says by its ``levels`` which of its own levels stands for one of the report's.
-"""
+"""Claims as data: a question, what a report expects for an answer, and where it says so."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
-
-Level = str | int | float
+from analysis.estimates.measures import MEASURES, SETS
+from analysis.estimates.question import Comparison, Level, Question, Tariff
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,76 +61,31 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """Which levels of which factor are held against each other.
-
-    Attributes
-    ----------
-    factor : str
-    levels : tuple of level or tuple of level
-        Best first for an order; treatment then baseline otherwise. A level may be a list of levels
-        that each are compared.
-    varying : tuple of str
-        Other factors that change with `factor` by nature (ranks with nodes).
-    where : tuple of mapping
-        For treatment and baseline, the values of varying factors; empty if any will do.
-    span : tuple of float, optional
-        For an order along numbers: every level that a campaign has from the first to the second.
-    along : tuple of (str, level, level), optional
-        For an interaction: another factor, its upper and its lower level.
-    """
-
-    factor: str
-    levels: tuple[Level | tuple[Level, ...], ...]
-    varying: tuple[str, ...] = ()
-    where: tuple[Mapping[str, Level], ...] = ()
-    span: tuple[float, float] | None = None
-    along: tuple[str, Level, Level] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tariff:
-    """How energy becomes money.
-
-    Attributes
-    ----------
-    price : float
-        Of a kWh, in the currency of the claim's unit.
-    pue : float
-        Energy of the whole site over that of the machine.
-    jobs_of : level or None
-        Level of the compared factor whose jobs of one year set the work; None for the jobs that
-        each level does itself.
-    """
-
-    price: float
-    pue: float = 1.0
-    jobs_of: Level | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Claim:
-    """One conclusion of a report; see ``config/claims/`` for the fields in use."""
+    """One conclusion of a report; see ``config/claims/`` for the fields in use.
+
+    Attributes
+    ----------
+    id, report, topic, statement, section, note : str
+    question : Question
+        What is asked of a campaign.
+    expect : Expectation
+        What the report says to that.
+    lines : tuple of int
+        Of the report's text.
+    ids : tuple of str
+        Of the catalogue of conclusions.
+    """
 
     id: str
     report: str
     topic: str
     statement: str
-    quantity: str
+    question: Question
     expect: Expectation
     section: str = ""
     lines: tuple[int, ...] = ()
     ids: tuple[str, ...] = ()
-    variable: str = "figure_of_merit"
-    members: tuple[Level, ...] = ()
-    scale: float = 1.0
-    select: Mapping[str, Any] | None = None
-    compare: Comparison | None = None
-    aggregate: str = "all"
-    over: tuple[str, ...] = ()
-    each: bool = False
-    threshold: float = 0.05
-    tariff: Tariff | None = None
     note: str = ""
 
 
@@ -179,19 +130,22 @@ def load_report(path: Path) -> Report:
             if name in seen:
                 raise ConfigError.at(str(path), 0, f"id {name!r} stands twice", "an id belongs to one claim")
             seen.add(name)
-    _check_variables(claims, path)
+        _check(claim, path)
     report = content["report"]
     return Report(path.stem, report["title"], report["publisher"], str(report["date"]), claims)
 
 
-def _check_variables(claims: Sequence[Claim], path: Path) -> None:
-    from analysis.estimates.measures import MEASURES, SETS  # they import `Level` from here
-
-    for claim in claims:
-        known = SETS if claim.quantity == "set" else MEASURES
-        if claim.variable not in known:
-            what = f"claim {claim.id!r}: {claim.variable!r} is no measure"
-            raise ConfigError.at(str(path), 0, what, f"take one of {', '.join(sorted(known))}")
+def _check(claim: Claim, path: Path) -> None:
+    """Refuse a question that no campaign could answer."""
+    asked = claim.question
+    known = SETS if asked.quantity == "set" else MEASURES
+    if asked.variable not in known:
+        what = f"claim {claim.id!r}: {asked.variable!r} is no measure"
+        raise ConfigError.at(str(path), 0, what, f"take one of {', '.join(sorted(known))}")
+    ratio = asked.quantity in ("speedup", "gain", "reduction")
+    if asked.aggregate == "mean" and (not ratio or MEASURES[asked.variable].higher_is_better):
+        what = f"claim {claim.id!r} takes the mean of {asked.variable} for a {asked.quantity}"
+        raise ConfigError.at(str(path), 0, what, "only costs have a mean: take times or energies")
 
 
 def _claim(entry: Mapping[str, Any], report: str, defaults: Mapping[str, Any]) -> Claim:
@@ -202,27 +156,34 @@ def _claim(entry: Mapping[str, Any], report: str, defaults: Mapping[str, Any]) -
     kept = {
         k: v for k, v in select.items() if v is not None and (k not in moving or k in entry.get("select", {}))
     }
+    expect = _expectation(entry["expect"])
+    quantity = entry["quantity"]
+    question = Question(
+        quantity=quantity,
+        variable=entry.get("variable", "figure_of_merit"),
+        select=kept,
+        compare=compare,
+        # A set is held against what is claimed to be in it.
+        members=expect.members if quantity == "set" else tuple(entry.get("members", ())),
+        scale=float(entry.get("scale", 1.0)),
+        aggregate=entry.get("aggregate", "all"),
+        over=tuple(entry.get("over", ())),
+        each=entry.get("each", False),
+        threshold=_fraction(entry.get("threshold", 0.05)),
+        margin=expect.tolerance if quantity == "equality" else 0.0,
+        tariff=Tariff(**entry["tariff"]) if "tariff" in entry else None,
+    )
     source = entry.get("source", {})
     return Claim(
         id=entry["id"],
         report=report,
         topic=entry["topic"],
         statement=entry["statement"],
-        quantity=entry["quantity"],
-        expect=_expectation(entry["expect"]),
+        question=question,
+        expect=expect,
         section=source.get("section", ""),
         lines=tuple(source.get("lines", ())),
         ids=tuple(entry.get("ids", (entry["id"],))),
-        variable=entry.get("variable", "figure_of_merit"),
-        members=tuple(entry.get("members", ())),
-        scale=float(entry.get("scale", 1.0)),
-        select=kept,
-        compare=compare,
-        aggregate=entry.get("aggregate", "all"),
-        over=tuple(entry.get("over", ())),
-        each=entry.get("each", False),
-        threshold=_fraction(entry.get("threshold", 0.05)),
-        tariff=Tariff(**entry["tariff"]) if "tariff" in entry else None,
         note=entry.get("note", ""),
     )
 

@@ -1,4 +1,4 @@
-"""From an estimate to a word: the rules by which a claim holds, and how that is said.
+"""From an estimate to a word: the rules by which a claim holds, and how claim and estimate are spelt.
 
 For a quantity with a neutral value (a ratio of 1, a gain of 0 %)
 
@@ -17,10 +17,13 @@ stops. Two sides cross over if each is clearly ahead somewhere.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
+from analysis.base.words import attached, general, in_order, number, stop
 from analysis.claims.model import Claim
-from analysis.claims.words import in_order
 from analysis.estimates.finding import Finding
+from analysis.estimates.quantities import QUANTITIES
 from analysis.estimates.stats import MIN_REPEATS, Estimate
 
 HOLDS = "holds"
@@ -32,47 +35,44 @@ NOT_TESTED = "not tested"
 # From the weakest to the strongest, for claims that must hold in every stratum.
 RANKING = (FAILS, UNKNOWN, DIRECTION, HOLDS)
 
-NEUTRAL = {"speedup": 1.0, "gain": 0.0, "reduction": 0.0, "interaction": 1.0}
+# A verdict in the words of measured evidence, and the reason in a few words.
+Judgement = tuple[str, str]
+# What agrees with a claim on the axis of its quantity, None where there is no end or no axis.
+Band = tuple[float | None, float | None]
 
 
-def judge(claim: Claim, finding: Finding) -> tuple[str, str]:
-    """Judge one finding.
-
-    Parameters
-    ----------
-    claim : Claim
-    finding : Finding
+def judge(claim: Claim, finding: Finding) -> Judgement:
+    """Judge one finding; what needs an interval and has none cannot be told.
 
     Returns
     -------
     tuple of str
         Verdict in the words of measured evidence, and the reason in a few words.
     """
-    if claim.quantity == "set":
-        return _judge_set(claim, finding)
-    if claim.quantity == "saturation":
-        return _judge_saturation(claim, finding)
-    if claim.quantity == "crossover":
-        return _judge_crossover(finding)
-    if not finding.estimate.bounded:
+    rule = RULES[claim.question.quantity]
+    if rule.bounded and not finding.estimate.bounded:
         return UNKNOWN, _too_few(finding.estimate)
-    if claim.quantity == "ordering":
-        return _judge_steps(finding)
-    if claim.quantity == "equality":
-        return _judge_equality(claim, finding)
-    if claim.quantity == "trend":
-        return _judge_trend(claim, finding.estimate)
-    neutral = neutral_of(claim)
-    if neutral is not None:
-        return _judge_ratio(claim, finding.estimate, neutral)
-    return _judge_level(claim, finding.estimate)
+    return rule.judge(claim, finding)
 
 
-def neutral_of(claim: Claim) -> float | None:
-    """Return the value of a claim's quantity that means no effect, None where there is none."""
-    if claim.quantity == "cost" and claim.compare is not None:
-        return 0.0  # nothing saved
-    return NEUTRAL.get(claim.quantity)
+def unit_of(claim: Claim) -> str:
+    """Return the unit in which a claim's estimate is given."""
+    return QUANTITIES[claim.question.quantity].unit or claim.expect.unit
+
+
+def expected_text(claim: Claim) -> str:
+    """Say what a claim expects, in a few words."""
+    return RULES[claim.question.quantity].expected(claim)
+
+
+def estimate_text(claim: Claim, finding: Finding) -> str:
+    """Spell what was found for a claim."""
+    return RULES[claim.question.quantity].spelt(finding, unit_of(claim))
+
+
+def band(claim: Claim) -> Band:
+    """Return the range that agrees with a claim where it can be drawn on the claim's axis."""
+    return RULES[claim.question.quantity].band(claim)
 
 
 def words(evidence: str, verdict: str) -> str:
@@ -92,7 +92,10 @@ def _too_few(estimate: Estimate) -> str:
     return f"too few runs for an interval: {counts}, {MIN_REPEATS} are needed"
 
 
-def _judge_ratio(claim: Claim, estimate: Estimate, neutral: float) -> tuple[str, str]:
+def _judge_ratio(claim: Claim, finding: Finding) -> Judgement:
+    neutral, estimate = QUANTITIES[claim.question.quantity].neutral, finding.estimate
+    if neutral is None or claim.question.compare is None:
+        return _judge_level(claim, finding)
     low, high = claim.expect.band
     wanted = claim.expect.value if claim.expect.value is not None else low
     upward = wanted >= neutral
@@ -111,8 +114,9 @@ def _judge_ratio(claim: Claim, estimate: Estimate, neutral: float) -> tuple[str,
     return UNKNOWN, "the interval leaves both no effect and the claimed one open"
 
 
-def _judge_level(claim: Claim, estimate: Estimate) -> tuple[str, str]:
+def _judge_level(claim: Claim, finding: Finding) -> Judgement:
     low, high = claim.expect.band
+    estimate = finding.estimate
     if estimate.low >= low and estimate.high <= high:
         return HOLDS, "the whole interval agrees with the claim"
     if estimate.high < low or estimate.low > high:
@@ -120,8 +124,8 @@ def _judge_level(claim: Claim, estimate: Estimate) -> tuple[str, str]:
     return UNKNOWN, "the interval lies across the edge of what the claim allows"
 
 
-def _judge_equality(claim: Claim, finding: Finding) -> tuple[str, str]:
-    margin = claim.expect.tolerance
+def _judge_equality(claim: Claim, finding: Finding) -> Judgement:
+    margin = claim.question.margin
     estimate, test = finding.estimate, finding.equivalence
     equal, apart = (FAILS, HOLDS) if claim.expect.relation == "different" else (HOLDS, FAILS)
     if test is not None and test.equivalent:
@@ -131,7 +135,8 @@ def _judge_equality(claim: Claim, finding: Finding) -> tuple[str, str]:
     return UNKNOWN, f"neither equal within {margin:.0%} nor clearly apart"
 
 
-def _judge_trend(claim: Claim, estimate: Estimate) -> tuple[str, str]:
+def _judge_trend(claim: Claim, finding: Finding) -> Judgement:
+    estimate = finding.estimate
     sign = -1.0 if claim.expect.relation == "falling" else 1.0
     if min(sign * estimate.low, sign * estimate.high) > 0:
         return HOLDS, f"clearly {claim.expect.relation}"
@@ -140,7 +145,7 @@ def _judge_trend(claim: Claim, estimate: Estimate) -> tuple[str, str]:
     return UNKNOWN, "no clear trend"
 
 
-def _judge_steps(finding: Finding) -> tuple[str, str]:
+def _judge_steps(claim: Claim, finding: Finding) -> Judgement:
     if all(step.low > 1 for step in finding.steps):
         return HOLDS, "every step of the order is clear"
     if any(step.high < 1 for step in finding.steps):
@@ -148,10 +153,10 @@ def _judge_steps(finding: Finding) -> tuple[str, str]:
     return UNKNOWN, "a step of the order is not clear"
 
 
-def _judge_saturation(claim: Claim, finding: Finding) -> tuple[str, str]:
+def _judge_saturation(claim: Claim, finding: Finding) -> Judgement:
     low, high = claim.expect.band
     estimate = finding.estimate
-    gain = f"a gain of {claim.threshold:.0%}"
+    gain = f"a gain of {claim.question.threshold:.0%}"
     if estimate.low >= low and estimate.high <= high:
         return HOLDS, f"no step up to {estimate.low:g} is short of {gain}" + (
             ", a later one is" if math.isfinite(estimate.high) else ""
@@ -165,7 +170,7 @@ def _judge_saturation(claim: Claim, finding: Finding) -> tuple[str, str]:
     return UNKNOWN, f"a step is neither clear of {gain} nor short of it"
 
 
-def _judge_crossover(finding: Finding) -> tuple[str, str]:
+def _judge_crossover(claim: Claim, finding: Finding) -> Judgement:
     up = sum(step.low > 1 for step in finding.steps)
     down = sum(step.high < 1 for step in finding.steps)
     if up and down:
@@ -175,10 +180,97 @@ def _judge_crossover(finding: Finding) -> tuple[str, str]:
     return UNKNOWN, "a side that is clearly ahead somewhere is missing"
 
 
-def _judge_set(claim: Claim, finding: Finding) -> tuple[str, str]:
+def _judge_set(claim: Claim, finding: Finding) -> Judgement:
     if not finding.unequal:
         return HOLDS, f"exactly the claimed set in each of {len(finding.runs)} runs"
     found, expected = finding.members or frozenset(), set(claim.expect.members)
     more = ", ".join(map(str, in_order(found - expected))) or "none"
     less = ", ".join(map(str, in_order(expected - found))) or "none"
     return FAILS, f"in addition: {more}; missing: {less}; other than claimed in {len(finding.unequal)} runs"
+
+
+def _expected(claim: Claim) -> str:
+    expect, unit = claim.expect, unit_of(claim)
+    value = "" if expect.value is None else attached(general(expect.value, ",g"), unit)
+    if expect.relation == "at-least":
+        return f"at least {value}"
+    if expect.relation == "at-most":
+        return f"at most {value}"
+    if expect.relation == "range":
+        text = f"{expect.low:g} to {attached(f'{expect.high:g}', unit)}"
+        return f"{text} (± {expect.tolerance:.0%})" if expect.tolerance else text
+    if expect.relation == "equal" or not expect.tolerance:
+        return value
+    return f"about {value} (± {expect.tolerance:.0%})"
+
+
+def _expected_equality(claim: Claim) -> str:
+    kind = "different by" if claim.expect.relation == "different" else "equal within"
+    return f"{kind} {claim.question.margin:.0%}"
+
+
+def _expected_order(claim: Claim) -> str:
+    return " > ".join(map(str, claim.question.compare.levels if claim.question.compare else ()))
+
+
+def _expected_set(claim: Claim) -> str:
+    return attached(", ".join(map(str, claim.expect.members)), unit_of(claim))
+
+
+def _number(finding: Finding, unit: str) -> str:
+    return number(finding.estimate, unit)
+
+
+def _stop(finding: Finding, unit: str) -> str:
+    return stop(finding.estimate, unit)
+
+
+def _members(finding: Finding, unit: str) -> str:
+    return attached(", ".join(map(str, in_order(finding.members or ()))), unit)
+
+
+def _expected_band(claim: Claim) -> Band:
+    return claim.expect.band
+
+
+def _equality_band(claim: Claim) -> Band:
+    return 1 / (1 + claim.question.margin), 1 + claim.question.margin
+
+
+def _no_band(claim: Claim) -> Band:
+    return None, None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How findings of one quantity are judged and spelt.
+
+    Attributes
+    ----------
+    judge : callable
+        From claim and finding to a judgement.
+    expected, spelt : callable
+        What the claim expects and what was found, in a few words.
+    band : callable
+        What agrees with the claim, where that has ends on the claim's axis.
+    bounded : bool
+        Whether a finding without an interval settles nothing.
+    """
+
+    judge: Callable[[Claim, Finding], Judgement]
+    expected: Callable[[Claim], str] = _expected
+    spelt: Callable[[Finding, str], str] = _number
+    band: Callable[[Claim], Band] = _expected_band
+    bounded: bool = True
+
+
+RULES = {
+    **dict.fromkeys(("speedup", "gain", "reduction", "interaction", "cost"), Rule(_judge_ratio)),
+    **dict.fromkeys(("efficiency", "level"), Rule(_judge_level)),
+    "equality": Rule(_judge_equality, _expected_equality, band=_equality_band),
+    "ordering": Rule(_judge_steps, _expected_order, band=_no_band),
+    "trend": Rule(_judge_trend, lambda claim: claim.expect.relation, band=_no_band),
+    "saturation": Rule(_judge_saturation, spelt=_stop, bounded=False),
+    "crossover": Rule(_judge_crossover, lambda claim: "each ahead somewhere", band=_no_band, bounded=False),
+    "set": Rule(_judge_set, _expected_set, _members, band=_no_band, bounded=False),
+}

@@ -7,7 +7,7 @@ import sys
 
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
-from analysis.measure.power.config import node_names
+from analysis.base.slurm import node_names
 from analysis.measure.power.trial import Trial, trials
 
 BAD_INPUT = 1

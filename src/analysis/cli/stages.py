@@ -37,12 +37,6 @@ def synthesis(report: str, out: str) -> None:
 
 def ingest(raw: str, processed: str) -> None:
     """Read a campaign's raw files into its datasets."""
-    if Path(raw).name == "published":
-        from analysis.datasets.published import ingest as ingest_published
-
-        print(ingest_published(Path(raw), Path(processed)))
-        Path(processed, "runs").mkdir(exist_ok=True)
-        return
     from analysis.datasets.campaign import ingest
 
     print(ingest(Path(raw), Path(processed), progress=sys.stderr.isatty()))
@@ -111,6 +105,7 @@ def site(
         reports=[load_report(project.claims(name)) for name in found["reports"]],
         recovered=read_verdicts(Path(recovered)) if recovered else (),
         title="What the self-test gives back" if "contradictions" in found else "Which conclusions hold",
+        docs=Path("docs"),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from analysis.base import project
@@ -63,8 +64,9 @@ class Application:
             if name in result:
                 out[name] = float(result[name])
         if "global_size" in result:
-            product = result["local_size"] * result["process_grid"]
-            out["grid_ratio"] = float((result["global_size"] / product.where(product > 0)).mean(skipna=False))
+            product = result["local_size"].values * result["process_grid"].values
+            whole = result["global_size"].values / np.where(product > 0, product, np.nan)
+            out["grid_ratio"] = float(whole.mean())
         return out
 
 

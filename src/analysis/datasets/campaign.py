@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import dask
-import dask.bag
 import numpy as np
 import pandas as pd
 import xarray as xr
-from dask.diagnostics.progress import ProgressBar
 
 from analysis import readers
 from analysis.base import project
 from analysis.base.errors import ConfigError, ReadError
+from analysis.base.files import read_bytes
 from analysis.datasets.applications import load_applications
+from analysis.datasets.published import FIGURES, read_figures
 from analysis.datasets.run import RunFolder, fingerprint, read_run
-from analysis.energy import attribution
-from analysis.energy.meters import declared_power, read_logs, state_row
-from analysis.readers.base import read_bytes
+from analysis.energy.attribution import attribute
+from analysis.energy.meters import declared_power, read_logs
 from analysis.schema import storage
 from analysis.schema.frames import to_dataset
 
@@ -52,79 +51,88 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     Parameters
     ----------
     raw : Path
-        ``data/raw/<campaign>`` with ``runs/<run>/run.json`` and, beside it, Slurm's records.
+        ``data/raw/<campaign>`` with ``runs/<run>/run.json`` and, beside it, Slurm's records; or with a
+        table of published figures instead of runs (`analysis.datasets.published`).
     processed : Path
         ``data/processed/<campaign>``; gets ``campaign.nc`` (groups ``runs calls messages ranks
-        matrix micro files meters``) and ``runs/<run>.nc`` (groups ``profile result``) for each profiled run.
+        matrix micro files meters``, of published figures ``figures`` too) and ``runs/<run>.nc`` (groups
+        ``profile result``) for each profiled run.
     progress : bool
         Show a bar on standard error.
     declaration : Path, optional
         What says under ``power`` which meter of the campaign's logs feeds which node; by default
         ``config/campaigns/<campaign>.yaml``, if there is one.
 
-    Returns
-    -------
-    Summary
-
     Raises
     ------
     ConfigError
         If there is no run at all, or the declaration cannot be used.
     """
+    found: list[RunFolder] = []
+    if (raw / FIGURES).is_file() and not (raw / "runs").exists():
+        groups, faults = read_figures(raw)
+    else:
+        power = declared_power(raw.name, path=declaration)
+        found = _read_runs(_folders(raw), power, progress)
+        groups, faults = _tables(raw, found, power)
+    _write_runs(found, processed / "runs")
+    blank = {kind: to_dataset([], kind) for kind in TABLES if kind not in groups}
+    ordered = {kind: (blank | groups)[kind] for kind in dict.fromkeys(("runs", *TABLES, *groups))}
+    storage.write_tree(ordered, processed / "campaign.nc", {"campaign": raw.name, "faults": faults})
+    valid = groups["runs"]["valid"].values
+    return Summary(raw.name, valid.size, int(valid.sum()), len(faults))
+
+
+def _folders(raw: Path) -> list[Path]:
     folders = sorted(path for path in (raw / "runs").glob("*") if path.is_dir())
     if not folders:
         raise ConfigError.at(f"{raw}/runs", 0, "holds no run", "each run is a folder with a run.json")
-    power = declared_power(raw.name, path=declaration)
-    found = _read_runs(folders, progress)
+    return folders
+
+
+def _tables(
+    raw: Path, found: list[RunFolder], power: Mapping[str, Any]
+) -> tuple[dict[str, xr.Dataset], list[str]]:
+    """Join the runs with what lies beside them; return the campaign's tables and all faults."""
     records, files, faults = _read_records(raw)
-    for run in found:
-        _join_record(run.row, records)
-        run.row["campaign"] = run.row["campaign"] or raw.name
-        run.row["reason"] = run.row["reason"] or _slurm_reason(run.row)
-        run.row["valid"] = not run.row["reason"]
-    more = {"files": files, "meters": _take_energy(raw, [run.row for run in found], files, power, faults)}
-    groups = {"runs": to_dataset([pd.DataFrame([run.row for run in found])], "runs")}
+    rows = [run.row for run in found]
+    counted = _join_records(rows, records)
+    logs, power_faults = read_logs(raw, files, power, rows)
+    energies, meters = attribute(rows, [run.energy for run in found], counted, logs)
+    for row, energy in zip(rows, energies, strict=True):
+        row |= energy.columns()
+        row["campaign"] = row["campaign"] or raw.name
+        row["reason"] = row["reason"] or _slurm_reason(row)
+        row["valid"] = not row["reason"]
+    beside = {"files": files, "meters": meters}
+    groups = {"runs": to_dataset([pd.DataFrame(rows)], "runs")}
     for kind in TABLES:
         frames = [run.frames[kind] for run in found if kind in run.frames]
-        groups[kind] = to_dataset([*frames, *([more[kind]] if kind in more else [])], kind)
-    faults = [fault for run in found for fault in run.faults] + faults
-    _write_runs(found, processed / "runs")
-    attrs = {"campaign": raw.name, "faults": faults}
-    storage.write_tree(groups, processed / "campaign.nc", attrs)
-    return Summary(raw.name, len(found), int(groups["runs"]["valid"].sum()), len(faults))
+        groups[kind] = to_dataset([*frames, *([beside[kind]] if kind in beside else [])], kind)
+    return groups, [*(fault for run in found for fault in run.faults), *faults, *power_faults]
 
 
-def _take_energy(
-    raw: Path, rows: list[dict[str, Any]], files: pd.DataFrame, power: dict[str, Any], faults: list[str]
-) -> pd.DataFrame:
-    """Give the runs their part of the logs beside them, and those without an energy a reason."""
-    known = [
-        (str(path), str(engine) if readers.is_power(engine) else "")
-        for path, engine in zip(files.get("path", ()), files.get("engine", ()), strict=True)
-    ]
-    logs, more = read_logs(raw, known, power, rows)
-    faults += more
-    for row in rows:
-        if row["energy_location"] != attribution.SLURM:
-            state_row(row, power)
-    table = attribution.take(rows, logs)
-    crowded = attribution.together(rows)
-    for row in rows:
-        attribution.finish(row, row["run"] in crowded)
-    return table
+def _read_runs(folders: list[Path], power: Mapping[str, Any], progress: bool) -> list[RunFolder]:
+    """Read the runs, in this process or, from `PARALLEL_FROM` on, in many at once.
 
-
-def _read_runs(folders: list[Path], progress: bool) -> list[RunFolder]:
+    On one machine dask starts a process a core that this one may use. On a cluster whoever calls
+    `ingest` makes a ``dask.distributed.Client`` before, of a scheduler whose workers Slurm has started
+    (``dask-jobqueue``, or ``srun dask worker``) and that see the same folders: dask then takes these.
+    """
     applications = load_applications(project.root() / "config" / "applications")
-    parallel = len(folders) >= PARALLEL_FROM
-    workers = os.cpu_count() or 1
-    bag = dask.bag.from_sequence(folders, npartitions=min(len(folders), 16 * workers))
-    scheduler = "processes" if parallel else "synchronous"
-    with dask.config.set(scheduler=scheduler, num_workers=workers):
-        if not progress:
-            return list(bag.map(read_run, applications).compute())
-        with ProgressBar(out=sys.stderr, minimum=2.0):
-            return list(bag.map(read_run, applications).compute())
+    if len(folders) < PARALLEL_FROM:
+        return [read_run(folder, applications, power) for folder in folders]
+    import dask  # half a second, for large campaigns only
+    import dask.bag
+    from dask.diagnostics.progress import ProgressBar
+
+    cores = len(os.sched_getaffinity(0))
+    bag = dask.bag.from_sequence(folders, npartitions=min(len(folders), 16 * cores))
+    # A client that has been made has set itself as the scheduler.
+    own = {} if dask.config.get("scheduler", None) else {"scheduler": "processes", "num_workers": cores}
+    bar = ProgressBar(out=sys.stderr, minimum=2.0) if progress else contextlib.nullcontext()
+    with dask.config.set(own), bar:
+        return list(bag.map(read_run, applications, power).compute())
 
 
 def _read_records(raw: Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
@@ -157,21 +165,23 @@ def _read_records(raw: Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     return records, pd.DataFrame(files), faults
 
 
-def _join_record(row: dict[str, Any], records: pd.DataFrame) -> None:
-    if records.empty or not row["job_id"]:
-        return
-    mine = records[records["job_id"] == row["job_id"]]
-    steps = mine[mine["step"] != ""]
-    job = mine[mine["step"] == ""]
-    if len(job):
-        row["elapsed_slurm"] = job["elapsed"].iloc[0]
-        row["state"] = job["state"].iloc[0]
-        if np.isnan(row["energy"]):  # a power log of the run's own is finer than Slurm's counter
-            row["energy"] = job["energy"].iloc[0]
-            row["mean_power"] = row["energy"] / row["elapsed"]
-            row["energy_location"] = "" if np.isnan(row["energy"]) else attribution.SLURM
-    if steps["memory_max"].notna().any():
-        row["node_memory_slurm"] = steps.groupby("node_list")["memory_max"].sum().max()
+def _join_records(rows: list[dict[str, Any]], records: pd.DataFrame) -> list[float]:
+    """Take what Slurm says of the runs into their rows; return the energies that it counted, J."""
+    if records.empty:
+        return [np.nan] * len(rows)
+    jobs = records[records["step"] == ""].drop_duplicates("job_id").set_index("job_id")
+    known = jobs[["elapsed", "state", "energy"]].to_dict("index")
+    steps = records[(records["step"] != "") & records["memory_max"].notna()]
+    nodes = steps.groupby(["job_id", "node_list"])["memory_max"].sum()
+    memory = nodes.groupby("job_id").max().to_dict()
+    counted = []
+    for row in rows:
+        row["node_memory_slurm"] = memory.get(row["job_id"], np.nan)
+        job = known.get(row["job_id"]) if row["job_id"] else None
+        if job is not None:
+            row |= {"elapsed_slurm": job["elapsed"], "state": job["state"]}
+        counted.append(float(job["energy"]) if job is not None else np.nan)
+    return counted
 
 
 def _slurm_reason(row: dict[str, Any]) -> str:

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 from analysis import readers
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault, ReadError
-from analysis.datasets.campaign import TABLES, Summary
 from analysis.datasets.run import fingerprint
-from analysis.schema import storage
 from analysis.schema.frames import blank, to_dataset
 
 FIGURES = "figures.csv"
@@ -27,20 +26,19 @@ _SAME = ("application", "case", "cluster", "cpu", "interconnect", "mpi", "nodes"
 _METRICS = ("target_time", "benchmark_time", "elapsed", "official_time")
 
 
-def ingest(raw: Path, processed: Path) -> Summary:
-    """Read published figures and write them as a campaign.
+def read_figures(raw: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
+    """Read published figures as a campaign: one row of ``runs`` for each run that is named.
 
     Parameters
     ----------
     raw : Path
         ``data/raw/published`` with ``figures.csv`` and ``sources.csv``.
-    processed : Path
-        ``data/processed/published``; gets ``campaign.nc``: beside a campaign's own groups (one row of
-        ``runs`` for each run that is named) the group ``figures``, all figures as read.
 
     Returns
     -------
-    Summary
+    groups : dict of str to Dataset
+        A campaign's tables, those that hold nothing left out, and ``figures``, all figures as read.
+    faults : list of str
 
     Raises
     ------
@@ -60,16 +58,13 @@ def ingest(raw: Path, processed: Path) -> Summary:
         _run(str(name), part, declared["runs"], checksum, raw.name)
         for name, part in whole.groupby("run", sort=True)
     ]
-    groups = {"runs": to_dataset([_repeats(pd.DataFrame(rows))], "runs")}
-    for kind in TABLES:
-        groups[kind] = to_dataset([], kind)
-    groups["micro"] = to_dataset([_micro(whole)], "micro")
-    groups["files"] = to_dataset([files], "files")
-    groups["figures"] = figures.drop_attrs(deep=False).assign_attrs(kind="published")
-    faults = list(figures.attrs["warnings"])
-    storage.write_tree(groups, processed / "campaign.nc", {"campaign": raw.name, "faults": faults})
-    (processed / "runs").mkdir(exist_ok=True)
-    return Summary(raw.name, len(rows), len(rows), len(faults))
+    groups = {
+        "runs": to_dataset([_repeats(pd.DataFrame(rows))], "runs"),
+        "micro": to_dataset([_micro(whole)], "micro"),
+        "files": to_dataset([files], "files"),
+        "figures": figures.drop_attrs(deep=False).assign_attrs(kind="published"),
+    }
+    return groups, list(figures.attrs["warnings"])
 
 
 def load_declaration(base: Path) -> dict[str, Any]:
@@ -86,18 +81,7 @@ def load_declaration(base: Path) -> dict[str, Any]:
 
 
 def load_sources(raw: Path) -> pd.DataFrame:
-    """Load the table of sources.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``source title address``, text.
-
-    Raises
-    ------
-    ReadError
-        If the file cannot be read or has other columns.
-    """
+    """Load the table of sources: columns ``source title address``, text."""
     path = raw / SOURCES
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,11 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base.errors import Fault, ReadError
+from analysis.base.files import read_bytes, sha256
 from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import Application
-from analysis.energy import attribution
-from analysis.readers.base import read_bytes
+from analysis.energy.attribution import RunEnergy, first_power_engine, own_energy
 from analysis.readers.run import records
 from analysis.schema.frames import blank
 
@@ -35,7 +36,9 @@ class RunFolder:
     Attributes
     ----------
     row : dict
-        One row of kind ``runs``.
+        One row of kind ``runs``, but for its energy.
+    energy : RunEnergy
+        What the power logs in the folder give.
     frames : dict of str to DataFrame
         Tables of the kinds ``calls messages ranks matrix micro files``, with the column ``run``.
     datasets : dict of str to Dataset
@@ -45,12 +48,15 @@ class RunFolder:
     """
 
     row: dict[str, Any]
+    energy: RunEnergy = field(default_factory=RunEnergy)
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     datasets: dict[str, xr.Dataset] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
 
 
-def read_run(folder: Path, applications: Mapping[str, Application]) -> RunFolder:
+def read_run(
+    folder: Path, applications: Mapping[str, Application], power: Mapping[str, Any] = MappingProxyType({})
+) -> RunFolder:
     """Read one run.
 
     Parameters
@@ -58,6 +64,8 @@ def read_run(folder: Path, applications: Mapping[str, Application]) -> RunFolder
     folder : Path
         ``data/raw/<campaign>/runs/<run>``; a bad file costs only itself.
     applications : mapping of str to Application
+    power : mapping, optional
+        What the campaign declares of its meters.
 
     Returns
     -------
@@ -95,7 +103,8 @@ def read_run(folder: Path, applications: Mapping[str, Application]) -> RunFolder
     if profile is not None:
         out.datasets["profile"] = profile
         _take_profile(out, profile)
-    _take_energy(out, attribution.select(folder, meters, out.row["nodes"]), refused)
+    out.energy, faults = own_energy(folder, meters, out.row, refused=refused, power=power)
+    out.faults += map(str, faults)
     out.row["reason"] = _reason(out.row, record, application, result, profile)
     return out
 
@@ -123,7 +132,7 @@ def _read_file(
     engine = ""
     try:
         data = read_bytes(path)
-        for engine in attribution.once(readers.engines_of(data, path.name)):
+        for engine in first_power_engine(readers.engines_of(data, path.name)):
             ds = readers.parse(data, entry["path"].removeprefix("runs/"), engine=engine)
             entry["engine"] = entry["engine"] or engine
             entry["complete"] &= bool(ds.attrs.get("complete", True))
@@ -144,8 +153,7 @@ def _entry(path: Path, folder: Path) -> dict[str, Any]:
 
 def fingerprint(path: Path) -> dict[str, Any]:
     """Return size and SHA-256 of a file as stored."""
-    data = path.read_bytes()
-    return {"bytes": len(data), "checksum": hashlib.sha256(data).hexdigest()}
+    return {"bytes": path.stat().st_size, "checksum": sha256(path)}
 
 
 def _checksum(files: list[dict[str, Any]]) -> str:
@@ -175,19 +183,6 @@ def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:
     out.row["mpi_fraction"] = metrics.mpi_fraction(profile)
     out.row["imbalance"] = metrics.imbalance(profile)
     out.row["rank_memory"], out.row["node_memory"] = metrics.memory(profile)
-
-
-def _take_energy(out: RunFolder, logs: attribution.PowerLogs, refused: list[Fault]) -> None:
-    """Integrate the run's power logs over its window; the sum without one that is refused is too low."""
-    row = out.row
-    out.faults += map(str, logs.faults)
-    if refused and not logs.sampled:
-        row["energy_reason"] = f"{refused[0].source}: {refused[0].found}"
-        return
-    if np.isnat(row["start"]) or np.isnat(row["end"]):
-        return
-    row |= attribution.of_run(logs, row["start"], row["end"])
-    row["mean_power"] = row["energy"] / row["elapsed"]
 
 
 def _reason(

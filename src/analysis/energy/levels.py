@@ -86,7 +86,7 @@ class Machine:
     conversion: str | None = None
 
 
-def levels(
+def methodology_levels(
     ds: xr.Dataset,
     start: Any,
     end: Any,

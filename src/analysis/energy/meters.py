@@ -1,27 +1,29 @@
-"""What a campaign's declaration says about its power meters."""
+"""A campaign's power logs, declared or found: on the cluster's clock, with the nodes that meters feed."""
 
 from __future__ import annotations
 
 import fnmatch
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from analysis import readers
 from analysis.base import project
 from analysis.base.errors import BenchbookError, Fault, ReadError
+from analysis.base.files import read_bytes
 from analysis.base.units import amount
 from analysis.energy.jobs import clock_offset
-from analysis.energy.points import INPUT, UNSAID
-from analysis.readers.base import read_bytes
+from analysis.energy.points import INPUT, layers, outermost, point
 
 
 def declared_power(campaign: str, base: Path | None = None, path: Path | None = None) -> dict[str, Any]:
-    """Load the part ``power`` of a campaign's declaration.
+    """Load the part ``power`` of a campaign's declaration, empty if there is none.
 
     Parameters
     ----------
@@ -30,11 +32,6 @@ def declared_power(campaign: str, base: Path | None = None, path: Path | None = 
         Root of the project.
     path : Path, optional
         By default ``config/campaigns/<campaign>.yaml``, which need not be there.
-
-    Returns
-    -------
-    dict
-        Empty without a declaration.
 
     Raises
     ------
@@ -49,7 +46,7 @@ def declared_power(campaign: str, base: Path | None = None, path: Path | None = 
     return dict(project.load_yaml(place, schema).get("power", {}))
 
 
-def state(ds: xr.Dataset, power: Mapping[str, Any]) -> xr.Dataset:
+def stated(ds: xr.Dataset, power: Mapping[str, Any]) -> xr.Dataset:
     """Say of a log in a run's folder what it does not say itself: where it measures, how exactly."""
     given = power.get("runs", {})
     location = ds.attrs.get("location") or given.get("location", "")
@@ -57,21 +54,6 @@ def state(ds: xr.Dataset, power: Mapping[str, Any]) -> xr.Dataset:
     if np.isnan(accuracy) and "accuracy" in given:
         accuracy = amount(given["accuracy"], "1")
     return ds.assign_attrs(location=location, accuracy=accuracy)
-
-
-def state_row(row: dict[str, Any], power: Mapping[str, Any]) -> None:
-    """Say the same of a run whose own log has given its energy."""
-    given = power.get("runs", {})
-    if np.isnan(row["energy"]):
-        return
-    if "location" in given:
-        parts = row["energy_location"].split(" + ")
-        named = (given["location"] if part in ("", UNSAID) else part for part in parts)
-        row["energy_location"] = " + ".join(dict.fromkeys(named))
-    if "accuracy" in given and np.isnan(row["energy_accuracy"]):
-        row["energy_accuracy"] = amount(given["accuracy"], "1")
-        limit = row["energy_accuracy"] * row["energy"] / np.sqrt(3)
-        row["energy_uncertainty"] = float(np.hypot(np.nan_to_num(row["energy_uncertainty"]), limit))
 
 
 _BY_RANKS = "a node's to the jobs on it by ranks"
@@ -84,16 +66,20 @@ ALL = "all"
 
 @dataclass
 class Log:
-    """A log that feeds nodes of the campaign.
+    """A power log and what its meters feed.
 
     Attributes
     ----------
     name : str
-        Path of its file, or pattern of its files, within the campaign.
+        Path of its file, or pattern of its files.
     ds : Dataset
         Kind ``power``, in the cluster's time and, after a declared efficiency, at the input.
     nodes : dict of str to list of str
-        Meter -> nodes that it feeds.
+        Meter -> nodes that it feeds; an empty name stands for all of the run's, whichever they are.
+    rule : str
+        How its energy is split between nodes and jobs.
+    kind : str
+        Type of the sampler's meters; empty for logs of others.
     switches : set of str
         Meters of what is no node: they add to the energy, but meter no node.
     declared : mapping
@@ -109,25 +95,44 @@ class Log:
     name: str
     ds: xr.Dataset
     nodes: dict[str, list[str]]
+    rule: str = ""
+    kind: str = ""
     switches: set[str] = field(default_factory=set)
     declared: Mapping[str, Any] = field(default_factory=dict)
     clock: str = ""
     clock_error: float = 0.0
     fault: str = ""
 
+    @property
+    def location(self) -> str:
+        """Where its meters measure, in words."""
+        return str(self.ds.attrs.get("location", ""))
+
+    @property
+    def at(self) -> str:
+        """What its meters are in `analysis.energy.points.LAYERS`."""
+        return self.kind or point(self.location)
+
+    def feeds(self) -> set[str]:
+        """Return all nodes that a meter or a switch is there for."""
+        return {node for fed in self.nodes.values() for node in fed}
+
+    def metered(self) -> set[str]:
+        """Return the nodes whose power it has."""
+        return {node for meter, fed in self.nodes.items() if meter not in self.switches for node in fed}
+
 
 def read_logs(
-    raw: Path, files: Sequence[tuple[str, str]], power: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
+    raw: Path, files: pd.DataFrame, power: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
 ) -> tuple[list[Log], list[str]]:
-    """Read the campaign's power logs.
+    """Read the power logs beside a campaign's runs.
 
     Parameters
     ----------
     raw : Path
         ``data/raw/<campaign>``.
-    files : sequence of (str, str)
-        Paths of the files beside the runs, within the campaign, each with the power engine that
-        knows it or an empty text.
+    files : DataFrame
+        Of kind ``files``; those of runs are left alone.
     power : mapping
         The declaration's ``power``; empty without one.
     rows : sequence of mapping
@@ -138,12 +143,17 @@ def read_logs(
     logs : list of Log
     faults : list of str
     """
+    known = [
+        (str(one["path"]), str(one["engine"]) if readers.is_power(one["engine"]) else "")
+        for one in files.to_dict("records")
+        if one["run"] == ""
+    ]
     nodes = sorted({node for row in rows for node in nodes_of(row)})
     entries = power.get("logs", ())
     faults: list[str] = []
-    logs = [log for entry in entries for log in _declared(raw, entry, files, nodes, faults)]
-    taken = {name for entry in entries for name, _ in _matching(entry, files)}
-    for name, engine in files:
+    logs = [log for entry in entries for log in _declared(raw, entry, known, nodes, faults)]
+    taken = {name for entry in entries for name, _ in _matching(entry, known)}
+    for name, engine in known:
         if engine and name not in taken:
             logs += _undeclared(raw, name, engine, nodes, faults)
     for log in logs:
@@ -154,7 +164,55 @@ def read_logs(
 
 def nodes_of(row: Mapping[str, Any]) -> list[str]:
     """Return the nodes of a run by their short names."""
-    return [node.strip().partition(".")[0] for node in str(row["node_list"]).split(",") if node.strip()]
+    return [short(node) for node in str(row["node_list"]).split(",") if node.strip()]
+
+
+def short(node: str) -> str:
+    """Return a node's name without its domain: Slurm, the sampler and a log may differ in that."""
+    return node.strip().partition(".")[0]
+
+
+def chosen(logs: Sequence[Log], nodes: set[str]) -> tuple[list[Log], str]:
+    """Choose the logs whose meters make up a run's power, or say why there are none."""
+    seen: dict[str, set[str]] = defaultdict(set)
+    for log in logs:
+        seen[log.at] |= log.metered()
+    # What feeds a job as a whole may feed more than the job: meters of its nodes by name go before.
+    layer = outermost(seen, lambda at: nodes <= seen[at] - {""}) or outermost(seen, lambda at: "" in seen[at])
+    if not layer:
+        names = [at for one in layers(seen) for at in one]
+        best = max(names, key=lambda at: len(seen[at] & nodes), default="")
+        return [], f"no meter of {', '.join(sorted(nodes - seen[best]))}" if names else ""
+    counting = []
+    for at in layer:
+        here = [log for log in logs if log.at == at]
+        kept = here if here[0].kind else _without_doubles(here, nodes)
+        if not kept:
+            why = "logs of several places meter the same nodes, and none of them all"
+            return [], f"{why}: declare one of them"
+        counting += kept
+    return [log for log in logs if any(log is one for one in counting)], ""
+
+
+def _without_doubles(logs: list[Log], nodes: set[str]) -> list[Log]:
+    """Leave out what would count watts twice: an outlet and the controller of a node behind it.
+
+    Logs of one place add up, as two supplies of a node do. Of several places that meter the same node one
+    that sees all nodes of the run counts, the most accurate; logs of switches alone stay.
+    """
+    places: dict[str, list[Log]] = defaultdict(list)
+    for log in logs:
+        if log.metered() & nodes:
+            places[log.location].append(log)
+    seen = {place: set().union(*(log.metered() & nodes for log in own)) for place, own in places.items()}
+    if sum(map(len, seen.values())) == len(set().union(*seen.values())):
+        return logs
+    whole = [place for place in sorted(seen) if nodes <= seen[place]]
+    if not whole:
+        return []
+    errors = {place: max(float(log.ds.attrs["accuracy"]) for log in places[place]) for place in whole}
+    best = min(whole, key=lambda place: np.inf if np.isnan(errors[place]) else errors[place])
+    return [log for log in logs if not log.metered() & nodes] + places[best]
 
 
 def _matching(entry: Mapping[str, Any], files: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -183,7 +241,9 @@ def _declared(
         listed = ", ".join(sorted(known))
         faults.append(str(Fault(entry["files"], 0, f"has no meter {meter!r}", f"it has {listed}")))
     feeds = {meter: fed for meter, fed in feeds.items() if meter in known and fed}
-    return [Log(entry["files"], ds.sel(meter=list(feeds)), feeds, set(switches), entry)]
+    rule = RULES[entry.get("spare", "to none")]
+    ds = ds.sel(meter=list(feeds))
+    return [Log(entry["files"], ds, feeds, rule, switches=set(switches), declared=entry)]
 
 
 def _undeclared(raw: Path, name: str, engine: str, nodes: list[str], faults: list[str]) -> list[Log]:
@@ -200,7 +260,7 @@ def _undeclared(raw: Path, name: str, engine: str, nodes: list[str], faults: lis
         what = f"does not say which meter feeds which node ({', '.join(list(feeds)[:4])})"
         faults.append(str(Fault(name, 0, what, "say so under power.logs in the campaign's file")))
         return []
-    return [Log(name, ds, feeds)]
+    return [Log(name, ds, feeds, RULES["to none"])]
 
 
 def _read(
@@ -258,11 +318,12 @@ def _estimated(log: Log, rows: Sequence[Mapping[str, Any]], reach: float) -> tup
     alive = [m for m in range(ds.sizes["meter"]) if lasting[m].any()]
     first = max((ds["time"].values[lasting[m]].min() for m in alive), default=np.datetime64("NaT"))
     last = min((ds["time"].values[lasting[m]].max() for m in alive), default=np.datetime64("NaT"))
-    fed = {node for meter in ds["meter"].values for node in log.nodes[str(meter)]}
     inside = [
         row
         for row in rows
-        if fed.intersection(nodes_of(row)) and row["start"] - margin >= first and row["end"] + margin <= last
+        if log.feeds().intersection(nodes_of(row))
+        and row["start"] - margin >= first
+        and row["end"] + margin <= last
     ]
     if not inside:
         what = f"no run lies {reach:g} s within the log"

@@ -8,19 +8,33 @@ the loss of its power supply. Energies of different points are not compared
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import groupby
 
 INPUT = "input"
+SLURM = "node, as Slurm has it"
 PACKAGE = "CPU package"
 GPU = "GPU"
 DIRECT = "node, behind the power supply"
 UNSAID = "not said"
 
-# From what holds everything to what holds least; the first that sees all nodes of a run counts.
-ORDER = (INPUT, UNSAID, DIRECT, PACKAGE, GPU)
+# From what holds everything to what holds least: points, and the types of meters that the sampler has
+# (`analysis.measure.power`), which tell more than a location in words. What stands in one line adds up.
+LAYERS = (
+    ("snmp",),
+    ("redfish",),
+    ("ipmitool",),
+    (INPUT,),
+    (UNSAID,),
+    ("slurm", SLURM),
+    (DIRECT,),
+    (PACKAGE, "powercap", GPU, "nvidia-smi"),
+)
+_PLACES = {name: (depth, i) for depth, layer in enumerate(LAYERS) for i, name in enumerate(layer)}
 
 _PATTERNS = (
     (INPUT, r"^input"),  # what has been brought to the input says so first
+    (SLURM, r"\bslurm\b"),
     (PACKAGE, r"\bcpu\b|\brapl\b|package and memory"),
     (GPU, r"\bgpu\b"),
     (DIRECT, r"\bdc\b|behind the power suppl|downstream"),
@@ -39,20 +53,25 @@ def point(location: str) -> str:
     Returns
     -------
     str
-        One of `ORDER`, or the location itself where it is none of them.
+        One of those in `LAYERS`, or the location itself where it is none of them.
     """
-    points = dict.fromkeys(_one(part) for part in location.split(" + "))
-    return " + ".join(points)
+    return " + ".join(dict.fromkeys(_one(part) for part in location.split(" + ")))
 
 
-def outermost_first(points: Iterable[str]) -> list[str]:
-    """Return points of measurement in `ORDER`, those that are none of it last."""
-    return sorted(points, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+def layers(names: Iterable[str]) -> list[list[str]]:
+    """Put points and types of meters in layers, the outermost first; unknown ones come last, each alone."""
+    given = set(names)
+    known = sorted(given.intersection(_PLACES), key=_PLACES.__getitem__)
+    found = [list(layer) for _, layer in groupby(known, key=lambda name: _PLACES[name][0])]
+    return [*found, *([name] for name in sorted(given.difference(_PLACES)))]
 
 
-def downstream(location: str) -> bool:
-    """Tell whether a location is known to be behind the node's power supply."""
-    return point(location) in (DIRECT, PACKAGE, GPU)
+def outermost(names: Iterable[str], sees_all: Callable[[str], bool]) -> list[str]:
+    """Return the outermost layer of which one point by itself sees all nodes of a run; empty without one.
+
+    Packages of one node and GPUs of another are no sum: neither sees the run.
+    """
+    return next((layer for layer in layers(names) if any(map(sees_all, layer))), [])
 
 
 def _one(location: str) -> str:

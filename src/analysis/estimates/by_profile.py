@@ -1,6 +1,6 @@
 """Measures that rest on an MPI profile: calls, message sizes, payload, time in MPI and outside it.
 
-Every measure takes the campaign, the selected runs and the claim's members, and returns a series of
+Every measure takes the campaign, the selected runs and the question's members, and returns a series of
 one value a run, indexed by the run's name. Where members may be calls and sizes at once, words are
 calls and two numbers are the ends of a range of sizes in B, both included.
 """
@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from analysis.claims.model import Level
 from analysis.datasets.profile import HOUSEKEEPING, SENDS
 from analysis.estimates.by_run import Members, rows_of
 from analysis.estimates.campaign import Campaign
+from analysis.estimates.question import Level
 
 _COLLECTIVES = (
     "Bcast Reduce Allreduce Scan Exscan Reduce_scatter Reduce_scatter_block Gather Gatherv Scatter "

@@ -1,6 +1,6 @@
 """Measures of a run as a whole: time, throughput, energy, and tables of micro-benchmarks.
 
-Every function takes the campaign, the selected runs and the claim's members, and returns a series of
+Every function takes the campaign, the selected runs and the question's members, and returns a series of
 one value a run, indexed by the run's name.
 """
 
@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from analysis.claims.model import Level
 from analysis.estimates.campaign import Campaign
+from analysis.estimates.question import Level
 
 Members = tuple[Level, ...]
 Measure = Callable[[Campaign, pd.DataFrame, Members], pd.Series]

@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis.base import project
-from analysis.claims.model import Level
+from analysis.estimates.question import Level
 from analysis.schema import storage
 
 # In a campaign's `hardware`, stands for what the runs say.
@@ -112,7 +112,7 @@ class Campaign:
     tree : DataTree
         Groups ``runs calls messages ranks matrix micro files``.
     title, evidence, hardware : str
-    levels : mapping
+    stand_ins : mapping
         factor -> the report's level -> ``{"is": level or list, "differs": text}``.
     profiler : str
         Profiler whose runs speak for shares of time; empty if any may.
@@ -125,7 +125,7 @@ class Campaign:
     title: str
     evidence: str
     hardware: str
-    levels: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    stand_ins: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     profiler: str = ""
     pool: tuple[str, ...] = ()
     pool_reason: str = ""
@@ -168,7 +168,7 @@ class Campaign:
         NotCoveredError
             If none does.
         """
-        declared = self.levels.get(factor, {}).get(str(level))
+        declared = self.stand_ins.get(factor, {}).get(str(level))
         if declared is not None:
             own = declared["is"]
             return list(own) if isinstance(own, list) else [own]
@@ -182,7 +182,7 @@ class Campaign:
         """Say how this campaign's levels differ from the report's."""
         texts = []
         for factor, level in wanted:
-            declared = self.levels.get(factor, {}).get(str(level), {})
+            declared = self.stand_ins.get(factor, {}).get(str(level), {})
             if "differs" in declared:
                 texts.append(f"{level} is {declared['differs']}")
         return texts
@@ -253,7 +253,7 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         title=declared["title"],
         evidence=declared["evidence"],
         hardware=hardware(declared["hardware"], project.raw(name, base) / "runs"),
-        levels=declared.get("levels", {}),
+        stand_ins=declared.get("levels", {}),
         profiler=declared.get("profiler", ""),
         pool=tuple(pool.get("factors", ())),
         pool_reason=pool.get("why", ""),

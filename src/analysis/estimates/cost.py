@@ -8,13 +8,13 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from analysis.claims.model import Claim, Comparison, Tariff
 from analysis.energy.money import JOULES_PER_KWH, YEAR_HOURS
 from analysis.estimates import stats, uncertainty
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import Finding, common, level_name, median_text, runs_of
+from analysis.estimates.finding import Finding, common, group_name, median_text, runs_of
 from analysis.estimates.groups import Groups, Pair
 from analysis.estimates.measures import MEASURES
+from analysis.estimates.question import Comparison, Question, Tariff
 from analysis.estimates.stats import Array, Estimate
 
 YEAR = YEAR_HOURS * 3600  # s
@@ -53,10 +53,11 @@ def with_time(frame: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:
     return frame.assign(seconds=frame["run"].map(seconds)).dropna(subset=["seconds"])
 
 
-def level(claim: Claim, part: pd.DataFrame) -> Finding:
-    """Estimate the cost of a year of the same job, without pause."""
-    tariff = _tariff(claim)
-    estimate, note = _estimated(partial(yearly, tariff=tariff), [(part, "value"), (part, "seconds")])
+def level(question: Question, part: pd.DataFrame, pace: pd.DataFrame | None = None) -> Finding:
+    """Estimate the cost of a year of the same job, without pause, or as often as other runs, `pace`, are."""
+    tariff = _tariff(question)
+    columns = [(part, "value"), (part if pace is None else pace, "seconds")]
+    estimate, note = _estimated(partial(yearly, tariff=tariff), columns)
     return Finding(
         Estimate(estimate.value, estimate.low, estimate.high, len(part)),
         compared=common(part),
@@ -65,57 +66,51 @@ def level(claim: Claim, part: pd.DataFrame) -> Finding:
     )
 
 
-def saving(claim: Claim, compare: Comparison, groups: Groups) -> list[Finding]:
-    """Estimate what the treatment saves over the baseline in a year, one finding a pair.
+def saving(question: Question, compare: Comparison, pair: Pair, groups: Groups) -> Finding:
+    """Estimate what the treatment saves over the baseline in a year.
 
     Notes
     -----
     (energy of a job of the baseline - of the treatment) x jobs a year x price x PUE, the jobs being
     those that the tariff's level does in a year; without such a level each side does its own.
     """
-    return [_saving(claim, compare, pair, groups) for pair in groups.pairs]
-
-
-def _saving(claim: Claim, compare: Comparison, pair: Pair, groups: Groups) -> Finding:
     treatment, baseline = pair
-    function, columns = _terms(claim, pair, groups)
+    function, columns = _terms(question, pair, groups)
     estimate, note = _estimated(function, columns)
-    name = level_name(compare.factor, baseline)
+    name = group_name(compare.factor, baseline)
     text = f"{_job(treatment)} against {_job(baseline)}"
     if groups.reference is not None:
         slow = groups.reference
         text += (
-            f"; as many jobs as {level_name(compare.factor, slow)}, one in {median_text(slow['seconds'])} s"
+            f"; as many jobs as {group_name(compare.factor, slow)}, one in {median_text(slow['seconds'])} s"
         )
     return Finding(
         Estimate(estimate.value, estimate.low, estimate.high, len(treatment), len(baseline)),
-        compared=f"{level_name(compare.factor, treatment)} against {name}; {common(treatment, baseline)}",
-        arithmetic=f"{text}; {_rate(_tariff(claim))}{note}",
+        compared=f"{group_name(compare.factor, treatment)} against {name}; {common(treatment, baseline)}",
+        arithmetic=f"{text}; {_rate(_tariff(question))}{note}",
         runs=_runs(pair, groups),
         stratum=groups.stratum,
     )
 
 
-def growth(claim: Claim, compare: Comparison, cell: tuple[Groups, Groups]) -> list[Finding]:
+def growth(
+    question: Question, compare: Comparison, pairs: tuple[Pair, Pair], cell: tuple[Groups, Groups]
+) -> Finding:
     """Estimate how many times larger a saving is at the upper level of another factor than at the lower."""
-    upper, lower = cell
-    out = []
-    for top, bottom in zip(upper.pairs, lower.pairs, strict=True):
-        large, columns = _terms(claim, top, upper)
-        small, others = _terms(claim, bottom, lower)
-        estimate, note = _estimated(partial(_quotient, large, small, len(columns)), [*columns, *others])
-        names = [level_name(compare.factor, part) for part in top]
-        factor, high, low = compare.along or ("", "", "")
-        n, n_baseline = (min(map(len, side)) for side in zip(top, bottom, strict=True))
-        finding = Finding(
-            Estimate(estimate.value, estimate.low, estimate.high, n, n_baseline),
-            compared=f"{names[0]} against {names[1]}, at {factor} {high} and {low}; {common(*top, *bottom)}",
-            arithmetic=f"saving at {high} / saving at {low}; {_rate(_tariff(claim))}{note}",
-            runs=(*_runs(top, upper), *_runs(bottom, lower)),
-            stratum=upper.stratum,
-        )
-        out.append(finding)
-    return out
+    top, bottom = pairs
+    large, columns = _terms(question, top, cell[0])
+    small, others = _terms(question, bottom, cell[1])
+    estimate, note = _estimated(partial(_quotient, large, small, len(columns)), [*columns, *others])
+    names = [group_name(compare.factor, part) for part in top]
+    factor, high, low = compare.along or ("", "", "")
+    n, n_baseline = (min(map(len, side)) for side in zip(top, bottom, strict=True))
+    return Finding(
+        Estimate(estimate.value, estimate.low, estimate.high, n, n_baseline),
+        compared=f"{names[0]} against {names[1]}, at {factor} {high} and {low}; {common(*top, *bottom)}",
+        arithmetic=f"saving at {high} / saving at {low}; {_rate(_tariff(question))}{note}",
+        runs=(*_runs(top, cell[0]), *_runs(bottom, cell[1])),
+        stratum=cell[0].stratum,
+    )
 
 
 def _quotient(large: Function, small: Function, k: int, *medians: Array) -> Array:
@@ -125,16 +120,17 @@ def _quotient(large: Function, small: Function, k: int, *medians: Array) -> Arra
 def _estimated(function: Function, columns: Sequence[Column]) -> tuple[Estimate, str]:
     """Estimate a function of medians, its interval with what the meters leave open, and say so."""
     estimate = stats.of_medians(function, *(part[name] for part, name in columns))
-    sides = [
-        uncertainty.side(part) if name == "value" else uncertainty.exact(part[name]) for part, name in columns
+    medians = [
+        uncertainty.metered(part) if name == "value" else uncertainty.exact(part[name])
+        for part, name in columns
     ]
     metered_parts = [part for part, name in columns if name == "value"]
-    return uncertainty.carried(estimate, function, sides), uncertainty.words(*metered_parts)
+    return uncertainty.widened(estimate, function, medians), uncertainty.words(*metered_parts)
 
 
-def _terms(claim: Claim, pair: Pair, groups: Groups) -> tuple[Function, list[Column]]:
+def _terms(question: Question, pair: Pair, groups: Groups) -> tuple[Function, list[Column]]:
     """Return the saving as a function of medians, and the columns whose medians those are."""
-    tariff = _tariff(claim)
+    tariff = _tariff(question)
     treatment, baseline = pair
     if groups.reference is not None:
 
@@ -150,9 +146,9 @@ def _terms(claim: Claim, pair: Pair, groups: Groups) -> tuple[Function, list[Col
     return own_work, [*energies, (treatment, "seconds"), (baseline, "seconds")]
 
 
-def _tariff(claim: Claim) -> Tariff:
-    assert claim.tariff is not None  # the schema sees to it
-    return claim.tariff
+def _tariff(question: Question) -> Tariff:
+    assert question.tariff is not None  # the schema sees to it
+    return question.tariff
 
 
 def _runs(pair: Pair, groups: Groups) -> tuple[str, ...]:

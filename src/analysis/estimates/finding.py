@@ -1,4 +1,4 @@
-"""What was found for a claim in one stratum, and how it is put into words."""
+"""What was found for a question in one stratum, and how it is put into words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.claims.model import Level
+from analysis.base.words import Level, labelled, level_name
 from analysis.estimates import stats
 from analysis.estimates.stats import Estimate
 
@@ -21,7 +21,7 @@ class Finding:
     Attributes
     ----------
     estimate : Estimate
-        In the claim's unit.
+        In the unit of the question.
     compared : str
         What was held against what, and what both had in common.
     arithmetic : str
@@ -53,11 +53,9 @@ class Finding:
     stratum: Mapping[str, Level] = field(default_factory=dict)
 
 
-def level_name(factor: str, part: pd.DataFrame) -> str:
+def group_name(factor: str, part: pd.DataFrame) -> str:
     """Name the level of `factor` that the runs of a group have."""
-    value = part[factor].iloc[0]
-    number = isinstance(value, (int, float, np.number))
-    return f"{factor.replace('_', ' ')} {value:g}" if number else str(value)
+    return labelled(factor, part[factor].iloc[0])
 
 
 def common(*parts: pd.DataFrame) -> str:
@@ -76,9 +74,7 @@ def common(*parts: pd.DataFrame) -> str:
 def _phrase(factor: str, value: Any) -> str:
     if factor == "target_time":
         return f"{value:g} s"
-    if factor in ("nodes", "ranks"):
-        return f"{value} {factor if value != 1 else factor[:-1]}"
-    return f"under {value}" if factor == "profiler" else str(value)
+    return f"under {value}" if factor == "profiler" else level_name(factor, value)
 
 
 def median_text(values: pd.Series) -> str:

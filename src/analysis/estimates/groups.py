@@ -1,4 +1,4 @@
-"""Strata: the runs a claim selects, split into groups that differ in the compared factor alone."""
+"""Strata: the runs that a question selects, split into groups that differ in the compared factor alone."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.claims.model import Claim, Comparison, Level
+from analysis.base.words import labelled
 from analysis.estimates import uncertainty
 from analysis.estimates.campaign import FACTORS, FOLLOWS, Campaign, NotCoveredError
-from analysis.estimates.finding import level_name
+from analysis.estimates.finding import group_name
 from analysis.estimates.measures import MEASURES, Spec
+from analysis.estimates.question import Comparison, Level, Question
 
 Pair = tuple[pd.DataFrame, pd.DataFrame]
-
-# Quantities along an order of levels; all others hold pairs against each other.
-ORDERED = ("ordering", "trend", "saturation")
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Groups:
     stratum : mapping of str to level
         Factors in which all of them agree.
     ordered : tuple of DataFrame
-        One a level, in the order that the claim names; empty for pairs.
+        One a level, in the order that the question names; empty for pairs.
     pairs : tuple of (DataFrame, DataFrame)
         Treatment and baseline; empty for an order.
     reference : DataFrame or None
@@ -42,30 +40,36 @@ class Groups:
     reference: pd.DataFrame | None = None
 
 
-def values(claim: Claim, campaign: Campaign) -> pd.DataFrame:
-    """Measure the runs that a claim selects.
+def measured(question: Question, campaign: Campaign) -> pd.DataFrame:
+    """Measure the runs that a question selects.
+
+    Measures of a profile take the runs of the campaign's profiler, unless the question names one.
 
     Returns
     -------
     DataFrame
-        One row a run with the factors and the column ``value``, in the claim's unit.
+        One row a run with the factors and the column ``value``, times the question's scale.
 
     Raises
     ------
     NotCoveredError
         If no selected run has a value.
+    ValueError
+        If there is no such measure.
     """
-    spec = MEASURES[claim.variable]
-    selection = dict(claim.select or {})
-    if spec.profile and campaign.profiler:
+    if question.variable not in MEASURES:
+        raise ValueError(f"{question.variable!r} is no measure; take one of {', '.join(sorted(MEASURES))}")
+    spec = MEASURES[question.variable]
+    selection = dict(question.select or {})
+    if spec.profile and campaign.profiler and selection.get("profiler", "none") == "none":
         selection["profiler"] = campaign.profiler
     runs = campaign.select(selection, timing=spec.timing)
-    measured = spec.compute(campaign, runs, claim.members) * claim.scale
-    frame = runs.assign(value=runs["run"].map(measured)).dropna(subset=["value"])
+    found = spec.compute(campaign, runs, question.members) * question.scale
+    frame = runs.assign(value=runs["run"].map(found)).dropna(subset=["value"])
     if frame.empty:
-        why = uncertainty.missing(runs, claim.variable)
-        raise NotCoveredError(f"no selected run of {campaign.name} has a value for {claim.variable}{why}")
-    return uncertainty.with_point(frame, claim.variable)
+        why = uncertainty.missing(runs, question.variable)
+        raise NotCoveredError(f"no selected run of {campaign.name} has a value for {question.variable}{why}")
+    return uncertainty.with_point(frame, question.variable)
 
 
 def strata(
@@ -81,16 +85,34 @@ def strata(
         yield {name: "" if pd.isna(level) else level for name, level in named}, part
 
 
-def groups(claim: Claim, campaign: Campaign, frame: pd.DataFrame) -> list[Groups]:
-    """Find the strata that have all that a claim compares.
+def strata_names(found: Sequence[Mapping[str, Level]]) -> list[str]:
+    """Name strata by the factors in which they differ, leaving out those that follow from another."""
+    differing = [f for f in found[0] if len({stratum[f] for stratum in found}) > 1]
+    follow = {name for factor in differing for name in FOLLOWS.get(factor, ())}
+    chosen: list[str] = []
+    for factor in (f for f in differing if f not in follow):
+        known = {tuple(str(stratum[f]) for f in chosen) for stratum in found}
+        more = {tuple(str(stratum[f]) for f in (*chosen, factor)) for stratum in found}
+        if len(more) > len(known):
+            chosen.append(factor)
+    return [", ".join(labelled(f, stratum[f]) for f in chosen) for stratum in found]
+
+
+def groups(
+    question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame, *, ordered: bool
+) -> list[Groups]:
+    """Find the strata that have all that a question compares.
 
     Parameters
     ----------
-    claim : Claim
-        With a comparison.
+    question : Question
+    compare : Comparison
+        That of the question.
     campaign : Campaign
     frame : DataFrame
-        From `values`.
+        From `measured`.
+    ordered : bool
+        True for one group a level in their order, False for pairs.
 
     Returns
     -------
@@ -102,18 +124,14 @@ def groups(claim: Claim, campaign: Campaign, frame: pd.DataFrame) -> list[Groups
     NotCoveredError
         If there is none, or a group would mix different things.
     """
-    compare = claim.compare
-    assert compare is not None
-    spec = MEASURES[claim.variable]
-    ordered = claim.quantity in ORDERED
     levels = _own_levels(compare, campaign, frame, ordered=ordered)
     found = []
-    for stratum, part in strata(frame, moving(compare), campaign, spec):
+    for stratum, part in strata(frame, compare.moving, campaign, MEASURES[question.variable]):
         if ordered:
             parts = _ordered(compare, levels[0], part)
             found += [Groups(stratum, ordered=parts)] if parts else []
         else:
-            found += _paired(claim, campaign, levels, stratum, part)
+            found += _paired(question, compare, campaign, levels, stratum, part)
     if not found:
         names = ", ".join(str(level) for side in levels for level in side)
         raise NotCoveredError(
@@ -121,11 +139,6 @@ def groups(claim: Claim, campaign: Campaign, frame: pd.DataFrame) -> list[Groups
             + uncertainty.mixed(frame)
         )
     return found
-
-
-def moving(compare: Comparison) -> tuple[str, ...]:
-    """Return the factors that may differ between the groups of one stratum."""
-    return (compare.factor, *compare.varying)
 
 
 def _own_levels(
@@ -148,24 +161,23 @@ def _ordered(compare: Comparison, levels: Sequence[Level], part: pd.DataFrame) -
     if len(parts) < 2 or not all(map(len, parts)):
         return ()
     for one in parts:
-        _refuse_mixture(one, compare)
+        refuse_mixture(one, compare.varying, group_name(compare.factor, one))
     return parts
 
 
 def _paired(
-    claim: Claim,
+    question: Question,
+    compare: Comparison,
     campaign: Campaign,
     levels: Sequence[Sequence[Level]],
     stratum: Mapping[str, Level],
     part: pd.DataFrame,
 ) -> list[Groups]:
     """Return the pairs of one stratum, none if a level or the reference of a cost is missing."""
-    compare = claim.compare
-    assert compare is not None
     pairs = _pairs(compare, levels, part, campaign)
     reference = None
-    if claim.tariff is not None and claim.tariff.jobs_of is not None:
-        own = campaign.resolve(compare.factor, claim.tariff.jobs_of)
+    if question.tariff is not None and question.tariff.jobs_of is not None:
+        own = campaign.resolve(compare.factor, question.tariff.jobs_of)
         reference = part[part[compare.factor].isin(own)]
     missing = not pairs or (reference is not None and reference.empty)
     return [] if missing else [Groups(stratum, pairs=pairs, reference=reference)]
@@ -183,7 +195,7 @@ def _pairs(
     if not all(len(one) for side in sides for one in side):
         return ()
     for one in (one for side in sides for one in side):
-        _refuse_mixture(one, compare)
+        refuse_mixture(one, compare.varying, group_name(compare.factor, one))
     treatments, baselines = sides
     return tuple((treatment, baseline) for baseline in baselines for treatment in treatments)
 
@@ -194,17 +206,20 @@ def _where(part: pd.DataFrame, wanted: Mapping[str, Level], campaign: Campaign) 
     return part
 
 
-def _refuse_mixture(part: pd.DataFrame, compare: Comparison) -> None:
-    """Refuse a side that throws different things together, such as jobs of one rank and of two."""
-    for factor in compare.varying:
-        found = sorted(set(part[factor]))
+def refuse_mixture(
+    part: pd.DataFrame, factors: Sequence[str], name: str, remedy: str = "narrow the claim's select or where"
+) -> None:
+    """Refuse a group that throws different things together, such as jobs of one rank and of two."""
+    for factor in factors:
+        found = sorted(set(part[factor].dropna()))
         if len(found) > 1:
             names = ", ".join(map(str, found))
-            what = f"{level_name(compare.factor, part)} would mix {factor.replace('_', ' ')} {names}"
-            raise NotCoveredError(f"{what}: narrow the claim's select or where")
+            raise NotCoveredError(f"{name} would mix {factor.replace('_', ' ')} {names}: {remedy}")
 
 
-def cells(claim: Claim, campaign: Campaign, frame: pd.DataFrame) -> list[tuple[Groups, Groups]]:
+def cells(
+    question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame
+) -> list[tuple[Groups, Groups]]:
     """Find the strata of an interaction: its comparison at the upper and at the lower level of `along`.
 
     Raises
@@ -212,17 +227,15 @@ def cells(claim: Claim, campaign: Campaign, frame: pd.DataFrame) -> list[tuple[G
     NotCoveredError
         If no stratum has both.
     """
-    compare = claim.compare
-    assert compare is not None
-    assert compare.along is not None
+    assert compare.along is not None  # the schema sees to it
     factor, *ends = compare.along
     own: list[list[Any]] = [campaign.resolve(factor, level) for level in ends]
-    wide = Comparison(compare.factor, compare.levels, (*compare.varying, factor))
     levels = _own_levels(compare, campaign, frame, ordered=False)
     found = []
-    for stratum, part in strata(frame, moving(wide), campaign, MEASURES[claim.variable]):
+    for stratum, part in strata(frame, (*compare.moving, factor), campaign, MEASURES[question.variable]):
         ends_found = [
-            _paired(claim, campaign, levels, stratum, part[part[factor].isin(level)]) for level in own
+            _paired(question, compare, campaign, levels, stratum, part[part[factor].isin(level)])
+            for level in own
         ]
         if all(ends_found):
             found.append((ends_found[0][0], ends_found[1][0]))

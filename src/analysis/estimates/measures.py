@@ -1,6 +1,6 @@
-"""What can be measured of one run: the names that a claim's ``variable`` can have.
+"""What can be measured of one run: the names that a question's ``variable`` can have.
 
-`MEASURES` names them all; each takes the campaign, the selected runs and the claim's members and
+`MEASURES` names them all; each takes the campaign, the selected runs and the question's members and
 returns one value a run. Columns of kind ``runs`` are measures of their own.
 """
 
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from analysis.claims.model import Level
 from analysis.estimates import by_profile as profiles
 from analysis.estimates import by_run as whole
 from analysis.estimates.by_run import Measure, Members, column
 from analysis.estimates.campaign import Campaign
+from analysis.estimates.question import Level
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,9 @@ def _counted(compute: Measure, unit: str = "", *, exact: bool = True) -> Spec:
     return Spec(compute, timing=False, profile=True, exact=exact, unit=unit)
 
 
+# Units of times: there less is faster.
+TIMES = ("s", "us")
+
 MEASURES: dict[str, Spec] = {
     "figure_of_merit": Spec(column("figure_of_merit"), timing=True, profile=False),
     "elapsed": _cost(column("elapsed"), "s"),
@@ -105,6 +108,13 @@ MEASURES: dict[str, Spec] = {
     "first_rank_excess": _counted(profiles.first_rank_excess),
     "pair_spread": _counted(profiles.pair_spread),
 }
+
+
+def unit_of(variable: str, runs: pd.DataFrame) -> str:
+    """Return the unit of a measure; that of the figure of merit is the application's."""
+    printed = variable == "figure_of_merit"
+    return str(runs["figure_of_merit_unit"].iloc[0]) if printed else MEASURES[variable].unit
+
 
 Sets = Callable[[Campaign, pd.DataFrame, Members], dict[str, set[Level]]]
 

@@ -1,8 +1,8 @@
-"""Quantities: from a claim and a campaign to estimates, one for each stratum.
+"""Quantities: from a question and a campaign to estimates, one for each stratum.
 
 A stratum is a group of runs that differ in nothing but the compared factor (and what follows from
-it). Several strata mean that the campaign varies something the claim does not speak of; then each
-is estimated by itself and the claim's ``aggregate`` says whether all must agree or the best counts.
+it). Several strata mean that the campaign varies something the question does not speak of; then each
+is estimated by itself and the question's ``aggregate`` says whether all must agree or the best counts.
 
 =============  ==================================================================================
 quantity       estimate
@@ -21,45 +21,67 @@ cost           currency a year, or what is saved of it
 level          the median of a measure
 set            a set of things
 =============  ==================================================================================
+
+A new one is a function from question and campaign to findings, a `Quantity` in `QUANTITIES`, and the rule
+by which its findings are judged (`analysis.claims.verdicts`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import itertools
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
 
+import numpy as np
 import pandas as pd
 
-from analysis.claims.model import Claim, Comparison, Level
-from analysis.claims.words import in_order
-from analysis.estimates import cost, ratios, scaling, stats, uncertainty
+from analysis.base.words import in_order
+from analysis.estimates import cost, stats, uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.finding import Finding, common, listed
-from analysis.estimates.groups import Groups, cells, groups, strata, values
-from analysis.estimates.measures import MEASURES, SETS
-from analysis.estimates.stats import Estimate
+from analysis.estimates.finding import Finding, common, group_name, listed, median_text, runs_of
+from analysis.estimates.groups import Groups, Pair, cells, groups, measured, strata
+from analysis.estimates.measures import MEASURES, SETS, TIMES, unit_of
+from analysis.estimates.question import Comparison, Question
+from analysis.estimates.stats import Array, Estimate
 
-__all__ = ["Finding", "findings"]
-
-_OF_A_STRATUM: dict[str, Callable[[Claim, Comparison, Groups], list[Finding]]] = {
-    "speedup": ratios.ratio,
-    "gain": ratios.ratio,
-    "reduction": ratios.ratio,
-    "efficiency": ratios.ratio,
-    "equality": ratios.ratio,
-    "ordering": ratios.ordering,
-    "trend": ratios.trend,
-    "saturation": scaling.saturation,
-    "cost": cost.saving,
-}
+Findings = list[Finding]
+Estimator = Callable[[Question, Campaign, pd.DataFrame], Findings]
 
 
-def findings(claim: Claim, campaign: Campaign) -> list[Finding]:
-    """Estimate a claim's quantity in every stratum that a campaign has for it.
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A kind of answer.
+
+    Attributes
+    ----------
+    name, unit : str
+        Unit ``× % τ``, or empty where it is that of the measure or of what is claimed.
+    scale : str
+        How it is drawn: on the common ratio axis, as a share, on a scale of its own, or as a word.
+    estimate : callable
+        From question, campaign and measured runs to findings, at least one.
+    neutral : float, optional
+        Value that means no effect of what is compared.
+    measured : bool
+        False for what is no number of a run: then there are no measured runs.
+    """
+
+    name: str
+    unit: str
+    scale: Literal["ratio", "share", "level", "set", "word"]
+    estimate: Estimator
+    neutral: float | None = None
+    measured: bool = True
+
+
+def findings(question: Question, campaign: Campaign) -> Findings:
+    """Answer a question in every stratum that a campaign has for it.
 
     Parameters
     ----------
-    claim : Claim
+    question : Question
     campaign : Campaign
 
     Returns
@@ -71,67 +93,371 @@ def findings(claim: Claim, campaign: Campaign) -> list[Finding]:
     ------
     NotCoveredError
         If the campaign has no runs for it; the message says what is missing.
-    ConfigError
-        If the claim asks for a mean of what has none.
+    ValueError
+        If there is no such measure, or the question asks for a mean of what has none.
     """
-    if claim.each:
-        single = [replace(claim, members=(member,), each=False) for member in claim.members]
+    if question.each:
+        single = [replace(question, members=(member,), each=False) for member in question.members]
         return [finding for one in single for finding in findings(one, campaign)]
-    if claim.quantity == "set":
-        return [_set(claim, campaign)]
-    frame = values(claim, campaign)
-    spec = MEASURES[claim.variable]
-    if claim.tariff is not None:
+    frame = measured(question, campaign) if QUANTITIES[question.quantity].measured else pd.DataFrame()
+    return findings_of(question, campaign, frame)
+
+
+def findings_of(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Findings:
+    """Answer a question from runs that are measured already, or from a part of them."""
+    return QUANTITIES[question.quantity].estimate(question, campaign, frame)
+
+
+def median_of(variable: str, part: pd.DataFrame) -> tuple[Estimate, str]:
+    """Return the median of a group's values and what is to be said of its interval.
+
+    The interval holds what meters and rounding leave open, where there are any; so do all below.
+    """
+    return uncertainty.widened_for(variable, stats.median(part["value"]), float, part)
+
+
+def ratio_of(variable: str, top: pd.DataFrame, bottom: pd.DataFrame) -> tuple[Estimate, str]:
+    """Return the ratio of the medians of two groups and what is to be said of its interval."""
+    ratio = stats.ratio_of_medians(top["value"], bottom["value"])
+    return uncertainty.widened_for(variable, ratio, operator.truediv, top, bottom)
+
+
+def better_is_more(question: Question, part: pd.DataFrame) -> bool:
+    """Tell whether "faster" means a larger value: a smaller time is a higher speed."""
+    more = MEASURES[question.variable].higher_is_better
+    return more and unit_of(question.variable, part) not in TIMES
+
+
+def faster(question: Question, x: pd.DataFrame, y: pd.DataFrame) -> tuple[Estimate, str]:
+    """Say how many times one group is better than another, with the arithmetic."""
+    estimate, text, note = _speed(question, x, y)
+    return estimate, text + note
+
+
+def _speed(question: Question, x: pd.DataFrame, y: pd.DataFrame) -> tuple[Estimate, str, str]:
+    upright = question.quantity == "equality" or better_is_more(question, x)
+    top, bottom = (x, y) if upright else (y, x)
+    ratio, note = ratio_of(question.variable, top, bottom)
+    text = f"{median_text(top['value'])} / {median_text(bottom['value'])} = {ratio.value:.4g}"
+    return Estimate(ratio.value, ratio.low, ratio.high, len(x), len(y)), text, note
+
+
+def _percent_more(ratio: float) -> float:
+    return 100 * (ratio - 1)
+
+
+def _percent_less(ratio: float) -> float:
+    return 100 * (1 - ratio)
+
+
+def _base(question: Question, part: pd.DataFrame, name: str) -> tuple[float, str, str]:
+    """Return the absolute value beside a ratio, its unit and its name."""
+    unit = unit_of(question.variable, part) if question.scale == 1 or _printed(question) else ""
+    return float(np.median(part["value"])), unit, name
+
+
+def _printed(question: Question) -> bool:
+    return question.variable == "figure_of_merit"
+
+
+# --- a treatment against a baseline --------------------------------------------------------------
+
+
+Form = Callable[[Question, pd.DataFrame, pd.DataFrame], tuple[Estimate, str]]
+
+
+def _in_pairs(form: Form) -> Estimator:
+    """Make the estimator that holds each treatment against its baseline, one finding a pair."""
+
+    def estimate(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Findings:
+        compare = _comparison(question)
+        found = groups(question, compare, campaign, frame, ordered=False)
+        if question.aggregate == "mean":
+            return [_mean_ratio(question, compare, found)]
+        return [_pair(question, form, compare, pair, one) for one in found for pair in one.pairs]
+
+    return estimate
+
+
+def _comparison(question: Question) -> Comparison:
+    if question.compare is None:
+        raise ValueError(f"a {question.quantity} compares: say what")
+    return question.compare
+
+
+def _pair(question: Question, form: Form, compare: Comparison, pair: Pair, group: Groups) -> Finding:
+    treatment, baseline = pair
+    estimate, text = form(question, treatment, baseline)
+    equivalence = None
+    if question.quantity == "equality":
+        margin = uncertainty.margin_left(question.variable, question.margin, treatment, baseline)
+        equivalence = stats.equivalence(treatment["value"], baseline["value"], margin)
+        text += f"; two one-sided rank tests within {margin:.2g}: p = {equivalence.p:.2g}"
+    name = group_name(compare.factor, baseline)
+    return Finding(
+        estimate,
+        compared=f"{group_name(compare.factor, treatment)} against {name}; {common(treatment, baseline)}",
+        arithmetic=text,
+        runs=runs_of(treatment, baseline),
+        base=_base(question, baseline, name),
+        equivalence=equivalence,
+        stratum=group.stratum,
+    )
+
+
+def _gain(question: Question, treatment: pd.DataFrame, baseline: pd.DataFrame) -> tuple[Estimate, str]:
+    speed, text, note = _speed(question, treatment, baseline)
+    estimate = speed.transformed(_percent_more)
+    return estimate, f"{text}, a gain of {estimate.value:.3g} %{note}"
+
+
+def _reduction(question: Question, treatment: pd.DataFrame, baseline: pd.DataFrame) -> tuple[Estimate, str]:
+    ratio, note = ratio_of(question.variable, treatment, baseline)
+    estimate = ratio.transformed(_percent_less)
+    medians = f"{median_text(treatment['value'])} / {median_text(baseline['value'])}"
+    return estimate, f"1 - {medians} = {estimate.value:.3g} % less{note}"
+
+
+def _efficiency(question: Question, treatment: pd.DataFrame, baseline: pd.DataFrame) -> tuple[Estimate, str]:
+    speed, text, note = _speed(question, treatment, baseline)
+    more = float(treatment["ranks"].iloc[0] / baseline["ranks"].iloc[0])
+    estimate = speed.transformed(lambda ratio: 100 * ratio / more)
+    return estimate, f"{text}, over {more:g} times the ranks {estimate.value:.3g} %{note}"
+
+
+def _mean_ratio(question: Question, compare: Comparison, found: list[Groups]) -> Finding:
+    """Compare the mean cost over all strata: costs add up, ratios do not.
+
+    Sum over strata of the treatment's medians over the same of the baseline, every group resampled by itself.
+    """
+    pairs = [pair for one in found for pair in one.pairs]
+    treatments, baselines = zip(*pairs, strict=True)
+    k = len(pairs)
+    if better_is_more(question, treatments[0]) or question.quantity not in ("speedup", "gain", "reduction"):
+        what = f"takes the mean of {question.variable} for a {question.quantity}"
+        raise ValueError(f"{what}; only costs have a mean: take times or energies")
+
+    def function(*medians: Array) -> Array:
+        top, bottom = sum(medians[:k]), sum(medians[k:])
+        if question.quantity == "reduction":
+            return np.asarray(100 * (1 - top / bottom))
+        return np.asarray(bottom / top if question.quantity == "speedup" else 100 * (bottom / top - 1))
+
+    parts = (*treatments, *baselines)
+    estimate = stats.of_medians(function, *(part["value"] for part in parts))
+    estimate, note = uncertainty.widened_for(question.variable, estimate, function, *parts)
+    n, n_baseline = (min(map(len, side)) for side in (treatments, baselines))
+    sums = [sum(float(part["value"].median()) for part in side) for side in (treatments, baselines)]
+    name = group_name(compare.factor, baselines[0])
+    return Finding(
+        Estimate(estimate.value, estimate.low, estimate.high, n, n_baseline),
+        compared=f"{group_name(compare.factor, treatments[0])} against {name}, mean of {k} strata; "
+        + common(*parts),
+        arithmetic=f"sums of {k} medians: {sums[0]:.4g} against {sums[1]:.4g}{note}",
+        runs=runs_of(*parts),
+        base=(sums[1] / k, _base(question, baselines[0], name)[1], name),
+    )
+
+
+# --- levels in an order --------------------------------------------------------------------------
+
+
+def _in_order(
+    form: Callable[[Question, Comparison, tuple[pd.DataFrame, ...], list[str]], Finding],
+) -> Estimator:
+    """Make the estimator that follows the levels in the order in which the question names them."""
+
+    def estimate(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Findings:
+        compare = _comparison(question)
+        found = groups(question, compare, campaign, frame, ordered=True)
+        names = [[group_name(compare.factor, part) for part in one.ordered] for one in found]
+        return [
+            replace(form(question, compare, one.ordered, name), stratum=one.stratum)
+            for one, name in zip(found, names, strict=True)
+        ]
+
+    return estimate
+
+
+def _ordering(
+    question: Question, compare: Comparison, parts: tuple[pd.DataFrame, ...], names: list[str]
+) -> Finding:
+    """Estimate each step of an order, best first; the weakest decides whether the order stands."""
+    steps = tuple(faster(question, a, b)[0] for a, b in itertools.pairwise(parts))
+    medians = "; ".join(
+        f"{name} {median_text(part['value'])}" for name, part in zip(names, parts, strict=True)
+    )
+    return Finding(
+        min(steps, key=lambda step: step.value),
+        compared=f"{' > '.join(names)}; {common(*parts)}",
+        arithmetic=medians + uncertainty.note(question.variable, *parts),
+        runs=runs_of(*parts),
+        base=_base(question, parts[-1], names[-1]),
+        steps=steps,
+    )
+
+
+def _trend(
+    question: Question, compare: Comparison, parts: tuple[pd.DataFrame, ...], names: list[str]
+) -> Finding:
+    position = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    values = np.concatenate([part["value"].to_numpy() for part in parts])
+    medians = ", ".join(
+        f"{name} {median_text(part['value'])}" for name, part in zip(names, parts, strict=True)
+    )
+    return Finding(
+        stats.trend(position, values),
+        compared=f"along {', '.join(names)}; {common(*parts)}",
+        arithmetic=f"Kendall's tau over {len(values)} runs; {medians}",
+        runs=runs_of(*parts),
+    )
+
+
+def _saturation(
+    question: Question, compare: Comparison, parts: tuple[pd.DataFrame, ...], names: list[str]
+) -> Finding:
+    """Find the level after which more of the factor brings less than the threshold.
+
+    The estimate is a level: `value` by the medians, `low` the last level up to which every step is a clear
+    gain, `high` the one after which a step is clearly short of the threshold (infinite if none is). A scale
+    that never stops has its last level as `value` and `low`. A step's gain is 100 (median ratio of speeds
+    - 1); it is clear if its interval lies at or above, short if it lies below the threshold.
+    """
+    levels = [float(part[compare.factor].iloc[0]) for part in parts]
+    steps = tuple(faster(question, b, a)[0].transformed(_percent_more) for a, b in itertools.pairwise(parts))
+    bar = 100 * question.threshold
+
+    def first(fails: Callable[[Estimate], bool], otherwise: float) -> float:
+        return next((level for level, step in zip(levels, steps, strict=False) if fails(step)), otherwise)
+
+    low = first(lambda step: not step.low >= bar, levels[-1])
+    high = first(lambda step: step.high < bar, np.inf)
+    value = first(lambda step: step.value < bar, levels[-1])
+    medians = ", ".join(f"{x:g}: {median_text(part['value'])}" for x, part in zip(levels, parts, strict=True))
+    gains = ", ".join(
+        f"{a:g} to {b:g} {step.value:+.3g} % ({step.low:.3g} to {step.high:.3g})"
+        for (a, b), step in zip(itertools.pairwise(levels), steps, strict=True)
+    )
+    note = uncertainty.note(question.variable, *parts)
+    return Finding(
+        Estimate(value, low, high, min(map(len, parts))),
+        compared=f"along {', '.join(names)}; {common(*parts)}",
+        arithmetic=f"{medians}; gain from one to the next: {gains}{note}",
+        runs=runs_of(*parts),
+        steps=steps,
+    )
+
+
+# --- more than one comparison --------------------------------------------------------------------
+
+
+def _interaction(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Findings:
+    """Estimate how many times larger a speedup, or a saving, is at the upper level of another factor.
+
+    (treatment / baseline at the upper level) / (the same at the lower), medians of speeds, each of the
+    four groups resampled by itself.
+    """
+    compare = _comparison(question)
+    form = _growth if question.tariff is None else cost.growth
+    if question.tariff is not None:
         frame = cost.with_time(frame, campaign)
-    if claim.compare is not None:
-        return _compared(claim, claim.compare, campaign, frame)
+    return [
+        form(question, compare, (top, bottom), cell)
+        for cell in cells(question, compare, campaign, frame)
+        for top, bottom in zip(cell[0].pairs, cell[1].pairs, strict=True)
+    ]
+
+
+def _growth(
+    question: Question, compare: Comparison, pairs: tuple[Pair, Pair], cell: tuple[Groups, Groups]
+) -> Finding:
+    assert compare.along is not None
+    top, bottom = pairs
+    more = better_is_more(question, top[0])
+
+    def function(a: Array, b: Array, c: Array, d: Array) -> Array:
+        return np.asarray((a / b) / (c / d) if more else (b / a) / (d / c))
+
+    parts = (*top, *bottom)
+    estimate = stats.of_medians(function, *(part["value"] for part in parts))
+    estimate, _ = uncertainty.widened_for(question.variable, estimate, function, *parts)  # the ratios say so
+    n, n_baseline = min(len(top[0]), len(bottom[0])), min(len(top[1]), len(bottom[1]))
+    ratios = [faster(question, x, y)[1] for x, y in (top, bottom)]
+    factor, high, low = compare.along
+    names = [group_name(compare.factor, part) for part in top]
+    place = f"at {factor.replace('_', ' ')} {high} and {low}"
+    return Finding(
+        Estimate(estimate.value, estimate.low, estimate.high, n, n_baseline),
+        compared=f"{names[0]} against {names[1]}, {place}; {common(*parts)}",
+        arithmetic=f"at {high}: {ratios[0]}; at {low}: {ratios[1]}; {estimate.value:.4g} times",
+        runs=runs_of(*parts),
+        stratum=cell[0].stratum,
+    )
+
+
+def _crossover(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Findings:
+    """Estimate a speedup in every stratum to see whether each side wins somewhere.
+
+    One finding, with a step for each stratum; its estimate is the stratum nearest to no difference.
+    """
+    compare = _comparison(question)
+    found = groups(question, compare, campaign, frame, ordered=False)
+    pairs = [pair for one in found for pair in one.pairs]
+    steps, ratios = zip(*(faster(question, x, y) for x, y in pairs), strict=True)
+    parts: list[pd.DataFrame] = [part for pair in pairs for part in pair]
+    names = [group_name(compare.factor, part) for part in pairs[0]]
+    texts = [f"{common(x, y)}: {ratio}" for (x, y), ratio in zip(pairs, ratios, strict=True)]
+    finding = Finding(
+        min(steps, key=lambda step: abs(np.log(step.value))),
+        compared=f"{names[0]} against {names[1]} in {len(pairs)} strata; {common(*parts)}",
+        arithmetic="; ".join(texts),
+        runs=runs_of(*parts),
+        steps=steps,
+    )
+    return [finding]
+
+
+# --- no comparison -------------------------------------------------------------------------------
+
+
+def _level(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Findings:
+    spec = MEASURES[question.variable]
     if spec.exact:
         found = frame["value"]
         middle = Estimate(float(found.median()), float(found.min()), float(found.max()), len(found))
         # One value where the quantity depends on nothing else; otherwise its whole range.
         return [Finding(middle, common(frame), f"every run: {listed(found)}", tuple(frame["run"]))]
-    parts = strata(frame, (), campaign, spec)
-    if claim.tariff is not None:
-        return [cost.level(claim, part) for _, part in parts]
-    return [_level(claim, stratum, part) for stratum, part in parts]
+    out = []
+    for stratum, part in strata(frame, (), campaign, spec):
+        estimate, note = median_of(question.variable, part)
+        text = f"median of {listed(part['value'])}{note}"
+        out.append(Finding(estimate, common(part), text, tuple(part["run"]), stratum=stratum))
+    return out
 
 
-def _level(claim: Claim, stratum: Mapping[str, Level], part: pd.DataFrame) -> Finding:
-    estimate, note = uncertainty.carry(claim.variable, stats.median(part["value"]), float, part)
-    return Finding(
-        estimate,
-        compared=common(part),
-        arithmetic=f"median of {listed(part['value'])}{note}",
-        runs=tuple(part["run"]),
-        stratum=stratum,
-    )
+def _cost(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Findings:
+    frame = cost.with_time(frame, campaign)
+    compare = question.compare
+    if compare is None:
+        return [
+            cost.level(question, part) for _, part in strata(frame, (), campaign, MEASURES[question.variable])
+        ]
+    found = groups(question, compare, campaign, frame, ordered=False)
+    return [cost.saving(question, compare, pair, one) for one in found for pair in one.pairs]
 
 
-def _compared(claim: Claim, compare: Comparison, campaign: Campaign, frame: pd.DataFrame) -> list[Finding]:
-    if claim.quantity == "interaction":
-        of_cell = scaling.interaction if claim.tariff is None else cost.growth
-        return [one for cell in cells(claim, campaign, frame) for one in of_cell(claim, compare, cell)]
-    found = groups(claim, campaign, frame)
-    if claim.quantity == "crossover":
-        return scaling.crossover(claim, compare, found)
-    if claim.aggregate == "mean":
-        return ratios.mean_ratio(claim, compare, found)
-    estimate = _OF_A_STRATUM[claim.quantity]
-    return [finding for one in found for finding in estimate(claim, compare, one)]
-
-
-def _set(claim: Claim, campaign: Campaign) -> Finding:
-    selection = dict(claim.select or {})
+def _set(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Findings:
+    selection = dict(question.select or {})
     if campaign.profiler:
         selection["profiler"] = campaign.profiler
     runs = campaign.select(selection, timing=False)
-    sets = SETS[claim.variable](campaign, runs, claim.expect.members)
+    sets = SETS[question.variable](campaign, runs, question.members)
     if not sets:
-        raise NotCoveredError(f"no selected run of {campaign.name} has {claim.variable.replace('_', ' ')}")
+        what = question.variable.replace("_", " ")
+        raise NotCoveredError(f"no selected run of {campaign.name} has {what}")
     union = frozenset().union(*sets.values())
-    expected = set(claim.expect.members)
     n = float(len(union))
-    return Finding(
+    finding = Finding(
         Estimate(n, n, n, len(sets)),
         compared=common(runs[runs["run"].isin(sets)]),
         arithmetic="; ".join(
@@ -139,5 +465,26 @@ def _set(claim: Claim, campaign: Campaign) -> Finding:
         ),
         runs=tuple(sets),
         members=union,
-        unequal=tuple(run for run, found in sets.items() if found != expected),
+        unequal=tuple(run for run, found in sets.items() if found != set(question.members)),
     )
+    return [finding]
+
+
+QUANTITIES = {
+    quantity.name: quantity
+    for quantity in (
+        Quantity("speedup", "×", "ratio", _in_pairs(faster), neutral=1.0),
+        Quantity("gain", "%", "ratio", _in_pairs(_gain), neutral=0.0),
+        Quantity("reduction", "%", "ratio", _in_pairs(_reduction), neutral=0.0),
+        Quantity("efficiency", "%", "share", _in_pairs(_efficiency)),
+        Quantity("equality", "×", "ratio", _in_pairs(faster)),
+        Quantity("ordering", "×", "ratio", _in_order(_ordering)),
+        Quantity("trend", "τ", "word", _in_order(_trend)),
+        Quantity("saturation", "", "level", _in_order(_saturation)),
+        Quantity("interaction", "×", "ratio", _interaction, neutral=1.0),
+        Quantity("crossover", "×", "word", _crossover),
+        Quantity("cost", "", "level", _cost, neutral=0.0),
+        Quantity("level", "", "level", _level),
+        Quantity("set", "", "set", _set, measured=False),
+    )
+}

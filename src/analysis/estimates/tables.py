@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
-from analysis.estimates import stats, uncertainty
+from analysis.datasets.profile import HOUSEKEEPING
+from analysis.estimates.by_run import SECONDS_A_DAY
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.measures import MEASURES
-
-SECONDS_A_DAY = 86_400.0
+from analysis.estimates.quantities import median_of, ratio_of
 
 
 def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
@@ -38,7 +38,7 @@ def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
 def summary(
     frame: pd.DataFrame, by: Sequence[str], value: str = "figure_of_merit", variable: str = ""
 ) -> pd.DataFrame:
-    """Estimate the median of `value` in each group.
+    """Estimate the median of `value` in each group, as `quantities.median_of` does for a verdict.
 
     Parameters
     ----------
@@ -49,16 +49,18 @@ def summary(
     value : str
         Column to summarise.
     variable : str, optional
-        Measure of a column ``value``: what its meters or its rounding leave open is in the intervals.
+        Measure that the column holds, by default the one of its name: what its meters or its rounding
+        leave open is in the intervals.
 
     Returns
     -------
     DataFrame
         Columns `by` and ``median low high n``; ends are NaN below six repeats.
     """
+    frame = frame.assign(value=frame[value])
     rows = []
     for key, part in frame.groupby(list(by), sort=True):
-        estimate, _ = uncertainty.carry(variable, stats.median(part[value]), float, part)
+        estimate, _ = median_of(variable or value, part)
         rows.append((*key, estimate.value, estimate.low, estimate.high, estimate.n))
     return pd.DataFrame(rows, columns=[*by, "median", "low", "high", "n"])
 
@@ -69,20 +71,15 @@ def ratios(
     baseline: object,
     by: Sequence[str] = (),
     value: str = "figure_of_merit",
-    variable: str = "",
-    *,
-    inverted: bool = False,
 ) -> pd.DataFrame:
-    """Relate every level of a factor to a baseline, within each group.
+    """Relate every level of a factor to a baseline, within each group, as `quantities.ratio_of` does.
 
     Parameters
     ----------
-    frame, by, value, variable
-        As in `summary`.
+    frame, by, value
+        As in `summary`; the column is named by its measure.
     factor : str
     baseline : level
-    inverted : bool, optional
-        True relates the baseline to the level, as speeds are told by times.
 
     Returns
     -------
@@ -90,23 +87,23 @@ def ratios(
         Columns `by`, `factor` and ``ratio low high n n_baseline base``; `base` is the baseline's
         median in the unit of `value`. Groups without the baseline are left out.
     """
+    frame = frame.assign(value=frame[value])
     rows = []
     for key, part in frame.groupby(list(by), sort=True) if by else [((), frame)]:
         base = part[part[factor] == baseline]
         if base.empty:
             continue
         for level, one in part[part[factor] != baseline].groupby(factor, sort=True):
-            top, bottom = (base, one) if inverted else (one, base)
-            ratio = stats.ratio_of_medians(top[value], bottom[value])
-            r, _ = uncertainty.carry(variable, ratio, operator.truediv, top, bottom)
-            rows.append(
-                (*key, level, r.value, r.low, r.high, len(one), len(base), float(base[value].median()))
-            )
+            r, _ = ratio_of(value, one, base)
+            middle = float(base["value"].median())
+            rows.append((*key, level, r.value, r.low, r.high, len(one), len(base), middle))
     return pd.DataFrame(rows, columns=[*by, factor, "ratio", "low", "high", "n", "n_baseline", "base"])
 
 
-def call_shares(campaign: Campaign, runs: pd.DataFrame, least: float = 1.0) -> pd.DataFrame:
-    """Share of each call in a run's MPI time.
+def call_shares(
+    campaign: Campaign, runs: pd.DataFrame, least: float = 1.0, *, of: str = "time"
+) -> pd.DataFrame:
+    """Share of each call in a run's MPI time, or in the number of its calls.
 
     Parameters
     ----------
@@ -115,6 +112,8 @@ def call_shares(campaign: Campaign, runs: pd.DataFrame, least: float = 1.0) -> p
         Runs to look at; those without a profile drop out.
     least : float
         Calls that stay below this share, in percent, in every run are put together as ``other``.
+    of : str, optional
+        ``time`` or ``count``; calls that only look up or manage are not counted.
 
     Returns
     -------
@@ -123,11 +122,36 @@ def call_shares(campaign: Campaign, runs: pd.DataFrame, least: float = 1.0) -> p
         each run.
     """
     table = campaign.frame("calls").merge(runs, on="run", suffixes=("", "_run"))
-    table["share"] = 100 * table["time"] / table.groupby("run")["time"].transform("sum")
+    if of == "count":
+        table = table[~table["call"].isin(HOUSEKEEPING)]
+    table["share"] = 100 * table[of] / table.groupby("run")[of].transform("sum")
     small = table.groupby("call")["share"].transform("max") < least
     table["call"] = table["call"].mask(small, "other")
     keys = [*runs.columns, "call"]
     return table.groupby(keys, sort=False, dropna=False, as_index=False)[["share", "count", "time"]].sum()
+
+
+def pareto_front(frame: pd.DataFrame, time: str, energy: str) -> pd.Series:
+    """Tell which rows are on the Pareto front of time to solution and energy.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A row per configuration (medians, not single runs).
+    time, energy : str
+        Columns; less is better in both.
+
+    Returns
+    -------
+    Series of bool
+        By the frame's index: True if no other row is at least as good in both and better in one.
+        A row without one of the two values is on no front.
+    """
+    seconds, joules = frame[time].to_numpy(dtype=float), frame[energy].to_numpy(dtype=float)
+    no_worse = (seconds[None, :] <= seconds[:, None]) & (joules[None, :] <= joules[:, None])
+    better = (seconds[None, :] < seconds[:, None]) | (joules[None, :] < joules[:, None])
+    front = ~(no_worse & better).any(axis=1) & np.isfinite(seconds) & np.isfinite(joules)
+    return pd.Series(front, index=frame.index, name="pareto")
 
 
 def throughput(campaign: Campaign, runs: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What a reading leaves open, of a power meter or a rounded time, carried into the interval of a claim.
+"""What a reading leaves open, of a power meter or a rounded time, put into the interval of a claim.
 
 An interval from repeats knows nothing of the meter: it errs alike in all of them, and a gap in the
 log leaves the energy of a run between two bounds. Nor does it know that a time is printed in whole
@@ -29,7 +29,7 @@ COVERAGE = 1.96
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class Bounded:
     """A median that an estimate is made of.
 
     Attributes
@@ -69,14 +69,14 @@ def missing(runs: pd.DataFrame, variable: str) -> str:
     return f": {'; '.join(found[:3])}" if found else ""
 
 
-def exact(values: pd.Series) -> Side:
+def exact(values: pd.Series) -> Bounded:
     """Return the median of what no meter gave."""
     middle = float(values.median())
-    return Side(middle, middle, middle)
+    return Bounded(middle, middle, middle)
 
 
-def side(part: pd.DataFrame) -> Side:
-    """Return the median of a group's values, in the claim's unit, with what its meters leave open.
+def metered(part: pd.DataFrame) -> Bounded:
+    """Return the median of a group's metered values, with what the meters leave open.
 
     Parameters
     ----------
@@ -88,11 +88,11 @@ def side(part: pd.DataFrame) -> Side:
     ends = ((part[name] * unit).fillna(part["value"]) for name in ("energy_low", "energy_high"))
     low, high = (float(end.median()) for end in ends)
     spread = float((part["energy_uncertainty"] * unit).fillna(0.0).median())
-    return Side(float(part["value"].median()), low, high, spread)
+    return Bounded(float(part["value"].median()), low, high, spread)
 
 
-def rounded(variable: str, part: pd.DataFrame) -> Side:
-    """Return the median of a group's printed values, in the claim's unit, with what rounding leaves open.
+def rounded(variable: str, part: pd.DataFrame) -> Bounded:
+    """Return the median of a group's printed values, with what rounding leaves open.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def rounded(variable: str, part: pd.DataFrame) -> Side:
     """
     middle = float(part["value"].median())
     steps = _steps(variable, part) * part["value"] / part["figure_of_merit"]
-    return Side(middle, middle, middle, float(steps.fillna(0.0).median()) / np.sqrt(12))
+    return Bounded(middle, middle, middle, float(steps.fillna(0.0).median()) / np.sqrt(12))
 
 
 def _steps(variable: str, part: pd.DataFrame) -> pd.Series:
@@ -121,16 +121,16 @@ def _steps(variable: str, part: pd.DataFrame) -> pd.Series:
     return steps.where(part["figure_of_merit_unit"] == "s") if variable == "application_time" else steps
 
 
-def _sides(variable: str, parts: Sequence[pd.DataFrame]) -> list[Side]:
+def _medians(variable: str, parts: Sequence[pd.DataFrame]) -> list[Bounded]:
     """Return what the readings behind each group leave open; nothing for what no reading gave."""
     if variable in METERED:
-        return [side(part) for part in parts]
+        return [metered(part) for part in parts]
     if variable in PRINTED and any(_steps(variable, part).notna().any() for part in parts):
         return [rounded(variable, part) for part in parts]
     return []
 
 
-def carried(estimate: Estimate, function: Callable[..., Any], sides: Sequence[Side]) -> Estimate:
+def widened(estimate: Estimate, function: Callable[..., Any], medians: Sequence[Bounded]) -> Estimate:
     """Widen an estimate by what the meters behind it leave open.
 
     Parameters
@@ -138,7 +138,7 @@ def carried(estimate: Estimate, function: Callable[..., Any], sides: Sequence[Si
     estimate : Estimate
     function : callable
         Of one median a side; monotone in each.
-    sides : sequence of Side
+    medians : sequence of Bounded
 
     Returns
     -------
@@ -154,14 +154,14 @@ def carried(estimate: Estimate, function: Callable[..., Any], sides: Sequence[Si
     """
     if not estimate.bounded:
         return estimate
-    middle = [one.value for one in sides]
+    middle = [one.value for one in medians]
     value = float(function(*middle))
 
     def moved(index: int, to: float) -> float:
         return float(function(*(to if i == index else m for i, m in enumerate(middle)))) - value
 
-    spread = np.hypot.reduce([0.0, *(moved(i, one.value + one.uncertainty) for i, one in enumerate(sides))])
-    ends = [sorted((one.low, one.high), key=partial(moved, i)) for i, one in enumerate(sides)]
+    spread = np.hypot.reduce([0.0, *(moved(i, one.value + one.uncertainty) for i, one in enumerate(medians))])
+    ends = [sorted((one.low, one.high), key=partial(moved, i)) for i, one in enumerate(medians)]
     least, most = (float(function(*chosen)) for chosen in zip(*ends, strict=True))
     noise = COVERAGE * float(spread)
     low = estimate.value + min(least - value, 0.0) - float(np.hypot(estimate.value - estimate.low, noise))
@@ -169,7 +169,7 @@ def carried(estimate: Estimate, function: Callable[..., Any], sides: Sequence[Si
     return Estimate(estimate.value, low, high, estimate.n, estimate.n_baseline)
 
 
-def carry(
+def widened_for(
     variable: str, estimate: Estimate, function: Callable[..., Any], *parts: pd.DataFrame
 ) -> tuple[Estimate, str]:
     """Widen an estimate made of the medians of groups, and say so.
@@ -190,13 +190,13 @@ def carry(
     text : str
         To go behind the arithmetic; empty if nothing happened.
     """
-    sides = _sides(variable, parts)
+    medians = _medians(variable, parts)
     # How an energy was metered and split is worth saying without an interval too.
     text = note(variable, *parts) if estimate.bounded or variable in METERED else ""
-    return (carried(estimate, function, sides), text) if sides else (estimate, "")
+    return (widened(estimate, function, medians), text) if medians else (estimate, "")
 
 
-def tighter(variable: str, margin: float, *parts: pd.DataFrame) -> float:
+def margin_left(variable: str, margin: float, *parts: pd.DataFrame) -> float:
     """Return the margin of equality that is left when the readings have taken their part of it.
 
     Notes
@@ -204,10 +204,12 @@ def tighter(variable: str, margin: float, *parts: pd.DataFrame) -> float:
     (1 + margin) / (1 + w) - 1, w being what the readings add to a ratio of the two medians; 0 if
     nothing is left.
     """
-    sides = _sides(variable, parts)
-    if not sides:
+    medians = _medians(variable, parts)
+    if not medians:
         return margin
-    one = carried(Estimate(1.0, 1.0, 1.0, 1), lambda x, y: x / y * sides[1].value / sides[0].value, sides)
+    one = widened(
+        Estimate(1.0, 1.0, 1.0, 1), lambda x, y: x / y * medians[1].value / medians[0].value, medians
+    )
     return max((1 + margin) / (1 + max(one.high - 1, 1 - one.low)) - 1, 0.0)
 
 
@@ -215,7 +217,7 @@ def note(variable: str, *parts: pd.DataFrame) -> str:
     """Say what an interval holds beside the scatter of repeats, to go behind the arithmetic; may be empty."""
     if variable in METERED:
         return words(*parts)
-    if not _sides(variable, parts):
+    if not _medians(variable, parts):
         return ""
     steps = sorted({step for part in parts for step in _steps(variable, part).dropna()})
     unit = parts[0]["figure_of_merit_unit"].iloc[0]
@@ -224,10 +226,10 @@ def note(variable: str, *parts: pd.DataFrame) -> str:
 
 def words(*parts: pd.DataFrame) -> str:
     """Say what the meters have added to an interval, and what nobody has stated about them."""
-    sides = [side(part) for part in parts]
-    shares = " and ".join(f"{100 * one.uncertainty / one.value:.2g} %" for one in sides)
+    medians = [metered(part) for part in parts]
+    shares = " and ".join(f"{100 * one.uncertainty / one.value:.2g} %" for one in medians)
     text = f"; the interval holds the meters' standard uncertainty of {shares}"
-    if any(one.low < one.high for one in sides):
+    if any(one.low < one.high for one in medians):
         text += " and the bounds of gaps"
     if any(part["energy_accuracy"].isna().any() for part in parts):
         text += ", but not their accuracy, which is not stated"

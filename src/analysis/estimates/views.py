@@ -105,7 +105,7 @@ def seen(campaign: Campaign, view: View | None) -> Campaign:
         nothing: str | int = "" if pd.api.types.is_string_dtype(runs[factor].dtype) else -1
         runs = runs.assign(**{factor: nothing})
         levels[factor] = {name: {**one, "is": nothing} for name, one in declared.items()}
-    return replace(campaign, tree=_with(campaign.tree, runs), levels=levels)
+    return replace(campaign, tree=_with(campaign.tree, runs), stand_ins=levels)
 
 
 def _with(tree: xr.DataTree, runs: pd.DataFrame) -> xr.DataTree:

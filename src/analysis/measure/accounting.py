@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analysis.base import slurm
+from analysis.base import files, slurm
 from analysis.base.errors import ConfigError
 from analysis.measure import folders
 from analysis.measure.matrix import Run
@@ -35,23 +35,12 @@ Rows = list[dict[str, str]]
 
 @dataclass(frozen=True)
 class Account:
-    """What Slurm says of a campaign's jobs.
-
-    Attributes
-    ----------
-    campaign : str
-    jobs : mapping of str to str
-        Job -> name of its run; empty where only a record names the job.
-    states : mapping of str to str
-        Job -> state, of the jobs whose record is final.
-    latest : mapping of str to str
-        Job -> state that may yet change, of all jobs that Slurm knows.
-    """
+    """What Slurm says of a campaign's jobs."""
 
     campaign: str
-    jobs: Mapping[str, str] = field(default_factory=dict)
-    states: Mapping[str, str] = field(default_factory=dict)
-    latest: Mapping[str, str] = field(default_factory=dict)
+    jobs: Mapping[str, str] = field(default_factory=dict)  # -> its run; empty where only a record names it
+    states: Mapping[str, str] = field(default_factory=dict)  # of the jobs whose record is final
+    latest: Mapping[str, str] = field(default_factory=dict)  # may yet change; of all jobs that Slurm knows
 
     def __str__(self) -> str:
         if not self.jobs:
@@ -64,22 +53,10 @@ class Account:
 
 
 def account(base: Path, campaign: str, *, patience: float = PATIENCE, interval: float = INTERVAL) -> Account:
-    """Keep Slurm's records of a campaign's jobs, asking for all of them at once.
+    """Keep Slurm's records of a campaign's jobs in ``sacct.txt``, asking for all of them at once.
 
-    Parameters
-    ----------
-    base : Path
-    campaign : str
-    patience : float, optional
-        Seconds for which the records may be on their way, or the accounting be away.
-    interval : float, optional
-        Seconds between two questions; a record is kept when two answers are equal. What was kept so long
-        ago is such an answer.
-
-    Returns
-    -------
-    Account
-        ``sacct.txt`` in the campaign's folder is written anew.
+    For `patience` seconds the records may be on their way, or the accounting be away. `interval` seconds lie
+    between two questions; a record is final when two answers are equal, and what was kept so long ago is one.
     """
     target = folders.finished(base, campaign).parent / SACCT
     known = dict.fromkeys(recorded(base, campaign), "") | submitted(base, campaign)
@@ -88,22 +65,20 @@ def account(base: Path, campaign: str, *, patience: float = PATIENCE, interval: 
     for job, rows in _kept(target, interval).items():
         readings[job].append(rows)
     deadline = time.monotonic() + patience
-    told, done = False, list[str]()
+    announced, done = False, list[str]()
     while jobs:
-        text = ask(jobs)
+        text = _ask(jobs)
         for job, rows in by_job(text).items():
             readings[job].append(rows)
         done = [job for job in jobs if slurm.final([_states(rows) for rows in readings[job]])]
         if text:
-            beside = target.with_name(f".{SACCT}.part")
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(target)
+            files.write_text(target, text)
         if len(done) == len(jobs) or time.monotonic() + interval > deadline:
             break
-        if not told:
+        if not announced:
             what = f"waiting for Slurm's last word on {len(jobs) - len(done)} jobs, at most {patience:.0f} s"
             print(f"{campaign}: {what}", file=sys.stderr)
-            told = True
+            announced = True
         time.sleep(interval)
     latest = {job: readings[job][-1][0]["State"] for job in jobs if readings[job]}
     return Account(campaign, known, {job: latest[job] for job in done}, latest)
@@ -111,11 +86,9 @@ def account(base: Path, campaign: str, *, patience: float = PATIENCE, interval: 
 
 def recorded(base: Path, campaign: str) -> set[str]:
     """Return the Slurm jobs that a campaign's records name."""
-    found = set()
-    for name in folders.recorded(base, campaign):
-        record = folders.read_json(folders.finished(base, campaign) / name / folders.RECORD)
-        found.add(str(record.get("job_id", "")))
-    return {job for job in found if job.isdecimal()}
+    paths = (folders.finished(base, campaign) / name for name in folders.recorded(base, campaign))
+    jobs = {str(files.read_json(path / folders.RECORD).get("job_id", "")) for path in paths}
+    return {job for job in jobs if job.isdecimal()}
 
 
 def submitted(base: Path, campaign: str) -> dict[str, str]:
@@ -133,15 +106,7 @@ def submitted(base: Path, campaign: str) -> dict[str, str]:
 
 
 def without_record(base: Path, found: Account, states: Mapping[str, str]) -> dict[str, Run]:
-    """Return the jobs that ended badly before they had their run -> that run.
-
-    Parameters
-    ----------
-    base : Path
-    found : Account
-    states : mapping of str to str
-        Job -> state: the final ones, or the latest.
-    """
+    """Return the jobs that ended badly before they had their run -> that run; by final or latest states."""
     mine = recorded(base, found.campaign)
     return {
         job: plan(found.campaign, base).run(found.jobs[job])
@@ -150,15 +115,16 @@ def without_record(base: Path, found: Account, states: Mapping[str, str]) -> dic
     }
 
 
-def ask(jobs: Sequence[str]) -> str:
+def _ask(jobs: Sequence[str]) -> str:
     """Ask sacct for the records of some jobs; empty while it does not answer."""
     parts = []
     for at in range(0, len(jobs), _JOBS_AT_ONCE):
         chosen = f"--jobs={','.join(jobs[at : at + _JOBS_AT_ONCE])}"
-        said = slurm.ask(["sacct", "--parsable2", f"--format={FIELDS}", chosen], 120)
-        if said is None:
+        try:
+            text = slurm.ask(["sacct", "--parsable2", f"--format={FIELDS}", chosen], 120)
+        except slurm.NoAnswerError:
             return ""
-        parts.append(said if at == 0 else said.partition("\n")[2])
+        parts.append(text if at == 0 else text.partition("\n")[2])
     return "".join(parts)
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
+from analysis.base import files, shell
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.measure.declare import Declared, load
 from analysis.measure.script import MODULES_INIT, quote, words
 
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra")
+_PATIENCE = 600  # s
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -28,21 +28,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def build(declared: Declared, mpi: str, target: Path) -> None:
-    """Compile ``src/proxy/proxy.c``.
-
-    Parameters
-    ----------
-    declared : Declared
-    mpi : str
-        Name of the library in the cluster's file.
-    target : Path
-        The program; its folder is made, and it is there whole or not at all.
-
-    Raises
-    ------
-    ConfigError
-        If the library has no compiler, or that cannot compile it.
-    """
+    """Compile ``src/proxy/proxy.c`` with a library of the cluster's file; it is there whole or not at all."""
     entry = declared.launch["mpi"][mpi]
     where = ("launch", "mpi", mpi)
     if "compiler" not in entry:
@@ -51,22 +37,21 @@ def build(declared: Declared, mpi: str, target: Path) -> None:
         )
     compiler = str(declared.base / entry["compiler"] if "/" in entry["compiler"] else entry["compiler"])
     target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
-    command = [compiler, *FLAGS, "-o", str(beside), str(declared.base / "src/proxy/proxy.c")]
-    modules = [str(name) for name in entry.get("modules", [])]
-    script = f"exec {words(command)}"
-    if modules:
-        init = quote(declared.launch.get("modules_init", MODULES_INIT))
-        script = f". {init} && module load {words(modules)} && {script}"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
-    sys.stderr.write(done.stderr)
-    if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        what = f"{shlex.join(command[:1])} failed: {said}"
-        raise ConfigError(
-            declared.cluster.fault((*where, "compiler"), what, "install a C compiler, or mend the path")
-        )
-    beside.replace(target)
+    with files.replacing(target) as beside:
+        command = [compiler, *FLAGS, "-o", str(beside), str(declared.base / "src/proxy/proxy.c")]
+        script = f"exec {words(command)}"
+        if modules := [str(name) for name in entry.get("modules", [])]:
+            init = quote(declared.launch.get("modules_init", MODULES_INIT))
+            script = f". {init} && module load {words(modules)} && {script}"
+        done = shell.run(["bash", "-c", script], _PATIENCE)
+        sys.stderr.write(done.err)
+        if done.code != 0:
+            last = (done.err.strip().splitlines() or ["no message"])[-1]
+            what, remedy = (
+                f"{shlex.join(command[:1])} failed: {last}",
+                "install a C compiler, or mend the path",
+            )
+            raise ConfigError(declared.cluster.fault((*where, "compiler"), what, remedy))
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.slurm import numbers
 from analysis.base.yaml import Where
-from analysis.measure.cores import Cores, expand
+from analysis.measure.cores import Cores
 from analysis.measure.power import config as power
 
 PRESETS = Path(__file__).with_name("presets.yaml")
@@ -166,7 +167,7 @@ def _check_cores(cluster: Declaration) -> None:
         parts = [part.partition("-") for part in text.split(",")]
         if any(last and int(last) < int(first) for first, _, last in parts):
             faults.append(cluster.fault(where, f"{text!r} runs backwards", "write it like 0-9"))
-        for core in expand(text):
+        for core in numbers(text):
             if core in seen:
                 what = f"core {core} was given before (socket {seen[core]})"
                 faults.append(cluster.fault(where, what, "a core belongs to one socket, once"))

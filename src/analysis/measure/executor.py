@@ -19,20 +19,14 @@ from typing import Any
 _MISSES = 2
 
 
-def mend(plugin: Any) -> None:
-    """Add to the executor what it lacks; nothing where it is made otherwise than expected.
-
-    Parameters
-    ----------
-    plugin : module
-        ``snakemake_executor_plugin_slurm``.
-    """
+def patch_executor(plugin: Any) -> None:
+    """Add to ``snakemake_executor_plugin_slurm`` what it lacks; nothing where it is made otherwise."""
     if hasattr(plugin, "validate_account"):
         plugin.validate_account = functools.cache(plugin.validate_account)
     if hasattr(plugin, "query_job_status") and hasattr(plugin, "Executor"):
         _give_up_lost_jobs(plugin)
     else:
-        what = "this version waits for ever for a job that Slurm has lost; a newer one is mended"
+        what = "this version waits for ever for a job that Slurm has lost; a newer one is patched"
         print(f"snakemake-executor-plugin-slurm: {what}", file=sys.stderr)
 
 

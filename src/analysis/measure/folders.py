@@ -7,14 +7,15 @@ one step once its record is whole. Standard library only: the job's last act mus
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import socket
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from analysis.base import files
+from analysis.base.shell import born
 
 RECORD = "run.json"
 # What a job's folder holds of ours: no input file may have such a name.
@@ -54,13 +55,8 @@ def recorded(base: Path, campaign: str) -> set[str]:
         return set()
 
 
-def claim(base: Path, campaign: str, run: str) -> Path:
-    """Take a run for this job.
-
-    Returns
-    -------
-    Path
-        The run's folder, which holds this job's name and nothing else.
+def reserve(base: Path, campaign: str, run: str) -> Path:
+    """Take a run for this job; return its folder, which holds this job's name and nothing else.
 
     Raises
     ------
@@ -95,17 +91,11 @@ def identity() -> dict[str, Any]:
     """Name this job: Slurm's number, or process and host."""
     pid = os.getpid()
     job = os.environ.get("SLURM_JOB_ID", "")
-    return {"job_id": job, "host": socket.gethostname(), "pid": pid, "started": _started(pid)}
+    return {"job_id": job, "host": socket.gethostname(), "pid": pid, "started": born(pid)}
 
 
 def alive(work: Path) -> bool:
-    """Tell whether the job that has a run is still there.
-
-    Raises
-    ------
-    BusyError
-        If that cannot be told.
-    """
+    """Tell whether the job that has a run is still there; `BusyError` if that cannot be told."""
     found = owner(work)
     if not found:
         return False
@@ -114,70 +104,32 @@ def alive(work: Path) -> bool:
         return found["job_id"] != os.environ.get("SLURM_JOB_ID") and _in_queue(found["job_id"])
     if found["host"] != socket.gethostname():
         raise BusyError(f"{work} belongs to a process on {found['host']}; remove it if that has ended")
-    return bool(found["started"] != 0 and _started(found["pid"]) == found["started"])
+    return bool(found["started"]) and born(found["pid"]) == found["started"]
 
 
 def owner(work: Path) -> dict[str, Any]:
     """Return the identity of the job that has a run; empty if there is none."""
-    return read_json(work / OWNER)
+    return files.read_json(work / OWNER)
 
 
 def _in_queue(job: str) -> bool:
-    command = ["squeue", "--noheader", "--jobs", job, "--format=%T"]
-    try:
-        asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise BusyError(
-            f"cannot ask Slurm whether job {job} still runs ({error}); try again later"
-        ) from error
-    if asked.returncode and "Invalid job id" not in asked.stderr:
-        raise BusyError(
-            f"cannot ask Slurm whether job {job} still runs ({asked.stderr.strip()}); try again later"
-        )
-    states = asked.stdout.split()
-    return any(
-        state in ("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED")
-        for state in states
-    )
+    from analysis.base import slurm  # a record's writer does not ask
 
-
-def _started(pid: int) -> int:
-    """Return when a process started, in clock ticks since boot; 0 where that cannot be told."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return 0
-    return int(stat.rpartition(")")[2].split()[19])
+        state = slurm.states([job]).get(job, "")
+    except slurm.NoAnswerError as error:
+        what = f"cannot ask Slurm whether job {job} still runs ({error}); try again later"
+        raise BusyError(what) from error
+    return bool(state) and not slurm.terminal(state)
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write a JSON file so that it is whole or not there."""
-    beside = path.with_name(f".{path.name}.part")
-    with beside.open("w", encoding="utf-8") as file:
-        json.dump(value, file, indent=1, ensure_ascii=False)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read the object in a JSON file; empty if there is none, or none that can be read."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    """Write a JSON file that outlives a loss of power, whole or not there."""
+    files.write_json(path, value, durable=True)
 
 
 def publish(source: Path, base: Path, campaign: str, name: str) -> Path:
-    """Move a recorded run among the raw files, in one step.
-
-    Raises
-    ------
-    FileExistsError
-        If a run of that name is there.
-    """
+    """Move a recorded run among the raw files, in one step; `FileExistsError` if it is there already."""
     target = finished(base, campaign) / name
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -203,7 +155,7 @@ def drop_empty(base: Path, campaign: str, name: str) -> None:
 
 def reason(base: Path, campaign: str, name: str) -> str:
     """Return why a failed attempt failed, as its record says."""
-    record = read_json(finished(base, campaign) / name / RECORD)
+    record = files.read_json(finished(base, campaign) / name / RECORD)
     return str(record.get("reason", "")) if record else "its record cannot be read"
 
 

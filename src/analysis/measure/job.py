@@ -12,6 +12,7 @@ from typing import Any
 from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.base.project import VERSION
+from analysis.base.slurm import ranges
 from analysis.measure import cores as placing
 from analysis.measure.declare import Declared
 from analysis.measure.launchers import OWN_BINDING_OFF, Shape, charm_files, launch_line
@@ -57,12 +58,7 @@ def program(declared: Declared, run: Run) -> str:
 def contained(declared: Declared, run: Run, preload: str) -> list[str]:
     """Return the words that start a program in the application's container; none without one.
 
-    Parameters
-    ----------
-    declared : Declared
-    run : Run
-    preload : str
-        Library that is loaded before the program, inside the container; or empty.
+    `preload` is a library that is loaded before the program, inside the container; or empty.
     """
     image = _site(declared, run).get("container")
     if image is None:
@@ -127,44 +123,19 @@ _OWN = {"python": sys.version.split()[0], "version": VERSION}
 
 @dataclass(frozen=True)
 class Job:
-    """One of the jobs that a run starts at once.
+    """One of the jobs that a run starts at once."""
 
-    Attributes
-    ----------
-    name : str
-        Name of its record.
-    command : list of str
-        Launch line, not quoted.
-    cores : list of str
-        Cores of each local rank.
-    files : mapping of str to str
-        Input files that are written for it; one that begins with ``#!`` is a script.
-    links : str
-        Folder whose content is linked into the job's own; empty for none.
-    head : mapping
-        What its record says whatever happens.
-    """
-
-    name: str
-    command: list[str]
-    cores: list[str]
-    files: Mapping[str, str]
-    links: str
-    head: Mapping[str, Any] = field(repr=False)
+    name: str  # of its record
+    command: list[str]  # not quoted
+    cores: list[str]  # of each local rank
+    files: Mapping[str, str]  # input files that are written for it; one that begins with #! is a script
+    links: str  # folder whose content is linked into the job's own; or empty
+    head: Mapping[str, Any] = field(repr=False)  # what its record says whatever happens
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """A run on its nodes.
-
-    Attributes
-    ----------
-    modules : list of str
-        Environment modules, in the order in which they are loaded.
-    environment : mapping of str to str
-        Variables that the script exports.
-    jobs : list of Job
-    """
+    """A run on its nodes: modules, in the order in which they are loaded, exported variables, jobs."""
 
     modules: list[str]
     environment: Mapping[str, str]
@@ -172,23 +143,12 @@ class Allocation:
 
 
 def allocate(declared: Declared, run: Run, hosts: Sequence[str]) -> Allocation:
-    """Work out the jobs of a run.
-
-    Parameters
-    ----------
-    declared : Declared
-    run : Run
-    hosts : sequence of str
-        The nodes that the run was given.
-
-    Returns
-    -------
-    Allocation
+    """Work out the jobs of a run on the nodes that it was given.
 
     Raises
     ------
     ConfigError
-        If there are not as many nodes as the run needs.
+        If there are not as many as the run needs.
     """
     if len(hosts) != run.nodes:
         what = f"{run.name} needs {run.nodes} nodes and has {len(hosts)}: {','.join(hosts)}"
@@ -256,7 +216,7 @@ class _Parts:
     ) -> Job:
         values = self.values(name)
         per_node = self.run.ranks_per_node
-        lists = [placing.compact(part) for part in placing.ranks(own, per_node)]
+        lists = [ranges(part) for part in placing.ranks(own, per_node)]
         shape = Shape(tuple(hosts), per_node, per_node * self.threads > len(own))
         wrapper = ["sh", str(BIND), "/".join(lists)]
         library = str(self.profiler.get("library", ""))

@@ -9,14 +9,13 @@ import argparse
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
 
-from analysis.base import project, slurm
+from analysis.base import files, project, shell, slurm
 from analysis.base.errors import BenchbookError, ConfigError
-from analysis.measure import folders, record, space
+from analysis.measure import folders, record
 from analysis.measure.declare import Declared, load
 from analysis.measure.job import Allocation, allocate
 from analysis.measure.matrix import Run, expand
@@ -38,20 +37,14 @@ _PATIENCE = 300
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Start a run; returns only if there is nothing to start.
-
-    Returns
-    -------
-    int
-        0 the run is there already, 1 it cannot be started, 75 another job has it.
-    """
+    """Start a run; if there is nothing to start, 0: it is there, 1: it cannot be, 75: another job has it."""
     parser = argparse.ArgumentParser(prog="analysis.measure.launch", description=__doc__)
     parser.add_argument("campaign")
     parser.add_argument("run")
     arguments = parser.parse_args(argv)
     base = project.root()
     try:
-        disown(base, arguments.campaign, arguments.run)
+        release(base, arguments.campaign, arguments.run)
         if folders.measured(base, arguments.campaign, arguments.run):
             print(f"{arguments.run}: measured already")
             return 0
@@ -81,32 +74,25 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def take(base: Path, campaign: str, run: str) -> Path | None:
-    """Take a run; what a job left that ended without a word becomes a failed attempt.
+    """Take a run and return its folder; what a job left that ended without a word becomes a failed attempt.
 
-    Returns
-    -------
-    Path or None
-        The run's folder; None if that job had measured it and only not moved it among the raw files.
-
-    Raises
-    ------
-    BusyError
-        If another job has the run.
+    None if that job had measured it and only not moved it among the raw files. `folders.BusyError` if
+    another job has the run.
     """
     try:
-        return folders.claim(base, campaign, run)
+        return folders.reserve(base, campaign, run)
     except folders.BusyError:
         work = folders.running(base, campaign) / run
         if folders.alive(work):
             raise folders.BusyError(
                 "another job measures it; give the same command again once it has ended"
             ) from None
-    salvage(work)
-    disown(base, campaign, run)
-    return None if folders.measured(base, campaign, run) else folders.claim(base, campaign, run)
+    recover(work)
+    release(base, campaign, run)
+    return None if folders.measured(base, campaign, run) else folders.reserve(base, campaign, run)
 
 
-def disown(base: Path, campaign: str, run: str) -> None:
+def release(base: Path, campaign: str, run: str) -> None:
     """Make failed attempts of what an earlier start of this very job has measured.
 
     Slurm has ended that start (a requeue, a lost node), and tells energy, memory and nodes of the last one
@@ -117,29 +103,23 @@ def disown(base: Path, campaign: str, run: str) -> None:
     # Of jobs at once the first comes last: the run is measured as long as that is there.
     for folder in sorted(folders.finished(base, campaign).glob(f"{run}*"), reverse=True):
         mine = folder.name == run or folder.name.removeprefix(f"{run}.").isdecimal()
-        if mine and folders.read_json(folder / folders.RECORD).get("job_id") == own:
+        if mine and files.read_json(folder / folders.RECORD).get("job_id") == own:
             record.retract(folder, "Slurm ended this start of its job, and started the job again")
 
 
-def salvage(work: Path) -> None:
+def recover(work: Path) -> None:
     """Record a run whose job is gone; remove one that had not got so far."""
     if not folders.jobs(work):
         shutil.rmtree(work)
         return
     job = str(folders.owner(work).get("job_id", ""))
-    said = slurm.ended(job) if job else ""
-    why = f"Slurm says {said}" if said else "killed, out of memory, or its node was lost"
+    state = slurm.ended(job) if job else ""
+    why = f"Slurm says {state}" if state else "killed, out of memory, or its node was lost"
     record.end(work, abandoned=f"it ended without a word: {why}")
 
 
 def prepare(work: Path, declared: Declared, run: Run) -> Allocation:
-    """Lay a run's folder out: a folder for each job with its input files and head, and the script.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be started here.
-    """
+    """Lay a run's folder out: a folder for each job with its input files and head, and the script."""
     hosts = _hosts(run)
     allocation = allocate(declared, run, hosts)
     meters = declared.cluster.path if "power" in declared.cluster.document else None
@@ -153,7 +133,6 @@ def prepare(work: Path, declared: Declared, run: Run) -> Allocation:
         own |= {"allocation": requested(declared, run)} if own["job_id"] else {}
         folders.write_json(folder / folders.HEAD, {**job.head, **own})
     (work / "job.sh").write_text(script, encoding="utf-8")
-    space.reserve(work, len(allocation.jobs), run.nodes * run.ranks_per_node)
     return allocation
 
 
@@ -162,10 +141,8 @@ def _hosts(run: Run) -> list[str]:
     job = os.environ.get("SLURM_JOB_ID")
     if not job:
         return [socket.gethostname()]
-    listed = os.environ.get("SLURM_JOB_NODELIST") or _ask(
-        ["squeue", "--noheader", "--jobs", job, "--format=%N"]
-    )
-    hosts = _ask(["scontrol", "show", "hostnames", listed]).split()
+    listed = os.environ.get("SLURM_JOB_NODELIST") or _node_list(job)
+    hosts = slurm.node_names(listed)
     tasks = f"{run.ranks_per_node * run.concurrent_jobs}(x{len(hosts)})"
     given = {"SLURM_JOB_NODELIST": listed, "SLURM_NODELIST": listed, "SLURM_TASKS_PER_NODE": tasks}
     given |= {"SLURM_JOB_NUM_NODES": str(len(hosts)), "SLURM_NNODES": str(len(hosts))}
@@ -173,15 +150,16 @@ def _hosts(run: Run) -> list[str]:
     return hosts
 
 
-def _ask(command: list[str]) -> str:
+def _node_list(job: str) -> str:
+    command = ["squeue", "--noheader", "--jobs", job, "--format=%N"]
     deadline = time.monotonic() + _PATIENCE
     while True:
-        asked = subprocess.run(command, capture_output=True, text=True, check=False)
-        if asked.returncode == 0 and asked.stdout.strip():
-            return asked.stdout.strip()
+        answer = shell.run(command, 60)
+        if listed := answer.text.strip():
+            return listed
         # A job that Slurm has given up, while its processes live on, has nothing to wait for.
-        if time.monotonic() > deadline or "Invalid job id" in asked.stderr:
-            what = f"{' '.join(command)}: {asked.stderr.strip() or 'no answer'}"
+        if time.monotonic() > deadline or slurm.UNKNOWN_JOB in answer.err:
+            what = f"{' '.join(command)}: {answer.err.strip() or 'no answer'}"
             raise ConfigError.at("Slurm", 0, what, "start the run again")
         time.sleep(5)
 

@@ -31,16 +31,7 @@ _FORWARDED = ("OMPI_", "PMIX_")
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Size of one MPI job.
-
-    Attributes
-    ----------
-    hosts : tuple of str
-        Nodes, in the order in which ranks fill them.
-    ranks_per_node : int
-    oversubscribed : bool
-        Whether there are more ranks than cores.
-    """
+    """Size of one MPI job: its nodes, in the order in which ranks fill them."""
 
     hosts: tuple[str, ...]
     ranks_per_node: int
@@ -86,19 +77,7 @@ def launch_line(
 
 
 def charm_files(shape: Shape, wrapper: Iterable[str]) -> dict[str, str]:
-    """Make the files that a job needs which charmrun starts.
-
-    Parameters
-    ----------
-    shape : Shape
-    wrapper : iterable of str
-        Words that stand before the program on each rank.
-
-    Returns
-    -------
-    dict of str to str
-        Content by name: the list of nodes, and the script that starts each process.
-    """
+    """Make the files of a job that charmrun starts: the list of nodes, and what starts each process."""
     hosts = "".join(f"host {host}\n" for host in shape.hosts)
     return {NODELIST: f"group main\n{hosts}", STARTER: f'{_STARTER}exec {shlex.join(wrapper)} "$@"\n'}
 

@@ -34,34 +34,17 @@ DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One allocation of the campaign: one job, or several at once on the same nodes.
+    """One allocation of the campaign: one job, or several at once on the same nodes."""
 
-    Attributes
-    ----------
-    name : str
-        Made of the factors alone, so that it stays the same when the matrix grows.
-    subset, application, case : str
-    factors : mapping
-        Level of each factor in `DEFAULTS`.
-    repeat : int
-        From 1.
-    order : int
-        Position in the shuffled order, from 1.
-    seconds : float
-        How long the application is expected to take; NaN where its file does not say.
-    minutes : int
-        Time limit.
-    """
-
-    name: str
+    name: str  # of the factors alone, so that it stays the same when the matrix grows
     subset: str
     application: str
     case: str
-    factors: Mapping[str, Any] = field(hash=False)
-    repeat: int
-    order: int
-    seconds: float
-    minutes: int
+    factors: Mapping[str, Any] = field(hash=False)  # level of each factor in DEFAULTS
+    repeat: int  # from 1
+    order: int  # in the shuffled order, from 1
+    seconds: float  # that the application is expected to take; NaN where its file does not say
+    minutes: int  # time limit
 
     @property
     def nodes(self) -> int:
@@ -91,26 +74,13 @@ class Run:
 
 @dataclass(frozen=True)
 class Plan:
-    """An expanded matrix.
-
-    Attributes
-    ----------
-    declared : Declared
-    runs : tuple of Run
-        In the order in which they are submitted.
-    excluded : list of (int, str)
-        For each exclusion how many combinations it took out, and why.
-    shared : int
-        Combinations that more than one subset names; they run once.
-    adaptive : mapping of str to (float, int)
-        For cells that are repeated until their median is known: within what share of it, and at most
-        how often.
-    """
+    """An expanded matrix."""
 
     declared: Declared
-    runs: tuple[Run, ...]
-    excluded: list[tuple[int, str]]
-    shared: int
+    runs: tuple[Run, ...]  # in the order in which they are submitted
+    excluded: list[tuple[int, str]]  # how many combinations each exclusion took out, and why
+    shared: int  # combinations that more than one subset names; they run once
+    # Cells that are repeated until their median is known -> within what share of it, and at most how often.
     adaptive: Mapping[str, tuple[float, int]] = field(default_factory=dict)
 
     @cached_property
@@ -118,13 +88,7 @@ class Plan:
         return {run.name: run for run in self.runs}
 
     def run(self, name: str) -> Run:
-        """Return a run by its name: one of `runs`, or a further repeat of an adaptive cell.
-
-        Raises
-        ------
-        ConfigError
-            If the matrix has no such run.
-        """
+        """Return a run by its name: one of `runs`, or a further repeat of an adaptive cell."""
         if name in self._by_name:
             return self._by_name[name]
         cell, _, number = name.rpartition("-r")
@@ -138,16 +102,7 @@ class Plan:
 
 
 def expand(declared: Declared) -> Plan:
-    """Expand a campaign's matrix.
-
-    Parameters
-    ----------
-    declared : Declared
-
-    Returns
-    -------
-    Plan
-        Runs shuffled by the matrix's seed; of adaptive repeats the least number.
+    """Expand a campaign's matrix to runs, shuffled by its seed; of adaptive repeats the least number.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a campaign costs, before anything is submitted: node hours, and how long it takes by itself."""
+"""How far a campaign is: its plan and what that costs, its state and end, the line beside Snakemake."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import logging
 import math
 import shutil
 import statistics
-import subprocess
 import sys
 import threading
 import time
@@ -18,31 +17,26 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from analysis.base import project
-from analysis.base.slurm import ask, terminal
+from analysis.base import files, project, slurm
 from analysis.measure import folders, workflow
 from analysis.measure.declare import load
 from analysis.measure.matrix import DEFAULTS, Plan, Run, expand
-from analysis.measure.workflow import all_runs, plan
 
 # Where an application's file does not say how long a case takes, a share of the time limit stands for it.
 _SHARE_OF_LIMIT = 0.5
+# A pause as long as this, in seconds, parts two stretches of measuring: nothing is said about its pace.
+_PAUSE = 900.0
+# Seconds between two looks: at folders, and, where something runs, one question to Slurm.
+_INTERVAL = 10.0
+# In a log: a line after this time, or at a change.
+_EVERY = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of some runs.
+    """Cost of some runs: node hours as expected, start-up included, and if every job ran into its limit.
 
-    Attributes
-    ----------
-    runs : int
-    node_hours : float
-        By the seconds that the applications' files expect, start-up included.
-    node_hours_limit : float
-        If every job ran into its time limit.
-    duration : float
-        Seconds from first start to last end with all the nodes that the cluster's file gives, run in
-        order and without other users.
+    `duration` is the time in s from first start to last end with all nodes of the cluster and no other user.
     """
 
     runs: int
@@ -52,24 +46,16 @@ class Cost:
 
 
 def seconds(run: Run, start_up: float) -> float:
-    """Return how long a run's job is expected to take, in seconds, never more than its limit."""
+    """Return how long a run's job is expected to take, in s, never more than its limit."""
     expected = _SHARE_OF_LIMIT * 60 * run.minutes if math.isnan(run.seconds) else run.seconds + start_up
     return min(expected, 60.0 * run.minutes)
 
 
 def cost(plan: Plan, runs: Sequence[Run]) -> Cost:
-    """Work out what some runs of a plan cost.
+    """Work out what some runs of a plan cost, given in the order in which they are submitted.
 
-    Parameters
-    ----------
-    plan : Plan
-    runs : sequence of Run
-        In the order in which they are submitted.
-
-    Notes
-    -----
-    The duration is that of a list schedule: each run starts as soon as its nodes are free and all
-    before it have started.
+    The duration is that of a list schedule: each run starts as soon as its nodes are free and all before it
+    have started.
     """
     launch = plan.declared.launch
     start_up = float(launch.get("start_up", 5))
@@ -88,51 +74,11 @@ def cost(plan: Plan, runs: Sequence[Run]) -> Cost:
 
 
 def duration(span: float) -> str:
-    """Write a time span, given in seconds, with as many digits as an estimate supports."""
+    """Write a time span, given in s, with as many digits as an estimate supports."""
     if span < 120:
         return f"{span:.0f} s"
     minutes = round(span / 60)
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"
-
-
-def queue_guess(plan: Plan, runs: Sequence[Run]) -> str:
-    """Ask Slurm when the largest of some runs could start; nothing is submitted.
-
-    Returns
-    -------
-    str
-        One line; says so where there is no Slurm to ask.
-    """
-    if plan.declared.launch["scheduler"] != "slurm":
-        return "no queue: runs are started one after the other on this machine"
-    if not runs:
-        return "nothing is left to wait for"
-    if shutil.which("sbatch") is None:
-        return "no Slurm here to ask; the duration above is without waiting for others"
-    largest = max(runs, key=lambda run: (run.nodes, run.minutes))
-    launch = plan.declared.launch
-    command = [
-        "sbatch",
-        "--test-only",
-        f"--nodes={largest.nodes}",
-        f"--time={largest.minutes}",
-        "--wrap=true",
-    ]
-    command += [
-        f"--{name}={launch[name]}" for name in ("partition", "account", "constraint") if name in launch
-    ]
-    command += ["--exclusive"] if launch.get("exclusive", True) else []
-    try:
-        asked = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"Slurm does not answer ({error})"
-    lines = [line.removeprefix("sbatch: ") for line in asked.stderr.splitlines() if line.strip()]
-    said = lines[-1] if lines else "no answer"
-    return f"Slurm on the largest ({largest.nodes} nodes, {largest.minutes} min): {said}"
-
-
-# A pause as long as this, in seconds, parts two stretches of measuring: nothing is said about its pace.
-_PAUSE = 900.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,17 +129,8 @@ class _Attempt:
 class Observer:
     """Looks at a campaign again and again, reading each record once.
 
-    Parameters
-    ----------
-    plan : Plan
-    runs : sequence of Run
-        The runs that count: those of the plan, and further repeats that were asked for.
-    resumed : bool, optional
-        Whether what failed before now waits again.
-
-    Attributes
-    ----------
-    runs : dict of str to Run
+    The runs that count are those of the plan, and further repeats that were asked for. If `resumed`, what
+    failed before now waits again.
     """
 
     def __init__(self, plan: Plan, runs: Sequence[Run], *, resumed: bool = False) -> None:
@@ -207,13 +144,7 @@ class Observer:
         self._failed_before = frozenset(self._failures()) if resumed else frozenset()
 
     def look(self, now: float) -> Progress:
-        """Return the state of the campaign.
-
-        Parameters
-        ----------
-        now : float
-            Seconds since 1970.
-        """
+        """Return the state of the campaign at a moment in s since 1970."""
         # In this order: a run that ends meanwhile is seen twice, and never not at all.
         running, abandoned, note = self._running(now)
         self._read_done()
@@ -273,10 +204,11 @@ class Observer:
                 continue  # it ends just now
             found[name] = _Attempt(self.runs[name], since, max(now, since))
             jobs[name] = str(owner.get("job_id", ""))
-        states = _states(sorted({job for job in jobs.values() if job}, key=int)) if self._slurm else {}
-        if states is None:
+        try:
+            states = slurm.states(filter(None, jobs.values()), 30) if self._slurm else {}
+        except slurm.NoAnswerError:
             return found, set(), "Slurm does not answer"
-        gone = {name for name, job in jobs.items() if job and terminal(states.get(job, "CANCELLED"))}
+        gone = {name for name, job in jobs.items() if job and slurm.terminal(states.get(job, "CANCELLED"))}
         return {name: one for name, one in found.items() if name not in gone}, gone, ""
 
 
@@ -343,49 +275,18 @@ def _names(folder: Path) -> list[str]:
 
 def _attempt(run: Run, path: Path) -> _Attempt | None:
     """Read when a good run began and ended; None where its record does not say."""
-    record = folders.read_json(path)
+    record = files.read_json(path)
     try:
         return _Attempt(run, float(record["start"]), float(record["end"]))
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def _states(jobs: Sequence[str]) -> dict[str, str] | None:
-    """Ask Slurm for the states of all jobs at once; None where it does not answer."""
-    if not jobs:
-        return {}
-    command = ["squeue", "--noheader", "--states=all", "--format=%A|%T", f"--jobs={','.join(jobs)}"]
-    if (said := ask(command, 30)) is None:
-        return None
-    lines = (line.partition("|") for line in said.splitlines())
-    return {job.strip(): state.strip() for job, _, state in lines}
-
-
-# Seconds between two looks: at folders, and, where something runs, one question to Slurm.
-_INTERVAL = 10.0
-# In a log: a line after this time, or at a change.
-_EVERY = 60.0
-
-
 def sentence(progress: Progress, now: float) -> str:
-    """Write a state in one line.
-
-    Parameters
-    ----------
-    progress : Progress
-    now : float
-        Seconds since 1970.
-    """
+    """Write a state in one line, at a moment in s since 1970."""
     parts = [f"{progress.campaign}: {progress.done} of {progress.total} done"]
-    parts += [
-        f"{count} {name}"
-        for name, count in (
-            ("running", progress.running),
-            ("failed", progress.failed),
-            ("waiting", progress.waiting),
-        )
-        if count
-    ]
+    counts = {"running": progress.running, "failed": progress.failed, "waiting": progress.waiting}
+    parts += [f"{count} {name}" for name, count in counts.items() if count]
     hours = progress.node_hours + progress.node_hours_left
     text = f"{', '.join(parts)}; {progress.node_hours:.2f} of {hours:.2f} node hours"
     if progress.end is not None:
@@ -402,16 +303,11 @@ def _clock(moment: float, now: float) -> str:
 class Watch:
     """Shows a campaign's progress from a thread of its own until it is stopped.
 
-    Parameters
-    ----------
-    campaign : str
-    base : Path
-    stream : file, optional
-        Standard error by default, where Snakemake writes too.
+    By default on standard error, where Snakemake writes too.
     """
 
     def __init__(self, campaign: str, base: Path, stream: TextIO | None = None) -> None:
-        self._observer = Observer(plan(campaign, base), all_runs(campaign, base), resumed=True)
+        self._observer = _observer(campaign, base, resumed=True)
         self._stream = stream or sys.stderr
         self._total = len(self._observer.runs)
         self._live = self._stream.isatty()
@@ -481,6 +377,10 @@ class Watch:
         return True
 
 
+def _observer(campaign: str, base: Path, *, resumed: bool = False) -> Observer:
+    return Observer(workflow.plan(campaign, base), workflow.all_runs(campaign, base), resumed=resumed)
+
+
 def print_plan(name: str, *, runs: bool = False, as_json: bool = False) -> int:
     """Print the plan of a campaign.
 
@@ -503,8 +403,9 @@ def print_plan(name: str, *, runs: bool = False, as_json: bool = False) -> int:
     ConfigError
         If the campaign cannot be planned; one fault for each thing wrong with it.
     """
-    found = expand(load(name))
-    done = folders.recorded(found.declared.base, name)
+    base = project.root()
+    found = expand(load(name, base))
+    done = folders.recorded(base, name)
     if as_json:
         print(json.dumps([_row(run, run.name in done) for run in found.runs], indent=1))
     elif runs:
@@ -536,7 +437,7 @@ def print_progress(name: str, *, as_json: bool = False) -> int:
     """
     base = project.root()
     now = time.time()
-    state = Observer(workflow.plan(name, base), workflow.all_runs(name, base)).look(now)
+    state = _observer(name, base).look(now)
     if as_json:
         print(json.dumps(asdict(state), indent=1))
     else:
@@ -579,8 +480,7 @@ def _print_plan(found: Plan, done: set[str]) -> None:
     if more := [name for name in done - names if ".failed-" not in name]:
         print(f"beside them: {len(more)} runs that the matrix does not declare; they count like the others")
     if left:
-        print(f"left: {_told(cost(found, left))}")
-        print(f"queue: {queue_guess(found, left)}")
+        print(f"left: {_in_words(cost(found, left))}")
         how = "--profile slurm" if declared.launch["scheduler"] == "slurm" else "--cores all"
         print(f"start: snakemake {how} measure --config measure={declared.name}")
 
@@ -594,7 +494,7 @@ def _further(found: Plan) -> list[Run]:
     return [found.run(name) for name in names if name not in there]
 
 
-def _told(price: Cost) -> str:
+def _in_words(price: Cost) -> str:
     hours = f"{price.node_hours:.2f} node hours expected, {price.node_hours_limit:.2f} at the time limits"
     return f"{price.runs} runs, {hours}; {duration(price.duration)} if all nodes are free"
 

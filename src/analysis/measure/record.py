@@ -1,8 +1,12 @@
-"""What only the node can tell before a run starts: load, programs, libraries, inputs, the node's facts."""
+"""``python -m analysis.measure.record begin|end WORK [SIGNAL]``: what a run's script records on the node.
+
+`begin` notes what only the node can tell before the start: load, programs, libraries, inputs, facts. `end`
+judges the jobs and moves them with their records among the raw files, by the standard library alone: a job
+that is ended has seconds left.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -10,13 +14,13 @@ import resource
 import shlex
 import shutil
 import socket
-import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.measure import folders, space
+from analysis.base import files, shell
+from analysis.measure import folders
 from analysis.provenance.facts import SECRET_NAME, SECRET_VALUE
 
 # The search path of the job's own libraries; LD_LIBRARY_PATH itself is kept from Benchbook's Python.
@@ -31,22 +35,37 @@ text, size = ctypes.create_string_buffer(65536), ctypes.c_int()
 if ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(text, ctypes.byref(size)) == 0:
     print(text.value.decode(errors="replace").strip())
 """
+HIDDEN = "(hidden)"
+# Slurm tells all processes of a job at once, s: the application can be gone before this shell has noted it.
+SLACK = 10.0
+_PROBE = 65_536  # B
+_SIGNALS = {130: "INT", 137: "KILL", 143: "TERM", 139: "SEGV", 134: "ABRT", 135: "BUS"}
+BINDING_FAILED = 97
+# For who repeats a run by hand, without this package.
+_BY = "bind.sh A/B/... LIBRARY COMMAND: taskset -c to the local rank's list, LD_PRELOAD for COMMAND (-: none)"
+# mpiP tells the ranks in the name of its file, <program>.<ranks>.<process>.<number>.mpiP, IPM in each task.
+_LONE = "does the MPI library take what starts its ranks (launch.mpi: start)?"
+_MPIP_NAME = re.compile(r"\.(\d+)\.\d+\.\d+\.mpiP$")
+_IPM_SIZE = re.compile(r'<task\b[^>]*\bmpi_size="(\d+)"')
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one of the two commands; 0 fine, 1 the run is not to be started or has failed."""
+    arguments = sys.argv[1:] if argv is None else argv
+    work = Path(arguments[1]).resolve()
+    if arguments[0] == "begin":
+        return begin(work, _head(folders.jobs(work)[0]))
+    try:
+        return end(work, killed=arguments[2] if len(arguments) > 2 else "")
+    except OSError as error:
+        print(f"{work}:0: cannot be recorded ({error}); make room, then measure again", file=sys.stderr)
+        return 1
 
 
 def begin(work: Path, head: Mapping[str, Any]) -> int:
-    """Note what is to be known before the start.
+    """Note in ``.begin.json`` what is to be known before the start, by the head of the first job's record.
 
-    Parameters
-    ----------
-    work : Path
-        Folder of the run, as `analysis.measure.launch` laid it out; gets ``.begin.json``.
-    head : mapping
-        Head of the first job's record.
-
-    Returns
-    -------
-    int
-        1 if an input is not the one that the campaign declares; why is in ``.refused``.
+    1 if an input is not the one that the campaign declares; why is in ``.refused``.
     """
     found: dict[str, Any] = {"load_before": os.getloadavg()[0]}
     found["binary"] = fingerprint(head["program"])
@@ -88,26 +107,16 @@ def fingerprint(path: str) -> dict[str, Any] | None:
     found = path if "/" in path else shutil.which(path)
     if found is None or not os.path.isfile(found):  # noqa: PTH113
         return None
-    digest, size = hashlib.sha256(), 0
-    with open(found, "rb") as file:  # noqa: PTH123
-        for block in iter(lambda: file.read(1 << 20), b""):
-            digest.update(block)
-            size += len(block)
-    return {"path": os.path.realpath(found), "sha256": digest.hexdigest(), "bytes": size}
+    return {"path": os.path.realpath(found), "sha256": files.sha256(found), "bytes": os.stat(found).st_size}  # noqa: PTH116
 
 
 def linked(program: str, search: str) -> dict[str, str]:
-    """Return the shared libraries that the loader takes for a program: name -> file.
+    """Return the shared libraries that the loader takes for a program, given the job's ``LD_LIBRARY_PATH``.
 
-    Parameters
-    ----------
-    program : str
-        A script, a static program or a container's image has none that could be told from here.
-    search : str
-        The job's ``LD_LIBRARY_PATH``.
+    Name -> file; a script, a static program or a container's image has none that could be told from here.
     """
-    said = _ask(["ldd", program], search) if program else ""
-    return {name: os.path.realpath(path) for name, path in _LINKED.findall(said)}
+    listed = _ask(["ldd", program], search).text if program else ""
+    return {name: os.path.realpath(path) for name, path in _LINKED.findall(listed)}
 
 
 def mpi_library(libraries: Mapping[str, str], search: str) -> dict[str, Any] | None:
@@ -119,7 +128,7 @@ def mpi_library(libraries: Mapping[str, str], search: str) -> dict[str, Any] | N
     found = fingerprint(path) if path else None
     if found is None:
         return None
-    return {**found, "version": _ask([sys.executable, "-c", _ASK_MPI, path], search).strip()}
+    return {**found, "version": _ask([sys.executable, "-c", _ASK_MPI, path], search).text.strip()}
 
 
 def preloaded(name: str, search: str) -> dict[str, Any] | None:
@@ -130,24 +139,16 @@ def preloaded(name: str, search: str) -> dict[str, Any] | None:
     return next((found for folder in folders_ if (found := fingerprint(f"{folder}/{name}"))), None)
 
 
-def _ask(command: Iterable[str], search: str, *, or_stderr: bool = False) -> str:
-    """Return what a command prints with the job's libraries; empty if it fails."""
-    environment = {name: text for name, text in os.environ.items() if name != "LD_PRELOAD"}
-    environment |= {"LD_LIBRARY_PATH": search} if search else {}
-    options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "timeout": 10, "env": environment}
-    try:
-        asked = subprocess.run(list(command), capture_output=True, text=True, check=False, **options)
-    except (OSError, subprocess.TimeoutExpired, ValueError):
-        return ""
-    if asked.returncode:
-        return ""
-    return asked.stdout or (asked.stderr if or_stderr else "")
+def _ask(command: Sequence[str], search: str) -> shell.Answer:
+    """Run a command with the job's libraries."""
+    return shell.run(command, 10, environment={"LD_LIBRARY_PATH": search} if search else None)
 
 
-def _first_line(command: Iterable[str], search: str) -> str:
+def _first_line(command: Sequence[str], search: str) -> str:
+    answer = _ask(command, search)
     # charmrun knows no such option, and fails.
-    said = _ask(command, search, or_stderr=True)
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    text = "" if answer.code != 0 else answer.out or answer.err
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     # Hydra writes a heading first.
     return next((line for line in lines if re.search(r"\d+\.\d+", line)), lines[0] if lines else "")
 
@@ -161,52 +162,12 @@ def _facts() -> dict[str, Any]:
         return {"host": socket.gethostname(), "error": f"{type(error).__name__}: {error}"}
 
 
-HIDDEN = "(hidden)"
-# Slurm tells all processes of a job at once, s: the application can be gone before this shell has noted it.
-SLACK = 10.0
-_SIGNALS = {130: "INT", 137: "KILL", 143: "TERM", 139: "SEGV", 134: "ABRT", 135: "BUS"}
-BINDING_FAILED = 97
-# For who repeats a run by hand, without this package.
-_BY = "bind.sh A/B/... LIBRARY COMMAND: taskset -c to the local rank's list, LD_PRELOAD for COMMAND (-: none)"
-# mpiP tells the ranks in the name of its file, <program>.<ranks>.<process>.<number>.mpiP, IPM in each task.
-_LONE = "does the MPI library take what starts its ranks (launch.mpi: start)?"
-_MPIP_NAME = re.compile(r"\.(\d+)\.\d+\.\d+\.mpiP$")
-_IPM_SIZE = re.compile(r'<task\b[^>]*\bmpi_size="(\d+)"')
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Run one of the two commands; 0 fine, 1 the run is not to be started or has failed."""
-    arguments = sys.argv[1:] if argv is None else argv
-    work = Path(arguments[1]).resolve()
-    if arguments[0] == "begin":
-        pass  # what `end` can do without
-
-        return begin(work, _head(folders.jobs(work)[0]))
-    try:
-        return end(work, killed=arguments[2] if len(arguments) > 2 else "")
-    except OSError as error:
-        print(f"{work}:0: cannot be recorded ({error}); make room, then measure again", file=sys.stderr)
-        return 1
-
-
 def end(work: Path, *, killed: str = "", abandoned: str = "") -> int:
-    """Write the records of a run's jobs and move them among the raw files.
+    """Write the records of a run's jobs and move them among the raw files; 1 if the run failed.
 
     All jobs are judged before the first is moved, and the judgement is kept: who finds the folder after a
-    kill in between moves the rest as it was judged.
-
-    Parameters
-    ----------
-    work : Path
-    killed : str, optional
-        Signal that ended the job.
-    abandoned : str, optional
-        Why somebody else writes the record: the job ended without a word.
-
-    Returns
-    -------
-    int
-        1 if the run failed: then each of its jobs lies in a folder ``<run>.failed-<n>``.
+    kill in between moves the rest as it was judged. `killed` is the signal that ended the job, `abandoned`
+    why somebody else writes the record. Jobs that failed lie in folders ``<run>.failed-<n>``.
     """
     base, campaign = work.parents[4], work.parent.name
     try:
@@ -224,23 +185,10 @@ def end(work: Path, *, killed: str = "", abandoned: str = "") -> int:
 
 
 def retract(folder: Path, why: str) -> str:
-    """Make a failed attempt of a recorded run.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the run, among the raw files.
-    why : str
-        The reason, where its record has none.
-
-    Returns
-    -------
-    str
-        Name of the attempt.
-    """
+    """Make a failed attempt of a recorded run, for a reason where its record has none; return its name."""
     base, campaign = folder.parents[4], folder.parents[1].name
     failed = folders.failed_name(base, campaign, folder.name)
-    record = folders.read_json(folder / folders.RECORD)
+    record = files.read_json(folder / folders.RECORD)
     changed = {"reason": record.get("reason") or why, "run": failed, "attempt_at": folder.name}
     folders.write_json(folder / folders.RECORD, record | changed | {"retracted": True})
     folder.rename(folder.with_name(failed))
@@ -251,7 +199,9 @@ def _judged(
     work: Path, base: Path, campaign: str, *, killed: str, abandoned: str
 ) -> dict[str, dict[str, Any]]:
     """Make the records of all jobs, by folder; either all of them are good or none."""
-    refused, full = _text(work / ".refused").strip(), space.release(work)
+    refused = _text(work / ".refused").strip()
+    if not abandoned:
+        _probe(work)
     records = {job.name: _record(work, job) for job in folders.jobs(work)}
     at = _number(_text(work / ".killed")) or 0.0
     for name, record in records.items():
@@ -260,15 +210,20 @@ def _judged(
         found = refused or _reason(work / name, record, killed=signal, abandoned=abandoned)
         if not found and folders.measured(base, campaign, record["run"]):
             found = "another job measured this run meanwhile"
-        if full and not abandoned:
-            # Without room the exit status cannot be noted either.
-            more = f"; {found}" if found and record["exit_code"] is not None else ""
-            found = f"the disk is full, what it wrote may be cut{more}"
         record["reason"] = found
     if bad := [record["run"] for record in records.values() if record["reason"]]:
         for record in records.values():
             record["reason"] = record["reason"] or f"another job of the run failed: {bad[0]}"
     return records
+
+
+def _probe(work: Path) -> None:
+    """Raise an OSError where there is no room: what the run wrote last may be cut, and is not called good."""
+    with (work / ".probe").open("wb") as file:
+        file.write(os.urandom(_PROBE))  # zeros would take no room where files are compressed
+        file.flush()
+        os.fsync(file.fileno())
+    (work / ".probe").unlink()
 
 
 def _publish(work: Path, job: Path, record: dict[str, Any], base: Path, campaign: str) -> None:
@@ -308,7 +263,7 @@ def _head(job: Path) -> dict[str, Any]:
 
 
 def _record(work: Path, job: Path) -> dict[str, Any]:
-    head, begun = _head(job), folders.read_json(work / folders.BEGIN)
+    head, begun = _head(job), files.read_json(work / folders.BEGIN)
     command = head.pop("command")
     end_time, _, status = _text(job / ".end").strip().partition(" ")
     record: dict[str, Any] = {**head, "command": shlex.join(command)}

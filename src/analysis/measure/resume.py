@@ -5,21 +5,19 @@ A workflow that was killed leaves jobs in Slurm's queue. They are waited for and
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import time
 from contextlib import ExitStack
 from functools import lru_cache
 from pathlib import Path
 
-from analysis.base import project
+from analysis.base import files, project, shell
 from analysis.base.errors import BenchbookError, ConfigError
-from analysis.base.slurm import ask
+from analysis.base.slurm import NoAnswerError, ask
 from analysis.measure import folders
 from analysis.measure.workflow import all_runs, on_slurm, plan
 
@@ -30,18 +28,9 @@ _INTERVAL = 10.0
 def hold(campaign: str, base: Path) -> ExitStack:
     """Keep a second workflow from measuring a campaign at the same time.
 
-    Without Slurm also one that measures another campaign: each would be measured beside the other.
-
-    Parameters
-    ----------
-    campaign : str
-    base : Path
-
-    Returns
-    -------
-    ExitStack
-        Holds the locks until it is closed; they end with the process, however that ends. Empty where the
-        file system knows no locks: then only the runs protect themselves.
+    Without Slurm also one that measures another campaign: each would be measured beside the other. The locks
+    are held until the stack is closed or the process ends, however it does. Where the file system knows no
+    locks, only the runs protect themselves.
 
     Raises
     ------
@@ -64,35 +53,22 @@ def hold(campaign: str, base: Path) -> ExitStack:
 
 
 def _lock(stack: ExitStack, path: Path, campaign: str, otherwise: str) -> None:
-    file = stack.enter_context(path.open("a+", encoding="utf-8"))
+    own = {"host": socket.gethostname(), "pid": os.getpid(), "campaign": campaign}
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.seek(0)
-        what = f"{otherwise} ({file.read().strip() or 'unknown'})"
-        raise ConfigError.at(campaign, 0, what, "wait for it, or end it and give the command again") from None
-    except OSError:
-        return
-    file.truncate(0)
-    file.write(json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "campaign": campaign}))
-    file.flush()
+        stack.enter_context(files.lock(path, json.dumps(own)))
+    except files.LockedError as error:
+        remedy = "wait for it, or end it and give the command again"
+        raise ConfigError.at(campaign, 0, f"{otherwise} ({error})", remedy) from None
 
 
 def check_start(campaign: str, base: Path, *, slurm: bool) -> None:
     """Refuse to measure where the campaign is not at home: what is recorded is said to be its cluster's.
 
-    Parameters
-    ----------
-    campaign : str
-    base : Path
-    slurm : bool
-        Whether jobs are handed to Slurm.
-
     Raises
     ------
     ConfigError
-        If the campaign's cluster has Slurm and jobs are not handed to it, or the other way round, or if
-        Slurm does not answer.
+        If the campaign's cluster has Slurm and jobs are not handed to it (`slurm`), or the other way round,
+        or if Slurm does not answer.
     """
     source = plan(campaign, base).declared.cluster.source
     if on_slurm(campaign, base) != slurm:
@@ -101,16 +77,13 @@ def check_start(campaign: str, base: Path, *, slurm: bool) -> None:
         raise ConfigError.at(source, 0, found, remedy)
     if not slurm:
         return
-    try:
-        asked = subprocess.run(["scontrol", "ping"], capture_output=True, text=True, timeout=60, check=False)
-    except FileNotFoundError:
+    if shutil.which("scontrol") is None:
         what = "no Slurm on this machine (no command scontrol)"
-        raise ConfigError.at("Slurm", 0, what, "log in on the cluster and give the command there") from None
-    except subprocess.TimeoutExpired:
-        raise ConfigError.at("Slurm", 0, "no answer in 60 s", "give the command again later") from None
-    if asked.returncode:
-        said = (asked.stderr or asked.stdout).strip().splitlines() or ["no answer"]
-        raise ConfigError.at("Slurm", 0, said[-1], "give the command again when its controller answers")
+        raise ConfigError.at("Slurm", 0, what, "log in on the cluster and give the command there")
+    answer = shell.run(["scontrol", "ping"], 60)
+    if answer.code != 0:
+        lines = (answer.err or answer.out).strip().splitlines() or ["no answer"]
+        raise ConfigError.at("Slurm", 0, lines[-1], "give the command again when its controller answers")
 
 
 @lru_cache(maxsize=4)
@@ -120,21 +93,20 @@ def adopted(campaign: str, base: Path) -> frozenset[str]:
 
 
 def queued(campaign: str, base: Path) -> dict[str, str] | None:
-    """Ask Slurm, in one question, which runs have a job that waits or runs.
+    """Ask Slurm, in one question, which runs have a job of this user and folder that waits or runs.
 
-    Returns
-    -------
-    dict of str to str, or None
-        Run -> job id, of this user and this folder; None where Slurm does not answer.
+    Returns run -> job; None where Slurm does not answer.
     """
     if not on_slurm(campaign, base) or shutil.which("squeue") is None:
         return {}
     # The comment is how the executor names what a job is for.
     command = ["squeue", "--noheader", "--me", "--format=%A|%k|%Z"]
-    if (said := ask(command)) is None:
+    try:
+        listed = ask(command)
+    except NoAnswerError:
         return None
     runs = {f"rule_run_wildcards_{campaign}_{run.name}": run.name for run in all_runs(campaign, base)}
-    rows = (line.strip().split("|", 2) for line in said.splitlines() if line.count("|") >= 2)
+    rows = (line.strip().split("|", 2) for line in listed.splitlines() if line.count("|") >= 2)
     here = os.path.realpath(base)
     return {
         runs[comment]: job
@@ -148,15 +120,13 @@ def main(argv: list[str] | None = None) -> int:
     (campaign,) = sys.argv[1:] if argv is None else argv
     base = project.root()
     try:
-        told = False
+        announced = False
         while (left := queued(campaign, base)) is None or left:
-            if left and not told:
+            if left and not announced:
                 jobs = ", ".join(sorted(left.values(), key=int))
-                print(
-                    f"{campaign}: waiting for {len(left)} runs that an earlier start has submitted: {jobs}",
-                    flush=True,
-                )
-                told = True
+                what = f"waiting for {len(left)} runs that an earlier start has submitted: {jobs}"
+                print(f"{campaign}: {what}", flush=True)
+                announced = True
             time.sleep(_INTERVAL)
     except BenchbookError as error:
         print(error, file=sys.stderr)

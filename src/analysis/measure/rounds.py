@@ -16,17 +16,9 @@ from analysis.measure.matrix import Plan, Run
 
 
 def more(plan: Plan) -> list[Run]:
-    """Name the further repeats that a campaign asks for, by what has been measured.
+    """Name the further repeats that a campaign asks for by what was measured, those that are there included.
 
-    Parameters
-    ----------
-    plan : Plan
-
-    Returns
-    -------
-    list of Run
-        Beyond ``plan.runs``, those that are there already included. None for cells whose first
-        repeats are not all there: what they need cannot be told yet.
+    None for cells whose first repeats are not all there: what they need cannot be told yet.
     """
     if not plan.adaptive:
         return []
@@ -52,23 +44,10 @@ def more(plan: Plan) -> list[Run]:
 
 
 def wanted(values: Sequence[float], within: float, most: int, repeats: int) -> int:
-    """Say how many repeats a cell needs.
+    """Say how many repeats a cell needs: `repeats` as there are, or more, at most twice as many at a time.
 
-    Parameters
-    ----------
-    values : sequence of float
-        Figures of merit measured so far; NaN where a run is not valid.
-    within : float
-        How far the ends of the median's interval may be from it, as a share of it.
-    most : int
-        Never more repeats than this.
-    repeats : int
-        Repeats so far.
-
-    Returns
-    -------
-    int
-        `repeats` if the interval is narrow enough; more otherwise, at most twice as many at a time.
+    `values` are figures of merit, NaN of runs that are not valid; the ends of their median's interval may be
+    `within` a share of it away.
 
     Notes
     -----
@@ -84,18 +63,9 @@ def wanted(values: Sequence[float], within: float, most: int, repeats: int) -> i
 
 
 def figures(runs: Sequence[Path]) -> list[float]:
-    """Read the figure of merit of some runs.
+    """Read the figure of merit of some runs, by their folders; wall-clock time where there is no single one.
 
-    Parameters
-    ----------
-    runs : sequence of Path
-        Their folders.
-
-    Returns
-    -------
-    list of float
-        Wall-clock time where the application has no single figure of merit; NaN where the run may not
-        enter a statistic.
+    NaN where the run may not enter a statistic.
     """
     applications = load_applications(project.root() / "config" / "applications")
     found = []

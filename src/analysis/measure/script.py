@@ -15,19 +15,7 @@ from analysis.measure.power.config import variables
 
 
 def lay_out(folder: Path, job: Job) -> None:
-    """Write a job's files and link its inputs.
-
-    Parameters
-    ----------
-    folder : Path
-        The job's own; it is there and holds none of them yet.
-    job : Job
-
-    Raises
-    ------
-    ConfigError
-        If the folder of inputs is not there.
-    """
+    """Write a job's files into its folder, which holds none of them yet, and link its inputs."""
     for name, text in job.files.items():
         (folder / name).write_text(text, encoding="utf-8")
         if text.startswith("#!"):
@@ -119,20 +107,7 @@ _SAMPLER = "    env -u LD_LIBRARY_PATH ${python} -m analysis.measure.power"
 
 
 def fill(template: str, **quoted: str) -> str:
-    """Fill a template's slots.
-
-    Parameters
-    ----------
-    template : str
-        With ``${name}`` for a slot and ``$$`` for the shell's own dollar sign.
-    **quoted : str
-        Made by `quote` or `words`, or lines made of such.
-
-    Raises
-    ------
-    ConfigError
-        If a slot is left, or a value stands for no slot.
-    """
+    """Fill a template's slots with what `quote` or `words` made, or lines of such; ``$$`` is a dollar."""
     text = string.Template(template)
     unused = set(quoted) ^ set(text.get_identifiers())
     if unused:
@@ -143,13 +118,7 @@ def fill(template: str, **quoted: str) -> str:
 
 
 def quote(value: object) -> str:
-    """Quote one value for the shell.
-
-    Raises
-    ------
-    ConfigError
-        If it holds a control character: no name, number or path has one.
-    """
+    """Quote one value for the shell; no name, number or path holds a control character, and none may."""
     text = str(value)
     if not text.isprintable():
         raise ConfigError.at("job script", 0, f"{text!r} holds a control character", "write it in one line")
@@ -166,24 +135,8 @@ def render(
 ) -> str:
     """Write the script of a run.
 
-    Parameters
-    ----------
-    work : Path
-        Folder of the run while it is measured; job number n runs in its folder ``n``.
-    allocation : Allocation
-    launch : mapping
-        The part ``launch`` of the cluster.
-    meters : Path, optional
-        File whose part ``power`` says how power is sampled beside the jobs; jobs at once share the log.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ConfigError
-        If a value cannot stand in a script.
+    Job number n runs in the folder ``n`` of `work`. `meters` is the file whose part ``power`` says how power
+    is sampled beside the jobs; jobs at once share the log.
     """
     modules = ""
     if allocation.modules:

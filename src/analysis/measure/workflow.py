@@ -65,22 +65,10 @@ def on_slurm(campaign: str, base: Path) -> bool:
 
 
 def node_list(environ: MutableMapping[str, str]) -> str:
-    """Keep the nodes of a Slurm job for the commands that run in it.
+    """Keep the nodes of a Slurm job for the commands that run in it: return what stands before each.
 
-    Parameters
-    ----------
-    environ : mapping of str to str
-        Environment of this process. The nodes are put aside in it.
-
-    Returns
-    -------
-    str
-        What stands before a rule's command; empty outside of a job.
-
-    Notes
-    -----
-    Between a job and the command in it the executor takes the list of nodes out of the environment. Given
-    back, no job has to ask Slurm for what it was told.
+    Between a job and the command in it the executor takes the list of nodes out of the environment, where it
+    is put aside. Given back, no job has to ask Slurm for what it was told.
     """
     job = environ.get("SLURM_JOB_ID", "")
     if nodes := environ.get("SLURM_JOB_NODELIST"):
@@ -96,24 +84,12 @@ def threads(campaign: str, base: Path) -> int:
 
 @lru_cache(maxsize=16_384)  # Snakemake asks for each of them several times
 def resources(campaign: str, name: str, base: Path) -> dict[str, str | int]:
-    """Return what a run asks of Slurm, in the words of Snakemake's resources.
-
-    Parameters
-    ----------
-    campaign, name : str
-    base : Path
-
-    Returns
-    -------
-    dict
-        ``nodes tasks cpus_per_task mem_mb runtime slurm_extra constraint slurm_partition
-        slurm_account``; empty text where the cluster's file says nothing.
-    """
+    """Return what a run asks of Slurm, see `requested`."""
     return requested(plan(campaign, base).declared, run_of(campaign, name, base))
 
 
 def requested(declared: Declared, run: Run) -> dict[str, str | int]:
-    """Return what a run asks of Slurm, as `resources`, of what is loaded already."""
+    """Return what a run asks of Slurm, in the words of Snakemake's resources; empty where nothing is said."""
     launch = declared.launch
     per_node = run.ranks_per_node * run.concurrent_jobs
     if launch.get("oversubscribe", False):

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from analysis.claims.model import Report
-from analysis.datasets.profile import HOUSEKEEPING
 from analysis.estimates import tables
 from analysis.estimates.by_profile import SENDING
 from analysis.estimates.campaign import FACTORS, Campaign
@@ -24,7 +23,7 @@ def shares(campaign: Campaign, of: str, select: Select | None = None, *, least: 
     of : str
         ``time`` or ``count``; calls that only look up or manage are not counted.
     select : mapping, optional
-        As in `analysis.pages.runs.measured`.
+        As in `analysis.pages.runs.question`.
     least : float, optional
         Calls below this share, in percent, in every run are put together as ``other``.
 
@@ -41,15 +40,7 @@ def shares(campaign: Campaign, of: str, select: Select | None = None, *, least: 
         If the runs differ in a factor.
     """
     runs = _alike(campaign, select)
-    if of == "time":
-        found = tables.call_shares(campaign, runs, least)
-    else:
-        found = campaign.frame("calls").merge(runs[["run"]], on="run")
-        found = found[~found["call"].isin(HOUSEKEEPING)]
-        found["share"] = 100 * found["count"] / found.groupby("run")["count"].transform("sum")
-        small = found.groupby("call")["share"].transform("max") < least
-        found["call"] = found["call"].mask(small, "other")
-        found = found.groupby(["run", "call"])[["share"]].sum().reset_index()
+    found = tables.call_shares(campaign, runs, least, of=of)
     # A run that never makes a call has a share of 0, which is no missing value.
     full = found.pivot(index="run", columns="call", values="share").fillna(0.0)
     long = full.melt(value_name="share")
@@ -71,10 +62,12 @@ def claimed(reports: Iterable[Report], variable: str) -> dict[str, float]:
         Call -> share in percent.
     """
     return {
-        str(claim.members[0]): float(claim.expect.value)
+        str(claim.question.members[0]): float(claim.expect.value)
         for report in reports
         for claim in report.claims
-        if claim.variable == variable and len(claim.members) == 1 and claim.expect.value is not None
+        if claim.question.variable == variable
+        and len(claim.question.members) == 1
+        and claim.expect.value is not None
     }
 
 
@@ -85,7 +78,7 @@ def messages(campaign: Campaign, select: Select | None = None) -> pd.DataFrame:
     ----------
     campaign : Campaign
     select : mapping, optional
-        As in `analysis.pages.runs.measured`.
+        As in `analysis.pages.runs.question`.
 
     Returns
     -------
@@ -109,7 +102,7 @@ def size_shares(campaign: Campaign, bounds: Sequence[int], select: Select | None
     bounds : sequence of int
         In B.
     select : mapping, optional
-        As in `analysis.pages.runs.measured`.
+        As in `analysis.pages.runs.question`.
 
     Returns
     -------

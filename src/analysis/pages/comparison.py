@@ -9,14 +9,16 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.claims.model import Level
-from analysis.claims.words import attached, digits
-from analysis.estimates import tables
+from analysis.base.words import Level, at_level, attached, decimals, level_name, significant
+from analysis.estimates import groups, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.groups import strata
-from analysis.estimates.measures import MEASURES
+from analysis.estimates.groups import strata, strata_names
+from analysis.estimates.measures import MEASURES, TIMES
+from analysis.estimates.measures import unit_of as unit_of_measure
+from analysis.estimates.quantities import findings_of
+from analysis.estimates.question import Comparison, Question
 from analysis.estimates.stats import Estimate
-from analysis.pages.runs import TIMES, Select, apart, measured, place, plain, refuse_mixture, unit_of
+from analysis.pages.runs import Select, question, refuse_mixture, unit_of
 
 # How a ratio is said; what is not listed is "the <variable> of".
 _PHRASES = {
@@ -140,7 +142,7 @@ def compare(
     along : str, optional
         Factor of the x axis.
     variable, select, members, scale
-        As in `measured`.
+        As in `analysis.pages.runs.question`.
     varying : sequence of str, optional
         Other factors that change with the two by nature, as ranks do with nodes.
 
@@ -156,42 +158,68 @@ def compare(
     ConfigError
         If a group would mix different things.
     """
-    frame = measured(campaign, variable, select, members=members, scale=scale)
-    base = campaign.resolve(factor, baseline)[0]
-    loose = (factor, along, *varying)
+    asked = question(campaign, variable, select, members=members, scale=scale)
+    frame = groups.measured(asked, campaign)
+    spec, base = MEASURES[variable], campaign.resolve(factor, baseline)[0]
     inverted = False
     found: list[tuple[Mapping[str, Level], Part]] = []
-    for stratum, values in strata(frame, loose, campaign, MEASURES[variable]):
+    for stratum, values in strata(frame, (factor, along, *varying), campaign, spec):
         refuse_mixture(values, [factor, along], varying)
-        unit = unit_of(variable, values, scale)
-        inverted = unit in TIMES
-        ratios = tables.ratios(values, factor, base, [along], "value", variable, inverted=inverted)
+        unit = unit_of(asked, values)
+        inverted = unit_of_measure(variable, values) in TIMES
+        # Of times and rates it is asked how many times faster one is, of energies how much less it takes.
+        faster = inverted or spec.higher_is_better
+        pairs = replace(asked, quantity="speedup" if faster else "reduction")
+        ratios = _ratios(pairs, campaign, values, Comparison(factor, (base,), tuple(varying)), along)
         if len(ratios):
             medians = tables.summary(values, [along, factor], "value", variable)
             found.append((stratum, Part("", unit, values, medians, ratios)))
     if not found:
         raise NotCoveredError(f"{campaign.name} has no comparable runs for {factor} {base} and another level")
-    names = apart([stratum for stratum, _ in found])
+    names = strata_names([stratum for stratum, _ in found])
     parts = tuple(replace(part, name=name) for name, (_, part) in zip(names, found, strict=True))
     return Compared(campaign.name, campaign.evidence, factor, base, along, variable, inverted, parts)
+
+
+def _ratios(
+    asked: Question, campaign: Campaign, values: pd.DataFrame, compare: Comparison, along: str
+) -> pd.DataFrame:
+    """Hold every level of one stratum against the baseline, at each level of another factor."""
+    factor, (base,) = compare.factor, compare.levels
+    own = replace(campaign, stand_ins={})  # the levels are the campaign's, whatever a report calls so
+    varying = tuple(name for name in compare.varying if name != along)
+    met = values[values[along].isin(set(values.loc[values[factor] == base, along]))]
+    rows = []
+    for level in sorted(set(met[factor]) - {base}):
+        pair = replace(asked, compare=Comparison(factor, (level, base), varying))
+        for finding in findings_of(pair, own, met[met[factor].isin([level, base])]):
+            ratio = finding.estimate
+            if asked.quantity == "reduction":
+                ratio = ratio.transformed(lambda less: 1.0 - less / 100.0)
+            assert finding.base is not None
+            ends = (ratio.value, ratio.low, ratio.high, ratio.n, ratio.n_baseline)
+            rows.append((finding.stratum[along], level, *ends, finding.base[0]))
+    columns = [along, factor, "ratio", "low", "high", "n", "n_baseline", "base"]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.sort_values([along, factor], ignore_index=True)
 
 
 def _ratio_sentence(compared: Compared, part: Part, level: Any, rows: pd.DataFrame) -> str:
     rows = rows.sort_values(compared.along)
     last = rows.iloc[-1]
     estimate = Estimate(float(last["ratio"]), float(last["low"]), float(last["high"]), int(last["n"]))
-    places = max(digits(estimate, 1), 0) if estimate.bounded else 2
+    places = max(decimals(estimate, 1), 0) if estimate.bounded else 2
     interval = (
         f"interval {estimate.low:.{places}f} to {estimate.high:.{places}f}"
         if estimate.bounded
         else f"no interval, n = {estimate.n}"
     )
-    base = attached(plain(float(last["base"])), part.unit)
+    base = attached(significant(float(last["base"])), part.unit)
     names = [level_name(compared.factor, one) for one in (level, compared.baseline)]
     verb = "is" if compared.phrase.startswith("as fast") else "has"
     if not isinstance(level, str) and level != 1:
         verb = {"is": "are", "has": "have"}[verb]
-    where = place(compared.along, last[compared.along])
+    where = at_level(compared.along, last[compared.along])
     head = f"{part.name}: {where}" if part.name else f"A{where[1:]}"
     return (
         f"{head} {names[0]} {verb} {estimate.value:.{places}f} times {compared.phrase} {names[1]} "
@@ -199,17 +227,12 @@ def _ratio_sentence(compared: Compared, part: Part, level: Any, rows: pd.DataFra
     )
 
 
-def level_name(factor: str, level: Level) -> str:
-    """Name a level: words as they are, numbers with their factor: ``2 concurrent jobs``."""
-    return level if isinstance(level, str) else place(factor, level).removeprefix("at ")
-
-
 def _where_clear(compared: Compared, rows: pd.DataFrame, baseline: str) -> str:
     """Say on which side of the baseline a curve is, and from where on."""
     words = {1: "ahead of it", -1: "behind it"} if compared.inverted else {1: "above it", -1: "below it"}
     ends = zip(rows["low"].to_numpy(float), rows["high"].to_numpy(float), strict=True)
     signs = [1 if low > 1 else -1 if high < 1 else 0 for low, high in ends]
-    at = [place(compared.along, value).removeprefix("at ") for value in rows[compared.along]]
+    at = [level_name(compared.along, value) for value in rows[compared.along]]
     if not rows["low"].notna().any():
         return "too few runs to tell them apart"
     if not any(signs):

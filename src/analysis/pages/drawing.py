@@ -1,4 +1,4 @@
-"""The figures of questions: ratio over absolute values, courses with intervals, power over time."""
+"""The figures of questions: ratio over absolute values, curves with intervals, power over time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import AutoLocator, ScalarFormatter
 
+from analysis.base.words import at_level, level_name, significant
 from analysis.pages import figures
-from analysis.pages.comparison import Compared, Part, level_name
+from analysis.pages.comparison import Compared, Part
 from analysis.pages.figures.style import GREY, PAPER, looks
-from analysis.pages.runs import place, plain
 
 _NAMES = {
     "application_time": "time by the application",
@@ -54,8 +54,8 @@ def draw(compared: Compared, part: Part) -> Figure:
         xlabel="", ylabel=f"times {compared.phrase}\n{base}", one=True,
     )  # fmt: skip
     last = part.ratios.sort_values(compared.along).iloc[-1]
-    value = f"{plain(float(last['base']))} {part.unit}".rstrip()
-    where = place(compared.along, last[compared.along])
+    value = f"{significant(float(last['base']))} {part.unit}".rstrip()
+    where = at_level(compared.along, last[compared.along])
     # Above the panel: beside the line of no difference stand the names of the curves.
     top.set_title(f"1× = {value} ({base}, {where})", loc="left", size=9.5, color=GREY)
     top.yaxis.label.set_multialignment("center")
@@ -67,7 +67,7 @@ def draw(compared: Compared, part: Part) -> Figure:
     return fig
 
 
-def draw_course(
+def draw_series(
     table: pd.DataFrame,
     *,
     evidence: str,
@@ -84,7 +84,7 @@ def draw_course(
     Parameters
     ----------
     table : DataFrame
-        From `analysis.pages.scaling` or `analysis.pages.scaling.scaling`.
+        From `analysis.pages.scaling.series` or `analysis.pages.scaling.scaling`.
     evidence, campaign : str
         As in `analysis.pages.figures.style.new_figure`.
     ylabel : str
@@ -165,7 +165,7 @@ def _strip(compared: Compared, part: Part, medians: pd.DataFrame, where: str) ->
     values = _named(compared, part.values)
     base = level_name(compared.factor, compared.baseline)
     order = [base, *(level for level in medians["level"] if level != base)]
-    only = place(compared.along, part.medians[compared.along].iloc[0])
+    only = at_level(compared.along, part.medians[compared.along].iloc[0])
     figures.strip_with_interval(
         values, ax=ax, x="level", y="value", summary=medians, order=order,
         xlabel=f"{compared.factor.replace('_', ' ')}, {only}", ylabel=_value(compared, part),
@@ -212,7 +212,7 @@ def draw_pareto(table: pd.DataFrame, factor: str, *, evidence: str, campaign: st
     Parameters
     ----------
     table : DataFrame
-        From `analysis.pages.energy.bills`.
+        From `analysis.pages.energy.yearly_costs`.
     factor : str
         Its levels are the points.
     evidence, campaign : str

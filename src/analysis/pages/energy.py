@@ -1,32 +1,29 @@
-"""Energy as a question of money: bills of a year by level."""
+"""Energy as a question of money: costs of a year by level."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
-from analysis.claims.model import Level
+from analysis.base.words import Level, significant
 from analysis.energy.money import emissions
-from analysis.estimates import stats
+from analysis.estimates import cost, groups, stats
+from analysis.estimates.by_run import JOULES_PER_WH, SECONDS_A_DAY
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.conclusions import (
-    JOULES_PER_WH,
-    energy_per_job,
-    jobs_per_day,
-    pareto_front,
-    yearly_cost,
-)
-from analysis.estimates.cost import with_time
-from analysis.estimates.groups import strata
+from analysis.estimates.groups import strata, strata_names
 from analysis.estimates.measures import MEASURES
+from analysis.estimates.quantities import median_of
+from analysis.estimates.question import Question, Tariff
+from analysis.estimates.tables import pareto_front
 from analysis.estimates.uncertainty import POINT
-from analysis.pages.runs import Select, apart, measured, plain, refuse_mixture
+from analysis.pages.runs import Select, question, refuse_mixture
 
 _TIME = {"time_s": "value", "time_low": "low", "time_high": "high"}
 
 
-def bills(
+def yearly_costs(
     campaign: Campaign,
     factor: str,
     *,
@@ -74,15 +71,21 @@ def bills(
     -----
     cost = jobs a year x energy of a job x price x PUE, jobs = 365 x 86400 s / time of a job.
     """
-    frame = with_time(measured(campaign, "energy", select), campaign)
-    frame = frame.assign(elapsed=frame["seconds"])
+    tariff = Tariff(price, pue)
+    asked = replace(question(campaign, "energy", select), quantity="cost", tariff=tariff)
+    frame = cost.with_time(groups.measured(asked, campaign), campaign)
     found = list(strata(frame, (factor, *varying), campaign, MEASURES["energy"]))
     reference = campaign.resolve(factor, jobs_of)[0] if jobs_of is not None else None
     rows = []
-    for name, (_, values) in zip(apart([stratum for stratum, _ in found]), found, strict=True):
+    for name, (_, values) in zip(strata_names([stratum for stratum, _ in found]), found, strict=True):
         refuse_mixture(values, [factor], varying)
         if reference is None or (values[factor] == reference).any():
-            table = _bill(values, factor, price, pue, reference, carbon)
+            pace = values[values[factor] == reference] if reference is not None else None
+            parts = values.groupby(factor, sort=True, observed=True)
+            table = pd.DataFrame(
+                [{factor: level, **_row(asked, part, pace, carbon)} for level, part in parts]
+            )
+            table["pareto"] = pareto_front(table, time="time_s", energy="energy_Wh")
             rows.append(table.assign(runs=name, metered_at=values[POINT].iloc[0]))
     columns = ["runs", factor, *_TIME, "energy_Wh", "energy_low", "energy_high", "jobs_a_day"]
     columns += ["cost_a_year", "low", "high", "n", "kg_CO2e_a_year", "pareto", "metered_at"]
@@ -90,49 +93,30 @@ def bills(
     return whole[[column for column in columns if carbon or column != "kg_CO2e_a_year"]]
 
 
-def _bill(
-    values: pd.DataFrame, factor: str, price: float, pue: float, reference: Level | None, carbon: float
-) -> pd.DataFrame:
-    """Make the rows of one stratum."""
-    energy = energy_per_job(values, factor).set_index(factor)
-    levels = list(energy.index)
-    paces = levels if reference is None else [reference] * len(levels)
-    costs = [
-        yearly_cost(values[values[factor].isin([level, pace])], factor, tariff=price, jobs_of=pace, pue=pue)
-        .set_index(factor).loc[level]
-        for level, pace in zip(levels, paces, strict=True)
-    ]  # fmt: skip
-    cost = pd.DataFrame(costs, index=levels)
-    times = {level: stats.median(part["elapsed"]) for level, part in values.groupby(factor)}
-    table = pd.DataFrame(
-        {
-            **{name: [getattr(times[level], end) for level in levels] for name, end in _TIME.items()},
-            "energy_Wh": energy["energy"],
-            "energy_low": energy["low_total"].fillna(energy["low"]),
-            "energy_high": energy["high_total"].fillna(energy["high"]),
-            "jobs_a_day": jobs_per_day(values, factor).set_index(factor)["jobs_per_day"],
-            "cost_a_year": cost["cost"],
-            "low": cost["cost_low"],
-            "high": cost["cost_high"],
-            "n": energy["n"],
-            "kg_CO2e_a_year": [
-                emissions(wh * JOULES_PER_WH, carbon, pue=pue, jobs=jobs)
-                for wh, jobs in zip(energy["energy"], cost["jobs"], strict=True)
-            ],
-        },
-        index=pd.Index(levels, name=factor),
-    )
-    table["pareto"] = pareto_front(table, time="time_s", energy="energy_Wh")
-    return table.reset_index()
+def _row(asked: Question, part: pd.DataFrame, pace: pd.DataFrame | None, carbon: float) -> dict[str, float]:
+    """Ask for time, energy and cost of one level, done as often as the jobs of `pace` follow each other."""
+    pace = part if pace is None else pace
+    time = stats.median(part["seconds"])
+    energy, _ = median_of("energy_per_job", part.assign(value=part["energy"] / JOULES_PER_WH))
+    year = cost.level(asked, part, pace).estimate
+    jobs = cost.YEAR / float(pace["seconds"].median())
+    pue = asked.tariff.pue if asked.tariff else 1.0
+    return {
+        **{name: getattr(time, end) for name, end in _TIME.items()},
+        **{"energy_Wh": energy.value, "energy_low": energy.low, "energy_high": energy.high},
+        "jobs_a_day": SECONDS_A_DAY / time.value,
+        **{"cost_a_year": year.value, "low": year.low, "high": year.high, "n": year.n},
+        "kg_CO2e_a_year": emissions(energy.value * JOULES_PER_WH, carbon, pue=pue, jobs=jobs),
+    }
 
 
-def bill_sentences(table: pd.DataFrame, factor: str, baseline: Level, currency: str) -> list[str]:
+def cost_sentences(table: pd.DataFrame, factor: str, baseline: Level, currency: str) -> list[str]:
     """Say what each level saves over the baseline in a year, one sentence a stratum.
 
     Parameters
     ----------
     table : DataFrame
-        From `bills`.
+        From `yearly_costs`.
     factor : str
     baseline : level
     currency : str
@@ -149,9 +133,11 @@ def bill_sentences(table: pd.DataFrame, factor: str, baseline: Level, currency: 
             continue
         others = part[part[factor] != baseline]
         pairs = zip(map(str, others[factor]), others["cost_a_year"], strict=True)
-        saved = ", ".join(f"{level} {plain(float(base.iloc[0]) - float(cost), 3)}" for level, cost in pairs)
+        saved = ", ".join(
+            f"{level} {significant(float(base.iloc[0]) - float(cost), 3)}" for level, cost in pairs
+        )
         head = f"{name}: a" if name else "A"
-        whole = f"{plain(float(base.iloc[0]), 3)} {currency} a year with {baseline}"
+        whole = f"{significant(float(base.iloc[0]), 3)} {currency} a year with {baseline}"
         out.append(f"{head}s many jobs cost {whole}; saved with {saved} {currency}.")
     return out
 
@@ -159,7 +145,7 @@ def bill_sentences(table: pd.DataFrame, factor: str, baseline: Level, currency: 
 def assumption_sentence(
     price: float, currency: str, pue: float, carbon: float, *, price_source: str, carbon_source: str
 ) -> str:
-    """Name what a bill rests on beside the runs.
+    """Name what a cost rests on beside the runs.
 
     Parameters
     ----------

@@ -12,12 +12,15 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base import project
-from analysis.energy import levels as power_levels
+from analysis.base.words import level_name, significant
+from analysis.energy.attribution import logs_behind
 from analysis.energy.integral import GAP_INTERVALS
+from analysis.energy.levels import Machine, methodology_levels
+from analysis.energy.meters import declared_power, nodes_of
 from analysis.energy.points import INPUT, UNSAID, point
 from analysis.estimates.by_run import JOULES_PER_WH
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.pages.runs import Select, measured, place, plain
+from analysis.pages.runs import Select, measured
 
 # Of a log this share of the run is shown before and after it.
 _AROUND = 0.25
@@ -53,7 +56,7 @@ def metered(campaign: Campaign, factor: str, select: Select | None = None) -> di
     found = {}
     for level, part in runs.groupby(factor, sort=True):
         widest = part[part["nodes"] == part["nodes"].max()].sort_values("run").iloc[0]
-        found[f"{level}, {place('nodes', widest['nodes']).removeprefix('at ')}"] = str(widest["run"])
+        found[f"{level}, {level_name('nodes', widest['nodes'])}"] = str(widest["run"])
     return found
 
 
@@ -109,10 +112,12 @@ def power_sentences(campaign: Campaign, runs: Mapping[str, str]) -> list[str]:
     out = []
     for name, row in ((name, _row(campaign, run)) for name, run in runs.items()):
         wh, low, high = (float(row[key]) / JOULES_PER_WH for key in ("energy", "energy_low", "energy_high"))
-        bounds = f" (gaps leave {plain(low)} to {plain(high)} open)" if low < high else ""
-        took = f"in {plain(float(row['elapsed']))} s, {plain(float(row['mean_power']))} W on average"
+        bounds = f" (gaps leave {significant(low)} to {significant(high)} open)" if low < high else ""
+        took = (
+            f"in {significant(float(row['elapsed']))} s, {significant(float(row['mean_power']))} W on average"
+        )
         seen = f"readings cover {100 * float(row['energy_covered']):.1f} %"
-        out.append(f"{name}: {plain(wh)} Wh{bounds} {took}; {seen}{_standing(row, wh)}.")
+        out.append(f"{name}: {significant(wh)} Wh{bounds} {took}; {seen}{_standing(row, wh)}.")
     return out
 
 
@@ -123,51 +128,23 @@ def _standing(row: Mapping[str, Any], wh: float) -> str:
     text = f"; standard uncertainty {100 * spread / wh:.2g} %{known}" if np.isfinite(spread) else ""
     text += f"; metered at: {row['energy_location'] or UNSAID}"
     if np.isfinite(row["idle_power"]):
-        text += f"; without a job {plain(float(row['idle_power']))} W"
+        text += f"; without a job {significant(float(row['idle_power']))} W"
     return text + (f"; shared: {row['energy_rule']}" if row["energy_rule"] else "")
 
 
 def logs_of(campaign: Campaign, run: str, base: Path | None = None) -> list[xr.Dataset]:
-    """Read the power logs that a run's energy rests on.
-
-    Parameters
-    ----------
-    campaign, run, base
-        As in `power`.
-
-    Returns
-    -------
-    list of Dataset
-        Kind ``power``: the logs beside the campaign's runs with the meters that feed its nodes, else
-        those in the run's folder; of the point of measurement that counted.
+    """Read the power logs that a run's energy rests on (`analysis.energy.attribution.logs_behind`).
 
     Raises
     ------
     NotCoveredError
         If the run has no power log.
     """
-    # With them comes dask, which few need.
-    from analysis.energy.attribution import select as add_up
-    from analysis.energy.meters import declared_power, nodes_of, read_logs, state
-
-    raw, row = project.raw(campaign.name, base), _row(campaign, run)
-    files = campaign.frame("files")
-    files = files[files["engine"].map(readers.is_power)]
     power = declared_power(campaign.name, base)
-    beside = files[files["run"] == ""]
-    known = list(zip(map(str, beside["path"]), map(str, beside["engine"]), strict=True))
-    found = []
-    for log in read_logs(raw, known, power, _rows(campaign.runs))[0]:
-        own = [meter for meter, fed in log.nodes.items() if set(fed) & set(nodes_of(row))]
-        at = point(str(log.ds.attrs["location"]))
-        found += [log.ds.sel(meter=own)] if own and at == point(str(row["energy_location"])) else []
-    logs = files[files["run"] == run]
-    if not found and not logs.empty:
-        paths = zip(map(str, logs["path"]), map(str, logs["engine"]), strict=True)
-        read = ((raw / path, readers.open(raw / path, engine=engine)) for path, engine in paths)
-        found = [state(ds, power) for ds in add_up(raw / "runs" / run, read).logs]
+    rows, files = _rows(campaign.runs), campaign.frame("files")
+    found = logs_behind(project.raw(campaign.name, base), run, rows, files, power)
     if not found:
-        why = str(row["energy_reason"])
+        why = str(_row(campaign, run)["energy_reason"])
         raise NotCoveredError(f"run {run} of {campaign.name} has no power log" + (f": {why}" if why else ""))
     return found
 
@@ -190,10 +167,8 @@ def levels(
     Returns
     -------
     DataFrame
-        From `analysis.energy.levels.levels`, levels spelt out; of several logs the least of each aspect.
+        Of `analysis.energy.levels.methodology_levels`, spelt out; of several logs the least of each aspect.
     """
-    from analysis.energy.meters import declared_power, nodes_of
-
     row, runs = _row(campaign, run), campaign.runs
     declared = declared_power(campaign.name, base)
     fed = _fed(campaign) or set(nodes_of(row))
@@ -203,12 +178,8 @@ def levels(
     jobs = (near["start"].to_numpy(), near["end"].to_numpy())
     tables = []
     for ds in logs_of(campaign, run, base):
-        machine = power_levels.Machine(
-            given.get("nodes"), len(fed), given.get("subsystems"), _conversion(ds, declared)
-        )
-        tables.append(
-            power_levels.levels(ds, row["start"], row["end"], core=core, machine=machine, jobs=jobs)
-        )
+        machine = Machine(given.get("nodes"), len(fed), given.get("subsystems"), _conversion(ds, declared))
+        tables.append(methodology_levels(ds, row["start"], row["end"], core=core, machine=machine, jobs=jobs))
     whole = pd.concat(tables).reset_index(names="row")
     # An aspect that one log does not tell is not told.
     worst = whole.assign(rank=whole["level"].astype("Float64").fillna(-1)).sort_values(["row", "rank"])
@@ -234,8 +205,6 @@ def _row(campaign: Campaign, run: str) -> dict[str, Any]:
 
 def _on(runs: pd.DataFrame, nodes: set[str]) -> pd.Series:
     """Tell which runs were on one of some nodes, given by their short names."""
-    from analysis.energy.meters import nodes_of
-
     return pd.Series([bool(nodes.intersection(nodes_of(row))) for row in _rows(runs)], runs.index, dtype=bool)
 
 

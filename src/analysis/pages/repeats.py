@@ -5,10 +5,12 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.estimates import stats, tables
+from analysis.base.words import significant
+from analysis.estimates import groups, stats, tables
 from analysis.estimates.campaign import FACTORS, Campaign
+from analysis.estimates.groups import strata_names
 from analysis.pages import figures
-from analysis.pages.runs import Select, apart, measured, plain, unit_of
+from analysis.pages.runs import Select, question, unit_of
 
 
 def repeats(
@@ -20,7 +22,7 @@ def repeats(
     ----------
     campaign : Campaign
     variable, select
-        As in `measured`.
+        As in `analysis.pages.runs.question`.
 
     Returns
     -------
@@ -33,16 +35,17 @@ def repeats(
     NotCoveredError
         If no selected run has a value.
     """
-    frame = measured(campaign, variable, select)
+    asked = question(campaign, variable, select)
+    frame = groups.measured(asked, campaign)
     kinds = [part for _, part in frame.groupby(list(FACTORS), sort=True, dropna=False)]
-    names = apart([{factor: part[factor].iloc[0] for factor in FACTORS} for part in kinds])
+    names = strata_names([{factor: part[factor].iloc[0] for factor in FACTORS} for part in kinds])
     parts = []
     for name, part in zip(names, kinds, strict=True):
         middle = stats.median(part["value"]).value
         parts.append(
             part[["value", "load_before"]].assign(
                 runs=name or "all runs",
-                unit=unit_of(variable, part),
+                unit=unit_of(asked, part),
                 deviation=100.0 * (part["value"] / middle - 1.0),
             )
         )
@@ -107,7 +110,7 @@ def spread_sentences(campaign: Campaign, table: pd.DataFrame) -> list[str]:
     found = spread(table)
     found = found.assign(width=found["highest"] - found["lowest"]).sort_values(["width", "runs"])
     widest, closest = found.iloc[-1], found.iloc[0]
-    middle = f"{plain(widest['median'], 3)} {widest['unit']}".strip()
+    middle = f"{significant(widest['median'], 3)} {widest['unit']}".strip()
     where = f"{_ends(widest)} from their median of {middle}, n = {widest['n']}"
     first = f"The repeats of {widest['runs']} lie {where}"
     others = f"; those of {closest['runs']}, the closest, {_ends(closest)}" if len(found) > 1 else ""

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from analysis.claims.model import Claim, Comparison, Expectation, Level
-from analysis.claims.words import attached, number, stop
-from analysis.estimates import stats, tables
+from analysis.base.words import Level, at_level, attached, level_name, number, significant, stop
+from analysis.estimates import groups, tables
 from analysis.estimates.campaign import FACTORS, FOLLOWS, Campaign, NotCoveredError
-from analysis.estimates.groups import Groups, strata
+from analysis.estimates.groups import strata, strata_names
 from analysis.estimates.measures import MEASURES
-from analysis.estimates.scaling import saturation
+from analysis.estimates.quantities import findings_of
+from analysis.estimates.question import Comparison, Question
 from analysis.estimates.stats import Estimate
-from analysis.pages.comparison import level_name
-from analysis.pages.runs import TIMES, Select, apart, measured, place, plain, refuse_mixture, unit_of
+from analysis.pages.runs import Select, question, refuse_mixture, unit_of
 
 
-def course(
+def series(
     campaign: Campaign,
     variables: Mapping[str, str],
     *,
@@ -37,7 +37,7 @@ def course(
         Name of the curve -> measure.
     along : str, optional
     select, members, scale
-        As in `measured`.
+        As in `analysis.pages.runs.question`.
 
     Returns
     -------
@@ -53,21 +53,22 @@ def course(
     """
     out = []
     for name, variable in variables.items():
-        frame = measured(campaign, variable, select, members=members, scale=scale)
+        asked = question(campaign, variable, select, members=members, scale=scale)
+        frame = groups.measured(asked, campaign)
         pooled = campaign.pool if MEASURES[variable].profile else ()
         loose = {"ranks", *pooled, *FOLLOWS.get(along, ())}
         refuse_mixture(frame, [along], [f for f in FACTORS if f not in loose and f != along])
-        out.append(tables.summary(frame, [along], "value").assign(series=name))
+        out.append(tables.summary(frame, [along], "value", variable).assign(series=name))
     return tables.stacked(*out)
 
 
-def course_sentences(table: pd.DataFrame, unit: str, *, along: str = "nodes") -> list[str]:
-    """Say where each curve of a `course` begins and ends, and whether it goes one way.
+def series_sentences(table: pd.DataFrame, unit: str, *, along: str = "nodes") -> list[str]:
+    """Say where each curve of `series` begins and ends, and whether it goes one way.
 
     Parameters
     ----------
     table : DataFrame
-        From `course`.
+        From `series`.
     unit : str
     along : str, optional
 
@@ -77,11 +78,11 @@ def course_sentences(table: pd.DataFrame, unit: str, *, along: str = "nodes") ->
         One sentence a curve.
     """
     out = []
-    for series, rows in table.groupby("series", sort=False):
-        name = str(series)[:1].upper() + str(series)[1:]
+    for curve, rows in table.groupby("series", sort=False):
+        name = str(curve)[:1].upper() + str(curve)[1:]
         rows = rows.sort_values(along)
         first, last = (_spelt(rows.iloc[i], "median", unit) for i in (0, -1))
-        ends = [place(along, rows[along].iloc[i]) for i in (0, -1)]
+        ends = [at_level(along, rows[along].iloc[i]) for i in (0, -1)]
         if len(rows) == 1:
             out.append(f"{name}: {first} {ends[0]}.")
             continue
@@ -130,17 +131,19 @@ def scaling(
     ConfigError
         If a group would mix different things.
     """
-    frame = measured(campaign, variable, select)
+    asked = replace(question(campaign, variable, select), threshold=threshold)
+    frame = groups.measured(asked, campaign)
+    compare = Comparison(along, varying=tuple(name for name in varying if name != along))
     curves = []
     for stratum, values in strata(frame, (along, *varying), campaign, MEASURES[variable]):
         refuse_mixture(values, [along], varying)
         if values[along].nunique() > 1:
-            curves.append((stratum, _curve(values, along, variable, threshold)))
+            curves.append((stratum, _curve(asked, campaign, values, compare)))
     if not curves:
         raise NotCoveredError(
             f"{campaign.name} has no runs at two counts of {along} that are alike otherwise"
         )
-    names = apart([{k: v for k, v in stratum.items() if k != factor} for stratum, _ in curves])
+    names = strata_names([{k: v for k, v in stratum.items() if k != factor} for stratum, _ in curves])
     named = zip(names, curves, strict=True)
     return tables.stacked(
         *(
@@ -169,8 +172,8 @@ def scaling_sentences(table: pd.DataFrame, *, along: str = "nodes") -> list[str]
         rows = rows.sort_values(along)
         first, last = rows.iloc[0], rows.iloc[-1]
         name = f"{runs}, {level}" if runs else str(level)
-        base = attached(plain(float(first["value"])), str(first["unit"]))
-        ends = [place(along, row[along]).removeprefix("at ") for row in (first, last)]
+        base = attached(significant(float(first["value"])), str(first["unit"]))
+        ends = [level_name(along, row[along]) for row in (first, last)]
         out.append(
             f"With {name} {ends[1]} have {_spelt(last, 'speedup', '')} times the speed of {ends[0]} "
             f"({base}), an efficiency of {last['efficiency']:.0f} %; scaling stops: {last['stops']}."
@@ -178,38 +181,39 @@ def scaling_sentences(table: pd.DataFrame, *, along: str = "nodes") -> list[str]
     return out
 
 
-def _curve(values: pd.DataFrame, along: str, variable: str, threshold: float) -> pd.DataFrame:
-    parts = tuple(part for _, part in values.groupby(along, sort=True))
-    unit = unit_of(variable, values)
-    first, rows = parts[0], []
-    for part in parts:
-        pair = (first, part) if unit in TIMES else (part, first)
-        r = stats.ratio_of_medians(pair[0]["value"], pair[1]["value"])
-        if part is first:
-            r = Estimate(1.0, 1.0, 1.0, len(first), len(first))
-        share = 100 * float(first["ranks"].iloc[0]) / float(part["ranks"].iloc[0])
-        ends = (r.value, r.low, r.high)
-        counts = (len(part), len(first))
-        shares = tuple(share * end for end in ends)
-        rows.append((part[along].iloc[0], float(part["value"].median()), unit, *ends, *counts, *shares))
-    columns = [along, "value", "unit", "speedup", "low", "high", "n", "n_baseline"]
-    names = ["efficiency", "efficiency_low", "efficiency_high"]
-    table = pd.DataFrame(rows, columns=[*columns, *names])
-    return table.assign(stops=_stops(parts, along, variable, threshold, unit))
+def _curve(asked: Question, campaign: Campaign, values: pd.DataFrame, compare: Comparison) -> pd.DataFrame:
+    """Ask for the speedup and the efficiency of each count over the least one, and for where it stops."""
+    own = replace(campaign, stand_ins={})  # the counts are the campaign's, whatever a report calls so
+    along = compare.factor
+    least, *more = sorted(set(values[along]))
+    alone = Estimate(1.0, 1.0, 1.0, n := int((values[along] == least).sum()), n)
+    rows = [_point(values, along, least, alone, alone.transformed(lambda ratio: 100.0 * ratio))]
+    for count in more:
+        pair = replace(asked, compare=replace(compare, levels=(count, least)))
+        speedup, share = (
+            findings_of(replace(pair, quantity=name), own, values)[0].estimate
+            for name in ("speedup", "efficiency")
+        )
+        rows.append(_point(values, along, count, speedup, share))
+    whole = replace(asked, quantity="saturation", compare=replace(compare, span=(least, more[-1])))
+    stops = stop(findings_of(whole, own, values)[0].estimate, along)
+    return pd.DataFrame(rows).assign(unit=unit_of(asked, values), stops=stops)
 
 
-def _stops(parts: tuple[pd.DataFrame, ...], along: str, variable: str, threshold: float, unit: str) -> str:
-    # A time as figure of merit is the time to solution: there less is faster.
-    variable = "application_time" if unit == "s" else variable
-    claim = Claim("", "", "", "", "saturation", Expectation("equal"), variable=variable, threshold=threshold)
-    finding = saturation(claim, Comparison(along, ()), Groups(ordered=parts))[0]
-    return stop(finding.estimate, along)
+def _point(
+    values: pd.DataFrame, along: str, count: Any, speedup: Estimate, share: Estimate
+) -> dict[str, Any]:
+    ends = {"speedup": speedup.value, "low": speedup.low, "high": speedup.high}
+    shares = {"efficiency": share.value, "efficiency_low": share.low, "efficiency_high": share.high}
+    middle = float(values.loc[values[along] == count, "value"].median())
+    counts = {"n": speedup.n, "n_baseline": speedup.n_baseline}
+    return {along: count, "value": middle, "unit": "", **ends, **counts, **shares}
 
 
 def _spelt(row: Any, value: str, unit: str) -> str:
     estimate = Estimate(float(row[value]), float(row["low"]), float(row["high"]), int(row["n"]))
     if estimate.low == estimate.high:  # the runs agree, as counts do
-        return attached(plain(estimate.value), unit)
+        return attached(significant(estimate.value), unit)
     return number(estimate, unit)
 
 
@@ -224,7 +228,7 @@ def sizes(
     value : str
         ``latency`` (us) or ``bandwidth`` (MB/s).
     select : mapping, optional
-        As in `measured`, for example ``{"case": "osu_latency"}``.
+        As in `analysis.pages.runs.question`, for example ``{"case": "osu_latency"}``.
     by : sequence of str, optional
         Factors that make the curves; runs that differ in another one are not put together.
 

@@ -1,6 +1,5 @@
 """What a campaign rests on: facts of the nodes, the manifest of the raw files, checks of the runs, export.
 
 `facts` stands alone, so that a compute node's own Python can run the file; the other modules are
-`manifest` and `runs` (``benchbook verify``), `slurm` (when an accounting record is final) and `crate`
-(``benchbook export``).
+`manifest` and `records` (``benchbook verify``) and `crate` (``benchbook export``).
 """

@@ -1,4 +1,4 @@
-"""The parts of a campaign's RO-Crate: each run as an action, with its program, machine and parameters."""
+"""A campaign as an RO-Crate: each run as an action, with its program, machine and parameters."""
 
 from __future__ import annotations
 
@@ -19,11 +19,25 @@ from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
 
 from analysis.base.errors import ConfigError, Fault, ReadError
+from analysis.base.files import read_bytes, replacing, sha256
 from analysis.provenance import manifest
-from analysis.readers.base import read_bytes
+from analysis.provenance.records import RECORD
 from analysis.readers.run import records
 
-RECORD = "run.json"
+METADATA = "ro-crate-metadata.json"
+PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
+# The earliest time that a zip archive can hold.
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)
+_FORMATS = {
+    ".json": "application/json",
+    ".xml": "application/xml",
+    ".csv": "text/csv",
+    ".md": "text/markdown",
+    ".xz": "application/x-xz",
+    ".gz": "application/gzip",
+    ".zst": "application/zstd",
+    ".h5": "application/x-hdf5",
+} | dict.fromkeys((".txt", ".out", ".err", ".log", ".mpip", ".sha256"), "text/plain")
 
 # Of a record, what an action says in words of its own; the rest are its parameters.
 _ACTION = {"run", "campaign", "evidence", "application", "cluster", "command", "start", "end", "elapsed"}
@@ -41,9 +55,6 @@ class About:
 
     Attributes
     ----------
-    name, title, description : str
-    evidence : str
-        Evidence class.
     licence : str
         SPDX identifier.
     published : str
@@ -116,23 +127,7 @@ def _identifier(*parts: str) -> str:
 def action(
     crate: Any, run: str, record: Mapping[str, Any], files: Mapping[str, Reference], tools: Tools
 ) -> Reference:
-    """Describe one run: the command, what it was given, what it left, how it ended.
-
-    Parameters
-    ----------
-    crate : ROCrate
-        Gets the action.
-    run : str
-    record : mapping
-        As `analysis.readers.run.records` returns it.
-    files : mapping of str to Reference
-        Files of the run's folder by name.
-    tools : Tools
-
-    Returns
-    -------
-    Reference
-    """
+    """Describe one run: the command, what it was given, what it left (files of its folder), how it ended."""
     extra = json.loads(record["extra"])
     error = _error(record["exit_code"], extra.get("reason"))
     properties: dict[str, Any] = {
@@ -188,25 +183,8 @@ def _time(time: np.datetime64) -> str:
     return "" if np.isnat(time) else f"{np.datetime_as_string(time, unit='ms')}Z"
 
 
-METADATA = "ro-crate-metadata.json"
-PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
-
-# The earliest time that a zip archive can hold.
-_ZIP_TIME = (1980, 1, 1, 0, 0, 0)
-_FORMATS = {
-    ".json": "application/json",
-    ".xml": "application/xml",
-    ".csv": "text/csv",
-    ".md": "text/markdown",
-    ".xz": "application/x-xz",
-    ".gz": "application/gzip",
-    ".zst": "application/zstd",
-    ".h5": "application/x-hdf5",
-} | dict.fromkeys((".txt", ".out", ".err", ".log", ".mpip", ".sha256"), "text/plain")
-
-
 def export(folder: Path, label: str, out: Path, about: About, *, force: bool = False) -> tuple[int, int]:
-    """Write a campaign as a zipped RO-Crate.
+    """Write a campaign as a zipped RO-Crate; return how many files and runs are in it.
 
     Parameters
     ----------
@@ -219,10 +197,6 @@ def export(folder: Path, label: str, out: Path, about: About, *, force: bool = F
     about : About
     force : bool, optional
         Replace a file that is there.
-
-    Returns
-    -------
-    files, runs : int
 
     Raises
     ------
@@ -250,22 +224,7 @@ def export(folder: Path, label: str, out: Path, about: About, *, force: bool = F
 
 
 def describe(files: Mapping[str, Path], label: str, about: About) -> tuple[dict[str, Any], int]:
-    """Make the metadata of a crate.
-
-    Parameters
-    ----------
-    files : mapping of str to Path
-        Path within the crate -> file.
-    label : str
-        What faults call the campaign.
-    about : About
-
-    Returns
-    -------
-    metadata : dict
-        What ``ro-crate-metadata.json`` holds.
-    runs : int
-        Number of actions in it: run folders with a record that can be read.
+    """Make the metadata of a crate of files by their paths in it; return it and its number of actions.
 
     Raises
     ------
@@ -308,7 +267,7 @@ def _file(crate: Any, name: str, path: Path) -> Reference:
     properties = {
         "name": name.rpartition("/")[2],
         "contentSize": str(path.stat().st_size),
-        "sha256": manifest.digest(path),
+        "sha256": sha256(path),
     }
     if path.suffix.lower() in _FORMATS:
         properties["encodingFormat"] = _FORMATS[path.suffix.lower()]
@@ -327,16 +286,14 @@ def _records(files: Mapping[str, Path], label: str) -> dict[str, dict[str, Any]]
 
 
 def _write(out: Path, metadata: str, files: Mapping[str, Path]) -> None:
-    new = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-            archive.writestr(_member(METADATA), metadata)
-            for name, path in sorted(files.items()):
-                with path.open("rb") as source, archive.open(_member(name), "w") as target:
-                    shutil.copyfileobj(source, target, 1 << 20)
-        new.replace(out)
-    finally:
-        new.unlink(missing_ok=True)
+    with (
+        replacing(out) as beside,
+        zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive,
+    ):
+        archive.writestr(_member(METADATA), metadata)
+        for name, path in sorted(files.items()):
+            with path.open("rb") as source, archive.open(_member(name), "w") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
 
 
 def _member(name: str) -> zipfile.ZipInfo:

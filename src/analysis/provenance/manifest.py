@@ -7,15 +7,15 @@ installed.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.files import sha256, write_text
 
 NAME = "MANIFEST.sha256"
 
@@ -27,17 +27,7 @@ _AWKWARD = re.compile(r"[\x00-\x1f\x7f\\]")
 
 @dataclass
 class Tree:
-    """The files of a campaign.
-
-    Attributes
-    ----------
-    files : dict of str to Path
-        Path within the campaign -> file, sorted as bytes.
-    faults : list of Fault
-        What was refused: it is not opened.
-    refused : set of str
-        Paths of these.
-    """
+    """The files of a campaign by their paths in it, sorted as bytes; what is refused is not opened."""
 
     label: str
     files: dict[str, Path] = field(default_factory=dict)
@@ -51,19 +41,10 @@ class Tree:
 
 
 def scan(folder: Path, label: str) -> Tree:
-    """Find the files of a campaign, and refuse what a manifest cannot vouch for.
+    """Find the files of a campaign but its manifest, and refuse what a manifest cannot stand for.
 
-    Parameters
-    ----------
-    folder : Path
-        ``data/raw/<campaign>``; may itself be a link, to a file system with more room.
-    label : str
-        What faults call it.
-
-    Returns
-    -------
-    Tree
-        Without the manifest. Links are followed to files within the campaign only.
+    The folder may itself be a link, to a file system with more room; links in it are followed to files within
+    the campaign only. Faults call it by its label.
     """
     tree = Tree(label)
     base = folder.resolve()
@@ -107,18 +88,6 @@ def _printable(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file as stored, 64 hexadecimal digits.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    """
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def write(folder: Path, label: str, *, force: bool = False) -> int:
     """Write the manifest of a campaign.
 
@@ -139,7 +108,7 @@ def write(folder: Path, label: str, *, force: bool = False) -> int:
     Raises
     ------
     ConfigError
-        If there is one already, or a file cannot be vouched for or read; nothing is written then.
+        If there is one already, or a file is refused or cannot be read; nothing is written then.
     """
     if os.path.lexists(folder / NAME) and not force:
         raise ConfigError.at(f"{label}/{NAME}", 0, "exists already", "check against it, or --force")
@@ -151,7 +120,7 @@ def write(folder: Path, label: str, *, force: bool = False) -> int:
     return len(digests)
 
 
-def extend(folder: Path, label: str, renewed: Callable[[str], bool]) -> list[Fault]:
+def extend(folder: Path, label: str, renewed: Callable[[Collection[str]], Collection[str]]) -> list[Fault]:
     """Add to the manifest of a campaign the files that it does not name yet; make it if there is none.
 
     Parameters
@@ -161,8 +130,8 @@ def extend(folder: Path, label: str, renewed: Callable[[str], bool]) -> list[Fau
     label : str
         What faults call it.
     renewed : callable
-        Tells of a path whether its owner has written it again or taken it away. What the manifest says of
-        all others stays, so that a change is still found.
+        Picks of the paths that the manifest names those that their owner has written again or taken away.
+        What it says of all others stays, so that a change is still found.
 
     Returns
     -------
@@ -171,10 +140,11 @@ def extend(folder: Path, label: str, renewed: Callable[[str], bool]) -> list[Fau
     """
     entries: dict[str, str] = {}
     if os.path.lexists(folder / NAME):
-        said, faults = read(folder, label)
+        known, faults = _read(folder, label)
         if faults:
             return faults
-        entries = {name: wanted for name, (wanted, _) in said.items() if not renewed(name)}
+        gone = renewed(known.keys())
+        entries = {name: wanted for name, (wanted, _) in known.items() if name not in gone}
     tree = scan(folder, label)
     entries |= _digests(tree, [name for name in tree.files if name not in entries])
     try:
@@ -189,7 +159,7 @@ def _digests(tree: Tree, names: Iterable[str]) -> dict[str, str]:
     found = {}
     for name in names:
         try:
-            found[name] = digest(tree.files[name])
+            found[name] = sha256(tree.files[name])
         except OSError as error:
             tree.refuse(name, error.strerror or str(error), "make it readable")
     return found
@@ -197,31 +167,11 @@ def _digests(tree: Tree, names: Iterable[str]) -> dict[str, str]:
 
 def _put(path: Path, digests: Mapping[str, str]) -> None:
     text = "".join(f"{digests[name]}  {name}\n" for name in sorted(digests, key=os.fsencode))
-    new = path.with_name(f".{NAME}.{os.getpid()}")
-    try:
-        new.write_text(text, encoding="utf-8")
-        new.replace(path)  # a link is replaced, not followed
-    finally:
-        new.unlink(missing_ok=True)
+    write_text(path, text)  # a link is replaced, not followed
 
 
-def read(folder: Path, label: str) -> tuple[dict[str, tuple[str, int]], list[Fault]]:
-    """Read the manifest of a campaign.
-
-    Parameters
-    ----------
-    folder : Path
-    label : str
-        What faults call the folder.
-
-    Returns
-    -------
-    entries : dict of str to (str, int)
-        Path within the campaign -> SHA-256 and line.
-    faults : list of Fault
-        Lines that are of another form, lead out of the campaign or name a file twice; or that there is
-        no manifest.
-    """
+def _read(folder: Path, label: str) -> tuple[dict[str, tuple[str, int]], list[Fault]]:
+    """Read the manifest of a campaign: path -> SHA-256 and line; and what is wrong with it."""
     source = f"{label}/{NAME}"
     path = folder / NAME
     if path.is_symlink() or not path.is_file():
@@ -268,7 +218,7 @@ def check(folder: Path, label: str) -> tuple[int, list[Fault]]:
         refused, and those of the manifest itself.
     """
     tree = scan(folder, label)
-    entries, faults = read(folder, label)
+    entries, faults = _read(folder, label)
     if not entries:
         return len(tree.files), [*faults, *tree.faults]
     digests = _digests(tree, tree.files)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from analysis.base.errors import Fault, ReadError
-from analysis.readers.base import read_bytes
+from analysis.base.files import read_bytes
 from analysis.readers.run import records
 
 RECORD = "run.json"
@@ -26,16 +26,7 @@ Record = dict[str, Any]
 
 @dataclass
 class Findings:
-    """What was found in the records of a campaign.
-
-    Attributes
-    ----------
-    runs : int
-        Number of run folders.
-    faults : list of Fault
-    notes : list of Fault
-        Oddities that make no number wrong.
-    """
+    """What was found in the records of so many runs: faults, and oddities that make no number wrong."""
 
     runs: int = 0
     faults: list[Fault] = field(default_factory=list)

@@ -15,7 +15,8 @@ from typing import Any
 import xarray as xr
 
 from analysis.base.errors import ReadError
-from analysis.readers.base import as_utf8, plain_head, read_bytes
+from analysis.base.files import plain_head, read_bytes
+from analysis.readers.base import as_utf8
 from analysis.readers.power import FORMATS
 
 ENGINES: dict[str, str] = {

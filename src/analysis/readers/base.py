@@ -9,24 +9,18 @@ and names each fault with its line. No value that the file does not give is ever
 
 from __future__ import annotations
 
-import gzip
-import lzma
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
-import zstandard
 
 from analysis import schema
-from analysis.base.errors import Fault, ReadError
+from analysis.base.errors import Fault
 from analysis.readers.text import integer, number
 
 Parse = Callable[[bytes, str], xr.Dataset]
-
-_COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
 
 # A damaged file can be wrong on every line; the reader of a message needs the first few.
 MAX_FAULTS = 50
@@ -68,19 +62,7 @@ class Faults:
 
 
 def labels(codes: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Spell out coded labels.
-
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n,)
-        Positions in `names`.
-    names : sequence of str
-
-    Returns
-    -------
-    ndarray of object, shape (n,)
-        Shares one string object per name, so that it costs 8 B an entry.
-    """
+    """Spell out coded labels as objects; one string object a name, so that an entry costs 8 B."""
     table = np.empty(len(names), dtype=object)
     table[:] = list(names)
     spelt: np.ndarray = table[codes]
@@ -88,18 +70,9 @@ def labels(codes: np.ndarray, names: Sequence[str]) -> np.ndarray:
 
 
 def typed(dtype: str, texts: Sequence[str]) -> np.ndarray:
-    """Make a column of a declared type out of the cells of a table.
+    """Make a column of a declared type (``str``, ``f8`` or an integer) of the cells of a table.
 
-    Parameters
-    ----------
-    dtype : str
-        As the registry declares it: ``str``, ``f8``, or an integer.
-    texts : sequence of str
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        NaN or -1 for a cell that is no number.
+    A cell that is no number is NaN or -1.
     """
     if dtype == "str":
         return np.array(texts, dtype=object)
@@ -121,26 +94,9 @@ def profile_dataset(
 ) -> xr.Dataset:
     """Build the dataset that every MPI profile becomes.
 
-    Parameters
-    ----------
-    obs : mapping of ndarray, shape (obs,)
-        ``rank call size peer region site`` and ``count time bytes``; further declared variables.
-    ranks : mapping of ndarray, shape (rank,)
-        ``host app_time mpi_time memory``, one entry per *expected* rank in rank order, NaN (or an
-        empty host) where the file says nothing.
-    tool, tool_version : str
-    ranks_expected : int
-        Number of ranks the job had, whether or not the file holds them all.
-    faults : Faults
-    extra : mapping of (dims, values), optional
-        Further variables declared for the kind ``profile``.
-    attrs : mapping, optional
-        Further attributes (command, start, host count, caveats of the tool).
-
-    Returns
-    -------
-    Dataset
-        Of kind ``profile``, conforming to the registry.
+    `obs` has ``rank call size peer region site`` and ``count time bytes``, and further declared variables.
+    `ranks` has ``host app_time mpi_time memory`` in rank order, one entry per *expected* rank: NaN (or an
+    empty host) where the file says nothing.
     """
     coordinates = ("rank", "call", "size", "peer", "region", "site")
     ds = xr.Dataset(
@@ -165,34 +121,6 @@ def _labelled(dim: str, values: np.ndarray) -> xr.Variable:
     return xr.Variable((dim,), values, fastpath=values.dtype == object)
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """Read a file, plain or compressed, whatever its name says.
-
-    Raises
-    ------
-    ReadError
-        If the file cannot be read or its compression is broken.
-    """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise ReadError.at(str(path), 0, error.strerror or str(error), "check the path") from error
-    try:
-        return _decompress(data)
-    except (OSError, EOFError, lzma.LZMAError, zstandard.ZstdError) as error:
-        raise ReadError.at(str(path), 0, f"broken compression ({error})", "copy it again") from error
-
-
-def plain_head(path: str | Path, size: int) -> bytes:
-    """Return the first bytes of a file; none if it is compressed or cannot be read."""
-    try:
-        with Path(path).open("rb") as file:
-            head = file.read(size)
-    except OSError:
-        return b""
-    return b"" if head.startswith(_COMPRESSED) else head
-
-
 def is_utf16(head: bytes) -> bool:
     """Tell whether a text is UTF-16 by its mark: PowerShell's ``>`` writes it."""
     return head[:2] in (b"\xff\xfe", b"\xfe\xff")
@@ -203,14 +131,3 @@ def as_utf8(data: bytes) -> bytes:
     if is_utf16(data):
         return data.decode("utf-16", errors="replace").encode()
     return data.removeprefix(b"\xef\xbb\xbf")
-
-
-def _decompress(data: bytes) -> bytes:
-    if data.startswith(_COMPRESSED[0]):
-        return gzip.decompress(data)
-    if data.startswith(_COMPRESSED[1]):
-        return lzma.decompress(data)
-    if data.startswith(_COMPRESSED[2]):
-        with zstandard.ZstdDecompressor().stream_reader(data) as stream:
-            return bytes(stream.read())
-    return data

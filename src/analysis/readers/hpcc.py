@@ -22,36 +22,18 @@ _KEY = re.compile(r"(?P<key>\w+)=(?P<value>.*)")
 
 
 def sniff(head: bytes, name: str = "") -> bool:
-    """Tell whether some bytes look like HPCC's output.
-
-    Parameters
-    ----------
-    head : bytes
-    name : str, optional
-        Not used.
-    """
+    """Tell whether some bytes look like HPCC's output."""
     return holds(head, _SNIFF, b"HPC Challenge", b"Summary section")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read the last summary of an output.
 
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-        Name that faults carry.
-
     Returns
     -------
     Dataset
         Of kind ``hpcc``: one entry per key, in the file's order; attributes ``ranks`` and
         ``success`` (1, 0, or -1 where the summary does not say).
-
-    Raises
-    ------
-    ReadError
-        If the bytes are not HPCC's.
     """
     if not sniff(data):
         raise ReadError.at(source, 0, "neither HPCC's banner nor its summary", "give its hpccoutf.txt")

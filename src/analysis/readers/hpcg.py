@@ -60,25 +60,12 @@ class _Entry(NamedTuple):
 
 
 def sniff(head: bytes, name: str = "") -> bool:
-    """Tell whether some bytes look like an HPCG result file.
-
-    Parameters
-    ----------
-    head : bytes
-    name : str, optional
-        Not used: HPCG's log and result share the ending.
-    """
+    """Tell whether some bytes look like an HPCG result file."""
     return _SNIFF.search(head) is not None
 
 
 def values(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faults]:
     """Read a result file into plain values.
-
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-        Name that faults carry.
 
     Returns
     -------
@@ -86,11 +73,6 @@ def values(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Fault
         The variables of the kind ``hpcg`` by name, in its units: scalars as Python scalars, those along
         ``kernel`` (5), ``axis`` (3), ``statistic`` (3) and ``entry`` as lists; and ``version``, ``release``.
     faults : Faults
-
-    Raises
-    ------
-    ReadError
-        If no line is one of HPCG's.
     """
     lines, rest = whole_lines(data)
     faults = Faults(source)
@@ -112,21 +94,10 @@ def values(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Fault
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read a result file.
 
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-        Name that faults carry.
-
     Returns
     -------
     Dataset
         Of kind ``hpcg``. `rating` is NaN and `valid` false where the result line is missing.
-
-    Raises
-    ------
-    ReadError
-        If no line is one of HPCG's.
     """
     read, faults = values(data, source)
     coordinates = {"kernel": KERNELS, "axis": AXES, "statistic": STATISTICS, "entry": read["entry"]}

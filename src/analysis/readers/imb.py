@@ -76,36 +76,18 @@ class _Output:
 
 
 def sniff(head: bytes, name: str = "") -> bool:
-    """Tell whether some bytes hold IMB's title or the heading of one of its tables.
-
-    Parameters
-    ----------
-    head : bytes
-    name : str, optional
-        Not used: the tables stand in some job's standard output.
-    """
+    """Tell whether some bytes hold IMB's title or the heading of one of its tables."""
     return holds(head, _SNIFF, b"MPI Benchmark", b"#repetitions")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read all tables of an output.
 
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-        Name that faults carry.
-
     Returns
     -------
     Dataset
         Of kind ``imb``, a row for each benchmark, number of processes, group and message size. Sizes that IMB
         left out, for want of time or memory, are named in ``warnings`` and have no row.
-
-    Raises
-    ------
-    ReadError
-        If the bytes are not IMB's.
     """
     if not sniff(data):
         raise ReadError.at(source, 0, "no title and no table of IMB", "give the output that holds its tables")

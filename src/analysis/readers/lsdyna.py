@@ -74,35 +74,17 @@ _TABLE_COLUMNS = ("section", "parent", "cpu_time", "cpu_share", "clock_time", "c
 
 
 def sniff(head: bytes, name: str = "") -> bool:
-    """Tell whether some bytes look like LS-DYNA's account of a run.
-
-    Parameters
-    ----------
-    head : bytes
-    name : str, optional
-        Not used: users rename these files.
-    """
+    """Tell whether some bytes look like LS-DYNA's account of a run."""
     return holds(head, _SNIFF, b"LS-DYNA", b"T i m i n g", b"t e r m i n a t i o n", b"Elapsed time")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read an account.
 
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-        Name that faults carry.
-
     Returns
     -------
     Dataset
         Of kind ``lsdyna``. `valid` is true after a normal termination with an elapsed time.
-
-    Raises
-    ------
-    ReadError
-        If no line is one of LS-DYNA's.
     """
     if not sniff(data):
         found = "no line is one that LS-DYNA prints"

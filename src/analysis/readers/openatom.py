@@ -61,36 +61,18 @@ class _Output:
 
 
 def sniff(head: bytes, name: str = "") -> bool:
-    """Tell whether some bytes look like OpenAtom's output.
-
-    Parameters
-    ----------
-    head : bytes
-    name : str, optional
-        Not used.
-    """
+    """Tell whether some bytes look like OpenAtom's output."""
     return holds(head, _SNIFF, b"OpenAtom", b"Cpaimd", b"GSP")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read an output.
 
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-        Name that faults carry.
-
     Returns
     -------
     Dataset
         Of kind ``openatom``; `step_time` (s) is the mean over the iterations after the first
         `startup_steps`, NaN without any.
-
-    Raises
-    ------
-    ReadError
-        If no line is one of OpenAtom's.
     """
     if not sniff(data):
         found = "no line is one that OpenAtom prints"

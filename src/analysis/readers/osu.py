@@ -1,4 +1,4 @@
-"""Words of the OSU micro-benchmarks: column headings and titles over their versions."""
+"""Output of the OSU micro-benchmarks: the tables of all versions, by their titles and column headings."""
 
 from __future__ import annotations
 
@@ -61,34 +61,12 @@ _PROGRAMS = {
 
 
 def column(heading: str) -> str | None:
-    """Find the variable that a column holds.
-
-    Parameters
-    ----------
-    heading : str
-        ``Avg Latency(us)`` or ``Latency (us)``.
-
-    Returns
-    -------
-    str or None
-        Name of a variable of the kind ``osu``; None if the heading is not known.
-    """
+    """Find the variable that a column like ``Avg Latency(us)`` holds; None if the heading is not known."""
     return _COLUMNS.get(_UNIT.sub("", heading.lower().replace(" ", "")))
 
 
 def program(title: str) -> str:
-    """Name the program that prints a title.
-
-    Parameters
-    ----------
-    title : str
-        Without the version: ``OSU MPI Non-blocking Allreduce Latency Test``.
-
-    Returns
-    -------
-    str
-        ``osu_iallreduce``.
-    """
+    """Name the program that prints a title: ``OSU MPI Allreduce Latency Test`` is ``osu_allreduce``."""
     words = re.sub(
         r"^OSU (?:(?:MPI|OpenSHMEM|UPC\+\+|UPC|NCCL|XCCL)(?:-\w+)?[ _])?| Test$", "", title
     ).lower()
@@ -130,36 +108,18 @@ class _Table:
 
 
 def sniff(head: bytes, name: str = "") -> bool:
-    """Tell whether some bytes hold an OSU table's title.
-
-    Parameters
-    ----------
-    head : bytes
-    name : str, optional
-        Not used: the table stands in some job's standard output.
-    """
+    """Tell whether some bytes hold an OSU table's title."""
     return holds(head, _SNIFF, b"# OSU ")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read the first table of an output that has rows.
 
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-        Name that faults carry.
-
     Returns
     -------
     Dataset
         Of kind ``osu``; a table without sizes (osu_barrier, osu_init) has the one size -1. Further tables are
         named in ``warnings``: `tables` reads them all.
-
-    Raises
-    ------
-    ReadError
-        If no title of an OSU benchmark is found.
     """
     faults = Faults(source)
     found = _found(data, source, faults)
@@ -173,21 +133,10 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
 def tables(data: bytes, source: str = "<memory>") -> list[xr.Dataset]:
     """Read every table of an output, in its order.
 
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-        Name that faults carry.
-
     Returns
     -------
     list of Dataset
         Of kind ``osu``; all carry the faults of the whole output.
-
-    Raises
-    ------
-    ReadError
-        If no title of an OSU benchmark is found.
     """
     faults = Faults(source)
     found = _found(data, source, faults)

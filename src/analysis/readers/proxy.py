@@ -22,35 +22,17 @@ _TEXTS = ("pattern", "checksum")
 
 
 def sniff(head: bytes, name: str = "") -> bool:
-    """Tell whether some bytes hold a result line.
-
-    Parameters
-    ----------
-    head : bytes
-    name : str, optional
-        Not used: the line stands in some job's standard output.
-    """
+    """Tell whether some bytes hold a result line."""
     return _SNIFF.search(head) is not None
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read the result line.
 
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-        Name that faults carry.
-
     Returns
     -------
     Dataset
         Of kind ``proxy``, all scalars; of several result lines the last.
-
-    Raises
-    ------
-    ReadError
-        If there is no result line.
     """
     if not sniff(data):
         raise ReadError.at(

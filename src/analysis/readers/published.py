@@ -45,36 +45,18 @@ _HEAD = ",".join(COLUMNS).encode()
 
 
 def sniff(head: bytes, name: str = "") -> bool:
-    """Tell whether some bytes are a table of published figures.
-
-    Parameters
-    ----------
-    head : bytes
-    name : str, optional
-        Not used.
-    """
+    """Tell whether some bytes are a table of published figures."""
     return head.lstrip(b"\xef\xbb\xbf").startswith(_HEAD)
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read a table of published figures.
 
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-        Name that faults carry.
-
     Returns
     -------
     Dataset
         Of kind ``published``: one entry a figure, in the file's order. A line that cannot be used is
         left out and named.
-
-    Raises
-    ------
-    ReadError
-        If the bytes do not begin with the table's columns.
     """
     if not sniff(data):
         raise ReadError.at(source, 1, "does not begin with the columns of figures.csv", _HEAD.decode())

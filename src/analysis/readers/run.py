@@ -49,14 +49,7 @@ _NOT_A_TIME = np.datetime64("NaT", "ns")
 
 
 def sniff(head: bytes, name: str = "") -> bool:
-    """Tell whether some bytes look like a run's record.
-
-    Parameters
-    ----------
-    head : bytes
-    name : str, optional
-        Decides for a record that is cut before its factors.
-    """
+    """Tell whether some bytes look like a run's record."""
     if not head.lstrip().startswith(b"{"):
         return False
     return bool(_NAME.fullmatch(name)) or bool(_SNIFF.match(head) and len(set(_FACTOR.findall(head))) > 1)
@@ -65,23 +58,12 @@ def sniff(head: bytes, name: str = "") -> bool:
 def records(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faults]:
     """Read one record into plain values.
 
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-        Name that faults carry.
-
     Returns
     -------
     record : dict
         Every variable of the kind ``run`` by name: str, int, float, bool or datetime64[ns] (UTC), blank where
         the record is silent; and ``extra``, the other keys as JSON text.
     faults : Faults
-
-    Raises
-    ------
-    ReadError
-        If the bytes are not a JSON object, nor the whole lines of one, or it has no key of a record.
     """
     text = decode(data)
     faults = Faults(source)
@@ -109,21 +91,10 @@ def records(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faul
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read one record.
 
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-        Name that faults carry.
-
     Returns
     -------
     Dataset
         Of kind ``run``, dimension ``run`` of size 1.
-
-    Raises
-    ------
-    ReadError
-        If the bytes are not a JSON object, nor the whole lines of one, or it has no key of a record.
     """
     record, faults = records(data, source)
     columns = {

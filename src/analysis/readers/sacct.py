@@ -17,6 +17,7 @@ import xarray as xr
 
 from analysis import schema
 from analysis.base.errors import ReadError
+from analysis.base.units import PREFIXES
 from analysis.readers.base import Faults
 from analysis.readers.text import decode, integer, number, whole_lines
 
@@ -28,26 +29,7 @@ RESERVED_STEP = 0xFFFFFFF0
 
 
 def json_records(text: str, faults: Faults) -> tuple[list[dict[str, Any]], str]:
-    """Read the jobs and steps.
-
-    Parameters
-    ----------
-    text : str
-    faults : Faults
-        Gets what is wrong; of a cut file the whole jobs are kept.
-
-    Returns
-    -------
-    records : list of dict
-        Values by the variable names of the kind ``sacct``; what a job does not say is absent.
-    version : str
-        Slurm's release, empty where the file does not say.
-
-    Raises
-    ------
-    ReadError
-        If there is no list of jobs.
-    """
+    """Read the whole jobs of sacct's JSON, and Slurm's release; what a job does not say is absent."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -112,7 +94,7 @@ def _get(value: Any, *path: str) -> Any:
     return value
 
 
-def _number(value: Any) -> float:
+def _numeric(value: Any) -> float:
     if isinstance(value, dict):
         value = value.get("number") if value.get("set") and not value.get("infinite") else None
     # NO_VAL64 and its like stand for "not known".
@@ -121,7 +103,7 @@ def _number(value: Any) -> float:
 
 
 def _integer(value: Any) -> int:
-    number = _number(value)
+    number = _numeric(value)
     return int(number) if 0 <= number < 2**31 else -1
 
 
@@ -138,14 +120,14 @@ def _state(value: Any) -> str:
 
 
 def _json_time(value: Any) -> np.datetime64:
-    seconds = _number(value)
+    seconds = _numeric(value)
     # Slurm writes 0 for what has not happened yet.
     known = 0 < seconds < _LAST_SECOND
     return np.datetime64(int(seconds), "s").astype("datetime64[ns]") if known else np.datetime64("NaT", "ns")
 
 
 def _seconds(value: Any) -> float:
-    return _number(_get(value, "seconds")) + _number(_get(value, "microseconds")) / 1e6
+    return _numeric(_get(value, "seconds")) + _numeric(_get(value, "microseconds")) / 1e6
 
 
 def _json_exit(value: Any) -> tuple[int, int]:
@@ -161,7 +143,7 @@ def _json_exit(value: Any) -> tuple[int, int]:
 def _amount(tres: Any, kind: str) -> float:
     for entry in tres if isinstance(tres, list) else []:
         if isinstance(entry, dict) and entry.get("type") == kind:
-            return _number(entry.get("count"))
+            return _numeric(entry.get("count"))
     return math.nan
 
 
@@ -169,7 +151,7 @@ def _resources(tres: Any) -> str:
     """Print a list of resources as sacct's AllocTRES does: by name, memory in M."""
     parts = []
     for entry in tres if isinstance(tres, list) else []:
-        count = _number(_get(entry, "count"))
+        count = _numeric(_get(entry, "count"))
         if not math.isnan(count):
             name = "/".join(part for part in (_text(_get(entry, "type")), _text(_get(entry, "name"))) if part)
             parts.append(f"{name}={count:.0f}{'M' if name in _MEBIBYTES else ''}")
@@ -186,7 +168,7 @@ def _common(record: dict[str, Any], tres: Any) -> dict[str, Any]:
         "exit_signal": signal,
         "start": _json_time(_get(record, "time", "start")),
         "end": _json_time(_get(record, "time", "end")),
-        "elapsed": _number(_get(record, "time", "elapsed")),
+        "elapsed": _numeric(_get(record, "time", "elapsed")),
         "cpus": -1 if math.isnan(cpus) else _integer(cpus),
         "cpu_time": _seconds(_get(record, "time", "total")),
         "resources": _resources(tres),
@@ -244,7 +226,7 @@ def _step(step: dict[str, Any], job: str) -> dict[str, Any]:
         "node_list": _text(_get(step, "nodes", "range")),
         "memory_max": _amount(_get(used, "max"), "mem"),
         "memory_mean": _amount(_get(used, "average"), "mem"),
-        "energy": _number(_get(step, "statistics", "energy", "consumed")),
+        "energy": _numeric(_get(step, "statistics", "energy", "consumed")),
     }
 
 
@@ -257,7 +239,6 @@ _SEPARATOR = re.compile(r"(?<=\w)([^\w\s]+|\t)(?=\w)")
 _TIME = re.compile(r"(?:19[7-9]\d|20\d\d|21\d\d)-\d\d-\d\dT\d\d:\d\d:\d\d")
 _DURATION = re.compile(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9}(?:[.,]\d+)?)")
 _SIZE = re.compile(r"(\d+(?:[.,]\d+)?)([KMGTPE]?)")
-_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 # NO_VAL64 and its like stand for "never measured".
 _NO_VALUE = 1.8e19
 
@@ -285,14 +266,7 @@ _BLANKS: dict[str, Any] = {
 
 
 def sniff(head: bytes, name: str = "") -> bool:
-    """Tell whether some bytes look like sacct's output.
-
-    Parameters
-    ----------
-    head : bytes
-    name : str, optional
-        Not used.
-    """
+    """Tell whether some bytes look like sacct's output."""
     if _JSON.match(head):
         return _SLURM.search(head) is not None
     return _header(head.lstrip().split(b"\n", 1)[0])
@@ -301,22 +275,11 @@ def sniff(head: bytes, name: str = "") -> bool:
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read accounting records.
 
-    Parameters
-    ----------
-    data : bytes
-    source : str, optional
-        Name that faults carry.
-
     Returns
     -------
     Dataset
         Of kind ``sacct``, jobs and steps in the file's order; columns that were not asked for are blank.
         Attribute ``time_zone``: ``UTC`` for JSON, else ``as printed by sacct``.
-
-    Raises
-    ------
-    ReadError
-        If the bytes are neither a table with sacct's header nor its JSON.
     """
     faults = Faults(source)
     attrs = {"tool": "sacct", "tool_version": "", "time_zone": "UTC"}
@@ -335,18 +298,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
 
 
 def duration(text: str) -> float:
-    """Read Slurm's durations.
-
-    Parameters
-    ----------
-    text : str
-        ``[days-][hours:]minutes:seconds[.fraction]``.
-
-    Returns
-    -------
-    float
-        Seconds; NaN for anything else (``INVALID``, ``UNLIMITED``, blank).
-    """
+    """Read ``[days-][hours:]minutes:seconds[.fraction]`` in s; NaN for anything else, like ``UNLIMITED``."""
     match = _DURATION.fullmatch(text)
     if match is None:
         return math.nan
@@ -355,22 +307,9 @@ def duration(text: str) -> float:
 
 
 def memory(text: str, base: int = 1024) -> float:
-    """Read a quantity with Slurm's suffix.
-
-    Parameters
-    ----------
-    text : str
-        ``52064K``.
-    base : int, optional
-        1024 for memory, 1000 for energy.
-
-    Returns
-    -------
-    float
-        In B (or J); NaN where blank or not of that form.
-    """
+    """Read a quantity like ``52064K`` in B, or in J with base 1000; NaN where it is none."""
     match = _SIZE.fullmatch(text)
-    return number(match[1]) * base ** _POWERS[match[2]] if match else math.nan
+    return number(match[1]) * base ** PREFIXES[match[2]] if match else math.nan
 
 
 def _header(line: bytes) -> bool:

@@ -8,57 +8,42 @@ from decimal import Decimal
 
 # One comma may be the decimal mark of a locale; Python's own `1_000` is no number here.
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_PRINTED = re.compile(rb"-?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?")
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 _NOT_A_NUMBER = re.compile(r"[+-]?nan(?:\(\w*\))?", re.IGNORECASE)
+# What a meter writes where it has no reading.
+BLANK = frozenset(
+    text.lower()
+    for text in (
+        *("", "-", "--", "_", "n/a", "na", "[n/a]", "nan", "null", "none", "nil", "inf", "unknown", "error"),
+        *("[not supported]", "not supported", "[unknown error]", "<not counted>", "<not supported>", "ns"),
+        *("no reading", "noreading", "disabled", "unavailable", "not available"),
+        "[insufficient permissions]",
+    )
+)
+_CELL = re.compile(r"([+-]?[\d.,' \u00a0]*\d(?:[.,])?(?:[eE][+-]?\d+)?)\s*([^\d\s.,+-][^\d]*?)?\s*")
 # `mpirun --tag-output` and `srun --label` put the rank before each line.
 TAG = r"(?:\[\d+,\d+\](?:<\w+>)?:? ?|\d+: )"
 _TAGGED = re.compile(TAG)
 
 
 def decode(data: bytes) -> str:
-    r"""Decode a text file of unknown origin.
-
-    Parameters
-    ----------
-    data : bytes
-
-    Returns
-    -------
-    str
-        Bytes that are not UTF-8 become U+FFFD, a byte order mark goes, line ends are ``\n``.
-    """
+    r"""Decode a text: what is not UTF-8 becomes U+FFFD, a byte order mark goes, line ends are ``\n``."""
     text = data.decode("utf-8-sig", errors="replace")
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def holds(head: bytes, pattern: re.Pattern[bytes], *marks: bytes) -> bool:
-    """Tell whether a pattern is in some bytes, looking first for plain text that is part of any match.
-
-    Parameters
-    ----------
-    head : bytes
-    pattern : pattern of bytes
-    *marks : bytes
-        Each match holds one of them. They are found ten times as fast, and most files have none.
-    """
+    """Tell whether a pattern is in some bytes, looking first for the marks of which each match holds one."""
+    # Marks are found ten times as fast, and most files have none.
     return any(mark in head for mark in marks) and pattern.search(head) is not None
 
 
 def whole_lines(data: bytes) -> tuple[list[str], str]:
-    r"""Split a text into its whole lines and what follows the last line end.
+    r"""Split a text into its whole lines and the unterminated last one, which may have lost digits.
 
-    Parameters
-    ----------
-    data : bytes
-
-    Returns
-    -------
-    lines : list of str
-        Line ``i`` of the file is ``lines[i - 1]``. Only ``\n`` and ``\r`` end a line, so that line
-        numbers are those an editor shows.
-    rest : str
-        The unterminated last line, empty in a whole file: a number in it may have lost digits.
+    Only ``\n`` and ``\r`` end a line, so that line numbers are those an editor shows.
     """
     lines = decode(data).split("\n")
     return lines[:-1], lines[-1]
@@ -75,19 +60,9 @@ def is_number(text: str) -> bool:
     return bool(_NUMBER.fullmatch(text) or _INFINITE.fullmatch(text) or _NOT_A_NUMBER.fullmatch(text))
 
 
-def number(text: str) -> float:
-    """Read a number with a decimal point or comma.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    float
-        NaN if the text is not a number.
-    """
-    text = text.strip()
+def number(text: str | bytes) -> float:
+    """Read a number with a decimal point or comma; NaN if the text is none."""
+    text = (text if isinstance(text, str) else text.decode("iso-8859-1")).strip()
     if _NUMBER.fullmatch(text):
         return float(text.replace(",", "."))
     if _INFINITE.fullmatch(text):
@@ -95,19 +70,21 @@ def number(text: str) -> float:
     return math.nan
 
 
+def printable(raw: bytes) -> str:
+    """Decode bytes for messages and attributes; what cannot be printed becomes U+FFFD."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in raw.decode("utf-8", "replace")).strip()
+
+
+def real(token: bytes) -> float:
+    """Read a number as C's printf writes it; a `ValueError` says that it is none, or not finite."""
+    value = number(token) if _PRINTED.fullmatch(token) else math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"{printable(token)!r} is no {'' if math.isnan(value) else 'finite '}number")
+    return value
+
+
 def scaled(text: str, exponent: int) -> float:
-    """Read a number and multiply it by a power of ten in decimal, so that no digit is added.
-
-    Parameters
-    ----------
-    text : str
-    exponent : int
-
-    Returns
-    -------
-    float
-        ``scaled("0.0058685", 9)`` is 5868500.0 exactly; NaN if the text is not a number.
-    """
+    """Read a number times a power of ten, in decimal: ``scaled("0.0058685", 9)`` is 5868500 exactly."""
     text = text.strip()
     if not _NUMBER.fullmatch(text):
         return number(text)
@@ -115,22 +92,40 @@ def scaled(text: str, exponent: int) -> float:
 
 
 def integer(text: str, *, bits: int = 64, blank: int = -1) -> int:
-    """Read a whole number.
-
-    Parameters
-    ----------
-    text : str
-    bits : int, optional
-        Width of the signed type it has to fit into.
-    blank : int, optional
-        Returned where the text is not a whole number or does not fit.
-
-    Returns
-    -------
-    int
-    """
+    """Read a whole number that fits a signed type of `bits`; `blank` if the text is none."""
     text = text.strip()
     if not _INTEGER.fullmatch(text):
         return blank
     value = int(text)
     return value if -(1 << (bits - 1)) <= value < 1 << (bits - 1) else blank
+
+
+def plain(text: str, *, decimal_comma: bool = False) -> float:
+    """Read a number with its marks of thousands; NaN if it is none.
+
+    ``1,234.5`` and ``1.234,5`` are both 1234.5, ``12,5`` is 12.5; ``1,234`` is 1234 unless `decimal_comma`.
+    """
+    text = text.strip().replace(" ", "").replace("\u00a0", "").replace("'", "")
+    point, comma = text.rfind("."), text.rfind(",")
+    if point >= 0 and comma >= 0:
+        mark, other = (",", ".") if comma > point else (".", ",")
+        return number(text.replace(other, "").replace(mark, "."))
+    if text.count(",") > 1:
+        return number(text.replace(",", ""))
+    thousands = comma > 0 and not decimal_comma and len(text) - comma == 4 and text[comma + 1 :].isdigit()
+    return number(text.replace(",", "") if thousands and text.lstrip("+-")[0] != "0" else text)
+
+
+def quantity(cell: str, *, decimal_comma: bool = False) -> tuple[float, str]:
+    """Split a cell like ``12 W`` or ``0,00 Joules`` into number and unit as printed.
+
+    The number is NaN for a blank; the unit is ``?`` if the cell is neither blank nor a number.
+    """
+    text = cell.strip().strip('"').strip()
+    if text.lower() in BLANK:
+        return math.nan, ""
+    match = _CELL.fullmatch(text)
+    if match is None:
+        return math.nan, "?"
+    value = plain(match[1], decimal_comma=decimal_comma)
+    return (value, match[2] or "") if not math.isnan(value) else (math.nan, "?")

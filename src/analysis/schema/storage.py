@@ -8,9 +8,9 @@ for as JSON. `read` and `read_tree` undo both.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
+from importlib.metadata import version
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import xarray as xr
 
 from analysis import schema
 from analysis.base.errors import ReadError
+from analysis.base.files import replacing
 
 _JSON = "json:"
 _TIME = {"units": "nanoseconds since 1970-01-01", "dtype": "int64", "calendar": "proleptic_gregorian"}
@@ -36,6 +37,8 @@ _NETCDFS_OWN = {
     "_Netcdf4Dimid",
     "_nc3_strict",
 }
+# Before the name of a variable that is not along the dimension of that name.
+_OTHERWISE = "_nc4_non_coord_"
 _NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
 
 
@@ -77,27 +80,14 @@ def write_tree(
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    try:
+    with replacing(path) as beside:
+        name = str(beside)
+        ids = count()
         if attrs:
-            xr.Dataset(attrs=_encode_attrs(attrs)).to_netcdf(name, mode="w", engine="h5netcdf")
+            _append(name, "w", None, xr.Dataset(attrs=_encode_attrs(attrs)), ids)
         for i, (group, ds) in enumerate(groups.items()):
             schema.check(ds, f"{path}:{group}")
-            encoded = _encode(ds)
-            mode: Any = "a" if attrs or i else "w"
-            encoded.to_netcdf(
-                name,
-                mode=mode,
-                group=group.strip("/") or None,
-                engine="h5netcdf",
-                encoding=_encoding(encoded),
-            )
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+            _append(name, "a" if attrs or i else "w", group.strip("/") or None, _encode(ds), ids)
 
 
 def read(path: str | Path, group: str | None = None) -> xr.Dataset:
@@ -197,7 +187,7 @@ def _dataset(group: h5py.Group, file: h5py.File) -> xr.Dataset:
                 scales[_address(h5py.h5r.dereference(refs[0], file.id))] for refs in attrs["DIMENSION_LIST"]
             ]
         # What has a dimension's name but other dimensions.
-        variables[name.removeprefix("_nc4_non_coord_")] = xr.Variable(dims, array[()], _attrs(attrs))
+        variables[name.removeprefix(_OTHERWISE)] = xr.Variable(dims, array[()], _attrs(attrs))
     found, attrs, named = xr.conventions.decode_cf_variables(
         variables, _attrs(group.attrs), decode_timedelta=False
     )
@@ -267,6 +257,98 @@ def _encode_attrs(attrs: Mapping[Any, Any]) -> dict[str, Any]:
         plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
         out[str(key)] = value if plain else _JSON + json.dumps(value, sort_keys=True)
     return out
+
+
+def _append(name: str, mode: str, group: str | None, ds: xr.Dataset, ids: Iterator[int]) -> None:
+    """Write a group as h5netcdf does, to the byte; but through it each variable costs a hundred look-ups.
+
+    Every group gets a file handle of its own: where HDF5 puts things depends on when a file is closed.
+    """
+    encoding = _encoding(ds)
+    variables, attrs = xr.conventions.encode_dataset_coordinates(ds)
+    for key, array in variables.items():
+        array.encoding = encoding[str(key)]
+    variables, attrs = xr.conventions.cf_encoder(variables, attrs)
+    with h5py.File(name, mode, track_order=True) as file:
+        place = file.create_group(group, track_order=True) if group else file
+        for key, value in attrs.items():
+            _set(place, str(key), value)
+        sizes = {str(dim): size for array in variables.values() for dim, size in array.sizes.items()}
+        places = {dim: next(ids) for dim in sizes}
+        for dim, size in sizes.items():
+            _write_dimension(place, dim, size, places[dim])
+        for key, array in variables.items():
+            _write_variable(place, str(key), array, places)
+        if mode == "w":
+            tools = {
+                "h5netcdf": version("h5netcdf"),
+                "hdf5": h5py.version.hdf5_version,
+                "h5py": h5py.__version__,
+            }
+            made = ",".join(["version=2", *(f"{tool}={number}" for tool, number in tools.items())])
+            file.attrs["_NCProperties"] = np.array(made, h5py.string_dtype("ascii", len(made)))
+
+
+def _write_dimension(place: h5py.Group, name: str, size: int, number: int) -> None:
+    more = {} if size else {"maxshape": (None,)}
+    scale = place.create_dataset(name, (size,), ">f4", track_order=True, **more)
+    scale.attrs["_Netcdf4Dimid"] = np.array(number, np.int32)
+    scale.make_scale(_NO_VARIABLE + b".%10d" % size)
+
+
+def _write_variable(place: h5py.Group, name: str, array: xr.Variable, places: Mapping[str, int]) -> None:
+    """Write a variable; one with the name of its dimension takes the place of what stood for that alone."""
+    attrs, dims = dict(array.attrs), [str(dim) for dim in array.dims]
+    fill = attrs.pop("_FillValue", None)
+    if name in places and name not in dims:
+        name = _OTHERWISE + name
+    referring = _unscaled(place, name) if name in dims else []
+    stored = place.create_dataset(name, array.shape, array.dtype, **_layout(array), fillvalue=fill)
+    numbers = np.array([places[dim] for dim in dims], np.int32)
+    if name in dims:
+        stored.attrs["_Netcdf4Dimid"] = np.array(places[name], np.int32)
+        stored.make_scale(name)
+        for one, axis in referring:
+            one.dims[axis].attach_scale(stored)
+    else:
+        if name.startswith(_OTHERWISE):
+            stored.attrs["_Netcdf4Coordinates"] = numbers
+        for axis, dim in enumerate(dims):
+            stored.dims[axis].attach_scale(place[dim])
+    if dims:
+        stored.attrs["_Netcdf4Coordinates"] = numbers
+        # A dimension of no length is unlimited: its variables get no number then.
+        if 0 not in array.shape and not stored.attrs.get("_Netcdf4Dimid", False):
+            stored.attrs["_Netcdf4Dimid"] = numbers[0]
+    if fill is not None:
+        stored.attrs["_FillValue"] = np.atleast_1d(array.dtype.type(fill))
+    for key, value in attrs.items():
+        _set(stored, key, value)
+    stored[...] = array.values
+
+
+def _layout(array: xr.Variable) -> dict[str, Any]:
+    settings: dict[str, Any] = {"track_order": True}
+    if 0 in array.shape:
+        settings |= {"maxshape": tuple(size or None for size in array.shape)}
+        settings |= {"chunks": tuple(size or 1024 for size in array.shape)}
+    if array.encoding.get("zlib"):
+        settings |= {"compression": "gzip", "compression_opts": array.encoding["complevel"], "shuffle": True}
+    return settings
+
+
+def _unscaled(place: h5py.Group, name: str) -> list[tuple[h5py.Dataset, int]]:
+    """Take out what stands for a dimension; return what referred to it, by axis."""
+    scale = place[name]
+    referring = [(place.file[one], axis) for one, axis in scale.attrs.get("REFERENCE_LIST", ())]
+    for one, axis in referring:
+        one.dims[axis].detach_scale(scale)
+    del place[name]
+    return referring
+
+
+def _set(place: h5py.Group | h5py.Dataset, name: str, value: Any) -> None:
+    place.attrs[name] = value if isinstance(value, str) else np.atleast_1d(value)
 
 
 def _encoding(ds: xr.Dataset) -> dict[str, dict[str, Any]]:

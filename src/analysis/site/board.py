@@ -11,7 +11,7 @@ from markupsafe import Markup
 from analysis.base.errors import ConfigError, Fault
 from analysis.claims.model import Claim, Report
 from analysis.claims.verdict import Verdict
-from analysis.claims.words import expected_text
+from analysis.claims.verdicts import expected_text
 from analysis.site import forest
 from analysis.site.words import EVIDENCE, SCALES, VERDICTS, VerdictWord, digits, slug
 
@@ -280,7 +280,7 @@ def _silent(report: Report, claim: Claim) -> Verdict:
         statement=claim.statement,
         note=claim.note,
         source={"section": claim.section},
-        quantity=claim.quantity,
+        quantity=claim.question.quantity,
         expected_text=expected_text(claim),
         reason="no evidence yet",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from analysis.base.errors import ConfigError, Fault
 from analysis.claims.model import Report
 from analysis.claims.verdict import Verdict, as_json
 from analysis.site import board as scoreboard
+from analysis.site import docs as documentation
 from analysis.site import forest
 from analysis.site import page as notebooks
 from analysis.site.provenance import Provenance
@@ -32,6 +33,7 @@ def build(
     reports: Sequence[Report] = (),
     recovered: Sequence[Verdict] = (),
     title: str = "Which conclusions hold",
+    docs: Path | None = None,
 ) -> list[Path]:
     """Write the site into a folder.
 
@@ -50,6 +52,8 @@ def build(
         Of the self-test, empty if it was not built; rows link to its site.
     title : str
         Heading of the index.
+    docs : Path, optional
+        Folder of the documentation, in Markdown; without it there are no such pages.
 
     Returns
     -------
@@ -71,7 +75,8 @@ def build(
     board = scoreboard.board(verdicts, reports, recovered)
     read = [notebooks.read(p) for p in pages]
     told = [_told(report, board) for report in reports]
-    shared = {"pages": read, "board": board, "site_title": title, "reports": told}
+    shared: dict[str, Any] = {"pages": read, "board": board, "site_title": title, "reports": told}
+    shared["documented"] = docs is not None and docs.is_dir()
     files = {"index.html": _render("index.html.j2", current="index", **shared)}
     for i, page in enumerate(read):
         around = {
@@ -85,6 +90,8 @@ def build(
     for one in told:
         files[f"{one.page}.html"] = _render("report.html.j2", current=one.page, told=one, **shared)
     files["provenance.html"] = _render("provenance.html.j2", current="provenance", facts=provenance, **shared)
+    if docs is not None and docs.is_dir():
+        files |= documentation.pages(docs, partial(_render, current="docs", **shared))
     files["verdicts.json"] = as_json(verdicts)
     return _write(files, out)
 
@@ -112,16 +119,18 @@ def _told(report: Report, board: scoreboard.Board) -> Told:
 
 def _write(files: Mapping[str, str], out: Path) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
-    for stale in sorted(out.glob("*.html")):
+    for stale in sorted([*out.glob("*.html"), *out.glob("docs/**/*.html")]):
         if (
-            stale.name not in files
+            stale.relative_to(out).as_posix() not in files
             and _GENERATOR in stale.read_text(encoding="utf-8", errors="replace")[:1000]
         ):
             stale.unlink()
     for name, text in files.items():
-        unfinished = out / f".{name}.part"
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_name(f".{path.name}.part")
         unfinished.write_text(text, encoding="utf-8", newline="\n")
-        unfinished.replace(out / name)
+        unfinished.replace(path)
     return [out / name for name in files]
 
 

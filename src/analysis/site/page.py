@@ -261,6 +261,11 @@ def _safe(fragment: str, where: str) -> Markup:
     return Markup(fragment)
 
 
+def rendered(source: str, where: str) -> Markup:
+    """Render Markdown that loads nothing and runs nothing; `where` names it in the error."""
+    return _safe(_markdown(source), where)
+
+
 def _markdown(source: str) -> str:
     from nbconvert.filters.markdown_mistune import markdown2html_mistune
 

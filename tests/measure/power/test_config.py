@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from analysis.base.errors import ConfigError
+from analysis.base.slurm import node_names
 from analysis.measure.power.commands import Commands, MeterError
-from analysis.measure.power.config import check, here, load, node_names, variables
+from analysis.measure.power.config import check, here, load, variables
 from analysis.measure.power.credentials import Secret, redact, resolve
 from analysis.measure.power.snmp import _outlets
 
@@ -61,9 +62,9 @@ def test_config__a_job_reads_the_meters_of_its_own_nodes(tmp_path):
     assert variables(path) == ["P"]
 
 
-def test_config__the_example_in_the_readme_can_be_used(tmp_path):
-    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
-    (tmp_path / "c.yaml").write_text(re.search(r"```yaml\n(power:.*?)```", readme, re.DOTALL)[1])
+def test_config__the_example_in_the_documentation_can_be_used(tmp_path):
+    page = (Path(__file__).parents[3] / "docs/power.md").read_text(encoding="utf-8")
+    (tmp_path / "c.yaml").write_text(re.search(r"```yaml\n(power:.*?)```", page, re.DOTALL)[1])
     check(tmp_path / "c.yaml", several=True)
     meters = load(tmp_path / "c.yaml", ["n01", "n02"]).meters
     each = ["ipmitool", "redfish"]  # two nodes

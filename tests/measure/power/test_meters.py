@@ -17,7 +17,8 @@ from analysis.energy.integral import energy
 from analysis.measure.power import redfish
 from analysis.measure.power.commands import Commands, MeterError
 from analysis.measure.power.config import MeterSpec, PowerConfig
-from analysis.measure.power.meters import Context, Meter, make, quantity, watts
+from analysis.measure.power.kinds import make
+from analysis.measure.power.meters import Context, Meter, quantity, watts
 from analysis.measure.power.output import POWER, Readings
 from analysis.measure.power.sampler import Sampler
 

@@ -15,7 +15,8 @@ import pytest
 import xarray as xr
 
 from analysis import readers
-from analysis.energy.attribution import of_run, select
+from analysis.energy.attribution import integrated
+from analysis.energy.own import own_logs
 from analysis.measure.power.sharing import share
 
 from .helpers import Sampler, powers, wait_for
@@ -66,6 +67,7 @@ def test_powercap__a_counter_that_wraps_reads_back_as_the_energy_it_counted(tmp_
     assert not sampler.out.exists()  # no meter of power, no empty log
 
 
+@pytest.mark.slow
 def test_sampler__counts_the_ticks_that_it_missed(tmp_path):
     # Every call takes 0.25 s: of the ticks at 0.2 s at least every second one is missed.
     scontrol = tool(tmp_path, "scontrol", 'sleep 0.25; echo "NodeName=$4 CurrentWatts=333 AveWatts=0"')
@@ -79,6 +81,7 @@ def test_sampler__counts_the_ticks_that_it_missed(tmp_path):
     assert re.search(r"n1: a reading took \d periods, \d tick\(s\) missed", sampler.said())
 
 
+@pytest.mark.slow
 def test_sampler__a_meter_that_hangs_does_not_hold_up_another(tmp_path):
     hung = tool(tmp_path, "nvidia-smi", "exec sleep 60")
     good = tool(tmp_path, "scontrol", "echo CurrentWatts=120")
@@ -94,6 +97,7 @@ def test_sampler__a_meter_that_hangs_does_not_hold_up_another(tmp_path):
     assert all(map(math.isnan, powers(sampler.out, "g")))
 
 
+@pytest.mark.slow
 def test_nvidia_smi__each_gpu_is_a_meter_and_one_without_a_sensor_is_blank(tmp_path):
     smi = tool(
         tmp_path,
@@ -110,6 +114,7 @@ def test_nvidia_smi__each_gpu_is_a_meter_and_one_without_a_sensor_is_blank(tmp_p
     assert (tmp_path / "asked").read_text() == asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", ["CurrentWatts=0 AveWatts=0", "CurrentWatts=n/s AveWatts=n/s"])
 def test_slurm__a_node_without_energy_plugin_is_blank_not_zero(tmp_path, said):
     program = tool(tmp_path, "scontrol", f'echo "NodeName=n1 {said}"')
@@ -127,6 +132,7 @@ def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
 
 
+@pytest.mark.slow
 def test_control__a_job_script_starts_and_stops_it(tmp_path):
     program = tool(tmp_path, "scontrol", "echo CurrentWatts=120")
     meter = f'{{type: slurm, name: "{{node}}", node: "{{node}}", program: {program}}}'
@@ -160,6 +166,7 @@ def test_control__a_bad_configuration_is_said_at_the_start(tmp_path):
     assert json.loads((tmp_path / "p.summary.json").read_text())["error"] in done.stderr
 
 
+@pytest.mark.slow
 def test_control__ends_with_the_job_script_that_forgot_to_stop_it(tmp_path):
     program = tool(tmp_path, "scontrol", "echo CurrentWatts=120")
     (tmp_path / "c.yaml").write_text(
@@ -171,6 +178,7 @@ def test_control__ends_with_the_job_script_that_forgot_to_stop_it(tmp_path):
     assert "is gone" in (tmp_path / "p.log").read_text()
 
 
+@pytest.mark.slow
 def test_control__without_srun_the_other_nodes_cost_only_themselves(tmp_path):
     zone(tmp_path / "sys", "intel-rapl:0", "package-0", 7)
     meter = f'{{type: powercap, name: "{{node}}", root: {tmp_path}/sys}}'
@@ -185,12 +193,14 @@ def test_control__without_srun_the_other_nodes_cost_only_themselves(tmp_path):
     assert ",n1:package-0:0,7," in (tmp_path / "p.energy.csv").read_text()
 
 
+@pytest.mark.slow
 def test_control__another_process_with_the_number_is_left_alone(tmp_path):
     (tmp_path / "p.pid").write_text(f"{os.getpid()} 1\n")
     done = command(tmp_path, "stop", "p.csv")
     assert (done.returncode, "has ended already" in done.stderr) == (1, True)
 
 
+@pytest.mark.slow
 def test_control__what_is_sampled_reads_back_as_watts_by_time(tmp_path):
     program = tool(tmp_path, "scontrol", "echo CurrentWatts=200")
     meter = f'{{type: slurm, name: "{{node}}", node: "{{node}}", accuracy: 0.03, program: {program}}}'
@@ -201,7 +211,8 @@ def test_control__what_is_sampled_reads_back_as_watts_by_time(tmp_path):
     end = np.datetime64(time.time_ns(), "ns")
     assert command(tmp_path, "stop", "power.csv").returncode == 0
     log = tmp_path / "power.csv"
-    row = of_run(select(tmp_path, [(log, readers.open(log))]), start, end)
+    found = integrated(own_logs(tmp_path, [(log, readers.open(log))]), {"start": start, "end": end})
+    row = found.columns()
     joules = 200 * float((end - start) / np.timedelta64(1, "s"))
     assert row["energy"] == pytest.approx(joules, rel=1e-9)
     assert row["energy_covered"] == pytest.approx(1.0)  # the readings reach over both ends
@@ -212,6 +223,7 @@ def test_control__what_is_sampled_reads_back_as_watts_by_time(tmp_path):
     assert summary["cpu_seconds"] > 0
 
 
+@pytest.mark.slow
 def test_control__a_sampler_that_does_not_end_is_killed(tmp_path):
     program = tool(tmp_path, "scontrol", "echo CurrentWatts=120")
     meter = f"{{type: slurm, name: a, node: a, program: {program}}}"
@@ -227,6 +239,7 @@ def test_control__a_sampler_that_does_not_end_is_killed(tmp_path):
     assert json.loads((tmp_path / "p.summary.json").read_text())["meters"][0]["node"] == "a"
 
 
+@pytest.mark.slow
 def test_commands__a_tool_whose_child_holds_the_pipe_costs_its_time_limit_only(tmp_path):
     hung = tool(tmp_path, "scontrol", "sleep 600")  # no exec: the shell is killed, what it started as well
     meter = f"{{type: slurm, name: a, node: a, program: {hung}}}"
@@ -237,6 +250,7 @@ def test_commands__a_tool_whose_child_holds_the_pipe_costs_its_time_limit_only(t
     assert sampler.end() == 0
 
 
+@pytest.mark.slow
 def test_sampler__a_meter_without_its_secret_costs_its_own_readings_only(tmp_path):
     program = tool(tmp_path, "scontrol", "echo CurrentWatts=120")
     file = tmp_path / "pw"
@@ -250,7 +264,7 @@ def test_sampler__a_meter_without_its_secret_costs_its_own_readings_only(tmp_pat
     assert f"bad: cluster.yaml:2: {file} has mode 640: others can read it or change it" in sampler.said()
     assert any(",bad,," in line and f"chmod 600 {file}" in line for line in sampler.lines())
     assert "hunter2" not in sampler.said() + "".join(sampler.lines())
-    faults = [str(fault) for fault in select(tmp_path, []).faults]
+    faults = [str(fault) for fault in own_logs(tmp_path, []).faults]
     assert len(faults) == 1
     assert "bad was lost, gaps: 1, first at" in faults[0]
 

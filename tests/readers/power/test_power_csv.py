@@ -5,7 +5,8 @@ import pytest
 
 from analysis.base.errors import ReadError
 from analysis.readers.power import power_csv
-from analysis.readers.power.units import of_heading, plain, quantity
+from analysis.readers.power.headings import of_heading
+from analysis.readers.text import plain, quantity
 
 
 def parse(text, **options):

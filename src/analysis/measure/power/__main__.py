@@ -11,28 +11,20 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from analysis.base import files, slurm
 from analysis.base.errors import BenchbookError
+from analysis.base.shell import born
 from analysis.measure.power import config, control
 from analysis.measure.power.commands import Commands
-from analysis.measure.power.meters import Context, Meter, make_all
-from analysis.measure.power.output import ENERGY, POWER, Readings, beside, stamp, write_summary
+from analysis.measure.power.kinds import make_all
+from analysis.measure.power.meters import Context, Meter
+from analysis.measure.power.output import ENERGY, POWER, Readings, beside, stamp
 from analysis.measure.power.sampler import Sampler
 from analysis.measure.power.sharing import share
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        By default those of the process.
-
-    Returns
-    -------
-    int
-        0 fine, 1 the input is bad, 2 wrong usage.
-    """
+    """Run the command line; 0 fine, 1 the input is bad, 2 wrong usage."""
     parser = argparse.ArgumentParser(prog="python -m analysis.measure.power", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name, what in (
@@ -77,24 +69,9 @@ def _stop(out: Path, patience: float, jobs: list[Path]) -> None:
 
 
 def run(path: str, out: Path, nodes: str = "", until_pid: int | None = None, *, local: bool = False) -> None:
-    """Sample into `out` until a signal ends it.
+    """Sample the meters of a cluster's file into `out` until a signal, or the end of a process, ends it.
 
-    Parameters
-    ----------
-    path : str
-        A cluster's file.
-    out : Path
-    nodes : str, optional
-        As Slurm writes them.
-    until_pid : int, optional
-        Process whose end ends the sampler.
-    local : bool, optional
-        Read only the meters that no other node can read.
-
-    Raises
-    ------
-    ConfigError
-        If the configuration cannot be used or a file to be written exists.
+    With `local` only the meters that no other node can read.
     """
     stop = threading.Event()
     # Of this process and the tools that it runs: a core file would hold their secrets.
@@ -102,7 +79,7 @@ def run(path: str, out: Path, nodes: str = "", until_pid: int | None = None, *, 
     # srun hands USR1 over to the tasks; TERM it takes as a wish to kill them.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, lambda *_: stop.set())
-    wanted = config.load(path, config.node_names(nodes), local=local)
+    wanted = config.load(path, slurm.node_names(nodes), local=local)
     context = Context(Commands(), wanted.timeout)
     meters = make_all(wanted.meters, context)
     announced: list[Path] = []
@@ -111,12 +88,12 @@ def run(path: str, out: Path, nodes: str = "", until_pid: int | None = None, *, 
         for line in context.warnings:
             _say(line)
         # Here already, so that the readers know the meters even if the sampler is killed.
-        write_summary(beside(out, "summary.json"), sampler.summary())
+        files.write_json(beside(out, "summary.json"), sampler.summary())
         if until_pid is not None:
             threading.Thread(target=_watch, args=(until_pid, stop.set, stop), daemon=True).start()
         _say(f"{len(meters)} meter(s), every {wanted.period:g} s")
         summary = sampler.run(stop, lambda: announced.append(control.announce(out)))
-        write_summary(beside(out, "summary.json"), summary)
+        files.write_json(beside(out, "summary.json"), summary)
     finally:
         for meter in meters:
             meter.close()
@@ -138,7 +115,7 @@ def _open(meters: list[Meter], out: Path) -> dict[bool, Readings]:
 
 def _watch(pid: int, end: Callable[[], None], stop: threading.Event) -> None:
     while not stop.wait(1.0):
-        if not control.alive(pid):
+        if born(pid) is None:
             _say(f"process {pid} is gone")
             end()
 

@@ -25,22 +25,7 @@ class Commands:
     def run(
         self, argv: Sequence[str], environment: Mapping[str, str], timeout: float, fds: Sequence[int] = ()
     ) -> str:
-        """Run a tool and return what it printed.
-
-        Parameters
-        ----------
-        argv : sequence of str
-            Program and arguments; anybody on the node can read them.
-        environment : mapping
-        timeout : float
-            s.
-        fds : sequence of int, optional
-            Open files that the tool inherits.
-
-        Returns
-        -------
-        str
-            Its standard output.
+        """Run a tool, with some open files, and return what it printed; `timeout` in s.
 
         Raises
         ------
@@ -62,8 +47,8 @@ class Commands:
             with self._lock:
                 self._running.discard(process)
         if process.returncode != 0:
-            said = " ".join((err.strip() or out.strip()).split()) or "nothing"
-            raise MeterError(f"{argv[0]} ended with {process.returncode} and said: {said}")
+            words = " ".join((err.strip() or out.strip()).split()) or "nothing"
+            raise MeterError(f"{argv[0]} ended with {process.returncode} and said: {words}")
         return out
 
     def _start(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from analysis.base import models, project
+from analysis.base import models, project, slurm
 from analysis.base.errors import ConfigError, Fault
 
 SCHEMA = Path("workflow/schemas/power.schema.yaml")
@@ -162,12 +161,7 @@ def is_local(entry: Mapping[str, Any]) -> bool:
 
 def here() -> str:
     """Return this node's name: Slurm's, or the short host name."""
-    return os.environ.get("SLURMD_NODENAME") or short(socket.gethostname())
-
-
-def short(node: str) -> str:
-    """Return a node's name without its domain: Slurm and the host may differ in that."""
-    return node.partition(".")[0]
+    return os.environ.get("SLURMD_NODENAME") or slurm.short(socket.gethostname())
 
 
 def _part(path: str | Path) -> dict[str, Any]:
@@ -237,37 +231,3 @@ def _replace(value: Any, node: str) -> Any:
     if isinstance(value, Mapping):
         return {_replace(key, node): _replace(one, node) for key, one in value.items()}
     return value
-
-
-def node_names(text: str) -> list[str]:
-    """Take nodes apart that are written as Slurm writes them: ``n[01-03,7],login``.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    list of str
-        Empty for an empty text.
-
-    Raises
-    ------
-    ConfigError
-        If the text is no list of nodes.
-    """
-    names: list[str] = []
-    for part in re.split(r",(?![^\[]*\])", text.strip()) if text else ():
-        match = re.fullmatch(r"([A-Za-z0-9_.-]+)(?:\[([0-9,-]+)\])?([A-Za-z0-9_.-]*)", part.strip())
-        if match is None:
-            raise ConfigError.at("--nodes", 0, f"{part[:60]!r} is no node", "write them like n[01-04],n7")
-        head, ranges, tail = match[1], match[2], match[3]
-        names += [head + tail] if ranges is None else [f"{head}{n}{tail}" for n in _numbers(ranges)]
-    return names
-
-
-def _numbers(ranges: str) -> Iterator[str]:
-    for one in ranges.split(","):
-        first, _, last = one.partition("-")
-        for number in range(int(first), int(last or first) + 1):
-            yield str(number).zfill(len(first))

@@ -11,9 +11,11 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from analysis.base import files, slurm
 from analysis.base.errors import BenchbookError, Fault
+from analysis.base.shell import born
 from analysis.measure.power import config
-from analysis.measure.power.output import beside, write_summary
+from analysis.measure.power.output import beside
 
 PATIENCE = 20.0  # s for the last readings; then the sampler is killed, since the job has ended
 _LONGEST_START = 60.0  # s; a busy file system may take its time over Python's imports
@@ -23,24 +25,9 @@ _NODES = "nodes"  # what srun's own files are called beside the log
 def start(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -> int:
     """Start samplers that outlive this process, and wait until they sample.
 
-    One on this node asks all meters that it can reach. Where meters can be read by their own node
-    only, srun starts one on each other node of the job, with the log ``<out>.<node>.csv``.
-
-    Parameters
-    ----------
-    path : str
-        A cluster's file.
-    out : Path
-        The log; its ``.pid`` names the process, its ``.log`` takes what the sampler says.
-    nodes : str, optional
-        As Slurm writes them.
-    until_pid : int, optional
-        Process whose end ends the sampler.
-
-    Returns
-    -------
-    int
-        Process id of the sampler on this node.
+    One on this node asks all meters that it can reach. Where meters can be read by their own node only, srun
+    starts one on each other node of the job, with the log ``<out>.<node>.csv``. The log's ``.pid`` names the
+    process, which is returned, its ``.log`` takes what the sampler says.
 
     Raises
     ------
@@ -50,8 +37,8 @@ def start(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -
     more = ["--nodes", nodes] if nodes else []
     step = None
     try:
-        wanted = config.load(path, config.node_names(nodes))
-        others = [node for node in wanted.nodes if config.short(node) != config.short(config.here())]
+        wanted = config.load(path, slurm.node_names(nodes))
+        others = [node for node in wanted.nodes if slurm.short(node) != slurm.short(config.here())]
         if not any(config.is_local(meter.options) for meter in wanted.meters):
             others = []
         step = _srun(path, more, out, others) if others and "SLURM_JOB_ID" in os.environ else None
@@ -62,7 +49,7 @@ def start(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -
     except BenchbookError as error:
         # A run without power among others that have it has to say why.
         if not beside(out, "summary.json").exists():
-            write_summary(beside(out, "summary.json"), {"error": str(error), "meters": []})
+            files.write_json(beside(out, "summary.json"), {"error": str(error), "meters": []})
         if step is not None:
             step.send_signal(signal.SIGUSR1)
         raise
@@ -145,16 +132,8 @@ def _await_step(step: subprocess.Popen[bytes], out: Path, others: Sequence[str])
 def stop(out: Path, *, patience: float = PATIENCE) -> None:
     """Stop the samplers of a log and wait until their files are complete.
 
-    Parameters
-    ----------
-    out : Path
-    patience : float, optional
-        s; a sampler that takes longer is killed, and its whole lines are good.
-
-    Raises
-    ------
-    BenchbookError
-        If no sampler writes that log, or it had to be killed.
+    One that takes longer than `patience` s is killed, and its whole lines are good. `BenchbookError` then, or
+    if no sampler writes that log.
     """
     file = beside(out, "pid")
     own, step = _named(file), _named(beside(out, f"{_NODES}.pid"))
@@ -162,16 +141,16 @@ def stop(out: Path, *, patience: float = PATIENCE) -> None:
     faults = []
     if own is None:
         faults.append(Fault(str(file), 0, "names no sampler", "start one, or see the log"))
-    for (pid, born), number in named:
-        if _born(pid) == born:  # else the number may belong to another process by now
+    for (pid, since), number in named:
+        if born(pid) == since:  # else the number may belong to another process by now
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
         else:
             remedy = f"see {beside(out, 'log')}; whole lines are good"
             faults.append(Fault(str(out), 0, "its sampler has ended already, without a summary", remedy))
     latest = time.monotonic() + patience
-    for (pid, born), _ in named:
-        if not _ended(pid, born, latest):
+    for (pid, since), _ in named:
+        if not _ended(pid, since, latest):
             what = f"its sampler, process {pid}, did not end in {patience:g} s"
             faults.append(Fault(str(out), 0, what, "killed; whole lines are good"))
     for left in (file, *out.parent.glob(f"{out.stem}.*.pid")):
@@ -180,9 +159,9 @@ def stop(out: Path, *, patience: float = PATIENCE) -> None:
         raise BenchbookError(*faults)
 
 
-def _ended(pid: int, born: int | None, latest: float) -> bool:
+def _ended(pid: int, since: int, latest: float) -> bool:
     """Wait for the end of a process; kill it when it takes too long."""
-    while _born(pid) == born:
+    while born(pid) == since:
         if time.monotonic() > latest:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -193,10 +172,10 @@ def _ended(pid: int, born: int | None, latest: float) -> bool:
 
 def _named(file: Path) -> tuple[int, int] | None:
     try:
-        pid, born = map(int, file.read_text(encoding="ascii").split())
+        pid, since = map(int, file.read_text(encoding="ascii").split())
     except (OSError, ValueError):
         return None
-    return pid, born
+    return pid, since
 
 
 def announce(out: Path) -> Path:
@@ -207,21 +186,4 @@ def announce(out: Path) -> Path:
 
 
 def _write_pid(file: Path, pid: int) -> None:
-    scratch = file.with_name(file.name + ".part")
-    scratch.write_text(f"{pid} {_born(pid)}\n", encoding="ascii")
-    scratch.replace(file)
-
-
-def alive(pid: int) -> bool:
-    """Tell whether a process still runs."""
-    return _born(pid) is not None
-
-
-def _born(pid: int) -> int | None:
-    """Return a process' start in clock ticks since boot; None if there is none, or a dead one."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    cells = text.rpartition(")")[2].split()  # the name in brackets may hold anything
-    return None if cells[0] in "ZX" else int(cells[19])
+    files.write_text(file, f"{pid} {born(pid)}\n")

@@ -13,12 +13,7 @@ _LONGEST = 600  # characters; a message of ours can hold a long path twice
 
 
 class Secret:
-    """A password, pass phrase or community that does not print itself.
-
-    Parameters
-    ----------
-    text : str
-    """
+    """A password, pass phrase or community that does not print itself."""
 
     __slots__ = ("_text",)
 
@@ -39,26 +34,13 @@ class Secret:
 
 
 def resolve(entry: Mapping[str, str], environment: Mapping[str, str], source: str, line: int) -> Secret:
-    """Fetch a secret from where a configuration says it is.
-
-    Parameters
-    ----------
-    entry : mapping
-        ``env``: name of a variable, or ``file``: path of a file whose first line is the secret.
-    environment : mapping
-        As `os.environ`.
-    source, line : str, int
-        Where the entry stands, for messages.
-
-    Returns
-    -------
-    Secret
+    """Fetch a secret from the variable (``env``) or the first line of the file that an entry names.
 
     Raises
     ------
     ConfigError
-        If the variable is not set, or the file cannot be read, is empty, belongs to another user
-        or is open to others than its owner.
+        If the variable is not set, or the file cannot be read, is empty, belongs to another user or is open
+        to others than its owner; at the entry's source and line.
     """
     text = _of_variable(entry, environment, source, line) if "env" in entry else _of_file(entry, source, line)
     if "\n" in text or "\r" in text or "\0" in text or '"' in text:
@@ -85,9 +67,8 @@ def _of_file(entry: Mapping[str, str], source: str, line: int) -> str:
                 found = f"{path} has mode {mode:o}: others can read it or change it"
                 raise ConfigError.at(source, line, found, f"chmod 600 {path}")
             if state.st_uid not in (os.geteuid(), 0):
-                raise ConfigError.at(
-                    source, line, f"{path} belongs to another user", "use a file of your own"
-                )
+                found = f"{path} belongs to another user"
+                raise ConfigError.at(source, line, found, "use a file of your own")
             text = handle.readline().rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
@@ -98,18 +79,9 @@ def _of_file(entry: Mapping[str, str], source: str, line: int) -> str:
 
 
 def redact(text: str, secrets: Iterable[Secret]) -> str:
-    """Remove secrets from a text that is to be written, such as what a tool said.
+    """Write ``***`` for each secret in a text, such as what a tool said, and cut it to 600 characters.
 
-    Parameters
-    ----------
-    text : str
-    secrets : iterable of Secret
-
-    Returns
-    -------
-    str
-        With ``***`` in place of each secret, and its first 600 characters: cut before, a text could end
-        in a part of a secret, which nobody finds.
+    Cut before, a text could end in a part of a secret, which nobody finds.
     """
     for secret in sorted((s.reveal() for s in secrets), key=len, reverse=True):
         text = text.replace(secret, "***")
@@ -117,17 +89,7 @@ def redact(text: str, secrets: Iterable[Secret]) -> str:
 
 
 def child_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Make the environment of a tool: what it needs to be found, and no secret but its own.
-
-    Parameters
-    ----------
-    extra : mapping, optional
-        Variables to add.
-
-    Returns
-    -------
-    dict
-    """
+    """Make the environment of a tool: what it needs to be found, and no secret but its own."""
     kept = ("PATH", "HOME", "LD_LIBRARY_PATH", "SLURM_CONF", "TMPDIR")
     base = {name: os.environ[name] for name in kept if name in os.environ}
     search = base.get("PATH", os.defpath)

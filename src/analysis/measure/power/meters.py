@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from analysis.base.errors import ConfigError, Fault
+from analysis.base import units
 from analysis.measure.power.commands import Commands, MeterError
 from analysis.measure.power.config import MeterSpec
 from analysis.measure.power.credentials import Secret, child_environment, resolve
@@ -16,19 +17,9 @@ from analysis.measure.power.credentials import Secret, child_environment, resolv
 
 @dataclass(slots=True)
 class Context:
-    """What meters share.
+    """What meters share: the time in s to answer, where secrets may be, which are in use.
 
-    Attributes
-    ----------
-    commands : Commands
-    timeout : float
-        s that a meter has to answer.
-    environment : mapping
-        Where secrets may be.
-    secrets : list of Secret
-        Those in use, for whoever writes what a tool said.
-    warnings : list of str
-        What has to be said loudly before the first reading.
+    `warnings` have to be said loudly before the first reading.
     """
 
     commands: Commands
@@ -47,23 +38,19 @@ class Context:
 
 
 class Meter:
-    """A meter; a subclass sets what it is and how it is read.
+    """A meter; a subclass says of which type it is, where that measures, and how it is read.
 
-    Parameters
-    ----------
-    spec : MeterSpec
-    context : Context
-
-    Attributes
-    ----------
-    counts : bool
-        True if a reading is an energy counter in µJ, not a power in W.
-    location : str
-        Where this type measures unless the entry says otherwise.
+    `counts` is true where a reading is an energy counter in µJ, not a power in W.
     """
 
+    kinds: ClassVar[dict[str, type[Meter]]] = {}
     counts: ClassVar[bool] = False
     location: ClassVar[str] = ""
+
+    def __init_subclass__(cls, *, kind: str = "") -> None:
+        """Join the kinds of meters, by what is ``type`` in a cluster's file."""
+        if kind:
+            Meter.kinds[kind] = cls
 
     def __init__(self, spec: MeterSpec, context: Context) -> None:
         self.spec, self.context = spec, context
@@ -90,13 +77,7 @@ class Meter:
         return {}
 
     def read(self) -> dict[str, float]:
-        """Return one reading by name, in W or µJ.
-
-        Raises
-        ------
-        MeterError
-            If there is none.
-        """
+        """Return one reading by name, in W or µJ; `MeterError` if there is none."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -110,40 +91,20 @@ class Meter:
 # W; some controllers say 0xffffffff where they have no reading.
 _GREATEST = 1e8
 
-# The readers know many more units; but to import them takes seconds and memory beside the job.
-_WATTS = {"": 1.0, "w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1e3, "kilowatts": 1e3, "mw": 1e-3}
 _CELL = re.compile(r"\s*(\d+(?:\.\d+)?)?\s*([A-Za-z]*)\s*")
 
 
 def quantity(text: str) -> tuple[float | None, float | None]:
-    """Take a power like ``212 Watts`` apart.
-
-    Returns
-    -------
-    value : float or None
-        The number as printed; None without one.
-    factor : float or None
-        W per unit, 1 without a unit; None if it is no power.
-    """
+    """Take a power like ``212 Watts`` apart: its number, if any, and W per unit, if that is one of power."""
     match = _CELL.fullmatch(text)
     if match is None or match[2] == "MW":
         return None, None
-    return (None if match[1] is None else float(match[1])), _WATTS.get(match[2].lower())
+    factor = units.watts(match[2] or "W")
+    return (None if match[1] is None else float(match[1])), None if math.isnan(factor) else factor
 
 
 def watts(text: str, scale: float = 1.0) -> float:
-    """Read a power as a tool prints it.
-
-    Parameters
-    ----------
-    text : str
-    scale : float, optional
-        W per count of a number without a unit.
-
-    Returns
-    -------
-    float
-        W.
+    """Read a power in W as a tool prints it; a number without a unit counts `scale` W each.
 
     Raises
     ------
@@ -157,70 +118,3 @@ def watts(text: str, scale: float = 1.0) -> float:
     if power > _GREATEST:
         raise MeterError(f"{text.strip()[:60]!r} is more than a machine draws")
     return power
-
-
-def make(spec: MeterSpec, context: Context) -> Meter:
-    """Make the meter of a declared entry.
-
-    Parameters
-    ----------
-    spec : MeterSpec
-    context : Context
-
-    Returns
-    -------
-    Meter
-
-    Raises
-    ------
-    ConfigError
-        If its secret cannot be had, or it would be sent in the clear.
-    """
-    from analysis.measure.power.ipmi import Ipmitool
-    from analysis.measure.power.local import NvidiaSmi, Powercap, Slurm
-    from analysis.measure.power.redfish import Redfish
-    from analysis.measure.power.snmp import Snmp
-
-    kinds: dict[str, Callable[[MeterSpec, Context], Meter]] = {
-        "ipmitool": Ipmitool,
-        "redfish": Redfish,
-        "snmp": Snmp,
-        "powercap": Powercap,
-        "nvidia-smi": NvidiaSmi,
-        "slurm": Slurm,
-    }
-    return kinds[spec.type](spec, context)
-
-
-class Unusable(Meter):
-    """A meter that cannot be asked, such as one without its secret: it costs its own readings only."""
-
-    def __init__(self, spec: MeterSpec, context: Context, fault: str) -> None:
-        super().__init__(spec, context)
-        self._fault = fault
-        context.warnings.append(f"{spec.name}: {fault}")
-
-    def read(self) -> dict[str, float]:
-        """Say what is wrong."""
-        raise MeterError(self._fault)
-
-
-def make_all(specs: tuple[MeterSpec, ...], context: Context) -> list[Meter]:
-    """Make all meters; what cannot be used is named in the context's warnings.
-
-    Raises
-    ------
-    ConfigError
-        See `make`; if no meter can be used, with the faults of all.
-    """
-    meters: list[Meter] = []
-    faults: list[Fault] = []
-    for spec in specs:
-        try:
-            meters.append(make(spec, context))
-        except ConfigError as error:
-            faults += error.faults
-            meters.append(Unusable(spec, context, "; ".join(map(str, error.faults))))
-    if all(isinstance(meter, Unusable) for meter in meters):
-        raise ConfigError(*faults)
-    return meters

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from analysis.base.errors import ConfigError
 
@@ -30,20 +28,8 @@ def stamp(nanoseconds: int) -> str:
 class Readings:
     """A CSV file of readings, ``time,meter,<value>,note``, that is never overwritten.
 
-    Rows that belong together are written at once, so that a sampler that is killed leaves whole lines.
-
-    Parameters
-    ----------
-    path : Path
-    heading : str
-        `POWER` or `ENERGY`.
-    ranges : mapping, optional
-        µJ at which counters start again from zero; they stand in comments before the headings.
-
-    Raises
-    ------
-    ConfigError
-        If the file exists or cannot be made.
+    Rows that belong together are written at once, so that a sampler that is killed leaves whole lines. Before
+    the headings stand, as comments, the `ranges`: µJ at which counters start again from zero.
     """
 
     def __init__(self, path: Path, heading: str, ranges: Mapping[str, int] | None = None) -> None:
@@ -55,26 +41,15 @@ class Readings:
         except FileExistsError:
             raise ConfigError.at(str(path), 0, "exists", "choose another name or move it away") from None
         except OSError as error:
-            raise ConfigError.at(
-                str(path), 0, f"cannot be made: {error.strerror}", "check the path"
-            ) from None
+            found = f"cannot be made: {error.strerror}"
+            raise ConfigError.at(str(path), 0, found, "check the path") from None
         head = "".join(f"# {name} max_energy_range_uj: {value}\n" for name, value in (ranges or {}).items())
         self._write(f"{head}time,meter,{heading},note\n")
 
     def add(self, nanoseconds: int, values: Iterable[tuple[str, float | None, str]]) -> None:
-        """Write rows of one instant.
+        """Write rows of one instant, in ns since 1970: meter, reading (None where there is none) and note.
 
-        Parameters
-        ----------
-        nanoseconds : int
-            Since 1970.
-        values : iterable of (str, float or None, str)
-            Meter, reading (None where there is none) and note.
-
-        Raises
-        ------
-        OSError
-            If the disk takes no more; what was written stays whole with the next row.
+        An OSError if the disk takes no more; what was written stays whole with the next row.
         """
         when = stamp(nanoseconds)
         rows = (f"{when},{meter},{_cell(value)},{_quoted(note)}\n" for meter, value, note in values)
@@ -111,10 +86,3 @@ def _cell(value: float | None) -> str:
 def _quoted(note: str) -> str:
     text = " ".join(note.split())
     return '"' + text.replace('"', "'") + '"' if set(text) & set(',;"') else text
-
-
-def write_summary(path: Path, summary: Mapping[str, Any]) -> None:
-    """Write a summary as JSON, whole or not at all."""
-    scratch = path.with_name(path.name + ".part")
-    scratch.write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    scratch.replace(path)

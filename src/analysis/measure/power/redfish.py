@@ -18,7 +18,7 @@ _LARGEST = 4 << 20  # B; a resource about power has a few thousand
 _STALE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
 
 
-class Redfish(Meter):
+class Redfish(Meter, kind="redfish"):
     """One resource: Power, EnvironmentMetrics, PowerSupplyMetrics or Sensor.
 
     Redirections are not followed, so that the password goes to the declared host only.
@@ -74,30 +74,32 @@ class Redfish(Meter):
         return named
 
     def _get(self) -> Any:
-        reused = self._connection is not None
         try:
-            try:
-                status, body = self._ask()
-            except _STALE:
-                if not reused:
-                    raise
-                self.close()  # the BMC closed a connection that was idle
-                status, body = self._ask()
-        except ssl.SSLCertVerificationError as error:
-            self.close()
-            raise MeterError(f"certificate refused: {error.verify_message}") from None
-        except TimeoutError:
-            self.close()
-            raise MeterError(f"no answer in {self.context.timeout:g} s") from None
+            status, body = self._ask_again() if self._connection is not None else self._ask()
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise MeterError(f"{type(error).__name__}: {error}") from None
+            raise MeterError(self._reason(error)) from None
         if status != 200:
             raise MeterError(f"HTTP status {status}")
         try:
             return json.loads(body)
         except ValueError:
             raise MeterError("the answer is no JSON") from None
+
+    def _reason(self, error: Exception) -> str:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return f"certificate refused: {error.verify_message}"
+        if isinstance(error, TimeoutError):
+            return f"no answer in {self.context.timeout:g} s"
+        return f"{type(error).__name__}: {error}"
+
+    def _ask_again(self) -> tuple[int, bytes]:
+        """Ask over the connection that is open; the BMC may have closed it, as it was idle."""
+        try:
+            return self._ask()
+        except _STALE:
+            self.close()
+            return self._ask()
 
     def _ask(self) -> tuple[int, bytes]:
         if self._connection is None:

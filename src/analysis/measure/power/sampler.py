@@ -23,45 +23,19 @@ _FIRST, _LAST = 10.0, 3.0
 
 @dataclass(slots=True)
 class Track:
-    """What became of one meter.
-
-    Attributes
-    ----------
-    meter : Meter
-    readings, blank : int
-        Ticks with and without a value.
-    missed : int
-        Ticks that passed while the reading before was still on its way.
-    failures : int
-        Failed attempts since the last reading.
-    retry : float
-        Time (monotonic, s) before which a lost meter is not asked.
-    gaps : list
-        ``start``, ``end`` (absent while it lasts) and ``reason`` of each gap.
-    """
+    """What became of one meter."""
 
     meter: Meter
-    readings: int = 0
-    blank: int = 0
-    missed: int = 0
-    failures: int = 0
-    retry: float = 0.0
-    gaps: list[dict[str, str]] = field(default_factory=list)
+    readings: int = 0  # ticks with a value
+    blank: int = 0  # and without
+    missed: int = 0  # and those that passed while the reading before was still on its way
+    failures: int = 0  # since the last reading
+    retry: float = 0.0  # time (monotonic, s) before which a lost meter is not asked
+    gaps: list[dict[str, str]] = field(default_factory=list)  # start, end (not while it lasts), reason
 
 
 class Sampler:
-    """Reads meters until it is stopped.
-
-    Parameters
-    ----------
-    config : PowerConfig
-    meters : list of Meter
-    logs : mapping of bool to Readings
-        By `Meter.counts`: where powers and where counters go.
-    context : Context
-    say : callable
-        Takes lines for the log.
-    """
+    """Reads meters until it is stopped; `logs` are where powers (False) and counters (True) go."""
 
     def __init__(
         self,
@@ -76,18 +50,9 @@ class Sampler:
         self._started = 0
 
     def run(self, stop: threading.Event, begun: Callable[[], None] = lambda: None) -> dict[str, Any]:
-        """Sample until `stop` is set, then close the files.
+        """Sample until `stop` is set, then close the files and return the summary.
 
-        Parameters
-        ----------
-        stop : Event
-        begun : callable, optional
-            Called once every meter was asked: the job may begin.
-
-        Returns
-        -------
-        dict
-            The summary: period, and of each meter its readings, gaps and missed ticks.
+        `begun` is called once every meter was asked: the job may begin.
         """
         self._started = time.time_ns()
         begin = time.monotonic()
@@ -150,27 +115,27 @@ class Sampler:
             self._blank(track, before, f"not asked: lost, next try in {track.retry - now:.1f} s")
             return
         try:
-            found = track.meter.read()
+            values = track.meter.read()
         except MeterError as error:
             reason = str(error)
         except Exception as error:  # a fault of ours must not cost the other meters their readings
             reason = f"unexpected {type(error).__name__}: {error}"
         else:
             # The reading was taken somewhere between question and answer.
-            self._found(track, (before + time.time_ns()) // 2, found)
+            self._write_reading(track, (before + time.time_ns()) // 2, values)
             return
         if not stop.is_set():  # what the end of the sampler cut short is no gap
             self._lost(track, before, redact(reason, self.context.secrets))
 
-    def _found(self, track: Track, when: int, found: Mapping[str, float]) -> None:
+    def _write_reading(self, track: Track, when: int, values: Mapping[str, float]) -> None:
         if track.failures:
             gap = track.gaps[-1]
             gap["end"] = stamp(when)
             self.say(f"{track.meter.name}: back at {gap['end']}, lost since {gap['start']}")
         track.failures, track.retry = 0, 0.0
         track.readings += 1
-        absent = [(name, None, "no value") for name in track.meter.names() if name not in found]
-        self._write(track, when, [*((name, value, "") for name, value in found.items()), *absent])
+        absent = [(name, None, "no value") for name in track.meter.names() if name not in values]
+        self._write(track, when, [*((name, value, "") for name, value in values.items()), *absent])
 
     def _lost(self, track: Track, when: int, reason: str) -> None:
         if not track.failures:

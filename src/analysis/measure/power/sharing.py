@@ -7,24 +7,15 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.measure.power.output import write_summary
+from analysis.base.files import write_json
 
 
 def share(out: Path, jobs: Sequence[Path]) -> None:
-    """Give each of several jobs the log of their run.
+    """Give each of several jobs the log of their run, which lies in the folder of the first.
 
-    Parameters
-    ----------
-    out : Path
-        The log; it lies in the folder of the first job.
-    jobs : sequence of Path
-        Folders of the jobs, each with the ``.start`` and ``.end`` that the job script has noted
-        (s since 1970).
-
-    Notes
-    -----
-    The summaries get ``job`` (number of the folder's own) and ``jobs`` (``start`` and ``end`` of
-    each, null where it was not noted): what the nodes drew while several ran is split in equal parts.
+    The summaries get ``job`` (number of the folder's own) and ``jobs`` (``start`` and ``end`` of each in s
+    since 1970, as the job script has noted them, or null): what the nodes drew while several ran is split in
+    equal parts.
     """
     windows = [{"start": _seconds(job / ".start"), "end": _seconds(job / ".end")} for job in jobs]
     files = sorted(path for path in out.parent.glob(f"{out.stem}.*") if path.is_file())
@@ -34,7 +25,7 @@ def share(out: Path, jobs: Sequence[Path]) -> None:
             target = job / path.name
             if path.name.endswith(".summary.json"):
                 summary = json.loads(path.read_text(encoding="utf-8"))
-                write_summary(target, {**summary, "job": number, "jobs": windows})
+                write_json(target, {**summary, "job": number, "jobs": windows})
             elif target.resolve() != path.resolve():
                 shutil.copyfile(path, target)
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from analysis.measure.power import config
 from analysis.measure.power.commands import Commands, MeterError
 from analysis.measure.power.credentials import redact
-from analysis.measure.power.meters import Context, Meter, make_all
+from analysis.measure.power.kinds import make_all
+from analysis.measure.power.meters import Context, Meter
 
 _AT_ONCE = 32  # meters; a rack's worth should not take minutes
 _BETWEEN = 1.0  # s between two readings of a counter
@@ -19,34 +20,17 @@ _BETWEEN = 1.0  # s between two readings of a counter
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What one meter said.
-
-    Attributes
-    ----------
-    name, type, location : str
-    line : int
-        Where the meter is declared.
-    accuracy : float or None
-        Limit of error as a fraction of the reading, if declared.
-    watts : dict of str to float
-        W by reading; empty if there was none.
-    seconds : float
-        What a reading took.
-    fault : str
-        Why there was none, or which was missing.
-    warnings : tuple of str
-        What has to be said loudly about the cluster's meters.
-    """
+    """What one meter said, and where it is declared."""
 
     name: str
     type: str
     location: str
     line: int
-    accuracy: float | None
-    watts: dict[str, float] = field(default_factory=dict)
-    seconds: float = 0.0
-    fault: str = ""
-    warnings: tuple[str, ...] = ()
+    accuracy: float | None  # limit of error as a fraction of the reading, if declared
+    watts: dict[str, float] = field(default_factory=dict)  # by reading; empty if there was none
+    seconds: float = 0.0  # that a reading took
+    fault: str = ""  # why there was none, or which was missing
+    warnings: tuple[str, ...] = ()  # what has to be said loudly
 
 
 def trials(path: str | Path, nodes: Sequence[str] = ()) -> Iterator[Trial]:

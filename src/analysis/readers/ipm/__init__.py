@@ -11,37 +11,18 @@ _MARKS = (b"<ipm_job_profile", b"<task ipm_version=")
 
 
 def sniff(head: bytes, name: str) -> bool:
-    """Tell whether a file is IPM's.
-
-    Parameters
-    ----------
-    head : bytes
-        Its beginning.
-    name : str
-        Unused: the content always tells.
-    """
+    """Tell whether a file is IPM's."""
     return any(mark in head for mark in _MARKS) or banner.find(head) >= 0
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Parse an IPM XML profile or a text with an IPM banner in it.
 
-    Parameters
-    ----------
-    data : bytes
-    source : str
-        Name for messages.
-
     Returns
     -------
     Dataset
         Of kind ``profile``; its attribute ``source_form`` is ``xml`` or ``banner``. See
         `analysis.readers.ipm.xml.parse` and `analysis.readers.ipm.banner.parse`.
-
-    Raises
-    ------
-    ReadError
-        If nothing marks the bytes as IPM's.
     """
     if any(mark in data[: 1 << 20] for mark in _MARKS):
         return xml.parse(data, source)

@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import xarray as xr
 
+from analysis.base.units import GIB
 from analysis.readers.base import Faults, profile_dataset
-from analysis.readers.ipm.tasks import GIB, MAX_RANKS, number, refuse
+from analysis.readers.ipm.tasks import MAX_RANKS, refuse
+from analysis.readers.text import number
 
 _START = re.compile(rb"##IPM\w*?v(\d[^#\s]*)#{4,}")
 _RULE = re.compile(r"#{20,}\s*")
@@ -72,13 +74,6 @@ def find(data: bytes) -> int:
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Parse the first IPM banner in a text.
 
-    Parameters
-    ----------
-    data : bytes
-        Standard output of a run; decimal commas are understood.
-    source : str
-        Name for messages.
-
     Returns
     -------
     Dataset
@@ -86,11 +81,6 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         Attributes: ``source_form`` (``banner``), ``command``, ``started`` and ``stopped`` as
         printed (local time), ``nodes``, ``comm_percent``, and for ``wall_time``, ``mpi_time`` (s),
         ``memory`` (B) the values ``_total _mean _min _max`` over ranks.
-
-    Raises
-    ------
-    ReadError
-        If there is no banner.
     """
     match = _START.search(data)
     if match is None:
@@ -141,26 +131,19 @@ def _read_line(text: str, banner: _Banner, table: bool) -> bool:
     if table:
         if call := _CALL.fullmatch(text):
             time, count = section.calls.get(call[1], (0.0, 0))
-            section.calls[call[1]] = (time + _float(call[2]), count + int(call[3]))
+            section.calls[call[1]] = (time + number(call[2]), count + int(call[3]))
         return call is not None or text == "#"
     if command := _COMMAND.fullmatch(text):
         banner.keys["command"] = command[1]
         return True
     if row := _ROW.fullmatch(text):
         # "MPI" has three rows: seconds, % of wall and calls; the seconds come first.
-        section.statistics.setdefault(row[1].rstrip(" :"), [_float(value) for value in row[2].split()])
+        section.statistics.setdefault(row[1].rstrip(" :"), [number(value) for value in row[2].split()])
         return True
     pairs = _PAIR.findall(text) if section.region is None else []
     for key, value in pairs:
         banner.keys.setdefault(key, value)
     return bool(pairs) or not re.search(r"\w+\s+\d", text) or text.startswith(("# nesting", "# region"))
-
-
-def _float(text: str) -> float:
-    try:
-        return number(text.encode())
-    except ValueError:
-        return float("nan")
 
 
 def _calls(banner: _Banner) -> list[tuple[str, str, float, int]]:
@@ -226,7 +209,7 @@ def _attrs(banner: _Banner, nodes: int) -> dict[str, str | float | int | bool]:
         "started": keys.get("start", ""),
         "stopped": keys.get("stop", ""),
         "nodes": nodes,
-        "comm_percent": _float(keys.get("%comm", "nan")),
+        "comm_percent": number(keys.get("%comm", "nan")),
     }
     for section in banner.sections[:2]:
         if section.region not in (None, "", "*"):

@@ -27,17 +27,7 @@ _MICROSECOND = 1e-6
 def mpi_time(
     obs: Observations, calls: Names, heads: Sequence[Head], line: Callable[[int], int], faults: Faults
 ) -> None:
-    """Compare each rank's own MPI time with the sum of its records.
-
-    Parameters
-    ----------
-    obs : Observations
-    calls : Names
-    heads : sequence of Head
-    line : callable
-        Line of a task, for the warning: one for all ranks, at the first one.
-    faults : Faults
-    """
+    """Compare each rank's own MPI time with the sum of its records: one note, at the first that differs."""
     if not heads:
         return
     # MPI-IO is a module of its own in IPM and no part of mtime.
@@ -60,16 +50,7 @@ def mpi_time(
 
 
 def partners(obs: Observations, calls: Names, present: np.ndarray, faults: Faults) -> None:
-    """Compare what was sent from each rank to each rank with what was received.
-
-    Parameters
-    ----------
-    obs : Observations
-    calls : Names
-    present : ndarray of bool, shape (ranks,)
-        Ranks that the file holds; only messages between them are compared.
-    faults : Faults
-    """
+    """Compare what was sent between ranks that the file holds with what was received."""
     texts = calls.texts()
     sends, receives = (
         np.array([bool(pattern.fullmatch(name)) for name in texts] or [False])[obs.call]
@@ -137,11 +118,8 @@ def _remedy(texts: list[str]) -> str:
 def rounding(obs: Observations, version: str) -> str:
     """Say how precise the message sizes are.
 
-    Returns
-    -------
-    str
-        By default IPM 2 keeps three significant bits of a size; a size that has more shows a build
-        that keeps them all.
+    By default IPM 2 keeps three significant bits of a size; a size that has more shows a build that keeps
+    them all.
     """
     if obs.size.size == 0 or (obs.size < 8).all():
         return "unknown: no recorded size has more than 3 significant bits to show it"

@@ -67,20 +67,9 @@ def is_receive(names: Names) -> np.ndarray:
 
 
 def region_codes(rows: Rows, heads: Sequence[Head], labels: Names) -> np.ndarray:
-    """Join the region ids of records with the labels in their own task's list.
+    """Join the region ids of records with the labels in their own task's list: codes, or `_NO_REGION`.
 
-    Parameters
-    ----------
-    rows : Rows
-        `task` counts in `heads`.
-    heads : sequence of Head
-    labels : Names
-        Codes of the labels; new ones are added. Id -1, IPM's mark of no region, is the empty label.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        Codes of labels, `_NO_REGION` where the task's list does not have the id.
+    Id -1, IPM's mark of no region, is the empty label.
     """
     used = np.unique(rows.task)
     lists: dict[tuple[tuple[int, bytes], ...], int] = {}
@@ -107,18 +96,7 @@ def unlisted(codes: np.ndarray) -> np.ndarray:
 
 
 def from_rows(rows: Rows, region: np.ndarray, ranks: np.ndarray, names: Names) -> Observations:
-    """Turn records into observations.
-
-    Parameters
-    ----------
-    rows : Rows
-    region : ndarray of int, shape (n,)
-        Codes of the labels.
-    ranks : ndarray of int
-        Rank of each task.
-    names : Names
-        Of the calls.
-    """
+    """Turn records into observations."""
     texts = names.texts()
     partner = np.array([bool(_PARTNER.fullmatch(name)) for name in texts], dtype=bool)[rows.call]
     rooted = np.array([bool(_ROOTED.fullmatch(name)) for name in texts], dtype=bool)[rows.call]
@@ -166,14 +144,7 @@ def _summed(obs: Observations) -> Observations:
 def from_totals(
     totals: Sequence[tuple[int, bytes, bytes, Total]], calls: Names, labels: Names
 ) -> Observations:
-    """Turn the sums of tasks without records into observations of unknown size and partner.
-
-    Parameters
-    ----------
-    totals : sequence of (rank, region, call, Total)
-    calls, labels : Names
-        Codes of calls and regions; new ones are added.
-    """
+    """Turn the sums of tasks without records into observations of unknown size and partner."""
     n = len(totals)
     total = [entry[3] for entry in totals]
     size = np.array([t.size for t in total], dtype=np.float64)

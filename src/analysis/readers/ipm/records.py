@@ -1,4 +1,4 @@
-"""What the two ways of reading IPM's records share: names by code, and records as columns."""
+"""IPM's records as columns: many tasks at once, or line by line for a task that does not fit."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as csv
 
-from analysis.readers.ipm.tasks import Segment, number
+from analysis.readers.ipm.tasks import Segment
+from analysis.readers.text import real
+
+# Position of a task in the list that is read, and where the lines between its ``<hash>`` and ``</hash>`` are.
+Span = tuple[int, int, int]
 
 
 @dataclass
@@ -33,33 +39,19 @@ class Names:
 
 @dataclass
 class Rows:
-    """Records as columns, each of shape (n,), values as the file gives them.
+    """Records as columns, each of shape (n,), values as the file gives them."""
 
-    Attributes
-    ----------
-    task : ndarray of int
-        Position of the record's task in the list that was read.
-    call : ndarray of int
-        Code of the call's name.
-    size, orank, region, site, count : ndarray of int
-        `site` is -1 where the file has none.
-    time, time_min, time_max : ndarray of float
-        Seconds.
-    anyone : ndarray of bool
-        True where the key says that there is no single partner, whatever `orank` says.
-    """
-
-    task: np.ndarray
-    call: np.ndarray
-    size: np.ndarray
+    task: np.ndarray  # position of the record's task in the list that was read
+    call: np.ndarray  # code of its name
+    size: np.ndarray  # B
     orank: np.ndarray
     region: np.ndarray
-    site: np.ndarray
+    site: np.ndarray  # -1 where the file has none
     count: np.ndarray
-    time: np.ndarray
+    time: np.ndarray  # s
     time_min: np.ndarray
     time_max: np.ndarray
-    anyone: np.ndarray
+    anyone: np.ndarray  # whether the key says that there is no single partner, whatever `orank` says
 
     def take(self, index: np.ndarray) -> Rows:
         """Return the rows that a mask or an index selects."""
@@ -77,6 +69,8 @@ _RECORD = re.compile(rb'<hent((?:\s+\w+="[^"]*")+)\s*>([^<>"]*)</hent>\s*')
 _ATTRIBUTE = re.compile(rb'(\w+)="([^"]*)"')
 _INTEGER = re.compile(rb"-?\d{1,18}")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
+# The last half word of a key of IPM 2 holds the partner; these three mean all, any and none.
+_NO_PARTNER = ("3FFFFFFD", "3FFFFFFE", "3FFFFFFF")
 _KEY = re.compile(rb"[0-9A-F]{24}3FFFFFF[DEF]")
 _FUNC = re.compile(
     rb'<func name="([^"\n]*)" count="(\d{1,18})"(?: bytes="([^"\n]*)")? ?>\s*([^<>\n]*?)\s*</func>\s*'
@@ -85,41 +79,18 @@ _REGION = re.compile(rb'<region label="(.*)" nexits=".*')
 
 
 class BadLineError(ValueError):
-    """A line that cannot be read.
-
-    Parameters
-    ----------
-    offset : int
-        Where it begins in the file.
-    found : str
-    """
+    """A line that cannot be read, and the offset in the file where it begins."""
 
     def __init__(self, offset: int, found: str) -> None:
         super().__init__(found)
         self.offset = offset
 
 
-def read_lines(data: bytes, span: tuple[int, int], task: int, names: Names) -> Rows:
-    """Read the records of one task.
-
-    Parameters
-    ----------
-    data : bytes
-    span : tuple of int
-        The lines between ``<hash>`` and ``</hash>``.
-    task : int
-        What the rows' `task` shall be.
-    names : Names
-        Codes of the calls; new ones are added.
-
-    Raises
-    ------
-    BadLineError
-        At the first line that is no record.
-    """
+def read_lines(data: bytes, span: Span, names: Names) -> Rows:
+    """Read the records of one task line by line; the first that is none raises `BadLineError`."""
+    task, offset, stop = span
     lines = []
-    offset = span[0]
-    for line in data[slice(*span)].split(b"\n"):
+    for line in data[offset:stop].split(b"\n"):
         if line.strip():
             lines.append(_record(line, offset))
         offset += len(line) + 1
@@ -148,7 +119,7 @@ def _record(line: bytes, offset: int) -> tuple[bytes, list[int], list[float], bo
     if not _NAME.fullmatch(table.get(b"call", b"")) or not all(map(_INTEGER.fullmatch, integers)):
         raise BadLineError(offset, f"a <hent> without call, bytes, orank, region or count: {_shown(line)}")
     try:
-        seconds = [number(time) for time in times]
+        seconds = [real(time) for time in times]
     except ValueError:
         seconds = []
     if len(seconds) != 3 or not np.isfinite(seconds).all():
@@ -180,17 +151,8 @@ def read_totals(data: bytes, segment: Segment) -> list[tuple[bytes, bytes, Total
     """Sum the ``<func>`` lines of one task by region and call.
 
     Regions nest under ``IPM_NESTED_REGIONS``, and the lines of a region then contain those of the
-    regions in it; here a region keeps only what is its own.
-
-    Returns
-    -------
-    list of (region, call, Total)
-        ``size`` is NaN where a line gives no bytes, as in IPM 0.9x.
-
-    Raises
-    ------
-    BadLineError
-        At the first damaged line.
+    regions in it; here a region keeps only what is its own. A size is NaN where a line gives no
+    bytes, as in IPM 0.9x. The first damaged line raises `BadLineError`.
     """
     out: list[tuple[bytes, bytes, Total]] = []
     # Per open region: its label, its lines, and the lines of the regions in it.
@@ -239,237 +201,96 @@ def _func(line: bytes, offset: int) -> tuple[bytes, Total]:
     try:
         if match is None or not _NAME.fullmatch(match[1]):
             raise ValueError
-        size = float("nan") if match[3] is None else number(match[3])
-        return match[1], Total(int(match[2]), size, number(match[4]))
+        size = float("nan") if match[3] is None else real(match[3])
+        return match[1], Total(int(match[2]), size, real(match[4]))
     except ValueError:
         raise BadLineError(offset, f"no <func> line: {_shown(line)}") from None
 
 
-_U8 = np.uint64
-_ZEROS = _U8(0x3030303030303030)
-_HIGH = _U8(0x8080808080808080)
-_TO_HIGH = _U8(0x7676767676767676)  # lifts a byte above 9 into its high bit
-_KEEP = np.array([(2**64 - 1) ^ (2 ** (8 * (8 - n)) - 1) for n in range(9)], dtype=_U8)  # last n bytes
-# What five digits are divided by, after e+00 to e+99 and e-00 to e-99: a power of ten that is exact, so
-# that the one division rounds as `float` does; NaN for the times (from 10^5 s on) that have none.
-_SCALES = np.full(200, np.nan)
-_SCALES[:5] = [10.0 ** (4 - n) for n in range(5)]
-_SCALES[100:119] = [10.0 ** (4 + n) for n in range(19)]
-_PAD = bytes(16)
-_TAIL = len('" >1.2345e-01 1.2345e-01 1.2345e-01</hent>')
-_FIELDS = ("bytes", "orank", "region", "callsite", "count")
-_LINE = re.compile(rb'<hent((?: \w+="[^"\n]*")+) >[^"\n]*\n')
-# The last half word of a key of IPM 2 holds the partner; these three mean all, any and none.
-_NO_PARTNER = tuple(_U8(int.from_bytes(f"3FFFFFF{c}".encode(), "little")) for c in "DEF")
+# Words and numbers; without them a record is its quotation marks, blanks and brackets.
+_WORDS = bytes(c for c in range(128) if chr(c).isalnum() or chr(c) in "_.+-")
+_LINE = re.compile(rb'<hent(?: \w+="[\w.+-]*")+ >[\w.+-]+ [\w.+-]+ [\w.+-]+</hent>\n', re.ASCII)
+_BLANKS = bytes.maketrans(b"=/", b"  ")
+_TIMES = ("time", "time_min", "time_max")
+_WHOLE = ("bytes", "orank", "region", "count")
+_TYPES = {name: pa.int64() for name in (*_WHOLE, "callsite")} | {name: pa.float64() for name in _TIMES}
+_TYPES |= {"call": pa.dictionary(pa.int32(), pa.string()), "key": pa.binary()}
 
 
-def read_hents(
-    data: bytes, spans: Sequence[tuple[int, int, int]], names: Names
-) -> tuple[Rows | None, list[int]]:
-    """Read the records of some tasks.
+def read_tables(data: bytes, spans: Sequence[Span], names: Names) -> tuple[list[Rows], list[int]]:
+    """Read the records of some tasks in columns, in the order of the file; name the tasks that do not fit."""
+    text = b"".join(memoryview(data)[start:stop] for _, start, stop in spans)
+    lines = [data.count(b"\n", start, stop) for _, start, stop in spans]
+    columns = _columns(text, sum(lines), names)
+    if columns is not None:
+        task = np.repeat(np.array([task for task, _, _ in spans], dtype=np.int32), lines)
+        return [Rows(task=task, **columns)], []
+    if len(spans) == 1:
+        return [], [spans[0][0]]
+    middle = len(spans) // 2
+    (first, odd), (second, more) = (
+        read_tables(data, half, names) for half in (spans[:middle], spans[middle:])
+    )
+    return first + second, odd + more
 
-    Parameters
-    ----------
-    data : bytes
-        The whole file.
-    spans : sequence of (task, start, stop)
-        Where the lines between ``<hash>`` and ``</hash>`` of each task are.
-    names : Names
-        Codes of the calls; new ones are added.
 
-    Returns
-    -------
-    rows : Rows or None
-        Of the tasks whose every record follows the format, in file order; None without any.
-    odd : list of int
-        Tasks with a record that does not.
-    """
-    view = memoryview(data)
-    text = b"".join([*(view[start:stop] for _, start, stop in spans), _PAD])
-    tasks = np.array([task for task, _, _ in spans], dtype=np.int32)
+def _columns(text: bytes, lines: int, names: Names) -> dict[str, np.ndarray] | None:
+    """Read records that all have the form of the first; None if one has not."""
     first = _LINE.match(text)
-    layout = re.findall(rb'( \w+=)"', first[1]) if first else []
-    if (
-        len(set(layout)) != len(layout)
-        or max(map(len, layout), default=0) > 11
-        or not {
-            b" call=",
-            b" bytes=",
-            b" orank=",
-            b" region=",
-            b" count=",
-        }
-        <= {*layout}
-    ):
-        return None, tasks.tolist()
-    chunk = _Chunk(text, layout)
-    ends = np.searchsorted(chunk.newlines, np.cumsum([stop - start for _, start, stop in spans]) - 1, "right")
-    owner = np.repeat(np.arange(len(spans)), np.diff(ends, prepend=0))
-    rows = chunk.rows(tasks[owner], names)
-    odd = np.unique(owner[chunk.bad])
-    if odd.size:
-        good = ~np.isin(owner, odd)
-        return (rows.take(good) if good.any() else None), tasks[odd].tolist()
-    return rows, []
+    if first is None:
+        return None
+    # The same marks in the same order on every line, so that each line has as many cells.
+    if text.translate(None, _WORDS) != first[0].translate(None, _WORDS) * lines:
+        return None
+    if any(letter in text and b'"0' + letter in text for letter in (b"x", b"X")):
+        return None  # Arrow takes 0x10 for a number
+    layout = [name.decode() for name in re.findall(rb'(\w+)="', first[0])]
+    fixed = {f"={name}": name for name in layout} | {"<hent": "hent", "</hent": "hent"}
+    cells = ["<hent", *(cell for name in layout for cell in (f"={name}", name)), *_TIMES, "</hent"]
+    if len(set(cells)) < len(cells) or not {"call", *_WHOLE} <= set(layout):
+        return None
+    types = {cell: pa.binary(len(name)) for cell, name in fixed.items()}
+    types |= {cell: _TYPES[cell] for cell in cells if cell in _TYPES}
+    table = _read_csv(text.translate(_BLANKS, b'<>"'), cells, types)
+    if table is None:
+        return None
+    for cell, name in fixed.items():
+        if table[cell].buffers()[1].to_pybytes()[: lines * len(name)] != name.encode() * lines:
+            return None
+    return _converted(table, names)
 
 
-class _Chunk:
-    """The lines of some tasks, and the places of quotation marks in them."""
-
-    def __init__(self, text: bytes, layout: list[bytes]) -> None:
-        self.text = text
-        self.bytes = np.frombuffer(text, np.uint8)
-        self.words = np.ndarray((len(text) - 7,), "<u8", text, strides=(1,))  # from every byte
-        self.layout = layout
-        self.newlines = np.flatnonzero(self.bytes == 10)
-        self.starts = np.concatenate([[0], self.newlines[:-1] + 1])
-        self.bad = np.zeros(self.newlines.size, dtype=bool)
-        self.quotes = self._quotes(2 * len(layout))
-        self._compare_text()
-
-    def _quotes(self, per_line: int) -> np.ndarray:
-        """Return the places of the quotation marks, shape (per_line, lines)."""
-        places = np.flatnonzero(self.bytes == 34)
-        if places.size == per_line * self.newlines.size:
-            table = np.ascontiguousarray(places.reshape(-1, per_line).T)
-            if (table[0] > self.starts).all() and (table[-1] < self.newlines).all():
-                return table
-        counts = np.diff(np.searchsorted(places, self.newlines), prepend=0)
-        self.bad |= counts != per_line
-        table = np.full((per_line, self.newlines.size), 16)
-        table[:, ~self.bad] = places[np.repeat(~self.bad, counts)].reshape(-1, per_line).T
-        return table
-
-    def _compare_text(self) -> None:
-        """Mark the lines whose text between the fields is not the layout's."""
-        self._expect(b"<hent" + self.layout[0], self.starts, self.quotes[0])
-        for k, name in enumerate(self.layout[1:], start=1):
-            self._expect(name, self.quotes[2 * k - 1] + 1, self.quotes[2 * k])
-        self.bad |= self.quotes[-1] != self.newlines - _TAIL
-        self._expect(b" >", self.quotes[-1] + 1, self.quotes[-1] + 3)
-        self._expect(b"</hent>", self.newlines - 7, self.newlines)
-
-    def _expect(self, text: bytes, start: np.ndarray, stop: np.ndarray) -> None:
-        """Mark the lines that do not have `text` (at most 16 bytes) from `start` to `stop`."""
-        self.bad |= stop - start != len(text)
-        head = text[:8]
-        mask = _U8(2 ** (8 * len(head)) - 1)
-        self.bad |= (self.words[start] & mask) != _U8(int.from_bytes(head, "little"))
-        if len(text) > 8:
-            self.bad |= self.words[np.maximum(stop - 8, 0)] != _U8(int.from_bytes(text[-8:], "little"))
-
-    def rows(self, task: np.ndarray, names: Names) -> Rows:
-        """Read all fields; lines that cannot be read become bad."""
-        numbers = {name: self._field(name) for name in _FIELDS if f" {name}=".encode() in self.layout}
-        site = numbers.get("callsite")
-        times = [self._time(self.newlines - _TAIL + 3 + 11 * k) for k in range(3)]
-        call = self._calls(names)
-        return Rows(
-            task=task,
-            call=call,
-            size=numbers["bytes"],
-            orank=numbers["orank"],
-            region=numbers["region"],
-            site=np.full(task.size, -1) if site is None else site,
-            count=numbers["count"],
-            time=times[0],
-            time_min=times[1],
-            time_max=times[2],
-            anyone=self._anyone(),
+def _read_csv(text: bytes, cells: list[str], types: dict[str, pa.DataType]) -> dict[str, pa.Array] | None:
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(text),
+            read_options=csv.ReadOptions(column_names=cells, use_threads=False, block_size=len(text) + 1),
+            parse_options=csv.ParseOptions(delimiter=" ", quote_char=False),
+            convert_options=csv.ConvertOptions(
+                column_types=types, include_columns=list(types), null_values=[]
+            ),
         )
-
-    def _bounds(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        at = self.layout.index(f" {name}=".encode())
-        return self.quotes[2 * at] + 1, self.quotes[2 * at + 1]
-
-    def _field(self, name: str) -> np.ndarray:
-        start, stop = self._bounds(name)
-        if name not in ("orank", "region"):
-            return self._integer(start, stop)
-        negative = self.bytes[start] == 45
-        if not negative.any():
-            return self._integer(start, stop)
-        value = self._integer(start + negative, stop)
-        return np.where(negative, -value, value)
-
-    def _integer(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
-        length = stop - start
-        if (length == 1).all():  # as ids of regions and call sites mostly are
-            digit = self.bytes[start] - np.uint8(48)
-            self.bad |= digit > 9
-            return np.asarray(digit.astype(np.int64))
-        value = self._digits(stop, np.minimum(length, 8))
-        self.bad |= (length < 1) | (length > 16)
-        long = np.flatnonzero(length > 8)
-        if long.size:
-            bad = self.bad
-            self.bad = np.zeros(long.size, dtype=bool)
-            value[long] += 10**8 * self._digits(stop[long] - 8, np.clip(length[long] - 8, 0, 8))
-            bad[long] |= self.bad
-            self.bad = bad
-        return value
-
-    def _digits(self, stop: np.ndarray, length: np.ndarray) -> np.ndarray:
-        """Read the `length` (at most 8) digits before `stop`."""
-        word = (self.words[stop - 8] ^ _ZEROS) & _KEEP[length]
-        self.bad |= (((word + _TO_HIGH) | word) & _HIGH) != 0
-        return _decimal(word).astype(np.int64)
-
-    def _time(self, at: np.ndarray) -> np.ndarray:
-        """Read ``d.dddde+dd`` as the float nearest to it, as `float` does."""
-        head, tail = self.words[at], self.words[at + 2]
-        lead = (head & _U8(0xFF)) ^ _U8(0x30)
-        sign = head >> _U8(56)
-        negative = sign == 0x2D
-        self.bad |= (head & _U8(0x00FF00000000FF00)) != _U8(0x0065000000002E00)
-        self.bad |= (lead > 9) | ~(negative | (sign == 0x2B))
-        word = (tail ^ _ZEROS) & _U8(0xFFFF0000FFFFFFFF)
-        self.bad |= (((word + _TO_HIGH) | word) & _HIGH) != 0
-        # The separator after a time; after the last one `_compare_text` has looked at it.
-        separator = self.bytes[at + 10]
-        self.bad |= (separator != 32) & (separator != 60)
-        mantissa = (_decimal((word & _U8(0xFFFFFFFF)) << _U8(32)) + lead * _U8(10_000)).astype(np.float64)
-        power = ((word >> _U8(48)) & _U8(0xFF)) * _U8(10) + (word >> _U8(56)) + negative * _U8(100)
-        scale = _SCALES[np.minimum(power, _U8(199))]
-        self.bad |= np.isnan(scale)
-        return np.asarray(mantissa / scale)
-
-    def _calls(self, names: Names) -> np.ndarray:
-        start, stop = self._bounds("call")
-        length = stop - start
-        self.bad |= (length < 1) | (length > 24)
-        # Up to 24 characters in three words; names that differ give other sums but for one chance in 2^64.
-        mixed = self.words[stop - 8] & _KEEP[np.minimum(length, 8)]
-        for k, factor in ((1, _U8(0x9E3779B97F4A7C15)), (2, _U8(0xC2B2AE3D27D4EB4F))):
-            word = self.words[np.maximum(stop - 8 - 8 * k, 0)]
-            mixed += (word & _KEEP[np.minimum(np.maximum(length - 8 * k, 0), 8)]) * factor
-        local, _ = pd.factorize(mixed)
-        first = np.full(local.max(initial=-1) + 1, -1)
-        first[local[::-1]] = np.arange(local.size)[::-1]
-        table = np.zeros(first.size, dtype=np.int16)
-        for code, at in enumerate(first):
-            name = self.text[start[at] : stop[at]]
-            if _NAME.fullmatch(name):
-                table[code] = names.code(name)
-            else:
-                self.bad |= local == code
-        return table[local]
-
-    def _anyone(self) -> np.ndarray:
-        none = np.zeros(self.newlines.size, dtype=bool)
-        if self.layout[0] != b" key=":
-            return none
-        start, stop = self._bounds("key")
-        word = self.words[np.maximum(stop - 8, 0)]
-        for marked in _NO_PARTNER:
-            none |= word == marked
-        none &= stop - start == 32
-        return none
+    except pa.ArrowInvalid:
+        return None
+    return {name: table[name].chunk(0) for name in types}
 
 
-def _decimal(word: np.ndarray) -> np.ndarray:
-    """Join eight decimal digits, one a byte and the first one lowest, into their number."""
-    word = (word * _U8(10) + (word >> _U8(8))) & _U8(0x00FF00FF00FF00FF)
-    word = (word * _U8(100) + (word >> _U8(16))) & _U8(0x0000FFFF0000FFFF)
-    number: np.ndarray = (word * _U8(10_000) + (word >> _U8(32))) & _U8(0xFFFFFFFF)
-    return number
+def _converted(table: dict[str, pa.Array], names: Names) -> dict[str, np.ndarray] | None:
+    """Return the columns as in `Rows`; None if a number or a name is one that `read_lines` refuses."""
+    found = {name: table[name].to_numpy() for name in (*_WHOLE, *_TIMES)}
+    lines = len(found["count"])
+    found["site"] = table["callsite"].to_numpy() if "callsite" in table else np.full(lines, -1)
+    calls = [name.encode() for name in table["call"].dictionary.to_pylist()]
+    whole = [found[name] for name in (*_WHOLE, "site")]
+    if not all(map(_NAME.fullmatch, calls)) or any(np.abs(column).max() >= 10**18 for column in whole):
+        return None
+    if not all(np.isfinite(found[name]).all() for name in _TIMES):
+        return None
+    codes = np.array([names.code(name) for name in calls], dtype=np.int16)
+    found |= {"size": found.pop("bytes"), "call": codes[table["call"].indices.to_numpy()]}
+    found["anyone"] = np.zeros(lines, dtype=bool)
+    if "key" in table:
+        for ending in _NO_PARTNER:
+            found["anyone"] |= pc.ends_with(table["key"], ending).to_numpy(zero_copy_only=False)
+        found["anyone"] &= pc.binary_length(table["key"]).to_numpy() == 32
+    return found

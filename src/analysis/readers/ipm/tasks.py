@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from analysis.base.errors import Fault, ReadError
+from analysis.base.units import GIB
+from analysis.readers.text import real
 
-GIB = float(1 << 30)
 # More ranks than any machine runs: such a number is a damaged one.
 MAX_RANKS = 1 << 24
 
@@ -32,42 +33,23 @@ _REGION = re.compile(
     rb'mtime="[^"\n]*"(?: id="(-?\d+)")? ?>'
 )
 _ATTRIBUTE = re.compile(rb'(\w+)="([^"\n]*)"')
-_NUMBER = re.compile(rb"-?\d+(?:[.,]\d*)?(?:[eE][+-]?\d+)?")
 _HOST = re.compile(rb"\n<host [^>\n]*>([^\n]*)</host>")
 
 
 @dataclass(slots=True)
 class Segment:
-    """The bytes of one task.
+    """The bytes of one task."""
 
-    Attributes
-    ----------
-    start, stop : int
-        From ``<task`` to behind ``</task>``.
-    head : int
-        Where ``<hash>`` begins, or `stop` without one.
-    records : tuple of int or None
-        The lines between ``<hash>`` and ``</hash>``; None without a hash.
-    whole : bool
-        False if the task is not closed before the next one begins.
-    """
-
-    start: int
+    start: int  # from ``<task`` to behind ``</task>``
     stop: int
-    head: int
-    records: tuple[int, int] | None
-    whole: bool
+    head: int  # where ``<hash>`` begins, or `stop` without one
+    records: tuple[int, int] | None  # the lines between ``<hash>`` and ``</hash>``; None without a hash
+    whole: bool  # false if the task is not closed before the next one begins
 
 
 @dataclass(slots=True)
 class Head:
-    """What a task says of itself; times in s, `memory` in B, NaN where it does not say.
-
-    Attributes
-    ----------
-    regions : tuple of (int, bytes)
-        Id and label of each region of the task.
-    """
+    """What a task says of itself; times in s, `memory` in B, NaN where it does not say."""
 
     version: bytes
     rank: int
@@ -81,20 +63,7 @@ class Head:
     system_time: float
     mpi_time: float
     memory: float
-    regions: tuple[tuple[int, bytes], ...]
-
-
-def number(text: bytes) -> float:
-    """Read a number; its decimal sign may be a comma, as under a German locale.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
-    if not _NUMBER.fullmatch(text):  # `float` takes more: nan, 1_000
-        raise ValueError(f"no number: {text!r}")
-    return float(text.replace(b",", b"."))
+    regions: tuple[tuple[int, bytes], ...]  # id and label of each region of the task
 
 
 class Lines:
@@ -134,19 +103,10 @@ class _Finder:
 
 
 def segments(data: bytes, *, careful: bool = False) -> Iterator[Segment]:
-    """Find the tasks, in file order, in one pass over the data.
+    """Find the tasks, in file order, in one pass over the data; those cut short are marked.
 
-    Parameters
-    ----------
-    data : bytes
-    careful : bool
-        Look for the beginning of another task among the records too, as where a closing tag is
-        lost; a second pass, for files that do not have all their tasks.
-
-    Yields
-    ------
-    Segment
-        One per ``<task`` at the beginning of a line; those cut short are marked.
+    `careful` looks for the beginning of another task among the records too, as where a closing tag is
+    lost: a second pass, for files that do not have all their tasks.
     """
     finders = [_Finder(data, text) for text in (_HASH, _HASH_CLOSE, _CLOSE)]
     start = 0 if data.startswith(_OPEN[1:]) else data.find(_OPEN) + 1
@@ -183,13 +143,7 @@ def _segment(
 
 
 def read_head(data: bytes, segment: Segment) -> Head:
-    """Read what a task says of itself.
-
-    Raises
-    ------
-    ValueError
-        If the rank, the size or a time is missing or is no number; its text says which.
-    """
+    """Read what a task says of itself; `ValueError` names what is missing or no number."""
     match = _HEAD.match(data, segment.start, segment.head)
     regions = _regions(data, segment)
     if match is None:
@@ -238,7 +192,7 @@ def _read_any_head(text: bytes, regions: tuple[tuple[int, bytes], ...]) -> Head:
         if raw is None:
             raise ValueError(f"<{element}> has no {name}")
         try:
-            return number(raw)
+            return real(raw)
         except ValueError:
             raise ValueError(f'<{element}> has {name}="{raw.decode("iso-8859-1")}", no number') from None
 

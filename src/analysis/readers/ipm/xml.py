@@ -1,9 +1,8 @@
 """IPM's XML, from bytes to the dataset of kind ``profile``.
 
-The order of work: find the tasks (`ipm_tasks`), read their records in columns (`ipm_hents`) or,
-where a task is unusual, line by line (`ipm_lines`), give them their meaning (`ipm_obs`), hold what
-must agree side by side (`ipm_checks`). A task is kept whole or not at all: half a rank would look
-like a quick one.
+The order of work: find the tasks (`tasks`), read their records in columns or, where a task is unusual,
+line by line (`records`), give them their meaning (`meaning`), hold what must agree side by side
+(`checks`). A task is kept whole or not at all: half a rank would look like a quick one.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import xarray as xr
 from analysis.readers.base import MAX_FAULTS, Faults, labels, profile_dataset
 from analysis.readers.ipm import checks, meaning, records
 from analysis.readers.ipm.meaning import Observations
-from analysis.readers.ipm.records import Names, Rows
+from analysis.readers.ipm.records import Names, Rows, Span
 from analysis.readers.ipm.tasks import MAX_RANKS, Head, Lines, Segment, command, read_head, segments
 
 # Bytes of records read at a time: the arrays of one step then stay in the processor's cache.
@@ -44,7 +43,6 @@ class _File:
 
     data: bytes
     faults: Faults
-    exact: bool
     tasks: list[tuple[Segment, Head]] = field(default_factory=list)
     calls: Names = field(default_factory=Names)
     labels: Names = field(default_factory=Names)
@@ -59,17 +57,8 @@ class _File:
         self.faults.damage(line, found, "this rank is left out")
 
 
-def parse(data: bytes, source: str = "<memory>", *, exact: bool = False) -> xr.Dataset:
+def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Parse an IPM XML file.
-
-    Parameters
-    ----------
-    data : bytes
-        Content of the file; ill-formed XML is expected.
-    source : str
-        Name for messages.
-    exact : bool
-        Read every record line by line, as is done for unusual ones; slow, and the same result.
 
     Returns
     -------
@@ -81,7 +70,7 @@ def parse(data: bytes, source: str = "<memory>", *, exact: bool = False) -> xr.D
     """
     if b"\r\n" in data[:4096]:
         data = data.replace(b"\r\n", b"\n")
-    file = _File(data, Faults(source), exact)
+    file = _File(data, Faults(source))
     expected = _read_tasks(file)
     obs = _observations(file)
     file.tasks = [task for i, task in enumerate(file.tasks) if i not in file.dropped]
@@ -127,8 +116,6 @@ def _observations(file: _File) -> Observations:
     heads = [head for _, head in file.tasks]
     parts = []
     for rows in _all_rows(file):
-        if rows is None:
-            continue
         region = meaning.region_codes(rows, heads, file.labels)
         lost = np.unique(rows.task[meaning.unlisted(region)])
         if lost.size:
@@ -141,8 +128,8 @@ def _observations(file: _File) -> Observations:
     return meaning.concatenate(parts)
 
 
-def _chunks(tasks: Sequence[tuple[Segment, Head]]) -> Iterator[list[tuple[int, int, int]]]:
-    chunk: list[tuple[int, int, int]] = []
+def _chunks(tasks: Sequence[tuple[Segment, Head]]) -> Iterator[list[Span]]:
+    chunk: list[Span] = []
     size = 0
     for i, (segment, _) in enumerate(tasks):
         if segment.records is not None:
@@ -155,33 +142,21 @@ def _chunks(tasks: Sequence[tuple[Segment, Head]]) -> Iterator[list[tuple[int, i
         yield chunk
 
 
-def _all_rows(file: _File) -> Iterator[Rows | None]:
-    chunks = list(_chunks(file.tasks))
-    if file.exact:
-        yield from (_rows(file, spans, None, [task for task, _, _ in spans]) for spans in chunks)
-        return
-    # The array arithmetic runs outside the interpreter's lock; the results come in the file's order.
+def _all_rows(file: _File) -> Iterator[Rows]:
+    # Arrow works outside the interpreter's lock; the results come in the file's order.
     with ThreadPoolExecutor(2) as pool:
-        found = pool.map(lambda spans: records.read_hents(file.data, spans, file.calls), chunks)
-        for spans, (rows, odd) in zip(chunks, found, strict=True):
-            yield _rows(file, spans, rows, odd)
-
-
-def _rows(file: _File, spans: list[tuple[int, int, int]], rows: Rows | None, odd: list[int]) -> Rows | None:
-    """Add the tasks with unusual records, read line by line, to those that were read in columns."""
-    if not odd:
-        return rows
-    parts = [] if rows is None else [rows]
-    where = {task: (start, stop) for task, start, stop in spans}
-    for task in odd:
-        try:
-            parts.append(records.read_lines(file.data, where[task], task, file.calls))
-        except records.BadLineError as bad:
-            _drop(file, task, bad.offset, str(bad))
-    if not parts:
-        return None
-    rows = records.concatenate(parts)
-    return rows.take(np.argsort(rows.task, kind="stable"))
+        chunks = list(_chunks(file.tasks))
+        found = pool.map(lambda spans: records.read_tables(file.data, spans, file.calls), chunks)
+        for spans, (parts, odd) in zip(chunks, found, strict=True):
+            for span in spans:
+                if span[0] in odd:
+                    try:
+                        parts.append(records.read_lines(file.data, span, file.calls))
+                    except records.BadLineError as bad:
+                        _drop(file, span[0], bad.offset, str(bad))
+            if parts:
+                rows = records.concatenate(parts)
+                yield rows.take(np.argsort(rows.task, kind="stable")) if odd else rows
 
 
 def _drop(file: _File, task: int, offset: int, found: str) -> None:

@@ -30,32 +30,12 @@ _MOST_RANKS = 10_000_000
 
 
 def sniff(head: bytes, name: str) -> bool:
-    """Tell whether the beginning of a file is that of an mpiP report.
-
-    Parameters
-    ----------
-    head : bytes
-    name : str
-        Not used: the content is clear.
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether the beginning of a file is that of an mpiP report."""
     return is_report(head)
 
 
-def parse(data: bytes, source: str = "<memory>", *, fast: bool = True) -> xr.Dataset:
+def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read an mpiP report.
-
-    Parameters
-    ----------
-    data : bytes
-    source : str
-        File name for messages; ``<exe>.<ranks>.<pid>.<n>.mpiP`` also tells the number of ranks where
-        the report is cut before it does.
-    fast : bool
-        False reads the callsite sections line by line. The dataset is the same.
 
     Returns
     -------
@@ -75,11 +55,6 @@ def parse(data: bytes, source: str = "<memory>", *, fast: bool = True) -> xr.Dat
             Fraction of MPI time that the list of the top twenty sites covers.
         ``flags``
             Names of the cross-checks that failed; the warnings explain them.
-
-    Raises
-    ------
-    ReadError
-        If nothing marks the bytes as an mpiP report.
     """
     if not is_report(data):
         what = "is empty" if not data.strip() else "is no mpiP report: neither '@ mpiP' nor a section of one"
@@ -87,14 +62,13 @@ def parse(data: bytes, source: str = "<memory>", *, fast: bool = True) -> xr.Dat
     faults = Faults(source)
     report = split(data, faults)
     times = read_times(report, faults)
-    sites = read_callsites(report, faults, fast=fast)
+    sites = read_callsites(report, faults)
     top = {kind: read_entries(report, f"top_{kind}", faults) for kind in ("time", *_PAYLOAD)}
     bins = read_histogram(report, faults)
     rows = {
         kind: found
         for kind in ("time", *_PAYLOAD)
-        if kind in report.sections
-        and (found := read_rows(report, report.sections[kind], faults, fast=fast)) is not None
+        if kind in report.sections and (found := read_rows(report, report.sections[kind], faults)) is not None
     }
     ranks = _ranks(report, times, rows, source)
     host, app, mpi = _rank_variables(report, times, ranks, faults)

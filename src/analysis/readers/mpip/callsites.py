@@ -11,10 +11,12 @@ import re
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from analysis.readers.base import Faults, labels
-from analysis.readers.mpip.report import Report, Section, call_name, text
+from analysis.readers.mpip.report import Report, Section, call_name
 from analysis.readers.mpip.rows import CHUNK
+from analysis.readers.text import printable
 
 _ADDRESS = re.compile(r"(0x[0-9a-fA-F]+|\[unknown\])(?:\s+(.*))?")
 _SOURCE = re.compile(r"(\S.*?)\s+(\d+)(?:\s(.*))?")
@@ -25,27 +27,12 @@ _LINES = 1 << 14  # taken at a time, so that they stay in the cache
 _Stacks = tuple[np.ndarray, np.ndarray, list[tuple[bytes, ...]]]
 
 
-def read_callsites(report: Report, faults: Faults, *, fast: bool = True) -> dict[str, np.ndarray]:
-    """Read the list of call sites with their stacks.
-
-    Parameters
-    ----------
-    report : Report
-    faults : Faults
-    fast : bool
-        False reads line by line in any case.
-
-    Returns
-    -------
-    dict of ndarray, shape (callsite,)
-        ``callsite`` (id), ``callsite_name`` (frames, innermost first, joined with `` < ``) and
-        ``callsite_call``; empty without the section (options ``-d`` and ``-k0``).
-    """
+def read_callsites(report: Report, faults: Faults) -> dict[str, np.ndarray]:
+    """Read id, frames (innermost first) and call of each site; nothing without the list (``-d``, ``-k0``)."""
     section = report.sections.get("callsites")
     if section is None:
         return {}
-    found = _read_fast(report, section) if fast else None
-    ids, codes, stacks = found or _read_slow(report, section, faults)
+    ids, codes, stacks = _read_fast(report, section) or _read_slow(report, section, faults)
     names, calls = [], []
     for frames in stacks:
         body, _, call = frames[0].strip().rpartition(b" ")
@@ -54,7 +41,7 @@ def read_callsites(report: Report, faults: Faults, *, fast: bool = True) -> dict
         except ValueError as error:
             calls.append("")
             faults.damage(report.line(section.heading), f"a call site: {error}", "its call is left empty")
-        names.append(" < ".join(_frame(text(frame)) for frame in (body, *frames[1:])))
+        names.append(" < ".join(_frame(printable(frame)) for frame in (body, *frames[1:])))
     if section.announced not in (-1, len(ids)) and "end" in report.sections:
         what = f"{section.announced} call sites announced, {len(ids)} found"
         faults.damage(report.line(section.heading), what, "those found are kept")
@@ -98,21 +85,18 @@ def _read_slow(report: Report, section: Section, faults: Faults) -> _Stacks:
 
 
 def _read_fast(report: Report, section: Section) -> _Stacks | None:
-    """Read lines of the form ``%3d %3d frame``; None if one is of another form."""
-    header = report.data.find(b"\n", section.start, section.stop)
-    if header < 0 or header + 1 >= section.stop:
+    """Read the lines in columns; None if one is not id, level and frame, or not where it is due."""
+    start = report.data.find(b"\n", section.start, section.stop) + 1
+    if not start or start >= section.stop:
         return None
-    start = header + 1
     raw = np.frombuffer(report.data, dtype=np.uint8, count=section.stop - start, offset=start)
     chunks = range(0, len(raw), CHUNK)
-    ends = np.concatenate([np.flatnonzero(raw[at : at + CHUNK] == ord("\n")) + at for at in chunks])
-    starts = np.append(0, ends[:-1] + 1)
-    if int((ends - starts).min()) < 9:
-        return None
+    ends = [np.flatnonzero(raw[at : at + CHUNK] == ord("\n")) + at + 1 for at in chunks]
+    bounds = np.concatenate([[0], *ends])
     known: dict[bytes, int] = {}
     parts = []
-    for at in range(0, len(ends), _LINES):
-        part = _parse(raw, starts[at : at + _LINES], ends[at : at + _LINES], known)
+    for at in range(0, len(bounds) - 1, _LINES):
+        part = _parse(raw, bounds[at : at + _LINES + 1], known)
         if part is None:
             return None
         parts.append(part)
@@ -125,58 +109,26 @@ def _read_fast(report: Report, section: Section) -> _Stacks | None:
 
 
 def _parse(
-    raw: np.ndarray, starts: np.ndarray, ends: np.ndarray, known: dict[bytes, int]
+    raw: np.ndarray, bounds: np.ndarray, known: dict[bytes, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Return id, level and code of the frame of each line; new frames go into `known`."""
-    parsed = _ids_and_levels(raw, starts)
-    if parsed is None:
+    text = pa.LargeStringArray.from_buffers(len(bounds) - 1, pa.py_buffer(bounds), pa.py_buffer(raw))
+    lines = pc.ascii_trim_whitespace(text)
+    cells = pc.ascii_split_whitespace(lines, max_splits=2)
+    if not pc.all(pc.equal(pc.list_value_length(cells), 3)).as_py():
         return None
-    ids, levels, frames = parsed
-    if (frames >= ends).any() or (raw[frames] <= ord(" ")).any():
-        return None
-    codes, distinct = _encode(raw, frames, ends)
-    numbers = np.array([known.setdefault(frame, len(known)) for frame in distinct], dtype=np.int64)
-    return ids, levels, numbers[codes]
-
-
-def _ids_and_levels(raw: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return id, level and offset of the frame of each line; None if one is of another form."""
-    at = starts.copy()
-    for _ in range(2):  # at most two blanks pad an id
-        at += raw[at] == ord(" ")
-    numbers = []
-    for width in (_DIGITS, 3):
-        value = np.zeros(len(at), dtype=np.int64)
-        inside = np.ones(len(at), dtype=bool)
-        first = at.copy()
-        for _ in range(width):
-            digit = raw[np.minimum(at, len(raw) - 1)].astype(np.int64) - ord("0")
-            inside &= (digit >= 0) & (digit <= 9)
-            if not inside.any():
-                break
-            value = np.where(inside, value * 10 + digit, value)
-            at += inside
-        after = np.minimum(at, len(raw) - 1)
-        if (at == first).any() or (raw[after] != ord(" ")).any():
+    ids, levels, frames = (cells.flatten()[at::3] for at in range(3))
+    for numbers in (ids, levels):
+        if (
+            not pc.all(pc.ascii_is_decimal(numbers)).as_py()
+            or pc.max(pc.binary_length(numbers)).as_py() > _DIGITS
+        ):
             return None
-        numbers.append(value)
-        at = at + 1
-        if width == _DIGITS:
-            for _ in range(2):
-                at += raw[np.minimum(at, len(raw) - 1)] == ord(" ")
-    return numbers[0], numbers[1], at
-
-
-def _encode(raw: np.ndarray, frames: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, list[bytes]]:
-    """Give numbers to the distinct frames ``raw[frames:ends]`` without making an object of each."""
-    offsets = np.empty(2 * len(frames), dtype=np.int64)
-    offsets[0::2], offsets[1::2] = frames, ends
-    # Every second element is a frame, those between are line ends and ids.
-    pieces = pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(raw)]
-    )
-    encoded = pieces.take(pa.array(np.arange(0, len(offsets) - 1, 2))).dictionary_encode()
-    return encoded.indices.to_numpy().astype(np.int64), [f.rstrip() for f in encoded.dictionary.to_pylist()]
+    encoded = frames.dictionary_encode()
+    distinct = encoded.dictionary.cast(pa.large_binary()).to_pylist()
+    codes = np.array([known.setdefault(frame, len(known)) for frame in distinct], dtype=np.int64)
+    whole = (numbers.cast(pa.int64()).to_numpy() for numbers in (ids, levels))
+    return *whole, codes[encoded.indices.to_numpy()]
 
 
 def _stacks(

@@ -27,18 +27,8 @@ def timestamp(value: str) -> str:
 def check_ranks(report: Report, times: Times, faults: Faults) -> list[str]:
     """Hold AppTime against MPITime and against the clock.
 
-    Parameters
-    ----------
-    report : Report
-    times : Times
-    faults : Faults
-        Gets a note for each oddity.
-
-    Returns
-    -------
-    list of str
-        ``mpi-time-over-app-time``: MPI_Pcontrol resets AppTime. ``app-time-over-elapsed``: AppTime
-        is longer than the time between start and stop, as when mpiP counts it twice.
+    ``mpi-time-over-app-time``: MPI_Pcontrol resets AppTime. ``app-time-over-elapsed``: AppTime is longer
+    than the time between start and stop, as when mpiP counts it twice.
     """
     flags = []
     over = [rank for rank, percent in times.percent.items() if percent > 100.0]
@@ -66,23 +56,9 @@ def check_ranks(report: Report, times: Times, faults: Faults) -> list[str]:
 
 
 def check_sites(report: Report, times: Times, obs: Obs, detail: str, faults: Faults) -> list[str]:
-    """Hold the time of the call sites against the MPI time of the ranks.
+    """Hold the time of the call sites against the MPI time of the ranks: ``callsite-time-differs``.
 
-    Parameters
-    ----------
-    report : Report
-    times : Times
-    obs : dict of ndarray
-        Observations.
-    detail : str
-        Where these come from: ``rank``, ``task`` or ``top``.
-    faults : Faults
-
-    Returns
-    -------
-    list of str
-        ``callsite-time-differs``; ``sites-split``: every site belongs to one rank, which is what
-        address randomisation does.
+    ``sites-split``: every site belongs to one rank, which is what address randomisation does.
     """
     flags = []
     total = float(np.nansum(obs["time"]))
@@ -120,20 +96,7 @@ def _split(obs: Obs) -> bool:
 
 
 def check_entries(entries: list[Entry], obs: Obs, faults: Faults) -> list[str]:
-    """Hold the list Aggregate Time against the observations of the same sites.
-
-    Parameters
-    ----------
-    entries : list of Entry
-    obs : dict of ndarray
-        Observations from the callsite sections.
-    faults : Faults
-
-    Returns
-    -------
-    list of str
-        ``aggregate-time-differs`` if one does.
-    """
+    """Hold Aggregate Time against the observations of the same sites: ``aggregate-time-differs``."""
     for entry in entries:
         listed = entry.values.get("Time", np.nan) * 1e-3
         summed = float(obs["time"][obs["site"] == entry.site].sum())
@@ -147,20 +110,10 @@ def check_entries(entries: list[Entry], obs: Obs, faults: Faults) -> list[str]:
 
 
 def check_collectives(bins: list[Bin], obs: Obs, times: Times, faults: Faults) -> list[str]:
-    """Hold the collective histogram against the call sites, call by call.
+    """Hold the collective histogram against the call sites, call by call: ``collective-time-differs``.
 
-    Parameters
-    ----------
-    bins : list of Bin
-    obs : dict of ndarray
-    times : Times
-    faults : Faults
-
-    Returns
-    -------
-    list of str
-        ``collective-time-differs`` if a call's bins add up to more than its sites do, or, where
-        the list is short of its twenty rows and so has all of them, to less.
+    A call's bins must not add up to more than its sites do or, where the list is short of its twenty
+    rows and so has all of them, to less.
     """
     collective = [entry for entry in bins if entry.kind == "collective"]
     shares: dict[str, float] = defaultdict(float)

@@ -33,28 +33,13 @@ Obs = dict[str, np.ndarray]
 def from_ranks(
     report: Report, time: Rows, payload: Mapping[str, Rows], ranks: int, threshold: bool, faults: Faults
 ) -> Obs:
-    """Build observations from rows by rank.
+    """Build observations from rows by rank, and from the sections of bytes that the report has.
 
-    Parameters
-    ----------
-    report : Report
-    time : Rows
-        Section ``Callsite Time statistics``.
-    payload : mapping of Rows
-        Kind (``sent``, ``io``, ``rma``) -> its section, for those that the report has.
-    ranks : int
-        Ranks of the job; rows of others are refused. 0 accepts any.
-    threshold : bool
-        Whether rank rows may be left out on purpose (option ``-t``).
-    faults : Faults
-
-    Returns
-    -------
-    dict of ndarray, shape (obs,)
-        Time is count × mean, each as printed: three digits, so within 0.5 % of the truth. Bytes
-        are the printed sum (four digits): bytes sent, for MPI-IO bytes read or written, for
-        one-sided calls bytes at the origin. They are 0 where the section says that a site sent
-        nothing, NaN where it is absent, damaged or does not record the call.
+    Time is count × mean, each as printed: three digits, so within 0.5 % of the truth. Bytes are the
+    printed sum (four digits): bytes sent, for MPI-IO bytes read or written, for one-sided calls bytes at
+    the origin. They are 0 where the section says that a site sent nothing, NaN where it is absent,
+    damaged or does not record the call. Rows of more than `ranks` ranks (0: not known) are refused;
+    `threshold` says that rows may be left out on purpose (option ``-t``).
     """
     settled = settle(report, time, ranks, threshold, faults)
     rows, rest = settled.rows, settled.rest
@@ -136,20 +121,10 @@ def _add_bytes(obs: Obs, rows: Rows, rests: int) -> None:
 
 
 def from_tasks(time: Rows, payload: Mapping[str, Rows], top: list[Entry]) -> Obs:
-    """Build observations from concise rows, which hold statistics over tasks.
+    """Build observations from concise rows, which hold statistics over tasks: one row a site, rank -1.
 
-    Parameters
-    ----------
-    time : Rows
-    payload : mapping of Rows
-    top : list of Entry
-        Top-twenty lists, the only place that counts calls.
-
-    Returns
-    -------
-    dict of ndarray, shape (obs,)
-        One row a site, rank -1; time and bytes are tasks × mean over tasks (bytes as a top-twenty
-        list has them where their section is missing); count -1 where no list has the site.
+    Time and bytes are tasks × mean over tasks (bytes as a top-twenty list has them where their section is
+    missing). Only the top-twenty lists count calls: count -1 where none has the site.
     """
     columns = time.columns
     count = np.full(len(columns["Site"]), -1, dtype=np.int64)
@@ -175,19 +150,9 @@ def from_tasks(time: Rows, payload: Mapping[str, Rows], top: list[Entry]) -> Obs
 
 
 def from_entries(times: list[Entry], payload: Mapping[str, list[Entry]]) -> Obs:
-    """Build observations from the top-twenty lists, all that option ``-d`` leaves.
+    """Build observations from the top-twenty lists, all that option ``-d`` leaves: one row a site, rank -1.
 
-    Parameters
-    ----------
-    times : list of Entry
-        Aggregate Time.
-    payload : mapping of list of Entry
-        Kind -> its list, for those that the report has.
-
-    Returns
-    -------
-    dict of ndarray, shape (obs,)
-        One row a site, rank -1; bytes NaN where a full list may have dropped the site.
+    Bytes are NaN where a full list may have dropped the site.
     """
     call = np.array([entry.call for entry in times], dtype=object)
     counts = {e.site: e.values.get("Count", -1) for entries in payload.values() for e in entries}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from analysis.readers.base import Faults
+from analysis.readers.text import printable
 
 # Section titles by version: 2.5 says "Callsite statistics (all, sent bytes)", 3.x "Callsite Message
 # Sent statistics (all, sent bytes)", its concise mode "... (all callsites, sent bytes): 6".
@@ -28,34 +28,20 @@ _TITLES: tuple[tuple[str, str], ...] = (
     ("time", r"callsite .*milliseconds"),
 )
 _MARK = b"@--- "
-_REAL = re.compile(rb"[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][-+]?\d+)?")
 _NAME = re.compile(rb"[A-Za-z][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One section: ``data[start:stop]`` is its column header and its rows.
+    """One section: ``data[start:stop]`` is its column header and its rows."""
 
-    Attributes
-    ----------
-    kind : str
-        Key of the title, empty for a title that is not known.
-    title : str
-    heading, start, stop : int
-        Offsets of the heading line, of the first byte below it and behind the last row.
-    announced : int
-        Number of entries that the title promises, -1 without one.
-    closed : bool
-        Whether something follows, so that the last row is the section's last.
-    """
-
-    kind: str
+    kind: str  # key of the title, empty for a title that is not known
     title: str
-    heading: int
+    heading: int  # offsets of the heading line, of the first byte below it and behind the last row
     start: int
     stop: int
-    announced: int
-    closed: bool
+    announced: int  # number of entries that the title promises, -1 without one
+    closed: bool  # whether something follows, so that the last row is the section's last
 
 
 @dataclass
@@ -89,51 +75,18 @@ class Report:
                 yield first + i, line
 
 
-def real(token: bytes) -> float:
-    """Read a number as C's printf writes it, with the decimal point or comma of its locale.
-
-    Raises
-    ------
-    ValueError
-        If it is none, or not finite.
-    """
-    if not _REAL.fullmatch(token):
-        raise ValueError(f"{text(token)!r} is no number")
-    value = float(token.replace(b",", b"."))
-    if not math.isfinite(value):
-        raise ValueError(f"{text(token)!r} is no finite number")
-    return value
-
-
 def natural(token: bytes) -> int:
-    """Read a whole number that is not negative and fits 63 bits.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """Read a whole number that is not negative and fits 63 bits, or raise `ValueError`."""
     if not token.isdigit() or len(token) > 18:
-        raise ValueError(f"{text(token)!r} is no whole number")
+        raise ValueError(f"{printable(token)!r} is no whole number")
     return int(token)
 
 
 def call_name(token: bytes) -> str:
-    """Spell a call as MPI does; mpiP prints ``Send`` for MPI_Send.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be the name of a call.
-    """
+    """Spell a call as MPI does (mpiP prints ``Send`` for MPI_Send), or raise `ValueError`."""
     if not _NAME.fullmatch(token):
-        raise ValueError(f"{text(token)!r} is no call")
+        raise ValueError(f"{printable(token)!r} is no call")
     return f"MPI_{token.decode('ascii')}"
-
-
-def text(raw: bytes) -> str:
-    """Decode bytes for messages and attributes; what cannot be printed becomes U+FFFD."""
-    return "".join(c if c.isprintable() else "�" for c in raw.decode("utf-8", "replace")).strip()
 
 
 def is_report(data: bytes) -> bool:
@@ -144,19 +97,7 @@ def is_report(data: bytes) -> bool:
 
 
 def split(data: bytes, faults: Faults) -> Report:
-    """Cut a report into header and sections.
-
-    Parameters
-    ----------
-    data : bytes
-        The file; a last line without its end is left out, since it may be half a row.
-    faults : Faults
-        Gets what is wrong with the frame, above all a missing end.
-
-    Returns
-    -------
-    Report
-    """
+    """Cut a report into header and sections; a last line without its end, maybe half a row, is left out."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     headings = _headings(data)
@@ -195,7 +136,7 @@ def _title(data: bytes, at: int) -> tuple[str, str, int]:
     """Return kind and title of the heading at an offset, and the offset behind its line."""
     end = data.find(b"\n", at)
     behind = len(data) if end < 0 else end + 1
-    title = text(data[at + len(_MARK) : behind].strip().rstrip(b"-"))
+    title = printable(data[at + len(_MARK) : behind].strip().rstrip(b"-"))
     kinds = [kind for kind, pattern in _TITLES if re.match(pattern, title.lower())]
     return (kinds[0] if kinds else ""), title, behind
 
@@ -231,14 +172,14 @@ def _read_header(report: Report, stop: int, faults: Faults) -> None:
     stop = report.data.rfind(b"\n", 0, stop) + 1
     for number, line in enumerate(report.data[:stop].split(b"\n"), start=1):
         key, colon, value = line[2:].partition(b":")
-        name = text(key)
+        name = printable(key)
         if not line.strip() or _is_rule(line) or line.strip() == b"@ mpiP":
             continue
         if not line.startswith(b"@ ") or not colon:
-            faults.note(number, f"{text(line)[:40]!r} is no header line", "left out")
+            faults.note(number, f"{printable(line)[:40]!r} is no header line", "left out")
         elif name == "MPI Task Assignment":
-            report.assignment.append((number, text(value)))
+            report.assignment.append((number, printable(value)))
         else:
-            report.header.setdefault(name, text(value))
+            report.header.setdefault(name, printable(value))
             if name == "Command" and "�" in report.header[name]:
                 faults.note(number, "the command holds bytes that are no text", "they are shown as U+FFFD")

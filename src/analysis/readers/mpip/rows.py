@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.csv as csv
 
 from analysis.readers.base import Faults
-from analysis.readers.mpip.report import Report, Section, call_name, natural, real, text
+from analysis.readers.mpip.report import Report, Section, call_name, natural
+from analysis.readers.text import printable, real
 
 _TIME = "Name Site Rank Count Max Mean Min App% MPI%"
 _BYTES = "Name Site Rank Count Max Mean Min Sum"
@@ -29,26 +30,14 @@ _STAR = -1
 
 @dataclass
 class Rows:
-    """Rows of one section, in the order of the file.
+    """Rows of one section, in the order of the file."""
 
-    Attributes
-    ----------
-    names : list of str
-        Calls, spelt like MPI_Send.
-    columns : dict of ndarray, shape (n,)
-        ``Name`` (int32, position in `names`), ``Site``, ``Rank`` (int64; -1 for ``*``) and ``Count``,
-        or ``Tasks`` instead of the last two in concise mode; the section's numbers as float64.
-    lines : ndarray of int64, shape (n,), or None
-        Line of each row; None where every line of the section is a row (see `line`).
-    whole : bool
-        Whether the section is closed and no row of it was refused.
-    section : Section
-    """
-
-    names: list[str]
+    names: list[str]  # calls, spelt like MPI_Send
+    # ``Name`` (int32, position in `names`), ``Site``, ``Rank`` (int64; -1 for ``*``) and ``Count``, or
+    # ``Tasks`` instead of the last two in concise mode; the section's numbers as float64.
     columns: dict[str, np.ndarray]
-    lines: np.ndarray | None
-    whole: bool
+    lines: np.ndarray | None  # line of each row; None where every line of the section is a row (see `line`)
+    whole: bool  # whether the section is closed and no row of it was refused
     section: Section
 
     @property
@@ -71,26 +60,10 @@ class Rows:
         return Rows(self.names, columns, lines, False, self.section)
 
 
-def read_rows(report: Report, section: Section, faults: Faults, *, fast: bool = True) -> Rows | None:
-    """Read a section of callsite statistics.
-
-    Parameters
-    ----------
-    report : Report
-    section : Section
-        Of kind ``time``, ``sent``, ``io`` or ``rma``.
-    faults : Faults
-        Gets every row that is refused.
-    fast : bool
-        False reads line by line in any case.
-
-    Returns
-    -------
-    Rows or None
-        None if the section has no column header that can be understood.
-    """
+def read_rows(report: Report, section: Section, faults: Faults) -> Rows | None:
+    """Read a section of callsite statistics; None if its column header cannot be understood."""
     end = report.data.find(b"\n", section.start, section.stop)
-    header = text(report.data[section.start : max(end, section.start)]).split()
+    header = printable(report.data[section.start : max(end, section.start)]).split()
     columns = _columns(header, section.kind)
     if columns is None:
         if header or section.closed:
@@ -104,25 +77,14 @@ def read_rows(report: Report, section: Section, faults: Faults, *, fast: bool = 
             f"read as {' '.join(columns)!r}",
         )
     wanted = _wanted(columns, section.kind)
-    rows = _read_fast(squeeze(report.data, end + 1, section.stop), columns, wanted, section) if fast else None
+    rows = _read_fast(squeeze(report.data, end + 1, section.stop), columns, wanted, section)
     if rows is None:
         rows = _read_slow(report, section, columns, wanted, faults)
     return _consistent(rows, report, faults)
 
 
 def squeeze(data: bytes, start: int = 0, stop: int | None = None) -> bytes:
-    """Reduce every run of blanks to one.
-
-    Parameters
-    ----------
-    data : bytes
-    start, stop : int
-        The part of `data` that is meant.
-
-    Returns
-    -------
-    bytes
-    """
+    """Reduce every run of blanks to one."""
     count = (len(data) if stop is None else stop) - start
     array = np.frombuffer(data, dtype=np.uint8, count=count, offset=start) if count > 0 else np.empty(0, "u1")
     kept = []

@@ -14,39 +14,17 @@ from analysis.readers.mpip.rows import Rows
 
 @dataclass
 class Settled:
-    """Rows that agree with their sites.
+    """Rows that agree with their sites."""
 
-    Attributes
-    ----------
-    rows : dict of ndarray, shape (n,)
-        Columns of the rank rows and ``*`` rows that are kept.
-    rest : dict of ndarray, shape (m,)
-        ``Name Site Count Time`` (ms) of what a ``*`` row has beyond the rank rows of its site.
-    """
-
-    rows: dict[str, np.ndarray]
+    rows: dict[str, np.ndarray]  # columns of the rank rows and ``*`` rows that are kept
+    # ``Name Site Count Time`` (ms) of what a ``*`` row has beyond the rank rows of its site.
     rest: dict[str, np.ndarray]
 
 
 def settle(report: Report, time: Rows, ranks: int, threshold: bool, faults: Faults) -> Settled:
-    """Check counts site by site.
+    """Check counts site by site; rows of unknown ranks, rows out of place and sums that differ are faults.
 
-    Parameters
-    ----------
-    report : Report
-    time : Rows
-        Rows of ``Callsite Time statistics`` by rank.
-    ranks : int
-        Ranks of the job, 0 if not known.
-    threshold : bool
-        Whether option ``-t`` may have left out rank rows: then a rest is no fault.
-    faults : Faults
-        Gets rows of unknown ranks, rows out of place and sites whose counts do not add up.
-
-    Returns
-    -------
-    Settled
-        If every count adds up, the rows as they are and no rest.
+    With `threshold`, option ``-t`` may have left out rank rows: then a rest is none.
     """
     if not _orderly(time.columns, ranks):
         time = _without_strays(report, time, ranks, faults)

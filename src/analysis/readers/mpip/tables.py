@@ -8,37 +8,24 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from analysis.readers.base import Faults
-from analysis.readers.mpip.report import Report, call_name, natural, real, text
+from analysis.readers.mpip.report import Report, call_name, natural
+from analysis.readers.text import printable, real
 
 _BIN = re.compile(rb"(\S+)\s+(\S+)\s+(\d+)\s*-\s*(\d+)\s+(\d+)\s*-\s*(\d+)\s*")
 
 
 @dataclass
 class Times:
-    """What the report says about time in the application and in MPI.
+    """What the report says about time in the application and in MPI."""
 
-    Attributes
-    ----------
-    app, mpi : dict of int to float
-        Rank -> s, as printed.
-    percent : dict of int to float
-        Rank -> printed share of MPI time in percent.
-    app_total, mpi_total, percent_total : float
-        Over all ranks in s and percent, NaN where not printed.
-    rows : int
-        Rows found, read or not, which is how many ranks there are at least.
-    line : int
-        Where the table begins, 0 without one.
-    """
-
-    app: dict[int, float] = field(default_factory=dict)
+    app: dict[int, float] = field(default_factory=dict)  # rank -> s, as printed
     mpi: dict[int, float] = field(default_factory=dict)
-    percent: dict[int, float] = field(default_factory=dict)
-    app_total: float = float("nan")
+    percent: dict[int, float] = field(default_factory=dict)  # rank -> printed share of MPI time in percent
+    app_total: float = float("nan")  # over all ranks in s and percent, NaN where not printed
     mpi_total: float = float("nan")
     percent_total: float = float("nan")
-    rows: int = 0
-    line: int = 0
+    rows: int = 0  # rows found, read or not, which is how many ranks there are at least
+    line: int = 0  # where the table begins, 0 without one
 
 
 @dataclass
@@ -63,18 +50,7 @@ class Bin:
 
 
 def read_times(report: Report, faults: Faults) -> Times:
-    """Read ``MPI Time``, or ``Task Time Statistics`` of the concise mode.
-
-    Parameters
-    ----------
-    report : Report
-    faults : Faults
-
-    Returns
-    -------
-    Times
-        Times in s. The concise mode gives totals only.
-    """
+    """Read ``MPI Time``, or ``Task Time Statistics`` of the concise mode, which gives totals only; in s."""
     section = report.sections.get("mpi_time")
     if section is None:
         return _read_task_time(report, faults)
@@ -92,7 +68,7 @@ def read_times(report: Report, faults: Faults) -> Times:
                 continue
             # Ranks are listed in order: another number is a damaged one.
             if natural(tokens[0]) != times.rows - 1:
-                raise ValueError(f"rank {text(tokens[0])} where {times.rows - 1} is due")
+                raise ValueError(f"rank {printable(tokens[0])} where {times.rows - 1} is due")
         except ValueError as error:
             faults.damage(number, f"row of {section.title!r}: {error}", "the row is left out")
             continue
@@ -122,25 +98,12 @@ def _read_task_time(report: Report, faults: Faults) -> Times:
 
 
 def read_entries(report: Report, kind: str, faults: Faults) -> list[Entry]:
-    """Read a top-twenty list by its own column header, which differs between versions.
-
-    Parameters
-    ----------
-    report : Report
-    kind : str
-        ``top_time``, ``top_sent``, ``top_io`` or ``top_rma``.
-    faults : Faults
-
-    Returns
-    -------
-    list of Entry
-        Empty without such a section.
-    """
+    """Read a top-twenty list by its own column header, which differs between versions."""
     section = report.sections.get(kind)
     if section is None:
         return []
     lines = list(report.lines(section))
-    header = text(lines[0][1]).split() if lines else []
+    header = printable(lines[0][1]).split() if lines else []
     entries = []
     for number, line in lines[1:]:
         tokens = line.split()
@@ -159,15 +122,7 @@ def read_entries(report: Report, kind: str, faults: Faults) -> list[Entry]:
 def read_histogram(report: Report, faults: Faults) -> list[Bin]:
     """Read the histograms over communicator and message size (options ``-y`` and ``-p``).
 
-    Parameters
-    ----------
-    report : Report
-    faults : Faults
-
-    Returns
-    -------
-    list of Bin
-        Shares in percent; edges as printed, both inclusive: ranks, ranks, B, B.
+    Shares in percent; edges as printed, both inclusive: ranks, ranks, B, B.
     """
     bins = []
     for kind in ("collective", "point-to-point"):

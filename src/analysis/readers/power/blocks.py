@@ -7,32 +7,21 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from analysis.readers.power import units
+from analysis.base import units
 from analysis.readers.power.clock import Clock
 from analysis.readers.power.log import PowerLog, Readings, readings_of
 from analysis.readers.power.rows import refuse_torn
+from analysis.readers.text import quantity
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Labels of one tool's block.
+    """Labels of one tool's block."""
 
-    Attributes
-    ----------
-    power : str
-        Before the reading; it also begins a block.
-    stamp : str
-        Before the controller's own time.
-    state : str
-        Before the state of the power measurement.
-    active : str
-        What the state says while the controller measures.
-    """
-
-    power: str
-    stamp: str
-    state: str
-    active: str
+    power: str  # before the reading; it also begins a block
+    stamp: str  # before the controller's own time
+    state: str  # before the state of the power measurement
+    active: str  # what the state says while the controller measures
 
 
 @dataclass(slots=True)
@@ -49,22 +38,6 @@ def read(log: PowerLog, labels: Labels, *, order: str) -> Readings:
 
     The time is the logger's, where it wrote a line with a stamp before the block, else the
     controller's own, which is often not set (1970).
-
-    Parameters
-    ----------
-    log : PowerLog
-    labels : Labels
-    order : str
-        Order of the controller's numeric dates.
-
-    Returns
-    -------
-    Readings
-
-    Raises
-    ------
-    ReadError
-        If there is no block.
     """
     clock = Clock(log, order=order)
     blocks: dict[str, list[_Block]] = {}
@@ -112,7 +85,7 @@ def _begin(
     head = part["head"].strip(" \t,;|")
     if head and clock.is_stamp(head):
         before = (head, number)
-    value, unit = units.quantity(part["cell"])
+    value, unit = quantity(part["cell"])
     if unit == "?" or (unit and math.isnan(units.watts(unit))):
         log.faults.note(number, f"{part['cell'].strip()!r} is no power", "the reading is left blank")
         value = math.nan

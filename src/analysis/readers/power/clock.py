@@ -22,27 +22,10 @@ _UTC_NAMES = frozenset(("Z", "UTC", "GMT"))
 def to_utc(
     log: PowerLog, local: np.ndarray, zone_of: list[str], lines: np.ndarray, zone: str | None
 ) -> np.ndarray:
-    """Convert stamps to UTC.
+    """Convert stamps in the order of the file to UTC, in ns; the least int64 where one is unreadable.
 
-    Parameters
-    ----------
-    log : PowerLog
-    local : ndarray of int64, shape (n,)
-        ns of the stamps as written, in the order of the file; the least int64 where unreadable.
-    zone_of : list of str
-        What stands behind each stamp: ``Z``, ``+01:00``, ``CEST`` or nothing.
-    lines : ndarray of int, shape (n,)
-    zone : str or None
-        IANA zone of stamps with an abbreviation or nothing.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-
-    Raises
-    ------
-    ReadError
-        If an abbreviation is met without a zone, or a stamp does not exist in the zone.
+    `zone_of` is what stands behind each stamp: ``Z``, ``+01:00``, ``CEST`` or nothing; `zone` is the IANA
+    zone of stamps with an abbreviation or nothing. Where that is not enough, `ReadError` says so.
     """
     utc = local.copy()
     naive = np.zeros(local.size, dtype=bool)
@@ -63,25 +46,10 @@ def to_utc(
 
 
 def localise(log: PowerLog, local: np.ndarray, lines: np.ndarray | None, zone: str | None) -> np.ndarray:
-    """Convert local stamps of one zone, in the order of the file, to UTC.
+    """Convert local stamps of one zone, in the order of the file, to UTC, in ns.
 
-    Parameters
-    ----------
-    log : PowerLog
-    local : ndarray of int64, shape (n,)
-        ns; none missing.
-    lines : ndarray of int, optional
-    zone : str or None
-        None is UTC, and a warning says that this was assumed.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-
-    Raises
-    ------
-    ReadError
-        If a stamp does not exist in the zone, or the clock has twelve hours without am and pm.
+    Without a zone they are taken as UTC, and a warning says so. A stamp that does not exist in the zone
+    and a clock of twelve hours without am and pm raise `ReadError`.
     """
     _no_half_days(log, local, lines)
     if zone is None:
@@ -242,16 +210,10 @@ _EPOCH_UNIT = {10: SECOND, 13: 1_000_000, 16: 1_000, 19: 1}
 
 
 class Clock:
-    """Reads the time stamps of one log, in the order of the file.
+    """Reads the time stamps of one log, in the order of the file; the log's options go before the format's.
 
-    Parameters
-    ----------
-    log : PowerLog
-        Its options declare zone and date; its faults take what is wrong.
-    order : str, optional
-        ``mdy``, ``dmy`` or ``ymd`` if the format fixes the order of numeric dates.
-    zone : str, optional
-        IANA zone that the format fixes for stamps without one.
+    A format may fix the `order` of numeric dates (``mdy``, ``dmy``, ``ymd``) and the IANA `zone` of stamps
+    without one.
     """
 
     def __init__(self, log: PowerLog, *, order: str | None = None, zone: str | None = None) -> None:
@@ -266,26 +228,10 @@ class Clock:
                 raise ReadError.at(log.source, 0, found, "use an IANA name like Europe/Berlin") from None
 
     def utc(self, stamps: Iterable[str], lines: Iterable[int], *, report: bool = True) -> np.ndarray:
-        """Read stamps.
+        """Read stamps: ns since 1970 UTC, the least int64 for one that cannot be read (a fault, if `report`).
 
-        Parameters
-        ----------
-        stamps : iterable of str
-        lines : iterable of int
-            Line of each stamp in the file.
-        report : bool, optional
-            Whether a stamp that cannot be read is a fault.
-
-        Returns
-        -------
-        ndarray of int64, shape (n,)
-            ns since 1970 UTC; the least int64 where a stamp cannot be read (a fault names it).
-
-        Raises
-        ------
-        ReadError
-            For what only the reader can tell: the order of day and month, a zone abbreviation, a
-            local time that does not exist in the zone.
+        What only the reader can tell raises `ReadError`: the order of day and month, a zone abbreviation, a
+        local time that does not exist in the zone.
         """
         stamps, lines = list(stamps), np.fromiter(lines, dtype=np.int64)
         self._settle_order(stamps, lines)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
+from analysis.readers.power.readings import SECOND, Readings
 from analysis.readers.power.table import Table
 
-if TYPE_CHECKING:
-    from analysis.readers.power.log import Readings
-
-_SECOND = 1e9
 _MANY = 5  # so many resets in a short log are none
 _JUMP = 1000.0  # times the usual power: digits were lost or gained
 
@@ -21,28 +16,10 @@ _JUMP = 1000.0  # times the usual power: digits were lost or gained
 def energies(
     table: Table, readings: Readings, max_power: float, faults: Faults
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Turn counters or interval means into mean powers and cumulated energies.
+    """Turn counters in J, or means in W, into mean powers in W and cumulated energies in J (meter, time).
 
-    Parameters
-    ----------
-    table : Table
-        Counter in J, or mean power in W since the meter's reading before.
-    readings : Readings
-        Says which of the two it is, and where counters wrap.
-    max_power : float
-        W; NaN where not declared.
-    faults : Faults
-
-    Returns
-    -------
-    power, energy : ndarray of float, shape (meter, time)
-        W and J. At a meter's reading whose interval is unknown (the first one, a reset, a blank)
-        the power is NaN and the energy stands still.
-
-    Raises
-    ------
-    ReadError
-        If a counter falls as often as energies of single intervals do.
+    At a meter's reading whose interval is unknown (the first one, a reset, a blank) the power is NaN and
+    the energy stands still. A counter that falls as often as energies of single intervals do is none.
     """
     power = np.full(table.power.shape, np.nan)
     energy = np.full(table.power.shape, np.nan)
@@ -55,7 +32,7 @@ def energies(
         at = np.flatnonzero(own)
         if not at.size:
             continue
-        seconds = np.diff(table.time[at]) / _SECOND
+        seconds = np.diff(table.time[at]) / SECOND
         if readings.counter is None:
             mean = _told(value[at][1:], seconds, readings.longest, name, faults)
         else:

@@ -13,36 +13,27 @@ from typing import Any
 
 import numpy as np
 
+from analysis.base import units
 from analysis.base.errors import ReadError
-from analysis.readers.power import clock, units
+from analysis.readers.power import clock
 from analysis.readers.power import table as grid
 from analysis.readers.power.clock import Clock
-from analysis.readers.power.headings import Headings, Layout, find, split
+from analysis.readers.power.headings import OTHER, Headings, Layout, find, of_heading, split
 from analysis.readers.power.log import NAT, SECOND, PowerLog, Readings, readings_of
+from analysis.readers.text import BLANK, quantity
 
 _ELAPSED = re.compile(r"\d{1,8}(?:[.,]\d+)?")
-_SECONDS = {"us": 1e-6, "µs": 1e-6, "microseconds": 1e-6, "ms": 1e-3, "milliseconds": 1e-3, "min": 60.0}
-_SECONDS |= {"ns": 1e-9, "nanoseconds": 1e-9, "minutes": 60.0, "h": 3600.0, "hours": 3600.0}
-
 _SAMPLE = 1000  # rows
 
 
 def read_rows(log: PowerLog, layout: Layout, order: str | None) -> Readings:
-    """Read row by row.
-
-    Raises
-    ------
-    ReadError
-        If no row has a time stamp that can be read.
-    """
+    """Read row by row."""
     stamps: list[str] = []
     at: list[int] = []
     meters: list[str] = []
     values: list[float] = []
     several = len(layout.values) > 1
-    number_of = lru_cache(maxsize=65_536)(
-        lambda cell: units.quantity(cell, decimal_comma=layout.decimal_comma)
-    )
+    number_of = lru_cache(maxsize=65_536)(lambda cell: quantity(cell, decimal_comma=layout.decimal_comma))
     for number, cells in _rows(log, layout):
         printed = cells[layout.unit] if layout.unit >= 0 else ""
         stamp = _stamp([cells[i] for i in layout.time])
@@ -97,7 +88,10 @@ def elapsed(layout: Layout, stamps: Sequence[str]) -> np.ndarray | None:
     if len(layout.time) > 1 or not all(_ELAPSED.fullmatch(stamp) for stamp in stamps):
         return None
     unit = re.split(r"[^a-zµ]+", layout.names[layout.time[0]].lower().rstrip(")] "))[-1]
-    return np.array([float(stamp.replace(",", ".")) for stamp in stamps]) * _SECONDS.get(unit, 1.0)
+    scale = units.seconds(unit)
+    return np.array([float(stamp.replace(",", ".")) for stamp in stamps]) * (
+        1.0 if math.isnan(scale) else scale
+    )
 
 
 def telling(log: PowerLog, layout: Layout, head: Sequence[str]) -> Layout:
@@ -138,7 +132,7 @@ def _value(
     """Return a cell in W or J; None for a row of another quantity, NaN for a blank or bad cell."""
     value, unit = cell
     factor = units.joules if layout.counter else units.watts
-    printed = units.of_heading(printed) if layout.metric else printed
+    printed = of_heading(printed) if layout.metric else printed
     unit = unit or printed
     if unit == "?":
         log.faults.note(line, "a cell that is no number", "the reading is left blank")
@@ -148,7 +142,7 @@ def _value(
     if unit and not math.isnan(factor(unit)):
         return value * factor(unit)
     if unit and not math.isnan(value):
-        what = units.OTHER.get(unit.lower(), "another quantity")
+        what = OTHER.get(unit.lower(), "another quantity")
         log.faults.note(line, f"{value:g} {unit} is {what}, not power", "the reading is left blank")
         return math.nan
     return value * (1.0 if math.isnan(scale) else scale)
@@ -183,7 +177,7 @@ def names_of(log: PowerLog, meters: list[str], labels: list[str]) -> list[str]:
 _HEAD = 65_536
 _BLOCK = 4 << 20  # larger blocks are no faster and take memory
 _LAST = 9e9  # s since 1970; what is beyond does not fit 64 bits of ns
-_NULLS = sorted({form for b in units.BLANK for form in (b, b.upper(), b.title())})
+_NULLS = sorted({form for b in BLANK for form in (b, b.upper(), b.title())})
 
 
 def read(

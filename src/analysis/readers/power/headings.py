@@ -24,11 +24,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from analysis.base import units
 from analysis.base.errors import ReadError
-from analysis.readers.power import units
 
 DELIMITERS = (",", ";", "\t", "|")
 _HEAD_LINES = 60
+
+# Other quantities that may stand in a column called power.
+OTHER = {"va": "apparent power", "var": "reactive power", "kva": "apparent power"}
+OTHER |= {"a": "current", "v": "voltage"}
+
+# Units in a heading that say that the column is no power and no energy.
+FOREIGN = frozenset(
+    (*OTHER, "%", "percent", "pct", "kvar", "ma", "kv", "mv", "hz", "c", "°c", "f", "dbm", "rpm", "pf")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,37 +90,30 @@ _STATISTIC = re.compile(r"min|max|avg|average|mean|peak|std|limit|average|instan
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Columns of one CSV file, as positions.
+    """Columns of one CSV file, as positions."""
 
-    Attributes
-    ----------
-    header : int
-        Lines before the first row, the headings included.
-    names : tuple of str
-        Headings.
-    time, meter : tuple of int
-    values : tuple of (int, str, float)
-        Position, name of the meter (or part of it), W or J per unit (NaN: the cell says).
-    counter : bool
-        True if the values are energy counters.
-    unit : int
-        Column of units or quantities, -1 without one.
-    metric : bool
-        True if `unit` is a column of quantities.
-    delimiter : str
-    decimal_comma : bool
-    """
-
-    header: int
-    names: tuple[str, ...]
+    header: int  # lines before the first row, the headings included
+    names: tuple[str, ...]  # headings
     time: tuple[int, ...]
     meter: tuple[int, ...]
+    # Position, name of the meter (or part of it), W or J per unit (NaN: the cell says).
     values: tuple[tuple[int, str, float], ...]
-    counter: bool
-    unit: int
-    metric: bool
+    counter: bool  # true if the values are energy counters
+    unit: int  # column of units or quantities, -1 without one
+    metric: bool  # true if `unit` is a column of quantities
     delimiter: str
     decimal_comma: bool
+
+
+def of_heading(heading: str) -> str:
+    """Return the unit in a column heading like ``power.draw [W]``, ``Power (kW)``, ``energy_uj``."""
+    heading = heading.strip()
+    match = re.search(r"[\[(]\s*([A-Za-zµμ°%]+)\s*[\])]\s*:?$", heading)
+    if match:
+        return match[1]
+    last = re.split(r"[_\s.\-/]+", heading)[-1]
+    known = last.lower() in FOREIGN or not (math.isnan(units.watts(last)) and math.isnan(units.joules(last)))
+    return last if known else ""
 
 
 def split(line: str, delimiter: str) -> list[str]:
@@ -124,26 +126,7 @@ def split(line: str, delimiter: str) -> list[str]:
 
 
 def find(lines: Sequence[str], headings: Headings, columns: Mapping[str, Any] | None, source: str) -> Layout:
-    """Find the columns of a CSV file.
-
-    Parameters
-    ----------
-    lines : sequence of str
-        The first lines of the file.
-    headings : Headings
-    columns : mapping, optional
-        The user's column map; it goes before the patterns.
-    source : str
-
-    Returns
-    -------
-    Layout
-
-    Raises
-    ------
-    ReadError
-        If no line holds the headings; it lists what the first line has.
-    """
+    """Find the columns of a CSV file by its first lines; the user's column map goes before the patterns."""
     columns = columns or {}
     declared = str(columns.get("delimiter", ""))
     for number, line in enumerate(lines[:_HEAD_LINES]):
@@ -198,7 +181,7 @@ def _match(cells: list[str], headings: Headings, columns: Mapping[str, Any]) -> 
         heading = cells[position]
         named = columns.get(key)
         label = named.get(heading, heading) if isinstance(named, Mapping) else heading
-        own = factor(units.of_heading(heading))
+        own = factor(of_heading(heading))
         declared = scale if not math.isnan(scale) else factor(str(default))
         return position, str(label), declared if not math.isnan(declared) else own
 
@@ -242,10 +225,6 @@ def _all(lower: list[str], pattern: str) -> list[int]:
 
 def _values(lower: list[str], pattern: str, time: list[int]) -> list[int]:
     named = [i for i in _all(lower, pattern) if i not in time]
-    found = [
-        i
-        for i in named
-        if units.of_heading(lower[i]) not in units.FOREIGN and not _NO_ACTIVE.search(lower[i])
-    ]
+    found = [i for i in named if of_heading(lower[i]) not in FOREIGN and not _NO_ACTIVE.search(lower[i])]
     plain = [i for i in found if not _STATISTIC.search(lower[i])]
     return plain or found[:1]

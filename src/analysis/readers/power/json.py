@@ -10,33 +10,14 @@ from typing import Any
 from analysis.base.errors import ReadError
 from analysis.readers.power.clock import Clock
 from analysis.readers.power.log import PowerLog
+from analysis.readers.text import number
 
 # Where a logger that wraps an answer puts the time, in lower case.
 _KEYS = ("timestamp", "time", "datetime", "date", "collected")
 
 
 def documents(log: PowerLog, clock: Clock) -> Iterator[tuple[str, int, Any]]:
-    """Give each document with its time stamp and line.
-
-    Parameters
-    ----------
-    log : PowerLog
-        A document that is broken or cut is named in its faults and left out.
-    clock : Clock
-
-    Yields
-    ------
-    stamp : str
-        Line before the document, or its own ``timestamp``; empty without one.
-    line : int
-        Where the document begins.
-    document : object
-
-    Raises
-    ------
-    ReadError
-        If no document is whole.
-    """
+    """Give each whole document: its stamp (its own or on the line before; empty without), line, content."""
     text = log.data.decode("utf-8-sig", errors="replace")
     decoder = json.JSONDecoder()
     position, stamp, whole = 0, "", 0
@@ -78,9 +59,11 @@ def _next(text: str, position: int) -> int:
     return len(text) if found < 0 else found + 1
 
 
-def number(value: Any) -> float:
+def numeric(value: Any) -> float:
     """Read a JSON number or a text with one; NaN for anything else."""
+    if isinstance(value, str):
+        return number(value)
     try:
-        return math.nan if value is None or isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    except OverflowError:
         return math.nan

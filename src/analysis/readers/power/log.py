@@ -8,8 +8,8 @@ meter × time table, energy counters, attributes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,16 @@ import xarray as xr
 
 from analysis import schema
 from analysis.base.errors import BenchbookError, ReadError
-from analysis.readers.base import Faults, as_utf8, is_utf16, plain_head, read_bytes
+from analysis.base.files import plain_head, read_bytes
+from analysis.readers.base import Faults, as_utf8, is_utf16
 from analysis.readers.power import counter
 from analysis.readers.power import table as pivot
+from analysis.readers.power.readings import NAT, SECOND, Readings, readings_of
 from analysis.readers.power.table import Table
 from analysis.readers.text import whole_lines
 
-NAT = np.iinfo(np.int64).min
-SECOND = 1_000_000_000
+# What a format works with.
+__all__ = ["NAT", "SECOND", "Options", "PowerLog", "Readings", "readings_of"]
 
 _DUPLICATES = ("mean", "first", "last", "refuse")
 
@@ -83,13 +85,7 @@ class Options:
 
     @classmethod
     def of(cls, source: str, given: Mapping[str, Any]) -> Options:
-        """Check and take the options of a reader.
-
-        Raises
-        ------
-        ReadError
-            If an option is unknown or has no meaning; it names what is known.
-        """
+        """Check and take the options of a reader; `ReadError` names those that are known."""
         known = [f.name for f in fields(cls)]
         for name in given:
             if name not in known:
@@ -103,55 +99,8 @@ class Options:
         return options
 
 
-@dataclass(slots=True)
-class Readings:
-    """Readings in long form, in the order of the file; of a full log also as a table.
-
-    In a table all meters share `time`, and `meter` names the rows of `power` (or `counter`), of shape
-    (meter, time).
-
-    Attributes
-    ----------
-    time : ndarray of int64, shape (n,)
-        ns since 1970 UTC; the least int64 where the stamp could not be read.
-    meter : ndarray of int, shape (n,)
-        Position in `names`.
-    names : list of str
-    power : ndarray of float, shape (n,), optional
-        W.
-    counter : ndarray of float, shape (n,), optional
-        Energy counter in J as read; then `power` is not used.
-    wrap : mapping of str to float
-        J at which a meter's counter starts again from zero.
-    mean : bool
-        True if `power` is the mean since the meter's reading before, not a momentary value.
-    longest : float
-        Of means: longest distance from the reading before, in multiples of the meter's usual one, of
-        which the mean tells; beyond it lines of the log are missing.
-    """
-
-    time: np.ndarray
-    meter: np.ndarray
-    names: list[str]
-    power: np.ndarray | None = None
-    counter: np.ndarray | None = None
-    wrap: Mapping[str, float] = field(default_factory=dict)
-    mean: bool = False
-    longest: float = float("inf")
-
-
 class PowerLog:
-    """One power log while it is read.
-
-    Parameters
-    ----------
-    given : bytes or path
-        The log, or its file, which is not compressed.
-    source : str
-        Name that messages carry.
-    options : mapping
-        Keyword arguments of the reader, see `Options`.
-    """
+    """One power log while it is read, with the reader's options: bytes, or a file that is not compressed."""
 
     def __init__(self, given: bytes | Path, source: str, options: Mapping[str, Any]) -> None:
         self.given = given
@@ -265,21 +214,6 @@ class PowerLog:
             },
         )
         return schema.conform(ds, "power")
-
-
-def readings_of(
-    time: Sequence[int] | np.ndarray, meter: Sequence[str], power: Sequence[float] | np.ndarray, **more: Any
-) -> Readings:
-    """Make readings of plain lists with meters by name, which keep the order they appear in."""
-    names = list(dict.fromkeys(meter))
-    codes = {name: code for code, name in enumerate(names)}
-    return Readings(
-        time=np.asarray(time, dtype=np.int64),
-        meter=np.fromiter((codes[name] for name in meter), dtype=np.int32, count=len(meter)),
-        names=names,
-        power=np.asarray(power, dtype=float),
-        **more,
-    )
 
 
 def _interval(table: Table) -> float:

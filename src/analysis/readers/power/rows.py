@@ -167,11 +167,6 @@ def refuse_torn(log: PowerLog, readings: Readings, lines: Sequence[int]) -> None
 
     Records that are whole may stand in any order. Where stamps go back again and again and some have
     two readings of a meter, or some readings none, they are not the readings' own.
-
-    Raises
-    ------
-    ReadError
-        With the line of the first stamp that goes back.
     """
     known = np.flatnonzero(readings.time != NAT)
     order = known[np.argsort(readings.meter[known], kind="stable")]
@@ -188,13 +183,7 @@ def refuse_torn(log: PowerLog, readings: Readings, lines: Sequence[int]) -> None
 
 
 def spans(rows: Sequence[tuple[str, int, int, float]]) -> Readings:
-    """Make counters of energies known for a span only.
-
-    Parameters
-    ----------
-    rows : sequence of (str, int, int, float)
-        Meter, begin and end in ns since 1970 UTC, J.
-    """
+    """Make counters of energies known for a span only: meter, begin and end in ns since 1970 UTC, J."""
     times = [time for _, begin, end, _ in rows for time in (begin, end)]
     joules = [value for *_, energy in rows for value in (0.0, energy)]
     readings = readings_of(times, [meter for meter, *_ in rows for _ in range(2)], joules)
@@ -203,14 +192,9 @@ def spans(rows: Sequence[tuple[str, int, int, float]]) -> Readings:
 
 
 def intervals(begin: int, rows: Sequence[tuple[int, str, float, bool]]) -> Readings:
-    """Make means of intervals, each of which ends the one before of its meter.
+    """Make means of intervals, each of which ends the one before of its meter; the first begins at `begin`.
 
-    Parameters
-    ----------
-    begin : int
-        Begin of every meter's first interval, ns since 1970 UTC.
-    rows : sequence of (int, str, float, bool)
-        End of the interval in ns, meter, value, and whether that is in J instead of W; in any order.
+    A row is its end in ns since 1970 UTC, the meter, the value, and whether that is in J instead of W.
     """
     time: list[int] = []
     meters: list[str] = []
@@ -229,24 +213,10 @@ def intervals(begin: int, rows: Sequence[tuple[int, str, float, bool]]) -> Readi
 
 
 def ends(log: PowerLog, seconds: Sequence[float], step: float, default: float) -> tuple[int, np.ndarray]:
-    """Place intervals that follow each other.
+    """Place intervals that follow each other: begin of the first and all ends, in ns since 1970 UTC.
 
-    Parameters
-    ----------
-    log : PowerLog
-        Its options ``start`` and ``interval`` stand in for what the log does not say.
-    seconds : sequence of float
-        Ends, s since 1970; NaN where the log has no times.
-    step : float
-        Length of the first interval in s if the log says so, else NaN.
-    default : float
-        Length in s where nobody says.
-
-    Returns
-    -------
-    begin : int
-        Begin of the first interval, ns since 1970 UTC.
-    ends : ndarray of int64
+    `seconds` are ends in s since 1970, NaN where the log has no times; `step` is the length of the first
+    interval in s if the log says so, else NaN. Options of the log go before, `default` (s) comes last.
     """
     stamps, given = np.array(seconds), log.options.interval
     step = given if given > 0 else step

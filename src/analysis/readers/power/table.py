@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
-
-if TYPE_CHECKING:
-    from analysis.readers.power.log import Readings
-
-_NAT = np.iinfo(np.int64).min
+from analysis.readers.power.readings import NAT, SECOND, Readings
 
 # Meters that stamp independently share few stamps, and a dense table grows with the square of the
 # meters. Beyond this many cells per reading the stamps are rounded to a part of the interval.
@@ -26,22 +21,12 @@ _PARTS = 4
 
 @dataclass(slots=True)
 class Table:
-    """Readings by meter and time.
+    """Readings by meter and time."""
 
-    Attributes
-    ----------
-    time : ndarray of int64, shape (time,)
-        ns, ascending, each once.
-    names : list of str
-    power : ndarray of float, shape (meter, time)
-        W, or the value of the counter; NaN without a value.
-    present : ndarray of bool, shape (meter, time), or None
-        Where the meter has a reading, with or without a value; None means everywhere.
-    """
-
-    time: np.ndarray
+    time: np.ndarray  # ns, ascending, each once
     names: list[str]
-    power: np.ndarray
+    power: np.ndarray  # W, or the value of the counter; NaN without a value
+    # Where the meter has a reading, with or without a value; None means everywhere.
     present: np.ndarray | None = None
 
     def rows(self) -> Iterator[np.ndarray]:
@@ -54,25 +39,7 @@ class Table:
 
 
 def table(readings: Readings, *, duplicates: str, faults: Faults) -> Table:
-    """Order readings by meter and time.
-
-    Parameters
-    ----------
-    readings : Readings
-    duplicates : str
-        ``mean``, ``first``, ``last`` or ``refuse``; counters keep the last in any case.
-    faults : Faults
-        Gets a note on rows out of order, doubled and rounded stamps.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    ReadError
-        For doubled stamps under ``refuse``.
-    """
+    """Order readings by meter and time; of doubled stamps counters always keep the last."""
     value = readings.power if readings.counter is None else readings.counter
     if value is None:
         raise TypeError("readings without power and without a counter")
@@ -81,7 +48,7 @@ def table(readings: Readings, *, duplicates: str, faults: Faults) -> Table:
         if (time[1:] > time[:-1]).all():
             return Table(time, readings.names, value)
         time, code, value = np.tile(time, meters), np.repeat(code, time.size), value.reshape(-1)
-    known = time != _NAT
+    known = time != NAT
     if not known.all() and known.any():
         time, code, value = time[known], code[known], value[known]
     _note_disorder(time, code, meters, faults)
@@ -141,7 +108,7 @@ def _rounded(
     faults.note(
         0,
         f"{meters} meters share few stamps; a table of them all has {cells} cells",
-        f"stamps are rounded to {step / 1e9:g} s",
+        f"stamps are rounded to {step / SECOND:g} s",
     )
     rounded: np.ndarray = (time + step // 2) // step * step
     return rounded
@@ -174,26 +141,10 @@ _ROWS = 2048  # fit the cache while they are turned
 def fold(
     time: Blocks, code: Blocks, values: Sequence[Blocks], meters: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Fold columns of a full log, whose rows go time by time or meter by meter.
+    """Fold columns of a full log, whose rows go time by time or meter by meter; None for any other order.
 
-    Parameters
-    ----------
-    time : sequence of ndarray
-        Stamps of the rows as numbers, block by block.
-    code : sequence of ndarray of int
-        Meter of each row, in the same blocks; meters count from 0 in the order of the file.
-    values : sequence of sequences of ndarray of float
-        Columns of values, in the same blocks.
-    meters : int
-
-    Returns
-    -------
-    stamps : ndarray, shape (time,)
-        Ascending.
-    values : ndarray of float, shape (meter × column, time)
-        The columns of the first meter, of the second, and so on.
-    None
-        If a reading is missing or doubled, or the rows are in another order.
+    All columns come in the same blocks; meters count from 0 in the order of the file. Returns ascending
+    stamps, and values (meter × column, time): the columns of the first meter, of the second, and so on.
     """
     rows = sum(block.size for block in time)
     if not rows or not meters or rows % meters:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.readers.power import units
+from analysis.base import units
 from analysis.readers.power.json import documents
 from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
+from analysis.readers.text import quantity
 
 # By card and version: the present power goes before an average.
 _KEYS = ("socket_power", "current_socket_power", "average_socket_power")
@@ -38,4 +39,4 @@ def parse(log: PowerLog) -> Readings:
 def _watts(cell: Any) -> float:
     """Read ``{"value": 142, "unit": "W"}``, or the bare number of older versions."""
     value, unit = (cell.get("value"), cell.get("unit", "W")) if isinstance(cell, dict) else (cell, "W")
-    return units.quantity(str(value))[0] * units.watts(str(unit))
+    return quantity(str(value))[0] * units.watts(str(unit))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 
-from analysis.readers.power import units
 from analysis.readers.power.headings import split
 from analysis.readers.power.log import SECOND, PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
+from analysis.readers.text import plain, quantity
 
 _POWER = re.compile(r"^(avg[._-])?dc[._-]node[._-]power(_w)?$|^dc[._-]power(_w)?$|^power(_w)?$")
 _LATE = 3.0  # a loop's period varies with the length of its iterations
@@ -49,7 +49,7 @@ def _add(rows: Rows, cell: dict[str, str], number: int) -> None:
     if cell.get("stepid", cell.get("step_id")) in _NO_STEP:
         return
     node = next((cell[key] for key in ("nodename", "node_id", "node") if cell.get(key)), "node")
-    value = units.quantity(next(cell[key] for key in cell if _POWER.match(key)), decimal_comma=True)[0]
+    value = quantity(next(cell[key] for key in cell if _POWER.match(key)), decimal_comma=True)[0]
     if cell.get("timestamp"):
         rows.add(number, node, value, stamp=cell["timestamp"])
         return
@@ -57,7 +57,7 @@ def _add(rows: Rows, cell: dict[str, str], number: int) -> None:
         next((cell[k] for k in (f"{which}_time", f"job_{which}_time", f"{which}_date") if cell.get(k)), "")
         for which in ("start", "end")
     )
-    seconds = units.plain(cell.get("time_sec", ""), decimal_comma=True)
+    seconds = plain(cell.get("time_sec", ""), decimal_comma=True)
     if not start and seconds > 0:  # the short list has durations only
         begin = rows.clock.start()
         start, end = (f"{time:019d}" for time in (begin, begin + round(seconds * SECOND)))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
-from analysis.readers.power import blocks, csv, units
+from analysis.base import units
+from analysis.readers.power import blocks, csv
 from analysis.readers.power.headings import Headings, split
 from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
+from analysis.readers.text import quantity
 
 LABELS = blocks.Labels("Current Power", "Time Stamp", "Power Measurement", "active")
 SENSORS = Headings(power=r"^reading$", energy="", meter=r"^name$|^node|^host", unit=r"^units?$")
@@ -41,5 +43,5 @@ def _snapshots(log: PowerLog) -> Readings:
         cells = split(line, ",")
         if len(cells) < 5 or math.isnan(units.watts(cells[4])):
             continue  # another sensor, or the headings
-        rows.add(number, cells[1], units.quantity(cells[3])[0] * units.watts(cells[4]))
+        rows.add(number, cells[1], quantity(cells[3])[0] * units.watts(cells[4]))
     return rows.readings("sensor in W")

@@ -8,10 +8,10 @@ import numpy as np
 
 from analysis.base.errors import ReadError
 from analysis.readers.power import csv as csvtable
-from analysis.readers.power import units
 from analysis.readers.power.headings import Headings
 from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
+from analysis.readers.text import quantity
 
 _TIME, _METER = (r"^timestamp",), r"^(gpu_)?(index|uuid|pci\.bus_id|gpu)$"
 _INSTANT = Headings(_TIME, r"^power\.draw\.instant", "", _METER, "")
@@ -68,7 +68,7 @@ def _xml(log: PowerLog) -> Readings:
         elif tag and tag["tag"] == "timestamp":
             stamp = tag["text"]
         elif tag and section in ("power_readings", "gpu_power_readings") and _RANKS[tag["tag"]] > rank:
-            value = units.quantity(tag["text"])[0]
+            value = quantity(tag["text"])[0]
             if rank >= 0:
                 if value != value:
                     continue

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from analysis.readers.power import units
 from analysis.readers.power.clock import Clock
 from analysis.readers.power.log import SECOND, PowerLog, Readings
 from analysis.readers.power.rows import intervals, reads
+from analysis.readers.text import plain
 
 # Time, optionally socket (die, core, node) and its CPUs, value, unit, event. A German locale with
 # -x, writes 1,001048308,19,63,Joules: the nine digits of the time tell where it ends.
@@ -42,7 +42,7 @@ def parse(log: PowerLog) -> Readings:
         row = _ROW.match(line) or _JSON.match(line)
         if row:
             meter = "/".join(part for part in (row["part"], row["event"].split("/")[1]) if part)
-            joules = units.plain(row["value"], decimal_comma=True)
+            joules = plain(row["value"], decimal_comma=True)
             rows.append((round(float(row["time"].replace(",", ".")) * SECOND), meter, joules))
         elif "power/energy" in line and "Joules" in line and not line.startswith("#"):
             log.faults.damage(number, "an energy without a time", "run perf stat with -I")

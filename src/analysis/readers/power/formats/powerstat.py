@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from analysis.readers.power import units
 from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
+from analysis.readers.text import plain
 
 _HEADER = re.compile(r"^\s*Time\s+User\s+Nice\s+Sys\s+Idle\s+IO\b.*\bWatts")
 _ROW = re.compile(r"^\s*\d{1,2}:\d{2}:\d{2}\s")
@@ -37,7 +37,7 @@ def parse(log: PowerLog) -> Readings:
                 continue
             if cells[column].endswith("E"):
                 log.faults.note(number, "powerstat marks the reading as an estimate", "kept")
-            meter, watts = log.options.meter or "node", units.plain(cells[column].rstrip("E"))
+            meter, watts = log.options.meter or "node", plain(cells[column].rstrip("E"))
             rows.add(number, meter, watts, stamp=cells[0])
             begun = True
     return rows.readings("sample of powerstat")

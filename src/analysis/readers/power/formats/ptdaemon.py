@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from analysis.readers.power import units
 from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
+from analysis.readers.text import plain
 
 
 def sniff(head: bytes, name: str) -> bool:
@@ -23,7 +23,7 @@ def parse(log: PowerLog) -> Readings:
         pairs = dict(zip(cells[::2], cells[1::2], strict=False))
         if "Time" not in pairs:
             continue
-        value = units.plain(pairs.get("Watts", ""))
+        value = plain(pairs.get("Watts", ""))
         if not value >= 0:
             log.faults.note(number, f"Watts is {pairs.get('Watts')!r}", "the reading is left blank")
             value = float("nan")

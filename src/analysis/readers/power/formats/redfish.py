@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from analysis.readers.power.json import documents, number
+from analysis.readers.power.json import documents, numeric
 from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
 
@@ -54,21 +54,21 @@ def _readings(node: Any, place: str = "") -> Iterator[tuple[str, float, str]]:
     named = [str(part.get("Name") or part.get("MemberId") or i) for i, part in enumerate(controls)]
     for i, (name, part) in enumerate(zip(named, controls, strict=True)):
         own = name if named.count(name) == 1 else f"{name} {part.get('MemberId', i)}"
-        yield f"{place}/{own}".lstrip("/"), number(part["PowerConsumedWatts"]), ""
+        yield f"{place}/{own}".lstrip("/"), numeric(part["PowerConsumedWatts"]), ""
     for key in _READINGS:
         if isinstance(node.get(key), dict) and "Reading" in node[key]:
-            yield f"{place} {key}".strip(), number(node[key]["Reading"]), ""
+            yield f"{place} {key}".strip(), numeric(node[key]["Reading"]), ""
     if node.get("ReadingUnits") == "W":
         name = str(node.get("Id") or node.get("Name") or "sensor")
         yield (
             (place if place.endswith(name) else f"{place}/{name}".lstrip("/")),
-            number(node.get("Reading")),
+            numeric(node.get("Reading")),
             "",
         )
     for value in _dicts(node, "MetricValues"):
         what, name = str(value.get("MetricId", "")), str(value.get("MetricProperty") or value.get("MetricId"))
         if "Watts" in name + what or _POWER.search(what):
-            yield name, number(value.get("MetricValue")), str(value.get("Timestamp", ""))
+            yield name, numeric(value.get("MetricValue")), str(value.get("Timestamp", ""))
     for key, part in node.items():
         if key not in (*_READINGS, "PowerControl", "MetricValues"):
             yield from _readings(part, place)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from analysis.readers.power import units
 from analysis.readers.power.json import documents
 from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
+from analysis.readers.text import quantity
 
 _KEY = re.compile(
     r"^(Average|Current)( Socket)? Graphics Package Power|^(Current )?Socket Power", re.IGNORECASE
@@ -31,5 +31,5 @@ def parse(log: PowerLog) -> Readings:
             found = [key for key in values if _KEY.match(key)] if isinstance(values, dict) else []
             if found and card.startswith("card"):
                 current = next((key for key in found if key.lower().startswith("current")), found[0])
-                rows.add(line, card, units.quantity(str(values[current]))[0], stamp=stamp)
+                rows.add(line, card, quantity(str(values[current]))[0], stamp=stamp)
     return rows.readings("card with a power", loose=True)

@@ -33,25 +33,11 @@ def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:
 def from_sacct(records: xr.Dataset, source: str = "sacct", **options: Any) -> xr.Dataset:
     """Turn accounting records into energy counters from start to end of each job or step.
 
-    Parameters
-    ----------
-    records : Dataset
-        Kind ``sacct``; its times are in the zone of the option ``tz``, or of its attribute
-        ``time_zone`` if that names one.
-    source : str, optional
-    **options
-        See `analysis.readers.power.log.Options`.
-
     Returns
     -------
     Dataset
         Kind ``power``; a meter ``job`` or ``job.step`` per record with an energy. Zero is what
         Slurm writes without a meter and is left out, with a warning.
-
-    Raises
-    ------
-    ReadError
-        If no record has an energy, or more than 4,000 have.
     """
     log = PowerLog(b"", source, options)
     joules = records["energy"].to_numpy()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 
-from analysis.readers.power import units
 from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import ends, intervals, reads
+from analysis.readers.text import plain
 
 METERS = {"Pkg": "package", "Cor": "cores", "GFX": "graphics", "RAM": "memory", "Sys": "system"}
 _DEFAULT_INTERVAL = 5.0  # turbostat's own, s
@@ -39,8 +39,8 @@ def parse(log: PowerLog) -> Readings:
             header = re.sub(r"(Watt|_J)(?=[A-Z])", r"\1 ", line).split()
             key = next((header.index(c) for c in ("CPU", "Core", "Die", "Package") if c in header), -1)
             blocks.append([])
-        elif line.endswith(" sec") and units.plain(line[:-4]) > 0:
-            took = units.plain(line[:-4])  # how long a program ran under turbostat
+        elif line.endswith(" sec") and plain(line[:-4]) > 0:
+            took = plain(line[:-4])  # how long a program ran under turbostat
         elif header and line.strip():
             cells = line.split("\t") if "\t\t" in line or line.endswith("\t") else line.split()
             if key < 0 or (len(cells) > key and cells[key] == "-"):
@@ -61,9 +61,9 @@ def _row(log: PowerLog, header: list[str], cells: list[str], number: int) -> _Bl
     """Read time and powers of a row; nothing if it has no time."""
     # Headings and values touch left of the watts too: count from the right.
     at = {name: cells[i - len(header)] for i, name in enumerate(header) if len(header) - i <= len(cells)}
-    powers = {name: units.plain(text) for name, text in at.items() if re.search(r"(Watt|_J)$", name)}
+    powers = {name: plain(text) for name, text in at.items() if re.search(r"(Watt|_J)$", name)}
     timed = "Time_Of_Day_Seconds" in header
-    stamp = units.plain(at.get("Time_Of_Day_Seconds", "")) if timed else math.nan
+    stamp = plain(at.get("Time_Of_Day_Seconds", "")) if timed else math.nan
     if timed and not 0 < stamp < _LAST:
         log.faults.damage(number, "no time in a row of watts", "the row is not used")
         return []

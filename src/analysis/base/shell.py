@@ -1,0 +1,82 @@
+"""Programs: run with a time limit and without what a job preloads; that they fail is an answer, no error."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Answer(NamedTuple):
+    """What became of a program.
+
+    Attributes
+    ----------
+    code : int or None
+        Exit code; None where there was no answer: no such program, or none in time.
+    out, err : str
+        What it wrote; without an answer `err` says why there is none.
+    """
+
+    code: int | None
+    out: str
+    err: str
+
+    @property
+    def text(self) -> str:
+        """What the program wrote if it ended well, else nothing."""
+        return "" if self.code else self.out
+
+
+def run(
+    command: Sequence[str],
+    timeout: float,
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> Answer:
+    """Run a program to its end, with nothing to read.
+
+    Parameters
+    ----------
+    command : sequence of str
+    timeout : float
+        s; then it is killed.
+    environment : mapping, optional
+        Variables beside those of this process, of which LD_PRELOAD is left out: a preloaded profiler belongs
+        to the application that is measured.
+    folder : Path, optional
+        Where it runs.
+    """
+    variables = {name: text for name, text in os.environ.items() if name != "LD_PRELOAD"} | dict(
+        environment or {}
+    )
+    try:
+        done = subprocess.run(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            env=variables,
+            cwd=folder,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Answer(None, "", f"no answer in {timeout:g} s")
+    except (OSError, ValueError) as error:
+        return Answer(None, "", f"cannot run {command[0]}: {getattr(error, 'strerror', None) or error}")
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def born(pid: int) -> int | None:
+    """Return a process' start in clock ticks since boot; None if there is none, or a dead one."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    cells = text.rpartition(")")[2].split()  # the name in brackets may hold anything
+    return None if cells[0] in "ZX" else int(cells[19])

@@ -1,0 +1,134 @@
+"""Numbers and levels as words: as many digits as an interval supports, "32 nodes", "at 16³"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Protocol
+
+Level = str | int | float
+
+# An interval of synthetic values can be as narrow as their rounding; more digits than these tell nobody more.
+FIGURES = 4
+
+
+class Interval(Protocol):
+    """A value with the ends of its interval; NaN or infinite where there is none."""
+
+    @property
+    def value(self) -> float:
+        """The value itself."""
+
+    @property
+    def low(self) -> float:
+        """Lower end."""
+
+    @property
+    def high(self) -> float:
+        """Upper end."""
+
+
+def decimals(estimate: Interval, figures: int = 2) -> int:
+    """Return how many decimals an interval supports: some figures of its half width.
+
+    Parameters
+    ----------
+    estimate : Interval
+    figures : int, optional
+        Of the half width.
+
+    Returns
+    -------
+    int
+        Negative for tens and hundreds; where there is no interval as many as make one significant
+        figure more than `figures` of the value. However narrow it is, no more than make `FIGURES`
+        significant figures of its larger end.
+    """
+    width = (estimate.high - estimate.low) / 2 if _bounded(estimate) else 0.0
+    if width > 0:
+        most = FIGURES - 1 - math.floor(math.log10(max(abs(estimate.low), abs(estimate.high))))
+        return min(figures - 1 - math.floor(math.log10(width)), max(most, 0))
+    size = abs(estimate.value)
+    return figures - math.floor(math.log10(size)) if size > 0 else 0
+
+
+def number(estimate: Interval, unit: str) -> str:
+    """Spell an estimate: ``1.36× (1.22 to 1.54)``; empty if there is no value."""
+    if not math.isfinite(estimate.value):
+        return ""
+    places = decimals(estimate)
+    value = attached(_rounded(estimate.value, places), unit)
+    if not _bounded(estimate):
+        return f"{value} (no interval)"
+    if estimate.low == estimate.high:
+        return f"{attached(general(estimate.value), unit)} (exact)"
+    return f"{value} ({_rounded(estimate.low, places)} to {_rounded(estimate.high, places)})"
+
+
+def stop(estimate: Interval, unit: str) -> str:
+    """Spell the level at which scaling stops: ``8 nodes (4 to 16)``, ``not before 32 nodes``."""
+    if estimate.low == estimate.high:
+        return attached(f"{estimate.low:g}", unit)
+    if estimate.value == estimate.low and math.isinf(estimate.high):
+        return f"not before {attached(f'{estimate.low:g}', unit)}"
+    end = "or more" if math.isinf(estimate.high) else f"to {estimate.high:g}"
+    return f"{attached(f'{estimate.value:g}', unit)} ({estimate.low:g} {end})"
+
+
+def attached(value: str, unit: str) -> str:
+    """Put a unit behind a number: a multiplication sign close, other units after a space."""
+    return f"{value}{unit}" if unit in ("", "×") else f"{value} {unit}"
+
+
+def general(value: float, form: str = "g") -> str:
+    """Spell a number by a format, with a true minus sign."""
+    return format(value, form).replace("-", "−")
+
+
+def significant(value: float, figures: int = 4) -> str:
+    """Spell a number with some significant figures and never a power of ten: ``11,910``."""
+    if not math.isfinite(value) or value == 0:
+        return f"{value:g}"
+    places = figures - 1 - math.floor(math.log10(abs(value)))
+    text = f"{round(value, places):,.{max(places, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def in_order(levels: Iterable[Level]) -> list[Level]:
+    """Sort levels: numbers by size, then words."""
+    return sorted(
+        levels, key=lambda level: (isinstance(level, str), str(level) if isinstance(level, str) else level)
+    )
+
+
+def level_name(factor: str, level: Level) -> str:
+    """Name a level in a sentence: words as they are, numbers with their factor: ``2 concurrent jobs``."""
+    if isinstance(level, str):
+        return level
+    word = factor.replace("_", " ")
+    if level == 1:
+        word = "rank per node" if word == "ranks per node" else word.removesuffix("s")
+    return f"{_count(level)} {word}"
+
+
+def at_level(factor: str, level: Level) -> str:
+    """Name a point of an axis: ``at 1 node``, ``at 32 nodes``, ``at 16³``."""
+    return f"at {level_name(factor, level)}"
+
+
+def labelled(factor: str, level: Level) -> str:
+    """Name a level in a list or a formula: words as they are, numbers behind their factor: ``nodes 8``."""
+    return level if isinstance(level, str) else f"{factor.replace('_', ' ')} {_count(level)}"
+
+
+def _count(level: float) -> str:
+    """Spell a level without a power of ten, however many ranks it is."""
+    return f"{level:.0f}" if float(level).is_integer() else f"{level:g}"
+
+
+def _bounded(estimate: Interval) -> bool:
+    return math.isfinite(estimate.low) and math.isfinite(estimate.high)
+
+
+def _rounded(value: float, places: int) -> str:
+    return general(round(value, places), f",.{max(places, 0)}f")

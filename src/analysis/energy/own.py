@@ -1,0 +1,155 @@
+"""The power logs in one run's folder: the sampler's with its summary, and those of others."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import xarray as xr
+
+from analysis.base.errors import Fault
+from analysis.energy.meters import Log, chosen, short, stated
+from analysis.energy.points import layers, outermost
+
+SUMMARY = ".summary.json"
+AT_ONCE = "while several jobs of the run go on, each has an equal part of its meters"
+_COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
+
+
+@dataclass
+class OwnLogs:
+    """The power logs in one run's folder that count.
+
+    Attributes
+    ----------
+    logs : list of Log
+        Those that add up to the run's power; empty where meters are missing.
+    jobs : list of (float or None, float or None)
+        Start and end, s since 1970, of the jobs that share the logs; empty for a job of its own.
+    job : int
+        This run's position in `jobs`.
+    sampled : bool
+        Whether they are the sampler's.
+    faults : list of Fault
+    """
+
+    logs: list[Log] = field(default_factory=list)
+    jobs: list[tuple[float | None, float | None]] = field(default_factory=list)
+    job: int = 0
+    sampled: bool = False
+    faults: list[Fault] = field(default_factory=list)
+
+
+def own_logs(
+    folder: Path,
+    found: Iterable[tuple[Path, xr.Dataset]],
+    nodes: int = 1,
+    power: Mapping[str, Any] = MappingProxyType({}),
+) -> OwnLogs:
+    """Choose of the power logs in a run's folder those that make up its energy; as for `own_energy`."""
+    out = OwnLogs(faults=list(_failures(folder)))
+    others: list[Log] = []
+    sampled: list[Log] = []
+    names: set[str] = set()
+    for path, ds in found:
+        name, summary = f"{folder.name}/{path.name}", _summary(path)
+        if summary is None or not summary["meters"]:
+            others.append(Log(name, stated(ds, power), {}, AT_ONCE))
+            continue
+        names |= {short(node) for node in summary.get("nodes", ())}
+        sampled += _sampled(name, ds, summary, power)
+        if "jobs" in summary:
+            out.jobs = [(one["start"], one["end"]) for one in summary["jobs"]]
+            out.job = int(summary["job"]) - 1
+    out.sampled = bool(sampled)
+    if not sampled:
+        out.logs = _of_others(others, nodes, folder.name, out.faults)
+        return out
+    for log in others:
+        what = "a power log beside the sampler's"
+        out.faults.append(Fault(log.name, 0, what, "not added to it: same watts"))
+    out.logs, reason = chosen(sampled, names)
+    if reason:
+        source = f"{folder.name}/power.csv"
+        out.faults.append(Fault(source, 0, reason, "the run has no energy; see the sampler's log"))
+    return out
+
+
+def _of_others(found: list[Log], nodes: int, source: str, faults: list[Fault]) -> list[Log]:
+    """Choose of logs whose meters nobody has told the nodes of; those of one layer add up."""
+    meters: dict[str, int] = defaultdict(int)
+    for log in found:
+        meters[log.at] += log.ds.sizes["meter"]
+    found_layers = layers(meters)
+    if len(found_layers) < 2:
+        return found
+    layer = outermost(meters, lambda at: meters[at] >= nodes)
+    if not layer:
+        names = ", ".join(at for one in found_layers for at in one)
+        what = f"its power logs measure at several points ({names}), none with {nodes} meters"
+        faults.append(Fault(source, 0, what, "the run has no energy; leave the logs of one point"))
+    else:
+        what = f"a power log beside those of the point {' + '.join(layer)!r}"
+        left = (log for one in found_layers if one != layer for at in one for log in found if log.at == at)
+        faults += [Fault(log.name, 0, what, "not added to them: same watts") for log in left]
+    return [log for log in found if log.at in layer]
+
+
+def _failures(folder: Path) -> Iterator[Fault]:
+    """Yield what samplers say of themselves in their summaries: not started, killed, meters lost."""
+    for path in sorted(folder.glob(f"*{SUMMARY}")):
+        summary, source = _read(path) or {}, f"{folder.name}/{path.name}"
+        if summary.get("error"):
+            found = f"the sampler did not start: {summary['error']}"
+            yield Fault(source, 0, found, "the run has no energy")
+        elif "ended" in summary and summary["ended"] is None:
+            yield Fault(source, 0, "the sampler was killed", "its readings up to then are used")
+        for meter in summary.get("meters", ()):
+            if gaps := meter.get("gaps"):
+                lost = f"{meter['name']} was lost, gaps: {len(gaps)}, first at {gaps[0]['start']}"
+                rest = f"{meter['blank']} readings are blank, {meter['readings']} are not"
+                yield Fault(source, 0, f"{lost}: {gaps[0]['reason']}", rest)
+
+
+def _summary(path: Path) -> dict[str, Any] | None:
+    """Return what a sampler has left beside its log; None for logs of others."""
+    stem = path.name
+    for suffix in (*_COMPRESSED, ".csv", ".energy"):
+        stem = stem.removesuffix(suffix)
+    return _read(path.parent / f"{stem}{SUMMARY}")
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("meters"), list) else None
+
+
+def _sampled(
+    source: str, ds: xr.Dataset, summary: Mapping[str, Any], power: Mapping[str, Any]
+) -> Iterator[Log]:
+    """Take a log of the sampler's apart by what its meters are; each part has their accuracy and location."""
+    names = list(map(str, ds["meter"].values))
+    groups: dict[tuple[str, str, float], dict[int, str]] = defaultdict(dict)
+    for position, name in enumerate(names):
+        own = [m for m in summary["meters"] if name == m["name"] or name.startswith(f"{m['name']}:")]
+        meter = max(own, key=lambda one: len(one["name"]), default=None)
+        if meter is None or name in meter["apart"]:
+            continue
+        if name == meter["name"] and any(other.startswith(f"{name}:") for other in names):
+            continue  # blanks of a meter before it had said what it is made of
+        node = short(meter["feeds"].get(name, meter["node"]))
+        accuracy = float("nan") if meter["accuracy"] is None else float(meter["accuracy"])
+        groups[meter["type"], str(meter["location"]), accuracy][position] = node
+    for (kind, location, accuracy), members in groups.items():
+        part = ds.isel(meter=list(members))
+        part.attrs = {**ds.attrs, "location": location, "accuracy": accuracy}
+        nodes = {names[position]: [node] for position, node in members.items()}
+        yield Log(source, stated(part, power), nodes, AT_ONCE, kind)

@@ -1,0 +1,97 @@
+"""The house of `src/analysis`, held: who may import whom, how many rooms there are, how long a module is."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src" / "analysis"
+# A room imports only rooms to its left. CONTRIBUTING.md says what each of them is for.
+ROOMS = """
+base schema readers energy provenance datasets estimates claims pages site measure synthesis cli
+"""
+ORDER = ROOMS.split()
+# These import base alone, though more stands to their left.
+BASE_ONLY = ("synthesis", "site.kernels")
+# `analysis.storage` is the old name of `analysis.schema.storage`, kept for one release.
+BESIDE_THE_ROOMS = {"__init__", "storage"}
+LONGEST = 600  # lines; most modules are far below 500
+
+# What breaks a rule today. An entry that is no longer true fails too: these lists only become shorter.
+KNOWN_ARROWS: set[tuple[str, str]] = {("estimates", "claims")}
+KNOWN_CIRCLES: set[frozenset[str]] = {
+    frozenset(one.split())
+    for one in (
+        "schema schema.profiles",
+        "readers.power.counter readers.power.log readers.power.table",
+        "claims.model estimates.by_profile estimates.by_run estimates.campaign estimates.measures",
+        "measure.power.ipmi measure.power.local measure.power.meters measure.power.redfish"
+        " measure.power.snmp",
+    )
+}
+KNOWN_LONG: set[str] = {"measure.progress"}
+
+FILES = {
+    ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in SOURCE.rglob("*.py")
+}
+TEXTS = {name: path.read_text(encoding="utf-8") for name, path in FILES.items()}
+
+
+@cache
+def imports(name: str) -> set[str]:
+    """Return the modules of the package that one imports, at its top or inside a function."""
+    package = ["analysis", *name.split(".")][: None if FILES[name].name == "__init__.py" else -1]
+    found = set()
+    for node in ast.walk(ast.parse(TEXTS[name])):
+        if isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            outer = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*outer, node.module] if node.module else outer)
+            # What is imported from a package is a module of it or a name in its __init__.
+            names = {f"{module}.{one.name}" for one in node.names}
+            found |= {one if one.removeprefix("analysis.") in FILES else module for one in names}
+    return {one.removeprefix("analysis.") for one in found} & FILES.keys() - {name}
+
+
+def room(name: str) -> str:
+    return name.split(".")[0]
+
+
+def reached(name: str) -> set[str]:
+    """Return the modules that one imports itself or over others."""
+    seen: set[str] = set()
+    todo = {name}
+    while todo:
+        todo = set().union(*map(imports, todo)) - seen
+        seen |= todo
+    return seen
+
+
+def test_house__a_room_imports_only_rooms_to_its_left() -> None:
+    inside = FILES.keys() - BESIDE_THE_ROOMS
+    arrows = {(room(one), room(other)) for one in inside for other in imports(one)}
+    wrong = {(one, other) for one, other in arrows if ORDER.index(other) > ORDER.index(one)}
+    assert wrong == KNOWN_ARROWS
+    for part in BASE_ONLY:
+        beyond = {other for one in FILES if f"{one}.".startswith(f"{part}.") for other in imports(one)}
+        assert {other for other in beyond if not f"{other}.".startswith((f"{part}.", "base."))} == set()
+
+
+def test_house__no_module_imports_itself_over_others() -> None:
+    reach = {name: reached(name) for name in FILES}
+    circles = {
+        frozenset(other for other in seen if name in reach[other])
+        for name, seen in reach.items()
+        if name in seen
+    }
+    assert circles == KNOWN_CIRCLES
+
+
+def test_house__has_few_rooms_and_no_long_module() -> None:
+    rooms = {room(name) for name in FILES} - BESIDE_THE_ROOMS
+    assert rooms == set(ORDER)
+    assert len(rooms) <= 14
+    assert {name for name, text in TEXTS.items() if len(text.splitlines()) > LONGEST} == KNOWN_LONG
