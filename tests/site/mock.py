@@ -11,6 +11,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from analysis.claims.model import Claim, Expectation, Report
 from analysis.claims.verdict import Verdict
+from analysis.estimates.question import Question
 from analysis.site.page import PageInput
 from analysis.site.provenance import Facts, Provenance
 
@@ -248,7 +249,7 @@ PROVENANCE = Provenance(
     ),
 )
 SILENT = Claim(
-    "silent", "lsdyna2014", "Energy", "Nobody has measured this", "level", Expectation("about", 2.0)
+    "silent", "lsdyna2014", "Energy", "Nobody has measured this", Question("level"), Expectation("about", 2.0)
 )
 REPORTS = (
     Report("hpcg2014", HPCG["report_title"], "Somebody", "2014-01", ()),

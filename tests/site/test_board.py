@@ -11,6 +11,7 @@ import pytest
 from analysis.base.errors import ConfigError
 from analysis.claims.model import Claim, Expectation, Report
 from analysis.claims.verdict import Verdict
+from analysis.estimates.question import Question
 from analysis.site import board as scoreboard
 from analysis.site import forest
 from analysis.site.words import EVIDENCE, VERDICTS, digits
@@ -42,6 +43,15 @@ def test_board__sentence_counts_what_was_tested(board: scoreboard.Board) -> None
     )
 
 
+def test_board__sentence_of_a_self_test() -> None:
+    told = [
+        one(claim=c, evidence="synthetic", verdict=v) for c, v in (("a", "recovered"), ("b", "not tested"))
+    ]
+    assert scoreboard.board(told).sentence == (
+        "Of 2 conclusions, 1 is recovered from synthetic files; 1 is not tested."
+    )
+
+
 def test_board__rows_group_by_topic_in_order_of_appearance(board: scoreboard.Board) -> None:
     assert [g.topic for g in board.groups][:4] == [
         "Problem size",
@@ -64,7 +74,7 @@ def test_board__one_mark_for_each_evidence_class(board: scoreboard.Board) -> Non
 
 def test_board__a_claim_without_evidence_keeps_its_row() -> None:
     expect = Expectation("about", 2.0, 0.1, unit="GB")
-    claims = tuple(Claim(name, "r", "memory", "s", "level", expect) for name in ("c", "d"))
+    claims = tuple(Claim(name, "r", "memory", "s", Question("level"), expect) for name in ("c", "d"))
     board = scoreboard.board([one(report="r", topic="memory")], [Report("r", "R", "P", "2014", claims)])
     rows = scoreboard.rows(board, report="r")
     assert [(row.anchor, row.lead.verdict, row.missing) for row in rows] == [

@@ -135,7 +135,7 @@ def test_workflow__names_a_failed_notebook_and_keeps_it(built: Path) -> None:
     done = run_snakemake(built, "--cores", "1", "results/notebooks/first.ipynb")
     path.write_text(before)
     assert done.returncode == 1
-    line = "notebooks/plain.ipynb:cell 6: ZeroDivisionError: division by zero; "
+    line = "notebooks/plain.ipynb:cell 7: ZeroDivisionError: division by zero; "
     assert line + "what was reached is in results/notebooks/first.failed.ipynb" in done.stderr
     failed = nbformat.read(built / "results/notebooks/first.failed.ipynb", as_version=4)
     assert any(
@@ -178,7 +178,7 @@ def test_workflow__every_rule_has_a_log_and_the_snakefile_is_short() -> None:
                 assert re.search(r"\n    log:\n", block), block
                 assert re.search(r"\n    threads:", block), block
                 assert re.search(r"\n    input:\n        \w+=", block), block
-    assert rules == 9
+    assert rules == 10
 
 
 @pytest.mark.slow

@@ -104,6 +104,7 @@ def site(
         Path(out),
         reports=[load_report(project.claims(name)) for name in found["reports"]],
         recovered=read_verdicts(Path(recovered)) if recovered else (),
+        title="What the self-test gives back" if "contradictions" in found else "Which conclusions hold",
         docs=Path("docs"),
     )
 

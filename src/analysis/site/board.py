@@ -82,11 +82,11 @@ class Row:
 
     @property
     def missing(self) -> list[str]:
-        """What keeps the row from a plain answer: why nothing was tested, what is open, what differs."""
+        """What keeps the row from a plain answer: why no run tests it, what is open, what differs."""
         tested = [one for one in self.verdicts if one.tested]
-        if not tested:
-            return list(dict.fromkeys(one.reason for one in self.verdicts if one.reason))
         said = [one.reason for one in tested if VERDICTS[one.verdict].tone == "open"]
+        if all(one.evidence == "reported" for one in tested):
+            said += [one.reason for one in self.verdicts if not one.tested]
         said += ["not as in the report: " + "; ".join(one.differs) for one in tested if one.differs]
         return list(dict.fromkeys(said))
 
@@ -232,6 +232,8 @@ def sentence(counts: Sequence[tuple[VerdictWord, int]]) -> str:
     if tested:
         number = sum(n for aside, n, _ in said if not aside)
         parts.insert(0, f"Of {total} {noun}, {number} could be tested: {', '.join(tested)}")
+    elif any(v.tone == "pipeline" for v, _ in counts):
+        parts[0] = f"Of {total} {noun}, {parts[0]}"
     else:
         parts = [f"None of {total} {noun} could be tested yet"] + [t for t in parts if "not tested" not in t]
     return "; ".join(parts) + "."
