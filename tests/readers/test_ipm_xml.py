@@ -7,7 +7,8 @@ import xarray as xr
 
 from analysis import readers
 from analysis.datasets import profile
-from analysis.readers.ipm import xml
+from analysis.readers.ipm import records, xml
+from analysis.readers.ipm.records import Names
 
 DATA = Path(__file__).parents[1] / "data/ipm"
 FILES = sorted(path.name for path in DATA.glob("*.ipm.xml*"))
@@ -221,13 +222,18 @@ def test_ipm_xml__without_records_there_are_no_sizes():
     assert profile.matrix(ds).empty
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_ipm_xml__columns_equal_lines(name):
+@pytest.mark.parametrize("name", ["hpcg_n64.ipm.xml.xz", "mix_n4.ipm.xml", "mix_exactbytes_n4.ipm.xml"])
+def test_ipm_xml__unusual_blanks_change_nothing(name):
     data = raw(name)
-    xr.testing.assert_identical(xml.parse(data), xml.parse(data, exact=True))
+    # Tasks without a record of the usual form are read line by line, those beside them in columns.
+    unusual = data.replace(b'" >', b'"  >')
+    at = len(data) // 2
+    assert records.read_tables(unusual, [(0, unusual.index(b"<hent"), unusual.index(b"</hash>"))], Names())[1]
+    for mixed in (unusual, data[:at] + data[at:].replace(b'" >', b'"  >')):
+        xr.testing.assert_identical(xml.parse(mixed), xml.parse(data))
 
 
-def test_ipm_xml__columns_equal_lines_for_unusual_records(monkeypatch):
+def test_ipm_xml__unusual_records_among_usual_ones(monkeypatch):
     # Long numbers, a time above 10^4 s, other orders of attributes, in tasks among usual ones.
     monkeypatch.setattr(xml, "CHUNK", 3000)
     data = raw("mix_n4.ipm.xml")
@@ -240,7 +246,6 @@ def test_ipm_xml__columns_equal_lines_for_unusual_records(monkeypatch):
         assert old in data
         data = data.replace(old, new)
     ds = xml.parse(data)
-    xr.testing.assert_identical(ds, xml.parse(data, exact=True))
     assert ds.attrs["complete"]
     assert total(ds, "MPI_Comm_rank", rank=2, size=0, region="solve phase") == 123456789012 + 15
     assert 2147483647 in ds["size"].values

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
 
-from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.datasets.applications import load_applications
 from analysis.readers import lsdyna
@@ -212,48 +210,9 @@ def test_lsdyna__refuses_other_text() -> None:
         lsdyna.parse(b"Elapsed time: 12 s\n", "x.txt")
 
 
-def test_lsdyna__is_found_by_content_alone(tmp_path: Path) -> None:
-    path = tmp_path / "whatever.out"
-    path.write_bytes(ACCOUNT)
-    assert readers.engines_of(ACCOUNT, "whatever.out") == ["lsdyna"]
-    assert readers.open(path).elapsed.item() == 1521
-    assert xr.open_dataset(path, engine="lsdyna").cycles.item() == 150001
-
-
 def test_lsdyna__figure_of_merit_is_a_time() -> None:
     application = load_applications(ROOT / "config" / "applications")["ls-dyna"]
     facts = application.facts(lsdyna.parse(ACCOUNT))
     assert (facts["figure_of_merit"], facts["figure_of_merit_unit"]) == (1521, "s")
     assert facts["figure_of_merit_resolution"] == 1.0
     assert application.higher_is_better is False
-
-
-def test_lsdyna__cut_anywhere_never_lies() -> None:
-    """Whatever is left of a file is said to be cut, and no number in it is another one."""
-    whole = lsdyna.parse(ACCOUNT)
-    end = len(ACCOUNT.rstrip())  # the date behind the last words may go
-    last = ACCOUNT.rindex(b"t i o n") + len(b"t i o n")
-    for cut in range(1, end):
-        try:
-            ds = lsdyna.parse(ACCOUNT[:cut])
-        except ReadError:
-            continue
-        if cut < last:
-            # The first of the two terminations is whole long before the file is.
-            assert not (ds.complete and ds.valid.item()), cut
-        for name in ("elapsed", "cycles", "problem_time", "cpu_total"):
-            value = ds[name].item()
-            assert np.isnan(value) or value in (-1, whole[name].item()), (cut, name)
-
-
-def test_lsdyna__garbled_anywhere_raises_nothing_but_its_own_error() -> None:
-    rng = random.Random(11)
-    for _ in range(300):
-        text = bytearray(ACCOUNT)
-        for _ in range(rng.randint(1, 30)):
-            text[rng.randrange(len(text))] = rng.randrange(256)
-        try:
-            ds = lsdyna.parse(bytes(text))
-        except ReadError:
-            continue
-        assert ds.elapsed.item() != 0

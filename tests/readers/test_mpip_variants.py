@@ -129,8 +129,7 @@ def test_mpip__decimal_commas(name):
     head, dashes, body = raw(name).partition(RULE.encode())
     german = head + dashes + re.sub(rb"(?<=\d)\.(?=\d)", b",", body)
     assert german.count(b",") > 50
-    for fast in (True, False):
-        assert mpip.parse(german, name, fast=fast).identical(mpip.parse(raw(name), name))
+    assert mpip.parse(german, name).identical(mpip.parse(raw(name), name))
 
 
 def test_mpip__line_ends_of_windows():
@@ -188,23 +187,21 @@ def test_mpip__a_damaged_row_is_named_and_its_calls_stay_counted():
 def test_mpip__a_damaged_column_header(old, new):
     data = raw("mix_341.mpiP")
     at = data.index(b"@--- Callsite Message")
-    for fast in (True, False):
-        ds = mpip.parse(data[:at] + data[at:].replace(old, new), "m", fast=fast)
-        assert not ds.attrs["complete"]
-        sendrecv = ds.bytes.values[(ds.call.values == "MPI_Sendrecv") & (ds.site.values == 16)]
-        if new == b"Min       Sxm":
-            assert sendrecv.tolist() == [664100.0] * 4
-        else:
-            assert np.isnan(sendrecv).all()
-        assert any(w.startswith("m:271: ") for w in ds.attrs["warnings"]), ds.attrs["warnings"]
+    ds = mpip.parse(data[:at] + data[at:].replace(old, new), "m")
+    assert not ds.attrs["complete"]
+    sendrecv = ds.bytes.values[(ds.call.values == "MPI_Sendrecv") & (ds.site.values == 16)]
+    if new == b"Min       Sxm":
+        assert sendrecv.tolist() == [664100.0] * 4
+    else:
+        assert np.isnan(sendrecv).all()
+    assert any(w.startswith("m:271: ") for w in ds.attrs["warnings"]), ds.attrs["warnings"]
 
 
 def test_mpip__not_a_number_in_a_column_that_is_used():
     data = raw("mix_341.mpiP").replace(b"   0.0266   0.0266   0.0266", b"   0.0266     -nan   0.0266")
-    for fast in (True, False):
-        ds = mpip.parse(data, fast=fast)
-        assert not ds.attrs["complete"]
-        assert not np.isnan(ds.time).any()
+    ds = mpip.parse(data)
+    assert not ds.attrs["complete"]
+    assert not np.isnan(ds.time).any()
 
 
 def test_mpip__infinite_shares_are_harmless():
@@ -253,7 +250,7 @@ def test_mpip__cut_anywhere_keeps_what_is_whole(name):
     whole = mpip.parse(data, name)
     rows = keyed(whole)
     kept = []
-    for at in [*range(1, len(data) - 200, 97), *range(len(data) - 200, len(data) - 160)]:
+    for at in [*range(1, len(data) - 200, 397), *range(len(data) - 200, len(data) - 160, 3)]:
         if at < 7:  # "@ mpiP" itself
             with pytest.raises(ReadError):
                 mpip.parse(data[:at], name)
@@ -280,7 +277,7 @@ def test_mpip__garbled_bytes_never_fail_and_leave_other_rows_alone(name):
     data = raw(name)
     rows = keyed(mpip.parse(data, name))
     rng = random.Random(7)
-    for start in range(0, len(data), 97 * 4):
+    for start in range(0, len(data), 97 * 6):
         at = start + rng.randrange(97)
         garbled = bytearray(data)
         garbled[at : at + 3] = rng.choice(
@@ -291,7 +288,6 @@ def test_mpip__garbled_bytes_never_fail_and_leave_other_rows_alone(name):
         except ReadError:
             pytest.fail(f"refused with damage at byte {at}")
         schema.check(ds)
-        assert ds.identical(mpip.parse(bytes(garbled), name, fast=False)), at
         if ds.attrs["detail"] == "rank":
             wrong = [
                 key

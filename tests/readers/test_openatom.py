@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import numpy as np
 import pytest
-import xarray as xr
 
-from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.datasets.applications import load_applications
 from analysis.readers import openatom
@@ -125,39 +122,8 @@ def test_openatom__refuses_other_text() -> None:
         openatom.parse(b"Charm++> Running in non-SMP mode: numPes 64\nInfo: NAMD 2.14\n", "x.txt")
 
 
-def test_openatom__is_found_by_content_alone(tmp_path: Path) -> None:
-    path = tmp_path / "stdout.txt"
-    path.write_bytes(OUTPUT)
-    assert readers.engines_of(OUTPUT, "stdout.txt") == ["openatom"]
-    assert xr.open_dataset(path, engine="openatom").total_time.item() == 8.29
-
-
 def test_openatom__figure_of_merit_is_a_time() -> None:
     application = load_applications(ROOT / "config" / "applications")["openatom"]
     facts = application.facts(openatom.parse(OUTPUT))
     assert (facts["figure_of_merit"], facts["figure_of_merit_unit"]) == (pytest.approx(1.01), "s")
     assert application.higher_is_better is False
-
-
-def test_openatom__cut_anywhere_never_lies() -> None:
-    for cut in range(1, len(OUTPUT) - 1):
-        try:
-            ds = openatom.parse(OUTPUT[:cut])
-        except ReadError:
-            continue
-        assert ds.complete is False, cut
-        assert set(ds.iteration_time.values) <= set(TIMES)
-        assert np.isnan(ds.total_time.item()) or ds.total_time.item() == 8.29
-
-
-def test_openatom__garbled_anywhere_raises_nothing_but_its_own_error() -> None:
-    rng = random.Random(5)
-    for _ in range(300):
-        text = bytearray(OUTPUT)
-        for _ in range(rng.randint(1, 30)):
-            text[rng.randrange(len(text))] = rng.randrange(256)
-        try:
-            ds = openatom.parse(bytes(text))
-        except ReadError:
-            continue
-        assert ds.step_time.item() != 0

@@ -13,7 +13,6 @@ from analysis import readers
 from analysis.base import project
 from analysis.base.errors import ReadError
 from analysis.readers import published
-from analysis.readers.engines import Published
 
 TABLE = project.raw("published") / "figures.csv"
 HEAD = ",".join(published.COLUMNS) + "\n"
@@ -37,7 +36,7 @@ def test_published__reads_every_line_of_the_table() -> None:
 
 
 def test_published__opens_as_an_engine_of_xarray() -> None:
-    ds = xr.open_dataset(TABLE, engine=Published)
+    ds = xr.open_dataset(TABLE, engine="published")
     first = ds.isel(figure=0)
     assert str(first["run"].item()) == "venus-hpcg-001"
     assert (float(first["value"]), str(first["unit"].item())) == (4.05525, "Gflop/s")

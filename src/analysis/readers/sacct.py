@@ -1,6 +1,7 @@
-"""The jobs of ``sacct --json``, in the shapes of Slurm 22.05 (openapi/dbv0.0.38) and its data parsers since.
+"""Slurm's accounting: the table of ``sacct --parsable2`` and the jobs of ``sacct --json``.
 
-Later versions wrap numbers as ``{"set": true, "infinite": false, "number": 6}`` and states in a list.
+The JSON is read in the shapes of Slurm 22.05 (openapi/dbv0.0.38) and of its data parsers since, which
+wrap numbers as ``{"set": true, "infinite": false, "number": 6}`` and states in a list.
 """
 
 from __future__ import annotations

@@ -6,9 +6,11 @@ import math
 import re
 from decimal import Decimal
 
+import numpy as np
+
 # One comma may be the decimal mark of a locale; Python's own `1_000` is no number here.
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_PRINTED = re.compile(rb"-?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?")
+_PRINTED = re.compile(rb"-?\d+(?:[.,]\d*)?(?:[eE][+-]?\d+)?")
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 _NOT_A_NUMBER = re.compile(r"[+-]?nan(?:\(\w*\))?", re.IGNORECASE)
@@ -81,6 +83,18 @@ def real(token: bytes) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{printable(token)!r} is no {'' if math.isnan(value) else 'finite '}number")
     return value
+
+
+def headless(text: bytes) -> bool:
+    """Tell whether a number begins with its point: `real` refuses that, Arrow does not."""
+    # Its first digit is lost: it would be another number.
+    letters = np.frombuffer(text, dtype=np.uint8)
+    for at in range(0, letters.size, 1 << 18):
+        part = letters[at : at + (1 << 18)]
+        points = np.flatnonzero((part == ord(".")) | (part == ord(","))) + at
+        if (letters[points - 1] < ord("0")).any():
+            return True
+    return False
 
 
 def scaled(text: str, exponent: int) -> float:

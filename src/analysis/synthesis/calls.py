@@ -45,23 +45,7 @@ class Rank:
 
 
 def profile_of(truth: Truth, job: Job) -> list[Rank]:
-    """Lay out what every rank of a run does.
-
-    Parameters
-    ----------
-    truth : Truth
-        Its ``profiles`` give shares of calls and of their time, sizes, payload and memory.
-    job : Job
-
-    Returns
-    -------
-    list of Rank
-
-    Raises
-    ------
-    ConfigError
-        If no profile is declared for the run, or its small messages exceed its payload.
-    """
+    """Lay out what every rank of a run does, by the shares, sizes and payload of the truth's ``profiles``."""
     entry = truth.first(truth.profiles, job.factors)
     if entry is None:
         raise truth.error(f"no profile for {job.factors['application']} {job.factors['case']}", "declare one")

@@ -17,16 +17,9 @@ FACE_BYTES = sum(n * _POINT * width**2 for n, width in zip(_EXCHANGES, _WIDTHS, 
 
 
 def exchanges(ranks: int) -> list[list[tuple[int, int, int]]]:
-    """List the messages of one iteration.
+    """List the messages of one iteration by rank: neighbour, size in B, messages.
 
-    Parameters
-    ----------
-    ranks : int
-
-    Returns
-    -------
-    list of list of tuple
-        By rank: (neighbour, size in B, messages). A neighbour shares a face, an edge or a corner.
+    A neighbour shares a face, an edge or a corner.
     """
     nx, ny, nz = process_grid(ranks)
     out = []

@@ -24,18 +24,7 @@ def process_grid(ranks: int) -> tuple[int, int, int]:
 
 
 def files(truth: Truth, job: Job) -> dict[str, str]:
-    """Write the result of a run.
-
-    Parameters
-    ----------
-    truth : Truth
-    job : Job
-
-    Returns
-    -------
-    dict
-        File name -> text; a failed run leaves no result.
-    """
+    """Write the result of a run by file name; a failed run leaves none."""
     if job.failed:
         return {"stderr.txt": "xhpcg: killed by signal 9\n"}
     stamp = datetime.fromtimestamp(job.end, UTC).strftime("%Y.%m.%d.%H.%M.%S")

@@ -13,18 +13,7 @@ _USER = "bench"
 
 
 def files(job: Job, ranks: list[Rank]) -> dict[str, str]:
-    """Write the profile of a run.
-
-    Parameters
-    ----------
-    job : Job
-    ranks : list of Rank
-
-    Returns
-    -------
-    dict
-        File name -> text; IPM names the file after user and start.
-    """
+    """Write the profile of a run by file name, which IPM makes of user and start."""
     start = job.start + LAUNCH
     seconds, fraction = divmod(round(start * 1e6), 10**6)
     name = f"{_USER}.{seconds}.{fraction}.ipm.xml"

@@ -31,18 +31,7 @@ _VERSIONS = {
 
 
 def files(truth: Truth, job: Job) -> dict[str, str]:
-    """Write the account of a run.
-
-    Parameters
-    ----------
-    truth : Truth
-    job : Job
-
-    Returns
-    -------
-    dict
-        File name -> text; a failed run ends with an error termination.
-    """
+    """Write the account of a run by file name; a failed run ends with an error termination."""
     return {"d3hsp": "\n".join([*_head(job), *_timing(job), *_closing(job), ""])}
 
 

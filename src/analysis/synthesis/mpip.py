@@ -19,18 +19,7 @@ Sites = dict[str, list[tuple[int, float, int, int, int]]]
 
 
 def files(job: Job, ranks: list[Rank]) -> dict[str, str]:
-    """Write the report of a run.
-
-    Parameters
-    ----------
-    job : Job
-    ranks : list of Rank
-
-    Returns
-    -------
-    dict
-        File name -> text.
-    """
+    """Write the report of a run by file name."""
     sites = _sites(ranks)
     sections = (_times(ranks), _list(sites), _aggregate(ranks, sites), _sent(sites), _by_rank(ranks, sites))
     lines = [*_head(job, ranks)]

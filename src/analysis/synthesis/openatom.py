@@ -14,18 +14,7 @@ _FIRST = (1.8, 1.2)
 
 
 def files(truth: Truth, job: Job) -> dict[str, str]:
-    """Write the output of a run.
-
-    Parameters
-    ----------
-    truth : Truth
-    job : Job
-
-    Returns
-    -------
-    dict
-        File name -> text; a failed run stops among its iterations.
-    """
+    """Write the output of a run by file name; a failed run stops among its iterations."""
     return {"stdout.txt": "\n".join([*_lines(truth, job), ""])}
 
 

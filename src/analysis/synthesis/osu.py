@@ -21,23 +21,9 @@ _RANDOM = "table"
 
 
 def files(truth: Truth, job: Job) -> dict[str, str]:
-    """Write the table of a run.
+    """Write the table of a run by file name; a failed run ends after its heading.
 
-    Parameters
-    ----------
-    truth : Truth
-        Its ``micro`` give a latency in us at small sizes and a bandwidth in MB/s at large ones.
-    job : Job
-
-    Returns
-    -------
-    dict
-        File name -> text; a failed run ends after its heading.
-
-    Raises
-    ------
-    ConfigError
-        If nothing is declared for the run.
+    The truth's ``micro`` give a latency in us at small sizes and a bandwidth in MB/s at large ones.
     """
     entry = truth.first(truth.micro, job.factors)
     if entry is None:

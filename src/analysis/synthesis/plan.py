@@ -20,37 +20,19 @@ FIRST_JOB = 1000
 
 @dataclass(frozen=True)
 class Job:
-    """One execution.
+    """One execution."""
 
-    Attributes
-    ----------
-    name : str
-        Of the run; jobs that run at once share the number and have a letter.
-    factors : mapping
-        Levels of all factors.
-    repeat, order, job_id : int
-    hosts : tuple of str
-    start, seconds : float
-        Epoch seconds, and s from launch to exit.
-    value : float
-        The application's own time in s or rate in Gflop/s.
-    failed : bool
-        True for the one run of a campaign that ends with an error.
-    seed : tuple of int
-        Of everything else that is random in it.
-    """
-
-    name: str
-    factors: Mapping[str, Any]
+    name: str  # of the run; jobs that run at once share the number and have a letter
+    factors: Mapping[str, Any]  # levels of all factors
     repeat: int
     order: int
     job_id: int
     hosts: tuple[str, ...]
-    start: float
+    start: float  # epoch seconds, and s from launch to exit
     seconds: float
-    value: float
-    failed: bool
-    seed: tuple[int, ...]
+    value: float  # the application's own time in s or rate in Gflop/s
+    failed: bool  # true for the one run of a campaign that ends with an error
+    seed: tuple[int, ...]  # of everything else that is random in it
 
     @property
     def end(self) -> float:
@@ -63,13 +45,7 @@ class Job:
 
 
 def cells(truth: Truth) -> list[dict[str, Any]]:
-    """Expand the groups of runs to cells, each once.
-
-    Returns
-    -------
-    list of dict
-        The factors of each cell with ``ranks`` and ``question``.
-    """
+    """Expand the groups of runs to cells, each once."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for group in truth.runs:
         lists = {name: level if isinstance(level, list) else [level] for name, level in group.items()}
@@ -82,13 +58,9 @@ def cells(truth: Truth) -> list[dict[str, Any]]:
 
 
 def jobs(truth: Truth) -> list[Job]:
-    """Lay out all jobs of a campaign.
+    """Lay out all jobs of a campaign in the order of execution.
 
-    Returns
-    -------
-    list of Job
-        In the order of execution: repeats of all cells shuffled, one after the other in time; those
-        that share the nodes start together.
+    Repeats of all cells are shuffled, one after the other in time; those that share the nodes start together.
     """
     plan = [(cell, repeat) for repeat in range(1, truth.repeats + 1) for cell in cells(truth)]
     shuffled = [plan[i] for i in np.random.default_rng(truth.seed).permutation(len(plan))]

@@ -37,19 +37,10 @@ def energy(truth: Truth, job: Job) -> float | None:
 
 
 def files(truth: Truth, job: Job) -> dict[str, str]:
-    """Write the log of a job's meters, from a reading before it to one after it.
+    """Write the log of a job's meters, from a reading before it to one after it; nothing without a meter.
 
-    Parameters
-    ----------
-    truth : Truth
-        Its ``meters`` give the power of a node in W, the interval in s, the share of readings that
-        are missing and the format.
-    job : Job
-
-    Returns
-    -------
-    dict
-        File name -> text; empty without a meter.
+    The truth's ``meters`` give the power of a node in W, the interval in s, the share of readings that are
+    missing and the format.
     """
     meter = truth.first(truth.meters, job.factors)
     if meter is None:

@@ -18,11 +18,6 @@ _COLUMNS = (
 def records(truth: Truth, jobs: Sequence[Job]) -> str:
     """Account every job, with one step each.
 
-    Parameters
-    ----------
-    truth : Truth
-    jobs : sequence of Job
-
     Returns
     -------
     str

@@ -24,47 +24,24 @@ _OPTIONAL = ("effects", "profiles", "meters", "micro", "facts", "contradicted")
 
 @dataclass(frozen=True)
 class Truth:
-    """What a synthetic campaign is made from.
+    """What a synthetic campaign is made from."""
 
-    Attributes
-    ----------
-    source : str
-        File that it was read from.
-    campaign : str
-    seed : int
-    start : datetime
-        Begin of the campaign, UTC.
-    repeats : int
-        Of every cell.
-    noise : float
-        Standard deviation of the logarithm of a time between repeats.
-    hosts : mapping
-        Cluster -> prefix of its nodes' names.
-    defaults : mapping
-        Factors of a run unless a cell says otherwise.
-    base, effects, profiles, meters, micro : sequence of mapping
-        Entries with ``when``: the factors for which they speak.
-    runs : sequence of mapping
-        Groups of cells: a list of levels makes a cell of each.
-    contradicted : mapping
-        Claims that this truth cannot recover, with the reason: the report contradicts itself.
-    """
-
-    source: str
+    source: str  # file that it was read from
     campaign: str
     seed: int
-    start: Any
-    repeats: int
-    noise: float
-    hosts: Mapping[str, str]
-    defaults: Factors
-    base: Sequence[Mapping[str, Any]]
-    runs: Sequence[Mapping[str, Any]]
+    start: Any  # begin of the campaign, UTC
+    repeats: int  # of every cell
+    noise: float  # standard deviation of the logarithm of a time between repeats
+    hosts: Mapping[str, str]  # cluster -> prefix of its nodes' names
+    defaults: Factors  # factors of a run unless a cell says otherwise
+    base: Sequence[Mapping[str, Any]]  # entries with ``when``: the factors for which they speak
+    runs: Sequence[Mapping[str, Any]]  # groups of cells: a list of levels makes a cell of each
     effects: Sequence[Mapping[str, Any]] = ()
     profiles: Sequence[Mapping[str, Any]] = ()
     meters: Sequence[Mapping[str, Any]] = ()
     micro: Sequence[Mapping[str, Any]] = ()
     facts: Sequence[Mapping[str, Any]] = ()
+    # Claims that this truth cannot recover, with the reason: the report contradicts itself.
     contradicted: Mapping[str, str] | None = None
 
     def error(self, found: str, remedy: str) -> ConfigError:
@@ -76,24 +53,12 @@ class Truth:
         return next((entry for entry in entries if matches(entry.get("when", {}), factors)), None)
 
     def slowdown(self, factors: Factors) -> float:
-        """Multiply all effects that a run is under.
-
-        Returns
-        -------
-        float
-            How many times its base time the run takes; rates are divided by it.
-        """
+        """Multiply all effects that a run is under: how many times its base time it takes."""
         found = [entry["slower"] for entry in self.effects if matches(entry.get("when", {}), factors)]
         return math.prod(self.at(value, factors) for value in found)
 
     def at(self, value: Any, factors: Factors) -> float:
-        """Return a number at the run's node count.
-
-        Raises
-        ------
-        ConfigError
-            If the number is declared for other node counts only.
-        """
+        """Return a number at the run's node count."""
         if not isinstance(value, Mapping):
             return float(value)
         nodes = factors["nodes"]
@@ -112,18 +77,7 @@ def matches(when: Factors, factors: Factors) -> bool:
 
 
 def load_truth(path: Path) -> Truth:
-    """Load a declared truth.
-
-    Parameters
-    ----------
-    path : Path
-        ``config/synthesis/<report>.yaml``.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read, lacks a key or has one that is not known.
-    """
+    """Load a declared truth."""
     content = project.load_yaml(path)
     if not isinstance(content, Mapping):
         raise ConfigError.at(str(path), 0, "is no mapping", "see the other files in config/synthesis")

@@ -5,14 +5,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 
 import analysis
 from analysis import readers
-from analysis.base.errors import ReadError
 from analysis.readers import engines
 from analysis.readers.power import FORMATS
 
@@ -33,21 +31,6 @@ def test_formats__a_file_is_all_that_registers():
     assert engines.turbostat is engine
     with pytest.raises(AttributeError, match="no attribute 'turbostar'"):
         _ = engines.turbostar
-
-
-def test_formats__names_of_xarrays_engines_are_in_the_project_file():
-    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][
-        "xarray.backends"
-    ]
-    for name in (*FORMATS, "power_csv"):
-        assert points[name] == f"analysis.readers.engines:{name}"
-
-
-@pytest.mark.parametrize("name", [*FORMATS, "power_csv"])
-def test_formats__text_of_another_kind_is_refused(name):
-    assert readers.reader(name).sniff(b"", "") is False
-    with pytest.raises(ReadError):
-        readers.reader(name).parse(b"nothing of the kind\n", "x")
 
 
 EXAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)

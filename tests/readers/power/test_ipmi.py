@@ -86,14 +86,6 @@ def test_ipmitool__one_line_per_reading_with_the_stamp_first():
     assert ds["power"].values.tolist() == [[240, 241]]
 
 
-def test_ipmitool__cut_block_keeps_the_whole_ones():
-    whole = (block(240) + block(251, "Sun Mar  1 10:00:05 2026")).encode()
-    for size in range(len(block(240)), len(whole)):
-        ds = ipmitool.parse(whole[:size], tz="UTC")
-        values = ds["power"].values
-        assert set(values[np.isfinite(values)]) <= {240, 251}
-
-
 FREE = """Current Power                        : {watts} {unit}
 Minimum Power over sampling duration : 48 watts
 Maximum Power over sampling duration : 361 watts

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as csv
 
 from analysis.readers.ipm.tasks import Segment
-from analysis.readers.text import real
+from analysis.readers.text import headless, real
 
 # Position of a task in the list that is read, and where the lines between its ``<hash>`` and ``</hash>`` are.
 Span = tuple[int, int, int]
@@ -251,7 +251,8 @@ def _columns(text: bytes, lines: int, names: Names) -> dict[str, np.ndarray] | N
         return None
     types = {cell: pa.binary(len(name)) for cell, name in fixed.items()}
     types |= {cell: _TYPES[cell] for cell in cells if cell in _TYPES}
-    table = _read_csv(text.translate(_BLANKS, b'<>"'), cells, types)
+    plain = text.translate(_BLANKS, b'<>"')
+    table = None if headless(plain) else _read_csv(plain, cells, types)
     if table is None:
         return None
     for cell, name in fixed.items():

@@ -16,7 +16,7 @@ import pyarrow.csv as csv
 
 from analysis.readers.base import Faults
 from analysis.readers.mpip.report import Report, Section, call_name, natural
-from analysis.readers.text import printable, real
+from analysis.readers.text import headless, printable, real
 
 _TIME = "Name Site Rank Count Max Mean Min App% MPI%"
 _BYTES = "Name Site Rank Count Max Mean Min Sum"
@@ -120,8 +120,12 @@ def _wanted(columns: list[str], kind: str) -> list[str]:
 def _read_fast(squeezed: bytes, columns: list[str], wanted: list[str], section: Section) -> Rows | None:
     if b" \n" in squeezed[:CHUNK]:
         squeezed = squeezed.replace(b" \n", b"\n")
-    # Arrow and the slow way differ in these blanks, and Arrow takes 0x10 for a number.
-    if not squeezed.strip() or any(blank in squeezed for blank in (b"\r", b"\t", b"\v", b"\f")):
+    # Arrow and the slow way differ in these blanks, and Arrow takes 0x10 and .5 for numbers.
+    if (
+        not squeezed.strip()
+        or headless(squeezed)
+        or any(blank in squeezed for blank in (b"\r", b"\t", b"\v", b"\f"))
+    ):
         return None
     if any(letter in squeezed and b" 0" + letter in squeezed for letter in (b"x", b"X")):
         return None
