@@ -16,7 +16,6 @@ from analysis.base.errors import BenchbookError
 from analysis.base.shell import born
 from analysis.measure.power import config, control
 from analysis.measure.power.commands import Commands
-from analysis.measure.power.kinds import make_all
 from analysis.measure.power.meters import Context, Meter
 from analysis.measure.power.output import ENERGY, POWER, Readings, beside, stamp
 from analysis.measure.power.sampler import Sampler
@@ -73,6 +72,8 @@ def run(path: str, out: Path, nodes: str = "", until_pid: int | None = None, *, 
 
     With `local` only the meters that no other node can read.
     """
+    from analysis.measure.power.kinds import make_all  # start and stop ask no meter
+
     stop = threading.Event()
     # Of this process and the tools that it runs: a core file would hold their secrets.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
