@@ -10,6 +10,12 @@ import numpy as np
 
 from analysis.base.errors import BenchbookError
 
+SECOND = 1_000_000_000  # ns
+DAY = 86_400.0  # s
+YEAR_HOURS = 8760.0  # 365 days
+JOULES_PER_WH = 3600.0
+JOULES_PER_KWH = 3.6e6
+
 _CURRENCIES = ("USD", "EUR", "GBP", "CHF", "JPY", "CNY")
 
 _AMOUNT = re.compile(r"\s*[+-]?\d+(\.\d+)?([eE][+-]?\d+)?\s*[A-Za-zµ%][A-Za-zµ0-9/*^() -]*")

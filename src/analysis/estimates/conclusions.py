@@ -13,13 +13,10 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.errors import BenchbookError
-from analysis.base.units import price_per_kwh
-from analysis.energy.money import JOULES_PER_KWH, YEAR_HOURS, effectiveness
+from analysis.base.units import DAY, JOULES_PER_WH, YEAR_HOURS, price_per_kwh
+from analysis.energy import money
 from analysis.estimates import stats, uncertainty
 from analysis.estimates.stats import Array, Estimate
-
-JOULES_PER_WH = 3600.0
-DAY = 86_400.0  # s
 
 
 def energy_per_job(frame: pd.DataFrame, by: str | Sequence[str]) -> pd.DataFrame:
@@ -168,13 +165,12 @@ def yearly_cost(
     if reference.empty:
         known = ", ".join(sorted(map(str, frame[factor].unique())))
         raise BenchbookError.at("jobs_of", 0, f"no run with {factor} {jobs_of!r}", f"known: {known}")
-    rate = hours * 3600 / JOULES_PER_KWH * effectiveness(pue) * price
 
     def own(energy: Array, seconds: Array) -> Array:
-        return rate * energy / seconds
+        return np.asarray(money.yearly_cost(energy, seconds, price, pue=pue, hours=hours))
 
     def less(energy: Array, base: Array, seconds: Array) -> Array:
-        return rate * (base - energy) / seconds
+        return own(base - energy, seconds)
 
     rows = []
     for level, part in frame.groupby(factor, sort=True, observed=True):

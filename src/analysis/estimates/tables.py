@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from analysis.base.units import DAY
 from analysis.estimates import stats, uncertainty
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.measures import MEASURES
-
-SECONDS_A_DAY = 86_400.0
 
 
 def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
@@ -151,7 +150,7 @@ def throughput(campaign: Campaign, runs: pd.DataFrame) -> pd.DataFrame:
     alone = sets[sets["concurrent_jobs"] == 1]
     alone = alone[alone["ranks"] == alone["ranks"].max()]
     work = float((alone["rate"] * alone["benchmark_time"]).median())
-    return sets.assign(jobs_per_day=SECONDS_A_DAY * sets["rate"] / work)
+    return sets.assign(jobs_per_day=DAY * sets["rate"] / work)
 
 
 def micro(campaign: Campaign, case: str, value: str, application: str = "osu") -> pd.DataFrame:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from analysis.base.units import JOULES_PER_WH
 from analysis.claims.model import Level
 from analysis.energy.money import emissions
 from analysis.estimates import stats
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.conclusions import (
-    JOULES_PER_WH,
     energy_per_job,
     jobs_per_day,
     pareto_front,
