@@ -12,6 +12,12 @@ from typing import Any
 
 from analysis.base.errors import BenchbookError
 
+SECOND = 1_000_000_000  # ns
+DAY = 86_400.0  # s
+YEAR_HOURS = 8760.0  # 365 days
+JOULES_PER_WH = 3600.0
+JOULES_PER_KWH = 3.6e6
+
 GIB = float(1 << 30)
 # Exponents of 1,000 or, for memory, of 1,024.
 PREFIXES = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}

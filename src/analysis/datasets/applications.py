@@ -43,18 +43,7 @@ class Application:
     launch: Mapping[str, Any] = field(default_factory=dict)
 
     def facts(self, result: xr.Dataset) -> dict[str, Any]:
-        """Take from a result what the table of runs holds.
-
-        Parameters
-        ----------
-        result : Dataset
-            As the reader `engine` returns it.
-
-        Returns
-        -------
-        dict
-            Values for variables of kind ``runs``.
-        """
+        """Take from a result what the table of runs holds."""
         out: dict[str, Any] = {"figure_of_merit_unit": self.unit}
         if self.figure_of_merit:
             out["figure_of_merit"] = float(result[self.figure_of_merit])

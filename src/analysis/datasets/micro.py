@@ -13,20 +13,7 @@ ENGINES = ("osu", "imb")
 
 
 def micro(result: xr.Dataset, row: Mapping[str, Any]) -> tuple[pd.DataFrame, list[str]]:
-    """Make a run's rows of the kind ``micro``: one for each message size.
-
-    Parameters
-    ----------
-    result : Dataset
-        Of kind ``osu`` or ``imb``.
-    row : mapping
-        The run's row of the kind ``runs``.
-
-    Returns
-    -------
-    frame : DataFrame
-        Empty if the output holds several tables and none is to be told as the run's own.
-    faults : list of str
+    """Make a run's rows of the kind ``micro``, one for each message size, and say what is unclear.
 
     Notes
     -----

@@ -27,18 +27,9 @@ def is_mpi(call: pd.Series) -> pd.Series:
 
 
 def calls(ds: xr.Dataset) -> pd.DataFrame:
-    """Total every MPI call.
+    """Total every MPI call: ``count time bytes time_rank_min time_rank_max``, summed over ranks, s and B.
 
-    Parameters
-    ----------
-    ds : Dataset
-        Of kind ``profile``.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``call count time bytes time_rank_min time_rank_max``, one row a call; times in s
-        and payload in B summed over ranks; a rank that never made the call counts as 0 s.
+    A rank that never made a call counts as 0 s.
     """
     obs = _observations(ds, "rank", "call", "count", "time", "bytes")
     obs = obs[is_mpi(obs["call"])]
@@ -55,53 +46,28 @@ def calls(ds: xr.Dataset) -> pd.DataFrame:
 
 
 def messages(ds: xr.Dataset) -> pd.DataFrame:
-    """Count calls by message size.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``call size count time``; calls whose size the tool did not record are absent.
-    """
+    """Count calls by message size: ``call size count time``; without the calls of a size not recorded."""
     obs = _observations(ds, "call", "size", "count", "time")
     obs = obs[is_mpi(obs["call"]) & (obs["size"] >= 0)]
     return obs.groupby(["call", "size"], sort=True)[["count", "time"]].sum().reset_index()
 
 
 def matrix(ds: xr.Dataset) -> pd.DataFrame:
-    """Say who sends how much to whom, point to point.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``rank peer count bytes``: sender, receiver, messages, payload in B; pairs without
-        a message are absent.
-    """
+    """Say who sends how much to whom, point to point: ``rank peer count bytes``, pairs with a message."""
     obs = _observations(ds, "rank", "peer", "call", "count", "bytes")
     obs = obs[obs["call"].isin(SENDS) & (obs["peer"] >= 0) & (obs["rank"] >= 0)]
     return obs.groupby(["rank", "peer"], sort=True)[["count", "bytes"]].sum().reset_index()
 
 
 def ranks(ds: xr.Dataset) -> pd.DataFrame:
-    """List the ranks.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``rank host app_time mpi_time memory``; ranks the file does not hold are NaN.
-    """
+    """List the ranks: ``rank host app_time mpi_time memory``, NaN for those that the file does not hold."""
     table = _observations(ds, "host", "app_time", "mpi_time", "memory")
     table.insert(0, "rank", np.arange(ds.sizes["rank"], dtype="i4"))
     return table
 
 
 def mpi_fraction(ds: xr.Dataset) -> float:
-    """Share of the ranks' wall-clock time spent in MPI.
-
-    Returns
-    -------
-    float
-        sum(mpi_time) / sum(app_time) over the ranks that have both, or of the totals where the tool
-        gives those alone; NaN without any.
+    """Share of the ranks' wall-clock time in MPI, over those that have both, or of the totals alone.
 
     Notes
     -----
@@ -117,12 +83,7 @@ def mpi_fraction(ds: xr.Dataset) -> float:
 
 
 def imbalance(ds: xr.Dataset) -> float:
-    """Load imbalance of the work outside MPI.
-
-    Returns
-    -------
-    float
-        max / mean - 1 of (app_time - mpi_time) across ranks; NaN below two ranks.
+    """Load imbalance of the work outside MPI: its max / mean - 1 across ranks; NaN below two.
 
     Notes
     -----
@@ -134,14 +95,7 @@ def imbalance(ds: xr.Dataset) -> float:
 
 
 def memory(ds: xr.Dataset) -> tuple[float, float]:
-    """Memory of a rank and of a node.
-
-    Returns
-    -------
-    tuple of float
-        Mean over ranks, and sum over the ranks of the fullest node, of the largest resident set,
-        in B; NaN where the tool does not record memory.
-    """
+    """Return the largest resident set in B: mean of the ranks, and sum on the fullest node; NaN without."""
     table = ranks(ds)[["host", "memory"]].dropna()
     if table.empty:
         return float("nan"), float("nan")

@@ -68,13 +68,7 @@ def read_figures(raw: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
 
 
 def load_declaration(base: Path) -> dict[str, Any]:
-    """Load ``config/published.yaml``.
-
-    Raises
-    ------
-    ConfigError
-        If it does not follow ``workflow/schemas/published.schema.yaml``.
-    """
+    """Load ``config/published.yaml``."""
     schema = base / "workflow" / "schemas" / "published.schema.yaml"
     declared: dict[str, Any] = project.load_yaml(base / "config" / "published.yaml", schema)
     return declared

@@ -33,6 +33,7 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base.errors import Fault
+from analysis.base.units import SECOND
 from analysis.energy.integral import GAP_INTERVALS, energy, total
 from analysis.energy.jobs import idle_power, shared
 from analysis.energy.meters import Log, chosen, nodes_of, read_logs
@@ -202,7 +203,7 @@ def integrated(own: OwnLogs, row: Row) -> RunEnergy:
     for log in own.logs:
         if own.jobs:
             ends = zip(*own.jobs, strict=True)
-            edges = [np.array([round(t * 1e9) for t in times], "datetime64[ns]") for times in ends]
+            edges = [np.array([round(t * SECOND) for t in times], "datetime64[ns]") for times in ends]
             found = shared(log.ds, *edges).isel(job=own.job)
         else:
             found = total(energy(log.ds, row["start"], row["end"]))

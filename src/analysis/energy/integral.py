@@ -11,7 +11,8 @@ import xarray as xr
 
 from analysis import schema
 from analysis.base.errors import BenchbookError
-from analysis.energy.track import SECOND, tracks
+from analysis.base.units import SECOND
+from analysis.energy.track import tracks
 
 _NAT = np.iinfo(np.int64).min
 
@@ -214,13 +215,7 @@ def _plain(times: Any) -> Any:
 
 
 def instants(times: Any) -> np.ndarray:
-    """Return times as ns since 1970 UTC, shape (n,).
-
-    Parameters
-    ----------
-    times : time or sequence of times
-        Text, datetime, datetime64 or DataArray; UTC unless a value has a zone.
-    """
+    """Return times as ns since 1970 UTC, shape (n,)."""
     values = np.atleast_1d(np.asarray(_plain(times)))
     if values.dtype.kind == "M":
         return values.astype("datetime64[ns]").view(np.int64)

@@ -10,8 +10,8 @@ import xarray as xr
 
 from analysis import schema
 from analysis.base.errors import BenchbookError
+from analysis.base.units import SECOND
 from analysis.energy.integral import energy, instants, total, windows
-from analysis.energy.track import SECOND
 
 _NAT = np.iinfo(np.int64).min
 _PARTS = (
@@ -66,11 +66,6 @@ def shared(
         while it ran.
         ``shared`` (1): the part of its time in which it had less than the whole of a meter; ``part``
         (job, meter): its mean part of each meter; ``metered`` (job): whether meters feed all its nodes.
-
-    Raises
-    ------
-    BenchbookError
-        If a window has no start or no end.
     """
     dim, coords, begin, stop = windows(start, end)
     if ((begin == _NAT) | (stop == _NAT)).any():
@@ -183,30 +178,15 @@ def _by_job(
     return out.assign_coords(meter=meters)
 
 
-__all__ = ["clock_offset", "idle_power", "shared"]
-
-
 # A shift that raises the energy by less than this share of it cannot be told from noise.
 _LEAST_CONTRAST = 0.02
 
 
 def idle_power(ds: xr.Dataset, start: Any, end: Any, *, margin: float = 0.0) -> xr.Dataset:
-    """Find each meter's power while no job ran.
+    """Find each meter's power while no job ran, `margin` s away from all of them.
 
-    Parameters
-    ----------
-    ds : Dataset
-        Kind ``power``.
-    start, end : times, shape (job,)
-        Windows of all jobs on these meters.
-    margin : float, optional
-        s to keep away from the jobs, for what they leave warm.
-
-    Returns
-    -------
-    Dataset
-        By meter: ``idle`` (W, the median; NaN without a reading), ``idle_low`` and ``idle_high``
-        (W, quartiles), ``readings`` (count).
+    By meter: ``idle`` (W, the median; NaN without a reading), ``idle_low`` and ``idle_high`` (W, quartiles),
+    ``readings`` (count).
     """
     schema.check(ds)
     _, _, begin, stop = windows(start, end)
@@ -239,26 +219,11 @@ def clock_offset(
 ) -> xr.Dataset:
     """Estimate the offset between the meter's clock and the cluster's from the jobs' edges.
 
-    A job raises the power. Of all shifts of the windows the one under which they hold the most
-    energy is where the edges in the power stand.
-
-    Parameters
-    ----------
-    ds : Dataset
-        Kind ``power``.
-    start, end : times, shape (job,)
-        Windows of jobs in the cluster's time, with idle time around them.
-    reach : float, optional
-        Greatest offset looked for, s.
-    step : float, optional
-        s; a quarter of the interval by default, and not under 10 ms.
-
-    Returns
-    -------
-    Dataset
-        Scalars ``offset`` (s to add to the meter's clock, as in the reader's option of that name),
-        ``resolution`` (s: half the shifts whose energy cannot be told from the best) and
-        ``contrast`` (energy gained over the least energy, as a share of it).
+    A job raises the power. Of all shifts of the windows, `reach` s to either side in steps of `step` s (a
+    quarter of the interval by default), the one under which they hold the most energy is where the edges in
+    the power stand. Returned are the scalars ``offset`` (s to add to the meter's clock, as in the reader's
+    option of that name), ``resolution`` (s: half the shifts whose energy cannot be told from the best) and
+    ``contrast`` (energy gained over the least energy, as a share of it).
 
     Raises
     ------

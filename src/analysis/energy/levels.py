@@ -21,6 +21,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis import schema
+from analysis.base.units import SECOND
 from analysis.energy.integral import energy, instants
 from analysis.energy.jobs import idle_power
 
@@ -153,7 +154,7 @@ def _times(ds: xr.Dataset, meter: int, start: Any, end: Any) -> np.ndarray:
     stamps = ds["time"].values.astype("datetime64[ns]").view(np.int64)
     begin, stop = int(instants(start)[0]), int(instants(end)[0])
     good = np.isfinite(ds["power"].values[meter]) & (stamps >= begin) & (stamps <= stop)
-    seconds: np.ndarray = np.sort(stamps[good] - begin) / 1e9
+    seconds: np.ndarray = np.sort(stamps[good] - begin) / SECOND
     return seconds
 
 
@@ -176,7 +177,7 @@ def _interval(ds: xr.Dataset, times: list[np.ndarray], start: Any, end: Any) -> 
 
 
 def _length(start: Any, end: Any) -> float:
-    return float(instants(end)[0] - instants(start)[0]) / 1e9
+    return float(instants(end)[0] - instants(start)[0]) / SECOND
 
 
 def _span(ds: xr.Dataset, run: tuple[Any, Any], core: tuple[Any, Any]) -> Stated:

@@ -17,7 +17,7 @@ from analysis import readers
 from analysis.base import project
 from analysis.base.errors import BenchbookError, Fault, ReadError
 from analysis.base.files import read_bytes
-from analysis.base.units import amount
+from analysis.base.units import SECOND, amount
 from analysis.energy.jobs import clock_offset
 from analysis.energy.points import INPUT, layers, outermost, point
 
@@ -305,7 +305,7 @@ def _set_clock(log: Log, rows: Sequence[Mapping[str, Any]], faults: list[str]) -
             log.fault = f"the clock offset of {log.name} could not be estimated"
             faults.append(str(Fault(log.name, 0, error.faults[0].found, "declare power.logs.clock.offset")))
             return
-    shift = np.timedelta64(round(offset * 1e9), "ns")
+    shift = np.timedelta64(round(offset * SECOND), "ns")
     log.ds = log.ds.assign_coords(time=log.ds["time"] + shift)
     log.ds.attrs["clock_offset"] = float(log.ds.attrs.get("clock_offset", 0.0)) + offset
 
@@ -313,7 +313,7 @@ def _set_clock(log: Log, rows: Sequence[Mapping[str, Any]], faults: list[str]) -
 def _estimated(log: Log, rows: Sequence[Mapping[str, Any]], reach: float) -> tuple[float, float]:
     """Return offset and standard uncertainty in s, from the runs that lie well within the log."""
     ds = log.ds
-    margin = np.timedelta64(round(reach * 1e9), "ns")
+    margin = np.timedelta64(round(reach * SECOND), "ns")
     lasting = ds["power"].notnull().values
     alive = [m for m in range(ds.sizes["meter"]) if lasting[m].any()]
     first = max((ds["time"].values[lasting[m]].min() for m in alive), default=np.datetime64("NaT"))

@@ -1,86 +1,56 @@
-"""Energy as money and as greenhouse gases, of single numbers with units, by both reports' formulas."""
+"""Energy as money and as greenhouse gases, by both reports' formulas.
+
+Energies are in J, times in s, prices per kWh, intensities in kg CO2e per kWh. Numbers may be arrays of any
+one shape; a text like ``2 kWh`` or ``0.20 USD/kWh`` is brought to these units first. ``pue`` is the power
+usage effectiveness of the building, 1 or more.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from analysis.base.errors import BenchbookError
-from analysis.base.units import amount, price_per_kwh
+from analysis.base.units import JOULES_PER_KWH, YEAR_HOURS, amount, price_per_kwh
 
-JOULES_PER_KWH = 3.6e6
-YEAR_HOURS = 8760.0  # 365 days
+Numbers = Any  # a float or an array
 
 
 def energy_at_power(power: str | float, elapsed: str | float, *, nodes: int = 1) -> float:
-    """Return the energy of a job whose nodes draw a constant power.
+    """Return the energy in J of a job whose nodes draw a constant power, W of a node.
 
-    Parameters
-    ----------
-    power : str or float
-        Of a node; W if a number.
-    elapsed : str or float
-        s if a number.
-    nodes : int, optional
-
-    Returns
-    -------
-    float
-        J.
-
-    Notes
-    -----
     E = nodes x P x t, the LS-DYNA report of 2009: at a fixed number of nodes energy is proportional
     to run time, and the reduction of one is that of the other.
     """
     return nodes * amount(power, "W") * amount(elapsed, "s")
 
 
-def cost(energy: str | float, tariff: str | float, *, pue: float = 1.0, jobs: float = 1.0) -> float:
-    """Return what the energy of a number of jobs costs.
+def cost(energy: Numbers, tariff: Numbers, *, pue: float = 1.0, jobs: Numbers = 1.0) -> Numbers:
+    """Return what the energy of a number of jobs costs, in the tariff's currency.
 
-    Parameters
-    ----------
-    energy : str or float
-        Of a job; J if a number.
-    tariff : str or float
-        Like ``0.20 USD/kWh``; per kWh if a number.
-    pue : float, optional
-        Power usage effectiveness of the building, 1 or more.
-    jobs : float, optional
-
-    Returns
-    -------
-    float
-        In the tariff's currency.
-
-    Notes
-    -----
-    cost = jobs x E / 3.6e6 x PUE x price. (The OpenAtom report of 2010 prints "$/KWh = KWh * $0.20",
-    which means $ = kWh x 0.20 $/kWh.)
+    jobs x E / 3.6e6 x price x PUE. (The OpenAtom report of 2010 prints "$/KWh = KWh * $0.20", which
+    means $ = kWh x 0.20 $/kWh.)
     """
-    kwh = amount(energy, "J") / JOULES_PER_KWH
-    return jobs * kwh * effectiveness(pue) * price_per_kwh(tariff)[0]
+    price = price_per_kwh(tariff)[0] if isinstance(tariff, str) else tariff
+    return jobs * _joules(energy) / JOULES_PER_KWH * price * effectiveness(pue)
 
 
-def emissions(energy: str | float, intensity: str | float, *, pue: float = 1.0, jobs: float = 1.0) -> float:
-    """Return the greenhouse gases of a number of jobs, from the use of electricity alone.
+def yearly_cost(
+    energy: Numbers, seconds: Numbers, tariff: Numbers, *, pue: float = 1.0, hours: float = YEAR_HOURS
+) -> Numbers:
+    """Return the cost of doing a job over and over for a year, one every so many `seconds`.
 
-    Parameters
-    ----------
-    energy : str or float
-        Of a job; J if a number.
-    intensity : str or float
-        Declared carbon intensity like ``400 g CO2e/kWh``; kg per kWh if a number.
-    pue, jobs : float, optional
-        As in `cost`.
-
-    Returns
-    -------
-    float
-        kg CO2e = jobs x E / 3.6e6 x PUE x intensity.
+    The rule of the OpenAtom report of 2010 ("to achieve same number of jobs over GigE"): of the jobs
+    that one level does in a year, at the energy that another one takes for each.
     """
-    kwh = amount(energy, "J") / JOULES_PER_KWH
-    return jobs * kwh * effectiveness(pue) * amount(intensity, "kg/kWh")
+    return cost(energy, tariff, pue=pue, jobs=hours * 3600 / seconds)
+
+
+def emissions(energy: Numbers, intensity: Numbers, *, pue: float = 1.0, jobs: Numbers = 1.0) -> Numbers:
+    """Return the greenhouse gases of a number of jobs in kg CO2e, from the use of electricity alone."""
+    kilograms = amount(intensity, "kg/kWh") if isinstance(intensity, str) else intensity
+    return jobs * _joules(energy) / JOULES_PER_KWH * kilograms * effectiveness(pue)
 
 
 def implied_node_power(
@@ -93,22 +63,16 @@ def implied_node_power(
     pue: float = 1.0,
     hours: float = YEAR_HOURS,
 ) -> float:
-    """Return the power of a node that a printed saving implies.
+    """Return the power of a node in W that a printed saving a year implies.
 
     Parameters
     ----------
-    saving : float or str
-        Per year, in the tariff's currency.
-    tariff : str or float
+    saving, tariff
+        In the tariff's currency.
     nodes : int
     speedup, baseline_speedup : float
         Of the treatment and of what it is compared with, over the level whose jobs are the year's work.
     pue, hours : float, optional
-
-    Returns
-    -------
-    float
-        W.
 
     Notes
     -----
@@ -125,14 +89,12 @@ def implied_node_power(
 
 
 def effectiveness(value: float) -> float:
-    """Check a power usage effectiveness and return it.
-
-    Raises
-    ------
-    BenchbookError
-        If it is below 1: no building draws less than the machine in it.
-    """
+    """Check a power usage effectiveness and return it: no building draws less than the machine in it."""
     if not 1 <= value < np.inf:
         found = f"a PUE of {value:g}"
         raise BenchbookError.at("pue", 0, found, "it is the building's energy over the machine's: 1 or more")
     return float(value)
+
+
+def _joules(energy: Numbers) -> Numbers:
+    return amount(energy, "J") if isinstance(energy, str) else energy

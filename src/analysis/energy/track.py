@@ -11,21 +11,15 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
+from analysis.base.units import SECOND
+
 
 @dataclass(slots=True)
 class Part:
-    """Energy of parts of a record; all arrays of shape (meter, part).
+    """Energy of parts of a record, arrays of shape (meter, part).
 
-    Attributes
-    ----------
-    energy : ndarray of float
-        J, best estimate; gaps by straight lines, ends held.
-    low, high : ndarray of float
-        J, bounds: gaps at the least and the greatest power.
-    covered : ndarray of float
-        s that readings cover.
-    variance : ndarray of float
-        J², of sampling.
+    In J the best estimate and its bounds: gaps by straight lines and at the least and the greatest power;
+    ends held. In s what readings cover; in J² the variance of sampling.
     """
 
     energy: np.ndarray
@@ -54,8 +48,6 @@ class Part:
         )
 
 
-SECOND = 1e9
-
 _LARGE = 1_000_000  # readings; fewer are summed before threads have started
 
 
@@ -63,25 +55,10 @@ _LARGE = 1_000_000  # readings; fewer are summed before threads have started
 class Track:
     """Readings of meters that share their stamps; n readings make n - 1 intervals.
 
-    Attributes
-    ----------
-    meters : ndarray of int, shape (meter,)
-        Positions in the dataset.
-    time : ndarray of float, shape (n,)
-        s from an origin, ascending.
-    left, right : ndarray of float, shape (meter, n - 1)
-        W at both ends of an interval; equal for meters of means.
-    gap : ndarray of bool, shape (meter or 1, n - 1)
-        Intervals whose energy is only bounded.
-    counted : ndarray of bool, shape (meter or 1, n - 1)
-        Long intervals whose energy as a whole a counter tells.
-    before, after : ndarray of float, shape (meter, 1)
-        W held before the first and after the last reading.
-    rows : ndarray of float, shape (meter, n)
-        W, as read.
-    span : (float, float), optional
-        Least and greatest power in W for bounds; by default what each meter has shown.
-    counter : bool
+    `time` is in s from an origin, ascending; `left` and `right` are W at both ends of an interval, equal for
+    meters of means, `before` and `after` W held outside the record, `rows` W as read. In a `gap` the energy
+    is only bounded, by `span` (least and greatest W) or by what each meter has shown; of a long interval that
+    is `counted` a counter tells the energy as a whole.
     """
 
     meters: np.ndarray
@@ -109,18 +86,7 @@ class Track:
         return self._limits
 
     def between(self, start: np.ndarray, end: np.ndarray) -> Part:
-        """Integrate over windows.
-
-        Parameters
-        ----------
-        start, end : ndarray of float, shape (window,)
-            s from the origin; ``start <= end``.
-
-        Returns
-        -------
-        Part
-            Of shape (meter, window).
-        """
+        """Integrate over windows given in s from the origin, ``start <= end``; of shape (meter, window)."""
         first = np.searchsorted(self.time, start, side="right") - 1
         last = np.searchsorted(self.time, end, side="right") - 1
         size = self.time.size
@@ -257,19 +223,7 @@ class Track:
 
 
 def tracks(ds: xr.Dataset, origin: int, max_gap: float, span: tuple[float, float] | None) -> Iterator[Track]:
-    """Make the tracks of a power dataset; meters without a reading are in none.
-
-    Parameters
-    ----------
-    ds : Dataset
-        Kind ``power``.
-    origin : int
-        ns since 1970 from which seconds count.
-    max_gap : float
-        s; longer intervals are gaps.
-    span : (float, float), optional
-        Least and greatest power in W; by default those that each meter has shown.
-    """
+    """Make the tracks of a power dataset, in s from an origin in ns; meters without a reading are in none."""
     stamps = ds["time"].values.astype("datetime64[ns]").view(np.int64)
     power = ds["power"].values
     counter = "energy_counter" in ds

@@ -10,14 +10,12 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from analysis.base.units import DAY, JOULES_PER_WH
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.question import Level
 
 Members = tuple[Level, ...]
 Measure = Callable[[Campaign, pd.DataFrame, Members], pd.Series]
-
-SECONDS_A_DAY = 86_400.0
-JOULES_PER_WH = 3_600.0
 
 
 def rows_of(campaign: Campaign, group: str, runs: pd.DataFrame) -> pd.DataFrame:
@@ -82,7 +80,7 @@ def application_time(campaign: Campaign, runs: pd.DataFrame, members: Members) -
 
 def jobs_per_day(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
     """Jobs that the nodes finish in a day: 86400 / time from launch to exit, added over jobs at once."""
-    return _whole_sets(runs, SECONDS_A_DAY / runs["elapsed"].where(runs["elapsed"] > 0))
+    return _whole_sets(runs, DAY / runs["elapsed"].where(runs["elapsed"] > 0))
 
 
 def energy_per_job(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:

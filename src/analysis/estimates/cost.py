@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from analysis.energy.money import JOULES_PER_KWH, YEAR_HOURS
+from analysis.base.units import JOULES_PER_KWH, YEAR_HOURS
+from analysis.energy.money import yearly_cost
 from analysis.estimates import stats, uncertainty
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding, common, group_name, median_text, runs_of
@@ -44,7 +45,7 @@ def yearly(energy: Array, seconds: Array, tariff: Tariff) -> Array:
     -----
     jobs = 365 x 86400 / seconds; cost = jobs x energy / 3.6e6 x price x PUE.
     """
-    return np.asarray(YEAR / seconds * energy / JOULES_PER_KWH * tariff.price * tariff.pue)
+    return np.asarray(yearly_cost(energy, seconds, tariff.price, pue=tariff.pue))
 
 
 def with_time(frame: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from analysis.base.units import DAY
 from analysis.datasets.profile import HOUSEKEEPING
-from analysis.estimates.by_run import SECONDS_A_DAY
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import median_of, ratio_of
@@ -175,7 +175,7 @@ def throughput(campaign: Campaign, runs: pd.DataFrame) -> pd.DataFrame:
     alone = sets[sets["concurrent_jobs"] == 1]
     alone = alone[alone["ranks"] == alone["ranks"].max()]
     work = float((alone["rate"] * alone["benchmark_time"]).median())
-    return sets.assign(jobs_per_day=SECONDS_A_DAY * sets["rate"] / work)
+    return sets.assign(jobs_per_day=DAY * sets["rate"] / work)
 
 
 def micro(campaign: Campaign, case: str, value: str, application: str = "osu") -> pd.DataFrame:

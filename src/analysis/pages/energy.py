@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pandas as pd
 
+from analysis.base.units import DAY, JOULES_PER_WH
 from analysis.base.words import Level, significant
 from analysis.energy.money import emissions
 from analysis.estimates import cost, groups, stats
-from analysis.estimates.by_run import JOULES_PER_WH, SECONDS_A_DAY
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.groups import strata, strata_names
 from analysis.estimates.measures import MEASURES
@@ -104,7 +104,7 @@ def _row(asked: Question, part: pd.DataFrame, pace: pd.DataFrame | None, carbon:
     return {
         **{name: getattr(time, end) for name, end in _TIME.items()},
         **{"energy_Wh": energy.value, "energy_low": energy.low, "energy_high": energy.high},
-        "jobs_a_day": SECONDS_A_DAY / time.value,
+        "jobs_a_day": DAY / time.value,
         **{"cost_a_year": year.value, "low": year.low, "high": year.high, "n": year.n},
         "kg_CO2e_a_year": emissions(energy.value * JOULES_PER_WH, carbon, pue=pue, jobs=jobs),
     }

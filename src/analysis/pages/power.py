@@ -12,13 +12,13 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base import project
+from analysis.base.units import JOULES_PER_WH
 from analysis.base.words import level_name, significant
 from analysis.energy.attribution import logs_behind
 from analysis.energy.integral import GAP_INTERVALS
 from analysis.energy.levels import Machine, methodology_levels
 from analysis.energy.meters import declared_power, nodes_of
 from analysis.energy.points import INPUT, UNSAID, point
-from analysis.estimates.by_run import JOULES_PER_WH
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.pages.runs import Select, measured
 
@@ -27,25 +27,7 @@ _AROUND = 0.25
 
 
 def metered(campaign: Campaign, factor: str, select: Select | None = None) -> dict[str, str]:
-    """Choose one run with a power log for each level of a factor, on the most nodes there are.
-
-    Parameters
-    ----------
-    campaign : Campaign
-    factor : str
-    select : mapping, optional
-        As in `analysis.pages.runs.measured`.
-
-    Returns
-    -------
-    dict of str to str
-        ``level, N nodes`` -> run.
-
-    Raises
-    ------
-    NotCoveredError
-        If no selected run has a power log.
-    """
+    """Choose a metered run for each level of a factor, on the most nodes: ``level, N nodes`` -> run."""
     runs = measured(campaign, "energy", select)
     files = campaign.frame("files")
     own = set(files.loc[files["engine"].map(readers.is_power), "run"])
@@ -97,18 +79,7 @@ def power(campaign: Campaign, run: str, base: Path | None = None) -> pd.DataFram
 
 
 def power_sentences(campaign: Campaign, runs: Mapping[str, str]) -> list[str]:
-    """Say what the runs' energies are and how much of them the meters saw, one sentence a run.
-
-    Parameters
-    ----------
-    campaign : Campaign
-    runs : mapping of str to str
-        Name -> run, as from `metered`.
-
-    Returns
-    -------
-    list of str
-    """
+    """Say what the runs' energies are and how much of them the meters saw, one sentence a run."""
     out = []
     for name, row in ((name, _row(campaign, run)) for name, run in runs.items()):
         wh, low, high = (float(row[key]) / JOULES_PER_WH for key in ("energy", "energy_low", "energy_high"))
@@ -221,18 +192,7 @@ def _fed(campaign: Campaign) -> set[str]:
 
 
 def meters(logs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """List what the logs of `power` rest on.
-
-    Parameters
-    ----------
-    logs : mapping of str to DataFrame
-        Name of a run -> its log.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``run meters interval_s readings missing_percent location``.
-    """
+    """List what the logs of `power`, by the names of their runs, rest on."""
     rows = []
     for name, log in logs.items():
         columns = log.drop(columns=["seconds", "power"])

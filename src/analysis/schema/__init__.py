@@ -54,13 +54,7 @@ def registry() -> dict[str, dict[str, Variable]]:
 
 
 def declared(kind: str) -> dict[str, Variable]:
-    """Return the variables declared for a kind.
-
-    Raises
-    ------
-    SchemaError
-        If no such kind is declared.
-    """
+    """Return the variables declared for a kind."""
     try:
         return registry()[kind]
     except KeyError:
@@ -76,16 +70,6 @@ def conform(ds: xr.Dataset, kind: str) -> xr.Dataset:
     ds : Dataset
         Values in the declared units already: nothing is converted, only cast.
     kind : str
-
-    Returns
-    -------
-    Dataset
-        New; passes `check`.
-
-    Raises
-    ------
-    SchemaError
-        If a variable is missing, undeclared or has other dimensions.
     """
     table = declared(kind)
     # All variables at once: assigning them one by one costs a merge each, a millisecond apiece.
@@ -113,12 +97,6 @@ def _conformed(array: xr.Variable, variable: Variable) -> xr.Variable:
 def check(ds: xr.Dataset, source: str = "dataset") -> None:
     """Hold a dataset against the registry.
 
-    Parameters
-    ----------
-    ds : Dataset
-    source : str
-        What the message calls it.
-
     Raises
     ------
     SchemaError
@@ -127,7 +105,7 @@ def check(ds: xr.Dataset, source: str = "dataset") -> None:
     kind = str(ds.attrs.get("kind", ""))
     table = declared(kind)
     faults = [
-        Fault(source, 0, f"{name!r} is not declared for kind {kind!r}", "declare it in analysis/variables.py")
+        Fault(source, 0, f"{name!r} is not declared for kind {kind!r}", "declare it in analysis/schema")
         for name in map(str, ds.variables)
         if name not in table
     ]

@@ -36,10 +36,6 @@ def to_dataset(frames: Sequence[pd.DataFrame], kind: str) -> xr.Dataset:
         declared is left out. None at all gives an empty dataset.
     kind : str
         A kind with a single dimension.
-
-    Returns
-    -------
-    Dataset
     """
     table = schema.declared(kind)
     dim = next(iter(table.values())).dims[0]

@@ -43,20 +43,7 @@ _NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
 
 
 def write(ds: xr.Dataset, path: str | Path) -> None:
-    """Write one dataset.
-
-    Parameters
-    ----------
-    ds : Dataset
-        Of a declared kind; checked against the registry.
-    path : path
-        Replaced in one step once the new file is whole.
-
-    Raises
-    ------
-    SchemaError
-        If the dataset does not follow the registry.
-    """
+    """Write one dataset of a declared kind, checked; the file is replaced in one step."""
     write_tree({"/": ds}, path)
 
 
@@ -72,11 +59,6 @@ def write_tree(
     path : path
     attrs : mapping, optional
         Attributes of the root.
-
-    Raises
-    ------
-    SchemaError
-        If a dataset does not follow the registry.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,25 +73,7 @@ def write_tree(
 
 
 def read(path: str | Path, group: str | None = None) -> xr.Dataset:
-    """Read one dataset back, checked.
-
-    Parameters
-    ----------
-    path : path
-    group : str, optional
-
-    Returns
-    -------
-    Dataset
-        In memory; the file is closed.
-
-    Raises
-    ------
-    ReadError
-        If the file cannot be read.
-    SchemaError
-        If it does not follow the registry.
-    """
+    """Read one dataset, by default the root's, into memory, checked; faults as of `read_tree`."""
     (ds,) = _stored(path, [group or "/"]).values()
     schema.check(ds, str(path))
     return ds
@@ -131,8 +95,10 @@ def read_tree(path: str | Path, groups: Collection[str] | None = None) -> xr.Dat
 
     Raises
     ------
-    ReadError, SchemaError
-        As `read`.
+    ReadError
+        If the file cannot be read.
+    SchemaError
+        If a dataset does not follow the registry.
     """
     nodes = _stored(path, None if groups is None else ["/", *groups])
     for name, ds in nodes.items():
