@@ -56,19 +56,9 @@ def allreduce_shares(campaign: Campaign) -> pd.DataFrame:
 
 
 def allreduce_verdict(untested: Verdict, campaign: Campaign) -> Verdict:
-    """Judge the report's share of MPI_Allreduce by the runs at 16³.
+    """Judge the report's share of MPI_Allreduce by the runs at 16³; without such runs, what the engine says.
 
-    Parameters
-    ----------
-    untested : Verdict
-        What the engine says, which knows MPI profiles only.
-    campaign : Campaign
-
-    Returns
-    -------
-    Verdict
-        One estimate a system (environment), of which the one with the most runs is shown; without such
-        runs, `untested`.
+    One estimate a system (environment), of which the one with the most runs is shown.
     """
     shares = allreduce_shares(campaign)
     small = shares[shares["local_size"] == 16]

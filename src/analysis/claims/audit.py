@@ -29,13 +29,10 @@ class Figure:
     ----------
     name : str
         As expressions call it.
-    printed : str
     span : Span
         What the number may have been before it was rounded.
     reading : str
         ``rounded exact about over under almost range count`` or ``up to``.
-    unit : str
-    meaning : str
     lines : tuple of int
         Of the report's text.
     report : str
@@ -89,7 +86,6 @@ class Relation:
 
     Attributes
     ----------
-    id : str
     claims : tuple of str
         Catalogue ids of the claims that it speaks to; empty if it speaks to none of them.
     relation : str
@@ -140,10 +136,6 @@ def load_audit(path: Path) -> Audit:
     ----------
     path : Path
         ``config/audit/<report>.yaml``.
-
-    Returns
-    -------
-    Audit
 
     Raises
     ------
@@ -196,10 +188,6 @@ def span_of(printed: str, reading: str = "rounded", step: float | None = None) -
         a count or a given value. ``range``: from one end to the other.
     step : float, optional
         Unit of the last digit that is meant, where it is not the last one printed ($3200: 100).
-
-    Returns
-    -------
-    Span
     """
     if reading == "range":
         low, high = (float(end) for end in printed.split(" to "))
@@ -322,7 +310,6 @@ class Outcome:
     ----------
     verdict : str
         ``consistent``, ``inconsistent`` or ``not checkable``.
-    reason : str
     arithmetic : str
         The numbers as they were put together, and what else follows from them.
     compared : tuple of Compared
@@ -338,10 +325,6 @@ class Outcome:
 
 def outcome(relation: Relation) -> Outcome:
     """Compute one relation.
-
-    Parameters
-    ----------
-    relation : Relation
 
     Returns
     -------
@@ -429,7 +412,6 @@ def evaluate(audit: Audit, path: Path | None = None) -> list[Verdict]:
 
     Parameters
     ----------
-    audit : Audit
     path : Path, optional
         File that the relations were declared in; its checksum goes into the records.
 

@@ -66,10 +66,8 @@ class Compared:
 
     Attributes
     ----------
-    campaign, factor, along, variable : str
     evidence : str
         Class of the campaign, for the figures.
-    baseline : level
     inverted : bool
         True where a ratio is baseline over level, so that more is faster: for times.
     parts : tuple of Part
@@ -134,7 +132,6 @@ def compare(
 
     Parameters
     ----------
-    campaign : Campaign
     factor : str
         CPU, memory module, MPI library, tuning, interconnect, jobs at once and so on.
     baseline : level

@@ -30,7 +30,6 @@ def draw(compared: Compared, part: Part) -> Figure:
 
     Parameters
     ----------
-    compared : Compared
     part : Part
         One of its parts. With a single point along the axis every run is shown instead.
 
@@ -95,10 +94,6 @@ def draw_series(
         Columns with the ends of the interval.
     ideal : mapping of float to float, optional
         x -> upper bound, drawn as a dashed line.
-
-    Returns
-    -------
-    Figure
     """
     fig, ax = figures.new_figure(evidence, campaign)
     low, high = ends

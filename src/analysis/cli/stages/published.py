@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from analysis.base.errors import BenchbookError
-from analysis.claims import write_verdicts
+from analysis.claims import evaluate, write_verdicts
 from analysis.claims.model import load_report
-from analysis.claims.published import evaluate
 from analysis.datasets.published import ingest
+from analysis.estimates.campaign import load_campaign
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
         if arguments.command == "ingest":
             print(ingest(arguments.raw, arguments.processed))
         else:
-            write_verdicts(evaluate(load_report(arguments.claims)), arguments.out)
+            write_verdicts(evaluate(load_report(arguments.claims), load_campaign("published")), arguments.out)
     except BenchbookError as error:
         print(error, file=sys.stderr)
         return 1

@@ -42,7 +42,6 @@ PRELOAD = (
     "analysis.datasets.campaign",
     "analysis.estimates.tables",
     "analysis.claims.audit",
-    "analysis.claims.published",
     "analysis.pages",
     "analysis.pages.figures",
     "analysis.pages.notebook",
