@@ -11,7 +11,7 @@ import pandas as pd
 
 from analysis.claims import allreduce
 from analysis.claims.model import Claim, Report
-from analysis.claims.verdict import Verdict
+from analysis.claims.verdict import Verdict, finite
 from analysis.claims.verdicts import (
     NOT_TESTED,
     RANKING,
@@ -134,9 +134,9 @@ def _record(
         report=report.name,
         evidence=campaign.evidence,
         verdict=verdict,
-        estimate=_finite(estimate.value) if estimate else None,
-        low=_finite(estimate.low) if estimate else None,
-        high=_finite(estimate.high) if estimate else None,
+        estimate=finite(estimate.value) if estimate else None,
+        low=finite(estimate.low) if estimate else None,
+        high=finite(estimate.high) if estimate else None,
         expected=1.0 if quantity == "equality" else claim.expect.value,
         unit=unit,
         n=estimate.n if estimate else None,
@@ -153,8 +153,8 @@ def _record(
         scale="share" if scale == "level" and unit == "%" else scale,
         cluster=campaign.hardware,
         reason=reason,
-        expected_low=_finite(low),
-        expected_high=_finite(high),
+        expected_low=finite(low),
+        expected_high=finite(high),
         estimate_text=estimate_text(claim, first) if first else "",
         expected_text=expected_text(claim),
         n_baseline=estimate.n_baseline if estimate else None,
@@ -165,10 +165,6 @@ def _record(
         runs=runs,
         inputs=_inputs(campaign, runs),
     )
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 def _differences(claim: Claim, campaign: Campaign) -> list[str]:
