@@ -13,13 +13,11 @@ import pytest
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.claims import Verdict
+from analysis.claims import Verdict, evaluate
 from analysis.claims.model import load_report
-from analysis.claims.published import evaluate
 from analysis.cli import main
 from analysis.datasets.campaign import ingest
-from analysis.estimates.campaign import Campaign
-from analysis.estimates.views import load_views, seen
+from analysis.estimates.campaign import Campaign, load_views
 from analysis.schema import storage
 from analysis.site.board import check
 
@@ -32,7 +30,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     folder = tmp_path_factory.mktemp("published")
     ingest(RAW, folder)
     tree = storage.read_tree(folder / "campaign.nc")
-    return Campaign("published", tree, "Published", "published", "Venus")
+    return Campaign("published", tree, "Published", "published", "Venus", views=load_views())
 
 
 @pytest.fixture(scope="module")
@@ -176,22 +174,23 @@ def test_evaluate__a_planted_number_changes_the_verdict(tmp_path: Path) -> None:
     (raw / "figures.csv").write_text("".join(lines))
     ingest(raw, tmp_path / "out")
     tree = storage.read_tree(tmp_path / "out" / "campaign.nc")
-    planted = Campaign("published", tree, "Published", "published", "Venus")
+    planted = Campaign("published", tree, "Published", "published", "Venus", views=load_views())
     found = {one.claim: one for one in evaluate(load_report(project.claims("hpcg2014")), planted)}
     assert len(with_it) == 21
     assert found["hpcg2014-mpi-comparable"].verdict == "holds"
 
 
 def test_views__put_levels_together_only_as_declared(campaign: Campaign) -> None:
-    view = next(one for one in load_views("hpcg2014") if one.topics == ("problem size",))
-    shown = seen(campaign, view)
+    view = campaign.view_for("hpcg2014", "problem size")
+    assert view is not None
+    shown = campaign.seen(view)
     assert set(shown.runs["target_time"]) == {-1}
     assert shown.resolve("target_time", "standard") == [-1]
     assert len(set(shown.runs["build"])) == 4
     # A length of run that is not declared is not put together with the others.
     narrower = replace(view, levels={**view.levels, "target_time": {"standard": {"is": 180}}})
-    assert set(seen(campaign, narrower).runs["local_size"]) == {16}
-    assert seen(campaign, None).runs.empty
+    assert set(campaign.seen(narrower).runs["local_size"]) == {16}
+    assert campaign.view_for("hpcg2014", "no topic") is None
 
 
 def test_views__refuse_what_is_no_factor(tmp_path: Path) -> None:
@@ -202,7 +201,7 @@ def test_views__refuse_what_is_no_factor(tmp_path: Path) -> None:
     text = (project.root() / "config" / "published.yaml").read_text()
     (tmp_path / "config" / "published.yaml").write_text(text.replace("[target_time]", "[colour]"))
     with pytest.raises(ConfigError, match="'colour' is no factor"):
-        load_views("hpcg2014", tmp_path)
+        load_views(tmp_path)
 
 
 def test_main__ingests_or_says_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

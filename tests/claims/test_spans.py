@@ -6,8 +6,9 @@ import math
 
 import pytest
 
+from analysis.base.words import significant
 from analysis.claims.audit import span_of
-from analysis.claims.spans import Expression, ExpressionError, Span, at_least, equal, greater, spelt
+from analysis.claims.spans import Expression, ExpressionError, Span, at_least, equal, greater
 
 
 def ends(span: Span) -> tuple[float, float]:
@@ -118,4 +119,4 @@ def test_arithmetic__orders_within_the_ranges() -> None:
     ],
 )
 def test_arithmetic__numbers_are_written_without_powers_of_ten(value: float, text: str) -> None:
-    assert spelt(value) == text
+    assert significant(value) == text

@@ -89,8 +89,7 @@ def significant(value: float, figures: int = 4) -> str:
     """Spell a number with some significant figures and never a power of ten: ``11,910``."""
     if not math.isfinite(value) or value == 0:
         return f"{value:g}"
-    places = figures - 1 - math.floor(math.log10(abs(value)))
-    text = f"{round(value, places):,.{max(places, 0)}f}"
+    text = _rounded(value, figures - 1 - math.floor(math.log10(abs(value))))
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
 from analysis.base.words import number
 from analysis.claims.audit import span_of
 from analysis.claims.model import Claim, Expectation
 from analysis.claims.spans import Expression, Span
-from analysis.claims.verdict import Verdict
+from analysis.claims.verdict import Verdict, finite
 from analysis.claims.verdicts import judge
 from analysis.estimates import stats
 from analysis.estimates.campaign import Campaign
@@ -56,19 +55,9 @@ def allreduce_shares(campaign: Campaign) -> pd.DataFrame:
 
 
 def allreduce_verdict(untested: Verdict, campaign: Campaign) -> Verdict:
-    """Judge the report's share of MPI_Allreduce by the runs at 16³.
+    """Judge the report's share of MPI_Allreduce by the runs at 16³; without such runs, what the engine says.
 
-    Parameters
-    ----------
-    untested : Verdict
-        What the engine says, which knows MPI profiles only.
-    campaign : Campaign
-
-    Returns
-    -------
-    Verdict
-        One estimate a system (environment), of which the one with the most runs is shown; without such
-        runs, `untested`.
+    One estimate a system (environment), of which the one with the most runs is shown.
     """
     shares = allreduce_shares(campaign)
     small = shares[shares["local_size"] == 16]
@@ -91,8 +80,8 @@ def allreduce_verdict(untested: Verdict, campaign: Campaign) -> Verdict:
         reason=f"{reason}; {len(small)} runs on {len(parts)} systems from {low:.1f} % to {high:.1f} % "
         f"of the run time, {beside} the {ends} that the report's shares give",
         estimate=found[0].estimate.value,
-        low=_finite(found[0].estimate.low),
-        high=_finite(found[0].estimate.high),
+        low=finite(found[0].estimate.low),
+        high=finite(found[0].estimate.high),
         expected=span.value,
         expected_low=span.low,
         expected_high=span.high,
@@ -111,10 +100,6 @@ def allreduce_verdict(untested: Verdict, campaign: Campaign) -> Verdict:
             "QDR InfiniBand",
         ],
     )
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def _finding(part: pd.DataFrame) -> Finding:

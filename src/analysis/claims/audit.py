@@ -14,7 +14,7 @@ from analysis.base.errors import ConfigError, Fault
 from analysis.claims import spans as arithmetic
 from analysis.claims.model import Claim, load_report
 from analysis.claims.spans import Expression, Span
-from analysis.claims.verdict import Verdict
+from analysis.claims.verdict import Verdict, finite
 from analysis.claims.verdicts import expected_text
 
 SCHEMA = Path("workflow/schemas/audit.schema.yaml")
@@ -29,13 +29,10 @@ class Figure:
     ----------
     name : str
         As expressions call it.
-    printed : str
     span : Span
         What the number may have been before it was rounded.
     reading : str
         ``rounded exact about over under almost range count`` or ``up to``.
-    unit : str
-    meaning : str
     lines : tuple of int
         Of the report's text.
     report : str
@@ -89,7 +86,6 @@ class Relation:
 
     Attributes
     ----------
-    id : str
     claims : tuple of str
         Catalogue ids of the claims that it speaks to; empty if it speaks to none of them.
     relation : str
@@ -140,10 +136,6 @@ def load_audit(path: Path) -> Audit:
     ----------
     path : Path
         ``config/audit/<report>.yaml``.
-
-    Returns
-    -------
-    Audit
 
     Raises
     ------
@@ -196,10 +188,6 @@ def span_of(printed: str, reading: str = "rounded", step: float | None = None) -
         a count or a given value. ``range``: from one end to the other.
     step : float, optional
         Unit of the last digit that is meant, where it is not the last one printed ($3200: 100).
-
-    Returns
-    -------
-    Span
     """
     if reading == "range":
         low, high = (float(end) for end in printed.split(" to "))
@@ -305,7 +293,7 @@ _TESTS: dict[str, tuple[Callable[[Span, Span], bool], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Sides:
     """Two sides computed, and whether they can stand together."""
 
     reading: Reading
@@ -322,10 +310,9 @@ class Outcome:
     ----------
     verdict : str
         ``consistent``, ``inconsistent`` or ``not checkable``.
-    reason : str
     arithmetic : str
         The numbers as they were put together, and what else follows from them.
-    compared : tuple of Compared
+    compared : tuple of Sides
         One a reading; the first that agrees stands first.
     """
 
@@ -333,15 +320,11 @@ class Outcome:
     verdict: str
     reason: str
     arithmetic: str
-    compared: tuple[Compared, ...] = ()
+    compared: tuple[Sides, ...] = ()
 
 
 def outcome(relation: Relation) -> Outcome:
     """Compute one relation.
-
-    Parameters
-    ----------
-    relation : Relation
 
     Returns
     -------
@@ -361,12 +344,12 @@ def outcome(relation: Relation) -> Outcome:
     return Outcome(relation, verdict, _reason(relation, compared), words, tuple(compared))
 
 
-def _compare(relation: Relation, reading: Reading, spans: Mapping[str, Span]) -> Compared:
+def _compare(relation: Relation, reading: Reading, spans: Mapping[str, Span]) -> Sides:
     left, right = reading.left.expression.evaluate(spans), reading.right.expression.evaluate(spans)
-    return Compared(reading, left, right, _TESTS[relation.relation][0](left, right))
+    return Sides(reading, left, right, _TESTS[relation.relation][0](left, right))
 
 
-def _reason(relation: Relation, compared: list[Compared]) -> str:
+def _reason(relation: Relation, compared: list[Sides]) -> str:
     first = compared[0]
     text = _sentence(relation, first)
     if len(compared) > 1:
@@ -382,7 +365,7 @@ def _reason(relation: Relation, compared: list[Compared]) -> str:
     return text
 
 
-def _sentence(relation: Relation, one: Compared) -> str:
+def _sentence(relation: Relation, one: Sides) -> str:
     """Say how the two sides compare, and whether every value or only some within the rounding do."""
     left, right = one.reading.left.meaning, one.reading.right.meaning
     if relation.relation == "equal":
@@ -402,18 +385,18 @@ def _least(relation: str, left: Span, right: Span) -> tuple[Span, Span]:
     return Span.exactly(a), Span.exactly(b)
 
 
-def _arithmetic(relation: Relation, compared: tuple[Compared, ...], spans: Mapping[str, Span]) -> str:
+def _arithmetic(relation: Relation, compared: tuple[Sides, ...], spans: Mapping[str, Span]) -> str:
     printed = {one.name: one.spelt for one in relation.figures}
     parts = []
     for one in compared:
         sides = zip((one.reading.left, one.reading.right), (one.left, one.right), strict=True)
         left, right = (
-            _equation(side.expression.spelt(printed), span.told(relation.unit)) for side, span in sides
+            _equation(side.expression.spelt(printed), span.text(relation.unit)) for side, span in sides
         )
         name = f"{one.reading.name}: " if one.reading.name else ""
         parts.append(f"{name}{left} against {right}")
     for step in relation.steps:
-        result = step.expression.evaluate(spans).told(step.unit)
+        result = step.expression.evaluate(spans).text(step.unit)
         parts.append(f"{step.name}: {_equation(step.expression.spelt(printed), result)}")
     return "; ".join(parts)
 
@@ -429,7 +412,6 @@ def evaluate(audit: Audit, path: Path | None = None) -> list[Verdict]:
 
     Parameters
     ----------
-    audit : Audit
     path : Path, optional
         File that the relations were declared in; its checksum goes into the records.
 
@@ -475,8 +457,8 @@ def _record(
         evidence="reported",
         verdict=result.verdict,
         estimate=left.value if left else None,
-        low=_finite(left.low) if left else None,
-        high=_finite(left.high) if left else None,
+        low=finite(left.low) if left else None,
+        high=finite(left.high) if left else None,
         expected=right.value if right else None,
         unit=relation.unit,
         n=None,
@@ -491,8 +473,8 @@ def _record(
         # Both sides follow from the claim and others: on the claim's own scale they have no place.
         scale="word" if claim or not left else "level",
         reason=result.reason,
-        expected_low=_finite(right.low) if right else None,
-        expected_high=_finite(right.high) if right else None,
+        expected_low=finite(right.low) if right else None,
+        expected_high=finite(right.high) if right else None,
         estimate_text=_text(left, relation)
         + (f" against {_text(right, relation)}" if claim and left else ""),
         expected_text=expected_text(claim) if claim else _wanted(right, relation),
@@ -503,12 +485,8 @@ def _record(
     )
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def _text(span: Span | None, relation: Relation) -> str:
-    return "" if span is None else span.told(relation.unit)
+    return "" if span is None else span.text(relation.unit)
 
 
 def _wanted(span: Span | None, relation: Relation) -> str:

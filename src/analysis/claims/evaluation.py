@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
+from analysis.claims import allreduce
 from analysis.claims.model import Claim, Report
-from analysis.claims.verdict import Verdict
+from analysis.claims.verdict import Verdict, finite
 from analysis.claims.verdicts import (
     NOT_TESTED,
     RANKING,
@@ -20,7 +22,7 @@ from analysis.claims.verdicts import (
     unit_of,
     words,
 )
-from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.campaign import Campaign, NotCoveredError, View
 from analysis.estimates.finding import Finding
 from analysis.estimates.quantities import QUANTITIES, findings
 
@@ -33,8 +35,6 @@ def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None
 
     Parameters
     ----------
-    report : Report
-    campaign : Campaign
     topics : sequence of str, optional
         Only claims of these topics.
 
@@ -45,11 +45,30 @@ def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None
         runs that could speak to it.
     """
     claims = [claim for claim in report.claims if topics is None or claim.topic in topics]
-    return [_verdict(claim, report, campaign) for claim in claims]
+    views = {claim.topic: campaign.view_for(report.name, claim.topic) for claim in claims}
+    shown = {topic: campaign.seen(view) for topic, view in views.items() if view is not None}
+    out = []
+    for claim in claims:
+        verdict = _verdict(claim, report, shown.get(claim.topic, campaign))
+        out.append(_viewed(verdict, views[claim.topic], campaign) if campaign.views else verdict)
+    return out
+
+
+def _viewed(verdict: Verdict, view: View | None, campaign: Campaign) -> Verdict:
+    """Say under which reading of its levels a campaign with views speaks to a claim."""
+    if verdict.claim == allreduce.CLAIM:
+        found = allreduce.allreduce_verdict(verdict, campaign)
+        return replace(found, inputs=_inputs(campaign, found.runs))
+    if view is None or verdict.verdict == NOT_TESTED or not view.why:
+        return verdict
+    together = f"{' and '.join(view.alike)} put together: {view.why}".replace("_", " ")
+    return replace(verdict, differs=[*verdict.differs, together])
 
 
 def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
     try:
+        if campaign.views:  # none of them answers this topic
+            raise NotCoveredError(f"no {campaign.evidence} run that we have speaks to it")
         found = findings(claim.question, campaign)
     except NotCoveredError as gap:
         return _record(claim, report, campaign, words(campaign.evidence, NOT_TESTED), str(gap), [])
@@ -77,11 +96,8 @@ def _settling(claim: Claim, judged: list[Judged]) -> list[Judged]:
     best: dict[tuple[Any, ...], Judged] = {}
     for one in judged:
         stratum = one[0].stratum
-        key = (
-            tuple((k, v) for k, v in stratum.items() if k not in claim.question.over)
-            if claim.question.over
-            else ()
-        )
+        over = claim.question.over
+        key = tuple((k, v) for k, v in stratum.items() if k not in over) if over else ()
         if key not in best or _extreme(one, sign) > _extreme(best[key], sign):
             best[key] = one
     return list(best.values())
@@ -118,9 +134,9 @@ def _record(
         report=report.name,
         evidence=campaign.evidence,
         verdict=verdict,
-        estimate=_finite(estimate.value) if estimate else None,
-        low=_finite(estimate.low) if estimate else None,
-        high=_finite(estimate.high) if estimate else None,
+        estimate=finite(estimate.value) if estimate else None,
+        low=finite(estimate.low) if estimate else None,
+        high=finite(estimate.high) if estimate else None,
         expected=1.0 if quantity == "equality" else claim.expect.value,
         unit=unit,
         n=estimate.n if estimate else None,
@@ -137,8 +153,8 @@ def _record(
         scale="share" if scale == "level" and unit == "%" else scale,
         cluster=campaign.hardware,
         reason=reason,
-        expected_low=_finite(low),
-        expected_high=_finite(high),
+        expected_low=finite(low),
+        expected_high=finite(high),
         estimate_text=estimate_text(claim, first) if first else "",
         expected_text=expected_text(claim),
         n_baseline=estimate.n_baseline if estimate else None,
@@ -149,10 +165,6 @@ def _record(
         runs=runs,
         inputs=_inputs(campaign, runs),
     )
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 def _differences(claim: Claim, campaign: Campaign) -> list[str]:
@@ -170,8 +182,12 @@ def _differences(claim: Claim, campaign: Campaign) -> list[str]:
 
 
 def _inputs(campaign: Campaign, runs: Iterable[str]) -> list[dict[str, str]]:
-    table = campaign.runs.set_index("run")["checksum"]
-    return [{"path": f"data/raw/{campaign.name}/runs/{run}", "sha256": str(table[run])} for run in runs]
+    """Return what the runs were read from, with checksums: the folder of each, or the file that has all."""
+    checksums, files = campaign.runs.set_index("run")["checksum"], campaign.frame("files")
+    shared = files[files["run"] == ""].set_index("checksum")["path"]
+    found = {f"runs/{run}": str(checksums[run]) for run in runs}
+    paths = {str(shared.get(sha, path)): sha for path, sha in found.items()}
+    return [{"path": f"data/raw/{campaign.name}/{path}", "sha256": sha} for path, sha in paths.items()]
 
 
 def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:

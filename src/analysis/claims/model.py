@@ -31,7 +31,6 @@ class Expectation:
         Ends of a ``range``.
     members : tuple of float or str
         Of a ``set``.
-    unit : str
     """
 
     relation: str
@@ -66,7 +65,6 @@ class Claim:
 
     Attributes
     ----------
-    id, report, topic, statement, section, note : str
     question : Question
         What is asked of a campaign.
     expect : Expectation

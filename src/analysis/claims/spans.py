@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from analysis.base.words import attached, significant
+
 Operation = Callable[[float, float], float]
 
 # Beyond any formula that a reader could check; a long one could nest too deeply.
@@ -44,22 +46,14 @@ class Span:
         """Whether the range is a point."""
         return self.low == self.high
 
-    def told(self, unit: str = "") -> str:
+    def text(self, unit: str = "") -> str:
         """Write the number with its unit, and the range behind it: ``25 % (24.22 to 25.79)``."""
-        text = spelt(self.value) + (unit if unit == "×" else f" {unit}" if unit else "")
+        text = attached(significant(self.value), unit)
         if self.exact:
             return text
         if math.isinf(self.high):
-            return f"{text} (at least {spelt(self.low)})"
-        return f"{text} ({spelt(self.low)} to {spelt(self.high)})"
-
-
-def spelt(value: float) -> str:
-    """Write a number with four significant digits, never with an exponent of ten."""
-    places = 3 - math.floor(math.log10(abs(value))) if value else 0
-    text = f"{round(value, places):,.{max(places, 0)}f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return text.replace("-", "−")
+            return f"{text} (at least {significant(self.low)})"
+        return f"{text} ({significant(self.low)} to {significant(self.high)})"
 
 
 class ExpressionError(ValueError):
@@ -90,7 +84,7 @@ def divide(a: Span, b: Span) -> Span:
         If `b` may be nothing.
     """
     if b.low <= 0 <= b.high:
-        raise ExpressionError(f"divides by {b.told()}, which may be 0")
+        raise ExpressionError(f"divides by {b.text()}, which may be 0")
     return _corners(a, b, lambda x, y: math.copysign(1, y) * x if math.isinf(x) else x / y)
 
 

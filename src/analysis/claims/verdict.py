@@ -6,6 +6,7 @@ Imports neither pandas nor xarray: a stage that only shows verdicts starts witho
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
@@ -124,6 +125,11 @@ def _faults(raw: Mapping[str, Any], source: str) -> Iterator[Fault]:
             whole = all(isinstance(one, _ENTRIES[kind]) for one in value)
         if not whole:
             yield Fault(source, 0, f"{name}: {key!r} is {value!r}, not {meaning}", remedy)
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number as a verdict holds it: what is not finite is none."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def write_verdicts(verdicts: Sequence[Verdict], out: Path) -> None:

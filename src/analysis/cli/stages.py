@@ -46,14 +46,12 @@ def verdicts(claims: str, campaign: str, out: str) -> None:
     """Evaluate a report's claims on a campaign, or hold the report against itself (audit)."""
     from analysis.claims import evaluate, load_report, write_verdicts
     from analysis.claims.audit import evaluate_report
-    from analysis.claims.published import evaluate as evaluate_published
     from analysis.estimates.campaign import load_campaign
 
     if campaign == AUDIT:
         found = evaluate_report(Path(claims).stem)
     else:
-        judge = evaluate_published if campaign == "published" else evaluate
-        found = judge(load_report(Path(claims)), load_campaign(campaign))
+        found = evaluate(load_report(Path(claims)), load_campaign(campaign))
     write_verdicts(found, Path(out))
 
 

@@ -12,11 +12,7 @@ from analysis.base.errors import ConfigError
 from analysis.claims import Verdict, evaluate
 from analysis.claims.audit import evaluate_report
 from analysis.claims.model import load_report
-from analysis.claims.published import evaluate as evaluate_published
 from analysis.estimates.campaign import Campaign, load_campaign
-
-# Its runs speak to a claim only where config/published.yaml says so.
-PUBLISHED = "published"
 
 COLUMNS = ("claim", "expected_text", "estimate_text", "n", "evidence", "verdict")
 
@@ -78,7 +74,6 @@ def _records(reports: Sequence[str] | None, campaigns: Sequence[str] | None) -> 
             if campaign not in loaded:
                 print(f"reading {campaign}", file=sys.stderr)
                 loaded[campaign] = load_campaign(campaign)
-            judge = evaluate if campaign != PUBLISHED else evaluate_published
-            yield from judge(report, loaded[campaign])
+            yield from evaluate(report, loaded[campaign])
         if not campaigns and (project.root() / "config" / "audit" / f"{name}.yaml").is_file():
             yield from evaluate_report(name)

@@ -1,19 +1,23 @@
-"""The machine that runs were measured on, in one line, from the facts in their records."""
+"""A built campaign: its runs, which of its levels stand for a report's, and the machine they ran on."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
 from analysis.base import project
+from analysis.base.errors import ConfigError
+from analysis.datasets.published import load_declaration
 from analysis.estimates.question import Level
 from analysis.schema import storage
+from analysis.schema.frames import to_dataset
 
 # In a campaign's `hardware`, stands for what the runs say.
 MACHINE = "${machine}"
@@ -98,6 +102,35 @@ FACTORS = (
 FOLLOWS = {"case": ("local_size",)}
 
 
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which published runs speak to some claims, and what their levels stand for there.
+
+    The runs were made by others for other questions; each topic of a report is put to those that bear on
+    it, under a reading of their levels that is declared and shown with the verdict.
+
+    Attributes
+    ----------
+    topics : tuple of str
+        Of the claims that it answers.
+    select : mapping
+        Column of the table of runs -> value or values.
+    alike : tuple of str
+        Factors whose levels are put together.
+    why : str
+        Reason for that.
+    levels : mapping
+        As a campaign's: factor -> the report's level -> ``{"is": ..., "differs": ...}``.
+    """
+
+    report: str
+    topics: tuple[str, ...]
+    select: Mapping[str, Any]
+    alike: tuple[str, ...] = ()
+    why: str = ""
+    levels: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+
+
 class NotCoveredError(Exception):
     """A campaign cannot speak to a claim; the message says why."""
 
@@ -108,16 +141,16 @@ class Campaign:
 
     Attributes
     ----------
-    name : str
     tree : DataTree
         Groups ``runs calls messages ranks matrix micro files``.
-    title, evidence, hardware : str
     stand_ins : mapping
         factor -> the report's level -> ``{"is": level or list, "differs": text}``.
     profiler : str
         Profiler whose runs speak for shares of time; empty if any may.
     pool : tuple of str
         Factors whose levels are put together in quantities of profiles.
+    views : tuple of View
+        Where there are any, the runs speak only to claims of a view, as it shows them.
     """
 
     name: str
@@ -130,6 +163,7 @@ class Campaign:
     pool: tuple[str, ...] = ()
     pool_reason: str = ""
     notes: tuple[str, ...] = ()
+    views: tuple[View, ...] = ()
     # Every claim asks for the same few tables.
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False, compare=False)
     _present: dict[str, frozenset[Level]] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -149,12 +183,36 @@ class Campaign:
         """All runs, failed ones included."""
         return self.frame("runs")
 
+    def view_for(self, report: str, topic: str) -> View | None:
+        """Return the view that answers a topic of a report."""
+        return next((one for one in self.views if one.report == report and topic in one.topics), None)
+
+    def seen(self, view: View) -> Campaign:
+        """Show the campaign as a view has it.
+
+        With the runs that the view selects; a factor whose levels are put together is blank in all of
+        them, and every level that the view declares for it stands for the blank.
+        """
+        runs = self.runs
+        for name, wanted in view.select.items():
+            runs = runs[runs[name].isin(wanted if isinstance(wanted, list) else [wanted])]
+        stand_ins = dict(view.levels)
+        for factor in view.alike:
+            declared = view.levels.get(factor, {})
+            own = [level for one in declared.values() for level in np.atleast_1d(one["is"]).tolist()]
+            runs = runs[runs[factor].isin(own)] if own else runs
+            nothing: str | int = "" if pd.api.types.is_string_dtype(runs[factor].dtype) else -1
+            runs = runs.assign(**{factor: nothing})
+            stand_ins[factor] = {name: {**one, "is": nothing} for name, one in declared.items()}
+        groups = {str(name): node.to_dataset() for name, node in self.tree.children.items()}
+        groups["runs"] = to_dataset([runs], "runs")
+        return replace(self, tree=xr.DataTree.from_dict(groups), stand_ins=stand_ins, views=())
+
     def resolve(self, factor: str, level: Level) -> list[Level]:
         """Say which of this campaign's levels stand for a level of the report.
 
         Parameters
         ----------
-        factor : str
         level : str or number
             As the claim spells it.
 
@@ -192,7 +250,6 @@ class Campaign:
 
         Parameters
         ----------
-        selection : mapping of str to level, list of levels or range
         timing : bool
             Leave out runs whose times may not be used.
 
@@ -223,18 +280,40 @@ class Campaign:
         return runs
 
 
+def load_views(base: Path | None = None) -> tuple[View, ...]:
+    """Load the views of the published runs.
+
+    Raises
+    ------
+    ConfigError
+        If ``config/published.yaml`` cannot be used or puts together what is no factor.
+    """
+    base = base or project.root()
+    found = []
+    for entry in load_declaration(base)["views"]:
+        alike = entry.get("alike", {})
+        view = View(
+            entry["report"],
+            tuple(entry["topics"]),
+            entry["select"],
+            tuple(alike.get("factors", ())),
+            alike.get("why", ""),
+            entry.get("levels", {}),
+        )
+        for name in {*view.alike, *view.levels} - set(FACTORS):
+            path = str(base / "config" / "published.yaml")
+            raise ConfigError.at(path, 0, f"{name!r} is no factor", f"factors: {', '.join(FACTORS)}")
+        found.append(view)
+    return tuple(found)
+
+
 def load_campaign(name: str, base: Path | None = None) -> Campaign:
     """Load a campaign's datasets and declaration.
 
     Parameters
     ----------
-    name : str
     base : Path, optional
         Root of the project.
-
-    Returns
-    -------
-    Campaign
 
     Raises
     ------
@@ -258,4 +337,5 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         pool=tuple(pool.get("factors", ())),
         pool_reason=pool.get("why", ""),
         notes=tuple(declared.get("notes", ())),
+        views=load_views(base) if declared["evidence"] == "published" else (),
     )

@@ -26,24 +26,9 @@ Column = tuple[pd.DataFrame, str]
 
 
 def yearly(energy: Array, seconds: Array, tariff: Tariff) -> Array:
-    """Cost of doing a job over and over for a year.
+    """Cost of doing a job over and over for a year: 365 x 86400 / seconds x energy / 3.6e6 x price x PUE.
 
-    Parameters
-    ----------
-    energy : array
-        Of a job, J.
-    seconds : array
-        From one job's end to the next one's, s: it sets how many jobs a year holds.
-    tariff : Tariff
-
-    Returns
-    -------
-    array
-        In the currency of the tariff.
-
-    Notes
-    -----
-    jobs = 365 x 86400 / seconds; cost = jobs x energy / 3.6e6 x price x PUE.
+    The energy is that of a job, in J; the seconds are those from one job's end to the next one's.
     """
     return np.asarray(yearly_cost(energy, seconds, tariff.price, pue=tariff.pue))
 

@@ -26,7 +26,6 @@ class Finding:
         What was held against what, and what both had in common.
     arithmetic : str
         The numbers as they were put together.
-    runs : tuple of str
     base : tuple of (float, str, str), optional
         Value, unit and name of the baseline.
     equivalence : Equivalence, optional

@@ -105,10 +105,8 @@ def groups(
 
     Parameters
     ----------
-    question : Question
     compare : Comparison
         That of the question.
-    campaign : Campaign
     frame : DataFrame
         From `measured`.
     ordered : bool

@@ -24,7 +24,6 @@ class Spec:
 
     Attributes
     ----------
-    compute : callable
     timing : bool
         True if it rests on times, which oversubscribed runs cannot give.
     profile : bool

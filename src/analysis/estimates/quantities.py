@@ -79,11 +79,6 @@ class Quantity:
 def findings(question: Question, campaign: Campaign) -> Findings:
     """Answer a question in every stratum that a campaign has for it.
 
-    Parameters
-    ----------
-    question : Question
-    campaign : Campaign
-
     Returns
     -------
     list of Finding

@@ -22,7 +22,6 @@ class Comparison:
 
     Attributes
     ----------
-    factor : str
     levels : tuple of level or tuple of level
         Best first for an order; treatment then baseline otherwise. A level may be a list of levels
         that each are compared.
@@ -81,7 +80,6 @@ class Question:
         One of `analysis.estimates.measures.MEASURES`, for a set one of ``SETS``.
     select : mapping of str to level, list of levels or range
         Runs to look at.
-    compare : Comparison or None
     members : tuple of level
         What the measure is of: calls, sizes; for a set, what it is held against.
     scale : float

@@ -74,21 +74,9 @@ def median(values: ArrayLike) -> Estimate:
 
 
 def ratio_of_medians(treatment: ArrayLike, baseline: ArrayLike) -> Estimate:
-    """Estimate how many times the median of one group is that of another.
+    """Estimate how many times the median of one group is that of another; never a mean of ratios.
 
-    Parameters
-    ----------
-    treatment, baseline : array_like, shapes (n,) and (m,)
-        Independent repeats, positive; NaN are left out.
-
-    Returns
-    -------
-    Estimate
-        The two groups are resampled independently. No interval if either has fewer than six.
-
-    Notes
-    -----
-    ratio = median(treatment) / median(baseline); never a mean of ratios.
+    The two groups are resampled independently; no interval if either has fewer than six.
     """
     top, bottom = _clean(treatment), _clean(baseline)
 
@@ -188,10 +176,6 @@ def equivalence(treatment: ArrayLike, baseline: ArrayLike, margin: float) -> Equ
         Independent positive repeats.
     margin : float
         For example 0.05 for 5 %.
-
-    Returns
-    -------
-    Equivalence
 
     Notes
     -----

@@ -19,7 +19,6 @@ def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
 
     Parameters
     ----------
-    campaign : Campaign
     **factors
         A value or a list of values for each factor named.
 
@@ -78,8 +77,6 @@ def ratios(
     ----------
     frame, by, value
         As in `summary`; the column is named by its measure.
-    factor : str
-    baseline : level
 
     Returns
     -------
@@ -107,7 +104,6 @@ def call_shares(
 
     Parameters
     ----------
-    campaign : Campaign
     runs : DataFrame
         Runs to look at; those without a profile drop out.
     least : float

@@ -34,7 +34,6 @@ class Bounded:
 
     Attributes
     ----------
-    value : float
     low, high : float
         Medians of the runs' bounds: where the median lies however the gaps were filled.
     uncertainty : float
@@ -135,10 +134,8 @@ def widened(estimate: Estimate, function: Callable[..., Any], medians: Sequence[
 
     Parameters
     ----------
-    estimate : Estimate
     function : callable
         Of one median a side; monotone in each.
-    medians : sequence of Bounded
 
     Returns
     -------
@@ -172,23 +169,10 @@ def widened(estimate: Estimate, function: Callable[..., Any], medians: Sequence[
 def widened_for(
     variable: str, estimate: Estimate, function: Callable[..., Any], *parts: pd.DataFrame
 ) -> tuple[Estimate, str]:
-    """Widen an estimate made of the medians of groups, and say so.
+    """Widen an estimate made of the medians of groups by what the readings behind a measure leave open.
 
-    Parameters
-    ----------
-    variable : str
-        Measure of the values; nothing happens to those that neither a meter gave nor a program rounded.
-    estimate : Estimate
-    function : callable
-        Of one median a group.
-    *parts : DataFrame
-        The groups.
-
-    Returns
-    -------
-    estimate : Estimate
-    text : str
-        To go behind the arithmetic; empty if nothing happened.
+    Returns what is to be said of that as well, to go behind the arithmetic; empty where neither a meter gave
+    the values nor a program rounded them.
     """
     medians = _medians(variable, parts)
     # How an energy was metered and split is worth saying without an interval too.

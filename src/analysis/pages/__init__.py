@@ -5,7 +5,7 @@ alike in everything it does not ask for. Its paragraph is computed from the numb
 """
 
 from analysis.pages.calls import call_sentences, claimed, messages, shares, size_shares
-from analysis.pages.comparison import Compared, Part, compare
+from analysis.pages.comparison import Compared, Stratum, compare
 from analysis.pages.drawing import draw, draw_pareto, draw_power, draw_series
 from analysis.pages.energy import assumption_sentence, cost_sentences, yearly_costs
 from analysis.pages.power import levels, metered, meters, power, power_sentences
@@ -14,7 +14,7 @@ from analysis.pages.scaling import scaling, scaling_sentences, series, series_se
 
 __all__ = [
     "Compared",
-    "Part",
+    "Stratum",
     "assumption_sentence",
     "call_sentences",
     "claimed",

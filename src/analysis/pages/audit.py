@@ -20,10 +20,6 @@ _LOOKS = {CONSISTENT: ("green", "o"), NOT_CHECKABLE: ("grey", "p"), INCONSISTENT
 def relations(reports: Sequence[str]) -> pd.DataFrame:
     """Compute the audits of some reports.
 
-    Parameters
-    ----------
-    reports : sequence of str
-
     Returns
     -------
     DataFrame

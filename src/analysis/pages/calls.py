@@ -19,7 +19,6 @@ def shares(campaign: Campaign, of: str, select: Select | None = None, *, least: 
 
     Parameters
     ----------
-    campaign : Campaign
     of : str
         ``time`` or ``count``; calls that only look up or manage are not counted.
     select : mapping, optional
@@ -52,7 +51,6 @@ def claimed(reports: Iterable[Report], variable: str) -> dict[str, float]:
 
     Parameters
     ----------
-    reports : iterable of Report
     variable : str
         ``call_share`` or ``count_share``.
 
@@ -76,7 +74,6 @@ def messages(campaign: Campaign, select: Select | None = None) -> pd.DataFrame:
 
     Parameters
     ----------
-    campaign : Campaign
     select : mapping, optional
         As in `analysis.pages.runs.question`.
 
@@ -98,7 +95,6 @@ def size_shares(campaign: Campaign, bounds: Sequence[int], select: Select | None
 
     Parameters
     ----------
-    campaign : Campaign
     bounds : sequence of int
         In B.
     select : mapping, optional

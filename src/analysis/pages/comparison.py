@@ -36,7 +36,7 @@ _PHRASES = {
 
 
 @dataclass(frozen=True)
-class Part:
+class Stratum:
     """One stratum of a comparison: runs that differ in the factor and along the axis alone.
 
     Attributes
@@ -66,13 +66,11 @@ class Compared:
 
     Attributes
     ----------
-    campaign, factor, along, variable : str
     evidence : str
         Class of the campaign, for the figures.
-    baseline : level
     inverted : bool
         True where a ratio is baseline over level, so that more is faster: for times.
-    parts : tuple of Part
+    parts : tuple of Stratum
         At least one.
     """
 
@@ -83,14 +81,14 @@ class Compared:
     along: str
     variable: str
     inverted: bool
-    parts: tuple[Part, ...]
+    parts: tuple[Stratum, ...]
 
     @property
     def phrase(self) -> str:
         """How a ratio is said: ``as fast as``."""
         return _PHRASES.get(self.variable, f"the {self.variable.replace('_', ' ')} of")
 
-    def description(self, part: Part) -> str:
+    def description(self, part: Stratum) -> str:
         """Say what the figure of a part shows."""
         what, base = self.variable.replace("_", " "), level_name(self.factor, self.baseline)
         runs = f"{part.name}; " if part.name else ""
@@ -134,7 +132,6 @@ def compare(
 
     Parameters
     ----------
-    campaign : Campaign
     factor : str
         CPU, memory module, MPI library, tuning, interconnect, jobs at once and so on.
     baseline : level
@@ -162,7 +159,7 @@ def compare(
     frame = groups.measured(asked, campaign)
     spec, base = MEASURES[variable], campaign.resolve(factor, baseline)[0]
     inverted = False
-    found: list[tuple[Mapping[str, Level], Part]] = []
+    found: list[tuple[Mapping[str, Level], Stratum]] = []
     for stratum, values in strata(frame, (factor, along, *varying), campaign, spec):
         refuse_mixture(values, [factor, along], varying)
         unit = unit_of(asked, values)
@@ -173,7 +170,7 @@ def compare(
         ratios = _ratios(pairs, campaign, values, Comparison(factor, (base,), tuple(varying)), along)
         if len(ratios):
             medians = tables.summary(values, [along, factor], "value", variable)
-            found.append((stratum, Part("", unit, values, medians, ratios)))
+            found.append((stratum, Stratum("", unit, values, medians, ratios)))
     if not found:
         raise NotCoveredError(f"{campaign.name} has no comparable runs for {factor} {base} and another level")
     names = strata_names([stratum for stratum, _ in found])
@@ -204,7 +201,7 @@ def _ratios(
     return table.sort_values([along, factor], ignore_index=True)
 
 
-def _ratio_sentence(compared: Compared, part: Part, level: Any, rows: pd.DataFrame) -> str:
+def _ratio_sentence(compared: Compared, part: Stratum, level: Any, rows: pd.DataFrame) -> str:
     rows = rows.sort_values(compared.along)
     last = rows.iloc[-1]
     estimate = Estimate(float(last["ratio"]), float(last["low"]), float(last["high"]), int(last["n"]))

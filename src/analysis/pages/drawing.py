@@ -11,7 +11,7 @@ from matplotlib.ticker import AutoLocator, ScalarFormatter
 
 from analysis.base.words import at_level, level_name, significant
 from analysis.pages import figures
-from analysis.pages.comparison import Compared, Part
+from analysis.pages.comparison import Compared, Stratum
 from analysis.pages.figures.style import GREY, PAPER, looks
 
 _NAMES = {
@@ -25,19 +25,18 @@ _NAMES = {
 _WIDE = 8.0
 
 
-def draw(compared: Compared, part: Part) -> Figure:
+def draw(compared: Compared, part: Stratum) -> Figure:
     """Draw a comparison: ratios to the baseline above, absolute values below.
 
     Parameters
     ----------
-    compared : Compared
-    part : Part
+    part : Stratum
         One of its parts. With a single point along the axis every run is shown instead.
 
     Returns
     -------
     Figure
-        For `analysis.pages.figures.svg.show`; `Part.name` and `Compared.phrase` say what it shows.
+        For `analysis.pages.figures.svg.show`; `Stratum.name` and `Compared.phrase` say what it shows.
     """
     where = " · ".join(filter(None, (compared.campaign, part.name)))
     medians = _named(compared, part.medians)
@@ -95,10 +94,6 @@ def draw_series(
         Columns with the ends of the interval.
     ideal : mapping of float to float, optional
         x -> upper bound, drawn as a dashed line.
-
-    Returns
-    -------
-    Figure
     """
     fig, ax = figures.new_figure(evidence, campaign)
     low, high = ends
@@ -160,7 +155,7 @@ def draw_power(
     return fig
 
 
-def _strip(compared: Compared, part: Part, medians: pd.DataFrame, where: str) -> Figure:
+def _strip(compared: Compared, part: Stratum, medians: pd.DataFrame, where: str) -> Figure:
     fig, ax = figures.new_figure(compared.evidence, where)
     values = _named(compared, part.values)
     base = level_name(compared.factor, compared.baseline)
@@ -178,7 +173,7 @@ def _named(compared: Compared, frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(level=[level_name(compared.factor, level) for level in frame[compared.factor]])
 
 
-def _value(compared: Compared, part: Part) -> str:
+def _value(compared: Compared, part: Stratum) -> str:
     name = _NAMES.get(compared.variable, compared.variable.replace("_", " "))
     return f"{name} ({part.unit})" if part.unit and part.unit != "jobs/day" else name
 

@@ -38,8 +38,6 @@ def yearly_costs(
 
     Parameters
     ----------
-    campaign : Campaign
-    factor : str
     select, varying
         As in `analysis.pages.comparison.compare`.
     price : float
@@ -117,13 +115,6 @@ def cost_sentences(table: pd.DataFrame, factor: str, baseline: Level, currency: 
     ----------
     table : DataFrame
         From `yearly_costs`.
-    factor : str
-    baseline : level
-    currency : str
-
-    Returns
-    -------
-    list of str
     """
     out = []
     for stratum, part in table.groupby("runs", sort=False):
@@ -151,16 +142,10 @@ def assumption_sentence(
     ----------
     price : float
         Of a kWh.
-    currency : str
-    pue : float
     carbon : float
         kg CO2e a kWh.
     price_source, carbon_source : str
         Who gives the two figures, or that they are assumed.
-
-    Returns
-    -------
-    str
     """
     return (
         f"At {price:g} {currency} a kWh ({price_source}), {carbon:g} kg CO2e a kWh ({carbon_source}) "

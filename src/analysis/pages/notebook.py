@@ -22,8 +22,6 @@ class Book:
 
     Attributes
     ----------
-    campaign : Campaign
-    reports : tuple of Report
     topics : tuple of str
         Topics of the claims that the page answers; empty for all.
     """
@@ -101,16 +99,6 @@ def shown(frame: pd.DataFrame, digits: int = 3) -> Table:
 
 def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ()) -> Book:
     """Open a campaign's datasets with the claims to hold them against.
-
-    Parameters
-    ----------
-    campaign : str
-    reports : sequence of str
-    topics : sequence of str, optional
-
-    Returns
-    -------
-    Book
 
     Raises
     ------

@@ -20,7 +20,6 @@ def repeats(
 
     Parameters
     ----------
-    campaign : Campaign
     variable, select
         As in `analysis.pages.runs.question`.
 
@@ -76,13 +75,8 @@ def draw_repeats(campaign: Campaign, table: pd.DataFrame) -> Figure:
 
     Parameters
     ----------
-    campaign : Campaign
     table : DataFrame
         From `repeats`.
-
-    Returns
-    -------
-    Figure
     """
     found = spread(table)
     middle = found["median"]
@@ -102,10 +96,6 @@ def spread_sentences(campaign: Campaign, table: pd.DataFrame) -> list[str]:
     ----------
     campaign, table
         As in `draw_repeats`.
-
-    Returns
-    -------
-    list of str
     """
     found = spread(table)
     found = found.assign(width=found["highest"] - found["lowest"]).sort_values(["width", "runs"])

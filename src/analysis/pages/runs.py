@@ -32,7 +32,6 @@ def question(
 
     Parameters
     ----------
-    campaign : Campaign
     variable : str
         One of `analysis.estimates.measures.MEASURES`.
     select : mapping of str to level, list of levels or range, optional

@@ -32,10 +32,8 @@ def series(
 
     Parameters
     ----------
-    campaign : Campaign
     variables : mapping of str to str
         Name of the curve -> measure.
-    along : str, optional
     select, members, scale
         As in `analysis.pages.runs.question`.
 
@@ -69,8 +67,6 @@ def series_sentences(table: pd.DataFrame, unit: str, *, along: str = "nodes") ->
     ----------
     table : DataFrame
         From `series`.
-    unit : str
-    along : str, optional
 
     Returns
     -------
@@ -108,7 +104,6 @@ def scaling(
 
     Parameters
     ----------
-    campaign : Campaign
     factor : str, optional
         Each of its levels is a curve.
     along, variable, select, varying
@@ -160,7 +155,6 @@ def scaling_sentences(table: pd.DataFrame, *, along: str = "nodes") -> list[str]
     ----------
     table : DataFrame
         From `scaling`.
-    along : str, optional
 
     Returns
     -------
@@ -224,7 +218,6 @@ def sizes(
 
     Parameters
     ----------
-    campaign : Campaign
     value : str
         ``latency`` (us) or ``bandwidth`` (MB/s).
     select : mapping, optional
@@ -261,11 +254,6 @@ def size_sentence(table: pd.DataFrame, value: str, unit: str) -> str:
         From `sizes`.
     value : str
         ``latency`` or ``bandwidth``.
-    unit : str
-
-    Returns
-    -------
-    str
     """
     listed = []
     for name, rows in table.groupby("series", sort=False):

@@ -50,7 +50,6 @@ PRELOAD = (
     "analysis.datasets.campaign",
     "analysis.claims.audit",
     "analysis.estimates.tables",
-    "analysis.claims.published",
     "analysis.pages",
     "analysis.pages.figures",
     "analysis.pages.notebook",
