@@ -11,7 +11,7 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base.errors import ReadError
-from analysis.datasets.applications import load_applications
+from analysis.datasets.applications import facts, load_applications
 from analysis.readers import lsdyna
 
 ROOT = Path(__file__).parents[2]
@@ -222,9 +222,9 @@ def test_lsdyna__is_found_by_content_alone(tmp_path: Path) -> None:
 
 def test_lsdyna__figure_of_merit_is_a_time() -> None:
     application = load_applications(ROOT / "config" / "applications")["ls-dyna"]
-    facts = application.facts(lsdyna.parse(ACCOUNT))
-    assert (facts["figure_of_merit"], facts["figure_of_merit_unit"]) == (1521, "s")
-    assert facts["figure_of_merit_resolution"] == 1.0
+    found = facts(application, lsdyna.parse(ACCOUNT))
+    assert (found["figure_of_merit"], found["figure_of_merit_unit"]) == (1521, "s")
+    assert found["figure_of_merit_resolution"] == 1.0
     assert application.higher_is_better is False
 
 

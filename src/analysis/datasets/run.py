@@ -14,10 +14,11 @@ import pandas as pd
 import xarray as xr
 
 from analysis import readers
+from analysis.base.campaigns import Application
 from analysis.base.errors import Fault, ReadError
 from analysis.datasets import micro
 from analysis.datasets import profile as metrics
-from analysis.datasets.applications import Application
+from analysis.datasets.applications import facts
 from analysis.energy import attribution
 from analysis.readers.base import read_bytes
 from analysis.readers.run import records
@@ -88,7 +89,7 @@ def read_run(folder: Path, applications: Mapping[str, Application]) -> RunFolder
     out.frames["files"] = pd.DataFrame(files)
     if result is not None and application is not None:
         out.datasets["result"] = result
-        out.row |= application.facts(result)
+        out.row |= facts(application, result)
         if application.engine in micro.ENGINES:
             out.frames["micro"], unclear = micro.micro(result, out.row)
             out.faults += unclear

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.measure.declare import Declared, load
-from analysis.measure.script import MODULES_INIT, quote, words
+from analysis.measure.script import quote, words
 
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra")
 
@@ -43,21 +43,20 @@ def build(declared: Declared, mpi: str, target: Path) -> None:
     ConfigError
         If the library has no compiler, or that cannot compile it.
     """
-    entry = declared.launch["mpi"][mpi]
+    entry = declared.launch.mpi[mpi]
     where = ("launch", "mpi", mpi)
-    if "compiler" not in entry:
+    if not entry.compiler:
         raise ConfigError(
             declared.cluster.fault(where, f"{mpi} names no compiler", "add 'compiler: .../mpicc'")
         )
-    compiler = str(declared.base / entry["compiler"] if "/" in entry["compiler"] else entry["compiler"])
+    compiler = str(declared.base / entry.compiler if "/" in entry.compiler else entry.compiler)
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     command = [compiler, *FLAGS, "-o", str(beside), str(declared.base / "src/proxy/proxy.c")]
-    modules = [str(name) for name in entry.get("modules", [])]
     script = f"exec {words(command)}"
-    if modules:
-        init = quote(declared.launch.get("modules_init", MODULES_INIT))
-        script = f". {init} && module load {words(modules)} && {script}"
+    if entry.modules:
+        init = quote(declared.launch.modules_init)
+        script = f". {init} && module load {words(entry.modules)} && {script}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     sys.stderr.write(done.stderr)
     if done.returncode:

@@ -142,7 +142,7 @@ def prepare(work: Path, declared: Declared, run: Run) -> Allocation:
     """
     hosts = _hosts(run)
     allocation = allocate(declared, run, hosts)
-    meters = declared.cluster.path if "power" in declared.cluster.document else None
+    meters = declared.cluster.path if declared.cluster.content.power is not None else None
     script = render(work, allocation, declared.launch, meters)
     for number, job in enumerate(allocation.jobs, 1):
         folder = work / str(number)
