@@ -145,7 +145,7 @@ Repeats = Annotated[
 
 
 class Factors(Model):
-    """Levels of nodes, ranks_per_node, threads, concurrent_jobs, interconnect, mpi, tuning, ..."""
+    """Levels of each factor: nodes, ranks_per_node, threads, interconnect, mpi, tuning and so on."""
 
     nodes: Maybe[Counts] = None
     ranks_per_node: Maybe[RankCounts] = None

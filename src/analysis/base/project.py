@@ -93,7 +93,7 @@ def line_of(path: str | Path, where: Where) -> int:
 
 
 class Page(Model):
-    """A page has name, notebook and campaign or campaigns; it may have report or reports, title, ..."""
+    """A page has name, notebook and campaign or campaigns; it may have report or reports, and a title."""
 
     TOGETHER = (("exactly", "campaign", "campaigns", "evidence"), ("at most", "report", "reports"))
 
