@@ -286,17 +286,8 @@ class _Teller:
     def _one(self, error: Any, way: tuple[Any, ...], where: Where, node: Any) -> _Told:
         kind, value, context = error["type"], error["input"], error.get("ctx") or {}
         shown, hint = self._shown(value), self._hint(node)
-        if kind == "missing":
-            return self._missing(str(way[0]), where, node)
-        if kind == "extra_forbidden":
-            known = self._keys(node)
-            near = difflib.get_close_matches(str(way[0]), known, 1, 0.7)
-            remedy = f"is {near[0]!r} meant?" if near else f"known: {', '.join(known) or 'none'}"
-            return _Told(where, (*where, str(way[0])), f"unknown key {way[0]!r}", remedy)
-        if kind == "invalid_key" or (way and kind in _KINDS):
-            key = value if way[-1] == "[key]" else way[0]
-            found = f"the key {_shown(key)} is no text"
-            return _Told(where, (*where, str(key)), found, "put it in quotes")
+        if kind in _OF_KEYS or (way and kind in _KINDS):
+            return self._of_key(error, way, where, node)
         line_of = where
         if way:  # a key that does not follow the rules for keys
             line_of, hint = (*where, str(way[0])), self._hint(self._resolved(node).get("propertyNames", node))
@@ -321,6 +312,17 @@ class _Teller:
         return _Told(
             where, line_of, context.get("what") or f"{shown} {_LENGTHS.get(kind, error['msg'])}", hint
         )
+
+    def _of_key(self, error: Any, way: tuple[Any, ...], where: Where, node: Any) -> _Told:
+        if error["type"] == "missing":
+            return self._missing(str(way[0]), where, node)
+        if error["type"] == "extra_forbidden":
+            known = self._keys(node)
+            near = difflib.get_close_matches(str(way[0]), known, 1, 0.7)
+            remedy = f"is {near[0]!r} meant?" if near else f"known: {', '.join(known) or 'none'}"
+            return _Told(where, (*where, str(way[0])), f"unknown key {way[0]!r}", remedy)
+        key = error["input"] if way[-1] == "[key]" else way[0]
+        return _Told(where, (*where, str(key)), f"the key {_shown(key)} is no text", "put it in quotes")
 
     def _missing(self, key: str, where: Where, node: Any) -> _Told:
         about = self._keys(node).get(key, {})
