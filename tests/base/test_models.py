@@ -83,7 +83,7 @@ def faults(path: Path, text: str) -> list[str]:
         ("title: a\nrepeats: {within: x, mots: 1}\n", "2: repeats: unknown key 'mots'; is 'most' meant?"),
         ("title: a\nprogram: {}\n", "2: program: needs exactly one of path, module; where it is"),
         ("title: a\nprogram: {module: a, flags: b}", "2: program: needs at most one of module, flags; where"),
-        ("title: a\nprogram: {module: a, flags: b}", "2: program: 'path' is a dependency of 'flags'; where"),
+        ("title: a\nprogram: {module: a, flags: b}", "2: program: 'path' is a dependency of 'flags'; add it"),
         ("title: a\nprogram: {module: a, kind: so}", "2: program: 'path' is a required property"),
         ("title: a\nprogram: {path: a, kind: so, soname: {}}", "2: program.soname: 'major' is a required"),
         (

@@ -83,7 +83,8 @@ class Model(BaseModel):
         for key, needed in cls.NEEDS.items():
             for name in needed if key in value else ():
                 if name not in value:
-                    yield _line("together", (), value, {"what": f"{name!r} is a dependency of {key!r}"})
+                    what = {"what": f"{name!r} is a dependency of {key!r}", "remedy": "add it"}
+                    yield _line("together", (), value, what)
         for key, levels, needed in cls.WHEN:
             for path in needed if value.get(key) in levels else ():
                 *above, name = path.split(".")
@@ -309,9 +310,8 @@ class _Teller:
             return _Told(where, where, f"{shown} {words} {context[bound]}", hint)
         if kind == "string_pattern_mismatch":
             return _Told(where, line_of, f"{shown} does not match {context['pattern']!r}", hint)
-        return _Told(
-            where, line_of, context.get("what") or f"{shown} {_LENGTHS.get(kind, error['msg'])}", hint
-        )
+        found = context.get("what") or f"{shown} {_LENGTHS.get(kind, error['msg'])}"
+        return _Told(where, line_of, found, context.get("remedy", hint))
 
     def _of_key(self, error: Any, way: tuple[Any, ...], where: Where, node: Any) -> _Told:
         if error["type"] == "missing":
@@ -326,7 +326,7 @@ class _Teller:
 
     def _missing(self, key: str, where: Where, node: Any) -> _Told:
         about = self._keys(node).get(key, {})
-        told = self._resolved(about).get("description")
+        told = self._resolved(about).get("description") and self._hint(about)
         return _Told(
             where, where, f"{key!r} is a required property", f"add it: {told}" if told else self._hint(node)
         )
