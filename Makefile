@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 SNAKEMAKE := $(BIN)/python workflow/scripts/snakemake_local.py --cores $(CORES) --quiet rules host --show-failed-logs --rerun-incomplete
 
-.PHONY: help env report selftest datasets notebooks test test-slow test-all test-slurm check bench lab campaign picture lock clean distclean
+.PHONY: help env report selftest datasets notebooks test test-slow test-all test-slurm check bench lab campaign picture schemas lock clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ picture: report ## the README's picture of the scoreboard, with Chromium
 	  --disable-background-networking --user-data-dir="$$profile" --window-size=1280,1130 \
 	  --screenshot="$(CURDIR)/docs/scoreboard.png" "file://$(CURDIR)/results/site/index.html" 2>/dev/null; \
 	rm -rf "$$profile"
+
+schemas: $(STAMP) ## the schemas of the configuration and docs/reference/, from the models and registries
+	@$(BIN)/python -m analysis.cli.reference
 
 lock: $(STAMP) ## compile requirements.lock anew from pyproject.toml
 	@uv="$$(command -v uv || echo $(BIN)/uv)"; "$$uv" pip compile -q --universal --generate-hashes --extra dev \

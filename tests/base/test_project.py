@@ -11,8 +11,6 @@ import pytest
 from analysis.base import project
 from analysis.base.errors import ConfigError
 
-ROOT = Path(__file__).parents[2]
-
 CONFIG = """\
 campaigns: [one]
 reports:
@@ -27,9 +25,8 @@ pages:
 
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
-    for folder in ("config/claims", "workflow/schemas", "data/raw/one", "notebooks"):
+    for folder in ("config/claims", "data/raw/one", "notebooks"):
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / project.SCHEMA).write_text((ROOT / project.SCHEMA).read_text())
     (tmp_path / "config/claims/hpcg2014.yaml").touch()
     (tmp_path / "notebooks/a.ipynb").touch()
     (tmp_path / project.CONFIG).write_text(CONFIG)

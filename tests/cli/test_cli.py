@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from analysis import cli
-from analysis.base import project
+from analysis.base import models, project
+from analysis.base.campaigns import CampaignFile
 
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "data" / "raw" / "vm-profiles" / "runs"
@@ -118,8 +119,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_new_campaign__makes_what_the_readme_promises(elsewhere: Path) -> None:
     assert cli.main(["new-campaign", "mine"]) == 0
-    schema = ROOT / "workflow" / "schemas" / "campaign.schema.yaml"
-    assert project.load_yaml(elsewhere / "config/campaigns/mine.yaml", schema)["evidence"] == "measured"
+    assert models.load(CampaignFile, elsewhere / "config/campaigns/mine.yaml").evidence == "measured"
     assert (elsewhere / "data/raw/mine/runs").is_dir()
 
 

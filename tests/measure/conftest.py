@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,7 +96,6 @@ matrix:
 def base(tmp_path: Path) -> Path:
     """Return the root of the project."""
     base = tmp_path / "project"
-    shutil.copytree(ROOT / "workflow/schemas", base / "workflow/schemas")
     files = {
         "config/config.yaml": "campaigns: [c]\nreports: {}\npages: []\n",
         "config/clusters/paper.yaml": CLUSTER,

@@ -61,7 +61,6 @@ matrix:
 def declare(
     base: Path, application: str, case: str, factors: str, *, digest: str = "", data: str = "", old: str = ""
 ) -> Declared:
-    shutil.copytree(ROOT / "workflow/schemas", base / "workflow/schemas", dirs_exist_ok=True)
     shutil.copytree(ROOT / "config/applications", base / "config/applications", dirs_exist_ok=True)
     cluster = CLUSTER.format(digest=f", sha256: {digest}" if digest else "", data=data)
     old, _, new = old.partition("->")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from analysis.base import models
 from analysis.base.errors import ConfigError
-from analysis.base.project import load_yaml
 from analysis.base.slurm import ranges
 from analysis.measure import cores
 from analysis.measure.cores import Cores
-from analysis.measure.declare import PRESETS, load
+from analysis.measure.declare import PRESETS, MpiLibrary, Presets, load
 from analysis.measure.job import BIND, Allocation, allocate
 from analysis.measure.launchers import Shape, launch_line
 from analysis.measure.matrix import expand
@@ -22,6 +22,10 @@ from .conftest import Changed
 TWO = Shape(("n1", "n2"), 4)
 SRUN = "--distribution=block --cpu-bind=none --overlap"
 NODE = Cores((tuple(range(4)), tuple(range(4, 8))))
+
+
+def library(family: str, start: str) -> MpiLibrary:
+    return MpiLibrary.model_validate({"family": family, "name": family, "start": start})
 
 
 def only(changed: Changed, factors: str, *more: tuple[str, str], case: str = "small") -> Allocation:
@@ -73,7 +77,7 @@ def only(changed: Changed, factors: str, *more: tuple[str, str], case: str = "sm
 )
 def test_launchers__launch_line(family: str, start: str, expected: str) -> None:
     environment = {"UCX_TLS": "rc,sm", "OMPI_MCA_pml": "ob1"}
-    assert " ".join(launch_line({"family": family, "start": start}, TWO, environment)) == expected
+    assert " ".join(launch_line(library(family, start), TWO, environment)) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,8 +89,9 @@ def test_launchers__launch_line(family: str, start: str, expected: str) -> None:
     ],
 )
 def test_launchers__variables_from_elsewhere_are_named_without_value(family: str, expected: str) -> None:
-    mpi = {"family": family, "start": "mpirun"}
-    assert " ".join(launch_line(mpi, TWO, {}, ["LSTC_LICENSE_SERVER"])).endswith(expected)
+    assert " ".join(launch_line(library(family, "mpirun"), TWO, {}, ["LSTC_LICENSE_SERVER"])).endswith(
+        expected
+    )
 
 
 # A node of two sockets with eight cores each; what each job has, written down by hand.
@@ -233,9 +238,9 @@ def test_jobs__tuning_of_the_lsdyna_report(changed: Changed) -> None:
 
 
 def test_jobs__every_preset_says_why_and_for_whom() -> None:
-    tunings = load_yaml(PRESETS)["tuning"]
-    assert all(preset["why"] for preset in tunings.values())
-    assert all(preset.get("families") for name, preset in tunings.items() if name != "default")
+    tunings = models.load(Presets, PRESETS).tuning
+    assert all(preset.why for preset in tunings.values())
+    assert all(preset.families for name, preset in tunings.items() if name != "default")
     # What each family reads: a variable of another one would change nothing and be taken for a tuning.
     read = {
         "openmpi": ("OMPI_MCA_", "MXM_", "fca_"),
@@ -245,8 +250,8 @@ def test_jobs__every_preset_says_why_and_for_whom() -> None:
         "platformmpi": (),
     }
     for name, preset in tunings.items():
-        for family in preset.get("families", []):
-            own = [variable.startswith(read[family]) for variable in preset.get("environment", {})]
+        for family in preset.families:
+            own = [variable.startswith(read[family]) for variable in preset.environment]
             assert all(own), (name, family)
 
 

@@ -91,7 +91,7 @@ def test_matrix__words_for_numbers_of_ranks(changed: Changed, factors: str, expe
         ("cpu: new", "tuning: fca-mxm", 10, "tuning 'fca-mxm' is not for mpich"),
         ("repeats: 3", "repeats: 0", 7, "matrix.repeats"),
         ("repeats: 3", "repeats: 3.0", 7, "matrix.repeats: 3.0 cannot stand here"),
-        ("repeats: 3", "repeats: {within: 0%}", 7, "matrix.repeats: {'within': '0%'} cannot stand here"),
+        ("repeats: 3", "repeats: {within: 0%}", 7, "matrix.repeats.within: '0%' does not match"),
         ("repeats: 3", "repeats: {within: 5%, most: 7, least: 8}", 7, "at least 8 repeats, and at most 7"),
         ("repeats: 3", "repeats: 3\n  minutes: 1000000", 8, "matrix.minutes: 1000000 is greater than"),
         # As many nodes as there are is no number that one can compare; it must not become 1 silently.
@@ -170,7 +170,7 @@ def test_matrix__names_what_an_application_gets_wrong(
     [
         ('["0-3", "4-7"]', '["0-3", "3-7"]', 7, "core 3 was given before (socket 0)"),
         ('["0-3", "4-7"]', '["3-0"]', 7, "'3-0' runs backwards"),
-        ('["0-3", "4-7"]', '["0-99999999999"]', 7, "cores: ['0-99999999999'] cannot stand here"),
+        ('["0-3", "4-7"]', '["0-99999999999"]', 7, "cores.0: '0-99999999999' does not match"),
         ("nodes: 4", "nodes: 1000000000000000", 6, "nodes: 1000000000000000 is greater than the maximum"),
         ("nodes: 4", "nodes: 4.0", 6, "nodes: 4.0 is not of type 'integer'"),
         ("start_up: 4", "start_up: .inf", 10, "start_up: inf is not of type 'number'"),

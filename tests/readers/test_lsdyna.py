@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 from analysis.base.errors import ReadError
-from analysis.datasets.applications import load_applications
+from analysis.datasets.applications import facts, load_applications
 from analysis.readers import lsdyna
 
 ROOT = Path(__file__).parents[2]
@@ -212,7 +212,7 @@ def test_lsdyna__refuses_other_text() -> None:
 
 def test_lsdyna__figure_of_merit_is_a_time() -> None:
     application = load_applications(ROOT / "config" / "applications")["ls-dyna"]
-    facts = application.facts(lsdyna.parse(ACCOUNT))
-    assert (facts["figure_of_merit"], facts["figure_of_merit_unit"]) == (1521, "s")
-    assert facts["figure_of_merit_resolution"] == 1.0
+    found = facts(application, lsdyna.parse(ACCOUNT))
+    assert (found["figure_of_merit"], found["figure_of_merit_unit"]) == (1521, "s")
+    assert found["figure_of_merit_resolution"] == 1.0
     assert application.higher_is_better is False

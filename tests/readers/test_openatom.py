@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.base.errors import ReadError
-from analysis.datasets.applications import load_applications
+from analysis.datasets.applications import facts, load_applications
 from analysis.readers import openatom
 
 ROOT = Path(__file__).parents[2]
@@ -124,6 +124,6 @@ def test_openatom__refuses_other_text() -> None:
 
 def test_openatom__figure_of_merit_is_a_time() -> None:
     application = load_applications(ROOT / "config" / "applications")["openatom"]
-    facts = application.facts(openatom.parse(OUTPUT))
-    assert (facts["figure_of_merit"], facts["figure_of_merit_unit"]) == (pytest.approx(1.01), "s")
+    found = facts(application, openatom.parse(OUTPUT))
+    assert (found["figure_of_merit"], found["figure_of_merit_unit"]) == (pytest.approx(1.01), "s")
     assert application.higher_is_better is False

@@ -131,8 +131,7 @@ def run(
     needed = shutil.which("hpcc") if application == "hpcc" else Path("/etc/profile.d/modules.sh").is_file()
     if not needed:
         pytest.skip("no hpcc or no environment modules on this host; run tests/slurm/install.sh")
-    for name in ("workflow/schemas", "config/applications"):
-        shutil.copytree(ROOT / name, base / name)
+    shutil.copytree(ROOT / "config/applications", base / "config/applications")
     values = {"application": application, "case": case, "factors": factors}
     digest = digest or hashlib.sha256(MODEL.encode()).hexdigest()
     files = {

@@ -8,7 +8,6 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,12 @@ from analysis.synthesis.truth import Truth, load_truth
 ROOT = Path(__file__).parents[2]
 
 
+def changed(truth: Truth, **changes: Any) -> Truth:
+    return truth.model_copy(update=changes)
+
+
 def written(report: str, out: Path, runs: Sequence[dict[str, Any]], **changes: Any) -> tuple[Truth, Path]:
-    truth = replace(load_truth(ROOT / "config" / "synthesis" / f"{report}.yaml"), runs=runs, **changes)
+    truth = changed(load_truth(ROOT / "config" / "synthesis" / f"{report}.yaml"), runs=runs, **changes)
     build(truth, out)
     return truth, out / "runs"
 

@@ -1,108 +1,372 @@
-"""Documents held against a JSON schema: every violation with its line, in the words of the file."""
+"""Configuration declared once: pydantic models, what is wrong with a file by line, schema and reference.
+
+A model says what may stand in a YAML file. Its descriptions are the remedies in messages, the comments
+that editors show (``workflow/schemas/``) and the meanings in ``docs/reference/``.
+"""
 
 from __future__ import annotations
 
 import datetime
 import difflib
-import importlib
-import math
-import sys
-from collections.abc import Iterator, Mapping
-from functools import cache
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
-from analysis.base.errors import Fault
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
+
+from analysis.base.errors import ConfigError, Fault
 from analysis.base.yaml import Where, line_at, read
 
+REFERENCE = "docs/reference/configuration.md"
 _LONGEST = 200  # characters of a value that a message repeats
 
+T = TypeVar("T")
+M = TypeVar("M", bound="Model")
 
-def violations(document: Any, schema: str | Path, source: str, lines: Mapping[Where, int]) -> Iterator[Fault]:
-    """Hold a document against a schema.
+
+class Model(BaseModel):
+    """A mapping of a YAML file: its keys, and which of them go together.
+
+    Unknown keys are refused; nothing is taken for what it is not (3.0 is no integer, ``yes`` no text).
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        allow_inf_nan=False,
+        regex_engine="python-re",
+        defer_build=True,  # most starts use one of the models
+    )
+
+    # ("exactly" or "at most" or "at least", names): how many of these keys stand there.
+    TOGETHER: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    # Key -> keys that it needs beside it.
+    NEEDS: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    # (key, its values, keys that are needed then); ``a.b`` is needed where there is an ``a``.
+    WHEN: ClassVar[tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = ()
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _check_together(cls, value: Any, handler: Callable[[Any], Any]) -> Any:
+        """Add what is wrong with the keys to what is wrong with the values, so that all is told at once."""
+        amiss = list(cls._amiss(value)) if isinstance(value, dict) else []
+        try:
+            made = handler(value)
+        except ValidationError as error:
+            if not amiss:
+                raise
+            amiss += [_line(one["type"], one["loc"], one["input"], one.get("ctx")) for one in error.errors()]
+        if amiss:
+            raise ValidationError.from_exception_data(cls.__name__, amiss)
+        return made
+
+    @classmethod
+    def _amiss(cls, value: Mapping[Any, Any]) -> Iterator[InitErrorDetails]:
+        for word, *names in cls.TOGETHER:
+            given = sum(name in value for name in names)
+            if not {"exactly": given == 1, "at most": given < 2, "at least": given > 0}[word]:
+                yield _line("together", (), value, {"what": f"needs {word} one of {', '.join(names)}"})
+        for key, needed in cls.NEEDS.items():
+            for name in needed if key in value else ():
+                if name not in value:
+                    what = {"what": f"{name!r} is a dependency of {key!r}", "remedy": "add it"}
+                    yield _line("together", (), value, what)
+        for key, levels, needed in cls.WHEN:
+            for path in needed if value.get(key) in levels else ():
+                *above, name = path.split(".")
+                holder = value
+                for part in above:
+                    holder = holder.get(part, ())
+                if isinstance(holder, dict) and name not in holder:
+                    yield _line("missing", (*above, name), holder)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        made = handler(core)
+        schema = handler.resolve_ref_schema(made)
+        rules: list[dict[str, Any]] = []
+        for word, *names in cls.TOGETHER:
+            each = [{"required": [name]} for name in names]
+            rules.append(
+                {"not": {"required": names}}
+                if word == "at most"
+                else {"oneOf" if word == "exactly" else "anyOf": each}
+            )
+        for key, levels, needed in cls.WHEN:
+            condition = {"required": [key], "properties": {key: {"enum": list(levels)}}}
+            rules += [{"if": condition, "then": _required(path)} for path in needed]
+        if rules:
+            schema["allOf"] = rules
+        if cls.NEEDS:
+            schema["dependentRequired"] = {key: list(names) for key, names in cls.NEEDS.items()}
+        return made
+
+
+def _line(
+    kind: str, where: tuple[str | int, ...], value: Any, context: dict[str, Any] | None = None
+) -> InitErrorDetails:
+    # Its own message is never used; the kinds of the library may be told as our own.
+    return InitErrorDetails(type=PydanticCustomError(kind, "-", context), loc=where, input=value)
+
+
+def _required(path: str) -> dict[str, Any]:
+    head, _, rest = path.partition(".")
+    return {"properties": {head: _required(rest)}} if rest else {"required": [head]}
+
+
+class _Given:
+    """Marks a key that may be left out, but not be given as nothing."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema: Any = handler(source)
+        inner: CoreSchema = schema["schema"]
+        return inner
+
+
+def _unique(items: list[T]) -> list[T]:
+    if any(item in items[:at] for at, item in enumerate(items)):
+        raise PydanticCustomError("unique", "-")
+    return items
+
+
+Maybe = Annotated[T | None, _Given()]
+Unique = Annotated[list[T], AfterValidator(_unique), Field(json_schema_extra={"uniqueItems": True})]
+Several: TypeAlias = T | Annotated[Unique[T], Field(min_length=1)]
+
+NAME = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$"
+Name = Annotated[
+    str,
+    StringConstraints(pattern=NAME, max_length=80),
+    Field(description="letters, digits, dots, dashes and underscores, not beginning with a dot or a dash"),
+]
+Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$")]
+Text = Annotated[Line, StringConstraints(min_length=1), Field(description="one line of text")]
+Level = str | int | float
+Number = int | float  # is written as it stands in the file: 6 does not become 6.0
+Positive = Annotated[float, Field(gt=0)]
+Evidence = Literal["measured", "published", "reported", "modelled", "synthetic"]
+
+
+def load(model: type[M], path: str | Path, source: str | None = None) -> M:
+    """Read a YAML file as a model.
 
     Parameters
     ----------
-    document : object
-        Mappings, lists and scalars.
-    schema : path
-        JSON schema in YAML. A ``description`` in it becomes the remedy of what it describes.
-    source : str
-        Name that faults carry.
-    lines : mapping
-        Line of every value, as `analysis.base.yaml.read` gives them.
+    model : type
+    path : path
+    source : str, optional
+        Name that faults carry; by default `path`.
 
-    Yields
+    Raises
     ------
-    Fault
-        In the order of the places in the document.
+    ConfigError
+        If the file cannot be read, is not YAML or does not follow the model; every fault with its line.
     """
-    rules = read(str(schema))[0]  # plain dicts: Snakemake hands its own mapping type over
-    for where in _odd_keys(document, ()):
-        name, key = ".".join(map(str, where[:-1])) or "the file", where[-1]
-        what = f"{name}: the key {_shown(key)} is no text"
-        yield Fault(source, line_at(lines, (*where[:-1], str(key))), what, "put it in quotes")
-    for error in sorted(_validator(rules).iter_errors(document), key=lambda error: str(error.absolute_path)):
-        where = tuple(error.absolute_path)
-        name = ".".join(map(str, where)) or "the file"
-        hint = error.schema.get("description") if isinstance(error.schema, dict) else None
-        hint = " ".join(str(hint or f"see {schema}").split())
-        for place, found, remedy in _told(error, where, hint):
-            yield Fault(source, line_at(lines, place), f"{name}: {found}", remedy)
+    document, lines = read(str(path))
+    return check(model, document, source or str(path), lines)
 
 
-def _odd_keys(value: Any, where: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """Find keys that YAML reads as numbers, dates or booleans: no rule of a schema speaks of them."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            if isinstance(key, str):
-                yield from _odd_keys(item, (*where, key))
+def checked(model: type[M], path: str | Path) -> Any:
+    """Return a YAML file as it is written, once it is found to follow a model; as `load` otherwise."""
+    load(model, path)
+    return read(str(path))[0]
+
+
+def check(
+    model: type[M],
+    document: Any,
+    source: str,
+    lines: Mapping[Where, int],
+    at: Where = (),
+    *,
+    secret: bool = False,
+) -> M:
+    """Hold a document, or the part of one that stands `at` a place, against a model.
+
+    Parameters
+    ----------
+    secret : bool
+        Repeat no value in a message: one may be a password in the wrong place.
+
+    Raises
+    ------
+    ConfigError
+        Every fault with its line, in the order of the lines.
+    """
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        found = [(one["loc"], one) for one in error.errors(include_url=False)]
+        told = _Teller(schema_of(model), secret).tell(found, document, (), None)
+        faults = []
+        for one in told:
+            name = ".".join(map(str, (*at, *one.where))) or "the file"
+            line = line_at(lines, (*at, *one.line_of))
+            faults.append(Fault(source, line, f"{name}: {one.found}", one.remedy))
+        raise ConfigError(*sorted(dict.fromkeys(faults), key=lambda fault: fault.line)) from None
+
+
+def known(name: str, names: Iterable[str], otherwise: str = "none") -> str:
+    """Say in a remedy which names there are, and which of them may have been meant."""
+    listed = list(names)
+    near = difflib.get_close_matches(name, listed, 1, 0.7)
+    return f"known: {', '.join(listed) or otherwise}" + (f" (is {near[0]!r} meant?)" if near else "")
+
+
+class _Told(NamedTuple):
+    where: Where
+    line_of: Where  # of the key, where it is the key that is wrong
+    found: str
+    remedy: str
+    misfit: bool = False  # the value is of another type than was wanted
+    near: bool = False
+
+
+_TYPES = {"string": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array"}
+_TYPES |= {"dict": "object", "model": "object", "model_attributes": "object", "datetime": "date and time"}
+_KINDS = {f"{kind}_type": name for kind, name in _TYPES.items()} | {"finite_number": "number"}
+_BOUNDS = {
+    "greater_than": ("gt", "is less than or equal to the minimum of"),
+    "greater_than_equal": ("ge", "is less than the minimum of"),
+    "less_than_equal": ("le", "is greater than the maximum of"),
+}
+_LENGTHS = {"too_short": "is too short", "too_long": "is too long", "unique": "has non-unique elements"}
+_LENGTHS |= {"string_too_short": "is too short", "string_too_long": "is too long"}
+
+
+class _Teller:
+    """Says what errors of the library mean, in the words of the file, with the schema's descriptions."""
+
+    def __init__(self, schema: Mapping[str, Any], secret: bool) -> None:
+        self._schema, self._secret = schema, secret
+
+    def tell(self, errors: Sequence[Any], value: Any, where: Where, node: Any) -> Iterator[_Told]:
+        """Follow errors, each with the rest of its way, down to where they are.
+
+        On the way the library names the types that a value may have; one that it fits better than the
+        others is the one that was meant.
+        """
+        node = self._schema if node is None else node
+        below: dict[Any, list[Any]] = {}
+        for way, error in errors:
+            if not way or way[1:] == ("[key]",) or (len(way) == 1 and error["type"] in _OF_KEYS):
+                yield self._one(error, way, where, node)
             else:
-                yield (*where, key)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _odd_keys(item, (*where, index))
+                below.setdefault(way[0], []).append((way[1:], error))
+        branches = []
+        for step, group in below.items():
+            if isinstance(value, dict) and step in value:
+                yield from self.tell(group, value[step], (*where, str(step)), self._below(node, step))
+            elif isinstance(value, list) and isinstance(step, int):
+                yield from self.tell(group, value[step], (*where, step), self._below(node, step))
+            else:
+                named = self._resolved(node).get("discriminator", {}).get("mapping", {}).get(step)
+                branches.append(list(self.tell(group, value, where, {"$ref": named} if named else node)))
+        fitting = [each for each in branches if not any(one.misfit and one.where == where for one in each)]
+        if len(branches) == 1 or len(fitting) == 1:
+            yield from (fitting or branches)[0]
+        elif branches:
+            near = [one for each in branches for one in each if one.near]
+            remedy = near[0].remedy if near else self._hint(node)
+            yield _Told(where, where, f"{self._shown(value)} cannot stand here", remedy, True, bool(near))
+
+    def _one(self, error: Any, way: tuple[Any, ...], where: Where, node: Any) -> _Told:
+        kind, value, context = error["type"], error["input"], error.get("ctx") or {}
+        shown, hint = self._shown(value), self._hint(node)
+        if kind in _OF_KEYS or (way and kind in _KINDS):
+            return self._of_key(error, way, where, node)
+        line_of = where
+        if way:  # a key that does not follow the rules for keys
+            line_of, hint = (*where, str(way[0])), self._hint(self._resolved(node).get("propertyNames", node))
+        if kind in ("union_tag_invalid", "literal_error"):
+            expected = re.findall(r"'([^']*)'", context.get("expected") or context["expected_tags"])
+            if kind == "union_tag_invalid":
+                where, shown = (*where, "type"), self._shown(context["tag"])
+            near = difflib.get_close_matches(str(value), expected, 1, 0.7) if kind == "literal_error" else []
+            remedy = f"is {near[0]!r} meant?" if near else hint
+            return _Told(where, line_of, f"{shown} is not one of {expected}", remedy, True, bool(near))
+        if kind == "union_tag_not_found":
+            return self._missing("type", where, node)
+        if kind in _KINDS:
+            quoted = kind == "string_type" and not isinstance(value, list | dict) and value is not None
+            remedy = f"{'put it in quotes, if it is meant as text: ' * quoted}{hint}"
+            return _Told(where, where, f"{shown} is not of type {_KINDS[kind]!r}", remedy, True)
+        if kind in _BOUNDS:
+            bound, words = _BOUNDS[kind]
+            return _Told(where, where, f"{shown} {words} {context[bound]}", hint)
+        if kind == "string_pattern_mismatch":
+            return _Told(where, line_of, f"{shown} does not match {context['pattern']!r}", hint)
+        found = context.get("what") or f"{shown} {_LENGTHS.get(kind, error['msg'])}"
+        return _Told(where, line_of, found, context.get("remedy", hint))
+
+    def _of_key(self, error: Any, way: tuple[Any, ...], where: Where, node: Any) -> _Told:
+        if error["type"] == "missing":
+            return self._missing(str(way[0]), where, node)
+        if error["type"] == "extra_forbidden":
+            known = self._keys(node)
+            near = difflib.get_close_matches(str(way[0]), known, 1, 0.7)
+            remedy = f"is {near[0]!r} meant?" if near else f"known: {', '.join(known) or 'none'}"
+            return _Told(where, (*where, str(way[0])), f"unknown key {way[0]!r}", remedy)
+        key = error["input"] if way[-1] == "[key]" else way[0]
+        return _Told(where, (*where, str(key)), f"the key {_shown(key)} is no text", "put it in quotes")
+
+    def _missing(self, key: str, where: Where, node: Any) -> _Told:
+        about = self._keys(node).get(key, {})
+        told = self._resolved(about).get("description") and self._hint(about)
+        return _Told(
+            where, where, f"{key!r} is a required property", f"add it: {told}" if told else self._hint(node)
+        )
+
+    def _keys(self, node: Any) -> Mapping[str, Any]:
+        """Return the keys of a mapping, or of the one that may stand there beside other things."""
+        node = self._resolved(node)
+        branches = [*node.get("anyOf", ()), *node.get("oneOf", ())]
+        return node.get("properties") or next(filter(None, map(self._keys, branches)), {})
+
+    def _hint(self, node: Any) -> str:
+        node = self._resolved(node)
+        told = [self._resolved(each).get("description") for each in (node, *node.get("anyOf", ()))]
+        text = next(filter(None, told), f"see {REFERENCE}")
+        return text[0].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
+
+    def _resolved(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Follow a reference; what stands beside it wins."""
+        if "$ref" not in node:
+            return node
+        found = self._schema["$defs"][node["$ref"].rpartition("/")[2]]
+        return {**found, **{key: value for key, value in node.items() if key != "$ref"}}
+
+    def _below(self, node: Any, step: str | int) -> Mapping[str, Any]:
+        node = self._resolved(node)
+        if isinstance(step, int) and "items" in node:
+            told = {"description": node["description"]} if "description" in node else {}
+            return {**told, **self._resolved(node["items"])}
+        others = node.get("additionalProperties")
+        if found := node.get("properties", {}).get(step) or (others if isinstance(others, Mapping) else None):
+            return found
+        told = {"description": node["description"]} if "description" in node else {}
+        branches = [{**told, **each} for each in (*node.get("anyOf", ()), *node.get("oneOf", ()))]
+        return next((below for each in branches if (below := self._below(each, step))), {})
+
+    def _shown(self, value: Any) -> str:
+        return "what is written there" if self._secret else _shown(value)
 
 
-def _told(error: Any, where: Where, hint: str) -> Iterator[tuple[Where, str, str]]:
-    """Say what an error of the library means: place, finding, remedy."""
-    value, rule = error.instance, error.validator
-    if rule == "additionalProperties" and error.validator_value is False:
-        known = error.schema.get("properties", {})
-        for key in [key for key in value if key not in known and isinstance(key, str)]:
-            near = difflib.get_close_matches(key, known, 1, 0.7)
-            yield (*where, key), f"unknown key {key!r}", _meant(near, known)
-    elif rule == "required":
-        key = next(key for key in error.validator_value if error.message.startswith(repr(key)))
-        about = error.schema.get("properties", {}).get(key, {})
-        told = about.get("description") if isinstance(about, Mapping) else None
-        yield where, error.message, f"add it: {' '.join(told.split())}" if told else hint
-    elif rule == "oneOf" and (names := _alternatives(error.validator_value)):
-        if isinstance(value, Mapping):  # that it is none is told anyway
-            yield where, f"needs exactly one of {', '.join(names)}", hint
-    elif rule in ("anyOf", "oneOf"):
-        yield where, f"{_shown(value)} cannot stand here", hint
-    elif rule == "type" and not isinstance(value, str | list | Mapping):
-        wanted = error.validator_value
-        texts = "string" in ([wanted] if isinstance(wanted, str) else wanted)
-        quoted = "put it in quotes, if it is meant as text: " if texts and value is not None else ""
-        yield where, f"{_shown(value)} is not of type {_types(wanted)}", quoted + hint
-    else:
-        yield where, _cut(error.message), hint
-
-
-def _meant(near: list[str], known: Mapping[str, Any]) -> str:
-    return f"is {near[0]!r} meant?" if near else f"known: {', '.join(known) or 'none'}"
-
-
-def _alternatives(rules: list[Mapping[str, Any]]) -> list[str]:
-    """Return the keys of which one is needed, where that is all that the rules say."""
-    return [rule["required"][0] for rule in rules if set(rule) == {"required"}]
-
-
-def _types(wanted: str | list[str]) -> str:
-    return ", ".join(repr(each) for each in ([wanted] if isinstance(wanted, str) else wanted))
+_OF_KEYS = {"missing", "extra_forbidden", "invalid_key"}
 
 
 def _shown(value: Any) -> str:
@@ -111,41 +375,41 @@ def _shown(value: Any) -> str:
         return {None: "nothing", True: "true", False: "false"}[value]
     if isinstance(value, datetime.date):
         return f"{value.isoformat()} (a date)"
-    return _cut(repr(value))
-
-
-def _cut(text: str) -> str:
+    text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 4 :]}"
 
 
-@cache
-def _types_of_yaml() -> Any:
-    """Return the library's notion of types but for numbers: 3.0 is no integer, and NaN is no number."""
-    checker = jsonschema().Draft202012Validator.TYPE_CHECKER
-    checker = checker.redefine("integer", lambda _, value: type(value) is int)
-    return checker.redefine(
-        "number", lambda _, value: type(value) is int or (type(value) is float and math.isfinite(value))
-    )
+class _Schema(GenerateJsonSchema):
+    """The library's schemas without what only repeats a key or says that a key may be left out."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def default_schema(self, schema: Any) -> JsonSchemaValue:
+        made = super().default_schema(schema)
+        if made.get("default", 0) in (None, "", []) or isinstance(made.get("default"), dict):
+            del made["default"]
+        return made
 
 
-def _validator(rules: Any) -> Any:
-    library = jsonschema()
-    kind = library.validators.extend(library.Draft202012Validator, type_checker=_types_of_yaml())
-    return kind(rules)
+def schema_of(model: type[Model]) -> dict[str, Any]:
+    """Return the JSON schema of a model."""
+    found = model.model_json_schema(schema_generator=_Schema)
+    folded: dict[str, Any] = _folded({"$schema": "https://json-schema.org/draft/2020-12/schema", **found})
+    return folded
 
 
-@cache
-def jsonschema() -> ModuleType:
-    """Import jsonschema without its check of URIs.
-
-    Where the package for that check is installed, which JupyterLab sees to, jsonschema compiles a
-    grammar when it is imported: 1.5 s at every start of Snakemake, and no schema here asks for it.
-    """
-    unwanted = "rfc3987_syntax"
-    if unwanted in sys.modules or "jsonschema" in sys.modules:
-        return importlib.import_module("jsonschema")
-    sys.modules[unwanted] = None  # type: ignore[assignment]
-    try:
-        return importlib.import_module("jsonschema")
-    finally:
-        del sys.modules[unwanted]
+def _folded(value: Any) -> Any:
+    """Write descriptions in one line and rules for keys as such; leave out titles, which name classes."""
+    if isinstance(value, list):
+        return [_folded(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {key: item for key, item in value.items() if not (key == "title" and isinstance(item, str))}
+    if patterns := kept.pop("patternProperties", None):
+        ((pattern, values),) = patterns.items()
+        kept["propertyNames"] = {**kept.get("propertyNames", {}), "pattern": pattern}
+        kept["additionalProperties"] = values
+    if isinstance(text := kept.get("description"), str):
+        kept["description"] = " ".join(text.split()).rstrip(".")
+    return {key: _folded(item) for key, item in kept.items()}

@@ -1,6 +1,6 @@
 """The project's folders and its configuration: where things are, and what one build contains.
 
-Only the standard library, PyYAML and jsonschema are used here: Snakemake reads this module at
+Only the standard library, PyYAML and pydantic are used here: Snakemake reads this module at
 every start, and a build that has nothing to do should say so at once.
 """
 
@@ -12,14 +12,16 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, JsonValue, StringConstraints
 
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.models import violations
+from analysis.base.models import Evidence, Maybe, Model, Name, Unique, check, known
 from analysis.base.yaml import Where, line_at, read
 
 CONFIG = Path("config/config.yaml")
-SCHEMA = Path("workflow/schemas/config.schema.yaml")
+NameList = Annotated[Unique[Name], Field(min_length=1, description="a list of names")]
 
 
 def root(start: str | Path | None = None) -> Path:
@@ -74,31 +76,15 @@ def verdicts(report: str, campaign: str, base: Path | None = None) -> Path:
     return (base or root()) / "results" / "verdicts" / report / f"{campaign}.json"
 
 
-def load_yaml(path: str | Path, schema: str | Path | None = None) -> Any:
-    """Read a YAML file; every fault in it is named with its line.
-
-    Parameters
-    ----------
-    path : path
-    schema : path, optional
-        JSON schema (itself in YAML) to hold the document against.
-
-    Returns
-    -------
-    object
-        Mappings, lists and scalars.
+def load_yaml(path: str | Path) -> Any:
+    """Read a YAML file.
 
     Raises
     ------
     ConfigError
-        If the file cannot be read, is not YAML, repeats a key or does not follow the schema.
+        If the file cannot be read, is not YAML or repeats a key, with the line.
     """
-    document, lines = read(str(path))
-    if schema is not None:
-        faults = list(violations(document, schema, str(path), lines))
-        if faults:
-            raise ConfigError(*faults)
-    return copy.deepcopy(document)  # what was read stays as it was read
+    return copy.deepcopy(read(str(path))[0])  # what was read stays as it was read
 
 
 def line_of(path: str | Path, where: Where) -> int:
@@ -106,13 +92,69 @@ def line_of(path: str | Path, where: Where) -> int:
     return line_at(read(str(path))[1], where)
 
 
-def check_config(config: Mapping[str, Any], base: Path, path: Path | None = None) -> None:
-    """Hold a configuration against its schema and against the files that it names.
+class Page(Model):
+    """A page has name, notebook and campaign or campaigns; it may have report or reports, and a title."""
+
+    TOGETHER = (("exactly", "campaign", "campaigns", "evidence"), ("at most", "report", "reports"))
+
+    name: Name
+    notebook: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*\.ipynb$")] = Field(
+        description="the name of a notebook in notebooks/"
+    )
+    title: Maybe[str] = None
+    campaign: Maybe[Name] = None
+    campaigns: Maybe[NameList] = None
+    evidence: Maybe[Evidence] = Field(
+        None, description="the evidence class of a page that rests on no campaign"
+    )
+    report: Maybe[Name] = None
+    reports: Maybe[NameList] = None
+    topics: Maybe[Unique[str]] = Field(
+        None, description="topics of the claims that this page answers; their verdicts link to it"
+    )
+    figure: bool = Field(
+        True,
+        description="true if a cell tagged figure draws the page's main figure, false if the page has none",
+    )
+    parameters: dict[str, JsonValue] = Field(
+        {}, description="further papermill parameters, values of JSON's types"
+    )
+
+
+class ConfigFile(Model):
+    """What one build contains."""
+
+    campaigns: NameList = Field(description="a list of folders below data/raw")
+    optional: Unique[Name] = Field(
+        [],
+        description="those of the campaigns that take part once they have been measured here",
+    )
+    reports: dict[Name, Annotated[Unique[Name], Field(description="a list of campaigns")]] = Field(
+        description="for each report, the list of campaigns its claims are evaluated on"
+    )
+    pages: list[Page] = Field(description="a list of notebooks with what they are executed on")
+    contradictions: dict[str, str] = Field(
+        {},
+        description="of a self-test, for each claim that its runs cannot give back the reason; any other "
+        "that is not recovered is an error",
+    )
+    build: Maybe[str] = Field(
+        None,
+        description="another file of this form to build, into results/<its name>; given on the command line",
+    )
+    measure: Maybe[Name] = Field(
+        None,
+        description="a campaign whose runs the target `measure` is to measure; given on the command line",
+    )
+
+
+def check_config(config: dict[str, Any], base: Path, path: Path | None = None) -> None:
+    """Hold a configuration against its model and against the files that it names; fill in the defaults.
 
     Parameters
     ----------
-    config : mapping
-        As loaded, with whatever was overridden on the command line.
+    config : dict
+        As loaded, with whatever was overridden on the command line; changed in place.
     base : Path
         Root of the project.
     path : Path, optional
@@ -126,18 +168,17 @@ def check_config(config: Mapping[str, Any], base: Path, path: Path | None = None
     path = path or base / CONFIG
     source = os.path.relpath(path)
     _, lines = read(str(path), source)
-    faults = list(violations(config, base / SCHEMA, source, lines))
-    if not faults:  # an entry of the wrong shape cannot be followed to its files
-        faults = [
-            Fault(source, line_at(lines, where), found, remedy)
-            for where, found, remedy in (*_missing_files(config, base), *_page_faults(config, base))
-        ]
+    config.update(check(ConfigFile, config, source, lines).model_dump(exclude_none=True))
+    faults = [  # an entry of the wrong shape could not be followed to its files
+        Fault(source, line_at(lines, where), found, remedy)
+        for where, found, remedy in (*_missing_files(config, base), *_page_faults(config, base))
+    ]
     if faults:
         raise ConfigError(*faults)
 
 
 def load_config(base: Path | None = None, path: Path = CONFIG) -> dict[str, Any]:
-    """Read and check the project's configuration.
+    """Read and check the project's configuration, and leave out what nobody has measured here.
 
     Parameters
     ----------
@@ -149,7 +190,7 @@ def load_config(base: Path | None = None, path: Path = CONFIG) -> dict[str, Any]
     Returns
     -------
     dict
-        Keys ``campaigns``, ``reports`` and ``pages``, see ``config/config.yaml``.
+        The keys of `ConfigFile`.
 
     Raises
     ------
@@ -157,7 +198,7 @@ def load_config(base: Path | None = None, path: Path = CONFIG) -> dict[str, Any]
         One fault for each entry that cannot be used.
     """
     base = base or root()
-    config: dict[str, Any] = load_yaml(base / path, base / SCHEMA)
+    config: dict[str, Any] = load_yaml(base / path)
     check_config(config, base, base / path)
     leave_out(config, base)
     return config
@@ -175,7 +216,7 @@ def leave_out(config: dict[str, Any], base: Path) -> None:
     base : Path
         Root of the project.
     """
-    absent = {name for name in config.get("optional", ()) if not any(raw(name, base).glob("runs/*/run.json"))}
+    absent = {name for name in config["optional"] if not any(raw(name, base).glob("runs/*/run.json"))}
     if not absent:
         return
     config["optional"] = [name for name in config["optional"] if name not in absent]
@@ -217,10 +258,10 @@ def as_list(entry: Mapping[str, Any], singular: str) -> list[str]:
 
 
 def _missing_files(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Where, str, str]]:
-    optional = config.get("optional", ())
+    optional = config["optional"]
     for index, name in enumerate(optional):
         if name not in config["campaigns"]:
-            yield ("optional", index), f"unknown campaign {name!r}", _known(config["campaigns"])
+            yield ("optional", index), f"unknown campaign {name!r}", known(name, sorted(config["campaigns"]))
     for index, name in enumerate(config["campaigns"]):
         if name not in optional and not raw(name, base).is_dir() and not truth(name, base).is_file():
             yield ("campaigns", index), f"no raw folder data/raw/{name}", "add it or drop the campaign"
@@ -229,7 +270,11 @@ def _missing_files(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Wher
             yield ("reports", report), f"no claims in config/claims/{report}.yaml", "write them or drop it"
         for index, name in enumerate(names):
             if name not in config["campaigns"]:
-                yield ("reports", report, index), f"unknown campaign {name!r}", _known(config["campaigns"])
+                yield (
+                    ("reports", report, index),
+                    f"unknown campaign {name!r}",
+                    known(name, sorted(config["campaigns"])),
+                )
 
 
 def _page_faults(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Where, str, str]]:
@@ -240,15 +285,11 @@ def _page_faults(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Where,
         seen.add(page["name"])
         if not (base / "notebooks" / page["notebook"]).is_file():
             yield ("pages", index, "notebook"), f"no notebooks/{page['notebook']}", "check the name"
-        for singular, known in (("campaign", config["campaigns"]), ("report", config["reports"])):
+        for singular, names in (("campaign", config["campaigns"]), ("report", config["reports"])):
             for name in as_list(page, singular):
-                if name not in known:
+                if name not in names:
                     key = singular if singular in page else f"{singular}s"
-                    yield ("pages", index, key), f"unknown {singular} {name!r}", _known(known)
-
-
-def _known(names: Sequence[str] | Mapping[str, Any]) -> str:
-    return f"known: {', '.join(sorted(names)) or 'none'}"
+                    yield ("pages", index, key), f"unknown {singular} {name!r}", known(name, sorted(names))
 
 
 try:

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.base import project
+from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault
 from analysis.claims import spans as arithmetic
+from analysis.claims.files import AuditFile
 from analysis.claims.model import Claim, load_report
 from analysis.claims.spans import Expression, Span
 from analysis.claims.verdict import Verdict, finite
 from analysis.claims.verdicts import expected_text
 
-SCHEMA = Path("workflow/schemas/audit.schema.yaml")
 _MARKS = {"about": "~", "over": ">", "under": "<", "almost": "<"}
 
 
@@ -140,10 +140,10 @@ def load_audit(path: Path) -> Audit:
     Raises
     ------
     ConfigError
-        If the file does not follow ``workflow/schemas/audit.schema.yaml``, a formula is none, uses a
+        If the file does not follow its model, a formula is none, uses a
         figure that is not there or twice, a figure is not used, or an id stands twice.
     """
-    content = project.load_yaml(path, project.root() / SCHEMA)
+    content = models.checked(AuditFile, path)
     relations, faults = [], []
     lines = _lines(path)
     seen: set[str] = set()

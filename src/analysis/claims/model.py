@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.base import project
+from analysis.base import models
 from analysis.base.errors import ConfigError
+from analysis.claims.files import ClaimsFile
 from analysis.estimates.measures import MEASURES, SETS
 from analysis.estimates.question import Comparison, Level, Question, Tariff
 
@@ -116,10 +117,10 @@ def load_report(path: Path) -> Report:
     Raises
     ------
     ConfigError
-        If the file does not follow ``workflow/schemas/claims.schema.yaml``, each fault with its line;
+        If the file does not follow its model, each fault with its line;
         or if it names an id twice or a variable that is no measure.
     """
-    content = project.load_yaml(path, project.root() / "workflow" / "schemas" / "claims.schema.yaml")
+    content = models.checked(ClaimsFile, path)
     defaults = content.get("defaults", {}).get("select", {})
     claims = tuple(_claim(entry, path.stem, defaults) for entry in content["claims"])
     seen: set[str] = set()

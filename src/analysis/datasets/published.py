@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from pydantic import Field
 
 from analysis import readers
-from analysis.base import project
+from analysis.base import models, project
+from analysis.base.campaigns import StandIn
 from analysis.base.errors import ConfigError, Fault, ReadError
+from analysis.base.models import Level, Maybe, Model
 from analysis.datasets.run import fingerprint
 from analysis.schema.frames import blank, to_dataset
 
@@ -24,6 +27,30 @@ _FACTORS = {"environment": "build", "transport": "tuning"}
 _SAME = ("application", "case", "cluster", "cpu", "interconnect", "mpi", "nodes", "ranks")
 # Metrics that the table of runs holds.
 _METRICS = ("target_time", "benchmark_time", "elapsed", "official_time")
+
+
+class Alike(Model):
+    """Factors whose levels are put together, with the reason."""
+
+    factors: Annotated[list[str], Field(min_length=1)]
+    why: str
+
+
+class PublishedView(Model):
+    """Claims by report and topic, the runs that speak to them, and what their levels stand for."""
+
+    report: str
+    topics: Annotated[list[str], Field(min_length=1)]
+    select: dict[str, Any] = Field(description="variable of kind runs -> value or values")
+    alike: Maybe[Alike] = None
+    levels: dict[str, dict[str, StandIn]] = Field({})
+
+
+class PublishedFile(Model):
+    """What published runs stand for in the claims of reports."""
+
+    runs: dict[str, Level] = Field(description="variable of kind runs -> value, where the sources do not say")
+    views: Annotated[list[PublishedView], Field(min_length=1)]
 
 
 def read_figures(raw: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
@@ -69,8 +96,7 @@ def read_figures(raw: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
 
 def load_declaration(base: Path) -> dict[str, Any]:
     """Load ``config/published.yaml``."""
-    schema = base / "workflow" / "schemas" / "published.schema.yaml"
-    declared: dict[str, Any] = project.load_yaml(base / "config" / "published.yaml", schema)
+    declared: dict[str, Any] = models.checked(PublishedFile, base / "config" / "published.yaml")
     return declared
 
 

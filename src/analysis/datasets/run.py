@@ -15,11 +15,12 @@ import pandas as pd
 import xarray as xr
 
 from analysis import readers
+from analysis.base.campaigns import Application
 from analysis.base.errors import Fault, ReadError
 from analysis.base.files import read_bytes, sha256
 from analysis.datasets import micro
 from analysis.datasets import profile as metrics
-from analysis.datasets.applications import Application
+from analysis.datasets.applications import facts
 from analysis.energy.attribution import RunEnergy, first_power_engine, own_energy
 from analysis.readers.run import records
 from analysis.schema.frames import blank
@@ -96,7 +97,7 @@ def read_run(
     out.frames["files"] = pd.DataFrame(files)
     if result is not None and application is not None:
         out.datasets["result"] = result
-        out.row |= application.facts(result)
+        out.row |= facts(application, result)
         if application.engine in micro.ENGINES:
             out.frames["micro"], unclear = micro.micro(result, out.row)
             out.faults += unclear

@@ -14,7 +14,8 @@ import pandas as pd
 import xarray as xr
 
 from analysis import readers
-from analysis.base import project
+from analysis.base import models, project
+from analysis.base.campaigns import CampaignFile
 from analysis.base.errors import BenchbookError, Fault, ReadError
 from analysis.base.files import read_bytes
 from analysis.base.units import SECOND, amount
@@ -36,14 +37,14 @@ def declared_power(campaign: str, base: Path | None = None, path: Path | None = 
     Raises
     ------
     ConfigError
-        If it does not follow ``workflow/schemas/campaign.schema.yaml``.
+        If it cannot be used.
     """
     base = base or project.root()
     place = path or base / "config" / "campaigns" / f"{campaign}.yaml"
     if path is None and not place.is_file():
         return {}
-    schema = base / "workflow" / "schemas" / "campaign.schema.yaml"
-    return dict(project.load_yaml(place, schema).get("power", {}))
+    declared = models.load(CampaignFile, place).power
+    return declared.model_dump(by_alias=True, exclude_unset=True) if declared else {}
 
 
 def stated(ds: xr.Dataset, power: Mapping[str, Any]) -> xr.Dataset:

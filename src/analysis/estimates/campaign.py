@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis.base import project
+from analysis.base import models, project
+from analysis.base.campaigns import CampaignFile
 from analysis.base.errors import ConfigError
 from analysis.datasets.published import load_declaration
 from analysis.estimates.question import Level
@@ -323,19 +324,18 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         If ``config/campaigns/<name>.yaml`` cannot be used.
     """
     base = base or project.root()
-    schema = base / "workflow" / "schemas" / "campaign.schema.yaml"
-    declared = project.load_yaml(base / "config" / "campaigns" / f"{name}.yaml", schema)
-    pool = declared.get("pool", {})
+    declared = models.load(CampaignFile, base / "config" / "campaigns" / f"{name}.yaml")
+    levels = declared.model_dump(by_alias=True, exclude_unset=True).get("levels", {})
     return Campaign(
         name=name,
         tree=storage.read_tree(project.processed(name, base) / "campaign.nc"),
-        title=declared["title"],
-        evidence=declared["evidence"],
-        hardware=hardware(declared["hardware"], project.raw(name, base) / "runs"),
-        stand_ins=declared.get("levels", {}),
-        profiler=declared.get("profiler", ""),
-        pool=tuple(pool.get("factors", ())),
-        pool_reason=pool.get("why", ""),
-        notes=tuple(declared.get("notes", ())),
-        views=load_views(base) if declared["evidence"] == "published" else (),
+        title=declared.title,
+        evidence=declared.evidence,
+        hardware=hardware(declared.hardware, project.raw(name, base) / "runs"),
+        stand_ins=levels,
+        profiler=declared.profiler,
+        pool=tuple(declared.pool.factors if declared.pool else ()),
+        pool_reason=declared.pool.why if declared.pool else "",
+        notes=tuple(declared.notes),
+        views=load_views(base) if declared.evidence == "published" else (),
     )

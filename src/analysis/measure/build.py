@@ -9,7 +9,7 @@ from pathlib import Path
 from analysis.base import files, shell
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.measure.declare import Declared, load
-from analysis.measure.script import MODULES_INIT, quote, words
+from analysis.measure.script import quote, words
 
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra")
 _PATIENCE = 600  # s
@@ -29,20 +29,20 @@ def main(argv: list[str] | None = None) -> int:
 
 def build(declared: Declared, mpi: str, target: Path) -> None:
     """Compile ``src/proxy/proxy.c`` with a library of the cluster's file; it is there whole or not at all."""
-    entry = declared.launch["mpi"][mpi]
+    entry = declared.launch.mpi[mpi]
     where = ("launch", "mpi", mpi)
-    if "compiler" not in entry:
+    if not entry.compiler:
         raise ConfigError(
             declared.cluster.fault(where, f"{mpi} names no compiler", "add 'compiler: .../mpicc'")
         )
-    compiler = str(declared.base / entry["compiler"] if "/" in entry["compiler"] else entry["compiler"])
+    compiler = str(declared.base / entry.compiler if "/" in entry.compiler else entry.compiler)
     target.parent.mkdir(parents=True, exist_ok=True)
     with files.replacing(target) as beside:
         command = [compiler, *FLAGS, "-o", str(beside), str(declared.base / "src/proxy/proxy.c")]
         script = f"exec {words(command)}"
-        if modules := [str(name) for name in entry.get("modules", [])]:
-            init = quote(declared.launch.get("modules_init", MODULES_INIT))
-            script = f". {init} && module load {words(modules)} && {script}"
+        if entry.modules:
+            init = quote(declared.launch.modules_init)
+            script = f". {init} && module load {words(entry.modules)} && {script}"
         done = shell.run(["bash", "-c", script], _PATIENCE)
         sys.stderr.write(done.err)
         if done.code != 0:

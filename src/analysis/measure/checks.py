@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from analysis.base.campaigns import (
+    AdaptiveRepeats,
+    Application,
+    ApplicationLaunch,
+    Exclusion,
+    Matrix,
+    Subset,
+)
 from analysis.base.errors import Fault
+from analysis.base.models import known
 from analysis.base.yaml import Where
 from analysis.measure.cores import PLACEMENTS
 from analysis.measure.declare import Declaration, Declared
@@ -37,8 +46,9 @@ class Checker:
         self._known = {
             "placement": list(PLACEMENTS),
             "tuning": list(declared.tunings),
-            "profiler": ["none", *declared.launch.get("profilers", {})],
-            **{name: list(declared.launch.get(name, {})) for name in ("interconnect", "mpi", "cpu", "dimm")},
+            "profiler": ["none", *declared.launch.profilers],
+            "mpi": list(declared.launch.mpi),
+            **{name: list(declared.launch.levels(name)) for name in ("interconnect", "cpu", "dimm")},
         }
         self._fitting: dict[tuple[Any, ...], bool] = {}
         self.faults: list[Fault] = []
@@ -53,101 +63,93 @@ class Checker:
     def subset(self, index: int) -> bool:
         """Check what a subset names; return whether its combinations can be looked at."""
         where: Where = ("matrix", "subsets", index)
-        subset = self._declared.matrix["subsets"][index]
+        matrix = self._declared.matrix
+        subset = matrix.subsets[index]
         before = len(self.faults)
-        names = [other["name"] for other in self._declared.matrix["subsets"][:index]]
-        if subset["name"] in names:
-            self.note((*where, "name"), f"two subsets are called {subset['name']!r}", "rename one")
-        for place in (where, ("matrix",)):
-            self._repeats(subset if place == where else self._declared.matrix, (*place, "repeats"))
+        if subset.name in [other.name for other in matrix.subsets[:index]]:
+            self.note((*where, "name"), f"two subsets are called {subset.name!r}", "rename one")
+        parts: tuple[tuple[Where, Subset | Matrix], ...] = ((where, subset), (("matrix",), matrix))
         self._application(subset, where)
-        for place, factors in (((*where, "factors"), subset.get("factors", {})), self._general):
-            for factor, levels in factors.items():
-                self._levels(factor, levels, (*place, factor))
-        for place, rule in self._rules(index, where):
-            for factor in rule["when"]:
-                if factor not in (*self._known, *_SIZES, "application", "case"):
-                    self.note((*place, "when", factor), f"{factor!r} is no factor", "see the schema")
+        for place, part in parts:
+            self._repeats(part.repeats, (*place, "repeats"))
+            for factor, levels in part.factors.given.items():
+                self._levels(factor, levels, (*place, "factors", factor))
+            for at, rule in enumerate(part.exclude):
+                self._rule(rule, (*place, "exclude", at, "when"))
         return len(self.faults) == before
 
-    def _repeats(self, part: Mapping[str, Any], where: Where) -> None:
-        asked = part.get("repeats")
-        if isinstance(asked, dict) and asked.get("least", 6) > asked.get("most", 30):
-            what = f"at least {asked.get('least', 6)} repeats, and at most {asked.get('most', 30)}"
+    def _repeats(self, asked: int | AdaptiveRepeats | None, where: Where) -> None:
+        if isinstance(asked, AdaptiveRepeats) and asked.least > asked.most:
+            what = f"at least {asked.least} repeats, and at most {asked.most}"
             self.note(where, what, "raise 'most' or lower 'least'")
 
-    @property
-    def _general(self) -> tuple[Where, Mapping[str, Any]]:
-        return ("matrix", "factors"), self._declared.matrix.get("factors", {})
-
-    def _rules(self, index: int, where: Where) -> Iterator[tuple[Where, Mapping[str, Any]]]:
-        for at, rule in enumerate(self._declared.matrix["subsets"][index].get("exclude", [])):
-            yield (*where, "exclude", at), rule
-        for at, rule in enumerate(self._declared.matrix.get("exclude", [])):
-            yield ("matrix", "exclude", at), rule
+    def _rule(self, rule: Exclusion, where: Where) -> None:
+        factors = (*self._known, *_SIZES, "application", "case")
+        for factor in rule.when:
+            if factor not in factors:
+                self.note((*where, factor), f"{factor!r} is no factor", known(factor, factors))
 
     def _levels(self, factor: str, levels: Any, where: Where) -> None:
         if factor not in self._known:
             return
         for level in levels if isinstance(levels, list) else [levels]:
             if level not in self._known[factor]:
-                known = ", ".join(self._known[factor]) or "none; the cluster's file declares none"
-                self.note(where, f"unknown {factor} {level!r}", f"known: {known}")
+                remedy = known(level, self._known[factor], "none; the cluster's file declares none")
+                self.note(where, f"unknown {factor} {level!r}", remedy)
 
-    def _application(self, subset: Mapping[str, Any], where: Where) -> None:
-        name = subset["application"]
+    def _application(self, subset: Subset, where: Where) -> None:
+        name = subset.application
         application = self._declared.applications.get(name)
-        if application is None or "launch" not in application.document:
+        launch = application.content.launch if application else None
+        if application is None or launch is None:
             what = "unknown application" if application is None else "no part 'launch' in application"
             folder = self._declared.base / "config/applications"
-            known = ", ".join(sorted(path.stem for path in folder.glob("*.yaml")))
-            self.note((*where, "application"), f"{what} {name!r}", f"known: {known}")
+            remedy = known(name, sorted(path.stem for path in folder.glob("*.yaml")))
+            self.note((*where, "application"), f"{what} {name!r}", remedy)
             return
-        self._names(application)
-        site = self._declared.launch["applications"]
+        self._names(application, launch)
+        site = self._declared.launch.applications
         if name not in site:
             remedy = f"name its program in {self._declared.cluster.source}"
             self.note((*where, "application"), f"the cluster has no program for {name!r}", remedy)
-        cases = application.document["launch"]["cases"]
-        for case in subset["case"] if isinstance(subset["case"], list) else [subset["case"]]:
-            if case not in cases:
-                self.note((*where, "case"), f"{name} has no case {case!r}", f"known: {', '.join(cases)}")
-            elif self._needs_inputs(application.document["launch"], case) and "inputs" not in site.get(
-                name, {}
-            ):
+        for case in subset.case if isinstance(subset.case, list) else [subset.case]:
+            needs = launch.link_inputs or (case in launch.cases and launch.cases[case].inputs)
+            if case not in launch.cases:
+                self.note((*where, "case"), f"{name} has no case {case!r}", known(case, launch.cases))
+            elif needs and not (name in site and site[name].inputs):
                 remedy = f"name the folder under 'inputs' of {name} in {self._declared.cluster.source}"
                 self.note((*where, "case"), f"case {case!r} needs input files", remedy)
             else:
-                self._templates(application.document["launch"], case, (*where, "case"), name)
+                self._templates(launch, case, (*where, "case"), name)
 
-    def _names(self, application: Declaration) -> None:
+    def _names(self, application: Declaration[Application], launch: ApplicationLaunch) -> None:
         """Check what an application's file calls things; a reader that is not there is found too late."""
-        engine = application.document["engine"]
+        engine = application.content.engine
         # Importing the readers, which know their names, would take longer than the whole plan.
         if not (READERS / f"{engine}.py").is_file():
             remedy = "name a module of src/analysis/readers"
             self._in_file(application, ("engine",), f"there is no reader {engine!r}", remedy)
-        launch = application.document["launch"]
-        parts: list[tuple[Where, Mapping[str, Any]]] = [(("launch",), launch)]
-        parts += [(("launch", "cases", name), case) for name, case in launch["cases"].items()]
-        for where, part in parts:
-            for key, taken in (("files", OURS), ("values", BUILT_IN)):
-                for name in sorted(set(part.get(key, {})) & set(taken)):
-                    what, remedy = f"{name!r} is Benchbook's own name", "choose another"
-                    self._in_file(application, (*where, key, name), what, remedy)
+        parts: list[tuple[Where, Iterable[str], Iterable[str]]] = [(("launch", "files"), launch.files, OURS)]
+        for name, case in launch.cases.items():
+            place = ("launch", "cases", name)
+            parts += [
+                ((*place, "files"), case.files, OURS),
+                ((*place, "values"), case.values.given, BUILT_IN),
+            ]
+        for where, names, taken in parts:
+            for name in sorted(set(names) & set(taken)):
+                what, remedy = f"{name!r} is Benchbook's own name", "choose another"
+                self._in_file(application, (*where, name), what, remedy)
 
-    def _needs_inputs(self, launch: Mapping[str, Any], case: str) -> bool:
-        return bool(launch["cases"][case].get("inputs") or launch.get("link_inputs"))
-
-    def _templates(self, launch: Mapping[str, Any], case: str, where: Where, name: str) -> None:
-        entry = launch["cases"][case]
-        known = {*BUILT_IN, *entry.get("values", {})}
-        texts = [*launch["arguments"], *entry.get("arguments", []), *launch.get("thread_arguments", [])]
-        texts += [*launch.get("files", {}).values(), *entry.get("files", {}).values()]
+    def _templates(self, launch: ApplicationLaunch, case: str, where: Where, name: str) -> None:
+        entry = launch.cases[case]
+        given = {*BUILT_IN, *entry.values.given}
+        texts = [*launch.arguments, *entry.arguments, *launch.thread_arguments]
+        texts += [*launch.files.values(), *entry.files.values()]
         for text in texts:
-            for unknown in sorted(set(string.Template(text).get_identifiers()) - known):
-                remedy = f"known: {', '.join(sorted(known))}"
-                self.note(where, f"{name} needs ${{{unknown}}}, which case {case!r} does not give", remedy)
+            for unknown in sorted(set(string.Template(text).get_identifiers()) - given):
+                what = f"{name} needs ${{{unknown}}}, which case {case!r} does not give"
+                self.note(where, what, known(unknown, sorted(given)))
 
     def combination(self, index: int, combination: Mapping[str, Any]) -> bool:
         """Check whether a job of this size can be started on the cluster."""
@@ -159,34 +161,31 @@ class Checker:
 
     def _fits(self, where: Where, job: Mapping[str, Any]) -> bool:
         launch = self._declared.launch
-        if job["nodes"] > launch["nodes"]:
-            return self.note(
-                where, f"{job['nodes']} nodes; the cluster has {launch['nodes']}", "ask for fewer"
-            )
+        if job["nodes"] > launch.nodes:
+            return self.note(where, f"{job['nodes']} nodes; the cluster has {launch.nodes}", "ask for fewer")
         for factor in ("mpi", "interconnect"):
             if not job[factor] and self._known[factor]:
                 remedy = f"choose: {', '.join(self._known[factor])}"
                 return self.note(where, f"does not say which {factor}", remedy)
-        families = self._declared.tunings[job["tuning"]].get("families")
-        family = launch["mpi"][job["mpi"]]["family"]
+        families = self._declared.tunings[job["tuning"]].families
+        family = launch.mpi[job["mpi"]].family
         if families and family not in families:
             what = f"tuning {job['tuning']!r} is not for {family}"
             return self.note(where, what, f"it is for {', '.join(families)}: exclude the others")
-        preload = self._declared.applications[job["application"]].document["launch"].get("preload", True)
-        if job["profiler"] != "none" and not preload:
+        if job["profiler"] != "none" and not self._declared.application(job["application"]).preload:
             return self.note(where, f"{job['application']} takes no profiler", "use profiler: none")
         return self._fits_cores(where, job) and self._fits_launcher(where, job)
 
     def _fits_launcher(self, where: Where, job: Mapping[str, Any]) -> bool:
-        mpi, site = self._declared.launch["mpi"][job["mpi"]], self._declared.launch["applications"]
-        if (mpi["family"] == "charm") != mpi["start"].startswith("charmrun"):
-            what = f"{job['mpi']!r} is of the family {mpi['family']} and started by {mpi['start']}"
+        mpi, site = self._declared.launch.mpi[job["mpi"]], self._declared.launch.applications
+        if (mpi.family == "charm") != mpi.start.startswith("charmrun"):
+            what = f"{job['mpi']!r} is of the family {mpi.family} and started by {mpi.start}"
             remedy = "charmrun is for the family charm, and nothing else starts that"
             self._in_cluster(("launch", "mpi", job["mpi"], "start"), what, remedy)
-        if mpi["family"] == "charm" and "container" in site.get(job["application"], {}):
+        if mpi.family == "charm" and job["application"] in site and site[job["application"]].container:
             what = f"{job['application']} is in a container, and {job['mpi']!r} starts it by charmrun"
             return self.note(where, what, "charmrun looks for the program outside: give its path there")
-        secret = self._declared.applications[job["application"]].document["launch"].get("forward", [])
+        secret = self._declared.application(job["application"]).forward
         for place, named in self._environments(job):
             for name in sorted(set(secret) & set(named)):
                 remedy = "set it where you submit from: what stands in this file is written into records"
@@ -195,14 +194,15 @@ class Checker:
 
     def _environments(self, job: Mapping[str, Any]) -> Iterator[tuple[Where, Mapping[str, Any]]]:
         launch = self._declared.launch
-        yield ("launch",), launch.get("environment", {})
-        for part, key in (("mpi", job["mpi"]), ("applications", job["application"])):
-            yield ("launch", part, key), launch[part].get(key, {}).get("environment", {})
+        yield ("launch",), launch.environment
+        yield ("launch", "mpi", job["mpi"]), launch.mpi[job["mpi"]].environment
+        if (name := job["application"]) in launch.applications:
+            yield ("launch", "applications", name), launch.applications[name].environment
 
     def _in_cluster(self, where: Where, found: str, remedy: str) -> None:
         self._in_file(self._declared.cluster, where, found, remedy)
 
-    def _in_file(self, file: Declaration, where: Where, found: str, remedy: str) -> None:
+    def _in_file(self, file: Declaration[Any], where: Where, found: str, remedy: str) -> None:
         fault = file.fault(where, found, remedy)
         if fault not in self.faults:
             self.faults.append(fault)
@@ -213,7 +213,7 @@ class Checker:
         if cores < job["concurrent_jobs"]:
             what = f"{job['concurrent_jobs']} jobs at once on {cores} cores ({job['placement']})"
             return self.note(where, what, "each needs a core of its own: exclude it or ask for fewer")
-        if wanted > cores and not self._declared.launch.get("oversubscribe", False):
+        if wanted > cores and not self._declared.launch.oversubscribe:
             what = f"{wanted} ranks and threads on a node; {job['placement']} gives it {cores} cores"
             return self.note(where, what, "ask for fewer, or set 'oversubscribe' for the cluster")
         return True

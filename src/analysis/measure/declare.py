@@ -3,42 +3,202 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Generic, Literal
 
-from analysis.base import project
+from pydantic import Field, StringConstraints
+
+from analysis.base import models, project
+from analysis.base.campaigns import Application, ApplicationLaunch, CampaignFile, Matrix, Minutes
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.models import Line, M, Maybe, Model, Name, Text
 from analysis.base.slurm import numbers
-from analysis.base.yaml import Where
+from analysis.base.yaml import Where, read
 from analysis.measure.cores import Cores
 from analysis.measure.power import config as power
 
 PRESETS = Path(__file__).with_name("presets.yaml")
 # These may have line ends, input files whatever they need; nothing else that reaches a job may.
 _LONG_TEXTS = ("notes", "why", "hardware", "title")
-
-
 _LINES = str.maketrans("", "", "\n\t")
+
+SlurmWord = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._:&|,*-]*$"),
+    Field(description="a word as Slurm takes it for a partition, an account or a constraint"),
+]
+Environment = Annotated[
+    dict[Annotated[str, StringConstraints(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], Line | int | float],
+    Field(description="names of variables with their values, one line of text or a number"),
+]
+Modules = Annotated[list[Text], Field(description="a list of environment modules")]
+Options = Annotated[list[Text], Field(description="a list of options of the launcher")]
+Family = Literal["openmpi", "hpcx", "mpich", "intelmpi", "mvapich2", "platformmpi", "charm"]
+Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+Sockets = Annotated[
+    list[Annotated[str, StringConstraints(pattern="^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$")]],
+    Field(min_length=1),
+]
+
+
+class Fact(Model):
+    """A fact of the hardware."""
+
+    what: Text
+    value: str | int | float | bool
+    source: Annotated[str, StringConstraints(min_length=1)] = Field(description="where the fact is from")
+
+
+class NodesOfLevel(Model):
+    """How nodes or network of this kind are asked for."""
+
+    partition: SlurmWord = ""
+    constraint: SlurmWord = ""
+    environment: Environment = Field({})
+
+
+class MpiLibrary(Model):
+    """An MPI library, and how it starts ranks."""
+
+    family: Family
+    name: Text = Field(description="library with version as it is to stand in the records")
+    start: Literal["mpirun", "srun-pmix", "srun-pmi2", "charmrun", "charmrun-srun"] = Field(
+        description="how ranks are started; charmrun (over a remote shell) and charmrun-srun are for Charm++ "
+        "with a network of its own, like netlrts or verbs"
+    )
+    launcher: Text = Field("", description="path or name of mpirun, srun or charmrun")
+    compiler: Text = Field("", description="path or name of mpicc")
+    modules: Modules = Field([])
+    environment: Environment = Field({})
+    options: Options = Field([])
+
+
+class Profiler(Model):
+    """A profiler that is preloaded."""
+
+    library: Text = Field(
+        description="path of the library to preload, or its name where a module sets the search path"
+    )
+    modules: Modules = Field([])
+    environment: Environment = Field({})
+
+
+class Programs(Model):
+    """Program (or programs, one for each MPI) that is taken where a rank has more than one thread."""
+
+    TOGETHER: ClassVar[tuple[tuple[str, ...], ...]] = (("exactly", "program", "programs"),)
+
+    program: Text = Field("", description="path of the program; ${case} is replaced")
+    programs: dict[Name, Text] = Field({}, description="MPI library -> path of the program")
+
+
+class InputFile(Model):
+    """Where an input file lies, and what it has to be."""
+
+    path: Text
+    sha256: Digest = ""
+
+
+class Site(Programs):
+    """Program (or programs, one for each MPI), or build."""
+
+    TOGETHER = (("exactly", "program", "programs", "build"),)
+
+    build: Maybe[Literal["proxy"]] = Field(None, description="proxy for the program in src/proxy")
+    variant: Text = Field("", description="compiler flags or build variant for the records")
+    container: Text = Field("", description="path of an Apptainer image")
+    hybrid: Maybe[Programs] = None
+    arguments: Options = Field([], description="further arguments here, like memory2=200m")
+    inputs: Maybe[Text | dict[Name, InputFile]] = Field(
+        None,
+        description="folder that holds the application's input files, or name -> path with SHA-256 of each",
+    )
+    modules: Modules = Field([])
+    environment: Environment = Field({})
+
+
+class Launch(NodesOfLevel):
+    """How jobs are started here; without it nothing can be measured on the cluster."""
+
+    scheduler: Literal["slurm", "none"]
+    nodes: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        description="nodes that a campaign can have at once"
+    )
+    cores: Literal["auto"] | Sockets = Field(
+        description="the core numbers of each socket, like ['0-9', '10-19'], or auto for this machine's own"
+    )
+    memory: Annotated[int, Field(ge=1, le=1_000_000_000)] = Field(
+        1000, description="MB that a job asks for on each node"
+    )
+    minutes: Minutes = 30
+    start_up: Annotated[float, Field(ge=0)] = Field(
+        5.0, description="seconds that a job takes beside the application"
+    )
+    exclusive: bool = Field(True, description="whether a job has its nodes for itself")
+    oversubscribe: bool = Field(False, description="whether there may be more ranks than cores")
+    account: SlurmWord = ""
+    modules_init: Annotated[str, StringConstraints(pattern=r"^/[^\x00-\x1f\x7f]*$")] = Field(
+        "/etc/profile.d/modules.sh", description="the file that defines the command module"
+    )
+    mpi: Annotated[dict[Name, MpiLibrary], Field(min_length=1)]
+    interconnect: dict[Name, NodesOfLevel] = Field({})
+    cpu: dict[Name, NodesOfLevel] = Field({})
+    dimm: dict[Name, NodesOfLevel] = Field({})
+    profilers: dict[Literal["ipm", "mpip"], Profiler] = Field(
+        {}, description="ipm or mpip with library or modules"
+    )
+    applications: dict[Name, Site]
+
+    def levels(self, factor: str) -> Mapping[str, NodesOfLevel]:
+        """Return the levels of ``interconnect``, ``cpu`` or ``dimm`` that the cluster has."""
+        found: Mapping[str, NodesOfLevel] = getattr(self, factor)
+        return found
+
+    def chosen(self, factors: Mapping[str, Any]) -> list[NodesOfLevel]:
+        """Return what a run's levels of these factors ask for."""
+        return [
+            self.levels(factor)[factors[factor]]
+            for factor in ("cpu", "dimm", "interconnect")
+            if factors[factor]
+        ]
+
+
+class ClusterFile(Model):
+    """A cluster, its hardware and how jobs are started on it."""
+
+    title: Text
+    facts: list[Fact] = Field(description="a list of hardware facts, each with what, value and source")
+    launch: Maybe[Launch] = None
+    power: Maybe[dict[str, Any]] = Field(
+        None, description="how power is sampled beside a job; see power.schema.yaml"
+    )
+
+
+class Tuning(Model):
+    """A set of variables and options of the launcher, for the libraries that it is for."""
+
+    why: str
+    families: list[Family] = Field([])
+    environment: Environment = Field({})
+    options: Options = Field([])
+
+
+class Presets(Model):
+    """Tuning sets by name."""
+
+    tuning: dict[Name, Tuning]
 
 
 @dataclass(frozen=True)
-class Declaration:
-    """A YAML file that was read and checked, with the lines of its values.
-
-    Attributes
-    ----------
-    path : Path
-    source : str
-        Name that messages carry.
-    document : mapping
-    """
+class Declaration(Generic[M]):
+    """A YAML file that was read and checked; `source` is the name that messages carry."""
 
     path: Path
     source: str
-    document: Mapping[str, Any] = field(repr=False)
+    content: M = field(repr=False)
 
     def fault(self, where: Where, found: str, remedy: str) -> Fault:
         """Make a fault at the line of a value."""
@@ -51,31 +211,21 @@ class Declared:
 
     Attributes
     ----------
-    name : str
     base : Path
         Root of the project.
-    campaign, cluster : Declaration
+    matrix, launch
+        What is run, and how jobs are started on the cluster.
     applications : mapping of str to Declaration
         Those that the matrix names and that exist.
     """
 
     name: str
     base: Path
-    campaign: Declaration
-    cluster: Declaration
-    applications: Mapping[str, Declaration]
-
-    @property
-    def matrix(self) -> Mapping[str, Any]:
-        """The campaign's matrix as written."""
-        found: Mapping[str, Any] = self.campaign.document["matrix"]
-        return found
-
-    @property
-    def launch(self) -> Mapping[str, Any]:
-        """The part ``launch`` of the cluster."""
-        found: Mapping[str, Any] = self.cluster.document["launch"]
-        return found
+    campaign: Declaration[CampaignFile]
+    cluster: Declaration[ClusterFile]
+    matrix: Matrix
+    launch: Launch
+    applications: Mapping[str, Declaration[Application]]
 
     @property
     def cluster_name(self) -> str:
@@ -85,13 +235,18 @@ class Declared:
     @cached_property
     def cores(self) -> Cores:
         """Cores of one node."""
-        return Cores.declared(self.launch["cores"])
+        return Cores.declared(self.launch.cores)
 
     @cached_property
-    def tunings(self) -> Mapping[str, Any]:
+    def tunings(self) -> Mapping[str, Tuning]:
         """Tuning presets by name."""
-        presets: Mapping[str, Any] = project.load_yaml(PRESETS)["tuning"]
-        return presets
+        return models.load(Presets, PRESETS).tuning
+
+    def application(self, name: str) -> ApplicationLaunch:
+        """Return how an application is run; the matrix was checked for it."""
+        found = self.applications[name].content.launch
+        assert found is not None
+        return found
 
 
 def load(name: str, base: Path | None = None) -> Declared:
@@ -104,10 +259,6 @@ def load(name: str, base: Path | None = None) -> Declared:
     base : Path, optional
         Root of the project.
 
-    Returns
-    -------
-    Declared
-
     Raises
     ------
     ConfigError
@@ -115,35 +266,37 @@ def load(name: str, base: Path | None = None) -> Declared:
         cluster is for `analysis.measure.matrix.expand` to say.
     """
     base = base or project.root()
-    campaign = _declaration("campaign", name, base)
-    if "matrix" not in campaign.document:
+    campaign = _declaration(CampaignFile, "campaigns", name, base)
+    matrix = campaign.content.matrix
+    if matrix is None:
         raise ConfigError(campaign.fault((), "has no matrix", "declare what is to be run under 'matrix'"))
-    wanted = str(campaign.document["matrix"]["cluster"])
-    if not (base / f"config/clusters/{wanted}.yaml").is_file():
-        known = ", ".join(sorted(p.stem for p in (base / "config/clusters").glob("*.yaml"))) or "none"
-        raise ConfigError(
-            campaign.fault(("matrix", "cluster"), f"unknown cluster {wanted!r}", f"known: {known}")
+    if not (base / f"config/clusters/{matrix.cluster}.yaml").is_file():
+        remedy = models.known(
+            matrix.cluster, sorted(path.stem for path in (base / "config/clusters").glob("*.yaml"))
         )
-    cluster = _declaration("cluster", wanted, base)
-    if "launch" not in cluster.document:
+        raise ConfigError(
+            campaign.fault(("matrix", "cluster"), f"unknown cluster {matrix.cluster!r}", remedy)
+        )
+    cluster = _declaration(ClusterFile, "clusters", matrix.cluster, base)
+    launch = cluster.content.launch
+    if launch is None:
         raise ConfigError(cluster.fault((), "has no part 'launch'", "say there how jobs are started"))
-    _check_cores(cluster)
-    if "power" in cluster.document:  # found now, not by the first job that samples nothing
-        power.check(cluster.path, several=cluster.document["launch"]["nodes"] > 1)
-    names = {subset["application"] for subset in campaign.document["matrix"]["subsets"]}
+    _check_cores(cluster, () if isinstance(launch.cores, str) else launch.cores)
+    if cluster.content.power is not None:  # found now, not by the first job that samples nothing
+        power.check(cluster.path, several=launch.nodes > 1)
     applications = {
-        each: _declaration("application", each, base)
-        for each in sorted(names)
+        each: _declaration(Application, "applications", each, base)
+        for each in sorted({subset.application for subset in matrix.subsets})
         if (base / f"config/applications/{each}.yaml").is_file()
     }
-    return Declared(name, base, campaign, cluster, applications)
+    return Declared(name, base, campaign, cluster, matrix, launch, applications)
 
 
-def _declaration(kind: str, name: str, base: Path) -> Declaration:
-    path = base / "config" / f"{kind}s" / f"{name}.yaml"
+def _declaration(model: type[M], folder: str, name: str, base: Path) -> Declaration[M]:
+    path = base / "config" / folder / f"{name}.yaml"
     source = str(path.relative_to(base))
-    document = project.load_yaml(path, base / "workflow" / "schemas" / f"{kind}.schema.yaml")
-    out = Declaration(path, source, document)
+    out = Declaration(path, source, models.load(model, path, source))
+    document = read(str(path))[0]
     faults = [
         out.fault(where, f"{'.'.join(map(str, where))}: holds a control character", "write it in one line")
         for where, text in _texts(document, ())
@@ -159,10 +312,9 @@ def _declaration(kind: str, name: str, base: Path) -> Declaration:
     return out
 
 
-def _check_cores(cluster: Declaration) -> None:
-    cores = cluster.document["launch"]["cores"]
+def _check_cores(cluster: Declaration[ClusterFile], sockets: Sequence[str]) -> None:
     faults, seen = [], dict[int, int]()
-    for index, text in enumerate([] if isinstance(cores, str) else cores):
+    for index, text in enumerate(sockets):
         where = ("launch", "cores", index)
         parts = [part.partition("-") for part in text.split(",")]
         if any(last and int(last) < int(first) for first, _, last in parts):

@@ -14,7 +14,7 @@ from analysis.base.errors import ConfigError
 from analysis.base.project import VERSION
 from analysis.base.slurm import ranges
 from analysis.measure import cores as placing
-from analysis.measure.declare import Declared
+from analysis.measure.declare import Declared, MpiLibrary, Programs, Site
 from analysis.measure.launchers import OWN_BINDING_OFF, Shape, charm_files, launch_line
 from analysis.measure.matrix import Run
 
@@ -38,12 +38,13 @@ def program(declared: Declared, run: Run) -> str:
         If the cluster has no program for the run's MPI library, or its path holds an unknown ``${...}``.
     """
     site = _site(declared, run)
-    if "build" in site:
+    if site.build:
         return str(built(declared.base, declared.cluster_name, run.factors["mpi"]))
     where: tuple[str, ...] = ("launch", "applications", run.application)
-    if int(run.factors["threads"]) > 1 and "hybrid" in site:
-        site, where = site["hybrid"], (*where, "hybrid")
-    found = site.get("program") or site["programs"].get(run.factors["mpi"])
+    named: Programs = site
+    if int(run.factors["threads"]) > 1 and site.hybrid is not None:
+        named, where = site.hybrid, (*where, "hybrid")
+    found = named.program or named.programs.get(run.factors["mpi"])
     if found is None:
         what = f"no program for MPI {run.factors['mpi']!r}"
         remedy = "add it or exclude the combination"
@@ -60,8 +61,8 @@ def contained(declared: Declared, run: Run, preload: str) -> list[str]:
 
     `preload` is a library that is loaded before the program, inside the container; or empty.
     """
-    image = _site(declared, run).get("container")
-    if image is None:
+    image = _site(declared, run).container
+    if not image:
         return []
     options = ["--env", f"LD_PRELOAD={preload}"] if preload else []
     # Apptainer shows a program the working directory and the home; inputs may lie elsewhere.
@@ -73,7 +74,7 @@ def contained(declared: Declared, run: Run, preload: str) -> list[str]:
 
 def folder(declared: Declared, run: Run) -> str:
     """Return the folder of the application's input files; empty if the cluster names none."""
-    inputs = _site(declared, run).get("inputs", "")
+    inputs = _site(declared, run).inputs
     return located(declared.base, inputs) if inputs and isinstance(inputs, str) else ""
 
 
@@ -85,28 +86,26 @@ def inputs(declared: Declared, run: Run) -> dict[str, str]:
     ConfigError
         If the cluster does not say where a file lies, or says another digest than the application.
     """
-    site = _site(declared, run).get("inputs", {})
-    case: Mapping[str, Any] = declared.applications[run.application].document["launch"]["cases"][run.case]
+    site = _site(declared, run).inputs or {}
     found = {}
-    for name, digest in case.get("inputs", {}).items():
+    for name, digest in declared.application(run.application).cases[run.case].inputs.items():
         if isinstance(site, str):
-            found[f"{located(declared.base, site)}/{name}"] = str(digest)
+            found[f"{located(declared.base, site)}/{name}"] = digest
             continue
         where = ("launch", "applications", run.application, "inputs")
         if name not in site:
             what = f"does not say where the input {name!r} lies"
             raise ConfigError(declared.cluster.fault(where, what, f"add '{name}: {{path: ...}}'"))
-        own = site[name].get("sha256", "")
+        own = site[name].sha256
         if own and digest and own != digest:
             what = f"{name}: SHA-256 {own} here, {digest} in {declared.applications[run.application].source}"
             raise ConfigError(declared.cluster.fault((*where, name), what, "one of them is wrong"))
-        found[located(declared.base, site[name]["path"])] = str(own or digest)
+        found[located(declared.base, site[name].path)] = own or digest
     return found
 
 
-def _site(declared: Declared, run: Run) -> Mapping[str, Any]:
-    site: Mapping[str, Any] = declared.launch["applications"][run.application]
-    return site
+def _site(declared: Declared, run: Run) -> Site:
+    return declared.launch.applications[run.application]
 
 
 BIND = Path(__file__).with_name("bind.sh")
@@ -169,39 +168,36 @@ class _Parts:
     def __init__(self, declared: Declared, run: Run) -> None:
         launch = declared.launch
         self.declared, self.run = declared, run
-        self.mpi = launch["mpi"][run.factors["mpi"]]
-        self.site = launch["applications"][run.application]
-        self.application = declared.applications[run.application].document["launch"]
-        self.case = self.application["cases"][run.case]
+        self.mpi = launch.mpi[run.factors["mpi"]]
+        self.site = launch.applications[run.application]
+        self.application = declared.application(run.application)
+        self.case = self.application.cases[run.case]
         self.tuning = declared.tunings[run.factors["tuning"]]
-        self.profiler = launch.get("profilers", {}).get(run.factors["profiler"], {})
-        self.levels = [
-            launch[factor][run.factors[factor]]
-            for factor in ("cpu", "dimm", "interconnect")
-            if run.factors[factor]
-        ]
+        self.profiler = launch.profilers.get(run.factors["profiler"])
+        self.library = self.profiler.library if self.profiler else ""
+        self.levels = launch.chosen(run.factors)
         self.threads = int(run.factors["threads"])
         self.program = program(declared, run)
         self.inputs = inputs(declared, run)
 
     def modules(self) -> list[str]:
-        return [
-            str(name) for part in (self.mpi, self.site, self.profiler) for name in part.get("modules", [])
-        ]
+        return [name for part in (self.mpi, self.site, self.profiler) if part for name in part.modules]
 
     def environment(self) -> dict[str, str]:
         """Join the variables; what is more special comes later and wins."""
         parts: list[Mapping[str, Any]] = [
             {"OMP_NUM_THREADS": self.threads},
-            OWN_BINDING_OFF[self.mpi["family"]],
+            OWN_BINDING_OFF[self.mpi.family],
         ]
-        if self.declared.launch["scheduler"] == "slurm":
+        if self.declared.launch.scheduler == "slurm":
             # An mpirun starts its daemons by a step of srun. Without this a step takes the nodes for itself,
             # and jobs at once would be measured one after the other.
             parts.append({"SLURM_OVERLAP": 1})
-        parts += [part.get("environment", {}) for part in (self.declared.launch, self.mpi, *self.levels)]
-        parts += [part.get("environment", {}) for part in (self.tuning, self.site)]
-        parts += [PROFILERS.get(self.run.factors["profiler"], {}), self.profiler.get("environment", {})]
+        parts += [self.declared.launch.environment, self.mpi.environment]
+        parts += [level.environment for level in self.levels]
+        parts += [self.tuning.environment, self.site.environment]
+        parts += [PROFILERS.get(self.run.factors["profiler"], {})]
+        parts += [self.profiler.environment] if self.profiler else []
         return {name: _text(value) for part in parts for name, value in part.items()}
 
     def values(self, name: str) -> dict[str, str]:
@@ -209,7 +205,7 @@ class _Parts:
         own = {"run": name, "nodes": run.nodes, "ranks_per_node": run.ranks_per_node, "repeat": run.repeat}
         own |= {"ranks": run.nodes * run.ranks_per_node, "threads": self.threads}
         own |= {"inputs": folder(self.declared, run), "input": next(iter(self.inputs), "")}
-        return {key: _text(value) for key, value in {**self.case.get("values", {}), **own}.items()}
+        return {key: _text(value) for key, value in {**self.case.values.given, **own}.items()}
 
     def job(
         self, number: int, name: str, own: list[int], hosts: Sequence[str], environment: Mapping[str, str]
@@ -219,45 +215,42 @@ class _Parts:
         lists = [ranges(part) for part in placing.ranks(own, per_node)]
         shape = Shape(tuple(hosts), per_node, per_node * self.threads > len(own))
         wrapper = ["sh", str(BIND), "/".join(lists)]
-        library = str(self.profiler.get("library", ""))
-        inside = contained(self.declared, self.run, library)
-        wrapper += [library if library and not inside else "-", *inside]
+        inside = contained(self.declared, self.run, self.library)
+        wrapper += [self.library if self.library and not inside else "-", *inside]
         files = {
             file: string.Template(text).substitute(values)
             for part in (self.application, self.case)
-            for file, text in part.get("files", {}).items()
+            for file, text in part.files.items()
         }
-        line = launch_line(self.launcher(), shape, environment, self.application.get("forward", []))
-        if self.mpi["family"] == "charm":
+        line = launch_line(self.launcher(), shape, environment, self.application.forward)
+        if self.mpi.family == "charm":
             files |= charm_files(shape, wrapper)
         else:
             line += wrapper
-        links = values["inputs"] if self.application.get("link_inputs") else ""
+        links = values["inputs"] if self.application.link_inputs else ""
         head = self.head(number, name, shape, values)
         return Job(name, [*line, self.program, *self.arguments(values)], lists, files, links, head)
 
-    def launcher(self) -> dict[str, Any]:
-        """Return the MPI library's entry with the options of the tuning and its launcher's whole path."""
-        mpi = {**self.mpi, "options": [*self.mpi.get("options", []), *self.tuning.get("options", [])]}
-        if "/" in str(mpi.get("launcher", "")):
-            mpi["launcher"] = located(self.declared.base, mpi["launcher"])
-        return mpi
+    def launcher(self) -> MpiLibrary:
+        """Return the MPI library with the options of the tuning and its launcher's whole path."""
+        options = [*self.mpi.options, *self.tuning.options]
+        where = located(self.declared.base, self.mpi.launcher)
+        return self.mpi.model_copy(update={"options": options, "launcher": where})
 
     def arguments(self, values: Mapping[str, str]) -> list[str]:
         """Return the program's arguments; those of the cluster's file are taken as they stand."""
-        threaded = self.application.get("thread_arguments", []) if self.threads > 1 else []
-        words = [*self.application["arguments"], *self.case.get("arguments", []), *threaded]
-        own = [str(word) for word in self.site.get("arguments", [])]
-        return [*(string.Template(word).substitute(values) for word in words), *own]
+        threaded = self.application.thread_arguments if self.threads > 1 else []
+        words = [*self.application.arguments, *self.case.arguments, *threaded]
+        return [*(string.Template(word).substitute(values) for word in words), *self.site.arguments]
 
     def head(self, number: int, name: str, shape: Shape, values: Mapping[str, str]) -> dict[str, Any]:
         """Say in the record's words what is known before the start."""
         run, declared, factors = self.run, self.declared, self.run.factors
-        case_values = self.case.get("values", {})
+        case_values = self.case.values.given
         return {
             "run": name,
             "campaign": declared.name,
-            "evidence": declared.campaign.document["evidence"],
+            "evidence": declared.campaign.content.evidence,
             "cluster": declared.cluster_name,
             "application": run.application,
             "case": run.case,
@@ -268,8 +261,8 @@ class _Parts:
             "ranks_per_node": shape.ranks_per_node,
             "threads": self.threads,
             **{key: factors[key] for key in ("interconnect", "cpu", "dimm", "tuning", "placement")},
-            "mpi": self.mpi["name"],
-            "build": self.site.get("variant", ""),
+            "mpi": self.mpi.name,
+            "build": self.site.variant,
             "profiler": None if factors["profiler"] == "none" else factors["profiler"],
             "concurrent_jobs": run.concurrent_jobs,
             "job_of_run": number,
@@ -277,16 +270,14 @@ class _Parts:
             "order": run.order,
             # Ranks that wait for each other's cores are not timed.
             "timing": not shape.oversubscribed,
-            "values": dict(case_values),
-            "result": dict(self.application["result"]),
+            "values": case_values,
+            "result": self.application.result.model_dump(exclude_unset=True),
             "profile": PROFILES.get(factors["profiler"], ""),
-            "preload": str(self.profiler.get("library", "")),
+            "preload": self.library,
             "node_list": list(shape.hosts),
-            "program": located(declared.base, self.site["container"])
-            if "container" in self.site
-            else self.program,
+            "program": located(declared.base, self.site.container) or self.program,
             "inputs": self.inputs,
-            "forwarded": list(self.application.get("forward", [])),
+            "forwarded": list(self.application.forward),
             "benchbook": {"commit": project.commit(declared.base), **_OWN},
         }
 

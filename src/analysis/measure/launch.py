@@ -122,7 +122,7 @@ def prepare(work: Path, declared: Declared, run: Run) -> Allocation:
     """Lay a run's folder out: a folder for each job with its input files and head, and the script."""
     hosts = _hosts(run)
     allocation = allocate(declared, run, hosts)
-    meters = declared.cluster.path if "power" in declared.cluster.document else None
+    meters = declared.cluster.path if declared.cluster.content.power is not None else None
     script = render(work, allocation, declared.launch, meters)
     for number, job in enumerate(allocation.jobs, 1):
         folder = work / str(number)

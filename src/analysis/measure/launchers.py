@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from analysis.measure.declare import MpiLibrary
+
 # Binding is ours (bind.sh); a library that binds by itself would do it again, and differently.
 OWN_BINDING_OFF: dict[str, dict[str, str]] = {
     "openmpi": {},
@@ -44,14 +46,14 @@ class Shape:
 
 
 def launch_line(
-    mpi: Mapping[str, object], shape: Shape, environment: Mapping[str, str], forward: Sequence[str] = ()
+    mpi: MpiLibrary, shape: Shape, environment: Mapping[str, str], forward: Sequence[str] = ()
 ) -> list[str]:
     """Make the words that stand before the program.
 
     Parameters
     ----------
-    mpi : mapping
-        The library's entry in the cluster's file: ``family``, ``start``, ``launcher``, ``options``.
+    mpi : MpiLibrary
+        As the cluster's file has it.
     shape : Shape
     environment : mapping
         Variables that the script exports; those that the launcher does not forward are named to it.
@@ -63,17 +65,14 @@ def launch_line(
     list of str
         Not quoted.
     """
-    family, start = str(mpi["family"]), str(mpi["start"])
-    options = mpi.get("options") or []
-    extra = [str(option) for option in options] if isinstance(options, Sequence) else []
-    if start.startswith("srun"):
-        launcher = str(mpi.get("launcher") or "srun")
-        return [launcher, f"--mpi={start.removeprefix('srun-')}", *_srun(shape), *extra]
-    launcher = str(mpi.get("launcher") or PROGRAM[family])
-    if start.startswith("charmrun"):
-        return [launcher, *_charmrun(shape, start), *extra]
+    if mpi.start.startswith("srun"):
+        kind = mpi.start.removeprefix("srun-")
+        return [mpi.launcher or "srun", f"--mpi={kind}", *_srun(shape), *mpi.options]
+    launcher = mpi.launcher or PROGRAM[mpi.family]
+    if mpi.start.startswith("charmrun"):
+        return [launcher, *_charmrun(shape, mpi.start), *mpi.options]
     makers = {"openmpi": _openmpi, "hpcx": _openmpi, "platformmpi": _platform}
-    return [launcher, *makers.get(family, _hydra)(shape, environment, forward), *extra]
+    return [launcher, *makers.get(mpi.family, _hydra)(shape, environment, forward), *mpi.options]
 
 
 def charm_files(shape: Shape, wrapper: Iterable[str]) -> dict[str, str]:

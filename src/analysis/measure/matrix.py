@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from analysis.base.campaigns import AdaptiveRepeats, Exclusion, Subset
 from analysis.base.errors import ConfigError
 from analysis.base.yaml import Where
 from analysis.measure.checks import Checker
@@ -111,14 +112,14 @@ def expand(declared: Declared) -> Plan:
     """
     checker = Checker(declared)
     found: dict[str, tuple[dict[str, Any], int]] = {}
-    general = _Rules(declared.matrix.get("exclude", []), ("matrix", "exclude"))
+    general = _Rules(declared.matrix.exclude, ("matrix", "exclude"))
     excluded: list[tuple[int, str]] = []
     adaptive: dict[str, tuple[float, int]] = {}
     shared = 0
-    for index, subset in enumerate(declared.matrix["subsets"]):
+    for index, subset in enumerate(declared.matrix.subsets):
         if not checker.subset(index):
             continue
-        own = _Rules(subset.get("exclude", []), ("matrix", "subsets", index, "exclude"))
+        own = _Rules(subset.exclude, ("matrix", "subsets", index, "exclude"))
         for combination in _combinations(declared, subset):
             # Both are asked: a rule that agrees with another is not idle.
             if own.take(combination) + general.take(combination):
@@ -127,12 +128,10 @@ def expand(declared: Declared) -> Plan:
                 continue
             cell = _cell_name(combination)
             shared += cell in found
-            asked = subset.get("repeats", declared.matrix["repeats"])
-            if isinstance(asked, dict):
-                adaptive.setdefault(
-                    cell, (float(asked["within"].rstrip("%")) / 100, int(asked.get("most", 30)))
-                )
-                asked = int(asked.get("least", 6))
+            asked = subset.repeats or declared.matrix.repeats
+            if isinstance(asked, AdaptiveRepeats):
+                adaptive.setdefault(cell, (asked.share, asked.most))
+                asked = asked.least
             first, repeats = found.get(cell, (combination, 0))
             found[cell] = (first, max(repeats, asked))
         excluded += own.counted
@@ -149,22 +148,22 @@ def expand(declared: Declared) -> Plan:
         for cell, (combination, repeats) in found.items()
         for repeat in range(1, repeats + 1)
     ]
-    return Plan(declared, _shuffled(runs, int(declared.matrix.get("seed", 1))), excluded, shared, adaptive)
+    return Plan(declared, _shuffled(runs, declared.matrix.seed), excluded, shared, adaptive)
 
 
-def _combinations(declared: Declared, subset: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    levels = {**DEFAULTS, **declared.matrix.get("factors", {}), **subset.get("factors", {})}
+def _combinations(declared: Declared, subset: Subset) -> Iterator[dict[str, Any]]:
+    levels = {**DEFAULTS, **declared.matrix.factors.given, **subset.factors.given}
     for factor in ("interconnect", "mpi", "cpu", "dimm"):
         if levels[factor] is None:
-            known = list(declared.launch.get(factor, {}))
+            known = list(declared.launch.mpi if factor == "mpi" else declared.launch.levels(factor))
             levels[factor] = known[0] if len(known) == 1 else ""
     chosen = [_as_list(levels[factor]) for factor in DEFAULTS]
     seen = set()
-    for case in _as_list(subset["case"]):
+    for case in _as_list(subset.case):
         for values in itertools.product(*chosen):
             factors = dict(zip(DEFAULTS, values, strict=True))
             _count(declared, factors)
-            head = {"subset": subset["name"], "application": subset["application"], "case": case}
+            head = {"subset": subset.name, "application": subset.application, "case": case}
             if (key := (case, *factors.values())) not in seen:  # `all` and 8 can be the same
                 seen.add(key)
                 yield {**head, **factors}
@@ -182,7 +181,7 @@ def _count(declared: Declared, factors: dict[str, Any]) -> None:
 class _Rules:
     """Exclusions of one place, a subset's or the matrix's, and how many combinations each takes out."""
 
-    def __init__(self, rules: list[Mapping[str, Any]], where: Where) -> None:
+    def __init__(self, rules: list[Exclusion], where: Where) -> None:
         self._rules, self._where = rules, where
         self._used = [0] * len(rules)
         self._idle = set(range(len(rules)))
@@ -192,7 +191,7 @@ class _Rules:
         found = [
             at
             for at, rule in enumerate(self._rules)
-            if all(combination.get(name) in _as_list(levels) for name, levels in rule["when"].items())
+            if all(combination.get(name) in _as_list(levels) for name, levels in rule.when.items())
         ]
         for at in found[:1]:
             self._used[at] += 1
@@ -202,7 +201,7 @@ class _Rules:
     @property
     def counted(self) -> list[tuple[int, str]]:
         pairs = zip(self._used, self._rules, strict=True)
-        return [(used, str(rule["why"])) for used, rule in pairs if used]
+        return [(used, rule.why) for used, rule in pairs if used]
 
     def note_idle(self, checker: Checker) -> None:
         """Name rules that take nothing out: a level in them is likely misspelt."""
@@ -218,15 +217,13 @@ def _cell_name(combination: Mapping[str, Any]) -> str:
 
 
 def _run(declared: Declared, cell: str, combination: dict[str, Any], repeat: int) -> Run:
-    subset = next(s for s in declared.matrix["subsets"] if s["name"] == combination["subset"])
+    subset = next(each for each in declared.matrix.subsets if each.name == combination["subset"])
     application, case = combination["application"], combination["case"]
-    seconds = (
-        declared.applications[application].document["launch"]["cases"][case].get("seconds", float("nan"))
-    )
-    limit = subset.get("minutes") or declared.matrix.get("minutes") or declared.launch.get("minutes", 30)
+    seconds = declared.application(application).cases[case].seconds or float("nan")
+    limit = subset.minutes or declared.matrix.minutes or declared.launch.minutes
     factors = {name: combination[name] for name in DEFAULTS}
     name = f"{cell}-r{repeat:02d}"
-    return Run(name, combination["subset"], application, case, factors, repeat, 0, float(seconds), int(limit))
+    return Run(name, combination["subset"], application, case, factors, repeat, 0, seconds, limit)
 
 
 def _shuffled(runs: list[Run], seed: int) -> tuple[Run, ...]:

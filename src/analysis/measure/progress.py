@@ -58,8 +58,8 @@ def cost(plan: Plan, runs: Sequence[Run]) -> Cost:
     have started.
     """
     launch = plan.declared.launch
-    start_up = float(launch.get("start_up", 5))
-    free = [0.0] * int(launch["nodes"])  # when each node becomes free
+    start_up = launch.start_up
+    free = [0.0] * launch.nodes  # when each node becomes free
     last = 0.0
     total = limit = 0.0
     for run in runs:
@@ -138,8 +138,8 @@ class Observer:
         self.runs = {run.name: run for run in runs}
         launch = plan.declared.launch
         self._base, self._campaign = plan.declared.base, plan.declared.name
-        self._slurm = launch["scheduler"] == "slurm"
-        self._start_up = float(launch.get("start_up", 5))
+        self._slurm = launch.scheduler == "slurm"
+        self._start_up = launch.start_up
         self._done: dict[str, _Attempt | None] = {}
         self._failed_before = frozenset(self._failures()) if resumed else frozenset()
 
@@ -454,15 +454,15 @@ def _row(run: Run, done: bool) -> dict[str, Any]:
 
 def _print_plan(found: Plan, done: set[str]) -> None:
     declared = found.declared
-    print(f"{declared.name}: {declared.campaign.document['title']}")
-    print(f"on {declared.cluster_name}: {declared.cluster.document['title']}\n")
-    subsets = [str(subset["name"]) for subset in declared.matrix["subsets"]]
+    print(f"{declared.name}: {declared.campaign.content.title}")
+    print(f"on {declared.cluster_name}: {declared.cluster.content.title}\n")
+    subsets = [subset.name for subset in declared.matrix.subsets]
     parts = [(name, [run for run in found.runs if run.subset == name]) for name in subsets]
     rows = [_cost_row(found, name, mine) for name, mine in parts]
     _print_table([*rows, _cost_row(found, "all", found.runs)])
     print()
-    for subset in declared.matrix["subsets"]:
-        print(f"{subset['name']}: {' '.join(str(subset['why']).split())}")
+    for subset in declared.matrix.subsets:
+        print(f"{subset.name}: {' '.join(subset.why.split())}")
     for count, why in found.excluded:
         print(f"left out: {count} combinations: {' '.join(why.split())}")
     if found.shared:
@@ -481,7 +481,7 @@ def _print_plan(found: Plan, done: set[str]) -> None:
         print(f"beside them: {len(more)} runs that the matrix does not declare; they count like the others")
     if left:
         print(f"left: {_in_words(cost(found, left))}")
-        how = "--profile slurm" if declared.launch["scheduler"] == "slurm" else "--cores all"
+        how = "--profile slurm" if declared.launch.scheduler == "slurm" else "--cores all"
         print(f"start: snakemake {how} measure --config measure={declared.name}")
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 import string
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from analysis.base.errors import ConfigError
 from analysis.measure import folders
+from analysis.measure.declare import Launch
 from analysis.measure.job import Allocation, Job
 from analysis.measure.power.config import variables
 
@@ -99,7 +100,6 @@ for name in ${names}; do
     module load "$$name" || { echo "module load $$name failed" >.refused; record end . ""; exit 1; }
 done
 """
-MODULES_INIT = "/etc/profile.d/modules.sh"
 
 
 # Power beside the job. A meter that fails costs its readings, never the run.
@@ -130,17 +130,15 @@ def words(values: Iterable[object]) -> str:
     return " ".join(map(quote, values))
 
 
-def render(
-    work: Path, allocation: Allocation, launch: Mapping[str, object], meters: Path | None = None
-) -> str:
+def render(work: Path, allocation: Allocation, launch: Launch, meters: Path | None = None) -> str:
     """Write the script of a run.
 
-    Job number n runs in the folder ``n`` of `work`. `meters` is the file whose part ``power`` says how power
-    is sampled beside the jobs; jobs at once share the log.
+    Job number n runs in the folder ``n`` of `work`. `meters` is the file whose part ``power`` says how
+    power is sampled beside the jobs; jobs at once share the log.
     """
     modules = ""
     if allocation.modules:
-        init = quote(launch.get("modules_init", MODULES_INIT))
+        init = quote(launch.modules_init)
         modules = fill(_MODULES, init=init, names=words(allocation.modules))
     exports = [f"export {_variable(name)}={quote(value)}" for name, value in allocation.environment.items()]
     jobs = [

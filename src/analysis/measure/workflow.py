@@ -61,7 +61,7 @@ def priority(run: Run) -> int:
 
 def on_slurm(campaign: str, base: Path) -> bool:
     """Tell whether a campaign's runs are jobs of Slurm."""
-    return str(plan(campaign, base).declared.launch["scheduler"]) == "slurm"
+    return plan(campaign, base).declared.launch.scheduler == "slurm"
 
 
 def node_list(environ: MutableMapping[str, str]) -> str:
@@ -92,27 +92,23 @@ def requested(declared: Declared, run: Run) -> dict[str, str | int]:
     """Return what a run asks of Slurm, in the words of Snakemake's resources; empty where nothing is said."""
     launch = declared.launch
     per_node = run.ranks_per_node * run.concurrent_jobs
-    if launch.get("oversubscribe", False):
+    if launch.oversubscribe:
         per_node = min(per_node, declared.cores.count)
-    levels = [
-        launch[factor][run.factors[factor]]
-        for factor in ("cpu", "dimm", "interconnect")
-        if run.factors[factor]
-    ]
-    constraints = [str(part["constraint"]) for part in (launch, *levels) if "constraint" in part]
-    partitions = [str(part["partition"]) for part in (launch, *levels) if "partition" in part]
-    exclusive = "--exclusive " if launch.get("exclusive", True) else ""
+    parts = (launch, *launch.chosen(run.factors))
+    constraints = [part.constraint for part in parts if part.constraint]
+    partitions = [part.partition for part in parts if part.partition]
+    exclusive = "--exclusive " if launch.exclusive else ""
     return {
         "nodes": run.nodes,
         # An MPI rule of one task is refused, and other rules lose Slurm's environment.
         "tasks": max(2, run.nodes * per_node),
         "cpus_per_task": int(run.factors["threads"]),
-        "mem_mb": int(launch.get("memory", 1000)),
+        "mem_mb": launch.memory,
         "runtime": run.minutes,
         "slurm_extra": f"{exclusive}--ntasks-per-node={max(2, per_node) if run.nodes == 1 else per_node}",
         "constraint": "&".join(constraints),
         "slurm_partition": partitions[-1] if partitions else "",
-        "slurm_account": str(launch.get("account", "")),
+        "slurm_account": launch.account,
     }
 
 
@@ -130,7 +126,7 @@ def common(campaign: str, base: Path) -> dict[str, str | int]:
 def programs(campaign: str, name: str, base: Path) -> list[str]:
     """Return the programs that have to be built before a run."""
     declared, run = plan(campaign, base).declared, run_of(campaign, name, base)
-    if "build" not in declared.launch["applications"][run.application]:
+    if not declared.launch.applications[run.application].build:
         return []
     return [str(built(base, declared.cluster_name, run.factors["mpi"]).relative_to(base))]
 

@@ -7,46 +7,56 @@ may depend on the nodes it is either a number or a mapping from node count to nu
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from analysis.base import project
+from pydantic import Field, PrivateAttr
+
+from analysis.base import models
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.models import Model, Name
 
 Factors = Mapping[str, Any]
+# ``when`` and the factors that it is about, and what holds for them.
+Entries = list[dict[str, Any]]
 
-_REQUIRED = ("campaign", "seed", "start", "repeats", "noise", "hosts", "defaults", "base", "runs")
-_OPTIONAL = ("effects", "profiles", "meters", "micro", "facts", "contradicted")
 
+class Truth(Model):
+    """The declared truth that a synthetic campaign is made from."""
 
-@dataclass(frozen=True)
-class Truth:
-    """What a synthetic campaign is made from."""
-
-    source: str  # file that it was read from
-    campaign: str
+    campaign: Name
     seed: int
-    start: Any  # begin of the campaign, UTC
-    repeats: int  # of every cell
-    noise: float  # standard deviation of the logarithm of a time between repeats
-    hosts: Mapping[str, str]  # cluster -> prefix of its nodes' names
-    defaults: Factors  # factors of a run unless a cell says otherwise
-    base: Sequence[Mapping[str, Any]]  # entries with ``when``: the factors for which they speak
-    runs: Sequence[Mapping[str, Any]]  # groups of cells: a list of levels makes a cell of each
-    effects: Sequence[Mapping[str, Any]] = ()
-    profiles: Sequence[Mapping[str, Any]] = ()
-    meters: Sequence[Mapping[str, Any]] = ()
-    micro: Sequence[Mapping[str, Any]] = ()
-    facts: Sequence[Mapping[str, Any]] = ()
-    # Claims that this truth cannot recover, with the reason: the report contradicts itself.
-    contradicted: Mapping[str, str] | None = None
+    start: datetime.datetime = Field(description="begin of the campaign, UTC")
+    repeats: Annotated[int, Field(ge=1)] = Field(description="of every cell")
+    noise: Annotated[float, Field(ge=0)] = Field(
+        description="standard deviation of the logarithm of a time between repeats"
+    )
+    hosts: dict[str, str] = Field(description="cluster -> prefix of its nodes' names")
+    defaults: dict[str, Any] = Field(description="factors of a run unless a cell says otherwise")
+    base: Entries = Field(description="time or rate of each case, with `when`: the factors it speaks for")
+    runs: Entries = Field(description="groups of cells: a list of levels makes a cell of each")
+    effects: Entries = Field([], description="how many times slower a run is, with `when`")
+    profiles: Entries = Field([], description="shares of calls and messages, with `when`")
+    meters: Entries = Field([], description="power of the nodes, with `when`")
+    micro: Entries = Field([], description="micro-benchmarks, with `when`")
+    facts: Entries = Field([], description="facts of the hardware, each with what, value and source")
+    contradicted: dict[str, str] = Field(
+        {}, description="claims that this truth cannot recover, with how the report contradicts itself"
+    )
+
+    _source: str = PrivateAttr("<memory>")
+
+    @property
+    def source(self) -> str:
+        """File that it was read from."""
+        return self._source
 
     def error(self, found: str, remedy: str) -> ConfigError:
         """Make the error for something that the file lacks."""
-        return ConfigError(Fault(self.source, 0, found, remedy))
+        return ConfigError(Fault(self._source, 0, found, remedy))
 
     def first(self, entries: Sequence[Mapping[str, Any]], factors: Factors) -> Mapping[str, Any] | None:
         """Return the first entry that speaks for a run."""
@@ -77,14 +87,13 @@ def matches(when: Factors, factors: Factors) -> bool:
 
 
 def load_truth(path: Path) -> Truth:
-    """Load a declared truth."""
-    content = project.load_yaml(path)
-    if not isinstance(content, Mapping):
-        raise ConfigError.at(str(path), 0, "is no mapping", "see the other files in config/synthesis")
-    missing = [key for key in _REQUIRED if key not in content]
-    unknown = [key for key in content if key not in (*_REQUIRED, *_OPTIONAL)]
-    if missing or unknown:
-        parts = [f"lacks {', '.join(missing)}"] * bool(missing)
-        parts += [f"has unknown {', '.join(unknown)}"] * bool(unknown)
-        raise ConfigError.at(str(path), 0, " and ".join(parts), "see analysis/synthesis/truth.py")
-    return Truth(source=str(path), **content)
+    """Load a declared truth, ``config/synthesis/<report>.yaml``.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be read or does not follow the model.
+    """
+    truth = models.load(Truth, path)
+    truth._source = str(path)
+    return truth

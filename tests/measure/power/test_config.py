@@ -90,13 +90,19 @@ def test_config__local_meters_are_told_apart_by_their_node(tmp_path):
             '    - {type: redfish, name: "{node}", url: "https://{node}/x"}\n',
             ":3: {node} stands for the job's nodes",
         ),
-        ("    - {type: wattmeter, name: a}\n", ":3: power.meters.0.type: does not fit enum"),
+        (
+            "    - {type: wattmeter, name: a}\n",
+            ":3: power.meters.0.type: what is written",
+        ),
         ("    - {type: ipmitool, name: a, host: h}\n", "'user' is a dependency of 'host'"),
         (
             '    - {type: snmp, name: a, host: h, version: "3", objects: {o: "1.3"}}\n',
             "'user' is a required property",
         ),
-        ("    - {type: ipmitool, name: a, host: -Kx, user: u, password: {env: P}}\n", "host: does not fit"),
+        (
+            "    - {type: ipmitool, name: a, host: -Kx, user: u, password: {env: P}}\n",
+            "host: what is written there does not",
+        ),
     ],
 )
 def test_config__faults_have_their_line(tmp_path, meters, found):

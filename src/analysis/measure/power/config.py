@@ -7,18 +7,160 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
-import yaml
+from pydantic import Field, StringConstraints
 
 from analysis.base import models, project, slurm
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.models import Line, Maybe, Model, Positive
+from analysis.base.yaml import read
 
-SCHEMA = Path("workflow/schemas/power.schema.yaml")
+OneLine = Annotated[Line, StringConstraints(min_length=1)]
+MeterName = Annotated[
+    str,
+    StringConstraints(pattern="^[A-Za-z0-9_.:{}-]+$"),
+    Field(description="name of the meter in the log, {node} is replaced by each node of the job"),
+]
+Host = Annotated[
+    str,
+    StringConstraints(pattern=r"^(?!-)[A-Za-z0-9_.:{}\[\]-]+$"),
+    Field(description="host name or address"),
+]
+OfNode = Annotated[Host, Field(description="the node that it measures; jobs without that node leave it out")]
+Word = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9_.+][A-Za-z0-9_.+-]*$")]
+Oid = Annotated[
+    str, StringConstraints(pattern=r"^\.?[0-9]+(\.[0-9]+)+$"), Field(description="an OID in quotes")
+]
+Oids = Oid | Annotated[list[Oid], Field(min_length=1)]
+Port = Annotated[int, Field(ge=1, le=65535)]
 
-# What these rules say names keys only; the others repeat the value, which may be a secret that
-# somebody wrote where its place should stand.
-_NAMES_ONLY = frozenset({"required", "additionalProperties", "dependentRequired"})
+
+class SecretPlace(Model):
+    """Env with the name of a variable, or file with the path of a file of mode 600; never the secret."""
+
+    TOGETHER = (("exactly", "env", "file"),)
+
+    env: Annotated[str, StringConstraints(pattern="^[A-Za-z_][A-Za-z0-9_]*$")] = ""
+    file: OneLine = ""
+
+
+class _Meter(Model):
+    name: MeterName
+    accuracy: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="limit of error as a fraction of the reading"
+    )
+    location: OneLine = Field("", description="where the meter measures")
+
+
+class _Asked(_Meter):
+    program: OneLine = Field("", description="path or name of the program")
+
+
+class Ipmitool(_Asked):
+    """A board management controller, by IPMI."""
+
+    NEEDS: ClassVar = {"host": ("user", "password"), "user": ("password",), "password": ("user",)}
+
+    type: Literal["ipmitool"]
+    host: Host = Field("", description="the BMC; without it this node's own through its driver")
+    port: Maybe[Port] = None
+    user: Word = ""
+    password: Maybe[SecretPlace] = None
+    cipher: Maybe[Annotated[int, Field(ge=1, le=17)]] = Field(None, description="cipher suite of lanplus")
+    privilege: Maybe[Literal["USER", "OPERATOR", "ADMINISTRATOR"]] = None
+    node: OfNode = ""
+    sensor: OneLine = Field("", description="name of a sensor in W, where the BMC has no DCMI")
+
+
+class Redfish(_Meter):
+    """A board management controller, by Redfish."""
+
+    NEEDS: ClassVar = {"user": ("password",), "password": ("user",)}
+
+    type: Literal["redfish"]
+    url: Annotated[str, StringConstraints(pattern=r"^https?://[^@\s]+$")] = Field(
+        description="resource with the power over https, like https://bmc/redfish/v1/Chassis/1/Power"
+    )
+    user: OneLine = ""
+    password: Maybe[SecretPlace] = None
+    ca: OneLine = Field("", description="file with the certificates of the authority that signed the BMC's")
+    node: OfNode = ""
+    insecure: bool = Field(
+        False,
+        description="true sends the password to whoever answers; http and unverified certificates",
+    )
+
+
+class Snmp(_Asked):
+    """A power distribution unit; give nodes or objects, and the secrets of the version."""
+
+    TOGETHER = (("at least", "nodes", "objects"),)
+    NEEDS: ClassVar = {"privacy": ("privacy_password",), "privacy_password": ("privacy",)}
+    WHEN = (
+        ("version", ("2c",), ("community",)),
+        ("version", ("3",), ("user", "auth", "auth_password")),
+    )
+
+    type: Literal["snmp"]
+    host: Host
+    port: Maybe[Port] = None
+    version: Literal["2c", "3"]
+    community: Maybe[SecretPlace] = None
+    user: Word = ""
+    auth: Maybe[Literal["SHA", "SHA-224", "SHA-256", "SHA-384", "SHA-512", "MD5"]] = None
+    auth_password: Maybe[SecretPlace] = None
+    privacy: Maybe[Literal["AES", "DES"]] = None
+    privacy_password: Maybe[SecretPlace] = None
+    nodes: Annotated[dict[Host, Oids], Field(min_length=1)] = Field(
+        {},
+        description="nodes with the OID of each one's outlet, or a list of OIDs; a job reads its own only",
+    )
+    objects: Annotated[dict[MeterName, Oid], Field(min_length=1)] = Field(
+        {}, description="names with OIDs of what is no single node's; every job reads all of them"
+    )
+    node: OfNode = ""
+    unit: Annotated[str, StringConstraints(min_length=1)] = Field(
+        "W", description="what a count is, like W, kW or '0.1 W'"
+    )
+
+
+class Powercap(_Meter):
+    """Zones of the processor, by the kernel."""
+
+    type: Literal["powercap"]
+    root: OneLine = Field("", description="folder of the zones")
+
+
+class NvidiaSmi(_Asked):
+    """Graphics processors."""
+
+    type: Literal["nvidia-smi"]
+    field: Maybe[Literal["power.draw", "power.draw.instant", "power.draw.average"]] = None
+
+
+class Slurm(_Asked):
+    """What Slurm says of a node."""
+
+    type: Literal["slurm"]
+    node: Host = Field(description="node whose power Slurm is asked for")
+
+
+AnyMeter = Annotated[Ipmitool | Redfish | Snmp | Powercap | NvidiaSmi | Slurm, Field(discriminator="type")]
+
+
+class PowerPart(Model):
+    """The part `power` of a cluster, what measures its power and how it is asked."""
+
+    period: Positive = Field(1.0, description="seconds between readings")
+    timeout: Positive = Field(5.0, description="seconds that a meter has to answer")
+    longest_wait: Maybe[Positive] = Field(
+        None, description="longest pause in seconds before a lost meter is asked again"
+    )
+    meters: Annotated[list[AnyMeter], Field(min_length=1)] = Field(
+        description="a list of meters, each with type and name"
+    )
+
 
 # What only the node itself can read: {node} is the node that the sampler runs on.
 _LOCAL = frozenset({"powercap", "nvidia-smi"})
@@ -98,10 +240,10 @@ def load(path: str | Path, nodes: Sequence[str] = (), *, local: bool = False) ->
     ConfigError
         One fault for each entry that cannot be used; no value is repeated in it that could be a secret.
     """
-    part = _part(path)
+    part, meters = _part(path)
     specs = [
         spec
-        for index, entry in enumerate(part["meters"])
+        for index, entry in enumerate(meters)
         if is_local(entry) or not local
         for spec in _of_nodes(entry, nodes, str(path), project.line_of(path, ("power", "meters", index)))
     ]
@@ -112,9 +254,8 @@ def load(path: str | Path, nodes: Sequence[str] = (), *, local: bool = False) ->
     if not specs:
         found = f"no meter measures {', '.join(nodes) or here()}"
         raise ConfigError.at(str(path), project.line_of(path, ("power", "meters")), found, "declare one")
-    period, timeout = float(part.get("period", 1.0)), float(part.get("timeout", 5.0))
-    longest = float(part.get("longest_wait", max(60.0, period)))
-    return PowerConfig(period, timeout, longest, tuple(specs), tuple(nodes))
+    longest = part.longest_wait or max(60.0, part.period)
+    return PowerConfig(part.period, part.timeout, longest, tuple(specs), tuple(nodes))
 
 
 def check(path: str | Path, *, several: bool) -> None:
@@ -131,8 +272,7 @@ def check(path: str | Path, *, several: bool) -> None:
     ConfigError
         As `load` does.
     """
-    part = _part(path)
-    for index, entry in enumerate(part["meters"]):
+    for index, entry in enumerate(_part(path)[1]):
         line = project.line_of(path, ("power", "meters", index))
         _of_nodes(entry, ("node1", "node2") if several else (here(),), str(path), line)
 
@@ -150,7 +290,7 @@ def variables(path: str | Path) -> list[str]:
     list of str
         Sorted; what else runs on the nodes has no need of them.
     """
-    entries = (value for meter in _part(path)["meters"] for value in meter.values())
+    entries = (value for meter in _part(path)[1] for value in meter.values())
     return sorted({entry["env"] for entry in entries if isinstance(entry, Mapping) and set(entry) == {"env"}})
 
 
@@ -164,35 +304,15 @@ def here() -> str:
     return os.environ.get("SLURMD_NODENAME") or slurm.short(socket.gethostname())
 
 
-def _part(path: str | Path) -> dict[str, Any]:
-    document = project.load_yaml(path)
+def _part(path: str | Path) -> tuple[PowerPart, list[dict[str, Any]]]:
+    """Return the part ``power`` of a file, and its meters as they are declared."""
+    document, lines = read(str(path))
     if not isinstance(document, dict) or not isinstance(document.get("power"), dict):
         found = "has no part 'power'"
         raise ConfigError.at(str(path), 0, found, "declare the meters under power.meters")
-    part: dict[str, Any] = document["power"]
-    faults = list(_violations(part, path, _schema()))
-    if faults:
-        raise ConfigError(*faults)
-    return part
-
-
-def _schema() -> Path:
-    beside = Path(__file__).parents[4] / SCHEMA  # the checkout that this package lies in
-    return beside if beside.is_file() else project.root() / SCHEMA
-
-
-def _violations(part: Any, path: str | Path, schema: Path) -> Iterator[Fault]:
-    # The project's way to it: imported as usual, jsonschema takes 1.5 s where JupyterLab is installed.
-    validator = models.jsonschema().Draft202012Validator(yaml.safe_load(schema.read_text(encoding="utf-8")))
-    for error in sorted(validator.iter_errors(part), key=lambda error: str(error.absolute_path)):
-        where = ("power", *error.absolute_path)
-        name = ".".join(map(str, where))
-        if error.validator in _NAMES_ONLY:
-            found = f"{name}: {error.message}"
-        else:
-            found = f"{name}: does not fit {error.validator} {error.validator_value!r}"
-        hint = error.schema.get("description") if isinstance(error.schema, dict) else None
-        yield Fault(str(path), project.line_of(path, where), found, str(hint or f"see {SCHEMA}"))
+    part = document["power"]
+    # A value may be a secret that somebody wrote where its place should stand.
+    return models.check(PowerPart, part, str(path), lines, ("power",), secret=True), part["meters"]
 
 
 def _of_nodes(entry: Mapping[str, Any], nodes: Sequence[str], source: str, line: int) -> list[MeterSpec]:

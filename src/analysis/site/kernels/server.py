@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from analysis.base.errors import BenchbookError
-from analysis.base.models import jsonschema
 from analysis.site.kernels import PageError
 
 # What the notebooks use. Imported once here instead of once a page. Not the inline backend: it ties
@@ -59,7 +58,6 @@ PRELOAD = (
 
 def preload() -> None:
     """Import what pages need; a module that cannot be imported is left for the notebook to complain of."""
-    jsonschema()  # before papermill imports it with what no notebook needs
     for name in PRELOAD:
         try:
             importlib.import_module(name)

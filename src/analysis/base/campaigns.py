@@ -1,0 +1,314 @@
+"""The files of ``config/campaigns`` and ``config/applications``, which most rooms read, as models."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from analysis.base.models import Evidence, Level, Line, Maybe, Model, Name, Positive, Several, Unique
+
+# ---- what the levels of a campaign stand for
+
+Levels = Level | Annotated[list[Level], Field(min_length=1)]
+
+
+class StandIn(Model):
+    """The campaign's level, or levels, that stand for a level of the reports."""
+
+    is_: Levels = Field(alias="is", description="the campaign's own level or a list of levels")
+    differs: str = Field("", description="how it differs from the report's level")
+
+
+class Pool(Model):
+    """Factors whose levels may be put together in a quantity of profiles, with the reason."""
+
+    factors: list[str]
+    why: str
+
+
+# ---- logs of power meters
+
+Accuracy = Annotated[str | float, Field(description="limit of error of a reading, like 1% or 0.01")]
+Word = Annotated[str, StringConstraints(min_length=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Feeds = Annotated[
+    dict[str, Literal["all"] | Unique[Word]],
+    Field(description="meter -> list of the nodes that it feeds, or all"),
+]
+
+
+PowerRange = Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2, max_length=2)]
+
+
+class Clock(Model):
+    """Offset in s to add to the meters' clock with its standard error, or estimate: true."""
+
+    offset: float = Field(0.0, description="s to add to the meters' clock")
+    error: Annotated[float, Field(ge=0)] = Field(0.0, description="standard error of the offset, s")
+    estimate: bool = Field(False, description="true if the offset is to be found from the runs")
+    reach: Positive = Field(120.0, description="greatest offset in s that is looked for")
+
+
+class Efficiency(Model):
+    """Of the power supply that the meters stand behind: value, limit of its error, source."""
+
+    value: Annotated[float, Field(gt=0, le=1)]
+    limit: Share = 0.0
+    source: Literal["data sheet", "measured off-line", "measured at once"]
+
+
+class PowerLog(Model):
+    """A log of meters beside the runs; it has files and meters."""
+
+    files: Word = Field(description="path or pattern within the campaign, like power/pdu*.csv.xz")
+    engine: str = Field("", description="reader of the log where its content does not tell")
+    options: dict[str, Any] = Field({}, description="options of the reader, like tz, date, columns")
+    meters: Feeds
+    switches: Feeds = Field({})
+    spare: Literal["to none", "to jobs"] = Field(
+        "to none", description="what becomes of the part of nodes without a job"
+    )
+    max_gap: Maybe[Positive] = Field(
+        None, description="s; readings further apart leave a gap, whose energy is bounded"
+    )
+    power_range: Maybe[Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2, max_length=2)]] = (
+        Field(None, description="least and greatest power of a meter in W, for the bounds of gaps")
+    )
+    accuracy: Maybe[Accuracy] = None
+    location: Word = Field("", description="where the meters measure")
+    clock: Maybe[Clock] = None
+    efficiency: Maybe[Efficiency] = None
+
+
+class OwnLogs(Model):
+    """Location and accuracy of the logs in the runs' own folders, where those say nothing."""
+
+    location: Word = ""
+    accuracy: Maybe[Accuracy] = None
+
+
+class Machine(Model):
+    """What the logs do not say about the machine, for the levels of the EE HPC WG's methodology."""
+
+    nodes: Maybe[Annotated[int, Field(ge=1)]] = Field(None, description="compute nodes of the machine")
+    subsystems: Maybe[
+        Literal["all measured", "all, some estimated", "compute nodes and interconnect", "compute nodes"]
+    ] = None
+
+
+class CampaignPower(Model):
+    """Logs of power meters beside the runs, and which nodes the meters feed."""
+
+    logs: list[PowerLog] = Field([], description="a list of logs, each with files and meters")
+    runs: Maybe[OwnLogs] = None
+    machine: Maybe[Machine] = None
+
+
+# ---- the matrix
+
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Counts = Annotated[Several[Count], Field(description="a whole number above 0 or a list of them")]
+RankCounts = Annotated[
+    Several[Count | Literal["all", "half"]],
+    Field(description="a whole number above 0, all or half (of the cores), or a list of these"),
+]
+Names = Annotated[Several[Name], Field(description="a name or a list of names")]
+Minutes = Annotated[
+    int, Field(ge=1, le=525_600, description="time limit of a job in minutes, at most a year")
+]
+Reason = Annotated[str, StringConstraints(min_length=10), Field(description="one sentence why")]
+SomeRepeats = Annotated[int, Field(ge=6, le=1000)]
+
+
+class AdaptiveRepeats(Model):
+    """As many repeats as the interval of the median needs."""
+
+    least: SomeRepeats = 6
+    most: SomeRepeats = 30
+    within: Annotated[str, StringConstraints(pattern=r"^(?=.*[1-9])[0-9]{1,2}(\.[0-9]+)?%$")] = Field(
+        description="more than 0% and less than 100%, like 5%"
+    )
+
+    @property
+    def share(self) -> float:
+        """The half-width of the interval, as a part of the median."""
+        return float(self.within.rstrip("%")) / 100
+
+
+Repeats = Annotated[
+    Annotated[int, Field(ge=1, le=1000)] | AdaptiveRepeats,
+    Field(
+        description="a number, or {least: 6, most: 30, within: 5%}: as many as the median's interval needs"
+    ),
+]
+
+
+class Factors(Model):
+    """Levels of each factor: nodes, ranks_per_node, threads, interconnect, mpi, tuning and so on."""
+
+    nodes: Maybe[Counts] = None
+    ranks_per_node: Maybe[RankCounts] = None
+    threads: Maybe[Counts] = None
+    concurrent_jobs: Maybe[Counts] = None
+    interconnect: Maybe[Names] = None
+    mpi: Maybe[Names] = None
+    tuning: Maybe[Names] = None
+    cpu: Maybe[Names] = None
+    dimm: Maybe[Names] = None
+    placement: Maybe[Names] = None
+    profiler: Maybe[Several[Literal["none", "ipm", "mpip"]]] = Field(
+        None, description="none, ipm or mpip; never two in one run, for each would measure the other"
+    )
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Factor -> level or list of levels, of those that the file names."""
+        return {
+            name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set
+        }
+
+
+class Exclusion(Model):
+    """A combination that is not run, with when and why."""
+
+    when: Annotated[
+        dict[str, str | int | Annotated[list[str | int], Field(min_length=1)]], Field(min_length=1)
+    ] = Field(description="factor -> level or levels, application and case among them; all must match")
+    why: Reason
+
+
+Exclusions = Annotated[
+    list[Exclusion], Field(description="a list of combinations that are not run, each with when and why")
+]
+
+
+class Subset(Model):
+    """A part of the matrix: what is run of one application, and why."""
+
+    name: Name
+    why: Reason
+    application: Name
+    case: Names
+    factors: Factors = Field({}, validate_default=True)
+    repeats: Maybe[Repeats] = None
+    minutes: Maybe[Minutes] = None
+    exclude: Exclusions = Field([])
+
+
+class Matrix(Model):
+    """What is to be run; cluster, subsets and repeats are needed."""
+
+    cluster: Name
+    seed: int = Field(1, description="of the order in which the runs are submitted")
+    repeats: Repeats
+    minutes: Maybe[Minutes] = None
+    factors: Factors = Field({}, validate_default=True)
+    exclude: Exclusions = Field([])
+    subsets: Annotated[list[Subset], Field(min_length=1)] = Field(
+        description="a list of subsets; each has name, why, application and case"
+    )
+
+
+class CampaignFile(Model):
+    """A campaign and what its levels stand for."""
+
+    title: str
+    evidence: Evidence
+    hardware: str = Field(
+        description="one line that names what was measured; ${machine} is what the runs say"
+    )
+    notes: list[str] = Field([])
+    levels: dict[str, dict[str, StandIn]] = Field(
+        {},
+        description="factor -> the report's level -> this campaign's level or levels, with what differs",
+    )
+    profiler: str = Field("", description="the profiler whose runs speak for shares of time")
+    pool: Maybe[Pool] = None
+    matrix: Maybe[Matrix] = None
+    power: Maybe[CampaignPower] = None
+
+
+# ---- applications
+
+Arguments = Annotated[
+    list[Line], Field(description="a list of arguments; ${name} is replaced, $$ is a dollar sign")
+]
+Files = dict[Name, str]
+
+
+class Result(Model):
+    """The file (a pattern like out*.txt) and a text that stands in it after a good run."""
+
+    file: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_*][A-Za-z0-9._*-]*$")] = Field(
+        description="a file name, in which * stands for anything"
+    )
+    text: Annotated[str, StringConstraints(min_length=3)]
+    ranks: Annotated[str, StringConstraints(pattern=r"^[^$]*\$\{ranks\}[^$]*$")] = Field(
+        "",
+        description="a text with ${ranks} that stands there too if all ranks were one job",
+    )
+
+
+class CaseValues(Model, extra="allow"):
+    """Names for ${...}; local_size and target_time go into the record."""
+
+    __pydantic_extra__: dict[Annotated[str, StringConstraints(pattern="^[a-z][a-z0-9_]*$")], Level]
+    local_size: Maybe[Annotated[int, Field(ge=1)]] = None
+    target_time: Maybe[Annotated[int, Field(gt=0)] | Positive] = None
+
+    @property
+    def given(self) -> dict[str, Level]:
+        """Name -> value."""
+        return self.model_dump(exclude_unset=True)
+
+
+class Case(Model):
+    """A case of an application: what it is run with."""
+
+    seconds: Maybe[Positive] = Field(None, description="how long a run takes, for the plan")
+    arguments: Arguments = Field([])
+    files: Files = Field({}, description="further input files of this case")
+    values: CaseValues = Field({}, validate_default=True)
+    inputs: dict[Name, Annotated[str, StringConstraints(pattern="^([0-9a-f]{64})?$")]] = Field(
+        {},
+        description="input files with their SHA-256, which may be empty; ${input} is the path of the first",
+    )
+
+
+class ApplicationLaunch(Model):
+    """How the application is run; which program that is, the cluster's file says."""
+
+    arguments: Arguments
+    threads: bool = Field(False, description="whether a rank can have more than one thread")
+    thread_arguments: Arguments = Field(
+        [], description="arguments that are added where a rank has more than one thread"
+    )
+    forward: list[Annotated[str, StringConstraints(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]] = Field(
+        [],
+        description="variables that ranks take from the job's environment and nobody writes down",
+    )
+    link_inputs: bool = Field(
+        False,
+        description="true if the content of the folder of inputs has to lie in the working directory",
+    )
+    preload: bool = Field(True, description="false if no profiler can be preloaded")
+    result: Result
+    files: Files = Field(
+        {}, description="input files that are written for each run, name and content with ${...}"
+    )
+    cases: Annotated[dict[Name, Case], Field(min_length=1)]
+
+
+class Application(Model):
+    """An application and its figure of merit."""
+
+    title: str
+    engine: str = Field(description="the reader of its result file")
+    figure_of_merit: str = Field(description="a variable of that reader's dataset or empty")
+    unit: str = Field(description="unit of the figure of merit")
+    higher_is_better: bool
+    fixed_time: bool = Field(
+        description="true if a run lasts as long as it is told to: its length is then no time to solution"
+    )
+    launch: Maybe[ApplicationLaunch] = None

@@ -1,0 +1,208 @@
+"""``python -m analysis.cli.reference``: the schemas and ``docs/reference/``, made from declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, get_args
+
+import yaml
+
+from analysis import readers, schema
+from analysis.base import project
+from analysis.base.campaigns import Application, CampaignFile
+from analysis.base.models import Model, schema_of
+from analysis.claims.files import AuditFile, ClaimEntry, ClaimsFile
+from analysis.datasets.published import PublishedFile
+from analysis.estimates import quantities
+from analysis.estimates.measures import MEASURES, SETS
+from analysis.measure.declare import ClusterFile
+from analysis.measure.power.config import PowerPart
+from analysis.synthesis.truth import Truth
+
+# Name of the schema -> model and the files that follow it.
+MODELS: dict[str, tuple[type[Model], str]] = {
+    "config": (project.ConfigFile, "config/config.yaml"),
+    "campaign": (CampaignFile, "config/campaigns/*.yaml"),
+    "cluster": (ClusterFile, "config/clusters/*.yaml"),
+    "power": (PowerPart, "config/clusters/*.yaml, part `power`"),
+    "application": (Application, "config/applications/*.yaml"),
+    "claims": (ClaimsFile, "config/claims/*.yaml"),
+    "audit": (AuditFile, "config/audit/*.yaml"),
+    "published": (PublishedFile, "config/published.yaml"),
+    "synthesis": (Truth, "config/synthesis/*.yaml"),
+}
+_MADE = "made by `make schemas`; change what it is made from"
+
+
+def generated() -> dict[str, str]:
+    """Return every generated file: path within the project -> content."""
+    schemas = {
+        f"workflow/schemas/{name}.schema.yaml": f"# {_MADE}: {model.__module__}.{model.__qualname__}\n"
+        + yaml.safe_dump(schema_of(model), sort_keys=False, width=110, allow_unicode=True)
+        for name, (model, _) in MODELS.items()
+    }
+    pages = {
+        "configuration": _configuration(),
+        "engines": _engines(),
+        "variables": _variables(),
+        "measures": _measures(),
+        "quantities": _quantities(),
+    }
+    return schemas | {f"docs/reference/{name}.md": text for name, text in pages.items()}
+
+
+def main() -> int:
+    """Write the generated files into the project."""
+    for name, text in generated().items():
+        path = project.root() / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return 0
+
+
+def _page(title: str, *parts: str) -> str:
+    return "\n\n".join([f"# {title}", f"<!-- {_MADE} -->", *parts]) + "\n"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def _configuration() -> str:
+    parts = []
+    for model, files in MODELS.values():
+        found = schema_of(model)
+        parts.append(f"## {files}")
+        for name, part in {"": found, **found.get("$defs", {})}.items():
+            if "properties" in part:
+                parts += [f"### {name}"] if name else []
+                parts += [_sentence(part["description"]), *_together(part), _keys(part, found)]
+    return _page("Configuration", *parts)
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
+
+
+def _keys(part: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
+    rows = []
+    for key, entry in part["properties"].items():
+        named = whole.get("$defs", {}).get(entry.get("$ref", "").rpartition("/")[2], {})
+        default = f"`{entry['default']}`" if "default" in entry else ""
+        needed = "needed" if key in part.get("required", ()) else default
+        rows.append((f"`{key}`", _type(entry), needed, {**named, **entry}.get("description", "")))
+    return _table(("key", "value", "default", "meaning"), rows)
+
+
+def _type(entry: Mapping[str, Any]) -> str:
+    """Say what a value may be, in words."""
+    if "$ref" in entry:
+        name = entry["$ref"].rpartition("/")[2]
+        return "anything" if name == "JsonValue" else f"[{name}](#{name.lower()})"
+    for several in ("anyOf", "oneOf"):
+        if several in entry:
+            return " or ".join(dict.fromkeys(map(_type, entry[several])))
+    if "enum" in entry or "const" in entry:
+        return ", ".join(f"`{each}`" for each in entry.get("enum", [entry.get("const")]))
+    kind = entry.get("type", "anything")
+    if kind == "array":
+        return f"list of {_type(entry.get('items', {}))}"
+    if kind == "object":
+        values = entry.get("additionalProperties")
+        return f"mapping to {_type(values)}" if isinstance(values, dict) else "mapping"
+    bounds = [
+        f"{word} {entry[key]}"
+        for key, word in (("minimum", "from"), ("exclusiveMinimum", "above"), ("maximum", "to"))
+        if key in entry
+    ]
+    return " ".join([{"string": "text", "null": "nothing"}.get(kind, kind), *bounds])
+
+
+def _together(part: Mapping[str, Any]) -> list[str]:
+    """Say which keys go together."""
+
+    def listed(names: Iterable[str]) -> str:
+        return ", ".join(f"`{name}`" for name in names)
+
+    said = []
+    for rule in part.get("allOf", ()):
+        for word, key in (("Exactly", "oneOf"), ("At least", "anyOf")):
+            if key in rule:
+                said.append(f"{word} one of {listed(each['required'][0] for each in rule[key])}.")
+        if "not" in rule:
+            said.append(f"At most one of {listed(rule['not']['required'])}.")
+        if "if" in rule:
+            ((key, levels),) = rule["if"]["properties"].items()
+            said.append(f"`{key}` of {', '.join(levels['enum'])} needs `{_path(rule['then'])}`.")
+    for key, names in part.get("dependentRequired", {}).items():
+        said.append(f"`{key}` needs {listed(names)}.")
+    return [" ".join(said)] if said else []
+
+
+def _path(rule: Mapping[str, Any]) -> str:
+    if "required" in rule:
+        return str(rule["required"][0])
+    ((head, rest),) = rule["properties"].items()
+    return f"{head}.{_path(rest)}"
+
+
+def _first_line(thing: Any) -> str:
+    return str(thing.__doc__ or "").strip().partition("\n")[0].replace("``", "`")
+
+
+def _engines() -> str:
+    rows = [(f"`{name}`", _first_line(readers.reader(name))) for name in readers.ENGINES]
+    text = 'Each is an engine of xarray too: `xarray.open_dataset(path, engine="hpcg")`.'
+    return _page("Engines", text, _table(("engine", "reads"), rows))
+
+
+def _variables() -> str:
+    parts = ["Dimensionless numbers have the unit 1, labels none. A variable in brackets may be missing."]
+    for kind, variables in schema.registry().items():
+        rows = [
+            (
+                f"`{one.name}`" if one.required else f"(`{one.name}`)",
+                ", ".join(one.dims),
+                one.dtype,
+                one.unit,
+                one.meaning,
+            )
+            for one in variables.values()
+        ]
+        parts += [f"## {kind}", _table(("variable", "dimensions", "type", "unit", "meaning"), rows)]
+    return _page("Variables of datasets", *parts)
+
+
+def _measures() -> str:
+    rows = []
+    for name, spec in sorted(MEASURES.items()):
+        rests = "an MPI profile" if spec.profile else "the run"
+        better = "more" if spec.higher_is_better else "less"
+        exact = "yes" * spec.exact
+        rows.append(
+            (f"`{name}`", spec.unit, rests, "yes" * spec.timing, better, exact, _first_line(spec.compute))
+        )
+    head = ("measure", "unit", "rests on", "on times", "better", "exact", "meaning")
+    sets = [(f"`{name}`", _first_line(compute)) for name, compute in sorted(SETS.items())]
+    text = (
+        "What `variable` of a claim may name; without a unit it is that of the application. "
+        "Of an exact one a single run is enough."
+    )
+    return _page("Measures", text, _table(head, rows), "## Sets", _table(("set", "meaning"), sets))
+
+
+def _quantities() -> str:
+    known: Mapping[str, Any] = getattr(quantities, "QUANTITIES", {})
+    names = known or dict.fromkeys(get_args(ClaimEntry.model_fields["quantity"].annotation))
+    rows = [
+        (f"`{name}`", getattr(one, "unit", ""), _first_line(getattr(one, "estimate", None)) if one else "")
+        for name, one in names.items()
+    ]
+    return _page(
+        "Quantities", "What `quantity` of a claim may name.", _table(("quantity", "unit", "meaning"), rows)
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
