@@ -1,26 +1,6 @@
 # Raw folders become datasets, and datasets verdicts.
 
 
-def raw_files(wildcards):
-    """A campaign's raw files; what a synthetic one consists of is not known before it is built."""
-    folder = project.raw(wildcards.campaign, Path())
-    if synthetic(wildcards.campaign):
-        return [folder / "sacct.txt", folder / "README.md", folder / "runs"]
-    return sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-def synthetic(campaign):
-    return campaign.startswith("syn-") and project.truth(campaign, Path()).is_file()
-
-
-def asked(wildcards):
-    """What verdicts rest on beside the claims: a campaign, or the report's own statements."""
-    campaign = wildcards.campaign
-    if campaign == "audit":
-        return [f"config/audit/{wildcards.report}.yaml"]
-    return [tree(campaign), declaration(campaign), *views(campaign)]
-
-
 # Synthetic campaigns are built, never committed: raw files written around a declared truth.
 rule synthesis:
     input:

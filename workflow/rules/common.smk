@@ -180,3 +180,23 @@ def page_parameters(wildcards):
 def views(campaign):
     """The file that says which of other people's runs speak to which claims."""
     return ["config/published.yaml"] if campaign == "published" else []
+
+
+def raw_files(wildcards):
+    """A campaign's raw files; what a synthetic one consists of is not known before it is built."""
+    folder = project.raw(wildcards.campaign, Path())
+    if synthetic(wildcards.campaign):
+        return [folder / "sacct.txt", folder / "README.md", folder / "runs"]
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def synthetic(campaign):
+    return campaign.startswith("syn-") and project.truth(campaign, Path()).is_file()
+
+
+def asked(wildcards):
+    """What verdicts rest on beside the claims: a campaign, or the report's own statements."""
+    campaign = wildcards.campaign
+    if campaign == "audit":
+        return [f"config/audit/{wildcards.report}.yaml"]
+    return [tree(campaign), declaration(campaign), *views(campaign)]
