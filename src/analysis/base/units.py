@@ -88,10 +88,6 @@ def amount(given: str | float, unit: str) -> float:
     unit : str
         Wanted unit, like ``W``.
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     BenchbookError

@@ -176,19 +176,7 @@ def _lines(path: Path) -> dict[str, int]:
 
 
 def span_of(printed: str, reading: str = "rounded", step: float | None = None) -> Span:
-    """Say what a printed number may have been.
-
-    Parameters
-    ----------
-    printed : str
-        ``20``, ``8.9``; for a range ``16 to 20``.
-    reading : str
-        ``rounded`` and ``up to``: half a unit of the last digit either way. ``about``: a whole unit.
-        ``over``, ``under``: that end only. ``almost``: below it, by half a unit at most. ``exact``:
-        a count or a given value. ``range``: from one end to the other.
-    step : float, optional
-        Unit of the last digit that is meant, where it is not the last one printed ($3200: 100).
-    """
+    """Say what a printed number may have been."""
     if reading == "range":
         low, high = (float(end) for end in printed.split(" to "))
         return Span((low + high) / 2, low, high)

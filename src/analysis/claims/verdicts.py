@@ -42,13 +42,7 @@ Band = tuple[float | None, float | None]
 
 
 def judge(claim: Claim, finding: Finding) -> Judgement:
-    """Judge one finding; what needs an interval and has none cannot be told.
-
-    Returns
-    -------
-    tuple of str
-        Verdict in the words of measured evidence, and the reason in a few words.
-    """
+    """Judge one finding; what needs an interval and has none cannot be told."""
     rule = RULES[claim.question.quantity]
     if rule.bounded and not finding.estimate.bounded:
         return UNKNOWN, _too_few(finding.estimate)

@@ -31,23 +31,7 @@ What was measured, on what, when, and what the reader must know. Each run is a f
 
 
 def new_campaign(name: str) -> int:
-    """Make a campaign's folders.
-
-    Parameters
-    ----------
-    name : str
-        Letters, digits, dots, dashes and underscores.
-
-    Returns
-    -------
-    int
-        0.
-
-    Raises
-    ------
-    ConfigError
-        If the name cannot be used or is taken; nothing is overwritten.
-    """
+    """Make a campaign's folders."""
     if not _NAME.fullmatch(name):
         raise ConfigError.at(
             name, 0, "is no name for a campaign", "use letters, digits, dots, dashes, underscores"

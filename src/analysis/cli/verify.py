@@ -60,13 +60,7 @@ def verify(campaigns: Sequence[str], *, write: bool, force: bool) -> int:
 
 
 def locate(campaign: str) -> tuple[Path, str]:
-    """Return the raw folder of a campaign, and what faults call it.
-
-    Raises
-    ------
-    ConfigError
-        If the name is none or there is no such folder.
-    """
+    """Return the raw folder of a campaign, and what faults call it."""
     base = project.root()
     folder = project.raw(campaign, base)
     if not _NAME.fullmatch(campaign) or not folder.is_dir():
@@ -84,29 +78,7 @@ def declaration(campaign: str) -> dict[str, Any]:
 
 
 def against_matrix(campaign: str, declared: dict[str, Any], folder: Path) -> tuple[list[Fault], list[Fault]]:
-    """Hold the runs that are there against those that a campaign's matrix declares.
-
-    Parameters
-    ----------
-    campaign : str
-    declared : dict
-        What ``config/campaigns/<name>.yaml`` says; without a matrix nothing is missing.
-    folder : Path
-        ``data/raw/<campaign>``.
-
-    Returns
-    -------
-    missing : list of Fault
-        One a run; of cells that are repeated until their median is known, as many as what was measured
-        asks for.
-    more : list of Fault
-        One for all runs that the matrix declares no longer.
-
-    Raises
-    ------
-    ConfigError
-        If the matrix cannot be expanded.
-    """
+    """Hold the runs that are there against those that a campaign's matrix declares."""
     if "matrix" not in declared:
         return [], []
     from analysis.measure.workflow import all_runs

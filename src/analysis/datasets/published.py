@@ -54,26 +54,7 @@ class PublishedFile(Model):
 
 
 def read_figures(raw: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
-    """Read published figures as a campaign: one row of ``runs`` for each run that is named.
-
-    Parameters
-    ----------
-    raw : Path
-        ``data/raw/published`` with ``figures.csv`` and ``sources.csv``.
-
-    Returns
-    -------
-    groups : dict of str to Dataset
-        A campaign's tables, those that hold nothing left out, and ``figures``, all figures as read.
-    faults : list of str
-
-    Raises
-    ------
-    ReadError
-        If one of the tables cannot be read.
-    ConfigError
-        If a figure names a source that is not in the table of sources, or a run has a figure twice.
-    """
+    """Read published figures as a campaign: one row of ``runs`` for each run that is named."""
     figures = readers.open(raw / FIGURES, engine="published")
     table = figures.to_dataframe().reset_index()
     _check(raw, table)

@@ -138,11 +138,6 @@ def read_logs(
         The declaration's ``power``; empty without one.
     rows : sequence of mapping
         The campaign's runs.
-
-    Returns
-    -------
-    logs : list of Log
-    faults : list of str
     """
     known = [
         (str(one["path"]), str(one["engine"]) if readers.is_power(one["engine"]) else "")

@@ -65,15 +65,6 @@ def implied_node_power(
 ) -> float:
     """Return the power of a node in W that a printed saving a year implies.
 
-    Parameters
-    ----------
-    saving, tariff
-        In the tariff's currency.
-    nodes : int
-    speedup, baseline_speedup : float
-        Of the treatment and of what it is compared with, over the level whose jobs are the year's work.
-    pue, hours : float, optional
-
     Notes
     -----
     Constant power at every level: saving = nodes x P x hours x PUE x price x (1/s_b - 1/s_t), solved

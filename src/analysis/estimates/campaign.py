@@ -282,13 +282,7 @@ class Campaign:
 
 
 def load_views(base: Path | None = None) -> tuple[View, ...]:
-    """Load the views of the published runs.
-
-    Raises
-    ------
-    ConfigError
-        If ``config/published.yaml`` cannot be used or puts together what is no factor.
-    """
+    """Load the views of the published runs."""
     base = base or project.root()
     found = []
     for entry in load_declaration(base)["views"]:

@@ -87,21 +87,7 @@ def ratio_of_medians(treatment: ArrayLike, baseline: ArrayLike) -> Estimate:
 
 
 def of_medians(function: Callable[..., Array], *groups: ArrayLike) -> Estimate:
-    """Estimate a function of the medians of several independent groups.
-
-    Parameters
-    ----------
-    function : callable
-        Takes one array of medians a group, in the order given, and works on them element by element.
-    *groups : array_like, each of shape (n,)
-        Repeats; NaN are left out.
-
-    Returns
-    -------
-    Estimate
-        Every group is resampled by itself. No interval if one has fewer than six; `n` is the size of
-        the first group, `n_baseline` that of the second.
-    """
+    """Estimate a function of the medians of several independent groups."""
     samples = tuple(_clean(group) for group in groups)
 
     def statistic(*drawn: Array, axis: int) -> Array:
@@ -230,11 +216,6 @@ def trend(levels: ArrayLike, values: ArrayLike) -> Estimate:
 
 def _tau(drawn: Sequence[Array]) -> Array:
     """Return Kendall's tau-b of m draws at once, to the last bit what scipy says of one draw a call.
-
-    Parameters
-    ----------
-    drawn : sequence of arrays, each of shape (m, repeats of a level)
-        In the order of the levels.
 
     Notes
     -----

@@ -30,16 +30,7 @@ READERS = Path(__file__).parents[1] / "readers"
 
 
 class Checker:
-    """Collects what is wrong with a matrix; each fault is told once, however many runs it touches.
-
-    Parameters
-    ----------
-    declared : Declared
-
-    Attributes
-    ----------
-    faults : list of Fault
-    """
+    """Collects what is wrong with a matrix; each fault is told once, however many runs it touches."""
 
     def __init__(self, declared: Declared) -> None:
         self._declared = declared

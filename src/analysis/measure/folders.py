@@ -56,13 +56,7 @@ def recorded(base: Path, campaign: str) -> set[str]:
 
 
 def reserve(base: Path, campaign: str, run: str) -> Path:
-    """Take a run for this job; return its folder, which holds this job's name and nothing else.
-
-    Raises
-    ------
-    BusyError
-        If another job has it and may still be alive.
-    """
+    """Take a run for this job; return its folder, which holds this job's name and nothing else."""
     folder = running(base, campaign)
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(OSError):

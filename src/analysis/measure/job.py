@@ -142,13 +142,7 @@ class Allocation:
 
 
 def allocate(declared: Declared, run: Run, hosts: Sequence[str]) -> Allocation:
-    """Work out the jobs of a run on the nodes that it was given.
-
-    Raises
-    ------
-    ConfigError
-        If there are not as many as the run needs.
-    """
+    """Work out the jobs of a run on the nodes that it was given."""
     if len(hosts) != run.nodes:
         what = f"{run.name} needs {run.nodes} nodes and has {len(hosts)}: {','.join(hosts)}"
         raise ConfigError.at(

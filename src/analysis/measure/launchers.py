@@ -48,23 +48,7 @@ class Shape:
 def launch_line(
     mpi: MpiLibrary, shape: Shape, environment: Mapping[str, str], forward: Sequence[str] = ()
 ) -> list[str]:
-    """Make the words that stand before the program.
-
-    Parameters
-    ----------
-    mpi : MpiLibrary
-        As the cluster's file has it.
-    shape : Shape
-    environment : mapping
-        Variables that the script exports; those that the launcher does not forward are named to it.
-    forward : sequence of str, optional
-        Variables that the job has from elsewhere: ranks get them without a value being written anywhere.
-
-    Returns
-    -------
-    list of str
-        Not quoted.
-    """
+    """Make the words that stand before the program."""
     if mpi.start.startswith("srun"):
         kind = mpi.start.removeprefix("srun-")
         return [mpi.launcher or "srun", f"--mpi={kind}", *_srun(shape), *mpi.options]

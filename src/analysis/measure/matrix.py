@@ -103,13 +103,7 @@ class Plan:
 
 
 def expand(declared: Declared) -> Plan:
-    """Expand a campaign's matrix to runs, shuffled by its seed; of adaptive repeats the least number.
-
-    Raises
-    ------
-    ConfigError
-        One fault for each level, exclusion or size that cannot be used, with its line.
-    """
+    """Expand a campaign's matrix to runs, shuffled by its seed; of adaptive repeats the least number."""
     checker = Checker(declared)
     found: dict[str, tuple[dict[str, Any], int]] = {}
     general = _Rules(declared.matrix.exclude, ("matrix", "exclude"))

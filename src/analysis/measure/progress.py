@@ -382,27 +382,7 @@ def _observer(campaign: str, base: Path, *, resumed: bool = False) -> Observer:
 
 
 def print_plan(name: str, *, runs: bool = False, as_json: bool = False) -> int:
-    """Print the plan of a campaign.
-
-    Parameters
-    ----------
-    name : str
-        Campaign.
-    runs : bool, optional
-        One line a run, in the order in which they are submitted, instead of one a subset.
-    as_json : bool, optional
-        A list of objects, one a run.
-
-    Returns
-    -------
-    int
-        0.
-
-    Raises
-    ------
-    ConfigError
-        If the campaign cannot be planned; one fault for each thing wrong with it.
-    """
+    """Print the plan of a campaign."""
     base = project.root()
     found = expand(load(name, base))
     done = folders.recorded(base, name)
@@ -416,25 +396,7 @@ def print_plan(name: str, *, runs: bool = False, as_json: bool = False) -> int:
 
 
 def print_progress(name: str, *, as_json: bool = False) -> int:
-    """Print how far a campaign is, as the workflow that measures it does; from any shell.
-
-    Parameters
-    ----------
-    name : str
-        Campaign.
-    as_json : bool, optional
-        The fields of `analysis.measure.progress.Progress` as an object.
-
-    Returns
-    -------
-    int
-        0.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such campaign, or it cannot be planned.
-    """
+    """Print how far a campaign is, as the workflow that measures it does; from any shell."""
     base = project.root()
     now = time.time()
     state = _observer(name, base).look(now)

@@ -104,13 +104,7 @@ def _standing(row: Mapping[str, Any], wh: float) -> str:
 
 
 def logs_of(campaign: Campaign, run: str, base: Path | None = None) -> list[xr.Dataset]:
-    """Read the power logs that a run's energy rests on (`analysis.energy.attribution.logs_behind`).
-
-    Raises
-    ------
-    NotCoveredError
-        If the run has no power log.
-    """
+    """Read the power logs that a run's energy rests on (`analysis.energy.attribution.logs_behind`)."""
     power = declared_power(campaign.name, base)
     rows, files = _rows(campaign.runs), campaign.frame("files")
     found = logs_behind(project.raw(campaign.name, base), run, rows, files, power)

@@ -224,13 +224,7 @@ def export(folder: Path, label: str, out: Path, about: About, *, force: bool = F
 
 
 def describe(files: Mapping[str, Path], label: str, about: About) -> tuple[dict[str, Any], int]:
-    """Make the metadata of a crate of files by their paths in it; return it and its number of actions.
-
-    Raises
-    ------
-    ConfigError
-        If no run says when it ended and no day of publication is given.
-    """
+    """Make the metadata of a crate of files by their paths in it; return it and its number of actions."""
     crate = ROCrate(version="1.1")
     # RO-Crate 1.1 stands on a schema.org without this property.
     crate.metadata.extra_terms["sha256"] = "https://schema.org/sha256"

@@ -62,17 +62,7 @@ class Axis:
 
 
 def ratio_axis(verdicts: Iterable[Verdict]) -> Axis:
-    """Lay the common logarithmic axis around every ratio that will be drawn.
-
-    Parameters
-    ----------
-    verdicts : iterable of Verdict
-
-    Returns
-    -------
-    Axis
-        From 0.5 to 2 at least, within 0.01 to 1000; 1 is always a tick.
-    """
+    """Lay the common logarithmic axis around every ratio that will be drawn."""
     values = [v for r in map(as_ratio, verdicts) if r.scale == "ratio" for v in _values(r) if v > 0]
     low = max((s for s in _LADDER if s <= min([0.5, *values])), default=_LADDER[0])
     high = min((s for s in _LADDER if s >= max([2.0, *values])), default=_LADDER[-1])
@@ -80,18 +70,7 @@ def ratio_axis(verdicts: Iterable[Verdict]) -> Axis:
 
 
 def as_ratio(verdict: Verdict) -> Verdict:
-    """Return a verdict with its numbers as ratios.
-
-    Parameters
-    ----------
-    verdict : Verdict
-        A ratio in percent is a gain (135 % faster is 2.35×) or a reduction (20 % less is 0.8×).
-
-    Returns
-    -------
-    Verdict
-        Unchanged unless its scale is ``ratio`` and its unit ``%``; the texts stay as they are.
-    """
+    """Return a verdict with its numbers as ratios."""
     if verdict.scale != "ratio" or verdict.unit != "%":
         return verdict
     sign = -1 if verdict.quantity == "reduction" else 1
@@ -265,14 +244,7 @@ def _estimate(verdict: Verdict, axis: Axis, y: float) -> Markup:
 
 
 def chips(verdict: Verdict) -> list[tuple[str, str]]:
-    """Split a claimed and a found set into members.
-
-    Returns
-    -------
-    list of (str, str)
-        Member and ``both``, ``missing`` (claimed, not found) or ``extra`` (found, not claimed); empty
-        unless both texts are lists.
-    """
+    """Split a claimed and a found set into members."""
     if verdict.scale != "set":
         return []
     claimed, found = (

@@ -116,14 +116,6 @@ class Page:
 def read(page: PageInput) -> Page:
     """Read an executed notebook into a page.
 
-    Parameters
-    ----------
-    page : PageInput
-
-    Returns
-    -------
-    Page
-
     Raises
     ------
     ConfigError

@@ -231,10 +231,6 @@ def load(path: str | Path, nodes: Sequence[str] = (), *, local: bool = False) ->
     local : bool, optional
         Take only the meters that only their own node can read.
 
-    Returns
-    -------
-    PowerConfig
-
     Raises
     ------
     ConfigError

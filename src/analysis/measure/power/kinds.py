@@ -28,13 +28,7 @@ class Unusable(Meter):
 
 
 def make_all(specs: tuple[MeterSpec, ...], context: Context) -> list[Meter]:
-    """Make all meters; what cannot be used is named in the context's warnings.
-
-    Raises
-    ------
-    ConfigError
-        If no meter can be used, with the faults of all: no secret, or one that would be sent in the clear.
-    """
+    """Make all meters; what cannot be used is named in the context's warnings."""
     meters: list[Meter] = []
     faults: list[Fault] = []
     for spec in specs:

@@ -33,10 +33,6 @@ def count_bars(table: pd.DataFrame, *, ax: Axes, xlabel: str) -> Axes:
     ax : Axes
     xlabel : str
         What is counted.
-
-    Returns
-    -------
-    Axes
     """
     places = np.arange(len(table))
     left = np.zeros(len(table))

@@ -51,10 +51,6 @@ def interval_points(
     one : bool
         Draw the line of no difference at 1.
 
-    Returns
-    -------
-    Axes
-
     Raises
     ------
     ConfigError
@@ -123,10 +119,6 @@ def strip_with_interval(
     order : sequence of str, optional
         Levels from left to right; as they appear otherwise.
 
-    Returns
-    -------
-    Axes
-
     Raises
     ------
     ConfigError
@@ -192,19 +184,7 @@ def from_zero(ax: Axes) -> None:
 
 
 def base_value(ax: Axes, value: float, unit: str, label: str, *, at: float = 1.0) -> None:
-    """Write the absolute value that a ratio refers to beside the line of no difference.
-
-    Parameters
-    ----------
-    ax : Axes
-        Its y axis holds ratios.
-    value : float
-        In `unit`.
-    unit, label : str
-        For example ``GFLOP/s`` and ``1GbE, median of 6``.
-    at : float
-        Where the base stands on the y axis.
-    """
+    """Write the absolute value that a ratio refers to beside the line of no difference."""
     bottom, top = ax.get_ylim()
     room = at * (at / top) ** 0.12 if ax.get_yscale() == "log" else at - 0.12 * (top - at)
     ax.set_ylim(min(bottom, room), top)  # room for the text below the line

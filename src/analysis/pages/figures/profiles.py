@@ -30,10 +30,6 @@ def heatmap(
         Of the colour scale, with the unit: ``sent (MB)``.
     xlabel, ylabel : str
 
-    Returns
-    -------
-    Axes
-
     Raises
     ------
     ConfigError
@@ -85,10 +81,6 @@ def size_histogram(
         Size on a log2 axis with 0 apart, count on a log10 axis.
     size, count, call : str
         Columns.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------
@@ -156,10 +148,6 @@ def share_bars(
         Column with the claimed share in percent (NaN where none): a hollow diamond.
     xlabel : str
         What the whole is, with the unit: ``share of MPI time (%)``.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------

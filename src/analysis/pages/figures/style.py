@@ -107,19 +107,7 @@ def use_style() -> None:
 
 
 def hue_names(levels: Sequence[str]) -> dict[str, str]:
-    """Give each level of a factor its hue.
-
-    Parameters
-    ----------
-    levels : sequence of str
-        Levels that meet in one figure.
-
-    Returns
-    -------
-    dict
-        Level -> name of a hue in `HUES`. Levels of `LEVELS` have a fixed hue, others one from their
-        name; where two meet, the later one moves on to the next hue that is free.
-    """
+    """Give each level of a factor its hue."""
     given: dict[str, str] = {}
     known = [level for level in levels if level.lower() in LEVELS]
     for level in [*known, *(level for level in levels if level not in known)]:

@@ -10,10 +10,6 @@ from matplotlib.figure import Figure
 def zoomable(fig: Figure) -> Any:
     """Make a figure a widget with a toolbar to zoom, move and save.
 
-    Parameters
-    ----------
-    fig : Figure
-
     Returns
     -------
     ipympl.backend_nbagg.Canvas

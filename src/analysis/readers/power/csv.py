@@ -196,10 +196,6 @@ def read(
     short : bool, optional
         Whether the way through pyarrow may be tried.
 
-    Returns
-    -------
-    Readings
-
     Raises
     ------
     ReadError

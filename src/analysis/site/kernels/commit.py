@@ -45,10 +45,6 @@ def commit(notebooks: Sequence[str | Path], *, jobs: int = 2) -> list[str]:
 def strip(notebook: Any) -> int:
     """Take the outputs from all cells but the verdicts; in place.
 
-    Parameters
-    ----------
-    notebook : NotebookNode
-
     Returns
     -------
     int

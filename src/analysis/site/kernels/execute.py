@@ -32,10 +32,6 @@ def run(**page: Any) -> None:
 def execute(page: Page) -> None:
     """Execute a notebook; to be called once in a process that has no threads yet.
 
-    Parameters
-    ----------
-    page : Page
-
     Raises
     ------
     PageError

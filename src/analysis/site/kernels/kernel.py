@@ -158,12 +158,7 @@ class _ForkedProvisioner(KernelProvisionerBase):
 
 
 class ForkedKernelManager(AsyncKernelManager):
-    """Kernel manager of a kernel that was forked beforehand.
-
-    Parameters
-    ----------
-    forked : ForkedKernel
-    """
+    """Kernel manager of a kernel that was forked beforehand."""
 
     def __init__(self, forked: ForkedKernel, **kwargs: Any) -> None:
         # Sockets in the file system: a build opens no port.

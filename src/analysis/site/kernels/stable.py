@@ -33,15 +33,7 @@ _STYLER = re.compile(r"\bT_[0-9a-f]{5}(?=[\" _{])")  # pandas' styled tables
 
 
 def normalise(notebook: Any, ids: Sequence[str | None] = ()) -> None:
-    """Take out of an executed notebook what would differ the next time; in place.
-
-    Parameters
-    ----------
-    notebook : NotebookNode
-        Format 4.
-    ids : sequence of str or None
-        Identifiers that the cells had in the source notebook, by position; the others are numbered.
-    """
+    """Take out of an executed notebook what would differ the next time; in place."""
     for key in _NOTEBOOK_METADATA:
         notebook.metadata.pop(key, None)
     notebook.metadata["kernelspec"] = dict(_KERNELSPEC)

@@ -31,14 +31,7 @@ def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:
 
 
 def from_sacct(records: xr.Dataset, source: str = "sacct", **options: Any) -> xr.Dataset:
-    """Turn accounting records into energy counters from start to end of each job or step.
-
-    Returns
-    -------
-    Dataset
-        Kind ``power``; a meter ``job`` or ``job.step`` per record with an energy. Zero is what
-        Slurm writes without a meter and is left out, with a warning.
-    """
+    """Turn accounting records into energy counters from start to end of each job or step."""
     log = PowerLog(b"", source, options)
     joules = records["energy"].to_numpy()
     both = np.stack([records[name].to_numpy() for name in ("start", "end")], axis=1)
