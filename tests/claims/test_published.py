@@ -207,7 +207,7 @@ def test_main__ingests_or_says_one_line(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["stage", "ingest", str(tmp_path / "published"), str(tmp_path / "out")]) == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "figures.csv:0:" in said
+    assert "published/runs:0: holds no run" in said
 
 
 def test_main__writes_verdicts(
