@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from analysis.base.errors import BenchbookError
-from analysis.base.project import VERSION
 from analysis.cli import stages
 
 FINE, BAD_INPUT, WRONG_USAGE = 0, 1, 2
@@ -45,9 +44,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FINE
 
 
+class _Version(argparse.Action):
+    """Prints the release: its look-up would slow every start."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from analysis.base.project import VERSION
+
+        print(f"benchbook {VERSION}")
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchbook", description=__doc__)
-    parser.add_argument("--version", action="version", version=f"benchbook {VERSION}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="say which release this is")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     as_json: dict[str, Any] = {"dest": "as_json", "action": "store_true"}

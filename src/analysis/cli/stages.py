@@ -15,16 +15,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.base import project
-
 if TYPE_CHECKING:
     from analysis.claims import Verdict
 
+CONFIG = "config/config.yaml"  # `project.CONFIG`: importing that is most of a stage's start
 AUDIT = "audit"  # stands for a campaign where a report is held against itself
 
 
 def synthesis(report: str, out: str) -> None:
     """Write the synthetic campaign of a report around its declared truth."""
+    from analysis.base import project
     from analysis.synthesis.campaign import build
     from analysis.synthesis.truth import load_truth
 
@@ -55,8 +55,9 @@ def verdicts(claims: str, campaign: str, out: str) -> None:
     write_verdicts(found, Path(out))
 
 
-def collect(out: str, paths: list[str], *, config: str = str(project.CONFIG)) -> None:
+def collect(out: str, paths: list[str], *, config: str = CONFIG) -> None:
     """Join the verdicts of all reports and campaigns, each with the first page of its topic."""
+    from analysis.base import project
     from analysis.claims import read_verdicts, write_verdicts
 
     pages = project.load_yaml(config)["pages"]
@@ -65,6 +66,8 @@ def collect(out: str, paths: list[str], *, config: str = str(project.CONFIG)) ->
 
 
 def _page_of(verdict: Verdict, pages: Sequence[dict[str, Any]]) -> str | None:
+    from analysis.base import project
+
     for page in pages:
         if (
             verdict.campaign in project.as_list(page, "campaign")
@@ -82,10 +85,9 @@ def page(notebook: str, out: str, *, figure: str = "", parameters: str = "{}") -
     run(notebook=notebook, out=out, figure=figure, parameters=json.loads(parameters))
 
 
-def site(
-    verdicts: str, out: str, *, commit: str = "", config: str = str(project.CONFIG), recovered: str = ""
-) -> None:
+def site(verdicts: str, out: str, *, commit: str = "", config: str = CONFIG, recovered: str = "") -> None:
     """Build the site from the verdicts, the executed notebooks and the campaigns' datasets."""
+    from analysis.base import project
     from analysis.claims import load_report, read_verdicts
     from analysis.estimates.campaign import load_campaign
     from analysis.site.build import build
@@ -109,6 +111,7 @@ def site(
 
 def recovered(verdicts: str, out: str, *, config: str) -> None:
     """Say in a table what the self-test has given back; fail for what it should have and has not."""
+    from analysis.base import project
     from analysis.claims import read_verdicts
     from analysis.site.recovery import check, table
 
