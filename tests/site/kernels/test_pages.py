@@ -14,6 +14,7 @@ import nbformat
 import pytest
 
 from analysis.site.kernels import Page
+from analysis.site.kernels import server as server_module
 from analysis.site.kernels.client import call, request, start
 from analysis.site.kernels.commit import commit
 
@@ -209,3 +210,29 @@ def test_pages__a_function_is_called_in_the_server_or_here(
     fault = call("analysis.cli.stages:ingest", {"raw": 1}, "log", server=socket)
     assert fault.startswith("ingest: TypeError: ")
     assert "Traceback" in Path("log").read_text()
+
+
+def test_server__only_pages_wait_for_the_modules_of_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind("s")
+        listener.listen()
+        ours = server_module._Server(listener)
+        done: list[bytes] = []
+        monkeypatch.setattr(ours, "process_request", lambda request, _: done.append(request.recv(1 << 16)))
+        orders = [
+            b'{"function": "analysis.cli.stages:page"}\n',
+            b'{"function": "analysis.cli.stages:ingest"}\n',
+        ]
+        clients = [socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in orders]
+        for client, order in zip(clients, orders, strict=True):
+            client.connect("s")
+            client.sendall(order)
+        ours.early()
+        assert done == orders[1:]
+        ours.late()
+        assert done == orders[::-1]
+        for client in clients:
+            client.close()

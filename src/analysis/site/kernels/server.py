@@ -17,14 +17,15 @@ import socket
 import socketserver
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from analysis.base.errors import BenchbookError
 from analysis.site.kernels import PageError
 
-# What the notebooks use. Imported once here instead of once a page. Not the inline backend: it ties
-# itself to the shell of the process that imports it.
+# What stages and notebooks use, imported once here instead of once for each: first what datasets and verdicts
+# need, which are asked for first. Not the inline backend: it ties itself to the shell that imports it.
 PRELOAD = (
     "numpy",
     "pandas",
@@ -34,9 +35,17 @@ PRELOAD = (
     "xarray",
     "h5netcdf",
     "h5netcdf.legacyapi",
-    "scipy.stats",
-    "dask.array",
     "pint",
+    "analysis.readers",
+    "analysis.schema.profiles",
+    "analysis.datasets.campaign",
+    "scipy.stats",
+    "analysis.claims.audit",
+    "analysis.claims.evaluation",
+    "analysis.estimates.tables",
+)
+PRELOAD_OF_PAGES = (
+    "dask.array",
     "matplotlib.pyplot",
     "matplotlib.backends.backend_svg",
     "seaborn",
@@ -44,11 +53,6 @@ PRELOAD = (
     "ipykernel.kernelapp",
     "black",
     "analysis.site.kernels.execute",
-    "analysis.readers",
-    "analysis.schema.profiles",
-    "analysis.datasets.campaign",
-    "analysis.claims.audit",
-    "analysis.estimates.tables",
     "analysis.pages",
     "analysis.pages.figures",
     "analysis.pages.notebook",
@@ -56,21 +60,31 @@ PRELOAD = (
 )
 
 
-def preload() -> None:
-    """Import what pages need; a module that cannot be imported is left for the notebook to complain of."""
+def preload(meanwhile: Callable[[], None]) -> None:
+    """Import what orders need; a module that cannot be imported is left for the notebook to complain of.
+
+    What can be done without the modules of pages is done `meanwhile`, between the imports of these.
+    """
     for name in PRELOAD:
-        try:
-            importlib.import_module(name)
-        except ImportError:
-            print(f"{name} is not there; pages that need it will say so", file=sys.stderr)
-        except Exception:
-            traceback.print_exc()
+        _import(name)
+    for name in PRELOAD_OF_PAGES:
+        meanwhile()
+        _import(name)
     import matplotlib
 
     matplotlib.rcParams["svg.hashsalt"] = "benchbook"  # identifiers in figures: random otherwise
     _draw()
     gc.collect()
     gc.freeze()  # a collection in a child would copy every page of memory it looks at
+
+
+def _import(name: str) -> None:
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        print(f"{name} is not there; pages that need it will say so", file=sys.stderr)
+    except Exception:
+        traceback.print_exc()
 
 
 def _draw() -> None:
@@ -110,7 +124,8 @@ class _Handler(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         os.setpgid(0, 0)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        self.server.socket.close()  # else a client of a server that was killed would wait for ever
+        for other in (self.server.socket, *(waiting for waiting, _ in self.server.pages)):
+            other.close()  # else a client of a server that was killed would wait for ever
         request, files, _, _ = socket.recv_fds(self.request, 1 << 16, 1)
         while not request.endswith(b"\n"):
             more = self.request.recv(1 << 16)
@@ -158,6 +173,7 @@ class _Server(socketserver.ForkingMixIn, socketserver.BaseServer):
     def __init__(self, listener: socket.socket) -> None:
         super().__init__(listener.getsockname(), _Handler)
         self.socket = listener
+        self.pages: list[tuple[socket.socket, Any]] = []  # orders that came before their modules
 
     def fileno(self) -> int:
         return self.socket.fileno()
@@ -176,6 +192,21 @@ class _Server(socketserver.ForkingMixIn, socketserver.BaseServer):
         if select.select([0], [], [], 0)[0] and not os.read(0, 4096):
             sys.exit(0)
 
+    def early(self) -> None:
+        """Take the orders that have come; those for pages stay until all is imported."""
+        while select.select([self.socket], [], [], 0)[0]:
+            request, address = self.get_request()
+            order = request.recv(1 << 16, socket.MSG_PEEK)
+            if b':page"' in order or b'execute:run"' in order:
+                self.pages.append((request, address))
+            else:
+                self.process_request(request, address)
+
+    def late(self) -> None:
+        """Take the orders for pages that had to wait."""
+        while self.pages:
+            self.process_request(*self.pages.pop(0))
+
     def end(self) -> None:
         """End what is still being done."""
         for child in self.active_children or ():
@@ -190,7 +221,8 @@ def serve(listener: socket.socket) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server = _Server(listener)
     try:
-        preload()  # orders that come meanwhile wait in the queue
+        preload(server.early)
+        server.late()
         server.serve_forever()
     finally:
         Path(listener.getsockname()).unlink(missing_ok=True)
