@@ -53,10 +53,24 @@ def plain_head(path: str | Path, size: int) -> bytes:
 
 def _decompressed(data: bytes) -> bytes:
     name = next((name for mark, name in _COMPRESSIONS.items() if data.startswith(mark)), "")
-    if name == "zstandard":
-        with importlib.import_module(name).ZstdDecompressor().stream_reader(data) as stream:
-            return bytes(stream.read())
-    return bytes(importlib.import_module(name).decompress(data)) if name else data
+    if not name:
+        return data
+    library = importlib.import_module(name)
+    return (
+        _frames(library.ZstdDecompressor(), data) if name == "zstandard" else bytes(library.decompress(data))
+    )
+
+
+def _frames(zstandard: Any, data: bytes) -> bytes:
+    """Undo Zstandard frame by frame: the library itself stops after the first, and is silent on a cut one."""
+    out = []
+    while data:
+        frame = zstandard.decompressobj()
+        out.append(frame.decompress(data))
+        if not frame.eof:
+            raise ValueError("the end is missing")
+        data = frame.unused_data
+    return b"".join(out)
 
 
 def sha256(path: str | Path) -> str:
