@@ -46,27 +46,13 @@ class Summary:
 
 
 def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: Path | None = None) -> Summary:
-    """Read a raw campaign and write its datasets.
+    """Read a raw campaign and write its datasets, with a bar on standard error for `progress`.
 
-    Parameters
-    ----------
-    raw : Path
-        ``data/raw/<campaign>`` with ``runs/<run>/run.json`` and, beside it, Slurm's records; or with a
-        table of published figures instead of runs (`analysis.datasets.published`).
-    processed : Path
-        ``data/processed/<campaign>``; gets ``campaign.nc`` (groups ``runs calls messages ranks
-        matrix micro files meters``, of published figures ``figures`` too) and ``runs/<run>.nc`` (groups
-        ``profile result``) for each profiled run.
-    progress : bool
-        Show a bar on standard error.
-    declaration : Path, optional
-        What says under ``power`` which meter of the campaign's logs feeds which node; by default
-        ``config/campaigns/<campaign>.yaml``, if there is one.
-
-    Raises
-    ------
-    ConfigError
-        If there is no run at all, or the declaration cannot be used.
+    `raw` (``data/raw/<campaign>``) has ``runs/<run>/run.json`` and, beside it, Slurm's records; or a table of
+    published figures instead of runs. `processed` gets ``campaign.nc`` (groups `TABLES`, of published figures
+    ``figures`` too) and ``runs/<run>.nc`` (groups ``profile result``) for each profiled run. `declaration`
+    says under ``power`` which meter feeds which node; by default ``config/campaigns/<campaign>.yaml``, if it
+    is there. ConfigError if there is no run at all, or the declaration cannot be used.
     """
     found: list[RunFolder] = []
     if (raw / FIGURES).is_file() and not (raw / "runs").exists():

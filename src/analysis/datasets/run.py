@@ -34,18 +34,9 @@ _SLACK = np.timedelta64(60, "s")
 class RunFolder:
     """What one run's folder holds.
 
-    Attributes
-    ----------
-    row : dict
-        One row of kind ``runs``, but for its energy.
-    energy : RunEnergy
-        What the power logs in the folder give.
-    frames : dict of str to DataFrame
-        Tables of the kinds ``calls messages ranks matrix micro files``, with the column ``run``.
-    datasets : dict of str to Dataset
-        Long-form datasets as read: ``profile`` and ``result`` where there are any.
-    faults : list of str
-        Everything that was wrong with a file, one line each.
+    `row` is of kind ``runs``, but for its energy; `energy` what the power logs in the folder give; `frames`
+    the tables ``calls messages ranks matrix micro files``; `datasets` the long forms as read, ``profile`` and
+    ``result`` where there are any; `faults` all that was wrong with a file, one line each.
     """
 
     row: dict[str, Any]
@@ -58,20 +49,10 @@ class RunFolder:
 def read_run(
     folder: Path, applications: Mapping[str, Application], power: Mapping[str, Any] = MappingProxyType({})
 ) -> RunFolder:
-    """Read one run.
+    """Read one run, ``data/raw/<campaign>/runs/<run>``; a bad file costs only itself.
 
-    Parameters
-    ----------
-    folder : Path
-        ``data/raw/<campaign>/runs/<run>``; a bad file costs only itself.
-    applications : mapping of str to Application
-    power : mapping, optional
-        What the campaign declares of its meters.
-
-    Returns
-    -------
-    RunFolder
-        Its row says by ``valid`` and ``reason`` whether the run may enter a statistic.
+    `power` is what the campaign declares of its meters. The row says by ``valid`` and ``reason`` whether the
+    run may enter a statistic.
     """
     out = RunFolder(blank("runs") | {"run": folder.name, "timing": True})
     files: list[dict[str, Any]] = []

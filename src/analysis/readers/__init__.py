@@ -56,28 +56,18 @@ def is_power(engine: str) -> bool:
 
 
 def engines_of(data: bytes, name: str = "") -> list[str]:
-    """Name the engines that recognise some bytes, most likely first.
+    """Name the engines that recognise the decompressed bytes of a file, most likely first.
 
-    Parameters
-    ----------
-    data : bytes
-        Content of a file, decompressed.
-    name : str, optional
-        File name; used only where content alone cannot tell.
+    Its name is used only where content alone cannot tell.
     """
     head = as_utf8(data[:HEAD_BYTES])
     return [engine for engine in ENGINES if reader(engine).sniff(head, Path(name).name)]
 
 
 def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, **options: Any) -> xr.Dataset:
-    """Parse some bytes with `engine`, or with the first engine that recognises them.
+    """Parse some bytes with `engine`, or with the first that recognises them; ReadError if none does.
 
     Readers of power logs take options (time zone, date, column map: `analysis.readers.power.log`).
-
-    Raises
-    ------
-    ReadError
-        If no engine recognises the bytes.
     """
     engine = engine or _implied(options)
     if engine is None:
@@ -91,25 +81,10 @@ def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, *
 
 
 def open(path: str | Path, *, engine: str | None = None, **options: Any) -> xr.Dataset:  # noqa: A001
-    """Open a raw file, plain or compressed, as a dataset.
+    """Open a raw file, plain or compressed, as a dataset with the attribute ``source`` naming the file.
 
-    Parameters
-    ----------
-    path : path
-    engine : str, optional
-        One of `ENGINES`; by default the content decides.
-    **options
-        Options of the reader, like ``tz="Europe/Berlin"`` of a power log.
-
-    Returns
-    -------
-    Dataset
-        With the attribute ``source`` naming the file.
-
-    Raises
-    ------
-    ReadError
-        If the file cannot be read or is of no known format.
+    `engine` is one of `ENGINES`, by default as the content says; `options` are the reader's, like
+    ``tz="Europe/Berlin"`` of a power log. ReadError if it cannot be read or is of no known format.
     """
     head = plain_head(path, HEAD_BYTES)
     engine = engine or _implied(options)

@@ -79,13 +79,7 @@ def sniff(head: bytes, name: str = "") -> bool:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read an account.
-
-    Returns
-    -------
-    Dataset
-        Of kind ``lsdyna``. `valid` is true after a normal termination with an elapsed time.
-    """
+    """Read an account: kind ``lsdyna``, `valid` after a normal termination with an elapsed time."""
     if not sniff(data):
         found = "no line is one that LS-DYNA prints"
         raise ReadError.at(source, 0, found, "give d3hsp, mes0000 or the standard output")

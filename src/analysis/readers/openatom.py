@@ -66,13 +66,9 @@ def sniff(head: bytes, name: str = "") -> bool:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read an output.
+    """Read an output: kind ``openatom``.
 
-    Returns
-    -------
-    Dataset
-        Of kind ``openatom``; `step_time` (s) is the mean over the iterations after the first
-        `startup_steps`, NaN without any.
+    `step_time` (s) is the mean over the iterations after the first `startup_steps`, NaN without any.
     """
     if not sniff(data):
         found = "no line is one that OpenAtom prints"

@@ -50,13 +50,9 @@ def sniff(head: bytes, name: str = "") -> bool:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read a table of published figures.
+    """Read a table of published figures: kind ``published``, one entry a figure, in the file's order.
 
-    Returns
-    -------
-    Dataset
-        Of kind ``published``: one entry a figure, in the file's order. A line that cannot be used is
-        left out and named.
+    A line that cannot be used is left out and named.
     """
     if not sniff(data):
         raise ReadError.at(source, 1, "does not begin with the columns of figures.csv", _HEAD.decode())

@@ -56,14 +56,9 @@ def sniff(head: bytes, name: str = "") -> bool:
 
 
 def records(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faults]:
-    """Read one record into plain values.
+    """Read one record into plain values: every variable of the kind ``run``, blank where it is silent.
 
-    Returns
-    -------
-    record : dict
-        Every variable of the kind ``run`` by name: str, int, float, bool or datetime64[ns] (UTC), blank where
-        the record is silent; and ``extra``, the other keys as JSON text.
-    faults : Faults
+    Values are str, int, float, bool or datetime64[ns] (UTC); ``extra`` has the other keys as JSON text.
     """
     text = decode(data)
     faults = Faults(source)
@@ -89,13 +84,7 @@ def records(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faul
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read one record.
-
-    Returns
-    -------
-    Dataset
-        Of kind ``run``, dimension ``run`` of size 1.
-    """
+    """Read one record: kind ``run``, dimension ``run`` of size 1."""
     record, faults = records(data, source)
     columns = {
         name: ("run", np.array([record[name]], dtype=object if variable.dtype == "str" else variable.dtype))

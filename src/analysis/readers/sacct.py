@@ -274,13 +274,10 @@ def sniff(head: bytes, name: str = "") -> bool:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read accounting records.
+    """Read accounting records: kind ``sacct``, jobs and steps in the file's order.
 
-    Returns
-    -------
-    Dataset
-        Of kind ``sacct``, jobs and steps in the file's order; columns that were not asked for are blank.
-        Attribute ``time_zone``: ``UTC`` for JSON, else ``as printed by sacct``.
+    Columns that were not asked for are blank. Attribute ``time_zone``: ``UTC`` for JSON, else ``as printed
+    by sacct``.
     """
     faults = Faults(source)
     attrs = {"tool": "sacct", "tool_version": "", "time_zone": "UTC"}

@@ -50,16 +50,7 @@ def write(ds: xr.Dataset, path: str | Path) -> None:
 def write_tree(
     groups: Mapping[str, xr.Dataset], path: str | Path, attrs: Mapping[str, Any] | None = None
 ) -> None:
-    """Write several datasets as the groups of one file.
-
-    Parameters
-    ----------
-    groups : mapping of str to Dataset
-        Group name -> dataset of a declared kind; ``/`` is the root.
-    path : path
-    attrs : mapping, optional
-        Attributes of the root.
-    """
+    """Write datasets of declared kinds as the groups of one file (``/`` is the root), with its `attrs`."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as beside:
@@ -80,25 +71,9 @@ def read(path: str | Path, group: str | None = None) -> xr.Dataset:
 
 
 def read_tree(path: str | Path, groups: Collection[str] | None = None) -> xr.DataTree:
-    """Read a file of groups as a DataTree, each group checked.
+    """Read a file of groups into memory as a DataTree, each group checked: ReadError, or SchemaError.
 
-    Parameters
-    ----------
-    path : path
-    groups : collection of str, optional
-        Groups to read, which must be there; the root's attributes come with them. By default all.
-
-    Returns
-    -------
-    DataTree
-        One child a group; in memory.
-
-    Raises
-    ------
-    ReadError
-        If the file cannot be read.
-    SchemaError
-        If a dataset does not follow the registry.
+    `groups` that are named must be there; the root's attributes come with them. By default all are read.
     """
     nodes = _stored(path, None if groups is None else ["/", *groups])
     for name, ds in nodes.items():

@@ -58,15 +58,11 @@ class _File:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Parse an IPM XML file.
+    """Parse an IPM XML file: kind ``profile``, sizes in B, times in s.
 
-    Returns
-    -------
-    Dataset
-        Of kind ``profile``; sizes in B, times in s. Further attributes: ``command``, ``start`` and
-        ``stop`` (epoch s, first in and last out), ``nodes``, ``has_sizes`` (false where the job ran
-        without ``IPM_LOG=full``: no sizes, no partners), ``size_rounding``, ``caveats``,
-        ``source_form`` (``xml``).
+    Attributes: ``command``, ``start`` and ``stop`` (epoch s, first in and last out), ``nodes``, ``has_sizes``
+    (false where the job ran without ``IPM_LOG=full``: no sizes, no partners), ``size_rounding``,
+    ``caveats``, ``source_form`` (``xml``).
     """
     if b"\r\n" in data[:4096]:
         data = data.replace(b"\r\n", b"\n")

@@ -185,21 +185,9 @@ def read(
 ) -> Readings:
     """Read a CSV file of powers or energy counters.
 
-    Parameters
-    ----------
-    log : PowerLog
-    headings : Headings
-    order : str, optional
-        Order of numeric dates that the format fixes.
-    mean : bool, optional
-        Whether the powers are means since the reading before.
-    short : bool, optional
-        Whether the way through pyarrow may be tried.
-
-    Raises
-    ------
-    ReadError
-        If there are no columns of time and power, or no row with a time stamp.
+    `order` is that of numeric dates which the format fixes, `mean` says that powers are means since the
+    reading before, `short` allows the way through pyarrow. ReadError without columns of time and power, or
+    without a row with a time stamp.
     """
     head = log.head(_HEAD).decode("utf-8-sig", errors="replace").splitlines()
     layout = telling(log, find(head, headings, log.options.columns, log.source), head)
