@@ -22,19 +22,26 @@ _MARK = max(map(len, _COMPRESSIONS))
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Read a file, plain or compressed (gzip, xz, Zstandard), whatever its name says.
-
-    Raises
-    ------
-    ReadError
-        If the file cannot be read or its compression is broken.
-    """
+    """Read a file as `unpacked` returns it; ReadError also if it cannot be read."""
     from analysis.base.errors import ReadError
 
     try:
         data = Path(path).read_bytes()
     except OSError as error:
         raise ReadError.at(str(path), 0, error.strerror or str(error), "check the path") from error
+    return unpacked(data, path)
+
+
+def unpacked(data: bytes, path: str | Path) -> bytes:
+    """Return what a file stores, plain or compressed (gzip, xz, Zstandard), whatever its name says.
+
+    Raises
+    ------
+    ReadError
+        If its compression is broken.
+    """
+    from analysis.base.errors import ReadError
+
     try:
         return _decompressed(data)
     except Exception as error:  # each library has its own

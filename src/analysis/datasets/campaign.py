@@ -18,10 +18,10 @@ import xarray as xr
 from analysis import readers
 from analysis.base import project
 from analysis.base.errors import ConfigError, ReadError
-from analysis.base.files import read_bytes
+from analysis.base.files import unpacked
 from analysis.datasets.applications import load_applications
 from analysis.datasets.published import FIGURES, read_figures
-from analysis.datasets.run import RunFolder, fingerprint, read_run
+from analysis.datasets.run import RunFolder, file_entry, read_run
 from analysis.energy.attribution import attribute
 from analysis.energy.meters import declared_power, read_logs
 from analysis.schema import storage
@@ -126,11 +126,9 @@ def _read_records(raw: Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     frames, files, faults = [], [], []
     beside = (p for p in raw.rglob("*") if p.is_file() and p.relative_to(raw).parts[0] != "runs")
     for path in sorted(beside):
-        name = str(path.relative_to(raw))
-        entry: dict[str, Any] = {"path": name, "run": "", "engine": "", "complete": True}
-        entry |= fingerprint(path)
+        entry, stored = file_entry(path, str(path.relative_to(raw)))
         try:
-            data = read_bytes(path)
+            data = unpacked(stored, path)
             engines = readers.engines_of(data, path.name)
             entry["engine"] = next(filter(readers.is_power, engines), "")
             if "sacct" in engines:
