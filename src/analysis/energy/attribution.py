@@ -168,9 +168,7 @@ def integrated(own: OwnLogs, row: Row) -> RunEnergy:
         else:
             found = total(energy(log.ds, row["start"], row["end"]))
         names = (*_VALUES, "shared") if own.jobs else _VALUES
-        parts.append(
-            _Part(log, {name: float(found[name]) for name in names}, list(map(str, log.ds["meter"].values)))
-        )
+        parts.append(_Part(log, {name: float(found[name]) for name in names}, log.meters))
     return _summed(parts, row)
 
 
@@ -206,7 +204,7 @@ def first_power_engine(engines: Iterable[str]) -> Iterator[str]:
 def _split(log: Log, rows: Sequence[Row]) -> tuple[list[_Part], xr.Dataset]:
     """Split a log between the runs on its nodes; one part a run, and the meters' idle power."""
     nodes = sorted(log.feeds())
-    meters = list(map(str, list(map(str, log.ds["meter"].values))))
+    meters = log.meters
     feeds = np.array([[node in log.nodes[meter] for node in nodes] for meter in meters])
     weights = np.array([[_weight(row) if node in nodes_of(row) else 0.0 for node in nodes] for row in rows])
     start, end = (np.array([row[name] for row in rows]) for name in ("start", "end"))
@@ -317,7 +315,7 @@ def _meter_rows(log: Log, idle: xr.Dataset) -> list[dict[str, Any]]:
     attrs = log.ds.attrs
     limit = log.declared.get("max_gap") or GAP_INTERVALS * float(attrs["interval"])
     rows = []
-    for position, meter in enumerate(map(str, list(map(str, log.ds["meter"].values)))):
+    for position, meter in enumerate(log.meters):
         read = np.isfinite(log.ds["power"].values[position])
         stamps = log.ds["time"].values[read]
         ends = (stamps[0], stamps[-1]) if stamps.size else (np.datetime64("NaT", "ns"),) * 2

@@ -82,6 +82,11 @@ class Log:
         """What its meters are in `analysis.energy.points.LAYERS`."""
         return self.kind or point(self.location)
 
+    @property
+    def meters(self) -> list[str]:
+        """Names of its meters, in the dataset's order."""
+        return list(map(str, self.ds["meter"].values))
+
     def feeds(self) -> set[str]:
         """Return all nodes that a meter or a switch is there for."""
         return {node for fed in self.nodes.values() for node in fed}

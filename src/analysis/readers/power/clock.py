@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.errors import ReadError
-from analysis.readers.power.log import NAT, SECOND, PowerLog
+from analysis.base.units import SECOND
+from analysis.readers.power.log import NAT, PowerLog
 
 _DAY = 86_400 * SECOND
 _COARSE = 3000 * SECOND

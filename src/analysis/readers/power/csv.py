@@ -15,11 +15,12 @@ import numpy as np
 
 from analysis.base import units
 from analysis.base.errors import ReadError
+from analysis.base.units import SECOND
 from analysis.readers.power import clock
 from analysis.readers.power import table as grid
 from analysis.readers.power.clock import Clock
 from analysis.readers.power.headings import OTHER, Headings, Layout, find, of_heading, split
-from analysis.readers.power.log import NAT, SECOND, PowerLog, Readings, readings_of
+from analysis.readers.power.log import NAT, PowerLog, Readings, readings_of
 from analysis.readers.text import BLANK, quantity
 
 _ELAPSED = re.compile(r"\d{1,8}(?:[.,]\d+)?")

@@ -20,15 +20,16 @@ import xarray as xr
 from analysis import schema
 from analysis.base.errors import BenchbookError, ReadError
 from analysis.base.files import plain_head, read_bytes
+from analysis.base.units import SECOND
 from analysis.readers.base import Faults, as_utf8, is_utf16
 from analysis.readers.power import counter
 from analysis.readers.power import table as pivot
-from analysis.readers.power.readings import NAT, SECOND, Readings, readings_of
+from analysis.readers.power.readings import NAT, Readings, readings_of
 from analysis.readers.power.table import Table
 from analysis.readers.text import whole_lines
 
 # What a format works with.
-__all__ = ["NAT", "SECOND", "Options", "PowerLog", "Readings", "readings_of"]
+__all__ = ["NAT", "Options", "PowerLog", "Readings", "readings_of"]
 
 _DUPLICATES = ("mean", "first", "last", "refuse")
 
@@ -130,7 +131,7 @@ class PowerLog:
         accuracy: float = float("nan"),
         attrs: Mapping[str, Any] | None = None,
     ) -> xr.Dataset:
-        """Make the dataset of kind ``power``: W (meter, time); of counters and means J, ``energy_counter``, too.
+        """Make the dataset of kind ``power``: W (meter, time); of counters and means J as well.
 
         `location` and `accuracy` (limit of error as a fraction of the reading) are what the format implies;
         the options of the same names go first. ReadError if of several readings of a meter none has a time.

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 NAT = np.iinfo(np.int64).min
-SECOND = 1_000_000_000
 
 
 @dataclass(slots=True)

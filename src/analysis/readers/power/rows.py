@@ -12,8 +12,9 @@ import numpy as np
 import xarray as xr
 
 from analysis.base.errors import ReadError
+from analysis.base.units import SECOND
 from analysis.readers.power.clock import Clock
-from analysis.readers.power.log import NAT, SECOND, PowerLog, Readings, readings_of
+from analysis.readers.power.log import NAT, PowerLog, Readings, readings_of
 
 Parse = Callable[..., xr.Dataset]
 
@@ -75,13 +76,7 @@ class Rows:
         self._rows.pop()
 
     def readings(
-        self,
-        what: str,
-        *,
-        counter: bool = False,
-        mean: bool = False,
-        step: float = 0.0,
-        loose: bool = False,
+        self, what: str, *, counter: bool = False, mean: bool = False, step: float = 0.0, loose: bool = False
     ) -> Readings:
         """Make readings of the rows; `what` the format looks for stands in the message if there is none.
 
