@@ -157,14 +157,8 @@ def _best_profile(found: list[xr.Dataset]) -> xr.Dataset | None:
 
 def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:
     name = out.row["run"]
-    tables = {
-        "calls": metrics.calls,
-        "messages": metrics.messages,
-        "ranks": metrics.ranks,
-        "matrix": metrics.matrix,
-    }
-    for kind, table in tables.items():
-        out.frames[kind] = table(profile).assign(run=name)
+    for table in (metrics.calls, metrics.messages, metrics.ranks, metrics.matrix):
+        out.frames[table.__name__] = table(profile).assign(run=name)
     out.row["mpi_fraction"] = metrics.mpi_fraction(profile)
     out.row["imbalance"] = metrics.imbalance(profile)
     out.row["rank_memory"], out.row["node_memory"] = metrics.memory(profile)

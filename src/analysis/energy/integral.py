@@ -132,15 +132,11 @@ def _columns(
         "energy_high": sums["high"],
         "covered": np.clip(share, 0.0, 1.0),
         **parts,
-        "uncertainty": np.where(np.isnan(joules), np.nan, _root(list(parts.values()))),
+        # An accuracy that is not known cannot widen the sum; the attributes say that it is missing.
+        "uncertainty": np.where(
+            np.isnan(joules), np.nan, np.sqrt(np.nansum([part**2 for part in parts.values()], axis=0))
+        ),
     }
-
-
-def _root(parts: list[np.ndarray]) -> np.ndarray:
-    # An accuracy that is not known cannot widen the sum; the attributes say that it is missing.
-    squares: np.ndarray = np.nansum([part**2 for part in parts], axis=0)
-    root: np.ndarray = np.sqrt(squares)
-    return root
 
 
 def _combined(result: xr.Dataset) -> xr.DataArray:

@@ -222,14 +222,12 @@ def clock_offset(
         raise BenchbookError.at("energy", 0, found, "declare the offset, or take jobs with idle time around")
     near = np.flatnonzero(good & (joules >= top - 0.01 * (top - least)))
     middle = 0.5 * (shifts[near[0]] + shifts[near[-1]])
-    out = xr.Dataset(
+    half = max(0.5 * float(shifts[near[-1]] - shifts[near[0]]), fine)
+    return xr.Dataset(
         {
             # Windows moved by +s fit: the meter runs ahead by s.
-            "offset": ((), -float(middle)),
-            "resolution": ((), max(0.5 * float(shifts[near[-1]] - shifts[near[0]]), fine)),
-            "contrast": ((), (top - least) / least),
+            "offset": ((), -float(middle), {"units": "s"}),
+            "resolution": ((), half, {"units": "s"}),
+            "contrast": ((), (top - least) / least, {"units": "1"}),
         }
     )
-    for name, unit in (("offset", "s"), ("resolution", "s"), ("contrast", "1")):
-        out[name].attrs["units"] = unit
-    return out

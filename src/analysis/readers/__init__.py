@@ -1,8 +1,8 @@
 """Readers: one module per tool, found by content; each is an xarray engine too.
 
 `ENGINES` is the one list: the engine's name and its module, in the order in which a file's
-content is tried. A new format is one module with ``parse`` and ``sniff`` and one line here
-and one in ``pyproject.toml``; a power log needs neither (`analysis.readers.power`).
+content is tried. A new format is one module with ``parse`` and ``sniff``, its name here and a line
+in ``pyproject.toml``; a power log needs neither (`analysis.readers.power`).
 """
 
 from __future__ import annotations
@@ -19,24 +19,14 @@ from analysis.base.files import plain_head, read_bytes
 from analysis.readers.base import as_utf8
 from analysis.readers.power import FORMATS
 
-ENGINES: dict[str, str] = {
-    "mpip": "analysis.readers.mpip",
-    "hpcg": "analysis.readers.hpcg",
-    "hpcc": "analysis.readers.hpcc",
-    "osu": "analysis.readers.osu",
-    "imb": "analysis.readers.imb",
-    "lsdyna": "analysis.readers.lsdyna",
-    "openatom": "analysis.readers.openatom",
-    "proxy": "analysis.readers.proxy",
-    "published": "analysis.readers.published",
-    "run": "analysis.readers.run",
-    "sacct": "analysis.readers.sacct",
-    **{name: f"analysis.readers.power.formats.{name}" for name in FORMATS},
-    # After all formats: it takes any table with times and powers.
-    "power_csv": "analysis.readers.power.power_csv",
-    # Last: an IPM banner stands in the standard output of any program.
-    "ipm": "analysis.readers.ipm",
-}
+_PACKAGE = "analysis.readers"
+_TOOLS = ("mpip", "hpcg", "hpcc", "osu", "imb", "lsdyna", "openatom", "proxy", "published", "run", "sacct")
+ENGINES: dict[str, str] = {name: f"{_PACKAGE}.{name}" for name in _TOOLS}
+ENGINES |= {name: f"{_PACKAGE}.power.formats.{name}" for name in FORMATS}
+# After all formats: it takes any table with times and powers.
+ENGINES["power_csv"] = f"{_PACKAGE}.power.power_csv"
+# Last: an IPM banner stands in the standard output of any program.
+ENGINES["ipm"] = f"{_PACKAGE}.ipm"
 
 # With its first dataset xarray imports dask and pint: most of a second, which is no part of a read.
 xr.Dataset(coords={"x": [0]})

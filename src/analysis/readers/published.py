@@ -22,22 +22,8 @@ from analysis.readers.text import decode, is_number
 
 TEXTS = ("figure", "run", "source", "place", "application", "version", "case", "cluster", "cpu")
 COUNTS = ("nodes", "ranks", "size")
-COLUMNS = (
-    *TEXTS,
-    "nodes",
-    "ranks",
-    "interconnect",
-    "mpi",
-    "environment",
-    "transport",
-    "size",
-    "metric",
-    "value",
-    "high",
-    "unit",
-    "qualifier",
-    "remark",
-)
+_FACTORS = ("nodes", "ranks", "interconnect", "mpi", "environment", "transport")
+COLUMNS = (*TEXTS, *_FACTORS, "size", "metric", "value", "high", "unit", "qualifier", "remark")
 # How a source gives a number; an empty one is as it stands.
 QUALIFIERS = ("", "about", "over", "at most", "range", "suspect")
 

@@ -205,7 +205,7 @@ def _append(name: str, mode: str, group: str | None, ds: xr.Dataset, ids: Iterat
 
     Every group gets a file handle of its own: where HDF5 puts things depends on when a file is closed.
     """
-    encoding = _encoding(ds)
+    encoding = {str(key): _encoding(array) for key, array in ds.variables.items()}
     variables, attrs = xr.conventions.encode_dataset_coordinates(ds)
     for key, array in variables.items():
         array.encoding = encoding[str(key)]
@@ -221,12 +221,8 @@ def _append(name: str, mode: str, group: str | None, ds: xr.Dataset, ids: Iterat
         for key, array in variables.items():
             _write_variable(place, str(key), array, places)
         if mode == "w":
-            tools = {
-                "h5netcdf": version("h5netcdf"),
-                "hdf5": h5py.version.hdf5_version,
-                "h5py": h5py.__version__,
-            }
-            made = ",".join(["version=2", *(f"{tool}={number}" for tool, number in tools.items())])
+            made = f"version=2,h5netcdf={version('h5netcdf')},"
+            made += f"hdf5={h5py.version.hdf5_version},h5py={h5py.__version__}"
             file.attrs["_NCProperties"] = np.array(made, h5py.string_dtype("ascii", len(made)))
 
 
@@ -292,11 +288,8 @@ def _set(place: h5py.Group | h5py.Dataset, name: str, value: Any) -> None:
     place.attrs[name] = value if isinstance(value, str) else np.atleast_1d(value)
 
 
-def _encoding(ds: xr.Dataset) -> dict[str, dict[str, Any]]:
-    encoding: dict[str, dict[str, Any]] = {}
-    for name, array in ds.variables.items():
-        settings: dict[str, Any] = dict(_TIME) if array.dtype.kind == "M" else {}
-        if array.nbytes >= _COMPRESS_FROM:
-            settings |= {"zlib": True, "complevel": 4, "shuffle": True}
-        encoding[str(name)] = settings
-    return encoding
+def _encoding(array: xr.Variable) -> dict[str, Any]:
+    settings: dict[str, Any] = dict(_TIME) if array.dtype.kind == "M" else {}
+    if array.nbytes >= _COMPRESS_FROM:
+        settings |= {"zlib": True, "complevel": 4, "shuffle": True}
+    return settings

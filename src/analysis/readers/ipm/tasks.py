@@ -66,23 +66,6 @@ class Head:
     regions: tuple[tuple[int, bytes], ...]  # id and label of each region of the task
 
 
-class Lines:
-    """Counts lines; cheap for offsets that ascend."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.offset = 0
-        self.line = 1
-
-    def of(self, offset: int) -> int:
-        """Return the 1-based line of an offset."""
-        if offset < self.offset:
-            self.offset, self.line = 0, 1
-        self.line += self.data.count(b"\n", self.offset, offset)
-        self.offset = offset
-        return self.line
-
-
 class _Finder:
     """Finds the next occurrence of a text; where nothing lies between, the last answer still holds.
 

@@ -97,8 +97,7 @@ def _ranks(report: Report, times: Times, rows: dict[str, Rows], source: str) -> 
 def _rank_variables(
     report: Report, times: Times, ranks: int, faults: Faults
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    host = np.empty(ranks, dtype=object)
-    host[:] = ""
+    host = np.full(ranks, "", dtype=object)
     for due, (line, value) in enumerate(report.assignment):
         number, _, name = value.partition(" ")
         if number == str(due):
