@@ -26,11 +26,23 @@ def test_read_bytes__knows_a_compression_by_its_first_bytes(tmp_path: Path, pack
     assert files.plain_head(path, 4) == (TEXT[:4] if pack is bytes else b"")
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
-def test_read_bytes__broken_compression_is_named(tmp_path: Path, pack: object) -> None:
+# The last byte alone: a sum or a mark of the end, without which all of the text may still be there.
+@pytest.mark.parametrize("kept", [12, -1])
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress])
+def test_read_bytes__broken_compression_is_named(tmp_path: Path, pack: object, kept: int) -> None:
     path = tmp_path / "cut"
-    path.write_bytes(pack(TEXT)[:12])  # type: ignore[operator]
+    path.write_bytes(pack(TEXT)[:kept])  # type: ignore[operator]
     with pytest.raises(ReadError, match=r"cut:0: broken compression .*; copy it again"):
+        files.read_bytes(path)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress])
+def test_read_bytes__parts_compressed_by_themselves_are_read_as_one(tmp_path: Path, pack: object) -> None:
+    path = tmp_path / "both"
+    path.write_bytes(pack(TEXT) + pack(b"rank 1\n"))  # type: ignore[operator]
+    assert files.read_bytes(path) == TEXT + b"rank 1\n"
+    path.write_bytes((pack(TEXT) + pack(b"rank 1\n"))[:-3])  # type: ignore[operator]
+    with pytest.raises(ReadError, match=r"broken compression .*; copy it again"):
         files.read_bytes(path)
 
 

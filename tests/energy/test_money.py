@@ -4,7 +4,7 @@ import pytest
 
 from analysis.base.errors import BenchbookError
 from analysis.base.units import amount, price_per_kwh
-from analysis.energy.money import cost, emissions, energy_at_power, implied_node_power
+from analysis.energy.money import cost, emissions, implied_node_power
 
 
 @pytest.mark.parametrize(
@@ -42,17 +42,10 @@ def test_amounts__a_tariff_has_a_currency_and_currencies_do_not_mix():
 
 def test_cost__of_a_year_at_constant_power():
     # 24 nodes at 440 W: 92,505.6 kWh in 8760 h.
-    joules = energy_at_power("440 W", "8760 h", nodes=24)
-    assert joules == pytest.approx(92_505.6 * 3.6e6)
+    joules = 24 * 440 * 8760 * 3600
     assert cost(joules, "0.10 USD/kWh") == pytest.approx(9_250.56)
     assert cost(joules, "0.20 USD/kWh", pue=1.5) == pytest.approx(27_751.68)
     assert cost("2 kWh", 0.2, jobs=1000) == pytest.approx(400.0)
-
-
-def test_cost__energy_at_a_fixed_number_of_nodes_falls_as_the_run_time_does():
-    slow, fast = (energy_at_power("440 W", seconds, nodes=16) for seconds in (1000.0, 400.0))
-    assert slow == 7_040_000.0  # J: 16 x 440 W x 1000 s, 1955.6 Wh
-    assert 1 - fast / slow == pytest.approx(0.6)  # the 60 % of LS-DYNA 2009 is 2.5 times the speed
 
 
 def test_cost__a_pue_below_one_is_refused():

@@ -22,19 +22,26 @@ _MARK = max(map(len, _COMPRESSIONS))
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Read a file, plain or compressed (gzip, xz, Zstandard), whatever its name says.
-
-    Raises
-    ------
-    ReadError
-        If the file cannot be read or its compression is broken.
-    """
+    """Read a file as `unpacked` returns it; ReadError also if it cannot be read."""
     from analysis.base.errors import ReadError
 
     try:
         data = Path(path).read_bytes()
     except OSError as error:
         raise ReadError.at(str(path), 0, error.strerror or str(error), "check the path") from error
+    return unpacked(data, path)
+
+
+def unpacked(data: bytes, path: str | Path) -> bytes:
+    """Return what a file stores, plain or compressed (gzip, xz, Zstandard), whatever its name says.
+
+    Raises
+    ------
+    ReadError
+        If its compression is broken.
+    """
+    from analysis.base.errors import ReadError
+
     try:
         return _decompressed(data)
     except Exception as error:  # each library has its own
@@ -53,10 +60,24 @@ def plain_head(path: str | Path, size: int) -> bytes:
 
 def _decompressed(data: bytes) -> bytes:
     name = next((name for mark, name in _COMPRESSIONS.items() if data.startswith(mark)), "")
-    if name == "zstandard":
-        with importlib.import_module(name).ZstdDecompressor().stream_reader(data) as stream:
-            return bytes(stream.read())
-    return bytes(importlib.import_module(name).decompress(data)) if name else data
+    if not name:
+        return data
+    library = importlib.import_module(name)
+    return (
+        _frames(library.ZstdDecompressor(), data) if name == "zstandard" else bytes(library.decompress(data))
+    )
+
+
+def _frames(zstandard: Any, data: bytes) -> bytes:
+    """Undo Zstandard frame by frame: the library itself stops after the first, and is silent on a cut one."""
+    out = []
+    while data:
+        frame = zstandard.decompressobj()
+        out.append(frame.decompress(data))
+        if not frame.eof:
+            raise ValueError("the end is missing")
+        data = frame.unused_data
+    return b"".join(out)
 
 
 def sha256(path: str | Path) -> str:

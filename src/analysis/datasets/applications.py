@@ -32,11 +32,5 @@ def facts(application: Application, result: xr.Dataset) -> dict[str, Any]:
 
 
 def load_applications(folder: Path) -> Mapping[str, Application]:
-    """Load ``config/applications/*.yaml``.
-
-    Raises
-    ------
-    ConfigError
-        If a file lacks a field or has an unknown one.
-    """
+    """Load ``config/applications/*.yaml``; ConfigError where a file lacks a field or has an unknown one."""
     return {path.stem: models.load(Application, path) for path in sorted(folder.glob("*.yaml"))}

@@ -18,10 +18,10 @@ import xarray as xr
 from analysis import readers
 from analysis.base import project
 from analysis.base.errors import ConfigError, ReadError
-from analysis.base.files import read_bytes
+from analysis.base.files import unpacked
 from analysis.datasets.applications import load_applications
 from analysis.datasets.published import FIGURES, read_figures
-from analysis.datasets.run import RunFolder, fingerprint, read_run
+from analysis.datasets.run import RunFolder, file_entry, read_run
 from analysis.energy.attribution import attribute
 from analysis.energy.meters import declared_power, read_logs
 from analysis.schema import storage
@@ -46,27 +46,13 @@ class Summary:
 
 
 def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: Path | None = None) -> Summary:
-    """Read a raw campaign and write its datasets.
+    """Read a raw campaign and write its datasets, with a bar on standard error for `progress`.
 
-    Parameters
-    ----------
-    raw : Path
-        ``data/raw/<campaign>`` with ``runs/<run>/run.json`` and, beside it, Slurm's records; or with a
-        table of published figures instead of runs (`analysis.datasets.published`).
-    processed : Path
-        ``data/processed/<campaign>``; gets ``campaign.nc`` (groups ``runs calls messages ranks
-        matrix micro files meters``, of published figures ``figures`` too) and ``runs/<run>.nc`` (groups
-        ``profile result``) for each profiled run.
-    progress : bool
-        Show a bar on standard error.
-    declaration : Path, optional
-        What says under ``power`` which meter of the campaign's logs feeds which node; by default
-        ``config/campaigns/<campaign>.yaml``, if there is one.
-
-    Raises
-    ------
-    ConfigError
-        If there is no run at all, or the declaration cannot be used.
+    `raw` (``data/raw/<campaign>``) has ``runs/<run>/run.json`` and, beside it, Slurm's records; or a table of
+    published figures instead of runs. `processed` gets ``campaign.nc`` (groups `TABLES`, of published figures
+    ``figures`` too) and ``runs/<run>.nc`` (groups ``profile result``) for each profiled run. `declaration`
+    says under ``power`` which meter feeds which node; by default ``config/campaigns/<campaign>.yaml``, if it
+    is there. ConfigError if there is no run at all, or the declaration cannot be used.
     """
     found: list[RunFolder] = []
     if (raw / FIGURES).is_file() and not (raw / "runs").exists():
@@ -140,11 +126,9 @@ def _read_records(raw: Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     frames, files, faults = [], [], []
     beside = (p for p in raw.rglob("*") if p.is_file() and p.relative_to(raw).parts[0] != "runs")
     for path in sorted(beside):
-        name = str(path.relative_to(raw))
-        entry: dict[str, Any] = {"path": name, "run": "", "engine": "", "complete": True}
-        entry |= fingerprint(path)
+        entry, stored = file_entry(path, str(path.relative_to(raw)))
         try:
-            data = read_bytes(path)
+            data = unpacked(stored, path)
             engines = readers.engines_of(data, path.name)
             entry["engine"] = next(filter(readers.is_power, engines), "")
             if "sacct" in engines:

@@ -15,8 +15,6 @@ ENGINES = ("osu", "imb")
 def micro(result: xr.Dataset, row: Mapping[str, Any]) -> tuple[pd.DataFrame, list[str]]:
     """Make a run's rows of the kind ``micro``, one for each message size, and say what is unclear.
 
-    Notes
-    -----
     IMB repeats a benchmark with 2, 4, 8, ... of the job's processes. A run is its factors, so the table
     of the most processes is its own; the others stand in the run's own dataset.
     """

@@ -69,8 +69,6 @@ def ranks(ds: xr.Dataset) -> pd.DataFrame:
 def mpi_fraction(ds: xr.Dataset) -> float:
     """Share of the ranks' wall-clock time in MPI, over those that have both, or of the totals alone.
 
-    Notes
-    -----
     IPM's wall-clock time of a rank includes IPM's own end of run, which its banner leaves out: the
     %comm of a short run is a little higher there (82.9 for our 80.6 at 5 s).
     """
@@ -85,8 +83,6 @@ def mpi_fraction(ds: xr.Dataset) -> float:
 def imbalance(ds: xr.Dataset) -> float:
     """Load imbalance of the work outside MPI: its max / mean - 1 across ranks; NaN below two.
 
-    Notes
-    -----
     The percent imbalance metric of Pearce et al., ICS 2012, as a fraction.
     """
     work = (ds["app_time"] - ds["mpi_time"]).dropna("rank")

@@ -16,7 +16,7 @@ from analysis.base import models, project
 from analysis.base.campaigns import StandIn
 from analysis.base.errors import ConfigError, Fault, ReadError
 from analysis.base.models import Level, Maybe, Model
-from analysis.datasets.run import fingerprint
+from analysis.datasets.run import file_entry
 from analysis.schema.frames import blank, to_dataset
 
 FIGURES = "figures.csv"
@@ -114,9 +114,8 @@ def _check(raw: Path, table: pd.DataFrame) -> None:
 def _files(raw: Path, complete: bool) -> pd.DataFrame:
     rows = []
     for path in sorted(one for one in raw.iterdir() if one.is_file()):
-        own = path.name == FIGURES
-        entry = {"path": path.name, "run": "", "engine": "published" if own else ""}
-        rows.append(entry | {"complete": complete if own else True} | fingerprint(path))
+        entry, _ = file_entry(path, path.name)
+        rows.append(entry | ({"engine": "published", "complete": complete} if path.name == FIGURES else {}))
     return pd.DataFrame(rows)
 
 

@@ -17,7 +17,7 @@ import xarray as xr
 from analysis import readers
 from analysis.base.campaigns import Application
 from analysis.base.errors import Fault, ReadError
-from analysis.base.files import read_bytes, sha256
+from analysis.base.files import unpacked
 from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import facts
@@ -34,18 +34,9 @@ _SLACK = np.timedelta64(60, "s")
 class RunFolder:
     """What one run's folder holds.
 
-    Attributes
-    ----------
-    row : dict
-        One row of kind ``runs``, but for its energy.
-    energy : RunEnergy
-        What the power logs in the folder give.
-    frames : dict of str to DataFrame
-        Tables of the kinds ``calls messages ranks matrix micro files``, with the column ``run``.
-    datasets : dict of str to Dataset
-        Long-form datasets as read: ``profile`` and ``result`` where there are any.
-    faults : list of str
-        Everything that was wrong with a file, one line each.
+    `row` is of kind ``runs``, but for its energy; `energy` what the power logs in the folder give; `frames`
+    the tables ``calls messages ranks matrix micro files``; `datasets` the long forms as read, ``profile`` and
+    ``result`` where there are any; `faults` all that was wrong with a file, one line each.
     """
 
     row: dict[str, Any]
@@ -58,20 +49,10 @@ class RunFolder:
 def read_run(
     folder: Path, applications: Mapping[str, Application], power: Mapping[str, Any] = MappingProxyType({})
 ) -> RunFolder:
-    """Read one run.
+    """Read one run, ``data/raw/<campaign>/runs/<run>``; a bad file costs only itself.
 
-    Parameters
-    ----------
-    folder : Path
-        ``data/raw/<campaign>/runs/<run>``; a bad file costs only itself.
-    applications : mapping of str to Application
-    power : mapping, optional
-        What the campaign declares of its meters.
-
-    Returns
-    -------
-    RunFolder
-        Its row says by ``valid`` and ``reason`` whether the run may enter a statistic.
+    `power` is what the campaign declares of its meters. The row says by ``valid`` and ``reason`` whether the
+    run may enter a statistic.
     """
     out = RunFolder(blank("runs") | {"run": folder.name, "timing": True})
     files: list[dict[str, Any]] = []
@@ -112,9 +93,10 @@ def read_run(
 
 def _read_record(path: Path, out: RunFolder) -> tuple[bool | None, dict[str, Any]]:
     """Take the record's values into the row; return whether it is whole, None if it is unreadable."""
-    entry = _entry(path, path.parent) | {"engine": "run"}
+    entry, stored = _entry(path, path.parent)
+    entry["engine"] = "run"
     try:
-        record, faults = records(read_bytes(path), f"{path.parent.name}/{path.name}")
+        record, faults = records(unpacked(stored, path), f"{path.parent.name}/{path.name}")
     except ReadError as error:
         out.faults += [str(fault) for fault in error.faults]
         return None, entry | {"complete": False}
@@ -128,11 +110,11 @@ def _read_record(path: Path, out: RunFolder) -> tuple[bool | None, dict[str, Any
 def _read_file(
     path: Path, folder: Path, faults: list[str], refused: list[Fault]
 ) -> tuple[list[xr.Dataset], dict[str, Any]]:
-    entry = _entry(path, folder)
+    entry, stored = _entry(path, folder)
     datasets = []
     engine = ""
     try:
-        data = read_bytes(path)
+        data = unpacked(stored, path)
         for engine in first_power_engine(readers.engines_of(data, path.name)):
             ds = readers.parse(data, entry["path"].removeprefix("runs/"), engine=engine)
             entry["engine"] = entry["engine"] or engine
@@ -147,14 +129,16 @@ def _read_file(
     return datasets, entry
 
 
-def _entry(path: Path, folder: Path) -> dict[str, Any]:
-    name = f"runs/{folder.name}/{path.relative_to(folder)}"
-    return {"path": name, "run": folder.name, "engine": "", "complete": True} | fingerprint(path)
+def _entry(path: Path, folder: Path) -> tuple[dict[str, Any], bytes]:
+    return file_entry(path, f"runs/{folder.name}/{path.relative_to(folder)}", folder.name)
 
 
-def fingerprint(path: Path) -> dict[str, Any]:
-    """Return size and SHA-256 of a file as stored."""
-    return {"bytes": path.stat().st_size, "checksum": sha256(path)}
+def file_entry(path: Path, name: str, run: str = "") -> tuple[dict[str, Any], bytes]:
+    """Read a file once: its row of kind ``files``, with the SHA-256 of what is stored, and that itself."""
+    stored = path.read_bytes()
+    checksum = hashlib.sha256(stored).hexdigest()
+    row = {"path": name, "run": run, "engine": "", "complete": True, "bytes": len(stored)}
+    return row | {"checksum": checksum}, stored
 
 
 def _checksum(files: list[dict[str, Any]]) -> str:
@@ -173,14 +157,8 @@ def _best_profile(found: list[xr.Dataset]) -> xr.Dataset | None:
 
 def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:
     name = out.row["run"]
-    tables = {
-        "calls": metrics.calls,
-        "messages": metrics.messages,
-        "ranks": metrics.ranks,
-        "matrix": metrics.matrix,
-    }
-    for kind, table in tables.items():
-        out.frames[kind] = table(profile).assign(run=name)
+    for table in (metrics.calls, metrics.messages, metrics.ranks, metrics.matrix):
+        out.frames[table.__name__] = table(profile).assign(run=name)
     out.row["mpi_fraction"] = metrics.mpi_fraction(profile)
     out.row["imbalance"] = metrics.imbalance(profile)
     out.row["rank_memory"], out.row["node_memory"] = metrics.memory(profile)

@@ -59,20 +59,10 @@ Row = Mapping[str, Any]
 class RunEnergy:
     """What a run took, or why that is not known.
 
-    Attributes
-    ----------
-    energy, low, high : float
-        J: the estimate, NaN where there is none, and its bounds where logs have gaps.
-    uncertainty : float
-        J, standard, without the accuracy of a meter that nobody stated.
-    accuracy : float
-        Limit of error of the meters as a share of the reading.
-    mean_power, idle_power : float
-        W over the run; of its part of the meters while no job ran.
-    covered, shared : float
-        Share of the run that readings cover; in which it had less than the whole of a meter.
-    location, rule, reason : str
-        Where the meters measure; how they were split; why there is no energy.
+    In J: `energy` (NaN without) with its bounds where logs have gaps and its standard `uncertainty`, without
+    the accuracy of a meter that nobody stated. `accuracy` is the limit of error as a share of the reading. In
+    W: means over the run, and of its part of the meters while no job ran. `covered` is the share of the run
+    that has readings, `shared` that in which it had less than a whole meter.
     """
 
     energy: float = np.nan
@@ -111,24 +101,10 @@ class _Part:
 def attribute(
     rows: Sequence[Row], own: Sequence[RunEnergy], counted: Sequence[float], logs: Sequence[Log]
 ) -> tuple[list[RunEnergy], pd.DataFrame]:
-    """Give every run its energy, by the rule of this module.
+    """Give every run its energy, by the rule of this module; with the table of meters (kind ``meters``).
 
-    Parameters
-    ----------
-    rows : sequence of mapping
-        The runs, by kind ``runs``: ``run node_list start end elapsed ranks ranks_per_node``.
-    own : sequence of RunEnergy
-        From the logs in each run's folder, by `own_energy`.
-    counted : sequence of float
-        J by Slurm's counter, NaN without.
-    logs : sequence of Log
-        The campaign's.
-
-    Returns
-    -------
-    energies : list of RunEnergy
-    meters : DataFrame
-        A row for each meter of the campaign's logs, of kind ``meters``.
+    `rows` are of kind ``runs``; of each, `own` has the energy by `own_energy`, `counted` the J by Slurm's
+    counter, NaN without. `logs` are the campaign's.
     """
     timed = [row for row in rows if not _undated(row) and nodes_of(row)]
     parts: dict[str, list[_Part]] = defaultdict(list)
@@ -164,26 +140,10 @@ def own_energy(
     refused: Sequence[Fault] = (),
     power: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[RunEnergy, list[Fault]]:
-    """Integrate the power logs in a run's folder over the run.
+    """Integrate the power logs in a run's folder over the run: its energy, and what is wrong with the logs.
 
-    Parameters
-    ----------
-    folder : Path
-        The run's.
-    found : iterable of (Path, Dataset)
-        Power logs in it with their files, each once.
-    row : mapping
-        The run, by kind ``runs``: ``start end elapsed nodes``.
-    refused : sequence of Fault, optional
-        Of power logs in it that cannot be read.
-    power : mapping, optional
-        The campaign's declaration of its meters.
-
-    Returns
-    -------
-    RunEnergy
-        Nothing known and no reason where there is no log.
-    faults : list of Fault
+    `found` has each log once, with its file; `row` is of kind ``runs``; `refused` are faults of logs that
+    cannot be read; `power` is the campaign's declaration. Nothing known and no reason stands for no log.
     """
     logs = own_logs(folder, found, row["nodes"], power)
     if refused and not logs.sampled:
@@ -208,33 +168,17 @@ def integrated(own: OwnLogs, row: Row) -> RunEnergy:
         else:
             found = total(energy(log.ds, row["start"], row["end"]))
         names = (*_VALUES, "shared") if own.jobs else _VALUES
-        parts.append(
-            _Part(log, {name: float(found[name]) for name in names}, list(map(str, log.ds["meter"].values)))
-        )
+        parts.append(_Part(log, {name: float(found[name]) for name in names}, log.meters))
     return _summed(parts, row)
 
 
 def logs_behind(
     raw: Path, run: str, rows: Sequence[Row], files: pd.DataFrame, power: Mapping[str, Any]
 ) -> list[xr.Dataset]:
-    """Read the logs that the energy of one run of a built campaign rests on.
+    """Read the logs that the energy of one run of a built campaign rests on; empty where it has none.
 
-    Parameters
-    ----------
-    raw : Path
-        ``data/raw/<campaign>``.
-    run : str
-    rows : sequence of mapping
-        The campaign's runs, of kind ``runs``.
-    files : DataFrame
-        Its files, of kind ``files``.
-    power : mapping
-        Its declaration of meters.
-
-    Returns
-    -------
-    list of Dataset
-        Kind ``power``, with the meters that feed the run's nodes; empty where it has no log.
+    `rows` and `files` are of kinds ``runs`` and ``files``, `power` is the declaration. The datasets have the
+    meters that feed the run's nodes.
     """
     row = next(one for one in rows if one["run"] == run)
     nodes = set(nodes_of(row))
@@ -260,7 +204,7 @@ def first_power_engine(engines: Iterable[str]) -> Iterator[str]:
 def _split(log: Log, rows: Sequence[Row]) -> tuple[list[_Part], xr.Dataset]:
     """Split a log between the runs on its nodes; one part a run, and the meters' idle power."""
     nodes = sorted(log.feeds())
-    meters = list(map(str, list(map(str, log.ds["meter"].values))))
+    meters = log.meters
     feeds = np.array([[node in log.nodes[meter] for node in nodes] for meter in meters])
     weights = np.array([[_weight(row) if node in nodes_of(row) else 0.0 for node in nodes] for row in rows])
     start, end = (np.array([row[name] for row in rows]) for name in ("start", "end"))
@@ -371,7 +315,7 @@ def _meter_rows(log: Log, idle: xr.Dataset) -> list[dict[str, Any]]:
     attrs = log.ds.attrs
     limit = log.declared.get("max_gap") or GAP_INTERVALS * float(attrs["interval"])
     rows = []
-    for position, meter in enumerate(map(str, list(map(str, log.ds["meter"].values)))):
+    for position, meter in enumerate(log.meters):
         read = np.isfinite(log.ds["power"].values[position])
         stamps = log.ds["time"].values[read]
         ends = (stamps[0], stamps[-1]) if stamps.size else (np.datetime64("NaT", "ns"),) * 2

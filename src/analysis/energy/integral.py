@@ -48,53 +48,21 @@ def energy(
     clock_error: float = 0.0,
     bridge: bool = False,
 ) -> xr.Dataset:
-    """Integrate power over one or many windows, for each meter.
+    """Integrate power over one or many windows, for each meter of a dataset of kind ``power``.
 
-    Parameters
-    ----------
-    ds : Dataset
-        Kind ``power``.
-    start, end : time or sequence of times
-        Windows; text, datetime or datetime64 (UTC unless the value has a zone), or a DataArray
-        along one dimension (``run``, ``job``), which the result keeps with its coordinates. A
-        missing time (NaT) gives NaN.
-    max_gap : float, optional
-        s; between readings further apart the energy is bounded, not known. By default
-        `GAP_INTERVALS` times the meter's interval.
-    power_range : (float, float), optional
-        Least and greatest power in W for the bounds, such as the idle power and the rating of the
-        power supply; by default what the meter showed in the whole log.
-    idle : float or DataArray (meter), optional
-        W; adds ``energy_above_idle``.
-    clock_error : float, optional
-        Standard uncertainty of the offset between the meter's and the cluster's clock, s.
-    bridge : bool, optional
-        True estimates windows without any coverage too, as parts of a longer one that has some.
+    `start` and `end` are any times (UTC unless they have a zone) or DataArrays along one dimension, which
+    the result keeps; NaT gives NaN. Between readings further apart than `max_gap` s (by default
+    `GAP_INTERVALS` times the meter's interval) the energy is only bounded, by `power_range` (least and
+    greatest W) or by what the meter showed in the log. `idle` (W) adds ``energy_above_idle``; `clock_error`
+    is the standard uncertainty of the meter's offset in s; `bridge` also estimates windows that nothing
+    covers, as parts of a longer one. Returned are the variables of `_UNITS` by (window, meter), or (meter)
+    for a single window. Raises SchemaError, or BenchbookError if a window ends before it starts.
 
-    Returns
-    -------
-    Dataset
-        Dimensions (window, meter), or (meter) for a single window: ``energy energy_low energy_high``
-        (J), ``covered`` (share of the window), ``mean_power`` (W), ``duration`` (s),
-        ``uncertainty`` with its parts ``_sampling _coverage _accuracy _clock`` (J, standard).
-
-    Raises
-    ------
-    SchemaError
-        If the dataset is not of kind ``power``.
-    BenchbookError
-        If a window ends before it starts.
-
-    Notes
-    -----
-    Momentary readings are joined by straight lines (trapezoidal rule); windows need not begin or
-    end at a reading. A counter's energy, or the mean power of an interval, is used as it is.
-
-    Sampling: between readings p1 and p2 the true mean is taken as uniform between them, so an
-    interval adds the variance (p2 - p1)² dt² / 12; where a window cuts a counter's interval with
-    energy e at the share f, (e min(f, 1 - f))² / 3. Coverage: uniform between the bounds,
-    (high - low) / √12. Accuracy: the limit a of the reading is uniform, a E / √3. Clock: the powers
-    at the two ends differ by d, so a shift of the window by s adds s d.
+    Momentary readings are joined by straight lines; a counter's energy or an interval's mean power is used
+    as it is. Sampling: the true mean is uniform between readings p1 and p2, so that an interval adds the
+    variance (p2 - p1)² dt² / 12; where a window cuts a counter's interval of energy e at the share f,
+    (e min(f, 1 - f))² / 3. Coverage: (high - low) / √12. Accuracy: the limit a of the reading is uniform,
+    a E / √3. Clock: a shift of the window by s adds s d, of the difference d of the powers at its ends.
     """
     schema.check(ds, str(ds.encoding.get("source", "power dataset")))
     dim, coords, begin, stop = windows(start, end)
@@ -126,21 +94,10 @@ def energy(
 
 
 def total(result: xr.Dataset, *, correlated: bool = True) -> xr.Dataset:
-    """Sum the energies of meters that together feed a job: nodes, switches.
+    """Sum the energies of meters that together feed a job, by `energy`; NaN where one of them has none.
 
-    Parameters
-    ----------
-    result : Dataset
-        Of `energy`, dimension ``meter``.
-    correlated : bool, optional
-        True (the default) adds the meters' accuracies linearly, as for meters of one make with one
-        calibration; sampling, coverage and clock add in squares.
-
-    Returns
-    -------
-    Dataset
-        Without the dimension ``meter``; ``covered`` is the mean over meters. NaN where a meter has
-        no energy: a sum over the others would be too low.
+    `correlated` adds their accuracies linearly, as for meters of one make with one calibration; sampling,
+    coverage and clock add in squares. ``covered`` is the mean over meters.
     """
     out = xr.Dataset(attrs=result.attrs)
     linear = ["energy", "energy_low", "energy_high", "mean_power"]
@@ -175,15 +132,11 @@ def _columns(
         "energy_high": sums["high"],
         "covered": np.clip(share, 0.0, 1.0),
         **parts,
-        "uncertainty": np.where(np.isnan(joules), np.nan, _root(list(parts.values()))),
+        # An accuracy that is not known cannot widen the sum; the attributes say that it is missing.
+        "uncertainty": np.where(
+            np.isnan(joules), np.nan, np.sqrt(np.nansum([part**2 for part in parts.values()], axis=0))
+        ),
     }
-
-
-def _root(parts: list[np.ndarray]) -> np.ndarray:
-    # An accuracy that is not known cannot widen the sum; the attributes say that it is missing.
-    squares: np.ndarray = np.nansum([part**2 for part in parts], axis=0)
-    root: np.ndarray = np.sqrt(squares)
-    return root
 
 
 def _combined(result: xr.Dataset) -> xr.DataArray:

@@ -35,37 +35,17 @@ def shared(
     spare: str = "to none",
     **integration: Any,
 ) -> xr.Dataset:
-    """Split the energy of meters between jobs that run at the same time.
+    """Split the energy of meters between jobs that run at the same time; windows as of `energy`, one a job.
 
-    Between any two starts or ends a meter's energy goes in equal parts to the nodes that it feeds, and
-    a node's part to the jobs that run on it, in proportion to their weights there.
+    Between any two starts or ends a meter's energy goes in equal parts to the nodes that it feeds (`feeds`,
+    bool (meter, node); by default one each, or all where `weights` has another number of nodes), and a
+    node's part to the jobs on it by `weights` (job, node), such as ranks, 0 where a job does not run. The
+    part of a node without a job goes ``to none``, or by `spare` ``to jobs``: a meter's whole energy goes to
+    the nodes in use, as for a switch that is there for them. `integration` goes to `energy`.
 
-    Parameters
-    ----------
-    ds : Dataset
-        Kind ``power``.
-    start, end : times, shape (job,)
-        Windows of all jobs on these meters, also of those that are not asked for.
-    weights : array of float, shape (job, node), optional
-        What a node's energy is split by, such as ranks; 0 where a job does not run. By default every
-        job runs on every node, and all weigh the same.
-    feeds : array of bool, shape (meter, node), optional
-        Which nodes a meter feeds. By default each meter feeds one node, or all of them where `weights`
-        tell of another number of nodes.
-    spare : str, optional
-        What becomes of the part of a node without a job: ``to none`` (the default), or ``to jobs``,
-        which gives a meter's whole energy to the nodes in use, as for a switch that is there for them.
-    **integration
-        ``max_gap``, ``power_range``, ``clock_error`` of `analysis.energy.integral.energy`.
-
-    Returns
-    -------
-    Dataset
-        By job: ``energy energy_low energy_high uncertainty …`` as `analysis.energy.total` has them over
-        the meters that feed one of its nodes; without an estimate where one of them read nothing
-        while it ran.
-        ``shared`` (1): the part of its time in which it had less than the whole of a meter; ``part``
-        (job, meter): its mean part of each meter; ``metered`` (job): whether meters feed all its nodes.
+    Returned are by job the variables of `total` over the meters of its nodes, without an estimate where one
+    of them read nothing while it ran; ``shared`` (1): the part of its time in which it had less than a whole
+    meter; ``part`` (job, meter): its mean part of each; ``metered``: whether meters feed all its nodes.
     """
     dim, coords, begin, stop = windows(start, end)
     if ((begin == _NAT) | (stop == _NAT)).any():
@@ -185,8 +165,7 @@ _LEAST_CONTRAST = 0.02
 def idle_power(ds: xr.Dataset, start: Any, end: Any, *, margin: float = 0.0) -> xr.Dataset:
     """Find each meter's power while no job ran, `margin` s away from all of them.
 
-    By meter: ``idle`` (W, the median; NaN without a reading), ``idle_low`` and ``idle_high`` (W, quartiles),
-    ``readings`` (count).
+    By meter: ``idle`` (W, median, NaN without a reading), ``idle_low idle_high`` (quartiles), ``readings``.
     """
     schema.check(ds)
     _, _, begin, stop = windows(start, end)
@@ -219,16 +198,10 @@ def clock_offset(
 ) -> xr.Dataset:
     """Estimate the offset between the meter's clock and the cluster's from the jobs' edges.
 
-    A job raises the power. Of all shifts of the windows, `reach` s to either side in steps of `step` s (a
-    quarter of the interval by default), the one under which they hold the most energy is where the edges in
-    the power stand. Returned are the scalars ``offset`` (s to add to the meter's clock, as in the reader's
-    option of that name), ``resolution`` (s: half the shifts whose energy cannot be told from the best) and
-    ``contrast`` (energy gained over the least energy, as a share of it).
-
-    Raises
-    ------
-    BenchbookError
-        If no shift stands out: the power shows no edge.
+    A job raises the power: of all shifts of the windows, `reach` s to either side in steps of `step` s (by
+    default a quarter of the interval), the one under which they hold the most energy is sought. Returned are
+    the scalars ``offset`` (s to add to the meter's clock), ``resolution`` (s: half the shifts that cannot be
+    told from the best) and ``contrast`` (energy gained over the least). BenchbookError if no edge shows.
     """
     schema.check(ds)
     fine = step or max(float(ds.attrs.get("interval", 1.0)) / 4, 0.01)
@@ -249,14 +222,12 @@ def clock_offset(
         raise BenchbookError.at("energy", 0, found, "declare the offset, or take jobs with idle time around")
     near = np.flatnonzero(good & (joules >= top - 0.01 * (top - least)))
     middle = 0.5 * (shifts[near[0]] + shifts[near[-1]])
-    out = xr.Dataset(
+    half = max(0.5 * float(shifts[near[-1]] - shifts[near[0]]), fine)
+    return xr.Dataset(
         {
             # Windows moved by +s fit: the meter runs ahead by s.
-            "offset": ((), -float(middle)),
-            "resolution": ((), max(0.5 * float(shifts[near[-1]] - shifts[near[0]]), fine)),
-            "contrast": ((), (top - least) / least),
+            "offset": ((), -float(middle), {"units": "s"}),
+            "resolution": ((), half, {"units": "s"}),
+            "contrast": ((), (top - least) / least, {"units": "1"}),
         }
     )
-    for name, unit in (("offset", "s"), ("resolution", "s"), ("contrast", "1")):
-        out[name].attrs["units"] = unit
-    return out

@@ -65,24 +65,14 @@ _ASPECTS = {
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the data do not say about a measurement; None where nobody has said.
+    """What only people know of a measurement; None where nobody has said.
 
-    Attributes
-    ----------
-    nodes : int or None
-        Compute nodes of the machine.
-    metered_nodes : int or None
-        Nodes that the meters feed.
-    subsystems : str or None
-        ``compute nodes``, ``compute nodes and interconnect``, ``all, some estimated`` or ``all
-        measured`` of those that take part.
-    conversion : str or None
-        Where the meter stands to power conversion: ``upstream`` of it, or downstream with the loss
-        ``measured at once``, ``measured off-line``, taken from the ``data sheet`` or ``ignored``.
+    `subsystems` is one of `SUBSYSTEMS`; `conversion`, where the meter stands to power conversion, one of
+    `CONVERSION`: upstream of it, or how the loss between was found.
     """
 
-    nodes: int | None = None
-    metered_nodes: int | None = None
+    nodes: int | None = None  # compute nodes
+    metered_nodes: int | None = None  # that the meters feed
     subsystems: str | None = None
     conversion: str | None = None
 
@@ -96,34 +86,14 @@ def methodology_levels(
     machine: Machine | None = None,
     jobs: tuple[Any, Any] | None = None,
 ) -> pd.DataFrame:
-    """State the level that each aspect of a measurement reaches.
+    """State the level that each aspect of a measurement reaches: columns ``aspect level found``.
 
-    Parameters
-    ----------
-    ds : Dataset
-        Kind ``power``: the meters of one run.
-    start, end : time
-        The full run.
-    core : (time, time), optional
-        The core phase; the full run without it.
-    machine : Machine, optional
-        What only people know; an aspect that needs it is not stated without.
-    jobs : (times, times), optional
-        Starts and ends of all jobs on these meters, between which they are not idle.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``aspect``, ``level`` (0 for none reached, 1 to 3; missing where it cannot be
-        stated) and ``found``, what it rests on. No level of the whole is given.
-
-    Notes
-    -----
-    Limits are the constants of this module. The interval is the longest one between readings of any
-    meter in the core phase, not the nominal one, so that a gap counts. That a device integrates
-    without a break is taken from its giving an energy counter, and that a momentary reading is a single
-    sample from its giving none; the inner rate of neither is in the data. The lower accuracy that the
-    methodology allows each of several meters of equal parts is not applied.
+    The level is 0 for none, 1 to 3, or missing where it cannot be stated. `start` and `end` are of the full
+    run, which is the core phase without `core`; `jobs` has starts and ends of all jobs on these meters,
+    between which they are not idle. The interval is the longest between readings of any meter, not the
+    nominal one, so that a gap counts. A device with an energy counter is taken to integrate without a break,
+    a momentary reading to be a single sample; the inner rate of neither is in the data. The lower accuracy
+    that the methodology allows each of several meters of equal parts is not applied.
     """
     schema.check(ds)
     machine = machine or Machine()

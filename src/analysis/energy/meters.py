@@ -24,21 +24,7 @@ from analysis.energy.points import INPUT, layers, outermost, point
 
 
 def declared_power(campaign: str, base: Path | None = None, path: Path | None = None) -> dict[str, Any]:
-    """Load the part ``power`` of a campaign's declaration, empty if there is none.
-
-    Parameters
-    ----------
-    campaign : str
-    base : Path, optional
-        Root of the project.
-    path : Path, optional
-        By default ``config/campaigns/<campaign>.yaml``, which need not be there.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be used.
-    """
+    """Load ``power`` of a campaign's declaration, which need not be there; ConfigError if it is wrong."""
     base = base or project.root()
     place = path or base / "config" / "campaigns" / f"{campaign}.yaml"
     if path is None and not place.is_file():
@@ -67,30 +53,12 @@ ALL = "all"
 
 @dataclass
 class Log:
-    """A power log and what its meters feed.
+    """A power log, in the cluster's time and after a declared efficiency at the input; what its meters feed.
 
-    Attributes
-    ----------
-    name : str
-        Path of its file, or pattern of its files.
-    ds : Dataset
-        Kind ``power``, in the cluster's time and, after a declared efficiency, at the input.
-    nodes : dict of str to list of str
-        Meter -> nodes that it feeds; an empty name stands for all of the run's, whichever they are.
-    rule : str
-        How its energy is split between nodes and jobs.
-    kind : str
-        Type of the sampler's meters; empty for logs of others.
-    switches : set of str
-        Meters of what is no node: they add to the energy, but meter no node.
-    declared : mapping
-        The log's entry under ``power.logs``.
-    clock : str
-        Where its offset comes from: ``declared``, ``estimated``, or empty.
-    clock_error : float
-        s, standard.
-    fault : str
-        Why no energy may rest on it; empty if it may.
+    `nodes` has meter -> nodes, an empty name standing for all of the run's; `switches` are meters of what is
+    no node: they add to the energy, but meter no node. `rule` says how energy is split, `kind` is the type of
+    the sampler's meters, `declared` the entry under ``power.logs``. `clock` is ``declared`` or ``estimated``,
+    with a standard `clock_error` in s; `fault` says why no energy may rest on it.
     """
 
     name: str
@@ -114,6 +82,11 @@ class Log:
         """What its meters are in `analysis.energy.points.LAYERS`."""
         return self.kind or point(self.location)
 
+    @property
+    def meters(self) -> list[str]:
+        """Names of its meters, in the dataset's order."""
+        return list(map(str, self.ds["meter"].values))
+
     def feeds(self) -> set[str]:
         """Return all nodes that a meter or a switch is there for."""
         return {node for fed in self.nodes.values() for node in fed}
@@ -126,18 +99,10 @@ class Log:
 def read_logs(
     raw: Path, files: pd.DataFrame, power: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
 ) -> tuple[list[Log], list[str]]:
-    """Read the power logs beside a campaign's runs.
+    """Read the power logs beside a campaign's runs, and say what is wrong with them.
 
-    Parameters
-    ----------
-    raw : Path
-        ``data/raw/<campaign>``.
-    files : DataFrame
-        Of kind ``files``; those of runs are left alone.
-    power : mapping
-        The declaration's ``power``; empty without one.
-    rows : sequence of mapping
-        The campaign's runs.
+    `files` (kind ``files``) are those under `raw`, of which those of runs are left alone; `power` is the
+    campaign's declaration, `rows` its runs.
     """
     known = [
         (str(one["path"]), str(one["engine"]) if readers.is_power(one["engine"]) else "")

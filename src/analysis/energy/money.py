@@ -17,15 +17,6 @@ from analysis.base.units import JOULES_PER_KWH, YEAR_HOURS, amount, price_per_kw
 Numbers = Any  # a float or an array
 
 
-def energy_at_power(power: str | float, elapsed: str | float, *, nodes: int = 1) -> float:
-    """Return the energy in J of a job whose nodes draw a constant power, W of a node.
-
-    E = nodes x P x t, the LS-DYNA report of 2009: at a fixed number of nodes energy is proportional
-    to run time, and the reduction of one is that of the other.
-    """
-    return nodes * amount(power, "W") * amount(elapsed, "s")
-
-
 def cost(energy: Numbers, tariff: Numbers, *, pue: float = 1.0, jobs: Numbers = 1.0) -> Numbers:
     """Return what the energy of a number of jobs costs, in the tariff's currency.
 
@@ -63,13 +54,11 @@ def implied_node_power(
     pue: float = 1.0,
     hours: float = YEAR_HOURS,
 ) -> float:
-    """Return the power of a node in W that a printed saving a year implies.
+    """Return the power of a node in W that a printed saving a year implies, the same at every level.
 
-    Notes
-    -----
-    Constant power at every level: saving = nodes x P x hours x PUE x price x (1/s_b - 1/s_t), solved
-    for P. The savings of the OpenAtom report of 2010, 10,400 USD over GigE and 3,200 USD over 10GigE
-    at 0.20 USD/kWh, 16 nodes and speedups of 6.71 and 2.45, imply 436 W and 440 W.
+    Saving = nodes x P x hours x PUE x price x (1/s_b - 1/s_t), solved for P: 10,400 USD over GigE and
+    3,200 USD over 10GigE in the OpenAtom report of 2010, at 0.20 USD/kWh, 16 nodes and speedups of 6.71
+    and 2.45, imply 436 W and 440 W.
     """
     price, currency = price_per_kwh(tariff)
     money = amount(saving, currency or "dimensionless")

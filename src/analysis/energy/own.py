@@ -23,19 +23,10 @@ _COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
 
 @dataclass
 class OwnLogs:
-    """The power logs in one run's folder that count.
+    """The power logs in one run's folder that add up to its power; none where meters are missing.
 
-    Attributes
-    ----------
-    logs : list of Log
-        Those that add up to the run's power; empty where meters are missing.
-    jobs : list of (float or None, float or None)
-        Start and end, s since 1970, of the jobs that share the logs; empty for a job of its own.
-    job : int
-        This run's position in `jobs`.
-    sampled : bool
-        Whether they are the sampler's.
-    faults : list of Fault
+    `jobs` has start and end, s since 1970, of the jobs that share them, `job` this run's position among them;
+    empty for a job of its own. `sampled` tells whether the logs are the sampler's.
     """
 
     logs: list[Log] = field(default_factory=list)

@@ -43,17 +43,9 @@ _PATTERNS = (
 
 
 def point(location: str) -> str:
-    """Return the point of measurement that a location in words stands for.
+    """Return the point of measurement that a location in words stands for, or the location itself.
 
-    Parameters
-    ----------
-    location : str
-        As the attribute of that name of a power dataset; several of one run are joined by `` + ``.
-
-    Returns
-    -------
-    str
-        One of those in `LAYERS`, or the location itself where it is none of them.
+    Several locations of one run are joined by `` + ``.
     """
     return " + ".join(dict.fromkeys(_one(part) for part in location.split(" + ")))
 

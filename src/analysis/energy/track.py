@@ -28,24 +28,15 @@ class Part:
     covered: np.ndarray
     variance: np.ndarray
 
+    def _with(self, other: Part) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        return ((getattr(self, name), getattr(other, name)) for name in self.__slots__)
+
     def __add__(self, other: Part) -> Part:
-        return Part(
-            self.energy + other.energy,
-            self.low + other.low,
-            self.high + other.high,
-            self.covered + other.covered,
-            self.variance + other.variance,
-        )
+        return Part(*(one + more for one, more in self._with(other)))
 
     def where(self, condition: np.ndarray, other: Part) -> Part:
         """Take this part where a condition holds, else the other."""
-        return Part(
-            np.where(condition, self.energy, other.energy),
-            np.where(condition, self.low, other.low),
-            np.where(condition, self.high, other.high),
-            np.where(condition, self.covered, other.covered),
-            np.where(condition, self.variance, other.variance),
-        )
+        return Part(*(np.where(condition, one, more) for one, more in self._with(other)))
 
 
 _LARGE = 1_000_000  # readings; fewer are summed before threads have started
@@ -197,12 +188,7 @@ class Track:
         return Part(held * length, least * length, most * length, none, none)
 
     def _counted(
-        self,
-        at: np.ndarray,
-        whole: np.ndarray,
-        length: np.ndarray,
-        energy: np.ndarray,
-        mean: np.ndarray,
+        self, at: np.ndarray, whole: np.ndarray, length: np.ndarray, energy: np.ndarray, mean: np.ndarray
     ) -> Part:
         """Cut a counter's interval: where in it the energy fell is not known."""
         share = np.clip(length / whole, 0.0, 1.0)

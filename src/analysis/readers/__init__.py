@@ -1,8 +1,8 @@
 """Readers: one module per tool, found by content; each is an xarray engine too.
 
 `ENGINES` is the one list: the engine's name and its module, in the order in which a file's
-content is tried. A new format is one module with ``parse`` and ``sniff`` and one line here
-and one in ``pyproject.toml``; a power log needs neither (`analysis.readers.power`).
+content is tried. A new format is one module with ``parse`` and ``sniff``, its name here and a line
+in ``pyproject.toml``; a power log needs neither (`analysis.readers.power`).
 """
 
 from __future__ import annotations
@@ -19,24 +19,14 @@ from analysis.base.files import plain_head, read_bytes
 from analysis.readers.base import as_utf8
 from analysis.readers.power import FORMATS
 
-ENGINES: dict[str, str] = {
-    "mpip": "analysis.readers.mpip",
-    "hpcg": "analysis.readers.hpcg",
-    "hpcc": "analysis.readers.hpcc",
-    "osu": "analysis.readers.osu",
-    "imb": "analysis.readers.imb",
-    "lsdyna": "analysis.readers.lsdyna",
-    "openatom": "analysis.readers.openatom",
-    "proxy": "analysis.readers.proxy",
-    "published": "analysis.readers.published",
-    "run": "analysis.readers.run",
-    "sacct": "analysis.readers.sacct",
-    **{name: f"analysis.readers.power.formats.{name}" for name in FORMATS},
-    # After all formats: it takes any table with times and powers.
-    "power_csv": "analysis.readers.power.power_csv",
-    # Last: an IPM banner stands in the standard output of any program.
-    "ipm": "analysis.readers.ipm",
-}
+_PACKAGE = "analysis.readers"
+_TOOLS = ("mpip", "hpcg", "hpcc", "osu", "imb", "lsdyna", "openatom", "proxy", "published", "run", "sacct")
+ENGINES: dict[str, str] = {name: f"{_PACKAGE}.{name}" for name in _TOOLS}
+ENGINES |= {name: f"{_PACKAGE}.power.formats.{name}" for name in FORMATS}
+# After all formats: it takes any table with times and powers.
+ENGINES["power_csv"] = f"{_PACKAGE}.power.power_csv"
+# Last: an IPM banner stands in the standard output of any program.
+ENGINES["ipm"] = f"{_PACKAGE}.ipm"
 
 # With its first dataset xarray imports dask and pint: most of a second, which is no part of a read.
 xr.Dataset(coords={"x": [0]})
@@ -56,28 +46,18 @@ def is_power(engine: str) -> bool:
 
 
 def engines_of(data: bytes, name: str = "") -> list[str]:
-    """Name the engines that recognise some bytes, most likely first.
+    """Name the engines that recognise the decompressed bytes of a file, most likely first.
 
-    Parameters
-    ----------
-    data : bytes
-        Content of a file, decompressed.
-    name : str, optional
-        File name; used only where content alone cannot tell.
+    Its name is used only where content alone cannot tell.
     """
     head = as_utf8(data[:HEAD_BYTES])
     return [engine for engine in ENGINES if reader(engine).sniff(head, Path(name).name)]
 
 
 def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, **options: Any) -> xr.Dataset:
-    """Parse some bytes with `engine`, or with the first engine that recognises them.
+    """Parse some bytes with `engine`, or with the first that recognises them; ReadError if none does.
 
     Readers of power logs take options (time zone, date, column map: `analysis.readers.power.log`).
-
-    Raises
-    ------
-    ReadError
-        If no engine recognises the bytes.
     """
     engine = engine or _implied(options)
     if engine is None:
@@ -91,25 +71,10 @@ def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, *
 
 
 def open(path: str | Path, *, engine: str | None = None, **options: Any) -> xr.Dataset:  # noqa: A001
-    """Open a raw file, plain or compressed, as a dataset.
+    """Open a raw file, plain or compressed, as a dataset with the attribute ``source`` naming the file.
 
-    Parameters
-    ----------
-    path : path
-    engine : str, optional
-        One of `ENGINES`; by default the content decides.
-    **options
-        Options of the reader, like ``tz="Europe/Berlin"`` of a power log.
-
-    Returns
-    -------
-    Dataset
-        With the attribute ``source`` naming the file.
-
-    Raises
-    ------
-    ReadError
-        If the file cannot be read or is of no known format.
+    `engine` is one of `ENGINES`, by default as the content says; `options` are the reader's, like
+    ``tz="Europe/Berlin"`` of a power log. ReadError if it cannot be read or is of no known format.
     """
     head = plain_head(path, HEAD_BYTES)
     engine = engine or _implied(options)

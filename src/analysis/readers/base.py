@@ -28,13 +28,7 @@ MAX_FAULTS = 50
 
 @dataclass
 class Faults:
-    """Collects what is wrong with one file while it is read.
-
-    Parameters
-    ----------
-    source : str
-        Name that the messages carry.
-    """
+    """Collects what is wrong with one file, by the name `source`, while it is read."""
 
     source: str
     faults: list[Fault] = field(default_factory=list)

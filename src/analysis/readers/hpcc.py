@@ -27,13 +27,9 @@ def sniff(head: bytes, name: str = "") -> bool:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read the last summary of an output.
+    """Read the last summary of an output: kind ``hpcc``, one entry per key, in the file's order.
 
-    Returns
-    -------
-    Dataset
-        Of kind ``hpcc``: one entry per key, in the file's order; attributes ``ranks`` and
-        ``success`` (1, 0, or -1 where the summary does not say).
+    Attributes ``ranks`` and ``success`` (1, 0, or -1 where the summary does not say).
     """
     if not sniff(data):
         raise ReadError.at(source, 0, "neither HPCC's banner nor its summary", "give its hpccoutf.txt")

@@ -65,14 +65,10 @@ def sniff(head: bytes, name: str = "") -> bool:
 
 
 def values(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faults]:
-    """Read a result file into plain values.
+    """Read a result file into plain values: the variables of the kind ``hpcg`` by name, in its units.
 
-    Returns
-    -------
-    values : dict
-        The variables of the kind ``hpcg`` by name, in its units: scalars as Python scalars, those along
-        ``kernel`` (5), ``axis`` (3), ``statistic`` (3) and ``entry`` as lists; and ``version``, ``release``.
-    faults : Faults
+    Those along ``kernel`` (5), ``axis`` (3), ``statistic`` (3) and ``entry`` are lists; ``version`` and
+    ``release`` come with them.
     """
     lines, rest = whole_lines(data)
     faults = Faults(source)
@@ -92,13 +88,7 @@ def values(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Fault
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read a result file.
-
-    Returns
-    -------
-    Dataset
-        Of kind ``hpcg``. `rating` is NaN and `valid` false where the result line is missing.
-    """
+    """Read a result file: kind ``hpcg``, rating NaN and `valid` false where the result line is missing."""
     read, faults = values(data, source)
     coordinates = {"kernel": KERNELS, "axis": AXES, "statistic": STATISTICS, "entry": read["entry"]}
     attrs = {"tool": "HPCG", "tool_version": read["version"], "release": read["release"], **faults.attrs()}

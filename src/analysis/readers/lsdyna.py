@@ -19,6 +19,7 @@ from analysis import schema
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
 from analysis.readers.text import holds, integer, is_number, number, whole_lines
+from analysis.schema.frames import blank
 
 # The banner stands at the top; a job's output that holds the end alone is known by that.
 _SNIFF = re.compile(
@@ -54,22 +55,6 @@ _NANOSECONDS = {"nanoseconds": 1.0, "nanosecond": 1.0, "picoseconds": 1e-3, "mic
 # Elapsed time is the difference of two clocks in whole seconds.
 RESOLUTION = 1.0
 
-_NOT_A_TIME = np.datetime64("NaT", "ns")
-_BLANKS: dict[str, Any] = {
-    "elapsed": math.nan,
-    "elapsed_resolution": math.nan,
-    "cycles": -1,
-    "ranks": -1,
-    "threads": -1,
-    "termination": "none",
-    "problem_time": math.nan,
-    "problem_cycle": -1,
-    "cpu_total": math.nan,
-    "cpu_per_zone_cycle": math.nan,
-    "clock_per_zone_cycle": math.nan,
-    "start": _NOT_A_TIME,
-    "end": _NOT_A_TIME,
-}
 _TABLE_COLUMNS = ("section", "parent", "cpu_time", "cpu_share", "clock_time", "clock_share")
 
 
@@ -79,13 +64,7 @@ def sniff(head: bytes, name: str = "") -> bool:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read an account.
-
-    Returns
-    -------
-    Dataset
-        Of kind ``lsdyna``. `valid` is true after a normal termination with an elapsed time.
-    """
+    """Read an account: kind ``lsdyna``, `valid` after a normal termination with an elapsed time."""
     if not sniff(data):
         found = "no line is one that LS-DYNA prints"
         raise ReadError.at(source, 0, found, "give d3hsp, mes0000 or the standard output")
@@ -113,7 +92,8 @@ class _Account:
 
     def __init__(self, faults: Faults) -> None:
         self.faults = faults
-        self.out: dict[str, Any] = {**_BLANKS, "banner": {}} | {name: [] for name in _TABLE_COLUMNS}
+        self.out: dict[str, Any] = blank("lsdyna") | {"termination": "none", "banner": {}}
+        self.out |= {name: [] for name in _TABLE_COLUMNS}
         self.in_table = False
         self._whole_table = True
         self._closed = False

@@ -66,13 +66,9 @@ def sniff(head: bytes, name: str = "") -> bool:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read an output.
+    """Read an output: kind ``openatom``.
 
-    Returns
-    -------
-    Dataset
-        Of kind ``openatom``; `step_time` (s) is the mean over the iterations after the first
-        `startup_steps`, NaN without any.
+    `step_time` (s) is the mean over the iterations after the first `startup_steps`, NaN without any.
     """
     if not sniff(data):
         found = "no line is one that OpenAtom prints"
@@ -125,10 +121,8 @@ def _take_field(output: _Output, line: str, at: int, faults: Faults) -> None:
             match = pattern.match(line)
             if match:
                 # OpenAtom's own count of processors is tried first and wins over the banner's.
-                own = pattern is patterns[0]
-                output.found[name] = (
-                    integer(match[1]) if own or name not in output.found else output.found[name]
-                )
+                if pattern is patterns[0] or name not in output.found:
+                    output.found[name] = integer(match[1])
                 return
     match = _VERSION.match(line)
     if match:

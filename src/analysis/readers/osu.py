@@ -113,13 +113,10 @@ def sniff(head: bytes, name: str = "") -> bool:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read the first table of an output that has rows.
+    """Read the first table of an output that has rows: kind ``osu``.
 
-    Returns
-    -------
-    Dataset
-        Of kind ``osu``; a table without sizes (osu_barrier, osu_init) has the one size -1. Further tables are
-        named in ``warnings``: `tables` reads them all.
+    A table without sizes (osu_barrier, osu_init) has the one size -1. Further tables are named in
+    ``warnings``: `tables` reads them all.
     """
     faults = Faults(source)
     found = _found(data, source, faults)
@@ -131,13 +128,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
 
 
 def tables(data: bytes, source: str = "<memory>") -> list[xr.Dataset]:
-    """Read every table of an output, in its order.
-
-    Returns
-    -------
-    list of Dataset
-        Of kind ``osu``; all carry the faults of the whole output.
-    """
+    """Read every table of an output, in its order; all carry the faults of the whole output."""
     faults = Faults(source)
     found = _found(data, source, faults)
     for table in found:

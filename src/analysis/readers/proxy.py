@@ -27,13 +27,7 @@ def sniff(head: bytes, name: str = "") -> bool:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read the result line.
-
-    Returns
-    -------
-    Dataset
-        Of kind ``proxy``, all scalars; of several result lines the last.
-    """
+    """Read the result line, of several the last: kind ``proxy``, all scalars."""
     if not sniff(data):
         raise ReadError.at(
             source, 0, "no line 'proxy result: ...'", "give the standard output of the program"

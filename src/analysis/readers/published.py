@@ -22,22 +22,8 @@ from analysis.readers.text import decode, is_number
 
 TEXTS = ("figure", "run", "source", "place", "application", "version", "case", "cluster", "cpu")
 COUNTS = ("nodes", "ranks", "size")
-COLUMNS = (
-    *TEXTS,
-    "nodes",
-    "ranks",
-    "interconnect",
-    "mpi",
-    "environment",
-    "transport",
-    "size",
-    "metric",
-    "value",
-    "high",
-    "unit",
-    "qualifier",
-    "remark",
-)
+_FACTORS = ("nodes", "ranks", "interconnect", "mpi", "environment", "transport")
+COLUMNS = (*TEXTS, *_FACTORS, "size", "metric", "value", "high", "unit", "qualifier", "remark")
 # How a source gives a number; an empty one is as it stands.
 QUALIFIERS = ("", "about", "over", "at most", "range", "suspect")
 
@@ -50,13 +36,9 @@ def sniff(head: bytes, name: str = "") -> bool:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read a table of published figures.
+    """Read a table of published figures: kind ``published``, one entry a figure, in the file's order.
 
-    Returns
-    -------
-    Dataset
-        Of kind ``published``: one entry a figure, in the file's order. A line that cannot be used is
-        left out and named.
+    A line that cannot be used is left out and named.
     """
     if not sniff(data):
         raise ReadError.at(source, 1, "does not begin with the columns of figures.csv", _HEAD.decode())

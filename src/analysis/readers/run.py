@@ -29,22 +29,17 @@ _PAIR = re.compile(r'\s*("(?:[^"\\\n]|\\.)*")\s*:\s*')
 _AFTER = re.compile(r"\s*[,}]")
 _LAST_SECOND = 7_258_118_400  # the year 2200: beyond it stands a number that is no time
 
-_COUNTS = (
-    "nodes",
-    "ranks",
-    "ranks_per_node",
-    "concurrent_jobs",
-    "local_size",
-    "repeat",
-    "order",
-    "exit_code",
-)
-_NUMBERS = ("target_time", "load_before")
 # The record's own words for some variables.
 _ALIASES = {"nx": "local_size", "target_seconds": "target_time", "nodelist": "node_list"}
 _TIMES = ("start", "end")
-# All others are texts.
-_OTHERS = {*_COUNTS, *_NUMBERS, *_TIMES, "elapsed", "timing"}
+
+
+def _declared(dtype: str) -> list[str]:
+    return [name for name, variable in schema.declared("run").items() if variable.dtype == dtype]
+
+
+_TEXTS, _COUNTS = _declared("str"), _declared("i4")
+_NUMBERS = [name for name in _declared("f8") if name != "elapsed"]  # that comes of start and end
 _NOT_A_TIME = np.datetime64("NaT", "ns")
 
 
@@ -56,14 +51,9 @@ def sniff(head: bytes, name: str = "") -> bool:
 
 
 def records(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faults]:
-    """Read one record into plain values.
+    """Read one record into plain values: every variable of the kind ``run``, blank where it is silent.
 
-    Returns
-    -------
-    record : dict
-        Every variable of the kind ``run`` by name: str, int, float, bool or datetime64[ns] (UTC), blank where
-        the record is silent; and ``extra``, the other keys as JSON text.
-    faults : Faults
+    Values are str, int, float, bool or datetime64[ns] (UTC); ``extra`` has the other keys as JSON text.
     """
     text = decode(data)
     faults = Faults(source)
@@ -73,7 +63,7 @@ def records(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faul
         raise ReadError.at(source, 1, found, "give the run.json of a run")
     known = {_ALIASES.get(key, key): (key, value) for key, value in given.items() if value is not None}
     take = _Taker(text, known, faults)
-    record: dict[str, Any] = {name: take.text(name) for name in schema.declared("run") if name not in _OTHERS}
+    record: dict[str, Any] = {name: take.text(name) for name in _TEXTS}
     record |= {name: take.count(name) for name in _COUNTS}
     record |= {name: take.number(name) for name in _NUMBERS}
     record |= _times(take)
@@ -89,13 +79,7 @@ def records(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faul
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read one record.
-
-    Returns
-    -------
-    Dataset
-        Of kind ``run``, dimension ``run`` of size 1.
-    """
+    """Read one record: kind ``run``, dimension ``run`` of size 1."""
     record, faults = records(data, source)
     columns = {
         name: ("run", np.array([record[name]], dtype=object if variable.dtype == "str" else variable.dtype))

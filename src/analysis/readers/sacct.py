@@ -21,6 +21,7 @@ from analysis.base.errors import ReadError
 from analysis.base.units import PREFIXES
 from analysis.readers.base import Faults
 from analysis.readers.text import decode, integer, number, whole_lines
+from analysis.schema.frames import blank
 
 # Amounts of these are printed in MiB with the suffix M in AllocTRES.
 _MEBIBYTES = {"mem", "vmem"}
@@ -243,27 +244,7 @@ _SIZE = re.compile(r"(\d+(?:[.,]\d+)?)([KMGTPE]?)")
 # NO_VAL64 and its like stand for "never measured".
 _NO_VALUE = 1.8e19
 
-_BLANKS: dict[str, Any] = {
-    "job_id": "",
-    "step": "",
-    "job_name": "",
-    "state": "",
-    "exit_code": -1,
-    "exit_signal": -1,
-    "submit": np.datetime64("NaT", "ns"),
-    "start": np.datetime64("NaT", "ns"),
-    "end": np.datetime64("NaT", "ns"),
-    "elapsed": math.nan,
-    "nodes": -1,
-    "cpus": -1,
-    "node_list": "",
-    "memory_max": math.nan,
-    "memory_mean": math.nan,
-    "cpu_time": math.nan,
-    "energy": math.nan,
-    "comment": "",
-    "resources": "",
-}
+_BLANKS = blank("sacct")
 
 
 def sniff(head: bytes, name: str = "") -> bool:
@@ -274,13 +255,10 @@ def sniff(head: bytes, name: str = "") -> bool:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read accounting records.
+    """Read accounting records: kind ``sacct``, jobs and steps in the file's order.
 
-    Returns
-    -------
-    Dataset
-        Of kind ``sacct``, jobs and steps in the file's order; columns that were not asked for are blank.
-        Attribute ``time_zone``: ``UTC`` for JSON, else ``as printed by sacct``.
+    Columns that were not asked for are blank. Attribute ``time_zone``: ``UTC`` for JSON, else ``as printed
+    by sacct``.
     """
     faults = Faults(source)
     attrs = {"tool": "sacct", "tool_version": "", "time_zone": "UTC"}

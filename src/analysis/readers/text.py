@@ -51,6 +51,21 @@ def whole_lines(data: bytes) -> tuple[list[str], str]:
     return lines[:-1], lines[-1]
 
 
+class Lines:
+    """Counts lines; offsets asked for before spare counting from the beginning, long in a large file."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self._known = {0: 1}
+
+    def of(self, offset: int) -> int:
+        """Return the 1-based line of an offset."""
+        known = max(at for at in self._known if at <= offset)
+        line = self._known[known] + self.data.count(b"\n", known, offset)
+        self._known[offset] = line
+        return line
+
+
 def untagged(line: str) -> str:
     """Take the rank off that a launcher may have put before a line."""
     tag = _TAGGED.match(line)

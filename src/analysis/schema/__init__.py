@@ -20,30 +20,15 @@ _KINDS = {"f8": "f", "i4": "i", "i8": "i", "str": "OUT", "bool": "b", "datetime6
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A declared variable.
-
-    Attributes
-    ----------
-    name : str
-    dims : tuple of str
-    dtype : str
-        One of ``f8 i4 i8 str bool datetime64[ns]``.
-    unit : str
-        UDUNITS spelling; ``1`` for pure numbers, empty for labels.
-    meaning : str
-    coordinate : bool
-        True if it labels a dimension rather than holding a measured value.
-    required : bool
-        False if a dataset of its kind may lack it.
-    """
+    """A declared variable; a `coordinate` labels a dimension rather than holding a measured value."""
 
     name: str
     dims: tuple[str, ...]
-    dtype: str
-    unit: str
+    dtype: str  # one of `_KINDS`
+    unit: str  # UDUNITS spelling; 1 for pure numbers, empty for labels
     meaning: str
     coordinate: bool = False
-    required: bool = True
+    required: bool = True  # in every dataset of its kind
 
 
 def registry() -> dict[str, dict[str, Variable]]:
@@ -65,11 +50,7 @@ def declared(kind: str) -> dict[str, Variable]:
 def conform(ds: xr.Dataset, kind: str) -> xr.Dataset:
     """Give a dataset its kind, and its variables their declared type, unit and meaning.
 
-    Parameters
-    ----------
-    ds : Dataset
-        Values in the declared units already: nothing is converted, only cast.
-    kind : str
+    Values are in the declared units already: nothing is converted, only cast.
     """
     table = declared(kind)
     # All variables at once: assigning them one by one costs a merge each, a millisecond apiece.
@@ -97,10 +78,8 @@ def _conformed(array: xr.Variable, variable: Variable) -> xr.Variable:
 def check(ds: xr.Dataset, source: str = "dataset") -> None:
     """Hold a dataset against the registry.
 
-    Raises
-    ------
-    SchemaError
-        One fault for each variable that is undeclared, missing, or differs in dimensions, type or unit.
+    SchemaError has one fault for each variable that is undeclared, missing, or differs in dimensions, type
+    or unit.
     """
     kind = str(ds.attrs.get("kind", ""))
     table = declared(kind)

@@ -27,15 +27,10 @@ def blank(kind: str) -> dict[str, Any]:
 
 
 def to_dataset(frames: Sequence[pd.DataFrame], kind: str) -> xr.Dataset:
-    """Put frames of one kind below each other and make them a dataset.
+    """Put frames of one kind, which has a single dimension, below each other and make them a dataset.
 
-    Parameters
-    ----------
-    frames : sequence of DataFrame
-        Columns named as the kind's variables; a missing column is blank, a column that is not
-        declared is left out. None at all gives an empty dataset.
-    kind : str
-        A kind with a single dimension.
+    Columns are named as the kind's variables; a missing one is blank, one that is not declared is left
+    out. No frame at all gives an empty dataset.
     """
     table = schema.declared(kind)
     dim = next(iter(table.values())).dims[0]

@@ -50,16 +50,7 @@ def write(ds: xr.Dataset, path: str | Path) -> None:
 def write_tree(
     groups: Mapping[str, xr.Dataset], path: str | Path, attrs: Mapping[str, Any] | None = None
 ) -> None:
-    """Write several datasets as the groups of one file.
-
-    Parameters
-    ----------
-    groups : mapping of str to Dataset
-        Group name -> dataset of a declared kind; ``/`` is the root.
-    path : path
-    attrs : mapping, optional
-        Attributes of the root.
-    """
+    """Write datasets of declared kinds as the groups of one file (``/`` is the root), with its `attrs`."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as beside:
@@ -80,25 +71,9 @@ def read(path: str | Path, group: str | None = None) -> xr.Dataset:
 
 
 def read_tree(path: str | Path, groups: Collection[str] | None = None) -> xr.DataTree:
-    """Read a file of groups as a DataTree, each group checked.
+    """Read a file of groups into memory as a DataTree, each group checked: ReadError, or SchemaError.
 
-    Parameters
-    ----------
-    path : path
-    groups : collection of str, optional
-        Groups to read, which must be there; the root's attributes come with them. By default all.
-
-    Returns
-    -------
-    DataTree
-        One child a group; in memory.
-
-    Raises
-    ------
-    ReadError
-        If the file cannot be read.
-    SchemaError
-        If a dataset does not follow the registry.
+    `groups` that are named must be there; the root's attributes come with them. By default all are read.
     """
     nodes = _stored(path, None if groups is None else ["/", *groups])
     for name, ds in nodes.items():
@@ -230,7 +205,7 @@ def _append(name: str, mode: str, group: str | None, ds: xr.Dataset, ids: Iterat
 
     Every group gets a file handle of its own: where HDF5 puts things depends on when a file is closed.
     """
-    encoding = _encoding(ds)
+    encoding = {str(key): _encoding(array) for key, array in ds.variables.items()}
     variables, attrs = xr.conventions.encode_dataset_coordinates(ds)
     for key, array in variables.items():
         array.encoding = encoding[str(key)]
@@ -246,12 +221,8 @@ def _append(name: str, mode: str, group: str | None, ds: xr.Dataset, ids: Iterat
         for key, array in variables.items():
             _write_variable(place, str(key), array, places)
         if mode == "w":
-            tools = {
-                "h5netcdf": version("h5netcdf"),
-                "hdf5": h5py.version.hdf5_version,
-                "h5py": h5py.__version__,
-            }
-            made = ",".join(["version=2", *(f"{tool}={number}" for tool, number in tools.items())])
+            made = f"version=2,h5netcdf={version('h5netcdf')},"
+            made += f"hdf5={h5py.version.hdf5_version},h5py={h5py.__version__}"
             file.attrs["_NCProperties"] = np.array(made, h5py.string_dtype("ascii", len(made)))
 
 
@@ -317,11 +288,8 @@ def _set(place: h5py.Group | h5py.Dataset, name: str, value: Any) -> None:
     place.attrs[name] = value if isinstance(value, str) else np.atleast_1d(value)
 
 
-def _encoding(ds: xr.Dataset) -> dict[str, dict[str, Any]]:
-    encoding: dict[str, dict[str, Any]] = {}
-    for name, array in ds.variables.items():
-        settings: dict[str, Any] = dict(_TIME) if array.dtype.kind == "M" else {}
-        if array.nbytes >= _COMPRESS_FROM:
-            settings |= {"zlib": True, "complevel": 4, "shuffle": True}
-        encoding[str(name)] = settings
-    return encoding
+def _encoding(array: xr.Variable) -> dict[str, Any]:
+    settings: dict[str, Any] = dict(_TIME) if array.dtype.kind == "M" else {}
+    if array.nbytes >= _COMPRESS_FROM:
+        settings |= {"zlib": True, "complevel": 4, "shuffle": True}
+    return settings

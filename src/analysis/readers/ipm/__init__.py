@@ -16,13 +16,9 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Parse an IPM XML profile or a text with an IPM banner in it.
+    """Parse an IPM XML profile or a text with an IPM banner in it: kind ``profile``.
 
-    Returns
-    -------
-    Dataset
-        Of kind ``profile``; its attribute ``source_form`` is ``xml`` or ``banner``. See
-        `analysis.readers.ipm.xml.parse` and `analysis.readers.ipm.banner.parse`.
+    Its attribute ``source_form`` is ``xml`` or ``banner``: see `xml.parse` and `banner.parse` beside this.
     """
     if any(mark in data[: 1 << 20] for mark in _MARKS):
         return xml.parse(data, source)

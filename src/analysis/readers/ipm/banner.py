@@ -72,15 +72,11 @@ def find(data: bytes) -> int:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Parse the first IPM banner in a text.
+    """Parse the first IPM banner in a text: one observation per region and call, s summed over ranks.
 
-    Returns
-    -------
-    Dataset
-        Of kind ``profile``; one observation per region and call (time in s, summed over ranks).
-        Attributes: ``source_form`` (``banner``), ``command``, ``started`` and ``stopped`` as
-        printed (local time), ``nodes``, ``comm_percent``, and for ``wall_time``, ``mpi_time`` (s),
-        ``memory`` (B) the values ``_total _mean _min _max`` over ranks.
+    Attributes: ``source_form`` (``banner``), ``command``, ``started`` and ``stopped`` as printed (local
+    time), ``nodes``, ``comm_percent``, and for ``wall_time``, ``mpi_time`` (s), ``memory`` (B) the values
+    ``_total _mean _min _max`` over ranks.
     """
     match = _START.search(data)
     if match is None:

@@ -66,23 +66,6 @@ class Head:
     regions: tuple[tuple[int, bytes], ...]  # id and label of each region of the task
 
 
-class Lines:
-    """Counts lines; cheap for offsets that ascend."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.offset = 0
-        self.line = 1
-
-    def of(self, offset: int) -> int:
-        """Return the 1-based line of an offset."""
-        if offset < self.offset:
-            self.offset, self.line = 0, 1
-        self.line += self.data.count(b"\n", self.offset, offset)
-        self.offset = offset
-        return self.line
-
-
 class _Finder:
     """Finds the next occurrence of a text; where nothing lies between, the last answer still holds.
 
@@ -148,24 +131,24 @@ def read_head(data: bytes, segment: Segment) -> Head:
     regions = _regions(data, segment)
     if match is None:
         return _read_any_head(data[segment.start : segment.head], regions)
-    version, rank, size, start, stop, nodes, host, wall, user, system, mpi, gib = match.groups()
-    return _checked(
-        Head(
-            version=version,
-            rank=int(rank),
-            size=int(size),
-            start=float(start),
-            stop=float(stop),
-            nodes=int(nodes),
-            host=host,
-            wall_time=float(wall),
-            user_time=float(user),
-            system_time=float(system),
-            mpi_time=float(mpi),
-            memory=float(gib) * GIB,
-            regions=regions,
-        )
-    )
+    version, rank, size, start, stop, nodes, host, *perf = match.groups()
+    counts = (int(rank), int(size), int(nodes))
+    return _head(version, host, counts, [float(text) for text in (start, stop, *perf)], regions)
+
+
+def _head(
+    version: bytes,
+    host: bytes,
+    counts: tuple[int, int, int],
+    numbers: list[float],
+    regions: tuple[tuple[int, bytes], ...],
+) -> Head:
+    """Make a head of rank, size and nodes, and of both stamps, four times and GiB, in the file's order."""
+    rank, size, nodes = counts
+    if not 0 <= rank < size <= MAX_RANKS:
+        raise ValueError(f'mpi_rank="{rank}" does not fit mpi_size="{size}"')
+    start, stop, wall, user, system, mpi, gib = numbers
+    return Head(version, rank, size, start, stop, nodes, host, wall, user, system, mpi, gib * GIB, regions)
 
 
 def _regions(data: bytes, segment: Segment) -> tuple[tuple[int, bytes], ...]:
@@ -174,12 +157,6 @@ def _regions(data: bytes, segment: Segment) -> tuple[tuple[int, bytes], ...]:
         return ((int(found[0][1] or 0), found[0][0]),)
     # IPM 0.9x prints no id: the regions are numbered in the order of the list.
     return tuple((int(number) if number else i, label) for i, (label, number) in enumerate(found))
-
-
-def _checked(head: Head) -> Head:
-    if not 0 <= head.rank < head.size <= MAX_RANKS:
-        raise ValueError(f'mpi_rank="{head.rank}" does not fit mpi_size="{head.size}"')
-    return head
 
 
 def _read_any_head(text: bytes, regions: tuple[tuple[int, bytes], ...]) -> Head:
@@ -196,23 +173,12 @@ def _read_any_head(text: bytes, regions: tuple[tuple[int, bytes], ...]) -> Head:
         except ValueError:
             raise ValueError(f'<{element}> has {name}="{raw.decode("iso-8859-1")}", no number') from None
 
-    return _checked(
-        Head(
-            version=task.get(b"ipm_version", b""),
-            rank=int(value(task, "task", "mpi_rank")),
-            size=int(value(task, "task", "mpi_size")),
-            start=value(task, "task", "stamp_init"),
-            stop=value(task, "task", "stamp_final"),
-            nodes=int(value(job, "job", "nhosts")) if job else -1,
-            host=host[1] if host else b"",
-            wall_time=value(perf, "perf", "wtime"),
-            user_time=value(perf, "perf", "utime"),
-            system_time=value(perf, "perf", "stime"),
-            mpi_time=value(perf, "perf", "mtime"),
-            memory=value(perf, "perf", "gbyte") * GIB,
-            regions=regions,
-        )
-    )
+    rank, size = (int(value(task, "task", name)) for name in ("mpi_rank", "mpi_size"))
+    numbers = [value(task, "task", name) for name in ("stamp_init", "stamp_final")]
+    nodes = int(value(job, "job", "nhosts")) if job else -1
+    numbers += [value(perf, "perf", name) for name in ("wtime", "utime", "stime", "mtime", "gbyte")]
+    name = task.get(b"ipm_version", b"")
+    return _head(name, host[1] if host else b"", (rank, size, nodes), numbers, regions)
 
 
 def _attributes(text: bytes, element: bytes) -> dict[bytes, bytes]:

@@ -20,7 +20,8 @@ from analysis.readers.base import MAX_FAULTS, Faults, labels, profile_dataset
 from analysis.readers.ipm import checks, meaning, records
 from analysis.readers.ipm.meaning import Observations
 from analysis.readers.ipm.records import Names, Rows, Span
-from analysis.readers.ipm.tasks import MAX_RANKS, Head, Lines, Segment, command, read_head, segments
+from analysis.readers.ipm.tasks import MAX_RANKS, Head, Segment, command, read_head, segments
+from analysis.readers.text import Lines
 
 # Bytes of records read at a time: the arrays of one step then stay in the processor's cache.
 CHUNK = 1 << 21
@@ -28,13 +29,8 @@ CAVEATS = (
     "MPI-IO and one-sided calls are not recorded; <module time> repeats rank 0 and is not used; "
     "sizes of MPI_Wait* and MPI_Test* are 0 where the status was ignored"
 )
-_RANKS = {
-    "app_time": "wall_time",
-    "mpi_time": "mpi_time",
-    "memory": "memory",
-    "user_time": "user_time",
-    "system_time": "system_time",
-}
+_RANKS = {"app_time": "wall_time"}
+_RANKS |= {name: name for name in ("mpi_time", "memory", "user_time", "system_time")}
 
 
 @dataclass
@@ -58,15 +54,11 @@ class _File:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Parse an IPM XML file.
+    """Parse an IPM XML file: kind ``profile``, sizes in B, times in s.
 
-    Returns
-    -------
-    Dataset
-        Of kind ``profile``; sizes in B, times in s. Further attributes: ``command``, ``start`` and
-        ``stop`` (epoch s, first in and last out), ``nodes``, ``has_sizes`` (false where the job ran
-        without ``IPM_LOG=full``: no sizes, no partners), ``size_rounding``, ``caveats``,
-        ``source_form`` (``xml``).
+    Attributes: ``command``, ``start`` and ``stop`` (epoch s, first in and last out), ``nodes``, ``has_sizes``
+    (false where the job ran without ``IPM_LOG=full``: no sizes, no partners), ``size_rounding``,
+    ``caveats``, ``source_form`` (``xml``).
     """
     if b"\r\n" in data[:4096]:
         data = data.replace(b"\r\n", b"\n")

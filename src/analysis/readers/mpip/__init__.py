@@ -35,26 +35,14 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read an mpiP report.
+    """Read an mpiP report: kind ``profile``, times in s, sizes in B.
 
-    Returns
-    -------
-    Dataset
-        Of kind ``profile``; times in s, sizes in B. Further attributes:
-
-        ``command start stop mpip_options timer``
-            The header, times in ISO 8601 without a zone.
-        ``detail``
-            What an observation is: ``rank`` (a site on a rank; rank -1 is what its ``*`` row has
-            beyond the printed ranks), ``task`` (concise mode: a site over all ranks, rank -1, count
-            -1 where the report does not count its calls), ``top`` (option ``-d``: the top twenty
-            sites over all ranks) or ``none``.
-        ``app_time_total mpi_time_total``
-            Over all ranks, in s, as printed.
-        ``aggregate_share``
-            Fraction of MPI time that the list of the top twenty sites covers.
-        ``flags``
-            Names of the cross-checks that failed; the warnings explain them.
+    Attributes: ``command start stop mpip_options timer`` of the header (ISO 8601 without a zone);
+    ``app_time_total mpi_time_total`` over all ranks, as printed; ``aggregate_share``, the fraction of MPI
+    time in the list of the top twenty sites; ``flags``, the cross-checks that failed, which the warnings
+    explain; and ``detail``, what an observation is: ``rank`` (a site on a rank; rank -1 is what its ``*``
+    row has beyond the printed ranks), ``task`` (concise mode: a site over all ranks, rank -1, count -1 where
+    its calls are not counted), ``top`` (option ``-d``: the top twenty sites over all ranks) or ``none``.
     """
     if not is_report(data):
         what = "is empty" if not data.strip() else "is no mpiP report: neither '@ mpiP' nor a section of one"
@@ -109,8 +97,7 @@ def _ranks(report: Report, times: Times, rows: dict[str, Rows], source: str) -> 
 def _rank_variables(
     report: Report, times: Times, ranks: int, faults: Faults
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    host = np.empty(ranks, dtype=object)
-    host[:] = ""
+    host = np.full(ranks, "", dtype=object)
     for due, (line, value) in enumerate(report.assignment):
         number, _, name = value.partition(" ")
         if number == str(due):
@@ -155,13 +142,7 @@ def _observations(
 
 
 def _check(
-    report: Report,
-    times: Times,
-    obs: Obs,
-    detail: str,
-    top: list[Entry],
-    bins: list[Bin],
-    faults: Faults,
+    report: Report, times: Times, obs: Obs, detail: str, top: list[Entry], bins: list[Bin], faults: Faults
 ) -> list[str]:
     flags = checks.check_ranks(report, times, faults)
     # Of a damaged report the two sides of a check may have lost different rows.

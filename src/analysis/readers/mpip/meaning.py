@@ -41,8 +41,7 @@ def from_ranks(
     damaged or does not record the call. Rows of more than `ranks` ranks (0: not known) are refused;
     `threshold` says that rows may be left out on purpose (option ``-t``).
     """
-    settled = settle(report, time, ranks, threshold, faults)
-    rows, rest = settled.rows, settled.rest
+    rows, rest = settle(report, time, ranks, threshold, faults)
     by_rank = rows["Rank"] >= 0
     columns = {name: values[by_rank] for name, values in rows.items()}
     obs = _frame(
@@ -66,15 +65,13 @@ def _frame(
     *, call: np.ndarray, rank: np.ndarray, site: np.ndarray, count: np.ndarray, time: np.ndarray
 ) -> Obs:
     n = len(call)
-    region = np.empty(n, dtype=object)
-    region[:] = ""
     return {
         "rank": rank.astype(np.int32),
         "call": call,
         # A mean over all calls of a site is no message size.
         "size": np.full(n, -1, dtype=np.int64),
         "peer": np.full(n, -1, dtype=np.int32),
-        "region": region,
+        "region": np.full(n, "", dtype=object),
         "site": site.astype(np.int32),
         "count": count.astype(np.int64),
         "time": time.astype(np.float64),
@@ -127,9 +124,8 @@ def from_tasks(time: Rows, payload: Mapping[str, Rows], top: list[Entry]) -> Obs
     missing). Only the top-twenty lists count calls: count -1 where none has the site.
     """
     columns = time.columns
-    count = np.full(len(columns["Site"]), -1, dtype=np.int64)
     counts = {entry.site: round(entry.values["Count"]) for entry in top if "Count" in entry.values}
-    count[:] = [counts.get(int(site), -1) for site in columns["Site"]]
+    count = np.array([counts.get(int(site), -1) for site in columns["Site"]], dtype=np.int64)
     obs = _frame(
         call=labels(columns["Name"], time.names),
         rank=np.full(len(count), -1),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from analysis.readers.base import Faults
-from analysis.readers.text import printable
+from analysis.readers.text import Lines, printable
 
 # Section titles by version: 2.5 says "Callsite statistics (all, sent bytes)", 3.x "Callsite Message
 # Sent statistics (all, sent bytes)", its concise mode "... (all callsites, sent bytes): 6".
@@ -53,15 +53,9 @@ class Report:
     header: dict[str, str] = field(default_factory=dict)
     assignment: list[tuple[int, str]] = field(default_factory=list)
     sections: dict[str, Section] = field(default_factory=dict)
-    # Lines of offsets asked for before: counting from the beginning takes long in a large file.
-    _lines: dict[int, int] = field(default_factory=dict)
 
-    def line(self, offset: int) -> int:
-        """Return the 1-based line of an offset."""
-        known = max((at for at in self._lines if at <= offset), default=0)
-        line = self._lines.get(known, 1) + self.data.count(b"\n", known, offset)
-        self._lines[offset] = line
-        return line
+    def __post_init__(self) -> None:
+        self.line = Lines(self.data).of
 
     def lines(self, section: Section) -> Iterator[tuple[int, bytes]]:
         """Yield number and content of the lines of a section that are not blank."""

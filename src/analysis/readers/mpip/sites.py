@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
@@ -11,36 +9,30 @@ from analysis.readers.base import Faults
 from analysis.readers.mpip.report import Report
 from analysis.readers.mpip.rows import Rows
 
-
-@dataclass
-class Settled:
-    """Rows that agree with their sites."""
-
-    rows: dict[str, np.ndarray]  # columns of the rank rows and ``*`` rows that are kept
-    # ``Name Site Count Time`` (ms) of what a ``*`` row has beyond the rank rows of its site.
-    rest: dict[str, np.ndarray]
+Columns = dict[str, np.ndarray]
 
 
-def settle(report: Report, time: Rows, ranks: int, threshold: bool, faults: Faults) -> Settled:
+def settle(
+    report: Report, time: Rows, ranks: int, threshold: bool, faults: Faults
+) -> tuple[Columns, Columns]:
     """Check counts site by site; rows of unknown ranks, rows out of place and sums that differ are faults.
 
-    With `threshold`, option ``-t`` may have left out rank rows: then a rest is none.
+    Returned are the rank rows and ``*`` rows that are kept, and ``Name Site Count Time`` (ms) of what a
+    ``*`` row has beyond the rank rows of its site. With `threshold`, option ``-t`` may have left out rank
+    rows: then a rest is none.
     """
     if not _orderly(time.columns, ranks):
         time = _without_strays(report, time, ranks, faults)
     sites = _totals(time.columns)
     _name_faults(report, time, sites, threshold, faults)
     rest = sites[sites["rest"] > 0]
-    return Settled(
-        time.columns,
-        {
-            "Name": rest["name"].to_numpy(np.int32),
-            "Site": rest["site"].to_numpy(np.int64),
-            "Count": rest["rest"].to_numpy(np.int64),
-            # Both are products of printed means: the difference can round below nothing.
-            "Time": (rest["star_time"] - rest["time"]).clip(lower=0.0).to_numpy(np.float64),
-        },
-    )
+    return time.columns, {
+        "Name": rest["name"].to_numpy(np.int32),
+        "Site": rest["site"].to_numpy(np.int64),
+        "Count": rest["rest"].to_numpy(np.int64),
+        # Both are products of printed means: the difference can round below nothing.
+        "Time": (rest["star_time"] - rest["time"]).clip(lower=0.0).to_numpy(np.float64),
+    }
 
 
 def _orderly(columns: dict[str, np.ndarray], ranks: int) -> bool:

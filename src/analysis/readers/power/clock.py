@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.errors import ReadError
-from analysis.readers.power.log import NAT, SECOND, PowerLog
+from analysis.base.units import SECOND
+from analysis.readers.power.log import NAT, PowerLog
 
 _DAY = 86_400 * SECOND
 _COARSE = 3000 * SECOND
@@ -182,25 +183,16 @@ _TIME = (
     r"(?:\s*(?P<half>[AaPp])\.?[Mm]\.?)?"
 )
 _ZONE = r"(?:\s*(?P<zone>Z|[+-]\d{2}:?\d{2}|[A-Z]{3,5}))?"
-_WEEKDAY = r"(?:[A-Za-z]{3,9},?\s+)?"
+_NAMED = r"(?:[A-Za-z]{3,9},?\s+)?"  # a day of the week goes before
+_MONTH, _YEAR = r"(?P<name>[A-Za-z]{3})[a-z]*", r"(?P<year>\d{4})"
 _PATTERNS = tuple(
     re.compile(pattern)
     for pattern in (
-        r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?:[T\s_,-]+" + _TIME + r")?" + _ZONE,
+        _YEAR + r"[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?:[T\s_,-]+" + _TIME + r")?" + _ZONE,
         r"(?P<a>\d{1,2})(?P<mark>[-/.])(?P<b>\d{1,2})[-/.](?P<year>\d{4}|\d{2})[\s,T-]+" + _TIME + _ZONE,
-        _WEEKDAY
-        + r"(?P<name>[A-Za-z]{3})[a-z]*\s+(?P<day>\d{1,2}),?\s+"
-        + _TIME
-        + _ZONE
-        + r"\s+(?P<year>\d{4})",
-        _WEEKDAY
-        + r"(?P<name>[A-Za-z]{3})[a-z]*\s+(?P<day>\d{1,2}),?\s+(?P<year>\d{4})[\s,]+"
-        + _TIME
-        + _ZONE,
-        _WEEKDAY
-        + r"(?P<day>\d{1,2})[\s-](?P<name>[A-Za-z]{3})[a-z]*[\s-](?P<year>\d{4})[\s,]+"
-        + _TIME
-        + _ZONE,
+        _NAMED + _MONTH + r"\s+(?P<day>\d{1,2}),?\s+" + _TIME + _ZONE + r"\s+" + _YEAR,
+        _NAMED + _MONTH + r"\s+(?P<day>\d{1,2}),?\s+" + _YEAR + r"[\s,]+" + _TIME + _ZONE,
+        _NAMED + r"(?P<day>\d{1,2})[\s-]" + _MONTH + r"[\s-]" + _YEAR + r"[\s,]+" + _TIME + _ZONE,
         _TIME + _ZONE,
     )
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from analysis.base.errors import ReadError
+from analysis.base.units import SECOND
 from analysis.readers.base import Faults
-from analysis.readers.power.readings import SECOND, Readings
+from analysis.readers.power.readings import Readings
 from analysis.readers.power.table import Table
 
 _MANY = 5  # so many resets in a short log are none

@@ -15,11 +15,12 @@ import numpy as np
 
 from analysis.base import units
 from analysis.base.errors import ReadError
+from analysis.base.units import SECOND
 from analysis.readers.power import clock
 from analysis.readers.power import table as grid
 from analysis.readers.power.clock import Clock
 from analysis.readers.power.headings import OTHER, Headings, Layout, find, of_heading, split
-from analysis.readers.power.log import NAT, SECOND, PowerLog, Readings, readings_of
+from analysis.readers.power.log import NAT, PowerLog, Readings, readings_of
 from analysis.readers.text import BLANK, quantity
 
 _ELAPSED = re.compile(r"\d{1,8}(?:[.,]\d+)?")
@@ -185,21 +186,9 @@ def read(
 ) -> Readings:
     """Read a CSV file of powers or energy counters.
 
-    Parameters
-    ----------
-    log : PowerLog
-    headings : Headings
-    order : str, optional
-        Order of numeric dates that the format fixes.
-    mean : bool, optional
-        Whether the powers are means since the reading before.
-    short : bool, optional
-        Whether the way through pyarrow may be tried.
-
-    Raises
-    ------
-    ReadError
-        If there are no columns of time and power, or no row with a time stamp.
+    `order` is that of numeric dates which the format fixes, `mean` says that powers are means since the
+    reading before, `short` allows the way through pyarrow. ReadError without columns of time and power, or
+    without a row with a time stamp.
     """
     head = log.head(_HEAD).decode("utf-8-sig", errors="replace").splitlines()
     layout = telling(log, find(head, headings, log.options.columns, log.source), head)

@@ -44,22 +44,11 @@ FOREIGN = frozenset(
 class Headings:
     """Patterns (searched in lower case) by which a format's columns are known.
 
-    Attributes
-    ----------
-    time : tuple of str
-        The first pattern that fits wins; ``a+b`` joins two columns, date and time of day.
-    power : str
-    energy : str
-        Counters; looked for only where no column of power is found.
-    meter : str
-        All that fit name the meter together.
-    unit : str
-        Column of units; rows in other units are other sensors.
-    metric : str
-        Column of quantities, like ``node_power_watt``, beside a column ``value``; rows of other
-        quantities are passed over. Looked for only where no column of power or energy is found.
-    unit_default : str
-        Unit where neither cell nor heading has one.
+    Of `time` the first that fits wins; ``a+b`` joins two columns, date and time of day. `energy` (counters)
+    is looked for only where no column of `power` is found. All that fit `meter` name the meter together.
+    Rows in other units by the column `unit` are other sensors; `unit_default` goes where neither cell nor
+    heading has one. `metric` is a column of quantities, like ``node_power_watt``, beside a column ``value``,
+    looked for only without power and energy; rows of other quantities are passed over.
     """
 
     time: tuple[str, ...] = (

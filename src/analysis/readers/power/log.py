@@ -20,68 +20,41 @@ import xarray as xr
 from analysis import schema
 from analysis.base.errors import BenchbookError, ReadError
 from analysis.base.files import plain_head, read_bytes
+from analysis.base.units import SECOND
 from analysis.readers.base import Faults, as_utf8, is_utf16
 from analysis.readers.power import counter
 from analysis.readers.power import table as pivot
-from analysis.readers.power.readings import NAT, SECOND, Readings, readings_of
+from analysis.readers.power.readings import NAT, Readings, readings_of
 from analysis.readers.power.table import Table
 from analysis.readers.text import whole_lines
 
 # What a format works with.
-__all__ = ["NAT", "SECOND", "Options", "PowerLog", "Readings", "readings_of"]
+__all__ = ["NAT", "Options", "PowerLog", "Readings", "readings_of"]
 
 _DUPLICATES = ("mean", "first", "last", "refuse")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a log does not say about itself, declared by whoever reads it.
+    """What a log does not say about itself, declared by whoever reads it."""
 
-    Attributes
-    ----------
-    tz : str, optional
-        IANA time zone of local stamps without an offset; UTC with a warning if it is not given.
-    date : str, optional
-        Day of the first reading, ``YYYY-MM-DD``, for logs with only a time of day.
-    start : str, optional
-        Time of the first instant, ISO 8601, for logs with only elapsed seconds or no time at all.
-    date_order : str, optional
-        ``dmy`` or ``mdy`` for dates like 03/04/2026, ``ymd`` for 26-04-03.
-    duplicates : str
-        What becomes of several readings of a meter with one stamp: ``mean`` (the default: meters
-        that stamp whole seconds but read faster), ``first``, ``last`` or ``refuse``. A counter
-        always keeps the last.
-    offset : float
-        Seconds to add to the meter's clock to get the cluster's.
-    interval : float
-        Seconds between readings; NaN takes the median of the log.
-    accuracy : float
-        Limit of error of a reading as a fraction of it (0.01 is 1 %); NaN where not known.
-    location : str
-        Point of measurement; by default what the format implies.
-    meter : str
-        Name of the meter where the log names none.
-    columns : mapping, optional
-        Column map of a CSV file, see `analysis.readers.power.headings`.
-    max_power : float
-        Highest power the meter can show in W; tells a counter's wrap from its reset.
-    counter_range : float
-        J at which a counter starts again from zero, where the log does not say.
-    """
-
-    tz: str | None = None
-    date: str | None = None
-    start: str | None = None
-    date_order: str | None = None
+    tz: str | None = None  # IANA zone of local stamps without an offset; UTC with a warning without it
+    date: str | None = None  # of the first reading, YYYY-MM-DD, for logs with only a time of day
+    start: str | None = None  # first instant, ISO 8601, for logs with only elapsed seconds or no time
+    date_order: str | None = None  # dmy or mdy for dates like 03/04/2026, ymd for 26-04-03
+    # Of several readings with one stamp: mean (meters that stamp whole seconds but read faster), first, last
+    # or refuse; a counter always keeps the last.
     duplicates: str = "mean"
-    offset: float = 0.0
-    interval: float = float("nan")
-    accuracy: float = float("nan")
-    location: str = ""
-    meter: str = ""
-    columns: Mapping[str, Any] | None = None
-    max_power: float = float("nan")
-    counter_range: float = float("nan")
+    offset: float = 0.0  # s to add to the meter's clock to get the cluster's
+    interval: float = float("nan")  # s between readings; NaN takes the median of the log
+    accuracy: float = float("nan")  # limit of error as a fraction of the reading; NaN where not known
+    location: str = ""  # point of measurement; by default what the format implies
+    meter: str = ""  # its name where the log names none
+    columns: Mapping[str, Any] | None = None  # of a CSV file, see `analysis.readers.power.headings`
+    max_power: float = float(
+        "nan"
+    )  # W that the meter can show at most; tells a counter's wrap from its reset
+    counter_range: float = float("nan")  # J at which a counter starts again, where the log does not say
 
     @classmethod
     def of(cls, source: str, given: Mapping[str, Any]) -> Options:
@@ -158,30 +131,10 @@ class PowerLog:
         accuracy: float = float("nan"),
         attrs: Mapping[str, Any] | None = None,
     ) -> xr.Dataset:
-        """Make the power dataset of some readings.
+        """Make the dataset of kind ``power``: W (meter, time); of counters and means J as well.
 
-        Parameters
-        ----------
-        readings : Readings
-        tool : str
-            What wrote the log.
-        location : str
-            Point of measurement that the format implies; the option of the same name goes first.
-        accuracy : float, optional
-            Limit of error that the format or meter states, as a fraction of the reading.
-        attrs : mapping, optional
-            Further attributes.
-
-        Returns
-        -------
-        Dataset
-            Of kind ``power``: ``power (meter, time)`` in W; for counters and interval means also
-            ``energy_counter`` in J.
-
-        Raises
-        ------
-        ReadError
-            If there are several readings of a meter and none has a time.
+        `location` and `accuracy` (limit of error as a fraction of the reading) are what the format implies;
+        the options of the same names go first. ReadError if of several readings of a meter none has a time.
         """
         options = self.options
         if readings.time.size > len(readings.names) and (readings.time == NAT).all():

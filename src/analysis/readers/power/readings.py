@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 NAT = np.iinfo(np.int64).min
-SECOND = 1_000_000_000
 
 
 @dataclass(slots=True)
@@ -18,34 +17,16 @@ class Readings:
 
     In a table all meters share `time`, and `meter` names the rows of `power` (or `counter`), of shape
     (meter, time).
-
-    Attributes
-    ----------
-    time : ndarray of int64, shape (n,)
-        ns since 1970 UTC; the least int64 where the stamp could not be read.
-    meter : ndarray of int, shape (n,)
-        Position in `names`.
-    names : list of str
-    power : ndarray of float, shape (n,), optional
-        W.
-    counter : ndarray of float, shape (n,), optional
-        Energy counter in J as read; then `power` is not used.
-    wrap : mapping of str to float
-        J at which a meter's counter starts again from zero.
-    mean : bool
-        True if `power` is the mean since the meter's reading before, not a momentary value.
-    longest : float
-        Of means: longest distance from the reading before, in multiples of the meter's usual one, of
-        which the mean tells; beyond it lines of the log are missing.
     """
 
-    time: np.ndarray
-    meter: np.ndarray
+    time: np.ndarray  # ns since 1970 UTC; the least int64 where the stamp could not be read
+    meter: np.ndarray  # position in `names`
     names: list[str]
-    power: np.ndarray | None = None
-    counter: np.ndarray | None = None
-    wrap: Mapping[str, float] = field(default_factory=dict)
-    mean: bool = False
+    power: np.ndarray | None = None  # W
+    counter: np.ndarray | None = None  # J as read; then `power` is not used
+    wrap: Mapping[str, float] = field(default_factory=dict)  # J at which a meter's counter starts again
+    mean: bool = False  # since the meter's reading before, not momentary
+    # Of means: beyond this multiple of a meter's usual distance from the reading before, lines are missing.
     longest: float = float("inf")
 
 

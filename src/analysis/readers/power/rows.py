@@ -12,8 +12,9 @@ import numpy as np
 import xarray as xr
 
 from analysis.base.errors import ReadError
+from analysis.base.units import SECOND
 from analysis.readers.power.clock import Clock
-from analysis.readers.power.log import NAT, SECOND, PowerLog, Readings, readings_of
+from analysis.readers.power.log import NAT, PowerLog, Readings, readings_of
 
 Parse = Callable[..., xr.Dataset]
 
@@ -25,23 +26,9 @@ _DISORDER = 3  # so many stamps that go back may be of logs behind each other
 def reads(tool: str, location: str, *, accuracy: float = float("nan"), **attrs: str) -> Callable[..., Parse]:
     """Make the ``parse(data, source, **options)`` of a format from a function log → readings.
 
-    Parameters
-    ----------
-    tool : str
-        What writes the log.
-    location : str
-        Point of measurement that the format implies.
-    accuracy : float, optional
-        Limit of error that the maker states, as a fraction of the reading.
-    **attrs
-        Further attributes of the dataset.
-
-    Returns
-    -------
-    callable
-        Decorator. The reader takes bytes, or the path of a file that is not compressed, and the
-        options of `analysis.readers.power.log.Options`; it returns a dataset of kind ``power`` and
-        raises `ReadError` where the bytes are not of the format.
+    `location` and `accuracy` (limit of error as a fraction of the reading) are what the format implies,
+    `attrs` further attributes. The reader takes bytes, or the path of a file that is not compressed, with
+    `analysis.readers.power.log.Options`, and raises ReadError where they are not of the format.
     """
 
     def make(readings: Callable[[PowerLog], Readings]) -> Parse:
@@ -58,14 +45,7 @@ def reads(tool: str, location: str, *, accuracy: float = float("nan"), **attrs: 
 
 
 class Rows:
-    """Readings with their stamps, gathered in the order of the file.
-
-    Parameters
-    ----------
-    log : PowerLog
-    order : str, optional
-        Order of numeric dates that the format fixes.
-    """
+    """Readings with their stamps, in the order of the file; a format may fix the `order` of numeric dates."""
 
     def __init__(self, log: PowerLog, *, order: str | None = None) -> None:
         self.log = log
@@ -96,33 +76,14 @@ class Rows:
         self._rows.pop()
 
     def readings(
-        self,
-        what: str,
-        *,
-        counter: bool = False,
-        mean: bool = False,
-        step: float = 0.0,
-        loose: bool = False,
+        self, what: str, *, counter: bool = False, mean: bool = False, step: float = 0.0, loose: bool = False
     ) -> Readings:
-        """Make readings of the rows.
+        """Make readings of the rows; `what` the format looks for stands in the message if there is none.
 
-        Parameters
-        ----------
-        what : str
-            What the format looks for, in the words of the message if there is none.
-        counter : bool, optional
-            Whether the values are energy counters in J.
-        mean : bool, optional
-            Whether they are means since the reading before.
-        step : float, optional
-            Seconds between readings of a log without stamps, unless the option ``interval`` says.
-        loose : bool, optional
-            Whether stamps stand on lines apart from their readings; so are the logger's.
-
-        Raises
-        ------
-        ReadError
-            If there is no row, or shuffled lines have torn stamps and readings apart.
+        The values are energy counters in J (`counter`) or means since the reading before (`mean`); `step`
+        is the s between readings of a log without stamps, unless the option ``interval`` says; `loose`
+        stamps stand on lines apart from their readings, as the logger's do. ReadError without a row, or
+        where shuffled lines have torn stamps and readings apart.
         """
         if not self._rows:
             raise self.log.empty(what)

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.errors import ReadError
+from analysis.base.units import SECOND
 from analysis.readers.base import Faults
-from analysis.readers.power.readings import NAT, SECOND, Readings
+from analysis.readers.power.readings import NAT, Readings
 
 # Meters that stamp independently share few stamps, and a dense table grows with the square of the
 # meters. Beyond this many cells per reading the stamps are rounded to a part of the interval.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 
+from analysis.base.units import SECOND
 from analysis.readers.power.headings import split
-from analysis.readers.power.log import SECOND, PowerLog, Readings
+from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
 from analysis.readers.text import plain, quantity
 

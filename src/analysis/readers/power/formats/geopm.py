@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 
+from analysis.base.units import SECOND
 from analysis.readers.power.clock import Clock
-from analysis.readers.power.log import SECOND, PowerLog, Readings
+from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import reads, spans
 from analysis.readers.text import number as to_number
 

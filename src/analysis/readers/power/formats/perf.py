@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from analysis.base.units import SECOND
 from analysis.readers.power.clock import Clock
-from analysis.readers.power.log import SECOND, PowerLog, Readings
+from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import intervals, reads
 from analysis.readers.text import plain
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from analysis.base.errors import ReadError
+from analysis.base.units import SECOND
 from analysis.readers.power.clock import Clock
-from analysis.readers.power.log import NAT, SECOND, PowerLog, Readings
+from analysis.readers.power.log import NAT, PowerLog, Readings
 from analysis.readers.power.rows import reads
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
