@@ -49,9 +49,9 @@ def test_pages__same_bytes_with_a_server_and_without(write: Write, server: Path)
     notebook = write(*CELLS)
     base = notebook.parents[1]
     parameters = {"x": 7, "name": "given"}
-    for out, socket in (("a", server), ("b", server), ("c", base / "none")):
+    for out, where in (("a", server), ("b", server), ("c", base / "none")):
         one = page(notebook, out=f"{out}.ipynb", figure=f"{out}.svg", parameters=parameters)
-        assert request(one, base / f"{out}.log", server=socket) == ""
+        assert request(one, base / f"{out}.log", server=where) == ""
     # 6 x 7, and the kernel works in the notebook's own folder as nbval's does.
     assert texts(base / "a.ipynb", "verdicts") == "given 42 notebooks\n"
     for other in "bc":
@@ -222,7 +222,12 @@ def test_server__only_pages_wait_for_the_modules_of_pages(
         listener.listen()
         ours = server_module._Server(listener)
         done: list[bytes] = []
-        monkeypatch.setattr(ours, "process_request", lambda request, _: done.append(request.recv(1 << 16)))
+
+        def process(request: socket.socket, _: Any) -> None:
+            with request:
+                done.append(request.recv(1 << 16))
+
+        monkeypatch.setattr(ours, "process_request", process)
         orders = [
             b'{"function": "analysis.cli.stages:page"}\n',
             b'{"function": "analysis.cli.stages:ingest"}\n',
