@@ -1,7 +1,6 @@
 """The project's folders and its configuration: where things are, and what one build contains.
 
-Only the standard library, PyYAML and pydantic are used here: Snakemake reads this module at
-every start, and a build that has nothing to do should say so at once.
+Snakemake reads this module at every start: nothing slow is imported.
 """
 
 from __future__ import annotations
@@ -25,22 +24,9 @@ NameList = Annotated[Unique[Name], Field(min_length=1, description="a list of na
 
 
 def root(start: str | Path | None = None) -> Path:
-    """Find the project's root: the nearest folder upwards that holds ``config/config.yaml``.
+    """Find the nearest folder with ``config/config.yaml``, upwards from the working folder or this file.
 
-    Parameters
-    ----------
-    start : path, optional
-        Where to begin; by default the working folder, then the checkout this package lies in.
-
-    Returns
-    -------
-    Path
-        Absolute.
-
-    Raises
-    ------
-    ConfigError
-        If no such folder is found.
+    `ConfigError` if there is none.
     """
     starts = [Path(start)] if start is not None else [Path.cwd(), Path(__file__).parent]
     for first in starts:
@@ -77,13 +63,7 @@ def verdicts(report: str, campaign: str, base: Path | None = None) -> Path:
 
 
 def load_yaml(path: str | Path) -> Any:
-    """Read a YAML file.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read, is not YAML or repeats a key, with the line.
-    """
+    """Read a YAML file; a ConfigError names the line of what is not YAML or of a key that is repeated."""
     return copy.deepcopy(read(str(path))[0])  # what was read stays as it was read
 
 
@@ -149,21 +129,10 @@ class ConfigFile(Model):
 
 
 def check_config(config: dict[str, Any], base: Path, path: Path | None = None) -> None:
-    """Hold a configuration against its model and against the files that it names; fill in the defaults.
+    """Hold a configuration against its model and the files that it names; fill in the defaults, in place.
 
-    Parameters
-    ----------
-    config : dict
-        As loaded, with whatever was overridden on the command line; changed in place.
-    base : Path
-        Root of the project.
-    path : Path, optional
-        File that the lines in the messages refer to; by default ``config/config.yaml``.
-
-    Raises
-    ------
-    ConfigError
-        One fault for each entry that cannot be used.
+    `config` is as loaded, with what was overridden on the command line; the lines of faults are those of
+    `path`. `ConfigError` with one fault for each entry that cannot be used.
     """
     path = path or base / CONFIG
     source = os.path.relpath(path)
@@ -178,24 +147,9 @@ def check_config(config: dict[str, Any], base: Path, path: Path | None = None) -
 
 
 def load_config(base: Path | None = None, path: Path = CONFIG) -> dict[str, Any]:
-    """Read and check the project's configuration, and leave out what nobody has measured here.
+    """Read and check what to build, the keys of `ConfigFile`, without what nobody has measured here.
 
-    Parameters
-    ----------
-    base : Path, optional
-        Root of the project.
-    path : Path, optional
-        What to build, relative to it.
-
-    Returns
-    -------
-    dict
-        The keys of `ConfigFile`.
-
-    Raises
-    ------
-    ConfigError
-        One fault for each entry that cannot be used.
+    `ConfigError` with one fault for each entry that cannot be used.
     """
     base = base or root()
     config: dict[str, Any] = load_yaml(base / path)
@@ -205,16 +159,9 @@ def load_config(base: Path | None = None, path: Path = CONFIG) -> dict[str, Any]
 
 
 def leave_out(config: dict[str, Any], base: Path) -> None:
-    """Take out of a configuration the optional campaigns that nobody has measured here.
+    """Take the optional campaigns that nobody has measured here out of a checked configuration, in place.
 
     Reports and pages that then rest on no campaign go with them.
-
-    Parameters
-    ----------
-    config : dict
-        As checked; changed in place.
-    base : Path
-        Root of the project.
     """
     absent = {name for name in config["optional"] if not any(raw(name, base).glob("runs/*/run.json"))}
     if not absent:

@@ -33,23 +33,10 @@ _REMEDIES = {
 
 
 def read(path: str, source: str | None = None) -> tuple[Any, dict[Where, int]]:
-    """Read a file, once until it changes.
+    """Read a file: the document, which callers must not change, and the line of every value.
 
-    Parameters
-    ----------
-    path : str
-    source : str, optional
-        Name that faults carry; by default `path`.
-
-    Returns
-    -------
-    object, dict
-        The document, which callers must not change, and the line of every value.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read, is not YAML, repeats a key or holds itself.
+    Faults carry the name `source`, by default the path. `ConfigError` if the file cannot be read, is not
+    YAML, repeats a key or holds itself.
     """
     source = source or path
     try:

@@ -207,17 +207,7 @@ class Declaration(Generic[M]):
 
 @dataclass(frozen=True)
 class Declared:
-    """A campaign with everything that its runs need.
-
-    Attributes
-    ----------
-    base : Path
-        Root of the project.
-    matrix, launch
-        What is run, and how jobs are started on the cluster.
-    applications : mapping of str to Declaration
-        Those that the matrix names and that exist.
-    """
+    """A campaign with everything that its runs need."""
 
     name: str
     base: Path
@@ -250,20 +240,10 @@ class Declared:
 
 
 def load(name: str, base: Path | None = None) -> Declared:
-    """Load a campaign with its cluster and its applications.
+    """Load a campaign, ``config/campaigns/<name>.yaml``, with its cluster and its applications.
 
-    Parameters
-    ----------
-    name : str
-        Campaign: ``config/campaigns/<name>.yaml``.
-    base : Path, optional
-        Root of the project.
-
-    Raises
-    ------
-    ConfigError
-        If a file cannot be used; one fault for each thing wrong with it. Whether the matrix fits the
-        cluster is for `analysis.measure.matrix.expand` to say.
+    `ConfigError` with one fault for each thing wrong; whether the matrix fits the cluster is `matrix.expand`
+    to say.
     """
     base = base or project.root()
     campaign = _declaration(CampaignFile, "campaigns", name, base)

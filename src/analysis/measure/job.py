@@ -32,10 +32,7 @@ def located(base: Path, path: str) -> str:
 def program(declared: Declared, run: Run) -> str:
     """Return the program of a run: that of the hybrid build where a rank has more than one thread.
 
-    Raises
-    ------
-    ConfigError
-        If the cluster has no program for the run's MPI library, or its path holds an unknown ``${...}``.
+    `ConfigError` if the cluster has none for the run's MPI library, or its path holds an unknown ``${...}``.
     """
     site = _site(declared, run)
     if site.build:
@@ -81,10 +78,7 @@ def folder(declared: Declared, run: Run) -> str:
 def inputs(declared: Declared, run: Run) -> dict[str, str]:
     """Return the input files of a run's case: path -> SHA-256, empty where none is declared.
 
-    Raises
-    ------
-    ConfigError
-        If the cluster does not say where a file lies, or says another digest than the application.
+    `ConfigError` if the cluster does not say where one lies, or says another digest than the application.
     """
     site = _site(declared, run).inputs or {}
     found = {}

@@ -83,33 +83,18 @@ def duration(span: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """State of a campaign at one moment; each run of the matrix is counted once.
-
-    Attributes
-    ----------
-    campaign : str
-    done, running, failed, waiting : int
-        Runs. Failed are those of which an attempt failed and none runs or is good.
-    node_hours, node_hours_left : float
-        Measured, and expected of what is not done.
-    end : float or None
-        When the last run is likely to end, in seconds since 1970; None where nothing tells.
-    idle : bool
-        Whether `end` supposes that all nodes are free, because there is no pace to go by.
-    note : str
-        What could not be asked; empty otherwise.
-    """
+    """State of a campaign at one moment; each run of the matrix is counted once."""
 
     campaign: str
     done: int
     running: int
-    failed: int
+    failed: int  # an attempt failed and none runs or is good
     waiting: int
-    node_hours: float
-    node_hours_left: float
-    end: float | None
-    idle: bool = False
-    note: str = ""
+    node_hours: float  # measured
+    node_hours_left: float  # expected of what is not done
+    end: float | None  # when the last run is likely to end, s since 1970; None where nothing tells
+    idle: bool = False  # `end` supposes that all nodes are free, because there is no pace to go by
+    note: str = ""  # what could not be asked
 
     @property
     def total(self) -> int:
@@ -243,13 +228,10 @@ class _Pace:
         return one.run.nodes * min(one.end - one.start, self.expected(one.run))
 
     def remaining(self, left: Sequence[Run], now: float) -> float | None:
-        """Return the seconds until the last of the runs that are left has ended.
+        """Return the seconds until the last of the runs that are left has ended; None before a run has ended.
 
-        Notes
-        -----
-        Node seconds left by node seconds a second, since this stretch of measuring began: waiting in the
-        queue, nodes that other users have and the scheduler's own time are all in it. Never less than
-        what the longest run that runs still needs. None before a run has ended.
+        Node seconds left by node seconds a second, since this stretch of measuring began: queue, other users'
+        nodes and the scheduler's time are in it. Never less than what the longest run that runs still needs.
         """
         begin = now
         for one in sorted((*self._running, *self._good), key=lambda one: one.end, reverse=True):

@@ -46,12 +46,8 @@ def more(plan: Plan) -> list[Run]:
 def wanted(values: Sequence[float], within: float, most: int, repeats: int) -> int:
     """Say how many repeats a cell needs: `repeats` as there are, or more, at most twice as many at a time.
 
-    `values` are figures of merit, NaN of runs that are not valid; the ends of their median's interval may be
-    `within` a share of it away.
-
-    Notes
-    -----
-    The width of the interval falls with the square root of n: n (w / within)^2 repeats are expected to do.
+    `values` are figures of merit, NaN of invalid runs; the ends of their median's interval may be `within` a
+    share of it away. The width falls with the square root of n: n (w / within)^2 repeats are expected to do.
     """
     estimate = stats.median(values)
     if not estimate.bounded or estimate.value == 0:

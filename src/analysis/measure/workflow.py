@@ -52,9 +52,8 @@ def run_of(campaign: str, name: str, base: Path) -> Run:
 def priority(run: Run) -> int:
     """Return a priority for Snakemake: of the runs that wait, the first in the shuffled order goes first.
 
-    Without Slurm that is the order of execution. With it, Snakemake hands over as many runs at once as its
-    profile allows (``jobs``), those in an order of its own, which is random too; the records tell when
-    each started.
+    With Slurm, Snakemake hands over as many runs at once as its profile allows (``jobs``) in a random order
+    of its own; the records tell when each started.
     """
     return 1_000_000 - run.order
 

@@ -34,23 +34,11 @@ class Findings:
 
 
 def check(folder: Path, label: str, *, evidence: str = "") -> Findings:
-    """Check the records of all runs.
+    """Check the records of all runs of a campaign, which faults call by its label.
 
-    Parameters
-    ----------
-    folder : Path
-        ``data/raw/<campaign>``.
-    label : str
-        What faults call it.
-    evidence : str, optional
-        Evidence class that the campaign declares.
-
-    Returns
-    -------
-    Findings
-        Faults: a record that is missing, damaged or names another run, campaign or evidence class; runs of
-        one job or one time on the same nodes that say they had them alone; runs of one case with different
-        input files, or with different programs of one name. Notes: a repetition that was executed twice.
+    Faults: a record that is missing, damaged or names another run, campaign or evidence class; runs of one
+    job or one time on the same nodes that say they had them alone; runs of one case with different input
+    files, or with different programs of one name. Notes: a repetition that was executed twice.
     """
     out = Findings()
     found: list[tuple[str, Record]] = []

@@ -195,46 +195,21 @@ class MeterSpec:
 
 @dataclass(frozen=True, slots=True)
 class PowerConfig:
-    """What a sampler does.
+    """What a sampler does; times in s."""
 
-    Attributes
-    ----------
-    period : float
-        s between readings.
-    timeout : float
-        s that a meter has to answer.
-    longest_wait : float
-        s, longest pause before a lost meter is asked again.
-    meters : tuple of MeterSpec
-    nodes : tuple of str
-        Nodes of the job; empty where none were given.
-    """
-
-    period: float
-    timeout: float
-    longest_wait: float
+    period: float  # between readings
+    timeout: float  # that a meter has to answer
+    longest_wait: float  # before a lost meter is asked again
     meters: tuple[MeterSpec, ...]
-    nodes: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()  # of the job; empty where none were given
 
 
 def load(path: str | Path, nodes: Sequence[str] = (), *, local: bool = False) -> PowerConfig:
-    """Read the part ``power`` of a cluster's file.
+    """Read the part ``power`` of a cluster's file, for the nodes of a job.
 
-    Parameters
-    ----------
-    path : path
-        A cluster's file, or one with the part ``power`` alone.
-    nodes : sequence of str, optional
-        Nodes of the job; a meter whose entry says ``{node}`` becomes one for each, and one that
-        names its node is left out of jobs that do not have it. Of a meter that only its own node
-        can read there is the one of this node.
-    local : bool, optional
-        Take only the meters that only their own node can read.
-
-    Raises
-    ------
-    ConfigError
-        One fault for each entry that cannot be used; no value is repeated in it that could be a secret.
+    A meter whose entry says ``{node}`` becomes one for each node, one that names its node is left out of jobs
+    that do not have it, and of one that only its own node can read there is that of this node; `local` takes
+    those alone. `ConfigError` with one fault an entry, which repeats no value that could be a secret.
     """
     part, meters = _part(path)
     specs = [
@@ -255,37 +230,14 @@ def load(path: str | Path, nodes: Sequence[str] = (), *, local: bool = False) ->
 
 
 def check(path: str | Path, *, several: bool) -> None:
-    """Check the part ``power`` of a cluster's file before any job is there.
-
-    Parameters
-    ----------
-    path : path
-    several : bool
-        Whether jobs of several nodes are run there.
-
-    Raises
-    ------
-    ConfigError
-        As `load` does.
-    """
+    """Check the part ``power`` of a cluster's file as `load` does, before there is a job."""
     for index, entry in enumerate(_part(path)[1]):
         line = project.line_of(path, ("power", "meters", index))
         _of_nodes(entry, ("node1", "node2") if several else (here(),), str(path), line)
 
 
 def variables(path: str | Path) -> list[str]:
-    """Name the environment variables that hold the meters' secrets.
-
-    Parameters
-    ----------
-    path : path
-        A cluster's file.
-
-    Returns
-    -------
-    list of str
-        Sorted; what else runs on the nodes has no need of them.
-    """
+    """Name the environment variables, sorted, that hold the meters' secrets: no other program needs them."""
     entries = (value for meter in _part(path)[1] for value in meter.values())
     return sorted({entry["env"] for entry in entries if isinstance(entry, Mapping) and set(entry) == {"env"}})
 

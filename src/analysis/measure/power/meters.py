@@ -106,10 +106,7 @@ def quantity(text: str) -> tuple[float | None, float | None]:
 def watts(text: str, scale: float = 1.0) -> float:
     """Read a power in W as a tool prints it; a number without a unit counts `scale` W each.
 
-    Raises
-    ------
-    MeterError
-        If it is none, or no power of a machine.
+    `MeterError` if it is none, or no power of a machine.
     """
     value, factor = quantity(text)
     if value is None or factor is None:
