@@ -220,8 +220,7 @@ class CampaignFile(Model):
     )
     notes: list[str] = Field([])
     levels: dict[str, dict[str, StandIn]] = Field(
-        {},
-        description="factor -> the report's level -> this campaign's level or levels, with what differs",
+        {}, description="factor -> the report's level -> this campaign's level or levels, with what differs"
     )
     profiler: str = Field("", description="the profiler whose runs speak for shares of time")
     pool: Maybe[Pool] = None
@@ -245,8 +244,7 @@ class Result(Model):
     )
     text: Annotated[str, StringConstraints(min_length=3)]
     ranks: Annotated[str, StringConstraints(pattern=r"^[^$]*\$\{ranks\}[^$]*$")] = Field(
-        "",
-        description="a text with ${ranks} that stands there too if all ranks were one job",
+        "", description="a text with ${ranks} that stands there too if all ranks were one job"
     )
 
 
@@ -285,12 +283,10 @@ class ApplicationLaunch(Model):
         [], description="arguments that are added where a rank has more than one thread"
     )
     forward: list[Annotated[str, StringConstraints(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]] = Field(
-        [],
-        description="variables that ranks take from the job's environment and nobody writes down",
+        [], description="variables that ranks take from the job's environment and nobody writes down"
     )
     link_inputs: bool = Field(
-        False,
-        description="true if the content of the folder of inputs has to lie in the working directory",
+        False, description="true if the content of the folder of inputs has to lie in the working directory"
     )
     preload: bool = Field(True, description="false if no profiler can be preloaded")
     result: Result

@@ -106,8 +106,7 @@ class ConfigFile(Model):
 
     campaigns: NameList = Field(description="a list of folders below data/raw")
     optional: Unique[Name] = Field(
-        [],
-        description="those of the campaigns that take part once they have been measured here",
+        [], description="those of the campaigns that take part once they have been measured here"
     )
     reports: dict[Name, Annotated[Unique[Name], Field(description="a list of campaigns")]] = Field(
         description="for each report, the list of campaigns its claims are evaluated on"

@@ -173,10 +173,7 @@ class _Parts:
 
     def environment(self) -> dict[str, str]:
         """Join the variables; what is more special comes later and wins."""
-        parts: list[Mapping[str, Any]] = [
-            {"OMP_NUM_THREADS": self.threads},
-            OWN_BINDING_OFF[self.mpi.family],
-        ]
+        parts: list[Mapping[str, Any]] = [{"OMP_NUM_THREADS": self.threads}, OWN_BINDING_OFF[self.mpi.family]]
         if self.declared.launch.scheduler == "slurm":
             # An mpirun starts its daemons by a step of srun. Without this a step takes the nodes for itself,
             # and jobs at once would be measured one after the other.

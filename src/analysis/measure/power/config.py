@@ -87,8 +87,7 @@ class Redfish(_Meter):
     ca: OneLine = Field("", description="file with the certificates of the authority that signed the BMC's")
     node: OfNode = ""
     insecure: bool = Field(
-        False,
-        description="true sends the password to whoever answers; http and unverified certificates",
+        False, description="true sends the password to whoever answers; http and unverified certificates"
     )
 
 
@@ -97,10 +96,7 @@ class Snmp(_Asked):
 
     TOGETHER = (("at least", "nodes", "objects"),)
     NEEDS: ClassVar = {"privacy": ("privacy_password",), "privacy_password": ("privacy",)}
-    WHEN = (
-        ("version", ("2c",), ("community",)),
-        ("version", ("3",), ("user", "auth", "auth_password")),
-    )
+    WHEN = (("version", ("2c",), ("community",)), ("version", ("3",), ("user", "auth", "auth_password")))
 
     type: Literal["snmp"]
     host: Host
@@ -113,8 +109,7 @@ class Snmp(_Asked):
     privacy: Maybe[Literal["AES", "DES"]] = None
     privacy_password: Maybe[SecretPlace] = None
     nodes: Annotated[dict[Host, Oids], Field(min_length=1)] = Field(
-        {},
-        description="nodes with the OID of each one's outlet, or a list of OIDs; a job reads its own only",
+        {}, description="nodes with the OID of each one's outlet, or a list of OIDs; a job reads its own only"
     )
     objects: Annotated[dict[MeterName, Oid], Field(min_length=1)] = Field(
         {}, description="names with OIDs of what is no single node's; every job reads all of them"
