@@ -36,8 +36,6 @@ Feeds = Annotated[
     dict[str, Literal["all"] | Unique[Word]],
     Field(description="meter -> list of the nodes that it feeds, or all"),
 ]
-
-
 PowerRange = Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2, max_length=2)]
 
 
@@ -72,8 +70,8 @@ class PowerLog(Model):
     max_gap: Maybe[Positive] = Field(
         None, description="s; readings further apart leave a gap, whose energy is bounded"
     )
-    power_range: Maybe[Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2, max_length=2)]] = (
-        Field(None, description="least and greatest power of a meter in W, for the bounds of gaps")
+    power_range: Maybe[PowerRange] = Field(
+        None, description="least and greatest power of a meter in W, for the bounds of gaps"
     )
     accuracy: Maybe[Accuracy] = None
     location: Word = Field("", description="where the meters measure")
@@ -164,9 +162,7 @@ class Factors(Model):
     @property
     def given(self) -> dict[str, Any]:
         """Factor -> level or list of levels, of those that the file names."""
-        return {
-            name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set
-        }
+        return {name: level for name, level in self if name in self.model_fields_set}
 
 
 class Exclusion(Model):

@@ -308,9 +308,8 @@ class _Teller:
     def _missing(self, key: str, where: Where, node: Any) -> _Told:
         about = self._keys(node).get(key, {})
         told = self._resolved(about).get("description") and self._hint(about)
-        return _Told(
-            where, where, f"{key!r} is a required property", f"add it: {told}" if told else self._hint(node)
-        )
+        remedy = f"add it: {told}" if told else self._hint(node)
+        return _Told(where, where, f"{key!r} is a required property", remedy)
 
     def _keys(self, node: Any) -> Mapping[str, Any]:
         """Return the keys of a mapping, or of the one that may stand there beside other things."""

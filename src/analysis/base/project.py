@@ -167,10 +167,8 @@ def leave_out(config: dict[str, Any], base: Path) -> None:
         return
     config["optional"] = [name for name in config["optional"] if name not in absent]
     config["campaigns"] = [name for name in config["campaigns"] if name not in absent]
-    reports = {
-        report: [name for name in names if name not in absent] for report, names in config["reports"].items()
-    }
-    config["reports"] = {name: left for name, left in reports.items() if left or not config["reports"][name]}
+    left = {name: [each for each in names if each not in absent] for name, names in config["reports"].items()}
+    config["reports"] = {name: names for name, names in left.items() if names or not config["reports"][name]}
     pages = [_narrowed(page, "campaign", config["campaigns"]) for page in config["pages"]]
     pages = [_narrowed(page, "report", config["reports"]) for page in pages if page]
     config["pages"] = [page for page in pages if page]
@@ -219,11 +217,8 @@ def _missing_files(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Wher
             yield ("reports", report), f"no claims in config/claims/{report}.yaml", "write them or drop it"
         for index, name in enumerate(names):
             if name not in config["campaigns"]:
-                yield (
-                    ("reports", report, index),
-                    f"unknown campaign {name!r}",
-                    known(name, sorted(config["campaigns"])),
-                )
+                remedy = known(name, sorted(config["campaigns"]))
+                yield ("reports", report, index), f"unknown campaign {name!r}", remedy
 
 
 def _declares_runs(campaign: str, base: Path) -> bool:

@@ -33,9 +33,8 @@ def run(
 
     LD_PRELOAD is left out of its variables: a preloaded profiler belongs to the application that is measured.
     """
-    variables = {name: text for name, text in os.environ.items() if name != "LD_PRELOAD"} | dict(
-        environment or {}
-    )
+    variables = {**os.environ, **(environment or {})}
+    variables.pop("LD_PRELOAD", None)
     try:
         done = subprocess.run(
             list(command),

@@ -85,9 +85,7 @@ def significant(value: float, figures: int = 4) -> str:
 
 def in_order(levels: Iterable[Level]) -> list[Level]:
     """Sort levels: numbers by size, then words."""
-    return sorted(
-        levels, key=lambda level: (isinstance(level, str), str(level) if isinstance(level, str) else level)
-    )
+    return sorted(levels, key=lambda level: (isinstance(level, str), level))
 
 
 def level_name(factor: str, level: Level) -> str:

@@ -46,10 +46,8 @@ class Account:
         if not self.jobs:
             return f"{self.campaign}: no job of Slurm"
         left = sorted(set(self.jobs) - set(self.states), key=int)
-        text = (
-            f"{self.campaign}: {len(self.states)} of {len(self.jobs)} records of Slurm are final, in {SACCT}"
-        )
-        return text + (f"; not final: {', '.join(left[:20])}" if left else "")
+        counts = f"{len(self.states)} of {len(self.jobs)} records of Slurm are final, in {SACCT}"
+        return f"{self.campaign}: {counts}" + (f"; not final: {', '.join(left[:20])}" if left else "")
 
 
 def account(base: Path, campaign: str, *, patience: float = PATIENCE, interval: float = INTERVAL) -> Account:

@@ -251,12 +251,9 @@ def load(name: str, base: Path | None = None) -> Declared:
     if matrix is None:
         raise ConfigError(campaign.fault((), "has no matrix", "declare what is to be run under 'matrix'"))
     if not (base / f"config/clusters/{matrix.cluster}.yaml").is_file():
-        remedy = models.known(
-            matrix.cluster, sorted(path.stem for path in (base / "config/clusters").glob("*.yaml"))
-        )
-        raise ConfigError(
-            campaign.fault(("matrix", "cluster"), f"unknown cluster {matrix.cluster!r}", remedy)
-        )
+        there = sorted(path.stem for path in (base / "config/clusters").glob("*.yaml"))
+        what, remedy = f"unknown cluster {matrix.cluster!r}", models.known(matrix.cluster, there)
+        raise ConfigError(campaign.fault(("matrix", "cluster"), what, remedy))
     cluster = _declaration(ClusterFile, "clusters", matrix.cluster, base)
     launch = cluster.content.launch
     if launch is None:

@@ -139,9 +139,8 @@ def allocate(declared: Declared, run: Run, hosts: Sequence[str]) -> Allocation:
     """Work out the jobs of a run on the nodes that it was given."""
     if len(hosts) != run.nodes:
         what = f"{run.name} needs {run.nodes} nodes and has {len(hosts)}: {','.join(hosts)}"
-        raise ConfigError.at(
-            declared.campaign.source, 0, what, "start it by the workflow, which asks for them"
-        )
+        remedy = "start it by the workflow, which asks for them"
+        raise ConfigError.at(declared.campaign.source, 0, what, remedy)
     parts = _Parts(declared, run)
     environment = parts.environment()
     sets = declared.cores.jobs(run.factors["placement"], run.concurrent_jobs)

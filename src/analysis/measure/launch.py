@@ -84,9 +84,8 @@ def take(base: Path, campaign: str, run: str) -> Path | None:
     except folders.BusyError:
         work = folders.running(base, campaign) / run
         if folders.alive(work):
-            raise folders.BusyError(
-                "another job measures it; give the same command again once it has ended"
-            ) from None
+            what = "another job measures it; give the same command again once it has ended"
+            raise folders.BusyError(what) from None
     recover(work)
     release(base, campaign, run)
     return None if folders.measured(base, campaign, run) else folders.reserve(base, campaign, run)

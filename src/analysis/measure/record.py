@@ -272,9 +272,8 @@ def _record(work: Path, job: Path) -> dict[str, Any]:
     record["exit_code"] = int(status) if status.isdigit() else None
     record["binding"] = _binding(job / ".binding")
     variables = record["environment"]
-    record["environment"] = {
-        name: HIDDEN if _secret(name, text) else text for name, text in variables.items()
-    }
+    hidden = {name: HIDDEN for name, text in variables.items() if _secret(name, text)}
+    record["environment"] = {**variables, **hidden}
     return {**record, **begun}
 
 

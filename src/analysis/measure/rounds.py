@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,14 +32,11 @@ def more(plan: Plan) -> list[Run]:
     found: list[Run] = []
     for cell, names in first.items():
         within, most = plan.adaptive[cell]
-        have = sorted(
-            name for name in there if name.rpartition("-r")[0] == cell and name.rpartition("-r")[2].isdigit()
-        )
+        have = sorted(name for name in there if re.fullmatch(rf"{re.escape(cell)}-r\d+", name))
         count = max(len(names), len(have))
         if set(names) <= there:
-            count = wanted(
-                figures([folders.finished(base, campaign) / name for name in have]), within, most, count
-            )
+            values = figures([folders.finished(base, campaign) / name for name in have])
+            count = wanted(values, within, most, count)
         found += [plan.run(f"{cell}-r{repeat:02d}") for repeat in range(len(names) + 1, count + 1)]
     return found
 

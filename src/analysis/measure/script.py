@@ -111,9 +111,8 @@ def fill(template: str, **quoted: str) -> str:
     text = string.Template(template)
     unused = set(quoted) ^ set(text.get_identifiers())
     if unused:
-        raise ConfigError.at(
-            "job script", 0, f"slots and values differ: {', '.join(sorted(unused))}", "report it"
-        )
+        what = f"slots and values differ: {', '.join(sorted(unused))}"
+        raise ConfigError.at("job script", 0, what, "report it")
     return text.substitute(quoted)
 
 
@@ -169,7 +168,6 @@ def render(work: Path, allocation: Allocation, launch: Launch, meters: Path | No
 
 def _variable(name: str) -> str:
     if not (name.isascii() and name.isidentifier()):
-        raise ConfigError.at(
-            "job script", 0, f"{name!r} is no name of a variable", "use letters, digits and _"
-        )
+        what = f"{name!r} is no name of a variable"
+        raise ConfigError.at("job script", 0, what, "use letters, digits and _")
     return name

@@ -217,9 +217,8 @@ def describe(files: Mapping[str, Path], label: str, about: About) -> tuple[dict[
     root["name"] = about.title
     root["description"] = about.description
     root["datePublished"] = published
-    root["license"] = entity(
-        crate, f"https://spdx.org/licenses/{about.licence}", "CreativeWork", about.licence
-    )
+    licence = f"https://spdx.org/licenses/{about.licence}"
+    root["license"] = entity(crate, licence, "CreativeWork", about.licence)
     root["conformsTo"] = entity(crate, PROFILE, "CreativeWork", "Process Run Crate", version="0.5")
     root["additionalProperty"] = tools.property("evidence", about.evidence)
     root["mentions"] = actions

@@ -152,9 +152,8 @@ def _same_repeat(found: Iterable[tuple[str, Record]]) -> Iterator[tuple[Fault, b
         for source, other in members[max(record["concurrent_jobs"], 1) :]:
             distinct = _distinct(record, other)
             said = f"has the factors and the repetition ({record['repeat']}) of run {_run(first)}"
-            remedy = (
-                "both count: they began at different times" if distinct else "remove one: it may be a copy"
-            )
+            both = "both count: they began at different times"
+            remedy = both if distinct else "remove one: it may be a copy"
             yield Fault(source, 0, said, remedy), distinct
 
 

@@ -160,9 +160,8 @@ def _halo_rows(truth: Truth, entry: Mapping[str, Any], job: Job, times: np.ndarr
             ]
         for size in sizes:
             count = sum(c for _, s, c in messages if s == size)
-            rows.append(
-                Row("MPI_Wait", size, -1, count * iterations, time * share["MPI_Wait"] * count / total)
-            )
+            part = time * share["MPI_Wait"] * count / total
+            rows.append(Row("MPI_Wait", size, -1, count * iterations, part))
         rows.append(Row("MPI_Allreduce", 8, -1, 3 * iterations, time * share["MPI_Allreduce"]))
         rows += [Row(name, 0, -1, count, 0.0) for name, count in _ALWAYS]
         out.append(rows)

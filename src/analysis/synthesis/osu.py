@@ -27,9 +27,8 @@ def files(truth: Truth, job: Job) -> dict[str, str]:
     """
     entry = truth.first(truth.micro, job.factors)
     if entry is None:
-        raise truth.error(
-            f"no micro entry for {job.factors['case']} on {job.factors['interconnect']}", "add it"
-        )
+        found = f"no micro entry for {job.factors['case']} on {job.factors['interconnect']}"
+        raise truth.error(found, "add it")
     return {"stdout.txt": "\n".join([*_lines(truth, job, entry), ""])}
 
 

@@ -42,9 +42,8 @@ class Redfish(Meter, kind="redfish"):
         insecure = bool(options.get("insecure", False))
         if insecure:
             what = "plain http" if scheme == "http" else "a certificate that nobody checks"
-            self.context.warnings.append(
-                f"WARNING: {self.name}: {what}: whoever is on the network can read or take over the password"
-            )
+            danger = "whoever is on the network can read or take over the password"
+            self.context.warnings.append(f"WARNING: {self.name}: {what}: {danger}")
         elif scheme == "http":
             raise self.spec.error("plain http would send the password in the clear", "use https")
         if scheme == "http":
