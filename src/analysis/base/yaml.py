@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,19 @@ def line_at(lines: Mapping[Where, int], where: Where) -> int:
     while where and where not in lines:
         where = where[:-1]
     return lines.get(where, 0)
+
+
+def texts(value: Any, where: Where = ()) -> Iterator[tuple[Where, str]]:
+    """Walk through all texts of a document, keys included."""
+    if isinstance(value, str):
+        yield where, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield (*where, key), str(key)
+            yield from texts(item, (*where, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from texts(item, (*where, index))
 
 
 class _Marking(yaml.constructor.SafeConstructor):

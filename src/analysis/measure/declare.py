@@ -16,7 +16,7 @@ from analysis.base.campaigns import Application, ApplicationLaunch, CampaignFile
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import Line, M, Maybe, Model, Name, Text
 from analysis.base.slurm import numbers
-from analysis.base.yaml import Where, read
+from analysis.base.yaml import Where, read, texts
 from analysis.measure.cores import Cores
 from analysis.measure.power import config as power
 
@@ -276,7 +276,7 @@ def _declaration(model: type[M], folder: str, name: str, base: Path) -> Declarat
     document = read(str(path))[0]
     faults = [
         out.fault(where, f"{'.'.join(map(str, where))}: holds a control character", "write it in one line")
-        for where, text in _texts(document, ())
+        for where, text in texts(document)
         if "files" not in where
         and not (text.translate(_LINES) if set(where) & set(_LONG_TEXTS) else text).isprintable()
     ]
@@ -306,19 +306,6 @@ def _check_cores(cluster: Declaration[ClusterFile], sockets: Sequence[str]) -> N
         raise ConfigError(*faults)
 
 
-def _texts(value: Any, where: Where) -> Iterator[tuple[Where, str]]:
-    """Walk through all texts of a document, keys included."""
-    if isinstance(value, str):
-        yield where, value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield (*where, key), str(key)
-            yield from _texts(item, (*where, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _texts(item, (*where, index))
-
-
 def _broken_templates(document: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
     launch = document.get("launch", {})
     if "cases" not in launch:
@@ -329,7 +316,7 @@ def _broken_templates(document: Mapping[str, Any]) -> Iterator[tuple[Where, str]
         *((case, ("launch", "cases", name)) for name, case in launch["cases"].items()),
     ):
         for key in ("arguments", "thread_arguments"):
-            places += _texts(part.get(key, []), (*at, key))
+            places += texts(part.get(key, []), (*at, key))
         places += [((*at, "files", name), text) for name, text in part.get("files", {}).items()]
     for where, text in places:
         if not string.Template(text).is_valid():

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analysis.synthesis import halo
+from analysis.synthesis import hpcg
 from analysis.synthesis.plan import LAUNCH, Job
 from analysis.synthesis.truth import Truth
 
@@ -145,10 +145,10 @@ def _halo_rows(truth: Truth, entry: Mapping[str, Any], job: Job, times: np.ndarr
     """Make the rows of HPCG: exchanges of halos on every level, and sums over all ranks."""
     seconds = job.seconds - LAUNCH
     # So many iterations that the largest pair exchanges what is declared for a minute.
-    iterations = round(entry["pair_bytes_a_minute"] / 60 * seconds / halo.FACE_BYTES)
+    iterations = round(entry["pair_bytes_a_minute"] / 60 * seconds / hpcg.FACE_BYTES)
     share = {name: part / sum(entry["halo"].values()) for name, part in entry["halo"].items()}
     out = []
-    for rank, messages in enumerate(halo.exchanges(job.factors["ranks"])):
+    for rank, messages in enumerate(hpcg.exchanges(job.factors["ranks"])):
         time = float(times[rank])
         total = sum(count for _, _, count in messages)
         sizes = sorted({size for _, size, _ in messages})

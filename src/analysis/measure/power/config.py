@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -14,7 +14,7 @@ from pydantic import Field, StringConstraints
 from analysis.base import models, project, slurm
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import Line, Maybe, Model, Positive
-from analysis.base.yaml import read
+from analysis.base.yaml import read, texts
 
 OneLine = Annotated[Line, StringConstraints(min_length=1)]
 MeterName = Annotated[
@@ -163,25 +163,14 @@ _LOCAL = frozenset({"powercap", "nvidia-smi"})
 
 @dataclass(frozen=True, slots=True)
 class MeterSpec:
-    """One declared meter.
-
-    Attributes
-    ----------
-    type, name : str
-    options : mapping
-        The entry as declared, ``{node}`` replaced.
-    source, line : str, int
-        Where it stands.
-    node : str
-        Node that it measures; empty if it feeds the whole job, or is told by reading.
-    """
+    """One declared meter, and where it stands."""
 
     type: str
     name: str
-    options: Mapping[str, Any] = field(repr=False)
+    options: Mapping[str, Any] = field(repr=False)  # the entry as declared, {node} replaced
     source: str = ""
     line: int = 0
-    node: str = ""
+    node: str = ""  # that it measures; empty if it feeds the whole job, or is told by reading
 
     def error(self, found: str, remedy: str) -> ConfigError:
         """Make an error at this meter's line."""
@@ -265,7 +254,7 @@ def _of_nodes(entry: Mapping[str, Any], nodes: Sequence[str], source: str, line:
             raise ConfigError.at(source, line, found, "write {node} in the name")
         one = _replace(entry, here())
         return [MeterSpec(one["type"], one["name"], one, source, line, here())]
-    if not any("{node}" in text for text in _texts(entry)):
+    if not any("{node}" in text for _, text in texts(entry)):
         fed = {entry["node"]} if "node" in entry else set(entry.get("nodes", {}))
         if fed and nodes and not fed & set(nodes) and "objects" not in entry:
             return []  # other nodes' power is nothing of this job's
@@ -278,14 +267,6 @@ def _of_nodes(entry: Mapping[str, Any], nodes: Sequence[str], source: str, line:
         raise ConfigError.at(source, line, found, "pass --nodes")
     replaced = [(_replace(entry, node), node) for node in nodes]
     return [MeterSpec(one["type"], one["name"], one, source, line, node) for one, node in replaced]
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for one in (*value.keys(), *value.values()):
-            yield from _texts(one)
 
 
 def _replace(value: Any, node: str) -> Any:

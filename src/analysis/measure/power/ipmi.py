@@ -13,7 +13,7 @@ _STATE = re.compile(r"Power reading state is\s*:\s*(\S+)")
 _SENSOR = re.compile(r"Sensor Reading\s*:\s*([\d.,]+)\s*(?:\([^)]*\))?\s*(\w+)")
 
 
-class Ipmitool(Meter, kind="ipmitool"):
+class Ipmitool(Meter):
     """A BMC over the network (lanplus), or this node's own through its driver.
 
     The password goes to ipmitool through its environment (``-E``), where other users cannot read it.

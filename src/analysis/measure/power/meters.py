@@ -43,14 +43,8 @@ class Meter:
     `counts` is true where a reading is an energy counter in µJ, not a power in W.
     """
 
-    kinds: ClassVar[dict[str, type[Meter]]] = {}
     counts: ClassVar[bool] = False
     location: ClassVar[str] = ""
-
-    def __init_subclass__(cls, *, kind: str = "") -> None:
-        """Join the kinds of meters, by what is ``type`` in a cluster's file."""
-        if kind:
-            Meter.kinds[kind] = cls
 
     def __init__(self, spec: MeterSpec, context: Context) -> None:
         self.spec, self.context = spec, context

@@ -18,7 +18,7 @@ _LARGEST = 4 << 20  # B; a resource about power has a few thousand
 _STALE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
 
 
-class Redfish(Meter, kind="redfish"):
+class Redfish(Meter):
     """One resource: Power, EnvironmentMetrics, PowerSupplyMetrics or Sensor.
 
     Redirections are not followed, so that the password goes to the declared host only.

@@ -15,7 +15,7 @@ from analysis.measure.power.credentials import Secret
 from analysis.measure.power.meters import Context, Meter, quantity, watts
 
 
-class Snmp(Meter, kind="snmp"):
+class Snmp(Meter):
     """Numeric objects of one agent, all in one request.
 
     A community or a pass phrase as an argument of snmpget could be read by everybody on the node.
