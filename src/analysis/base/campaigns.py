@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import string
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from analysis.base.models import Evidence, Level, Line, Maybe, Model, Name, Positive, Several, Unique
 
@@ -226,10 +228,22 @@ class CampaignFile(Model):
 
 # ---- applications
 
+
+def _template(text: str) -> str:
+    if not string.Template(text).is_valid():
+        told = {
+            "what": "a dollar sign that stands for nothing",
+            "remedy": "write ${name}, and $$ for a dollar sign",
+        }
+        raise PydanticCustomError("template", "-", told)
+    return text
+
+
 Arguments = Annotated[
-    list[Line], Field(description="a list of arguments; ${name} is replaced, $$ is a dollar sign")
+    list[Annotated[Line, AfterValidator(_template)]],
+    Field(description="a list of arguments; ${name} is replaced, $$ is a dollar sign"),
 ]
-Files = dict[Name, str]
+Files = dict[Name, Annotated[str, AfterValidator(_template)]]
 
 
 class Result(Model):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -280,10 +279,6 @@ def _declaration(model: type[M], folder: str, name: str, base: Path) -> Declarat
         if "files" not in where
         and not (text.translate(_LINES) if set(where) & set(_LONG_TEXTS) else text).isprintable()
     ]
-    faults += [
-        out.fault(where, f"{where[-1]!r}: {message}", "write ${name}, and $$ for a dollar sign")
-        for where, message in _broken_templates(document)
-    ]
     if faults:
         raise ConfigError(*faults)
     return out
@@ -304,20 +299,3 @@ def _check_cores(cluster: Declaration[ClusterFile], sockets: Sequence[str]) -> N
             seen[core] = index
     if faults:
         raise ConfigError(*faults)
-
-
-def _broken_templates(document: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
-    launch = document.get("launch", {})
-    if "cases" not in launch:
-        return
-    places: list[tuple[Where, str]] = []
-    for part, at in (
-        (launch, ("launch",)),
-        *((case, ("launch", "cases", name)) for name, case in launch["cases"].items()),
-    ):
-        for key in ("arguments", "thread_arguments"):
-            places += texts(part.get(key, []), (*at, key))
-        places += [((*at, "files", name), text) for name, text in part.get("files", {}).items()]
-    for where, text in places:
-        if not string.Template(text).is_valid():
-            yield where, "a dollar sign that stands for nothing"
