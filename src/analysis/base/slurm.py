@@ -112,10 +112,9 @@ def ranges(values: Iterable[int]) -> str:
 def final(records: Sequence[Reading]) -> bool:
     """Decide whether the last of some readings of a job's record, oldest first, can be kept as the final one.
 
-    A job can be ``COMPLETED`` before its end is known, its steps, memory and energy come later, and a lost
-    node can be followed by a requeue. So the state must be terminal, the end known where there is one, and
-    the last two readings equal in everything. Take them a sampling interval of the accounting apart (30 s by
-    default): readings taken at once are equal and prove nothing.
+    Its state must be terminal, its end known, and it equal to the one before in everything: steps, memory and
+    energy come late, and a lost node can be followed by a requeue. Take them a sampling interval of the
+    accounting apart (30 s by default): readings taken at once prove nothing.
     """
     if len(records) < 2:
         return False

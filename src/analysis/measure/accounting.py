@@ -90,10 +90,7 @@ def recorded(base: Path, campaign: str) -> set[str]:
 
 
 def submitted(base: Path, campaign: str) -> dict[str, str]:
-    """Return the Slurm jobs that were started for a campaign -> name of the run, by the logs that they left.
-
-    A job that was killed before it could take its run has left nothing else.
-    """
+    """Return the Slurm jobs started for a campaign -> its run, by their logs: a killed one leaves no more."""
     found = {}
     for log in (base / LOGS).glob(f"{campaign}_*/*.log"):
         name = log.parent.name.removeprefix(f"{campaign}_")

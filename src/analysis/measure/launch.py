@@ -94,8 +94,7 @@ def take(base: Path, campaign: str, run: str) -> Path | None:
 def release(base: Path, campaign: str, run: str) -> None:
     """Make failed attempts of what an earlier start of this very job has measured.
 
-    Slurm has ended that start (a requeue, a lost node), and tells energy, memory and nodes of the last one
-    alone.
+    Slurm has ended it (a requeue, a lost node), and tells energy and memory of the last start alone.
     """
     if not (own := os.environ.get("SLURM_JOB_ID")):
         return

@@ -52,10 +52,9 @@ def seconds(run: Run, start_up: float) -> float:
 
 
 def cost(plan: Plan, runs: Sequence[Run]) -> Cost:
-    """Work out what some runs of a plan cost, given in the order in which they are submitted.
+    """Work out what some runs of a plan cost, in the order of submission, by a list schedule.
 
-    The duration is that of a list schedule: each run starts as soon as its nodes are free and all before it
-    have started.
+    Each run starts as soon as its nodes are free and all before it have started.
     """
     launch = plan.declared.launch
     start_up = launch.start_up
@@ -114,8 +113,7 @@ class _Attempt:
 class Observer:
     """Looks at a campaign again and again, reading each record once.
 
-    The runs that count are those of the plan, and further repeats that were asked for. If `resumed`, what
-    failed before now waits again.
+    If `resumed`, what failed before now waits again.
     """
 
     def __init__(self, plan: Plan, runs: Sequence[Run], *, resumed: bool = False) -> None:
@@ -283,10 +281,7 @@ def _clock(moment: float, now: float) -> str:
 
 
 class Watch:
-    """Shows a campaign's progress from a thread of its own until it is stopped.
-
-    By default on standard error, where Snakemake writes too.
-    """
+    """Shows progress from a thread until it is stopped, by default on standard error as Snakemake does."""
 
     def __init__(self, campaign: str, base: Path, stream: TextIO | None = None) -> None:
         self._observer = _observer(campaign, base, resumed=True)

@@ -130,10 +130,9 @@ def words(values: Iterable[object]) -> str:
 
 
 def render(work: Path, allocation: Allocation, launch: Launch, meters: Path | None = None) -> str:
-    """Write the script of a run.
+    """Write the script of a run, whose job number n runs in the folder ``n`` of `work`.
 
-    Job number n runs in the folder ``n`` of `work`. `meters` is the file whose part ``power`` says how
-    power is sampled beside the jobs; jobs at once share the log.
+    `meters` is the file whose part ``power`` says how power is sampled beside the jobs.
     """
     modules = ""
     if allocation.modules:

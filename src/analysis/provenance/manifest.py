@@ -1,9 +1,4 @@
-"""The manifest of a raw campaign: a checksum for every file, in the format of ``sha256sum``.
-
-``data/raw/<campaign>/MANIFEST.sha256`` is sorted, names files by their path within the campaign and leaves
-itself out, so that ``sha256sum --check MANIFEST.sha256`` agrees with `check` where nothing but coreutils is
-installed.
-"""
+"""The manifest of a raw campaign: the checksums that ``sha256sum --check MANIFEST.sha256`` agrees with."""
 
 from __future__ import annotations
 
@@ -43,8 +38,7 @@ class Tree:
 def scan(folder: Path, label: str) -> Tree:
     """Find the files of a campaign but its manifest, and refuse what a manifest cannot stand for.
 
-    The folder may itself be a link, to a file system with more room; links in it are followed to files within
-    the campaign only. Faults call it by its label.
+    The folder may itself be a link; links in it are followed to files within the campaign only.
     """
     tree = Tree(label)
     base = folder.resolve()

@@ -137,11 +137,7 @@ def _run(source: str) -> str:
 
 
 def _same_repeat(found: Iterable[tuple[str, Record]]) -> Iterator[tuple[Fault, bool]]:
-    """Find successful runs with all factors and the repetition alike.
-
-    Yields the fault, and whether job and time show that it is another execution: that is a repetition
-    numbered twice.
-    """
+    """Find runs with all factors and the repetition alike; true if job and time show another execution."""
     groups: dict[str, list[tuple[str, Record]]] = defaultdict(list)
     for source, record in found:
         if _succeeded(record) and record["repeat"] >= 0:

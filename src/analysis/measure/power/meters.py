@@ -38,10 +38,7 @@ class Context:
 
 
 class Meter:
-    """A meter; a subclass says of which type it is, where that measures, and how it is read.
-
-    `counts` is true where a reading is an energy counter in µJ, not a power in W.
-    """
+    """A meter: where it measures, how it is read; `counts` if a reading is an energy counter in µJ, not W."""
 
     counts: ClassVar[bool] = False
     location: ClassVar[str] = ""

@@ -94,9 +94,8 @@ def _quoted(note: str) -> str:
 def share(out: Path, jobs: Sequence[Path]) -> None:
     """Give each of several jobs the log of their run, which lies in the folder of the first.
 
-    The summaries get ``job`` (number of the folder's own) and ``jobs`` (``start`` and ``end`` of each in s
-    since 1970, as the job script has noted them, or null): what the nodes drew while several ran is split in
-    equal parts.
+    The summaries get ``job`` (number) and ``jobs`` (``start``, ``end`` of each in s since 1970, or null), by
+    which what the nodes drew while several ran is split in equal parts.
     """
     windows = [{"start": _seconds(job / ".start"), "end": _seconds(job / ".end")} for job in jobs]
     files = sorted(path for path in out.parent.glob(f"{out.stem}.*") if path.is_file())
