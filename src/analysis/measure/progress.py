@@ -419,7 +419,9 @@ def _print_plan(found: Plan, done: set[str]) -> None:
     if more := [name for name in done - names if ".failed-" not in name]:
         print(f"beside them: {len(more)} runs that the matrix does not declare; they count like the others")
     if left:
-        print(f"left: {_in_words(cost(found, left))}")
+        price = cost(found, left)
+        hours = f"{price.node_hours:.2f} node hours expected, {price.node_hours_limit:.2f} at the time limits"
+        print(f"left: {price.runs} runs, {hours}; {duration(price.duration)} if all nodes are free")
         how = "--profile slurm" if declared.launch.scheduler == "slurm" else "--cores all"
         print(f"start: snakemake {how} measure --config measure={declared.name}")
 
@@ -431,11 +433,6 @@ def _further(found: Plan) -> list[Run]:
         f"{cell}-r{repeat:02d}" for cell, (_, most) in found.adaptive.items() for repeat in range(1, most + 1)
     )
     return [found.run(name) for name in names if name not in there]
-
-
-def _in_words(price: Cost) -> str:
-    hours = f"{price.node_hours:.2f} node hours expected, {price.node_hours_limit:.2f} at the time limits"
-    return f"{price.runs} runs, {hours}; {duration(price.duration)} if all nodes are free"
 
 
 def _cost_row(found: Plan, name: str, runs: Sequence[Run]) -> dict[str, Any]:
@@ -457,7 +454,8 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
     keys = [key for key in rows[0] if key not in DEFAULTS or any(row[key] != "" for row in rows)]
     cells = [[str(row[key]).replace("True", "yes").replace("False", "no") for key in keys] for row in rows]
     widths = [max(len(key), *(len(row[at]) for row in cells)) for at, key in enumerate(keys)]
-    numeric = [isinstance(rows[0][key], int) or _is_number(cells, at) for at, key in enumerate(keys)]
+    digits = [all(row[at].replace(".", "", 1).isdecimal() for row in cells) for at in range(len(keys))]
+    numeric = [isinstance(rows[0][key], int) or own for key, own in zip(keys, digits, strict=True)]
     for line in [keys, *cells]:
         pairs = zip(line, widths, numeric, strict=True)
         print(
@@ -465,7 +463,3 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
                 f"{text:>{width}}" if right else f"{text:<{width}}" for text, width, right in pairs
             ).rstrip()
         )
-
-
-def _is_number(cells: Sequence[Sequence[str]], at: int) -> bool:
-    return all(row[at].replace(".", "", 1).isdecimal() for row in cells)

@@ -99,7 +99,8 @@ def exchanges(ranks: int) -> list[list[tuple[int, int, int]]]:
         messages: dict[tuple[int, int], int] = defaultdict(int)
         for dx, dy, dz in itertools.product((-1, 0, 1), repeat=3):
             there = (x + dx, y + dy, z + dz)
-            if (dx, dy, dz) == (0, 0, 0) or not _inside(there, (nx, ny, nz)):
+            inside = all(0 <= at < count for at, count in zip(there, (nx, ny, nz), strict=True))
+            if (dx, dy, dz) == (0, 0, 0) or not inside:
                 continue
             free = (dx, dy, dz).count(0)  # axes along which the shared points lie
             neighbour = there[0] + nx * (there[1] + ny * there[2])
@@ -107,7 +108,3 @@ def exchanges(ranks: int) -> list[list[tuple[int, int, int]]]:
                 messages[neighbour, _POINT * width**free] += count
         out.append([(neighbour, size, count) for (neighbour, size), count in sorted(messages.items())])
     return out
-
-
-def _inside(place: tuple[int, ...], grid: tuple[int, ...]) -> bool:
-    return all(0 <= at < count for at, count in zip(place, grid, strict=True))

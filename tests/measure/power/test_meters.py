@@ -14,7 +14,7 @@ import xarray as xr
 
 from analysis.base.errors import ConfigError
 from analysis.energy.integral import energy
-from analysis.measure.power import redfish
+from analysis.measure.power import bmc
 from analysis.measure.power.commands import Commands, MeterError
 from analysis.measure.power.config import MeterSpec, PowerConfig
 from analysis.measure.power.kinds import KINDS
@@ -197,7 +197,7 @@ def test_ipmitool__a_sensor_in_watts_and_no_other(tmp_path, context):
     ],
 )
 def test_redfish__resources(resource, found):
-    assert dict(redfish._readings(resource)) == found
+    assert dict(bmc._readings(resource)) == found
 
 
 def test_redfish__plain_http_by_declaration_and_null_is_a_gap(context):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from analysis.base.errors import ConfigError, Fault
+from analysis.measure.power.bmc import Ipmitool, Redfish
 from analysis.measure.power.commands import MeterError
 from analysis.measure.power.config import MeterSpec
-from analysis.measure.power.ipmi import Ipmitool
 from analysis.measure.power.local import NvidiaSmi, Powercap, Slurm
 from analysis.measure.power.meters import Context, Meter
-from analysis.measure.power.redfish import Redfish
 from analysis.measure.power.snmp import Snmp
 
 KINDS: dict[str, type[Meter]] = {"ipmitool": Ipmitool, "redfish": Redfish, "snmp": Snmp, "powercap": Powercap}
