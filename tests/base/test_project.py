@@ -99,6 +99,26 @@ def test_project__optional_campaign_takes_part_once_it_has_a_run(base: Path) -> 
     )
 
 
+def test_project__campaign_is_measured_without_a_raw_folder(base: Path) -> None:
+    # After a full disk Snakemake has removed the empty folder, and the same command is to go on.
+    path = base / project.CONFIG
+    path.write_text(CONFIG.replace("campaigns: [one]", "campaigns: [one, two, three]", 1))
+    declared = base / "config/campaigns"
+    declared.mkdir()
+    (declared / "two.yaml").write_text("title: two\n")
+    (declared / "three.yaml").write_text("title: three\nmatrix: {}\n")
+
+    def missing(**given: str) -> list[str]:
+        with pytest.raises(ConfigError) as error:
+            project.check_config(project.load_yaml(path) | given, base)
+        return [fault.found for fault in error.value.faults]
+
+    assert missing() == ["no raw folder data/raw/two", "no raw folder data/raw/three"]
+    assert missing(measure="three") == ["no raw folder data/raw/two"]
+    assert missing(measure="one") == ["no raw folder data/raw/two"]  # another that is yet to be measured
+    project.check_config(project.load_yaml(path) | {"measure": "two"}, base)
+
+
 def test_project__finds_its_root_from_below_and_says_if_there_is_none(base: Path) -> None:
     assert project.root(base / "data/raw/one") == base
     (base / project.CONFIG).unlink()

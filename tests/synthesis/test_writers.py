@@ -15,8 +15,7 @@ import pytest
 
 from analysis import readers
 from analysis.synthesis.campaign import build
-from analysis.synthesis.halo import FACE_BYTES, exchanges
-from analysis.synthesis.hpcg import process_grid
+from analysis.synthesis.hpcg import FACE_BYTES, exchanges, process_grid
 from analysis.synthesis.truth import Truth, load_truth
 
 ROOT = Path(__file__).parents[2]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import string
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from analysis.base.models import Evidence, Level, Line, Maybe, Model, Name, Positive, Several, Unique
 
@@ -36,8 +38,6 @@ Feeds = Annotated[
     dict[str, Literal["all"] | Unique[Word]],
     Field(description="meter -> list of the nodes that it feeds, or all"),
 ]
-
-
 PowerRange = Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2, max_length=2)]
 
 
@@ -72,8 +72,8 @@ class PowerLog(Model):
     max_gap: Maybe[Positive] = Field(
         None, description="s; readings further apart leave a gap, whose energy is bounded"
     )
-    power_range: Maybe[Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2, max_length=2)]] = (
-        Field(None, description="least and greatest power of a meter in W, for the bounds of gaps")
+    power_range: Maybe[PowerRange] = Field(
+        None, description="least and greatest power of a meter in W, for the bounds of gaps"
     )
     accuracy: Maybe[Accuracy] = None
     location: Word = Field("", description="where the meters measure")
@@ -164,9 +164,7 @@ class Factors(Model):
     @property
     def given(self) -> dict[str, Any]:
         """Factor -> level or list of levels, of those that the file names."""
-        return {
-            name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set
-        }
+        return {name: level for name, level in self if name in self.model_fields_set}
 
 
 class Exclusion(Model):
@@ -220,8 +218,7 @@ class CampaignFile(Model):
     )
     notes: list[str] = Field([])
     levels: dict[str, dict[str, StandIn]] = Field(
-        {},
-        description="factor -> the report's level -> this campaign's level or levels, with what differs",
+        {}, description="factor -> the report's level -> this campaign's level or levels, with what differs"
     )
     profiler: str = Field("", description="the profiler whose runs speak for shares of time")
     pool: Maybe[Pool] = None
@@ -231,10 +228,22 @@ class CampaignFile(Model):
 
 # ---- applications
 
+
+def _template(text: str) -> str:
+    if not string.Template(text).is_valid():
+        told = {
+            "what": "a dollar sign that stands for nothing",
+            "remedy": "write ${name}, and $$ for a dollar sign",
+        }
+        raise PydanticCustomError("template", "-", told)
+    return text
+
+
 Arguments = Annotated[
-    list[Line], Field(description="a list of arguments; ${name} is replaced, $$ is a dollar sign")
+    list[Annotated[Line, AfterValidator(_template)]],
+    Field(description="a list of arguments; ${name} is replaced, $$ is a dollar sign"),
 ]
-Files = dict[Name, str]
+Files = dict[Name, Annotated[str, AfterValidator(_template)]]
 
 
 class Result(Model):
@@ -245,8 +254,7 @@ class Result(Model):
     )
     text: Annotated[str, StringConstraints(min_length=3)]
     ranks: Annotated[str, StringConstraints(pattern=r"^[^$]*\$\{ranks\}[^$]*$")] = Field(
-        "",
-        description="a text with ${ranks} that stands there too if all ranks were one job",
+        "", description="a text with ${ranks} that stands there too if all ranks were one job"
     )
 
 
@@ -285,12 +293,10 @@ class ApplicationLaunch(Model):
         [], description="arguments that are added where a rank has more than one thread"
     )
     forward: list[Annotated[str, StringConstraints(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]] = Field(
-        [],
-        description="variables that ranks take from the job's environment and nobody writes down",
+        [], description="variables that ranks take from the job's environment and nobody writes down"
     )
     link_inputs: bool = Field(
-        False,
-        description="true if the content of the folder of inputs has to lie in the working directory",
+        False, description="true if the content of the folder of inputs has to lie in the working directory"
     )
     preload: bool = Field(True, description="false if no profiler can be preloaded")
     result: Result

@@ -7,19 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with one input.
-
-    Attributes
-    ----------
-    source : str
-        File name, or ``<memory>``.
-    line : int
-        1-based line; 0 where the whole file is meant.
-    found : str
-        What is wrong, in the words of the format.
-    remedy : str
-        What the reader of the message can do, or what was done about it.
-    """
+    """One thing wrong with a source: its 1-based line (0: all of it), what was found, the remedy."""
 
     source: str
     line: int

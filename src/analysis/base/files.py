@@ -81,32 +81,16 @@ def _frames(zstandard: Any, data: bytes) -> bytes:
 
 
 def sha256(path: str | Path) -> str:
-    """Return the SHA-256 of a file as stored, 64 hexadecimal digits.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    """
+    """Return the SHA-256 of a file as stored, 64 hexadecimal digits; an OSError if it cannot be read."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager
 def replacing(path: str | Path, *, durable: bool = False) -> Iterator[Path]:
-    """Write a file so that it is whole or not there.
+    """Give the block a name beside a file to write to; it replaces the file once the block has ended well.
 
-    Parameters
-    ----------
-    path : path
-        Replaced once the block has ended well; a link is replaced, not followed.
-    durable : bool, optional
-        Bring the bytes to the disk first, so that they outlive a loss of power.
-
-    Yields
-    ------
-    Path
-        A name beside `path` that nobody else writes to; the block makes the file.
+    With `durable` the bytes are brought to the disk first, so that they outlive a loss of power.
     """
     path = Path(path)
     beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
@@ -146,24 +130,9 @@ class LockedError(Exception):
 
 
 def lock(path: str | Path, note: str) -> IO[str]:
-    """Lock a file for as long as it stays open, however the process ends.
+    """Lock a file, made if need be, until it is closed or the process ends; write a note of who has it.
 
-    Parameters
-    ----------
-    path : path
-        Made if it is not there.
-    note : str
-        Written into the file: who has the lock.
-
-    Returns
-    -------
-    file
-        Open; not locked where the file system knows no locks.
-
-    Raises
-    ------
-    LockedError
-        If another process has the lock.
+    `LockedError` if another process has the lock. It is not locked where the file system knows no locks.
     """
     file = Path(path).open("a+", encoding="utf-8")  # noqa: SIM115  # stays open: that is the lock
     try:

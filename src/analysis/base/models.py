@@ -1,7 +1,7 @@
 """Configuration declared once: pydantic models, what is wrong with a file by line, schema and reference.
 
-A model says what may stand in a YAML file. Its descriptions are the remedies in messages, the comments
-that editors show (``workflow/schemas/``) and the meanings in ``docs/reference/``.
+Descriptions of a model are remedies in messages, comments of ``workflow/schemas/`` and text of
+``docs/reference/``.
 """
 
 from __future__ import annotations
@@ -38,10 +38,7 @@ M = TypeVar("M", bound="Model")
 
 
 class Model(BaseModel):
-    """A mapping of a YAML file: its keys, and which of them go together.
-
-    Unknown keys are refused; nothing is taken for what it is not (3.0 is no integer, ``yes`` no text).
-    """
+    """A mapping of a YAML file: unknown keys are refused, and nothing is taken for what it is not."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -162,19 +159,10 @@ Evidence = Literal["measured", "published", "reported", "modelled", "synthetic"]
 
 
 def load(model: type[M], path: str | Path, source: str | None = None) -> M:
-    """Read a YAML file as a model.
+    """Read a YAML file as a model; `source` is the name that faults carry, by default the path.
 
-    Parameters
-    ----------
-    model : type
-    path : path
-    source : str, optional
-        Name that faults carry; by default `path`.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read, is not YAML or does not follow the model; every fault with its line.
+    `ConfigError` with every fault and its line if it cannot be read, is not YAML or does not follow the
+    model.
     """
     document, lines = read(str(path))
     return check(model, document, source or str(path), lines)
@@ -197,15 +185,8 @@ def check(
 ) -> M:
     """Hold a document, or the part of one that stands `at` a place, against a model.
 
-    Parameters
-    ----------
-    secret : bool
-        Repeat no value in a message: one may be a password in the wrong place.
-
-    Raises
-    ------
-    ConfigError
-        Every fault with its line, in the order of the lines.
+    `ConfigError` with every fault, in the order of the lines. If `secret`, messages repeat no value: one may
+    be a password in the wrong place.
     """
     try:
         return model.model_validate(document)
@@ -327,9 +308,8 @@ class _Teller:
     def _missing(self, key: str, where: Where, node: Any) -> _Told:
         about = self._keys(node).get(key, {})
         told = self._resolved(about).get("description") and self._hint(about)
-        return _Told(
-            where, where, f"{key!r} is a required property", f"add it: {told}" if told else self._hint(node)
-        )
+        remedy = f"add it: {told}" if told else self._hint(node)
+        return _Told(where, where, f"{key!r} is a required property", remedy)
 
     def _keys(self, node: Any) -> Mapping[str, Any]:
         """Return the keys of a mapping, or of the one that may stand there beside other things."""

@@ -1,7 +1,6 @@
 """The project's folders and its configuration: where things are, and what one build contains.
 
-Only the standard library, PyYAML and pydantic are used here: Snakemake reads this module at
-every start, and a build that has nothing to do should say so at once.
+Snakemake reads this module at every start: nothing slow is imported.
 """
 
 from __future__ import annotations
@@ -25,22 +24,9 @@ NameList = Annotated[Unique[Name], Field(min_length=1, description="a list of na
 
 
 def root(start: str | Path | None = None) -> Path:
-    """Find the project's root: the nearest folder upwards that holds ``config/config.yaml``.
+    """Find the nearest folder with ``config/config.yaml``, upwards from the working folder or this file.
 
-    Parameters
-    ----------
-    start : path, optional
-        Where to begin; by default the working folder, then the checkout this package lies in.
-
-    Returns
-    -------
-    Path
-        Absolute.
-
-    Raises
-    ------
-    ConfigError
-        If no such folder is found.
+    `ConfigError` if there is none.
     """
     starts = [Path(start)] if start is not None else [Path.cwd(), Path(__file__).parent]
     for first in starts:
@@ -77,13 +63,7 @@ def verdicts(report: str, campaign: str, base: Path | None = None) -> Path:
 
 
 def load_yaml(path: str | Path) -> Any:
-    """Read a YAML file.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read, is not YAML or repeats a key, with the line.
-    """
+    """Read a YAML file; a ConfigError names the line of what is not YAML or of a key that is repeated."""
     return copy.deepcopy(read(str(path))[0])  # what was read stays as it was read
 
 
@@ -126,8 +106,7 @@ class ConfigFile(Model):
 
     campaigns: NameList = Field(description="a list of folders below data/raw")
     optional: Unique[Name] = Field(
-        [],
-        description="those of the campaigns that take part once they have been measured here",
+        [], description="those of the campaigns that take part once they have been measured here"
     )
     reports: dict[Name, Annotated[Unique[Name], Field(description="a list of campaigns")]] = Field(
         description="for each report, the list of campaigns its claims are evaluated on"
@@ -149,21 +128,10 @@ class ConfigFile(Model):
 
 
 def check_config(config: dict[str, Any], base: Path, path: Path | None = None) -> None:
-    """Hold a configuration against its model and against the files that it names; fill in the defaults.
+    """Hold a configuration against its model and the files that it names; fill in the defaults, in place.
 
-    Parameters
-    ----------
-    config : dict
-        As loaded, with whatever was overridden on the command line; changed in place.
-    base : Path
-        Root of the project.
-    path : Path, optional
-        File that the lines in the messages refer to; by default ``config/config.yaml``.
-
-    Raises
-    ------
-    ConfigError
-        One fault for each entry that cannot be used.
+    `config` is as loaded, with what was overridden on the command line; the lines of faults are those of
+    `path`. `ConfigError` with one fault for each entry that cannot be used.
     """
     path = path or base / CONFIG
     source = os.path.relpath(path)
@@ -178,24 +146,9 @@ def check_config(config: dict[str, Any], base: Path, path: Path | None = None) -
 
 
 def load_config(base: Path | None = None, path: Path = CONFIG) -> dict[str, Any]:
-    """Read and check the project's configuration, and leave out what nobody has measured here.
+    """Read and check what to build, the keys of `ConfigFile`, without what nobody has measured here.
 
-    Parameters
-    ----------
-    base : Path, optional
-        Root of the project.
-    path : Path, optional
-        What to build, relative to it.
-
-    Returns
-    -------
-    dict
-        The keys of `ConfigFile`.
-
-    Raises
-    ------
-    ConfigError
-        One fault for each entry that cannot be used.
+    `ConfigError` with one fault for each entry that cannot be used.
     """
     base = base or root()
     config: dict[str, Any] = load_yaml(base / path)
@@ -205,26 +158,17 @@ def load_config(base: Path | None = None, path: Path = CONFIG) -> dict[str, Any]
 
 
 def leave_out(config: dict[str, Any], base: Path) -> None:
-    """Take out of a configuration the optional campaigns that nobody has measured here.
+    """Take the optional campaigns that nobody has measured here out of a checked configuration, in place.
 
     Reports and pages that then rest on no campaign go with them.
-
-    Parameters
-    ----------
-    config : dict
-        As checked; changed in place.
-    base : Path
-        Root of the project.
     """
     absent = {name for name in config["optional"] if not any(raw(name, base).glob("runs/*/run.json"))}
     if not absent:
         return
     config["optional"] = [name for name in config["optional"] if name not in absent]
     config["campaigns"] = [name for name in config["campaigns"] if name not in absent]
-    reports = {
-        report: [name for name in names if name not in absent] for report, names in config["reports"].items()
-    }
-    config["reports"] = {name: left for name, left in reports.items() if left or not config["reports"][name]}
+    left = {name: [each for each in names if each not in absent] for name, names in config["reports"].items()}
+    config["reports"] = {name: names for name, names in left.items() if names or not config["reports"][name]}
     pages = [_narrowed(page, "campaign", config["campaigns"]) for page in config["pages"]]
     pages = [_narrowed(page, "report", config["reports"]) for page in pages if page]
     config["pages"] = [page for page in pages if page]
@@ -258,23 +202,29 @@ def as_list(entry: Mapping[str, Any], singular: str) -> list[str]:
 
 
 def _missing_files(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Where, str, str]]:
-    optional = config["optional"]
-    for index, name in enumerate(optional):
+    # Measuring makes the folder, and Snakemake takes it away empty when nothing could be written into it.
+    spared = (config.get("measure"), *config["optional"])
+    for index, name in enumerate(config["optional"]):
         if name not in config["campaigns"]:
             yield ("optional", index), f"unknown campaign {name!r}", known(name, sorted(config["campaigns"]))
     for index, name in enumerate(config["campaigns"]):
-        if name not in optional and not raw(name, base).is_dir() and not truth(name, base).is_file():
+        if name not in spared and not raw(name, base).is_dir() and not truth(name, base).is_file():
+            if "measure" in config and _declares_runs(name, base):
+                continue
             yield ("campaigns", index), f"no raw folder data/raw/{name}", "add it or drop the campaign"
     for report, names in config["reports"].items():
         if not claims(report, base).is_file():
             yield ("reports", report), f"no claims in config/claims/{report}.yaml", "write them or drop it"
         for index, name in enumerate(names):
             if name not in config["campaigns"]:
-                yield (
-                    ("reports", report, index),
-                    f"unknown campaign {name!r}",
-                    known(name, sorted(config["campaigns"])),
-                )
+                remedy = known(name, sorted(config["campaigns"]))
+                yield ("reports", report, index), f"unknown campaign {name!r}", remedy
+
+
+def _declares_runs(campaign: str, base: Path) -> bool:
+    path = base / "config" / "campaigns" / f"{campaign}.yaml"
+    declared = read(str(path))[0] if path.is_file() else None
+    return isinstance(declared, dict) and "matrix" in declared
 
 
 def _page_faults(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Where, str, str]]:

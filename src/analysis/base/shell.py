@@ -10,19 +10,11 @@ from typing import NamedTuple
 
 
 class Answer(NamedTuple):
-    """What became of a program.
+    """What became of a program."""
 
-    Attributes
-    ----------
-    code : int or None
-        Exit code; None where there was no answer: no such program, or none in time.
-    out, err : str
-        What it wrote; without an answer `err` says why there is none.
-    """
-
-    code: int | None
+    code: int | None  # None where there was no answer: no such program, or none in time
     out: str
-    err: str
+    err: str  # without an answer why there is none
 
     @property
     def text(self) -> str:
@@ -37,22 +29,12 @@ def run(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Answer:
-    """Run a program to its end, with nothing to read.
+    """Run a program to its end, with nothing to read; after `timeout` s it is killed.
 
-    Parameters
-    ----------
-    command : sequence of str
-    timeout : float
-        s; then it is killed.
-    environment : mapping, optional
-        Variables beside those of this process, of which LD_PRELOAD is left out: a preloaded profiler belongs
-        to the application that is measured.
-    folder : Path, optional
-        Where it runs.
+    LD_PRELOAD is left out of its variables: a preloaded profiler belongs to the application that is measured.
     """
-    variables = {name: text for name, text in os.environ.items() if name != "LD_PRELOAD"} | dict(
-        environment or {}
-    )
+    variables = {**os.environ, **(environment or {})}
+    variables.pop("LD_PRELOAD", None)
     try:
         done = subprocess.run(
             list(command),

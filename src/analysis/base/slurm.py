@@ -1,7 +1,4 @@
-"""Slurm: questions to it, how it writes nodes and numbers, and when its record of a job may be kept.
-
-The accounting is written behind the job, piece by piece.
-"""
+"""Slurm: questions to it, how it writes nodes and numbers, and when its record of a job may be kept."""
 
 from __future__ import annotations
 
@@ -18,21 +15,8 @@ from analysis.base.errors import ConfigError
 UNKNOWN_JOB = "Invalid job id"
 
 # A requeued job goes back to pending; all of these stay, except where an administrator interferes.
-TERMINAL = frozenset(
-    {
-        "BOOT_FAIL",
-        "CANCELLED",
-        "COMPLETED",
-        "DEADLINE",
-        "FAILED",
-        "LAUNCH_FAILED",
-        "NODE_FAIL",
-        "OUT_OF_MEMORY",
-        "PREEMPTED",
-        "REVOKED",
-        "TIMEOUT",
-    }
-)
+TERMINAL = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "LAUNCH_FAILED", "NODE_FAIL"}
+TERMINAL |= {"OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"}
 
 _NODES = re.compile(r"[A-Za-z0-9_.-]+(\[[0-9,-]+\][A-Za-z0-9_.-]*)*")
 # One reading: the job's row, or its row and those of its steps.
@@ -40,13 +24,7 @@ Reading = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 def terminal(state: str) -> bool:
-    """Tell whether a state is one that a job ends in.
-
-    Parameters
-    ----------
-    state : str
-        As sacct writes it: ``CANCELLED by 1000`` and ``CANCELLED+`` are ``CANCELLED``.
-    """
+    """Tell whether a job ends in a state, as sacct writes it: ``CANCELLED by 1000``, ``CANCELLED+``."""
     return (state.split() or [""])[0].rstrip("+") in TERMINAL
 
 
@@ -55,18 +33,9 @@ class NoAnswerError(Exception):
 
 
 def ask(command: Sequence[str], timeout: float = 60) -> str:
-    """Put a question to Slurm, and return what the command prints.
+    """Put a question to Slurm, with `timeout` in s, and return what the command prints.
 
-    Parameters
-    ----------
-    command : sequence of str
-    timeout : float, optional
-        s.
-
-    Raises
-    ------
-    NoAnswerError
-        If Slurm does not answer. That it knows a job no more is an answer.
+    `NoAnswerError` if Slurm does not answer; that it knows a job no more is an answer.
     """
     answer = shell.run(command, timeout)
     if answer.code is None or (answer.code and UNKNOWN_JOB not in answer.err):
@@ -77,10 +46,7 @@ def ask(command: Sequence[str], timeout: float = 60) -> str:
 def states(jobs: Iterable[str], timeout: float = 60) -> dict[str, str]:
     """Ask for the states of some jobs in one question: job -> state, of those that Slurm still knows.
 
-    Raises
-    ------
-    NoAnswerError
-        If Slurm does not answer.
+    `NoAnswerError` if Slurm does not answer.
     """
     wanted = ",".join(sorted(set(jobs), key=int))
     if not wanted:
@@ -91,14 +57,7 @@ def states(jobs: Iterable[str], timeout: float = 60) -> dict[str, str]:
 
 
 def ended(job: str) -> str:
-    """Ask the accounting how a job ended.
-
-    Returns
-    -------
-    str
-        State as sacct writes it, of a job that was started several times that of the last start which
-        has ended; empty if none has, or the accounting does not answer.
-    """
+    """Ask the accounting for the state in which a job's last start ended; empty if that is not known."""
     command = ["sacct", "--duplicates", "--allocations", "--noheader", "--parsable2", "--format=State"]
     try:
         listed = ask([*command, f"--jobs={job}"], 30).splitlines()
@@ -113,18 +72,7 @@ def short(node: str) -> str:
 
 
 def node_names(text: str) -> list[str]:
-    """Take nodes apart that are written as Slurm writes them: ``n[01-03,7],login``.
-
-    Returns
-    -------
-    list of str
-        Empty for an empty text.
-
-    Raises
-    ------
-    ConfigError
-        If the text is no list of nodes.
-    """
+    """Take nodes apart as Slurm writes them, ``n[01-03,7],login``; ConfigError if it is no such list."""
     names: list[str] = []
     for part in re.split(r",(?![^\[]*\])", text.strip()) if text else ():
         if not _NODES.fullmatch(part.strip()):
@@ -162,31 +110,11 @@ def ranges(values: Iterable[int]) -> str:
 
 
 def final(records: Sequence[Reading]) -> bool:
-    """Decide whether the last reading of a job's record can be kept as the final one.
+    """Decide whether the last of some readings of a job's record, oldest first, can be kept as the final one.
 
-    A job can be ``COMPLETED`` seconds before its end, its steps and their memory and energy are in the
-    accounting, and a node failure can be followed by a requeue. So the state alone is not enough: the
-    last two readings must be equal in everything. Take them at least one sampling interval of the
-    accounting apart (30 s by default); readings taken at once are equal and prove nothing.
-
-    Parameters
-    ----------
-    records : sequence
-        Readings of one job from the oldest to the newest. Each is a mapping (the job's row, with the
-        variable names of the kind ``sacct``) or a sequence of such (the job's row first, then its steps').
-
-    Returns
-    -------
-    bool
-        True if the last reading's state is terminal, its end is known where it has one, and it equals
-        the reading before it.
-
-    Examples
-    --------
-    >>> final([{"state": "RUNNING"}, {"state": "COMPLETED"}])
-    False
-    >>> final([{"state": "COMPLETED"}, {"state": "COMPLETED"}])
-    True
+    Its state must be terminal, its end known, and it equal to the one before in everything: steps, memory and
+    energy come late, and a lost node can be followed by a requeue. Take them a sampling interval of the
+    accounting apart (30 s by default): readings taken at once prove nothing.
     """
     if len(records) < 2:
         return False

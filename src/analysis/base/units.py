@@ -79,19 +79,9 @@ def _units() -> Any:
 
 
 def amount(given: str | float, unit: str) -> float:
-    """Convert an amount with its unit into a number.
+    """Convert an amount like ``250 W`` or ``0.1 USD/kWh`` into a number of a unit; a number is in it.
 
-    Parameters
-    ----------
-    given : str or float
-        Like ``250 W``, ``0.1 USD/kWh``, ``400 g/kWh``; a number is taken to be in `unit` already.
-    unit : str
-        Wanted unit, like ``W``.
-
-    Raises
-    ------
-    BenchbookError
-        If it is no finite amount of that kind.
+    `BenchbookError` if it is no finite amount of that kind.
     """
     if isinstance(given, int | float):
         value = float(given)
@@ -111,24 +101,9 @@ def amount(given: str | float, unit: str) -> float:
 
 
 def price_per_kwh(tariff: str | float) -> tuple[float, str]:
-    """Split a tariff into price and currency.
+    """Split a tariff like ``0.20 USD/kWh`` into the price of a kWh and its currency; a number has none.
 
-    Parameters
-    ----------
-    tariff : str or float
-        Like ``0.20 USD/kWh``; a number has no currency.
-
-    Returns
-    -------
-    price : float
-        Per kWh.
-    currency : str
-        Empty for a number.
-
-    Raises
-    ------
-    BenchbookError
-        If it is no price of energy in a currency known here.
+    `BenchbookError` if it is no price of energy in a currency known here.
     """
     if isinstance(tariff, int | float):
         return amount(tariff, "1/kWh"), ""

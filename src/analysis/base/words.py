@@ -29,20 +29,10 @@ class Interval(Protocol):
 
 
 def decimals(estimate: Interval, figures: int = 2) -> int:
-    """Return how many decimals an interval supports: some figures of its half width.
+    """Return how many decimals an interval supports, some figures of its half width; below 0 for tens.
 
-    Parameters
-    ----------
-    estimate : Interval
-    figures : int, optional
-        Of the half width.
-
-    Returns
-    -------
-    int
-        Negative for tens and hundreds; where there is no interval as many as make one significant
-        figure more than `figures` of the value. However narrow it is, no more than make `FIGURES`
-        significant figures of its larger end.
+    Without an interval as many as make one significant figure more than `figures` of the value. However
+    narrow it is, no more than make `FIGURES` significant figures of its larger end.
     """
     width = (estimate.high - estimate.low) / 2 if _bounded(estimate) else 0.0
     if width > 0:
@@ -95,9 +85,7 @@ def significant(value: float, figures: int = 4) -> str:
 
 def in_order(levels: Iterable[Level]) -> list[Level]:
     """Sort levels: numbers by size, then words."""
-    return sorted(
-        levels, key=lambda level: (isinstance(level, str), str(level) if isinstance(level, str) else level)
-    )
+    return sorted(levels, key=lambda level: (isinstance(level, str), level))
 
 
 def level_name(factor: str, level: Level) -> str:

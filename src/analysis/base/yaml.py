@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -33,23 +33,10 @@ _REMEDIES = {
 
 
 def read(path: str, source: str | None = None) -> tuple[Any, dict[Where, int]]:
-    """Read a file, once until it changes.
+    """Read a file: the document, which callers must not change, and the line of every value.
 
-    Parameters
-    ----------
-    path : str
-    source : str, optional
-        Name that faults carry; by default `path`.
-
-    Returns
-    -------
-    object, dict
-        The document, which callers must not change, and the line of every value.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read, is not YAML, repeats a key or holds itself.
+    Faults carry the name `source`, by default the path. `ConfigError` if the file cannot be read, is not
+    YAML, repeats a key or holds itself.
     """
     source = source or path
     try:
@@ -74,6 +61,19 @@ def line_at(lines: Mapping[Where, int], where: Where) -> int:
     while where and where not in lines:
         where = where[:-1]
     return lines.get(where, 0)
+
+
+def texts(value: Any, where: Where = ()) -> Iterator[tuple[Where, str]]:
+    """Walk through all texts of a document, keys included."""
+    if isinstance(value, str):
+        yield where, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield (*where, key), str(key)
+            yield from texts(item, (*where, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from texts(item, (*where, index))
 
 
 class _Marking(yaml.constructor.SafeConstructor):

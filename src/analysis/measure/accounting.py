@@ -46,10 +46,8 @@ class Account:
         if not self.jobs:
             return f"{self.campaign}: no job of Slurm"
         left = sorted(set(self.jobs) - set(self.states), key=int)
-        text = (
-            f"{self.campaign}: {len(self.states)} of {len(self.jobs)} records of Slurm are final, in {SACCT}"
-        )
-        return text + (f"; not final: {', '.join(left[:20])}" if left else "")
+        counts = f"{len(self.states)} of {len(self.jobs)} records of Slurm are final, in {SACCT}"
+        return f"{self.campaign}: {counts}" + (f"; not final: {', '.join(left[:20])}" if left else "")
 
 
 def account(base: Path, campaign: str, *, patience: float = PATIENCE, interval: float = INTERVAL) -> Account:
@@ -92,10 +90,7 @@ def recorded(base: Path, campaign: str) -> set[str]:
 
 
 def submitted(base: Path, campaign: str) -> dict[str, str]:
-    """Return the Slurm jobs that were started for a campaign -> name of the run, by the logs that they left.
-
-    A job that was killed before it could take its run has left nothing else.
-    """
+    """Return the Slurm jobs started for a campaign -> its run, by their logs: a killed one leaves no more."""
     found = {}
     for log in (base / LOGS).glob(f"{campaign}_*/*.log"):
         name = log.parent.name.removeprefix(f"{campaign}_")

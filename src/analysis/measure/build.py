@@ -32,9 +32,8 @@ def build(declared: Declared, mpi: str, target: Path) -> None:
     entry = declared.launch.mpi[mpi]
     where = ("launch", "mpi", mpi)
     if not entry.compiler:
-        raise ConfigError(
-            declared.cluster.fault(where, f"{mpi} names no compiler", "add 'compiler: .../mpicc'")
-        )
+        remedy = "add 'compiler: .../mpicc'"
+        raise ConfigError(declared.cluster.fault(where, f"{mpi} names no compiler", remedy))
     compiler = str(declared.base / entry.compiler if "/" in entry.compiler else entry.compiler)
     target.parent.mkdir(parents=True, exist_ok=True)
     with files.replacing(target) as beside:
@@ -47,10 +46,7 @@ def build(declared: Declared, mpi: str, target: Path) -> None:
         sys.stderr.write(done.err)
         if done.code != 0:
             last = (done.err.strip().splitlines() or ["no message"])[-1]
-            what, remedy = (
-                f"{shlex.join(command[:1])} failed: {last}",
-                "install a C compiler, or mend the path",
-            )
+            what, remedy = f"{shlex.quote(compiler)} failed: {last}", "install a C compiler, or mend the path"
             raise ConfigError(declared.cluster.fault((*where, "compiler"), what, remedy))
 
 

@@ -7,14 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis.base.campaigns import (
-    AdaptiveRepeats,
-    Application,
-    ApplicationLaunch,
-    Exclusion,
-    Matrix,
-    Subset,
-)
+from analysis.base.campaigns import AdaptiveRepeats, Application, ApplicationLaunch, Exclusion, Matrix, Subset
 from analysis.base.errors import Fault
 from analysis.base.models import known
 from analysis.base.yaml import Where

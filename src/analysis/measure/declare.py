@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,7 @@ from analysis.base.campaigns import Application, ApplicationLaunch, CampaignFile
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import Line, M, Maybe, Model, Name, Text
 from analysis.base.slurm import numbers
-from analysis.base.yaml import Where, read
+from analysis.base.yaml import Where, read, texts
 from analysis.measure.cores import Cores
 from analysis.measure.power import config as power
 
@@ -207,17 +206,7 @@ class Declaration(Generic[M]):
 
 @dataclass(frozen=True)
 class Declared:
-    """A campaign with everything that its runs need.
-
-    Attributes
-    ----------
-    base : Path
-        Root of the project.
-    matrix, launch
-        What is run, and how jobs are started on the cluster.
-    applications : mapping of str to Declaration
-        Those that the matrix names and that exist.
-    """
+    """A campaign with everything that its runs need."""
 
     name: str
     base: Path
@@ -250,20 +239,10 @@ class Declared:
 
 
 def load(name: str, base: Path | None = None) -> Declared:
-    """Load a campaign with its cluster and its applications.
+    """Load a campaign, ``config/campaigns/<name>.yaml``, with its cluster and its applications.
 
-    Parameters
-    ----------
-    name : str
-        Campaign: ``config/campaigns/<name>.yaml``.
-    base : Path, optional
-        Root of the project.
-
-    Raises
-    ------
-    ConfigError
-        If a file cannot be used; one fault for each thing wrong with it. Whether the matrix fits the
-        cluster is for `analysis.measure.matrix.expand` to say.
+    `ConfigError` with one fault for each thing wrong; whether the matrix fits the cluster is `matrix.expand`
+    to say.
     """
     base = base or project.root()
     campaign = _declaration(CampaignFile, "campaigns", name, base)
@@ -271,12 +250,9 @@ def load(name: str, base: Path | None = None) -> Declared:
     if matrix is None:
         raise ConfigError(campaign.fault((), "has no matrix", "declare what is to be run under 'matrix'"))
     if not (base / f"config/clusters/{matrix.cluster}.yaml").is_file():
-        remedy = models.known(
-            matrix.cluster, sorted(path.stem for path in (base / "config/clusters").glob("*.yaml"))
-        )
-        raise ConfigError(
-            campaign.fault(("matrix", "cluster"), f"unknown cluster {matrix.cluster!r}", remedy)
-        )
+        there = sorted(path.stem for path in (base / "config/clusters").glob("*.yaml"))
+        what, remedy = f"unknown cluster {matrix.cluster!r}", models.known(matrix.cluster, there)
+        raise ConfigError(campaign.fault(("matrix", "cluster"), what, remedy))
     cluster = _declaration(ClusterFile, "clusters", matrix.cluster, base)
     launch = cluster.content.launch
     if launch is None:
@@ -299,13 +275,9 @@ def _declaration(model: type[M], folder: str, name: str, base: Path) -> Declarat
     document = read(str(path))[0]
     faults = [
         out.fault(where, f"{'.'.join(map(str, where))}: holds a control character", "write it in one line")
-        for where, text in _texts(document, ())
+        for where, text in texts(document)
         if "files" not in where
         and not (text.translate(_LINES) if set(where) & set(_LONG_TEXTS) else text).isprintable()
-    ]
-    faults += [
-        out.fault(where, f"{where[-1]!r}: {message}", "write ${name}, and $$ for a dollar sign")
-        for where, message in _broken_templates(document)
     ]
     if faults:
         raise ConfigError(*faults)
@@ -327,33 +299,3 @@ def _check_cores(cluster: Declaration[ClusterFile], sockets: Sequence[str]) -> N
             seen[core] = index
     if faults:
         raise ConfigError(*faults)
-
-
-def _texts(value: Any, where: Where) -> Iterator[tuple[Where, str]]:
-    """Walk through all texts of a document, keys included."""
-    if isinstance(value, str):
-        yield where, value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield (*where, key), str(key)
-            yield from _texts(item, (*where, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _texts(item, (*where, index))
-
-
-def _broken_templates(document: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
-    launch = document.get("launch", {})
-    if "cases" not in launch:
-        return
-    places: list[tuple[Where, str]] = []
-    for part, at in (
-        (launch, ("launch",)),
-        *((case, ("launch", "cases", name)) for name, case in launch["cases"].items()),
-    ):
-        for key in ("arguments", "thread_arguments"):
-            places += _texts(part.get(key, []), (*at, key))
-        places += [((*at, "files", name), text) for name, text in part.get("files", {}).items()]
-    for where, text in places:
-        if not string.Template(text).is_valid():
-            yield where, "a dollar sign that stands for nothing"

@@ -1,8 +1,7 @@
 """What Snakemake's Slurm executor (2.8) lacks for measuring, added to it while a campaign is measured.
 
-It asks the accounting for the account before each submission, and waits for ever for a job that Slurm does
-not know: one that a controller which crashed had not saved, or that ended during an outage as long as
-``MinJobAge``.
+It asks for the account before each submission, and waits for ever for a job that Slurm does not know: one
+that a crashed controller had not saved, or that ended during an outage as long as ``MinJobAge``.
 """
 
 from __future__ import annotations

@@ -109,10 +109,7 @@ def lost(base: Path, found: Account) -> list[str]:
 
 
 def mark_failed(base: Path, campaign: str, found: Account) -> list[str]:
-    """Make failed attempts of runs whose job did not end well, by Slurm's last word: they do not count.
-
-    A job can be cancelled, or its node be lost, after it has left a good record and before it has ended.
-    """
+    """Make failed attempts of runs whose job was cancelled, or lost its node, behind a good record."""
     lines = []
     # Of jobs at once the first comes last: once it is gone, the run is measured again.
     for name in sorted(folders.recorded(base, campaign), reverse=True):

@@ -1,7 +1,6 @@
 """Where a run lies while it is measured, and afterwards: nothing half-written is ever among the raw files.
 
-A run is measured in ``data/raw/.running/<campaign>/<run>/`` and moved to ``data/raw/<campaign>/runs/`` in
-one step once its record is whole. Standard library only: the job's last act must be quick.
+Standard library only: the job's last act must be quick.
 """
 
 from __future__ import annotations

@@ -32,10 +32,7 @@ def located(base: Path, path: str) -> str:
 def program(declared: Declared, run: Run) -> str:
     """Return the program of a run: that of the hybrid build where a rank has more than one thread.
 
-    Raises
-    ------
-    ConfigError
-        If the cluster has no program for the run's MPI library, or its path holds an unknown ``${...}``.
+    `ConfigError` if the cluster has none for the run's MPI library, or its path holds an unknown ``${...}``.
     """
     site = _site(declared, run)
     if site.build:
@@ -81,10 +78,7 @@ def folder(declared: Declared, run: Run) -> str:
 def inputs(declared: Declared, run: Run) -> dict[str, str]:
     """Return the input files of a run's case: path -> SHA-256, empty where none is declared.
 
-    Raises
-    ------
-    ConfigError
-        If the cluster does not say where a file lies, or says another digest than the application.
+    `ConfigError` if the cluster does not say where one lies, or says another digest than the application.
     """
     site = _site(declared, run).inputs or {}
     found = {}
@@ -145,9 +139,8 @@ def allocate(declared: Declared, run: Run, hosts: Sequence[str]) -> Allocation:
     """Work out the jobs of a run on the nodes that it was given."""
     if len(hosts) != run.nodes:
         what = f"{run.name} needs {run.nodes} nodes and has {len(hosts)}: {','.join(hosts)}"
-        raise ConfigError.at(
-            declared.campaign.source, 0, what, "start it by the workflow, which asks for them"
-        )
+        remedy = "start it by the workflow, which asks for them"
+        raise ConfigError.at(declared.campaign.source, 0, what, remedy)
     parts = _Parts(declared, run)
     environment = parts.environment()
     sets = declared.cores.jobs(run.factors["placement"], run.concurrent_jobs)
@@ -179,10 +172,7 @@ class _Parts:
 
     def environment(self) -> dict[str, str]:
         """Join the variables; what is more special comes later and wins."""
-        parts: list[Mapping[str, Any]] = [
-            {"OMP_NUM_THREADS": self.threads},
-            OWN_BINDING_OFF[self.mpi.family],
-        ]
+        parts: list[Mapping[str, Any]] = [{"OMP_NUM_THREADS": self.threads}, OWN_BINDING_OFF[self.mpi.family]]
         if self.declared.launch.scheduler == "slurm":
             # An mpirun starts its daemons by a step of srun. Without this a step takes the nodes for itself,
             # and jobs at once would be measured one after the other.

@@ -84,9 +84,8 @@ def take(base: Path, campaign: str, run: str) -> Path | None:
     except folders.BusyError:
         work = folders.running(base, campaign) / run
         if folders.alive(work):
-            raise folders.BusyError(
-                "another job measures it; give the same command again once it has ended"
-            ) from None
+            what = "another job measures it; give the same command again once it has ended"
+            raise folders.BusyError(what) from None
     recover(work)
     release(base, campaign, run)
     return None if folders.measured(base, campaign, run) else folders.reserve(base, campaign, run)
@@ -95,8 +94,7 @@ def take(base: Path, campaign: str, run: str) -> Path | None:
 def release(base: Path, campaign: str, run: str) -> None:
     """Make failed attempts of what an earlier start of this very job has measured.
 
-    Slurm has ended that start (a requeue, a lost node), and tells energy, memory and nodes of the last one
-    alone.
+    Slurm has ended it (a requeue, a lost node), and tells energy and memory of the last start alone.
     """
     if not (own := os.environ.get("SLURM_JOB_ID")):
         return

@@ -94,10 +94,8 @@ class Plan:
             return self._by_name[name]
         cell, _, number = name.rpartition("-r")
         if cell in self.adaptive and number.isdecimal() and 1 < int(number) <= self.adaptive[cell][1]:
-            repeat = int(number)
-            return replace(
-                self._by_name[f"{cell}-r01"], name=name, repeat=repeat, order=len(self.runs) + repeat
-            )
+            first, order = self._by_name[f"{cell}-r01"], len(self.runs) + int(number)
+            return replace(first, name=name, repeat=int(number), order=order)
         source = self.declared.campaign.source
         raise ConfigError.at(source, 0, f"the matrix has no run {name!r}", "list them: benchbook plan --runs")
 
@@ -166,9 +164,8 @@ def _combinations(declared: Declared, subset: Subset) -> Iterator[dict[str, Any]
 def _count(declared: Declared, factors: dict[str, Any]) -> None:
     """Replace the words ``all`` and ``half`` by the numbers of ranks that they stand for."""
     if isinstance(factors["ranks_per_node"], str):
-        usable = declared.cores.usable(factors["placement"]) // (
-            factors["concurrent_jobs"] * factors["threads"]
-        )
+        share = factors["concurrent_jobs"] * factors["threads"]
+        usable = declared.cores.usable(factors["placement"]) // share
         factors["ranks_per_node"] = max(1, usable if factors["ranks_per_node"] == "all" else usable // 2)
 
 

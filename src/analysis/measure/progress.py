@@ -52,10 +52,9 @@ def seconds(run: Run, start_up: float) -> float:
 
 
 def cost(plan: Plan, runs: Sequence[Run]) -> Cost:
-    """Work out what some runs of a plan cost, given in the order in which they are submitted.
+    """Work out what some runs of a plan cost, in the order of submission, by a list schedule.
 
-    The duration is that of a list schedule: each run starts as soon as its nodes are free and all before it
-    have started.
+    Each run starts as soon as its nodes are free and all before it have started.
     """
     launch = plan.declared.launch
     start_up = launch.start_up
@@ -83,33 +82,18 @@ def duration(span: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """State of a campaign at one moment; each run of the matrix is counted once.
-
-    Attributes
-    ----------
-    campaign : str
-    done, running, failed, waiting : int
-        Runs. Failed are those of which an attempt failed and none runs or is good.
-    node_hours, node_hours_left : float
-        Measured, and expected of what is not done.
-    end : float or None
-        When the last run is likely to end, in seconds since 1970; None where nothing tells.
-    idle : bool
-        Whether `end` supposes that all nodes are free, because there is no pace to go by.
-    note : str
-        What could not be asked; empty otherwise.
-    """
+    """State of a campaign at one moment; each run of the matrix is counted once."""
 
     campaign: str
     done: int
     running: int
-    failed: int
+    failed: int  # an attempt failed and none runs or is good
     waiting: int
-    node_hours: float
-    node_hours_left: float
-    end: float | None
-    idle: bool = False
-    note: str = ""
+    node_hours: float  # measured
+    node_hours_left: float  # expected of what is not done
+    end: float | None  # when the last run is likely to end, s since 1970; None where nothing tells
+    idle: bool = False  # `end` supposes that all nodes are free, because there is no pace to go by
+    note: str = ""  # what could not be asked
 
     @property
     def total(self) -> int:
@@ -129,8 +113,7 @@ class _Attempt:
 class Observer:
     """Looks at a campaign again and again, reading each record once.
 
-    The runs that count are those of the plan, and further repeats that were asked for. If `resumed`, what
-    failed before now waits again.
+    If `resumed`, what failed before now waits again.
     """
 
     def __init__(self, plan: Plan, runs: Sequence[Run], *, resumed: bool = False) -> None:
@@ -243,13 +226,10 @@ class _Pace:
         return one.run.nodes * min(one.end - one.start, self.expected(one.run))
 
     def remaining(self, left: Sequence[Run], now: float) -> float | None:
-        """Return the seconds until the last of the runs that are left has ended.
+        """Return the seconds until the last of the runs that are left has ended; None before a run has ended.
 
-        Notes
-        -----
-        Node seconds left by node seconds a second, since this stretch of measuring began: waiting in the
-        queue, nodes that other users have and the scheduler's own time are all in it. Never less than
-        what the longest run that runs still needs. None before a run has ended.
+        Node seconds left by node seconds a second, since this stretch of measuring began: queue, other users'
+        nodes and the scheduler's time are in it. Never less than what the longest run that runs still needs.
         """
         begin = now
         for one in sorted((*self._running, *self._good), key=lambda one: one.end, reverse=True):
@@ -301,10 +281,7 @@ def _clock(moment: float, now: float) -> str:
 
 
 class Watch:
-    """Shows a campaign's progress from a thread of its own until it is stopped.
-
-    By default on standard error, where Snakemake writes too.
-    """
+    """Shows progress from a thread until it is stopped, by default on standard error as Snakemake does."""
 
     def __init__(self, campaign: str, base: Path, stream: TextIO | None = None) -> None:
         self._observer = _observer(campaign, base, resumed=True)
@@ -442,7 +419,9 @@ def _print_plan(found: Plan, done: set[str]) -> None:
     if more := [name for name in done - names if ".failed-" not in name]:
         print(f"beside them: {len(more)} runs that the matrix does not declare; they count like the others")
     if left:
-        print(f"left: {_in_words(cost(found, left))}")
+        price = cost(found, left)
+        hours = f"{price.node_hours:.2f} node hours expected, {price.node_hours_limit:.2f} at the time limits"
+        print(f"left: {price.runs} runs, {hours}; {duration(price.duration)} if all nodes are free")
         how = "--profile slurm" if declared.launch.scheduler == "slurm" else "--cores all"
         print(f"start: snakemake {how} measure --config measure={declared.name}")
 
@@ -454,11 +433,6 @@ def _further(found: Plan) -> list[Run]:
         f"{cell}-r{repeat:02d}" for cell, (_, most) in found.adaptive.items() for repeat in range(1, most + 1)
     )
     return [found.run(name) for name in names if name not in there]
-
-
-def _in_words(price: Cost) -> str:
-    hours = f"{price.node_hours:.2f} node hours expected, {price.node_hours_limit:.2f} at the time limits"
-    return f"{price.runs} runs, {hours}; {duration(price.duration)} if all nodes are free"
 
 
 def _cost_row(found: Plan, name: str, runs: Sequence[Run]) -> dict[str, Any]:
@@ -480,7 +454,8 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
     keys = [key for key in rows[0] if key not in DEFAULTS or any(row[key] != "" for row in rows)]
     cells = [[str(row[key]).replace("True", "yes").replace("False", "no") for key in keys] for row in rows]
     widths = [max(len(key), *(len(row[at]) for row in cells)) for at, key in enumerate(keys)]
-    numeric = [isinstance(rows[0][key], int) or _is_number(cells, at) for at, key in enumerate(keys)]
+    digits = [all(row[at].replace(".", "", 1).isdecimal() for row in cells) for at in range(len(keys))]
+    numeric = [isinstance(rows[0][key], int) or own for key, own in zip(keys, digits, strict=True)]
     for line in [keys, *cells]:
         pairs = zip(line, widths, numeric, strict=True)
         print(
@@ -488,7 +463,3 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
                 f"{text:>{width}}" if right else f"{text:<{width}}" for text, width, right in pairs
             ).rstrip()
         )
-
-
-def _is_number(cells: Sequence[Sequence[str]], at: int) -> bool:
-    return all(row[at].replace(".", "", 1).isdecimal() for row in cells)

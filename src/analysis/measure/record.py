@@ -120,10 +120,7 @@ def linked(program: str, search: str) -> dict[str, str]:
 
 
 def mpi_library(libraries: Mapping[str, str], search: str) -> dict[str, Any] | None:
-    """Return the fingerprint of the MPI library among some, and the version that it gives itself.
-
-    The launcher's version does not tell it: srun starts ranks of every library.
-    """
+    """Return the fingerprint of the MPI library among some, and its own version: srun starts any."""
     path = next((path for name, path in sorted(libraries.items()) if _MPI.fullmatch(name)), "")
     found = fingerprint(path) if path else None
     if found is None:
@@ -163,11 +160,10 @@ def _facts() -> dict[str, Any]:
 
 
 def end(work: Path, *, killed: str = "", abandoned: str = "") -> int:
-    """Write the records of a run's jobs and move them among the raw files; 1 if the run failed.
+    """Record a run's jobs and move them to the raw files, failed ones as ``<run>.failed-<n>``; 1 then.
 
-    All jobs are judged before the first is moved, and the judgement is kept: who finds the folder after a
-    kill in between moves the rest as it was judged. `killed` is the signal that ended the job, `abandoned`
-    why somebody else writes the record. Jobs that failed lie in folders ``<run>.failed-<n>``.
+    All jobs are judged before the first is moved, and the judgement is kept for who finds the folder after a
+    kill. `killed` is the signal that ended the job, `abandoned` why somebody else writes the record.
     """
     base, campaign = work.parents[4], work.parent.name
     try:
@@ -272,9 +268,8 @@ def _record(work: Path, job: Path) -> dict[str, Any]:
     record["exit_code"] = int(status) if status.isdigit() else None
     record["binding"] = _binding(job / ".binding")
     variables = record["environment"]
-    record["environment"] = {
-        name: HIDDEN if _secret(name, text) else text for name, text in variables.items()
-    }
+    hidden = {name: HIDDEN for name, text in variables.items() if _secret(name, text)}
+    record["environment"] = {**variables, **hidden}
     return {**record, **begun}
 
 

@@ -26,16 +26,10 @@ _INTERVAL = 10.0
 
 
 def hold(campaign: str, base: Path) -> ExitStack:
-    """Keep a second workflow from measuring a campaign at the same time.
+    """Keep a second workflow from measuring a campaign until the stack is closed or the process ends.
 
-    Without Slurm also one that measures another campaign: each would be measured beside the other. The locks
-    are held until the stack is closed or the process ends, however it does. Where the file system knows no
-    locks, only the runs protect themselves.
-
-    Raises
-    ------
-    ConfigError
-        If another workflow measures the campaign, or, without Slurm, any.
+    Without Slurm also one that measures another campaign: each would be measured beside the other;
+    `ConfigError` if there is one. Where the file system knows no locks, only the runs protect themselves.
     """
     folder = folders.running(base, campaign)
     folder.mkdir(parents=True, exist_ok=True)
@@ -64,11 +58,8 @@ def _lock(stack: ExitStack, path: Path, campaign: str, otherwise: str) -> None:
 def check_start(campaign: str, base: Path, *, slurm: bool) -> None:
     """Refuse to measure where the campaign is not at home: what is recorded is said to be its cluster's.
 
-    Raises
-    ------
-    ConfigError
-        If the campaign's cluster has Slurm and jobs are not handed to it (`slurm`), or the other way round,
-        or if Slurm does not answer.
+    `ConfigError` if the cluster has Slurm and jobs are not handed to it (`slurm`), or the other way round, or
+    if Slurm does not answer.
     """
     source = plan(campaign, base).declared.cluster.source
     if on_slurm(campaign, base) != slurm:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,14 +32,11 @@ def more(plan: Plan) -> list[Run]:
     found: list[Run] = []
     for cell, names in first.items():
         within, most = plan.adaptive[cell]
-        have = sorted(
-            name for name in there if name.rpartition("-r")[0] == cell and name.rpartition("-r")[2].isdigit()
-        )
+        have = sorted(name for name in there if re.fullmatch(rf"{re.escape(cell)}-r\d+", name))
         count = max(len(names), len(have))
         if set(names) <= there:
-            count = wanted(
-                figures([folders.finished(base, campaign) / name for name in have]), within, most, count
-            )
+            values = figures([folders.finished(base, campaign) / name for name in have])
+            count = wanted(values, within, most, count)
         found += [plan.run(f"{cell}-r{repeat:02d}") for repeat in range(len(names) + 1, count + 1)]
     return found
 
@@ -46,12 +44,8 @@ def more(plan: Plan) -> list[Run]:
 def wanted(values: Sequence[float], within: float, most: int, repeats: int) -> int:
     """Say how many repeats a cell needs: `repeats` as there are, or more, at most twice as many at a time.
 
-    `values` are figures of merit, NaN of runs that are not valid; the ends of their median's interval may be
-    `within` a share of it away.
-
-    Notes
-    -----
-    The width of the interval falls with the square root of n: n (w / within)^2 repeats are expected to do.
+    `values` are figures of merit, NaN of invalid runs; the ends of their median's interval may be `within` a
+    share of it away. The width falls with the square root of n: n (w / within)^2 repeats are expected to do.
     """
     estimate = stats.median(values)
     if not estimate.bounded or estimate.value == 0:

@@ -111,9 +111,8 @@ def fill(template: str, **quoted: str) -> str:
     text = string.Template(template)
     unused = set(quoted) ^ set(text.get_identifiers())
     if unused:
-        raise ConfigError.at(
-            "job script", 0, f"slots and values differ: {', '.join(sorted(unused))}", "report it"
-        )
+        what = f"slots and values differ: {', '.join(sorted(unused))}"
+        raise ConfigError.at("job script", 0, what, "report it")
     return text.substitute(quoted)
 
 
@@ -131,10 +130,9 @@ def words(values: Iterable[object]) -> str:
 
 
 def render(work: Path, allocation: Allocation, launch: Launch, meters: Path | None = None) -> str:
-    """Write the script of a run.
+    """Write the script of a run, whose job number n runs in the folder ``n`` of `work`.
 
-    Job number n runs in the folder ``n`` of `work`. `meters` is the file whose part ``power`` says how
-    power is sampled beside the jobs; jobs at once share the log.
+    `meters` is the file whose part ``power`` says how power is sampled beside the jobs.
     """
     modules = ""
     if allocation.modules:
@@ -169,7 +167,6 @@ def render(work: Path, allocation: Allocation, launch: Launch, meters: Path | No
 
 def _variable(name: str) -> str:
     if not (name.isascii() and name.isidentifier()):
-        raise ConfigError.at(
-            "job script", 0, f"{name!r} is no name of a variable", "use letters, digits and _"
-        )
+        what = f"{name!r} is no name of a variable"
+        raise ConfigError.at("job script", 0, what, "use letters, digits and _")
     return name

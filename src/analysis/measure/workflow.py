@@ -35,11 +35,7 @@ def all_runs(campaign: str, base: Path) -> list[Run]:
 
 
 def missing(campaign: str, base: Path) -> list[Run]:
-    """Return the runs that are not yet there, in the order in which they are to be submitted.
-
-    A run that is there is no business of Snakemake's any more: whatever rule, package or notebook
-    changes, it is not measured again.
-    """
+    """Return the runs that are not there, in order; one that is there is never measured again."""
     there = folders.recorded(base, campaign)
     return [run for run in all_runs(campaign, base) if run.name not in there]
 
@@ -52,9 +48,8 @@ def run_of(campaign: str, name: str, base: Path) -> Run:
 def priority(run: Run) -> int:
     """Return a priority for Snakemake: of the runs that wait, the first in the shuffled order goes first.
 
-    Without Slurm that is the order of execution. With it, Snakemake hands over as many runs at once as its
-    profile allows (``jobs``), those in an order of its own, which is random too; the records tell when
-    each started.
+    With Slurm, Snakemake hands over as many runs at once as its profile allows (``jobs``) in a random order
+    of its own; the records tell when each started.
     """
     return 1_000_000 - run.order
 
@@ -67,8 +62,7 @@ def on_slurm(campaign: str, base: Path) -> bool:
 def node_list(environ: MutableMapping[str, str]) -> str:
     """Keep the nodes of a Slurm job for the commands that run in it: return what stands before each.
 
-    Between a job and the command in it the executor takes the list of nodes out of the environment, where it
-    is put aside. Given back, no job has to ask Slurm for what it was told.
+    The executor takes them out of the environment; given back, no job has to ask Slurm for what it was told.
     """
     job = environ.get("SLURM_JOB_ID", "")
     if nodes := environ.get("SLURM_JOB_NODELIST"):
@@ -116,8 +110,8 @@ def requested(declared: Declared, run: Run) -> dict[str, str | int]:
 def common(campaign: str, base: Path) -> dict[str, str | int]:
     """Return what all runs of a campaign ask of Slurm alike, in the words of `resources`.
 
-    Snakemake asks every function of every job several times, so what does not differ is not to be one:
-    it halves the time that thousands of runs take to plan.
+    Snakemake asks functions of every job several times: without them thousands of runs are planned in half
+    the time.
     """
     asked = [resources(campaign, run.name, base) for run in plan(campaign, base).runs]
     return {name: value for name, value in asked[0].items() if all(one[name] == value for one in asked)}

@@ -51,31 +51,18 @@ Reference = dict[str, str]
 
 @dataclass(frozen=True)
 class About:
-    """What the crate says of the campaign as a whole.
-
-    Attributes
-    ----------
-    licence : str
-        SPDX identifier.
-    published : str
-        Day, ``YYYY-MM-DD``; by default the one on which the last run ended.
-    hardware : str
-        One line; describes clusters that have no facts.
-    clusters : mapping of str to sequence of mapping
-        Facts of each cluster: ``what``, ``value``, ``source``.
-    applications : mapping of str to str
-        Name -> title.
-    """
+    """What the crate says of the campaign as a whole."""
 
     name: str
     title: str
     description: str
     evidence: str
-    licence: str
-    published: str = ""
-    hardware: str = ""
+    licence: str  # SPDX identifier
+    published: str = ""  # YYYY-MM-DD; by default the day on which the last run ended
+    hardware: str = ""  # one line; describes clusters that have no facts
+    # Facts of each cluster: what, value, source.
     clusters: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
-    applications: Mapping[str, str] = field(default_factory=dict)
+    applications: Mapping[str, str] = field(default_factory=dict)  # name -> title
 
 
 def entity(crate: Any, identifier: str, kind: str, name: str, /, **properties: Any) -> Reference:
@@ -184,25 +171,10 @@ def _time(time: np.datetime64) -> str:
 
 
 def export(folder: Path, label: str, out: Path, about: About, *, force: bool = False) -> tuple[int, int]:
-    """Write a campaign as a zipped RO-Crate; return how many files and runs are in it.
+    """Write a campaign with its manifest as a zipped RO-Crate; return how many files and runs are in it.
 
-    Parameters
-    ----------
-    folder : Path
-        ``data/raw/<campaign>``, with its manifest.
-    label : str
-        What faults call it.
-    out : Path
-        The archive; appears only when it is whole.
-    about : About
-    force : bool, optional
-        Replace a file that is there.
-
-    Raises
-    ------
-    ConfigError
-        If the campaign does not agree with its manifest, no day of publication is known, or `out` is there
-        already or lies among the raw files.
+    The archive appears only when it is whole. `ConfigError` if the campaign does not agree with its manifest,
+    no day of publication is known, or `out` lies among the raw files or, without `force`, is there already.
     """
     if os.path.lexists(out) and not force:
         raise ConfigError.at(str(out), 0, "exists already", "choose another name, or --force")
@@ -245,9 +217,8 @@ def describe(files: Mapping[str, Path], label: str, about: About) -> tuple[dict[
     root["name"] = about.title
     root["description"] = about.description
     root["datePublished"] = published
-    root["license"] = entity(
-        crate, f"https://spdx.org/licenses/{about.licence}", "CreativeWork", about.licence
-    )
+    licence = f"https://spdx.org/licenses/{about.licence}"
+    root["license"] = entity(crate, licence, "CreativeWork", about.licence)
     root["conformsTo"] = entity(crate, PROFILE, "CreativeWork", "Process Run Crate", version="0.5")
     root["additionalProperty"] = tools.property("evidence", about.evidence)
     root["mentions"] = actions

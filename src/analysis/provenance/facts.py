@@ -110,20 +110,12 @@ class _Collector:
 
 
 def facts(root: str = "/") -> Dict[str, Any]:
-    """Describe the node that this runs on.
+    """Describe the node that this runs on, by ``proc``, ``sys`` and ``etc`` below a root and by commands.
 
-    Parameters
-    ----------
-    root : str, optional
-        Folder that holds ``proc``, ``sys`` and ``etc``; commands are those of ``PATH`` all the same.
-
-    Returns
-    -------
-    dict
-        ``format`` (1), ``host``, ``time`` (epoch s), ``facts`` {name: {value, unit (where it has one),
-        source}}, ``unread`` {name: {source, reason}}, ``environment`` {variable: value}: the tuning of Slurm,
-        MPI, libraries and profilers, without what looks like a secret. Nothing is guessed: a fact stands in
-        ``facts`` as it was read, or in ``unread``.
+    Returns ``format`` (1), ``host``, ``time`` (epoch s), ``facts`` {name: {value, unit (where it has one),
+    source}}, ``unread`` {name: {source, reason}} and ``environment`` {variable: value}: the tuning of Slurm,
+    MPI, libraries and profilers, without what looks like a secret. A fact stands in ``facts`` as it was read,
+    or in ``unread``.
     """
     found = _Collector(root)
     answers = _ask()

@@ -1,9 +1,4 @@
-"""The manifest of a raw campaign: a checksum for every file, in the format of ``sha256sum``.
-
-``data/raw/<campaign>/MANIFEST.sha256`` is sorted, names files by their path within the campaign and leaves
-itself out, so that ``sha256sum --check MANIFEST.sha256`` agrees with `check` where nothing but coreutils is
-installed.
-"""
+"""The manifest of a raw campaign: the checksums that ``sha256sum --check MANIFEST.sha256`` agrees with."""
 
 from __future__ import annotations
 
@@ -43,8 +38,7 @@ class Tree:
 def scan(folder: Path, label: str) -> Tree:
     """Find the files of a campaign but its manifest, and refuse what a manifest cannot stand for.
 
-    The folder may itself be a link, to a file system with more room; links in it are followed to files within
-    the campaign only. Faults call it by its label.
+    The folder may itself be a link; links in it are followed to files within the campaign only.
     """
     tree = Tree(label)
     base = folder.resolve()
@@ -89,26 +83,10 @@ def _printable(name: str) -> str:
 
 
 def write(folder: Path, label: str, *, force: bool = False) -> int:
-    """Write the manifest of a campaign.
+    """Write the manifest of a campaign, which faults call by its label; return the number of files in it.
 
-    Parameters
-    ----------
-    folder : Path
-        ``data/raw/<campaign>``.
-    label : str
-        What faults call it.
-    force : bool, optional
-        Replace a manifest that is there: what it said about older files is lost.
-
-    Returns
-    -------
-    int
-        Number of files in it.
-
-    Raises
-    ------
-    ConfigError
-        If there is one already, or a file is refused or cannot be read; nothing is written then.
+    `ConfigError` if there is one already, unless it may be replaced by `force`, or a file is refused or
+    cannot be read; nothing is written then.
     """
     if os.path.lexists(folder / NAME) and not force:
         raise ConfigError.at(f"{label}/{NAME}", 0, "exists already", "check against it, or --force")
@@ -121,22 +99,11 @@ def write(folder: Path, label: str, *, force: bool = False) -> int:
 
 
 def extend(folder: Path, label: str, renewed: Callable[[Collection[str]], Collection[str]]) -> list[Fault]:
-    """Add to the manifest of a campaign the files that it does not name yet; make it if there is none.
+    """Add to the manifest of a campaign the files that it does not name yet; return what could not be added.
 
-    Parameters
-    ----------
-    folder : Path
-        ``data/raw/<campaign>``.
-    label : str
-        What faults call it.
-    renewed : callable
-        Picks of the paths that the manifest names those that their owner has written again or taken away.
-        What it says of all others stays, so that a change is still found.
-
-    Returns
-    -------
-    list of Fault
-        What could not be added; what is wrong with the manifest, which then stays as it is.
+    `renewed` picks of the paths that it names those that their owner has written again or taken away; what it
+    says of all others stays, so that a change is still found. Is the manifest itself at fault, it stays as it
+    is.
     """
     entries: dict[str, str] = {}
     if os.path.lexists(folder / NAME):
@@ -200,22 +167,10 @@ def _read(folder: Path, label: str) -> tuple[dict[str, tuple[str, int]], list[Fa
 
 
 def check(folder: Path, label: str) -> tuple[int, list[Fault]]:
-    """Hold the files of a campaign against its manifest.
+    """Hold a campaign's files against its manifest: their number, and what is wrong with them and with it.
 
-    Parameters
-    ----------
-    folder : Path
-        ``data/raw/<campaign>``.
-    label : str
-        What faults call it.
-
-    Returns
-    -------
-    files : int
-        Number of files looked at.
-    faults : list of Fault
-        One for each file that is missing, changed, not in the manifest, renamed (one for both names) or
-        refused, and those of the manifest itself.
+    One fault for each file that is missing, changed, not in the manifest, renamed (one for both names) or
+    refused.
     """
     tree = scan(folder, label)
     entries, faults = _read(folder, label)

@@ -34,23 +34,11 @@ class Findings:
 
 
 def check(folder: Path, label: str, *, evidence: str = "") -> Findings:
-    """Check the records of all runs.
+    """Check the records of all runs of a campaign, which faults call by its label.
 
-    Parameters
-    ----------
-    folder : Path
-        ``data/raw/<campaign>``.
-    label : str
-        What faults call it.
-    evidence : str, optional
-        Evidence class that the campaign declares.
-
-    Returns
-    -------
-    Findings
-        Faults: a record that is missing, damaged or names another run, campaign or evidence class; runs of
-        one job or one time on the same nodes that say they had them alone; runs of one case with different
-        input files, or with different programs of one name. Notes: a repetition that was executed twice.
+    Faults: a record that is missing, damaged or names another run, campaign or evidence class; runs of one
+    job or one time on the same nodes that say they had them alone; runs of one case with different input
+    files, or with different programs of one name. Notes: a repetition that was executed twice.
     """
     out = Findings()
     found: list[tuple[str, Record]] = []
@@ -149,11 +137,7 @@ def _run(source: str) -> str:
 
 
 def _same_repeat(found: Iterable[tuple[str, Record]]) -> Iterator[tuple[Fault, bool]]:
-    """Find successful runs with all factors and the repetition alike.
-
-    Yields the fault, and whether job and time show that it is another execution: that is a repetition
-    numbered twice.
-    """
+    """Find runs with all factors and the repetition alike; true if job and time show another execution."""
     groups: dict[str, list[tuple[str, Record]]] = defaultdict(list)
     for source, record in found:
         if _succeeded(record) and record["repeat"] >= 0:
@@ -164,9 +148,8 @@ def _same_repeat(found: Iterable[tuple[str, Record]]) -> Iterator[tuple[Fault, b
         for source, other in members[max(record["concurrent_jobs"], 1) :]:
             distinct = _distinct(record, other)
             said = f"has the factors and the repetition ({record['repeat']}) of run {_run(first)}"
-            remedy = (
-                "both count: they began at different times" if distinct else "remove one: it may be a copy"
-            )
+            both = "both count: they began at different times"
+            remedy = both if distinct else "remove one: it may be a copy"
             yield Fault(source, 0, said, remedy), distinct
 
 

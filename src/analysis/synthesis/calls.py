@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analysis.synthesis import halo
+from analysis.synthesis import hpcg
 from analysis.synthesis.plan import LAUNCH, Job
 from analysis.synthesis.truth import Truth
 
@@ -145,10 +145,10 @@ def _halo_rows(truth: Truth, entry: Mapping[str, Any], job: Job, times: np.ndarr
     """Make the rows of HPCG: exchanges of halos on every level, and sums over all ranks."""
     seconds = job.seconds - LAUNCH
     # So many iterations that the largest pair exchanges what is declared for a minute.
-    iterations = round(entry["pair_bytes_a_minute"] / 60 * seconds / halo.FACE_BYTES)
+    iterations = round(entry["pair_bytes_a_minute"] / 60 * seconds / hpcg.FACE_BYTES)
     share = {name: part / sum(entry["halo"].values()) for name, part in entry["halo"].items()}
     out = []
-    for rank, messages in enumerate(halo.exchanges(job.factors["ranks"])):
+    for rank, messages in enumerate(hpcg.exchanges(job.factors["ranks"])):
         time = float(times[rank])
         total = sum(count for _, _, count in messages)
         sizes = sorted({size for _, size, _ in messages})
@@ -160,9 +160,8 @@ def _halo_rows(truth: Truth, entry: Mapping[str, Any], job: Job, times: np.ndarr
             ]
         for size in sizes:
             count = sum(c for _, s, c in messages if s == size)
-            rows.append(
-                Row("MPI_Wait", size, -1, count * iterations, time * share["MPI_Wait"] * count / total)
-            )
+            part = time * share["MPI_Wait"] * count / total
+            rows.append(Row("MPI_Wait", size, -1, count * iterations, part))
         rows.append(Row("MPI_Allreduce", 8, -1, 3 * iterations, time * share["MPI_Allreduce"]))
         rows += [Row(name, 0, -1, count, 0.0) for name, count in _ALWAYS]
         out.append(rows)

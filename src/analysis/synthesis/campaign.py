@@ -26,25 +26,10 @@ _SILENT = 2.0
 
 
 def build(truth: Truth, out: Path, *, progress: bool = False) -> int:
-    """Write a campaign.
+    """Write a campaign into ``data/raw/<campaign>``, whose content goes; return the number of runs.
 
-    Parameters
-    ----------
-    truth : Truth
-    out : Path
-        Folder ``data/raw/<campaign>``; what is in it goes.
-    progress : bool
-        Say on standard error how far it is, from the third second on.
-
-    Returns
-    -------
-    int
-        Number of runs.
-
-    Raises
-    ------
-    ConfigError
-        If the truth lacks something that a run needs.
+    With `progress` say on standard error how far it is, from the third second on. `ConfigError` if the truth
+    lacks something that a run needs.
     """
     planned = jobs(truth)
     files = {

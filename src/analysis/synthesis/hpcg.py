@@ -1,7 +1,9 @@
-"""HPCG 2.4's result, and the process grid that HPCG gives to a number of ranks."""
+"""HPCG 2.4: its result, its process grid, and its messages at 16³ a rank, halos of four grids."""
 
 from __future__ import annotations
 
+import itertools
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -11,6 +13,14 @@ from analysis.synthesis.truth import Truth
 # Share of the floating-point operations, and of the time, of each kernel.
 _KERNELS = (("DDOT", 0.018, 0.06), ("WAXPBY", 0.018, 0.02), ("SpMV", 0.149, 0.14), ("MG", 0.815, 0.78))
 _OFFICIAL = 3600  # s, by the rules of 2.4
+
+_POINT = 8  # B, a double
+_WIDTHS = (16, 8, 4, 2)  # of the grids
+# Exchanges of each grid in one iteration: one before each sweep and product on it.
+_EXCHANGES = (4, 3, 3, 1)
+
+# What one rank sends to a neighbour that shares a face, in one iteration, B.
+FACE_BYTES = sum(n * _POINT * width**2 for n, width in zip(_EXCHANGES, _WIDTHS, strict=True))
 
 
 def process_grid(ranks: int) -> tuple[int, int, int]:
@@ -75,3 +85,26 @@ def _results(job: Job) -> Iterator[str]:
     yield f"  HPCG result is VALID with a GFLOP/s rating of: {job.value:.6g}"
     yield f"  Results are valid but execution time (sec) is: {seconds:.6g}"
     yield f"  Official results execution time (sec) must be at least: {_OFFICIAL}"
+
+
+def exchanges(ranks: int) -> list[list[tuple[int, int, int]]]:
+    """List the messages of one iteration by rank: neighbour, size in B, messages.
+
+    A neighbour shares a face, an edge or a corner.
+    """
+    nx, ny, nz = process_grid(ranks)
+    out = []
+    for rank in range(ranks):
+        x, y, z = rank % nx, rank // nx % ny, rank // (nx * ny)
+        messages: dict[tuple[int, int], int] = defaultdict(int)
+        for dx, dy, dz in itertools.product((-1, 0, 1), repeat=3):
+            there = (x + dx, y + dy, z + dz)
+            inside = all(0 <= at < count for at, count in zip(there, (nx, ny, nz), strict=True))
+            if (dx, dy, dz) == (0, 0, 0) or not inside:
+                continue
+            free = (dx, dy, dz).count(0)  # axes along which the shared points lie
+            neighbour = there[0] + nx * (there[1] + ny * there[2])
+            for width, count in zip(_WIDTHS, _EXCHANGES, strict=True):
+                messages[neighbour, _POINT * width**free] += count
+        out.append([(neighbour, size, count) for (neighbour, size), count in sorted(messages.items())])
+    return out

@@ -21,15 +21,11 @@ _RANDOM = "table"
 
 
 def files(truth: Truth, job: Job) -> dict[str, str]:
-    """Write the table of a run by file name; a failed run ends after its heading.
-
-    The truth's ``micro`` give a latency in us at small sizes and a bandwidth in MB/s at large ones.
-    """
+    """Write the table of a run by file name; a failed run ends after its heading."""
     entry = truth.first(truth.micro, job.factors)
     if entry is None:
-        raise truth.error(
-            f"no micro entry for {job.factors['case']} on {job.factors['interconnect']}", "add it"
-        )
+        found = f"no micro entry for {job.factors['case']} on {job.factors['interconnect']}"
+        raise truth.error(found, "add it")
     return {"stdout.txt": "\n".join([*_lines(truth, job, entry), ""])}
 
 

@@ -37,11 +37,7 @@ def energy(truth: Truth, job: Job) -> float | None:
 
 
 def files(truth: Truth, job: Job) -> dict[str, str]:
-    """Write the log of a job's meters, from a reading before it to one after it; nothing without a meter.
-
-    The truth's ``meters`` give the power of a node in W, the interval in s, the share of readings that are
-    missing and the format.
-    """
+    """Write the log of a job's meters, from a reading before it to one after it; nothing without a meter."""
     meter = truth.first(truth.meters, job.factors)
     if meter is None:
         return {}

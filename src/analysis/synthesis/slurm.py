@@ -16,13 +16,7 @@ _COLUMNS = (
 
 
 def records(truth: Truth, jobs: Sequence[Job]) -> str:
-    """Account every job, with one step each.
-
-    Returns
-    -------
-    str
-        Slurm's times are whole seconds; energy is blank for jobs on nodes without a meter.
-    """
+    """Account every job, with one step each, in whole seconds; energy is blank on nodes without a meter."""
     lines = [_COLUMNS]
     for job in jobs:
         lines += _lines(truth, job)

@@ -1,8 +1,6 @@
-"""The declared truth of a synthetic campaign: what takes how long, and what is run.
+"""The declared truth of a synthetic campaign, ``config/synthesis/<report>.yaml``: what takes how long.
 
-A file ``config/synthesis/<report>.yaml`` gives a base time (or rate) for each case, effects that
-multiply it, profiles, meters and micro-benchmarks, and the cells of the campaign. Where a number
-may depend on the nodes it is either a number or a mapping from node count to number.
+A number that may depend on the nodes is a number or a mapping from node count to number.
 """
 
 from __future__ import annotations
@@ -87,13 +85,7 @@ def matches(when: Factors, factors: Factors) -> bool:
 
 
 def load_truth(path: Path) -> Truth:
-    """Load a declared truth, ``config/synthesis/<report>.yaml``.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read or does not follow the model.
-    """
+    """Load a declared truth; ConfigError if the file does not follow the model."""
     truth = models.load(Truth, path)
     truth._source = str(path)
     return truth

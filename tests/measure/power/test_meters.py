@@ -14,10 +14,10 @@ import xarray as xr
 
 from analysis.base.errors import ConfigError
 from analysis.energy.integral import energy
-from analysis.measure.power import redfish
+from analysis.measure.power import bmc
 from analysis.measure.power.commands import Commands, MeterError
 from analysis.measure.power.config import MeterSpec, PowerConfig
-from analysis.measure.power.kinds import make
+from analysis.measure.power.kinds import KINDS
 from analysis.measure.power.meters import Context, Meter, quantity, watts
 from analysis.measure.power.output import POWER, Readings
 from analysis.measure.power.sampler import Sampler
@@ -30,6 +30,10 @@ def context() -> Context:
 
 def spec(kind: str, **options: object) -> MeterSpec:
     return MeterSpec(kind, "n1", {"type": kind, "name": "n1", **options}, "c.yaml", 3)
+
+
+def make(declared: MeterSpec, context: Context) -> Meter:
+    return KINDS[declared.type](declared, context)
 
 
 class Scripted(Meter):
@@ -193,7 +197,7 @@ def test_ipmitool__a_sensor_in_watts_and_no_other(tmp_path, context):
     ],
 )
 def test_redfish__resources(resource, found):
-    assert dict(redfish._readings(resource)) == found
+    assert dict(bmc._readings(resource)) == found
 
 
 def test_redfish__plain_http_by_declaration_and_null_is_a_gap(context):

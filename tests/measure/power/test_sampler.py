@@ -17,7 +17,7 @@ import xarray as xr
 from analysis import readers
 from analysis.energy.attribution import integrated
 from analysis.energy.own import own_logs
-from analysis.measure.power.sharing import share
+from analysis.measure.power.output import share
 
 from .helpers import Sampler, powers, wait_for
 

@@ -17,9 +17,8 @@ from analysis.base.shell import born
 from analysis.measure.power import config, control
 from analysis.measure.power.commands import Commands
 from analysis.measure.power.meters import Context, Meter
-from analysis.measure.power.output import ENERGY, POWER, Readings, beside, stamp
+from analysis.measure.power.output import ENERGY, POWER, Readings, beside, share, stamp
 from analysis.measure.power.sampler import Sampler
-from analysis.measure.power.sharing import share
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

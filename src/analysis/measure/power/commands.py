@@ -27,10 +27,7 @@ class Commands:
     ) -> str:
         """Run a tool, with some open files, and return what it printed; `timeout` in s.
 
-        Raises
-        ------
-        MeterError
-            If the tool is missing, fails or does not end in time.
+        `MeterError` if the tool is missing, fails or does not end in time.
         """
         try:
             process = self._start(argv, environment, fds)

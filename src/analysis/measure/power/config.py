@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -14,7 +14,7 @@ from pydantic import Field, StringConstraints
 from analysis.base import models, project, slurm
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import Line, Maybe, Model, Positive
-from analysis.base.yaml import read
+from analysis.base.yaml import read, texts
 
 OneLine = Annotated[Line, StringConstraints(min_length=1)]
 MeterName = Annotated[
@@ -87,8 +87,7 @@ class Redfish(_Meter):
     ca: OneLine = Field("", description="file with the certificates of the authority that signed the BMC's")
     node: OfNode = ""
     insecure: bool = Field(
-        False,
-        description="true sends the password to whoever answers; http and unverified certificates",
+        False, description="true sends the password to whoever answers; http and unverified certificates"
     )
 
 
@@ -97,10 +96,7 @@ class Snmp(_Asked):
 
     TOGETHER = (("at least", "nodes", "objects"),)
     NEEDS: ClassVar = {"privacy": ("privacy_password",), "privacy_password": ("privacy",)}
-    WHEN = (
-        ("version", ("2c",), ("community",)),
-        ("version", ("3",), ("user", "auth", "auth_password")),
-    )
+    WHEN = (("version", ("2c",), ("community",)), ("version", ("3",), ("user", "auth", "auth_password")))
 
     type: Literal["snmp"]
     host: Host
@@ -113,8 +109,7 @@ class Snmp(_Asked):
     privacy: Maybe[Literal["AES", "DES"]] = None
     privacy_password: Maybe[SecretPlace] = None
     nodes: Annotated[dict[Host, Oids], Field(min_length=1)] = Field(
-        {},
-        description="nodes with the OID of each one's outlet, or a list of OIDs; a job reads its own only",
+        {}, description="nodes with the OID of each one's outlet, or a list of OIDs; a job reads its own only"
     )
     objects: Annotated[dict[MeterName, Oid], Field(min_length=1)] = Field(
         {}, description="names with OIDs of what is no single node's; every job reads all of them"
@@ -168,25 +163,14 @@ _LOCAL = frozenset({"powercap", "nvidia-smi"})
 
 @dataclass(frozen=True, slots=True)
 class MeterSpec:
-    """One declared meter.
-
-    Attributes
-    ----------
-    type, name : str
-    options : mapping
-        The entry as declared, ``{node}`` replaced.
-    source, line : str, int
-        Where it stands.
-    node : str
-        Node that it measures; empty if it feeds the whole job, or is told by reading.
-    """
+    """One declared meter, and where it stands."""
 
     type: str
     name: str
-    options: Mapping[str, Any] = field(repr=False)
+    options: Mapping[str, Any] = field(repr=False)  # the entry as declared, {node} replaced
     source: str = ""
     line: int = 0
-    node: str = ""
+    node: str = ""  # that it measures; empty if it feeds the whole job, or is told by reading
 
     def error(self, found: str, remedy: str) -> ConfigError:
         """Make an error at this meter's line."""
@@ -195,46 +179,21 @@ class MeterSpec:
 
 @dataclass(frozen=True, slots=True)
 class PowerConfig:
-    """What a sampler does.
+    """What a sampler does; times in s."""
 
-    Attributes
-    ----------
-    period : float
-        s between readings.
-    timeout : float
-        s that a meter has to answer.
-    longest_wait : float
-        s, longest pause before a lost meter is asked again.
-    meters : tuple of MeterSpec
-    nodes : tuple of str
-        Nodes of the job; empty where none were given.
-    """
-
-    period: float
-    timeout: float
-    longest_wait: float
+    period: float  # between readings
+    timeout: float  # that a meter has to answer
+    longest_wait: float  # before a lost meter is asked again
     meters: tuple[MeterSpec, ...]
-    nodes: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()  # of the job; empty where none were given
 
 
 def load(path: str | Path, nodes: Sequence[str] = (), *, local: bool = False) -> PowerConfig:
-    """Read the part ``power`` of a cluster's file.
+    """Read the part ``power`` of a cluster's file, for the nodes of a job.
 
-    Parameters
-    ----------
-    path : path
-        A cluster's file, or one with the part ``power`` alone.
-    nodes : sequence of str, optional
-        Nodes of the job; a meter whose entry says ``{node}`` becomes one for each, and one that
-        names its node is left out of jobs that do not have it. Of a meter that only its own node
-        can read there is the one of this node.
-    local : bool, optional
-        Take only the meters that only their own node can read.
-
-    Raises
-    ------
-    ConfigError
-        One fault for each entry that cannot be used; no value is repeated in it that could be a secret.
+    A meter whose entry says ``{node}`` becomes one for each node, one that names its node is left out of jobs
+    that do not have it, and of one that only its own node can read there is that of this node; `local` takes
+    those alone. `ConfigError` with one fault an entry, which repeats no value that could be a secret.
     """
     part, meters = _part(path)
     specs = [
@@ -255,37 +214,14 @@ def load(path: str | Path, nodes: Sequence[str] = (), *, local: bool = False) ->
 
 
 def check(path: str | Path, *, several: bool) -> None:
-    """Check the part ``power`` of a cluster's file before any job is there.
-
-    Parameters
-    ----------
-    path : path
-    several : bool
-        Whether jobs of several nodes are run there.
-
-    Raises
-    ------
-    ConfigError
-        As `load` does.
-    """
+    """Check the part ``power`` of a cluster's file as `load` does, before there is a job."""
     for index, entry in enumerate(_part(path)[1]):
         line = project.line_of(path, ("power", "meters", index))
         _of_nodes(entry, ("node1", "node2") if several else (here(),), str(path), line)
 
 
 def variables(path: str | Path) -> list[str]:
-    """Name the environment variables that hold the meters' secrets.
-
-    Parameters
-    ----------
-    path : path
-        A cluster's file.
-
-    Returns
-    -------
-    list of str
-        Sorted; what else runs on the nodes has no need of them.
-    """
+    """Name the environment variables, sorted, that hold the meters' secrets: no other program needs them."""
     entries = (value for meter in _part(path)[1] for value in meter.values())
     return sorted({entry["env"] for entry in entries if isinstance(entry, Mapping) and set(entry) == {"env"}})
 
@@ -318,7 +254,7 @@ def _of_nodes(entry: Mapping[str, Any], nodes: Sequence[str], source: str, line:
             raise ConfigError.at(source, line, found, "write {node} in the name")
         one = _replace(entry, here())
         return [MeterSpec(one["type"], one["name"], one, source, line, here())]
-    if not any("{node}" in text for text in _texts(entry)):
+    if not any("{node}" in text for _, text in texts(entry)):
         fed = {entry["node"]} if "node" in entry else set(entry.get("nodes", {}))
         if fed and nodes and not fed & set(nodes) and "objects" not in entry:
             return []  # other nodes' power is nothing of this job's
@@ -331,14 +267,6 @@ def _of_nodes(entry: Mapping[str, Any], nodes: Sequence[str], source: str, line:
         raise ConfigError.at(source, line, found, "pass --nodes")
     replaced = [(_replace(entry, node), node) for node in nodes]
     return [MeterSpec(one["type"], one["name"], one, source, line, node) for one, node in replaced]
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for one in (*value.keys(), *value.values()):
-            yield from _texts(one)
 
 
 def _replace(value: Any, node: str) -> Any:

@@ -23,16 +23,11 @@ _NODES = "nodes"  # what srun's own files are called beside the log
 
 
 def start(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -> int:
-    """Start samplers that outlive this process, and wait until they sample.
+    """Start samplers that outlive this process, wait until they sample, return the one ``.pid`` names.
 
     One on this node asks all meters that it can reach. Where meters can be read by their own node only, srun
-    starts one on each other node of the job, with the log ``<out>.<node>.csv``. The log's ``.pid`` names the
-    process, which is returned, its ``.log`` takes what the sampler says.
-
-    Raises
-    ------
-    BenchbookError
-        If the sampler ends instead; with what it said. That is left in the summary, too.
+    starts one on each other node of the job, with the log ``<out>.<node>.csv``. ``.log`` takes what the
+    sampler says. `BenchbookError` if it ends instead, with what it said, which is left in the summary, too.
     """
     more = ["--nodes", nodes] if nodes else []
     step = None

@@ -36,11 +36,8 @@ class Secret:
 def resolve(entry: Mapping[str, str], environment: Mapping[str, str], source: str, line: int) -> Secret:
     """Fetch a secret from the variable (``env``) or the first line of the file that an entry names.
 
-    Raises
-    ------
-    ConfigError
-        If the variable is not set, or the file cannot be read, is empty, belongs to another user or is open
-        to others than its owner; at the entry's source and line.
+    `ConfigError` if the variable is not set, or the file cannot be read, is empty, belongs to another user or
+    is open to others than its owner.
     """
     text = _of_variable(entry, environment, source, line) if "env" in entry else _of_file(entry, source, line)
     if "\n" in text or "\r" in text or "\0" in text or '"' in text:

@@ -1,17 +1,17 @@
-"""The kinds of meters, known once their modules are imported; a kind more is a module and its name here."""
+"""The kinds of meters, by what is ``type`` in a cluster's file."""
 
 from __future__ import annotations
 
 from analysis.base.errors import ConfigError, Fault
-from analysis.measure.power import ipmi, local, redfish, snmp  # noqa: F401  # each joins `Meter.kinds`
+from analysis.measure.power.bmc import Ipmitool, Redfish
 from analysis.measure.power.commands import MeterError
 from analysis.measure.power.config import MeterSpec
+from analysis.measure.power.local import NvidiaSmi, Powercap, Slurm
 from analysis.measure.power.meters import Context, Meter
+from analysis.measure.power.snmp import Snmp
 
-
-def make(spec: MeterSpec, context: Context) -> Meter:
-    """Make the meter of a declared entry; a ConfigError if it cannot be used."""
-    return Meter.kinds[spec.type](spec, context)
+KINDS: dict[str, type[Meter]] = {"ipmitool": Ipmitool, "redfish": Redfish, "snmp": Snmp, "powercap": Powercap}
+KINDS |= {"nvidia-smi": NvidiaSmi, "slurm": Slurm}
 
 
 class Unusable(Meter):
@@ -33,7 +33,7 @@ def make_all(specs: tuple[MeterSpec, ...], context: Context) -> list[Meter]:
     faults: list[Fault] = []
     for spec in specs:
         try:
-            meters.append(make(spec, context))
+            meters.append(KINDS[spec.type](spec, context))
         except ConfigError as error:
             faults += error.faults
             meters.append(Unusable(spec, context, "; ".join(map(str, error.faults))))

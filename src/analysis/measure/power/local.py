@@ -13,7 +13,7 @@ _ZONE = re.compile(r"intel-rapl(:\d+)+")
 _ADDS = re.compile(r"(package-\d+(-die-\d+)?|dram)(:\d+)+")
 
 
-class Powercap(Meter, kind="powercap"):
+class Powercap(Meter):
     """RAPL's energy counters in the powercap tree of this node."""
 
     counts = True
@@ -71,7 +71,7 @@ class Powercap(Meter, kind="powercap"):
             raise MeterError(f"energy_uj: {error}") from None
 
 
-class NvidiaSmi(Meter, kind="nvidia-smi"):
+class NvidiaSmi(Meter):
     """The GPUs of this node."""
 
     location = "GPU board, by its driver"
@@ -100,7 +100,7 @@ class NvidiaSmi(Meter, kind="nvidia-smi"):
         return found
 
 
-class Slurm(Meter, kind="slurm"):
+class Slurm(Meter):
     """What Slurm's own energy accounting says of a node."""
 
     location = "node, by Slurm's energy plugin"

@@ -38,19 +38,10 @@ class Context:
 
 
 class Meter:
-    """A meter; a subclass says of which type it is, where that measures, and how it is read.
+    """A meter: where it measures, how it is read; `counts` if a reading is an energy counter in µJ, not W."""
 
-    `counts` is true where a reading is an energy counter in µJ, not a power in W.
-    """
-
-    kinds: ClassVar[dict[str, type[Meter]]] = {}
     counts: ClassVar[bool] = False
     location: ClassVar[str] = ""
-
-    def __init_subclass__(cls, *, kind: str = "") -> None:
-        """Join the kinds of meters, by what is ``type`` in a cluster's file."""
-        if kind:
-            Meter.kinds[kind] = cls
 
     def __init__(self, spec: MeterSpec, context: Context) -> None:
         self.spec, self.context = spec, context
@@ -106,10 +97,7 @@ def quantity(text: str) -> tuple[float | None, float | None]:
 def watts(text: str, scale: float = 1.0) -> float:
     """Read a power in W as a tool prints it; a number without a unit counts `scale` W each.
 
-    Raises
-    ------
-    MeterError
-        If it is none, or no power of a machine.
+    `MeterError` if it is none, or no power of a machine.
     """
     value, factor = quantity(text)
     if value is None or factor is None:

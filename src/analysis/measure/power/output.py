@@ -1,14 +1,17 @@
-"""What a sampler writes: readings as CSV, line by line and whole, and a summary at its end."""
+"""What a sampler writes: readings as CSV, line by line and whole; and how jobs at once share it."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from analysis.base.errors import ConfigError
+from analysis.base.files import write_json
 
 # Headings by which the readers of power logs know the columns and their units.
 POWER, ENERGY = "power_W", "energy_uj"
@@ -86,3 +89,29 @@ def _cell(value: float | None) -> str:
 def _quoted(note: str) -> str:
     text = " ".join(note.split())
     return '"' + text.replace('"', "'") + '"' if set(text) & set(',;"') else text
+
+
+def share(out: Path, jobs: Sequence[Path]) -> None:
+    """Give each of several jobs the log of their run, which lies in the folder of the first.
+
+    The summaries get ``job`` (number) and ``jobs`` (``start``, ``end`` of each in s since 1970, or null), by
+    which what the nodes drew while several ran is split in equal parts.
+    """
+    windows = [{"start": _seconds(job / ".start"), "end": _seconds(job / ".end")} for job in jobs]
+    files = sorted(path for path in out.parent.glob(f"{out.stem}.*") if path.is_file())
+    # The first folder comes last: from it the others are copied.
+    for number, job in reversed(list(enumerate(jobs, 1))):
+        for path in files:
+            target = job / path.name
+            if path.name.endswith(".summary.json"):
+                summary = json.loads(path.read_text(encoding="utf-8"))
+                write_json(target, {**summary, "job": number, "jobs": windows})
+            elif target.resolve() != path.resolve():
+                shutil.copyfile(path, target)
+
+
+def _seconds(path: Path) -> float | None:
+    try:
+        return float(path.read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        return None

@@ -50,10 +50,7 @@ class Sampler:
         self._started = 0
 
     def run(self, stop: threading.Event, begun: Callable[[], None] = lambda: None) -> dict[str, Any]:
-        """Sample until `stop` is set, then close the files and return the summary.
-
-        `begun` is called once every meter was asked: the job may begin.
-        """
+        """Sample until `stop` is set; return the summary. `begun` is called once every meter was asked."""
         self._started = time.time_ns()
         begin = time.monotonic()
         asked = threading.Semaphore(0)

@@ -15,12 +15,11 @@ from analysis.measure.power.credentials import Secret
 from analysis.measure.power.meters import Context, Meter, quantity, watts
 
 
-class Snmp(Meter, kind="snmp"):
+class Snmp(Meter):
     """Numeric objects of one agent, all in one request.
 
-    A community or a pass phrase as an argument of snmpget could be read by everybody on the node.
-    Its configuration file may hold them instead; here that file exists in memory only and is
-    inherited by snmpget as an open file, so that no secret is ever on a disk.
+    An argument of snmpget could be read by everybody on the node: community and pass phrases stand in its
+    configuration file, which exists in memory only and is inherited as an open file.
     """
 
     location = "rack outlet, by the PDU"

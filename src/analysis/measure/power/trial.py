@@ -34,24 +34,9 @@ class Trial:
 
 
 def trials(path: str | Path, nodes: Sequence[str] = ()) -> Iterator[Trial]:
-    """Ask every meter once; a counter twice, since one reading is no power.
+    """Ask every meter of a cluster's file once, as a job of some nodes would; a counter twice.
 
-    Parameters
-    ----------
-    path : path
-        A cluster's file.
-    nodes : sequence of str, optional
-        Nodes to ask for, as a job of these nodes would.
-
-    Yields
-    ------
-    Trial
-        In the order of the file.
-
-    Raises
-    ------
-    ConfigError
-        If the file or a secret cannot be used.
+    In the order of the file; `ConfigError` if it or a secret cannot be used.
     """
     wanted = config.load(path, nodes)
     context = Context(Commands(), wanted.timeout)
