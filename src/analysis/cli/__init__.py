@@ -17,18 +17,7 @@ FINE, BAD_INPUT, WRONG_USAGE = 0, 1, 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments; by default those of the process.
-
-    Returns
-    -------
-    int
-        0 fine, 1 the input is bad (one line a fault), 2 wrong usage.
-    """
+    """Run the command line; return 0 fine, 1 the input is bad (one line a fault), 2 wrong usage."""
     given = vars(_parser().parse_args(argv))
     module, _, name = given.pop("command").partition(":")
     if given.get("force") and not given.get("write", True):

@@ -15,27 +15,8 @@ from analysis.provenance.crate import About
 def export(campaign: str, out: str, *, licence: str, published: str, force: bool) -> int:
     """Write a campaign that agrees with its manifest as an RO-Crate.
 
-    Parameters
-    ----------
-    campaign : str
-    out : str
-        The archive.
-    licence : str
-        SPDX identifier; empty for that of the project (``CITATION.cff``).
-    published : str
-        Day ``YYYY-MM-DD``; empty for the one on which the last run ended.
-    force : bool
-        Replace a file that is there.
-
-    Returns
-    -------
-    int
-        0.
-
-    Raises
-    ------
-    ConfigError
-        If the campaign does not agree with its manifest, or the archive cannot be written.
+    An empty licence (SPDX) is that of ``CITATION.cff``, an empty day the one on which the last run ended.
+    Raises `ConfigError` if the campaign does not agree with its manifest, or the archive cannot be written.
     """
     folder, label = locate(campaign)
     base = project.root()

@@ -17,20 +17,7 @@ BAD_INPUT = 1
 
 
 def inspect(files: Sequence[str], *, engine: str | None, as_json: bool) -> int:
-    """Describe files.
-
-    Parameters
-    ----------
-    files : sequence of str
-    engine : str, optional
-        Reader to use; by default the content decides.
-    as_json : bool
-
-    Returns
-    -------
-    int
-        0 if every file is whole, 1 if one is damaged or unknown.
-    """
+    """Describe files, by their content or as read by `engine`; return 1 if one is damaged or unknown."""
     if engine is not None and engine not in readers.ENGINES:
         known = ", ".join(sorted(readers.ENGINES))
         raise ReadError.at(engine, 0, "is no known engine", f"known engines: {known}")

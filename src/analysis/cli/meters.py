@@ -14,24 +14,9 @@ BAD_INPUT = 1
 
 
 def meters(cluster: str, nodes: str) -> int:
-    """Print one line for each reading.
+    """Print one line for each reading, for nodes as Slurm writes them; return 1 if a meter has none.
 
-    Parameters
-    ----------
-    cluster : str
-        ``config/clusters/<cluster>.yaml``.
-    nodes : str
-        Nodes to ask for, as Slurm writes them; empty for meters that name no node.
-
-    Returns
-    -------
-    int
-        0 if every meter has a reading, else 1.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such cluster, or its meters or their secrets cannot be used.
+    Raises `ConfigError` if there is no such cluster, or its meters or their secrets cannot be used.
     """
     # A dump of this process, or of a tool that it runs, would hold the secrets.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

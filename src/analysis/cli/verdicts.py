@@ -18,24 +18,9 @@ COLUMNS = ("claim", "expected_text", "estimate_text", "n", "evidence", "verdict"
 
 
 def verdicts(reports: Sequence[str] | None, campaigns: Sequence[str] | None, *, as_json: bool) -> int:
-    """Print every claim that a build evaluates.
+    """Print every claim that a build evaluates, of the reports and campaigns named or of all.
 
-    Parameters
-    ----------
-    reports, campaigns : sequence of str, optional
-        Narrow what ``config/config.yaml`` names.
-    as_json : bool
-        A list of objects, one a claim and campaign, and the audit's relations.
-
-    Returns
-    -------
-    int
-        0.
-
-    Raises
-    ------
-    ConfigError
-        If a report or campaign is not in the build.
+    Raises `ConfigError` if a report or campaign is not in the build.
     """
     records = list(_records(reports, campaigns))
     if as_json:

@@ -19,25 +19,10 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 def verify(campaigns: Sequence[str], *, write: bool, force: bool) -> int:
-    """Verify campaigns; print one line for each fault and a summary for each campaign.
+    """Verify campaigns: one line for each fault, a summary for each campaign; return 1 if there is a fault.
 
-    Parameters
-    ----------
-    campaigns : sequence of str
-    write : bool
-        Write the manifest first.
-    force : bool
-        Replace a manifest that is there.
-
-    Returns
-    -------
-    int
-        0 if there is no fault, else 1.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such campaign, or its manifest cannot be written.
+    `write` writes the manifest first, `force` replaces one that is there. Raises `ConfigError` if there is no
+    such campaign, or its manifest cannot be written.
     """
     faulty = 0
     for name in campaigns:

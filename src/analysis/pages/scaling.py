@@ -28,26 +28,11 @@ def series(
     members: Sequence[Level] = (),
     scale: float = 1.0,
 ) -> pd.DataFrame:
-    """Follow measures along a factor.
+    """Follow measures along a factor: `variables` maps the name of a curve to its measure.
 
-    Parameters
-    ----------
-    variables : mapping of str to str
-        Name of the curve -> measure.
-    select, members, scale
-        As in `analysis.pages.runs.question`.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``series``, along, ``median low high n``.
-
-    Raises
-    ------
-    NotCoveredError
-        If no run has any of the measures.
-    ConfigError
-        If runs would be put together that differ in something else than `along`.
+    Columns ``series``, along, ``median low high n``; `select`, `members` and `scale` are as in
+    `analysis.pages.runs.question`. Raises `NotCoveredError` if no run has any of the measures, `ConfigError`
+    if runs would be put together that differ in something else than `along`.
     """
     out = []
     for name, variable in variables.items():
@@ -61,18 +46,7 @@ def series(
 
 
 def series_sentences(table: pd.DataFrame, unit: str, *, along: str = "nodes") -> list[str]:
-    """Say where each curve of `series` begins and ends, and whether it goes one way.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `series`.
-
-    Returns
-    -------
-    list of str
-        One sentence a curve.
-    """
+    """Say in one sentence a curve of `series` where it begins and ends, and whether it goes one way."""
     out = []
     for curve, rows in table.groupby("series", sort=False):
         name = str(curve)[:1].upper() + str(curve)[1:]
@@ -100,31 +74,13 @@ def scaling(
     varying: Sequence[str] = ("ranks",),
     threshold: float = 0.05,
 ) -> pd.DataFrame:
-    """Say how far more nodes bring more speed, for each level of a factor.
+    """Say how far more nodes bring more speed, a curve for each level of a factor; arguments as in `compare`.
 
-    Parameters
-    ----------
-    factor : str, optional
-        Each of its levels is a curve.
-    along, variable, select, varying
-        As in `compare`; `along` is a number.
-    threshold : float, optional
-        Gain from one count to the next below which scaling has stopped.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``runs`` (what sets a stratum apart), ``level``, along, ``value`` (median), ``unit``,
-        ``speedup low high n n_baseline`` over the curve's least count, ``efficiency``
-        (%, speedup over the ratio of ranks, its ends ``efficiency_low efficiency_high``) and
-        ``stops`` (words: the last count with a gain).
-
-    Raises
-    ------
-    NotCoveredError
-        If no level was run at two counts or more.
-    ConfigError
-        If a group would mix different things.
+    Columns ``runs`` (what sets a stratum apart), ``level``, along (a number), ``value`` (median), ``unit``,
+    ``speedup low high n n_baseline`` over the curve's least count, ``efficiency`` (%, speedup over the ratio
+    of ranks, its ends ``efficiency_low efficiency_high``) and ``stops`` (words: the last count before a gain
+    below `threshold`). Raises `NotCoveredError` if no level was run at two counts or more, `ConfigError` if a
+    group would mix different things.
     """
     asked = replace(question(campaign, variable, select), threshold=threshold)
     frame = groups.measured(asked, campaign)
@@ -149,18 +105,7 @@ def scaling(
 
 
 def scaling_sentences(table: pd.DataFrame, *, along: str = "nodes") -> list[str]:
-    """Say for each curve of a `scaling` how far it gets and where it stops.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `scaling`.
-
-    Returns
-    -------
-    list of str
-        One sentence a curve.
-    """
+    """Say in one sentence a curve of `scaling` how far it gets and where it stops."""
     out = []
     for (runs, level), rows in table.groupby(["runs", "level"], sort=False):
         rows = rows.sort_values(along)
@@ -214,28 +159,10 @@ def _spelt(row: Any, value: str, unit: str) -> str:
 def sizes(
     campaign: Campaign, value: str, select: Select | None = None, by: Sequence[str] = ("interconnect",)
 ) -> pd.DataFrame:
-    """Follow a table of a micro-benchmark along the message size.
+    """Follow a table of a micro-benchmark, ``latency`` (us) or ``bandwidth`` (MB/s), along the message size.
 
-    Parameters
-    ----------
-    value : str
-        ``latency`` (us) or ``bandwidth`` (MB/s).
-    select : mapping, optional
-        As in `analysis.pages.runs.question`, for example ``{"case": "osu_latency"}``.
-    by : sequence of str, optional
-        Factors that make the curves; runs that differ in another one are not put together.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``series size median low high n``.
-
-    Raises
-    ------
-    NotCoveredError
-        If no run is selected.
-    ConfigError
-        If a curve would mix runs.
+    Columns ``series size median low high n``; the factors `by` make the curves, runs that differ in another
+    one are not put together: `ConfigError`. `NotCoveredError` if no run is selected.
     """
     runs = campaign.select(select, timing=True)
     refuse_mixture(runs, list(by), [factor for factor in FACTORS if factor not in by])
@@ -246,15 +173,7 @@ def sizes(
 
 
 def size_sentence(table: pd.DataFrame, value: str, unit: str) -> str:
-    """Name each curve's latency at its least, or its bandwidth at its largest message.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `sizes`.
-    value : str
-        ``latency`` or ``bandwidth``.
-    """
+    """Name each curve's latency at its least, or its bandwidth at its largest message, from `sizes`."""
     listed = []
     for name, rows in table.groupby("series", sort=False):
         row = rows.sort_values("size").iloc[0 if value == "latency" else -1]

@@ -23,18 +23,7 @@ _MARGIN = 5.0  # free percentage at either end, for marks and end labels
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A horizontal scale.
-
-    Attributes
-    ----------
-    low, high : float
-        Ends, in the unit of the values.
-    ticks : tuple of float
-    log : bool
-    unit : str
-    common : bool
-        True for the ratio axis that all rows share.
-    """
+    """A horizontal scale in the unit of the values; `common` is the ratio axis that all rows share."""
 
     low: float
     high: float
@@ -142,21 +131,9 @@ def scale(axis: Axis) -> Markup:
 
 
 def draw(verdicts: Sequence[Verdict], axis: Axis, claim: Verdict) -> Markup:
-    """Draw the claimed value and the estimates of one claim.
+    """Draw the value that `claim` expects and the estimates of its verdicts, one lane each, in this order.
 
-    Parameters
-    ----------
-    verdicts : sequence of Verdict
-        Of one claim; one lane each, in this order.
-    axis : Axis
-        The common ratio axis, or the claim's own.
-    claim : Verdict
-        The verdict that says what is expected.
-
-    Returns
-    -------
-    Markup
-        An ``<svg>`` with an accessible name; the same values stand as text beside it.
+    An ``<svg>`` with an accessible name; the same values stand as text beside it.
     """
     lanes = len(verdicts)
     parts = [_grid(axis, lanes), _expected([as_ratio(claim)], axis, lanes)]

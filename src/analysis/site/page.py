@@ -27,20 +27,9 @@ _RICH = ("image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown
 
 @dataclass(frozen=True, slots=True)
 class PageInput:
-    """A page to build.
+    """A page to build: name of its file (``a-z 0-9 - _``), executed notebook, what everything on it rests on.
 
-    Attributes
-    ----------
-    name : str
-        File name without suffix: lower-case letters, digits, ``-``, ``_``.
-    path : Path
-        Executed notebook.
-    evidence : str
-        Evidence class of everything on the page.
-    campaign : str
-        Campaign that it was computed from.
-    title : str
-        Short title for the navigation; the notebook's first heading where empty.
+    The title is a short one for the navigation; the notebook's first heading where empty.
     """
 
     name: str
@@ -75,23 +64,9 @@ class Code:
 class Page:
     """What a page's template fills in.
 
-    Attributes
-    ----------
-    question : str
-        First heading of the notebook.
-    answer : Markup
-        First output of the cell tagged ``answer``.
-    intro : Markup
-        Text below that heading.
-    figure : Markup
-        First figure: it stands right below the answer.
-    verdicts : list of Markup
-        Outputs of cells so tagged.
-    body : list of Markup
-        All other text and output, further figures among it, in the notebook's order.
-    code : list of Code
-    errors : list of str
-        ``cell N: Name: message`` of each cell that failed.
+    The question is the notebook's first heading and `intro` the text below it; the answer is the first output
+    of the cell tagged ``answer``, `figure` the first figure, `verdicts` the outputs of cells so tagged and
+    `body` all other text and output, in the notebook's order; `errors` are ``cell N: Name: message``.
     """
 
     name: str
@@ -116,12 +91,8 @@ class Page:
 def read(page: PageInput) -> Page:
     """Read an executed notebook into a page.
 
-    Raises
-    ------
-    ConfigError
-        If the name or evidence class cannot be used, or the file is no notebook.
-    BenchbookError
-        If a cell holds something that loads from the network or runs in the reader's browser.
+    Raises `ConfigError` if the name or evidence class cannot be used, or the file is no notebook, and
+    `BenchbookError` if a cell holds something that loads from the network or runs in the reader's browser.
     """
     _check(page)
     import nbformat  # takes long to import: only builds of pages pay for it

@@ -15,16 +15,9 @@ Tone = Literal["stands", "partly", "fails", "open", "none", "pipeline"]
 class VerdictWord:
     """A verdict's word and how it is drawn.
 
-    Attributes
-    ----------
-    word : str
-        As it stands in the record, e.g. ``holds in direction``.
-    one, many : str
-        The same in a sentence about one conclusion and about several, around the number.
-    sign : str
-        One character beside the word, so that colour is never the only carrier.
-    tone : str
-        ``stands partly fails open none pipeline``; ``pipeline`` is a test of Benchbook itself.
+    `one` and `many` are the same in a sentence about one conclusion and about several, around the number; the
+    sign stands beside the word, so that colour is never the only carrier; tone ``pipeline`` is a test of
+    Benchbook itself.
     """
 
     word: str
@@ -110,18 +103,7 @@ EVIDENCE: dict[str, Evidence] = {e.name: e for e in _EVIDENCE}
 
 
 def digits(value: float, low: float | None = None, high: float | None = None) -> str:
-    """Write a number with as many digits as its interval supports.
-
-    Parameters
-    ----------
-    value, low, high : float
-        The estimate and its interval, in one unit; without an interval three digits are kept.
-
-    Returns
-    -------
-    str
-        For example ``1.11`` for 1.1082 in [1.08, 1.14], and ``-`` as a true minus sign.
-    """
+    """Write a number with the digits that its interval supports, else three: ``1.11`` in [1.08, 1.14]."""
     half = (high - low) / 2 if low is not None and high is not None else 0.0
     if not math.isfinite(value):
         return "no number" if math.isnan(value) else "∞" if value > 0 else "−∞"

@@ -24,16 +24,7 @@ _LOOKS = {
 
 
 def count_bars(table: pd.DataFrame, *, ax: Axes, xlabel: str) -> Axes:
-    """Draw counts as stacked horizontal bars.
-
-    Parameters
-    ----------
-    table : DataFrame, shape (topic, verdict)
-        Counts; the index names the bars, the columns their parts from left to right.
-    ax : Axes
-    xlabel : str
-        What is counted.
-    """
+    """Draw counts, shape (topic, verdict), as stacked horizontal bars; `xlabel` says what is counted."""
     places = np.arange(len(table))
     left = np.zeros(len(table))
     for word in map(str, table.columns):

@@ -33,28 +33,12 @@ def interval_points(
     log2: bool = False,
     one: bool = False,
 ) -> Axes:
-    """Draw points with their intervals.
+    """Draw points with their intervals, one row a point; `low` and `high` are the ends, in the unit of `y`.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row a point; `low` and `high` are the ends of its interval, in the unit of `y`.
-    ax : Axes
-    x, y, low, high : str
-        Columns. Points are joined by lines only if `x` has an order: numbers or an ordered categorical.
-    hue : str, optional
-        Column of factor levels: each has its fixed colour and marker, and its name at the line's end.
-    xlabel, ylabel : str
-        With the unit in brackets, e.g. ``elapsed (s)``.
-    log2 : bool
-        Logarithmic x axis to base 2, ticks at the values of the data.
-    one : bool
-        Draw the line of no difference at 1.
-
-    Raises
-    ------
-    ConfigError
-        If a column is missing, or an estimate lies outside its interval.
+    Points are joined by lines only if `x` has an order: numbers or an ordered categorical. Each level in
+    `hue` has its fixed colour and marker, and its name at the line's end; labels have the unit in brackets.
+    `log2` makes a logarithmic x axis with ticks at the values of the data, `one` draws the line of no
+    difference. Raises `ConfigError` if a column is missing, or an estimate lies outside its interval.
     """
     _need(frame, [x, y, low, high, *([hue] if hue else [])])
     outside = frame[(frame[y] < frame[low]) | (frame[y] > frame[high])]
@@ -103,26 +87,10 @@ def strip_with_interval(
     ylabel: str,
     order: Sequence[str] | None = None,
 ) -> Axes:
-    """Draw every raw value, and the median with its interval beside them.
+    """Draw every raw value `y` of each level `x`, and the median with its interval beside them.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row a run: `x` the factor level, `y` the value.
-    ax : Axes
-    x, y : str
-        Columns.
-    summary : DataFrame
-        One row a level: `x`, ``median``, ``low``, ``high``, in the unit of `y`.
-    xlabel, ylabel : str
-        With the unit in brackets.
-    order : sequence of str, optional
-        Levels from left to right; as they appear otherwise.
-
-    Raises
-    ------
-    ConfigError
-        If a column is missing.
+    `summary` has one row a level: `x`, ``median``, ``low``, ``high``, in the unit of `y`; `order` is that of
+    the levels from left to right. Raises `ConfigError` if a column is missing.
     """
     _need(frame, [x, y])
     _need(summary, [x, "median", "low", "high"])
@@ -153,16 +121,7 @@ def strip_with_interval(
 
 
 def upper_bound(ax: Axes, value: float, label: str) -> None:
-    """Draw an upper bound (peak, ideal speedup) as a dashed line with its name.
-
-    Parameters
-    ----------
-    ax : Axes
-    value : float
-        In the unit of the y axis, which is widened if it must be.
-    label : str
-        For example ``line rate 117.5 MB/s``.
-    """
+    """Draw an upper bound (peak, ideal speedup) as a dashed line with its name, in the unit of the y axis."""
     bottom, top = ax.get_ylim()
     ax.set_ylim(bottom, max(top, value + 0.08 * (value - bottom)))
     ax.axhline(value, color=GREY, linestyle=(0, (5, 3)), linewidth=1.3, zorder=1)
@@ -173,13 +132,7 @@ def upper_bound(ax: Axes, value: float, label: str) -> None:
 
 
 def from_zero(ax: Axes) -> None:
-    """Let the y axis begin at zero and end above the highest mark.
-
-    Parameters
-    ----------
-    ax : Axes
-        With everything drawn; its values are positive.
-    """
+    """Let the y axis begin at zero and end above the highest mark; all is drawn by now, and positive."""
     ax.set_ylim(0, 1.06 * max(float(ax.dataLim.y1), np.finfo(float).tiny))
 
 

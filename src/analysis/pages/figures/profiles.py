@@ -19,21 +19,10 @@ _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 def heatmap(
     matrix: ArrayLike, *, ax: Axes, label: str, xlabel: str = "receiving rank", ylabel: str = "sending rank"
 ) -> Axes:
-    """Draw a communication matrix.
+    """Draw a communication matrix, shape (rank, peer); pairs that never spoke are 0 or NaN and stay empty.
 
-    Parameters
-    ----------
-    matrix : array_like, shape (rank, peer)
-        For example bytes sent; pairs that never spoke are 0 or NaN and stay empty.
-    ax : Axes
-    label : str
-        Of the colour scale, with the unit: ``sent (MB)``.
-    xlabel, ylabel : str
-
-    Raises
-    ------
-    ConfigError
-        If it is no matrix, or holds no positive value.
+    `label` is of the colour scale, with the unit: ``sent (MB)``. Raises `ConfigError` if it is no matrix, or
+    holds no positive value.
     """
     values = np.asarray(matrix, dtype=float)
     if values.ndim != 2 or not (values > 0).any():
@@ -71,21 +60,10 @@ def heatmap(
 def size_histogram(
     frame: pd.DataFrame, *, ax: Axes, size: str = "size", count: str = "count", call: str = "call"
 ) -> Axes:
-    """Draw how many messages of which size each call sent.
+    """Draw how many messages of which size each call sent, from one row a (call, size), size in B.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row a (call, size): size in B, number of calls. Sizes below 0 (unknown) are left out and named.
-    ax : Axes
-        Size on a log2 axis with 0 apart, count on a log10 axis.
-    size, count, call : str
-        Columns.
-
-    Raises
-    ------
-    ConfigError
-        If no message has a known size.
+    Size on a log2 axis with 0 apart, count on a log10 axis; sizes below 0 (unknown) are left out and named.
+    Raises `ConfigError` if no message has a known size.
     """
     known = frame[(frame[size] >= 0) & (frame[count] > 0)]
     if known.empty:
@@ -133,26 +111,10 @@ def share_bars(
     claimed: str | None = None,
     xlabel: str,
 ) -> Axes:
-    """Draw shares of a whole as bars on 0 to 100 %, with intervals and the claimed share.
+    """Draw shares of a whole, in percent, as bars on 0 to 100 %, with intervals and the claimed share.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row a part.
-    ax : Axes
-    name, share : str
-        Columns: the part's name, and its share in percent.
-    low, high : str, optional
-        Columns with the ends of the interval, in percent.
-    claimed : str, optional
-        Column with the claimed share in percent (NaN where none): a hollow diamond.
-    xlabel : str
-        What the whole is, with the unit: ``share of MPI time (%)``.
-
-    Raises
-    ------
-    ConfigError
-        If a share is not within 0 to 100 %.
+    `name`, `share`, `low`, `high` and `claimed` are columns; a claimed share (NaN where none) is a hollow
+    diamond. Raises `ConfigError` if a share is not within 0 to 100 %.
     """
     shares = frame[share].to_numpy(dtype=float)
     if ((shares < 0) | (shares > 100)).any():

@@ -135,26 +135,10 @@ def looks(levels: Sequence[str]) -> dict[str, tuple[str, str]]:
 def new_figure(
     evidence: str, campaign: str = "", *, width: float = 8.6, height: float = 4.4
 ) -> tuple[Figure, Axes]:
-    """Make a figure that says what it rests on.
+    """Make a figure that says what it rests on: the class `evidence` of its evidence, and the campaign.
 
-    Parameters
-    ----------
-    evidence : str
-        Evidence class; ``synthetic`` puts a hatched band across the figure.
-    campaign : str
-        Named beside the class.
-    width, height : float
-        In inches.
-
-    Returns
-    -------
-    (Figure, Axes)
-        Unknown to pyplot, so that a notebook shows it once, through `analysis.pages.figures.svg.show`.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such evidence class.
+    Sizes are in inches; ``synthetic`` puts a hatched band across the figure. It is unknown to pyplot, so that
+    a notebook shows it once, through `show`. Raises `ConfigError` if there is no such evidence class.
     """
     if evidence not in _NOTES:
         raise ConfigError.at("figure", 0, f"evidence {evidence!r} is not a class", "use " + ", ".join(_NOTES))

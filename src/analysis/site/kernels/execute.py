@@ -32,11 +32,8 @@ def run(**page: Any) -> None:
 def execute(page: Page) -> None:
     """Execute a notebook; to be called once in a process that has no threads yet.
 
-    Raises
-    ------
-    PageError
-        If the notebook cannot be read, a cell fails or the figure is missing. The partly executed
-        notebook is kept as ``page.failed``, and the traceback goes to the standard error.
+    Raises `PageError` if the notebook cannot be read, a cell fails or the figure is missing. The partly
+    executed notebook is kept as ``page.failed``, and the traceback goes to the standard error.
     """
     source = Path(page.cwd, page.notebook)
     out = Path(page.cwd, page.out)
