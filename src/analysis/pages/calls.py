@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 import pandas as pd
 
 from analysis.claims.model import Report
@@ -19,7 +18,7 @@ def shares(campaign: Campaign, of: str, select: Select | None = None, *, least: 
 
     Columns ``call median low high n``, in percent, the largest first. Calls below `least` percent in every
     run are put together as ``other``; calls that only look up or manage are not counted. Raises
-    `NotCoveredError` if no profiled run is selected, `ConfigError` if the runs differ in a factor.
+    `NotCoveredError` if no profiled run is selected, or the runs differ in a factor.
     """
     runs = _alike(campaign, select)
     found = tables.call_shares(campaign, runs, least, of=of)
@@ -75,7 +74,5 @@ def call_sentences(table: pd.DataFrame, whole: str, *, most: int = 3) -> str:
 
 def _alike(campaign: Campaign, select: Select | None) -> pd.DataFrame:
     runs = measured(campaign, "distinct_calls", select).drop(columns="value")
-    refuse_mixture(
-        runs.assign(all=np.zeros(len(runs), int)), ["all"], [f for f in FACTORS if f not in campaign.pool]
-    )
+    refuse_mixture(runs, (), [factor for factor in FACTORS if factor not in campaign.pool])
     return runs

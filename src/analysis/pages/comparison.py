@@ -116,8 +116,8 @@ def compare(
 
     Levels are spelt as in the report or as in the campaign; `variable`, `select`, `members` and `scale` are
     as in `analysis.pages.runs.question`; `varying` names other factors that change with the two by nature,
-    as ranks do with nodes. A part for each stratum in which the baseline meets another level: without one
-    `NotCoveredError`. `ConfigError` if a group would mix different things.
+    as ranks do with nodes. A part for each stratum in which the baseline meets another level;
+    `NotCoveredError` without one, or if a group would mix different things.
     """
     asked = question(campaign, variable, select, members=members, scale=scale)
     frame = groups.measured(asked, campaign)

@@ -21,6 +21,8 @@ _NAMES = {
     "energy_per_job": "energy of a job",
     "mean_power": "mean power",
 }
+_PANEL = 3.4  # inches a panel of energies
+_NEAR = 0.1  # of an axis
 # A scale whose largest value is more than this many times the least is logarithmic.
 _WIDE = 8.0
 
@@ -34,9 +36,7 @@ def draw(compared: Compared, part: Stratum) -> Figure:
     medians = _named(compared, part.medians)
     if part.medians[compared.along].nunique() == 1:
         return _strip(compared, part, medians, where)
-    fig, ax = figures.new_figure(compared.evidence, where, height=6.8)
-    ax.remove()
-    top, bottom = fig.subplots(2, 1, sharex=True)
+    fig, (top, bottom) = _panels(compared.evidence, where, 2, 6.8)
     ratios = _named(compared, part.ratios)
     doubling = _doubling(part.medians[compared.along])
     base = level_name(compared.factor, compared.baseline)
@@ -106,9 +106,7 @@ def draw_power(
     `logs` are from `analysis.pages.power.power` and `elapsed` the lengths of the jobs in s, by the name of
     the run; `window` is what to zoom to, in s since the start of the job.
     """
-    fig, ax = figures.new_figure(evidence, campaign, height=1.4 + 1.7 * len(logs))
-    ax.remove()
-    panels = fig.subplots(len(logs), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    fig, panels = _panels(evidence, campaign, len(logs), 1.4 + 1.7 * len(logs), sharey=True)
     for panel, (name, log) in zip(panels, logs.items(), strict=True):
         shade = figures.colour(name.split(",")[0])
         panel.axvspan(0, elapsed[name], color=GREY, alpha=0.12, linewidth=0)
@@ -120,6 +118,15 @@ def draw_power(
     panels[0].set_ylim(0, 1.1 * max(float(log["power"].max()) for log in logs.values()) / 1e3)
     panels[-1].set(xlabel="time since the start of the job (s)")
     return fig
+
+
+def _panels(
+    evidence: str, campaign: str, rows: int, height: float, *, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """Make a figure of panels below each other on a common x axis."""
+    fig, ax = figures.new_figure(evidence, campaign, height=height)
+    ax.remove()
+    return fig, list(fig.subplots(rows, 1, sharex=True, sharey=sharey, squeeze=False)[:, 0])
 
 
 def _strip(compared: Compared, part: Stratum, medians: pd.DataFrame, where: str) -> Figure:
@@ -164,10 +171,6 @@ def _scaled(ax: Axes, values: pd.Series) -> None:
         figures.from_zero(ax)
 
 
-_PANEL = 3.4  # inches a panel
-_NEAR = 0.1  # of an axis
-
-
 def draw_pareto(table: pd.DataFrame, factor: str, *, evidence: str, campaign: str) -> Figure:
     """Draw the energy of a job against its time, from `yearly_costs`, a panel for each stratum.
 
@@ -175,9 +178,7 @@ def draw_pareto(table: pd.DataFrame, factor: str, *, evidence: str, campaign: st
     the levels that no other one beats in both; the mark of a level that is beaten is hollow.
     """
     strata = list(table.groupby("runs", sort=False))
-    fig, ax = figures.new_figure(evidence, campaign, height=1.0 + _PANEL * len(strata))
-    ax.remove()
-    panels = fig.subplots(len(strata), 1, sharex=True, squeeze=False)[:, 0]
+    fig, panels = _panels(evidence, campaign, len(strata), 1.0 + _PANEL * len(strata))
     styles = looks([str(level) for level in table[factor].drop_duplicates()])
     for panel, (name, part) in zip(panels, strata, strict=True):
         front = part[part["pareto"]].sort_values("time_s")

@@ -41,7 +41,7 @@ def yearly_costs(
     energy_high jobs_a_day`` (medians), ``cost_a_year low high n`` in the price's currency, with `carbon` (kg
     CO2e a kWh) ``kg_CO2e_a_year``, ``pareto`` (no level of the stratum is as good in time and energy and
     better in one) and ``metered_at``; intervals hold the meters' uncertainty as far as it is known. Raises
-    `NotCoveredError` if no selected run has an energy, `ConfigError` if a group would mix different things.
+    `NotCoveredError` if no selected run has an energy, or a group would mix different things.
     """
     tariff = Tariff(price, pue)
     asked = replace(question(campaign, "energy", select), quantity="cost", tariff=tariff)

@@ -55,6 +55,7 @@ def unit_of(asked: Question, values: pd.DataFrame) -> str:
 
 
 def refuse_mixture(values: pd.DataFrame, by: Sequence[str], alike: Sequence[str]) -> None:
-    """Fail if runs that make one median differ in one of the factors `alike`."""
-    for key, group in values.groupby(list(by), sort=True):
+    """Raise `NotCoveredError` if runs that make one median differ in one of the factors `alike`."""
+    parts = values.groupby(list(by), sort=True) if by else [(("the selection",), values)]
+    for key, group in parts:
         groups.refuse_mixture(group, alike, ", ".join(map(str, key)), "narrow the parameter select")

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from numpy.typing import NDArray
 
-from analysis.base.errors import ConfigError
-from analysis.pages.figures.style import GREY, INK, PAPER, looks
+from analysis.pages.figures.style import GREY, INK, PAPER, legend_beside, looks, refused
 
 Floats = NDArray[np.float64]
 _END = "line-end"  # marks the names at the ends of lines
@@ -44,12 +43,8 @@ def interval_points(
     outside = frame[(frame[y] < frame[low]) | (frame[y] > frame[high])]
     if len(outside):
         row = outside.iloc[0]
-        raise ConfigError.at(
-            "figure",
-            0,
-            f"{y} {row[y]} is outside [{row[low]}, {row[high]}] at {x} {row[x]}",
-            "check the interval",
-        )
+        found = f"{y} {row[y]} is outside [{row[low]}, {row[high]}] at {x} {row[x]}"
+        raise refused(found, "check the interval")
     places, ordered, labels = _places(frame[x])
     levels = [str(v) for v in frame[hue].drop_duplicates()] if hue else [""]
     styles = looks(levels)
@@ -136,31 +131,11 @@ def from_zero(ax: Axes) -> None:
     ax.set_ylim(0, 1.06 * max(float(ax.dataLim.y1), np.finfo(float).tiny))
 
 
-def base_value(ax: Axes, value: float, unit: str, label: str, *, at: float = 1.0) -> None:
-    """Write the absolute value that a ratio refers to beside the line of no difference."""
-    bottom, top = ax.get_ylim()
-    room = at * (at / top) ** 0.12 if ax.get_yscale() == "log" else at - 0.12 * (top - at)
-    ax.set_ylim(min(bottom, room), top)  # room for the text below the line
-    ax.annotate(
-        f"{at:g}× = {value:.3g} {unit} ({label})",
-        (0.995, at),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, -4),
-        textcoords="offset points",
-        ha="right",
-        va="top",
-        size=9.5,
-        color=GREY,
-    )
-
-
 def _need(frame: pd.DataFrame, columns: Sequence[str]) -> None:
     if missing := [c for c in columns if c not in frame.columns]:
-        raise ConfigError.at(
-            "figure", 0, f"has no column {missing[0]!r}", f"columns are {list(frame.columns)}"
-        )
+        raise refused(f"has no column {missing[0]!r}", f"columns are {list(frame.columns)}")
     if frame.empty:
-        raise ConfigError.at("figure", 0, "has no rows", "draw only what was measured")
+        raise refused("has no rows", "draw only what was measured")
 
 
 def _places(values: pd.Series) -> tuple[Floats, bool, list[str] | None]:
@@ -194,7 +169,7 @@ def _name_ends(ax: Axes, ends: list[tuple[float, float, str]], ordered: bool) ->
         styles = looks([level for _, _, level in ends])
         for level, (shade, mark) in styles.items():
             ax.plot([], [], color=shade, marker=mark, linestyle="none", markersize=7, label=level)
-        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.2)
+        legend_beside(ax)
         return
     for x, y, level in ends:
         ax.annotate(

@@ -9,8 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from numpy.typing import ArrayLike
 
-from analysis.base.errors import ConfigError
-from analysis.pages.figures.style import GREY, INK, PAPER, looks
+from analysis.pages.figures.style import GREY, INK, PAPER, legend_beside, looks, name_bars, refused
 
 _EMPTY = "#f1f3f4"  # the ground of a matrix: light on dark pages too, or its dark cells would vanish
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -26,12 +25,8 @@ def heatmap(
     """
     values = np.asarray(matrix, dtype=float)
     if values.ndim != 2 or not (values > 0).any():
-        raise ConfigError.at(
-            "figure",
-            0,
-            f"matrix of shape {values.shape} holds nothing to draw",
-            "give bytes by rank and peer",
-        )
+        found = f"matrix of shape {values.shape} holds nothing to draw"
+        raise refused(found, "give bytes by rank and peer")
     spoken = np.where(values > 0, values, np.nan)
     low, high = float(np.nanmin(spoken)), float(np.nanmax(spoken))
     norm = LogNorm(low, high) if high > 30 * low else None
@@ -67,7 +62,7 @@ def size_histogram(
     """
     known = frame[(frame[size] >= 0) & (frame[count] > 0)]
     if known.empty:
-        raise ConfigError.at("figure", 0, "no message has a known size", "a full profile has sizes")
+        raise refused("no message has a known size", "a full profile has sizes")
     table = known.groupby([call, size], sort=False)[count].sum().reset_index()
     sizes = sorted(table[size].unique())
     positive = [s for s in sizes if s > 0]
@@ -93,7 +88,7 @@ def size_histogram(
     crowded = len(ticks) > 1 and np.diff(places).min() < np.ptp(places) / 14
     ax.set_xticks(places, [_binary(float(s)) for s in ticks], rotation=45 if crowded else 0)
     ax.set(xlabel="message size", ylabel="messages (count)")
-    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.2)
+    legend_beside(ax)
     unknown = float(frame.loc[frame[size] < 0, count].sum())
     if unknown:
         ax.set_title(f"{unknown:,.0f} calls of unknown size are not shown", size=9.5, color=GREY, loc="left")
@@ -118,9 +113,7 @@ def share_bars(
     """
     shares = frame[share].to_numpy(dtype=float)
     if ((shares < 0) | (shares > 100)).any():
-        raise ConfigError.at(
-            "figure", 0, f"share {shares.max():g} is not in 0..100", "give shares in percent"
-        )
+        raise refused(f"share {shares.max():g} is not in 0..100", "give shares in percent")
     names = [str(v) for v in frame[name]]
     styles = looks(names)
     places = np.arange(len(names))
@@ -137,22 +130,10 @@ def share_bars(
         ax.legend(frameon=False, loc="lower right")
         ends = np.where((values > ends - 3) & (values < ends + 10), np.fmax(ends, values), ends)
     for x, y, value in zip(ends, places, shares, strict=True):
-        ax.annotate(
-            f"{value:.3g} %",
-            (x, y),
-            xytext=(9, 0),
-            textcoords="offset points",
-            va="center",
-            size=10,
-            color=INK,
-        )
-    ax.set_yticks(places, names)
-    ax.invert_yaxis()
+        text = f"{value:.3g} %"
+        ax.annotate(text, (x, y), xytext=(9, 0), textcoords="offset points", va="center", size=10, color=INK)
+    name_bars(ax, names, xlabel)
     ax.set_xlim(0, 100)
-    ax.set(xlabel=xlabel, ylabel="")
-    ax.grid(True, axis="x")
-    ax.grid(False, axis="y")
-    ax.tick_params(axis="y", length=0)
     return ax
 
 

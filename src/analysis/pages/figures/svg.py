@@ -12,9 +12,8 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation
 
-from analysis.base.errors import ConfigError
 from analysis.pages.figures.points import part_names
-from analysis.pages.figures.style import GREY, HUES, INK, LINE, PAPER
+from analysis.pages.figures.style import GREY, HUES, INK, LINE, PAPER, refused
 
 # Each colour of the style becomes a custom property with itself as fallback: a page that defines the
 # property (the site, light and dark) recolours the figure, everything else shows it as drawn.
@@ -36,7 +35,7 @@ def svg(fig: Figure, *, description: str) -> str:
     Raises `ConfigError` if it is empty.
     """
     if not description.strip():
-        raise ConfigError.at("figure", 0, "has no description", "say in a sentence what it shows")
+        raise refused("has no description", "say in a sentence what it shows")
     salt = hashlib.sha256(description.encode()).hexdigest()[:8]
     _letter_powers(fig)
     engine = fig.get_layout_engine()
