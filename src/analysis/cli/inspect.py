@@ -12,8 +12,7 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base.errors import BenchbookError, ReadError
-
-BAD_INPUT = 1
+from analysis.cli import BAD_INPUT, FINE
 
 
 def inspect(files: Sequence[str], *, engine: str | None, as_json: bool) -> int:
@@ -29,7 +28,7 @@ def inspect(files: Sequence[str], *, engine: str | None, as_json: bool) -> int:
             print(_as_text(one))
         for fault in one["faults"] if not as_json else ():
             print(fault, file=sys.stderr)
-    return 0 if all(one["complete"] for one in described) else BAD_INPUT
+    return FINE if all(one["complete"] for one in described) else BAD_INPUT
 
 
 def _describe(name: str, engine: str | None) -> dict[str, Any]:

@@ -8,9 +8,8 @@ import sys
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.slurm import node_names
+from analysis.cli import BAD_INPUT, FINE
 from analysis.measure.power.trial import Trial, trials
-
-BAD_INPUT = 1
 
 
 def meters(cluster: str, nodes: str) -> int:
@@ -34,7 +33,7 @@ def meters(cluster: str, nodes: str) -> int:
             source, found = f"config/clusters/{cluster}.yaml", f"{trial.name}: {trial.fault}"
             print(Fault(source, trial.line, found, "it would be blank in every run"), file=sys.stderr)
             silent += 1
-    return BAD_INPUT if silent else 0
+    return BAD_INPUT if silent else FINE
 
 
 def _lines(trial: Trial) -> list[str]:

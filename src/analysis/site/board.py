@@ -182,16 +182,11 @@ def grouped(rows: Sequence[Row]) -> tuple[Group, ...]:
     by_topic: dict[str, list[Row]] = {}
     for row in rows:
         by_topic.setdefault(row.topic, []).append(row)
-    return tuple(
-        Group(
-            topic,
-            f"topic-{slug(topic)}",
-            tuple(members),
-            count(members),
-            any(r.claim.scale == "ratio" and r.plot for r in members),
-        )
-        for topic, members in by_topic.items()
-    )
+    groups = []
+    for topic, found in by_topic.items():
+        has_ratio = any(row.claim.scale == "ratio" and row.plot for row in found)
+        groups.append(Group(topic, f"topic-{slug(topic)}", tuple(found), count(found), has_ratio))
+    return tuple(groups)
 
 
 def sentence(counts: Sequence[tuple[VerdictWord, int]]) -> str:
@@ -220,15 +215,8 @@ def _rows(by_claim: dict[str, list[Verdict]], axis: forest.Axis, recovered: Mapp
         while anchor in taken:
             anchor += "-2"
         taken.add(anchor)
-        out.append(
-            Row(
-                anchor,
-                tuple(verdicts),
-                _plot(verdicts, axis),
-                forest.chips(_claim(verdicts)),
-                recovered.get(claim, ""),
-            )
-        )
+        plot, members = _plot(verdicts, axis), forest.chips(_claim(verdicts))
+        out.append(Row(anchor, tuple(verdicts), plot, members, recovered.get(claim, "")))
     return out
 
 

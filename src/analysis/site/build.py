@@ -53,11 +53,8 @@ def build(
     shared: dict[str, Any] = {"pages": read, "board": board, "site_title": title, "reports": told}
     shared["documented"] = docs is not None and docs.is_dir()
     files = {"index.html": _render("index.html.j2", current="index", **shared)}
-    for i, page in enumerate(read):
-        around = {
-            "previous": read[i - 1] if i else None,
-            "following": read[i + 1] if i + 1 < len(read) else None,
-        }
+    for previous, page, following in zip([None, *read][:-1], read, [*read, None][1:], strict=True):
+        around = {"previous": previous, "following": following}
         rows = scoreboard.rows(board, page=page.name)
         files[f"{page.name}.html"] = _render(
             "page.html.j2", current=page.name, page=page, rows=rows, **around, **shared

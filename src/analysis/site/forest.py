@@ -36,11 +36,7 @@ class Axis:
         """Return the place of a value in percent of the width; None where a log axis has none."""
         if self.log and value <= 0:
             return None
-        low, high, here = (
-            (math.log(self.low), math.log(self.high), math.log(value))
-            if self.log
-            else (self.low, self.high, value)
-        )
+        low, high, here = (math.log(one) if self.log else one for one in (self.low, self.high, value))
         share = min(1.0, max(0.0, (here - low) / (high - low)))
         return round(_MARGIN + share * (100 - 2 * _MARGIN), 2)
 
@@ -224,10 +220,7 @@ def chips(verdict: Verdict) -> list[tuple[str, str]]:
     """Split a claimed and a found set into members."""
     if verdict.scale != "set":
         return []
-    claimed, found = (
-        _members(verdict.expected_text, verdict.unit),
-        _members(verdict.estimate_text, verdict.unit),
-    )
+    claimed, found = (_members(text, verdict.unit) for text in (verdict.expected_text, verdict.estimate_text))
     if len(claimed) < 2 or (verdict.tested and not found):
         return []
     if not verdict.tested:

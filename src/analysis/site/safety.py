@@ -56,15 +56,16 @@ def loads(html: str) -> list[str]:
     These are targets of ``src``, of loading ``href``, of ``url()`` and ``@import``; links to follow,
     fragments and ``data:`` are no loads.
     """
-    collector = _Collector()
-    collector.feed(html)
-    collector.close()
-    return collector.loads
+    return _collect(html).loads
 
 
 def active(html: str) -> list[str]:
     """List what would run or embed in a piece of HTML: scripts, frames, event handlers."""
+    return _collect(html).active
+
+
+def _collect(html: str) -> _Collector:
     collector = _Collector()
     collector.feed(html)
     collector.close()
-    return collector.active
+    return collector

@@ -27,6 +27,10 @@ class VerdictWord:
     tone: Tone
 
 
+def _is(word: str, sign: str, tone: Tone, tail: str = "") -> VerdictWord:
+    return VerdictWord(word, f"{{}} is {word}{tail}", f"{{}} are {word}{tail}", sign, tone)
+
+
 _VERDICTS = (
     VerdictWord("holds", "{} holds", "{} hold", "✓", "stands"),
     VerdictWord("holds in direction", "{} holds in direction", "{} hold in direction", "↗", "partly"),
@@ -46,24 +50,12 @@ _VERDICTS = (
         "✕",
         "fails",
     ),
-    VerdictWord("consistent", "{} is consistent", "{} are consistent", "✓", "stands"),
-    VerdictWord("inconsistent", "{} is inconsistent", "{} are inconsistent", "✕", "fails"),
-    VerdictWord("not checkable", "{} is not checkable", "{} are not checkable", "?", "open"),
-    VerdictWord(
-        "recovered",
-        "{} is recovered from synthetic files",
-        "{} are recovered from synthetic files",
-        "◇",
-        "pipeline",
-    ),
-    VerdictWord(
-        "not recovered",
-        "{} is not recovered from synthetic files",
-        "{} are not recovered from synthetic files",
-        "✕",
-        "pipeline",
-    ),
-    VerdictWord("not tested", "{} is not tested", "{} are not tested", "–", "none"),
+    _is("consistent", "✓", "stands"),
+    _is("inconsistent", "✕", "fails"),
+    _is("not checkable", "?", "open"),
+    _is("recovered", "◇", "pipeline", " from synthetic files"),
+    _is("not recovered", "✕", "pipeline", " from synthetic files"),
+    _is("not tested", "–", "none"),
 )
 VERDICTS: dict[str, VerdictWord] = {v.word: v for v in _VERDICTS}
 

@@ -44,15 +44,9 @@ def execute(page: Page) -> None:
             partial = Path(folder, "page.ipynb")
             try:
                 papermill.execute_notebook(
-                    str(source),
-                    str(partial),
-                    page.parameters,
-                    kernel_name="python3",
-                    language="python",
-                    progress_bar=False,
-                    cwd=str(source.parent),
-                    km=ForkedKernelManager(kernel),
-                )
+                    str(source), str(partial), page.parameters, kernel_name="python3", language="python",
+                    progress_bar=False, cwd=str(source.parent), km=ForkedKernelManager(kernel),
+                )  # fmt: skip
             except Exception as error:
                 out.unlink(missing_ok=True)
                 raise PageError(_explain(error, page, partial, kernel)) from error
