@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from analysis.base.errors import ConfigError
 from analysis.pages import figures
-from analysis.pages.figures.style import HUES, hue_names
+from analysis.pages.figures.style import HUES, hue_names, looks
 from analysis.site.safety import active, loads
 
 
@@ -101,14 +101,6 @@ def test_strip__shows_every_raw_value_and_the_median() -> None:
     assert [t.get_text() for t in ax.get_xticklabels()] == ["a\nn = 3", "b\nn = 2"]
 
 
-def test_base_value__stands_beside_the_line_and_has_room() -> None:
-    _, ax = draw(points([1, 2, 3]), one=True)
-    figures.base_value(ax, 53.812, "GFLOP/s", "1GbE, median of 6")
-    assert texts(ax) == ["1× = 53.8 GFLOP/s (1GbE, median of 6)"]
-    bottom, top = ax.get_ylim()
-    assert (1 - bottom) / (top - 1) >= 0.12 - 1e-9
-
-
 def test_upper_bound__widens_the_axis() -> None:
     _, ax = draw(points([1, 2, 3]))
     figures.upper_bound(ax, 10.0, "peak 10 s")
@@ -171,7 +163,7 @@ def test_share_bars__are_shares_of_the_whole() -> None:
 def test_colour__is_fixed_for_each_level() -> None:
     assert figures.colour("ib-fdr") == figures.colour("IB-FDR") == "#0072b2"
     assert figures.colour("1gbe") == "#c04a00"
-    assert (figures.marker("ib-fdr"), figures.marker("1gbe")) == ("o", "v")
+    assert [mark for _, mark in looks(["ib-fdr", "1gbe"]).values()] == ["o", "v"]
     alone, together = hue_names(["10gbe"]), hue_names(["weird", "other link", "10gbe"])
     assert together["10gbe"] == alone["10gbe"] == "orange"
 
@@ -288,13 +280,6 @@ def test_size_histogram__labels_that_would_touch_are_turned(sizes: tuple[int, ..
     frame = pd.DataFrame({"size": sizes, "count": 1, "call": "MPI_Send"})
     figures.size_histogram(frame, ax=ax, size="size", count="count", call="call")
     assert {label.get_rotation() for label in ax.get_xticklabels()} == {turned}
-
-
-def test_base_value__has_room_on_a_logarithmic_axis() -> None:
-    _, ax = draw(points([1, 2, 3]), one=True)
-    ax.set(yscale="log", ylim=(0.99, 10))
-    figures.base_value(ax, 2.0, "s", "base")
-    assert ax.get_ylim() == pytest.approx((10**-0.12, 10))
 
 
 def test_colour__links_of_the_same_rate_share_theirs() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -13,21 +14,11 @@ from analysis.base.errors import BenchbookError
 from analysis.cli import stages
 
 FINE, BAD_INPUT, WRONG_USAGE = 0, 1, 2
+CAMPAIGN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")  # what a campaign may be called
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments; by default those of the process.
-
-    Returns
-    -------
-    int
-        0 fine, 1 the input is bad (one line a fault), 2 wrong usage.
-    """
+    """Run the command line; return 0 fine, 1 the input is bad (one line a fault), 2 wrong usage."""
     given = vars(_parser().parse_args(argv))
     module, _, name = given.pop("command").partition(":")
     if given.get("force") and not given.get("write", True):
@@ -64,17 +55,13 @@ def _parser() -> argparse.ArgumentParser:
     inspect = commands.add_parser("inspect", help="say what a raw file is, what is in it and what is wrong")
     inspect.add_argument("files", nargs="+", metavar="FILE")
     inspect.add_argument("--engine", help="read as this format instead of finding it from the content")
-    inspect.add_argument(
-        "--json", dest="as_json", action="store_true", help="a list of objects instead of text"
-    )
+    inspect.add_argument("--json", help="a list of objects instead of text", **as_json)
     inspect.set_defaults(command="analysis.cli.inspect:inspect")
 
     verdicts = commands.add_parser("verdicts", help="evaluate the claims and print the scoreboard")
     verdicts.add_argument("--report", dest="reports", action="append", help="only this (may be repeated)")
     verdicts.add_argument("--campaign", dest="campaigns", action="append", help="only this (may be repeated)")
-    verdicts.add_argument(
-        "--json", dest="as_json", action="store_true", help="a list of objects instead of a table"
-    )
+    verdicts.add_argument("--json", help="a list of objects instead of a table", **as_json)
     verdicts.set_defaults(command="analysis.cli.verdicts:verdicts")
 
     plan = commands.add_parser("plan", help="show the runs and the node hours of a campaign; start nothing")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from analysis.base import project
-from analysis.cli.verify import declaration, locate
+from analysis.cli import FINE
+from analysis.cli.verify import declaration, document, locate
 from analysis.estimates.campaign import hardware
 from analysis.provenance import crate
 from analysis.provenance.crate import About
@@ -15,55 +15,29 @@ from analysis.provenance.crate import About
 def export(campaign: str, out: str, *, licence: str, published: str, force: bool) -> int:
     """Write a campaign that agrees with its manifest as an RO-Crate.
 
-    Parameters
-    ----------
-    campaign : str
-    out : str
-        The archive.
-    licence : str
-        SPDX identifier; empty for that of the project (``CITATION.cff``).
-    published : str
-        Day ``YYYY-MM-DD``; empty for the one on which the last run ended.
-    force : bool
-        Replace a file that is there.
-
-    Returns
-    -------
-    int
-        0.
-
-    Raises
-    ------
-    ConfigError
-        If the campaign does not agree with its manifest, or the archive cannot be written.
+    An empty licence (SPDX) is that of ``CITATION.cff``, an empty day the one on which the last run ended.
+    Raises `ConfigError` if the campaign does not agree with its manifest, or the archive cannot be written.
     """
     folder, label = locate(campaign)
     base = project.root()
     declared = declaration(campaign)
     measured_on = hardware(str(declared.get("hardware", "")), folder / "runs")
-    notes = [" ".join(str(note).split()) for note in declared.get("notes", ())]
+    said = [measured_on, *(" ".join(str(note).split()) for note in declared.get("notes", ()))]
     about = About(
         name=campaign,
         title=str(declared.get("title", campaign)),
-        description=" ".join(
-            text if text.endswith(".") else f"{text}." for text in (measured_on, *notes) if text
-        ),
+        description=" ".join(text if text.endswith(".") else f"{text}." for text in said if text),
         evidence=str(declared.get("evidence", "")),
-        licence=licence or str(_yaml(base / "CITATION.cff").get("license", "")),
+        licence=licence or str(document(base / "CITATION.cff").get("license", "")),
         published=published,
         hardware=measured_on,
-        clusters={path.stem: _yaml(path).get("facts", ()) for path in _files(base, "clusters")},
-        applications={path.stem: str(_yaml(path)["title"]) for path in _files(base, "applications")},
+        clusters={path.stem: document(path).get("facts", ()) for path in _files(base, "clusters")},
+        applications={path.stem: str(document(path)["title"]) for path in _files(base, "applications")},
     )
     files, runs = crate.export(folder, label, Path(out), about, force=force)
     print(f"{out}: {files} files, {runs} runs")
-    return 0
+    return FINE
 
 
 def _files(base: Path, kind: str) -> list[Path]:
     return sorted((base / "config" / kind).glob("*.yaml"))
-
-
-def _yaml(path: Path) -> dict[str, Any]:
-    document = project.load_yaml(path) if path.is_file() else {}
-    return document if isinstance(document, dict) else {}

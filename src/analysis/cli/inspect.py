@@ -12,25 +12,11 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base.errors import BenchbookError, ReadError
-
-BAD_INPUT = 1
+from analysis.cli import BAD_INPUT, FINE
 
 
 def inspect(files: Sequence[str], *, engine: str | None, as_json: bool) -> int:
-    """Describe files.
-
-    Parameters
-    ----------
-    files : sequence of str
-    engine : str, optional
-        Reader to use; by default the content decides.
-    as_json : bool
-
-    Returns
-    -------
-    int
-        0 if every file is whole, 1 if one is damaged or unknown.
-    """
+    """Describe files, by their content or as read by `engine`; return 1 if one is damaged or unknown."""
     if engine is not None and engine not in readers.ENGINES:
         known = ", ".join(sorted(readers.ENGINES))
         raise ReadError.at(engine, 0, "is no known engine", f"known engines: {known}")
@@ -42,7 +28,7 @@ def inspect(files: Sequence[str], *, engine: str | None, as_json: bool) -> int:
             print(_as_text(one))
         for fault in one["faults"] if not as_json else ():
             print(fault, file=sys.stderr)
-    return 0 if all(one["complete"] for one in described) else BAD_INPUT
+    return FINE if all(one["complete"] for one in described) else BAD_INPUT
 
 
 def _describe(name: str, engine: str | None) -> dict[str, Any]:

@@ -8,30 +8,14 @@ import sys
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.slurm import node_names
+from analysis.cli import BAD_INPUT, FINE
 from analysis.measure.power.trial import Trial, trials
-
-BAD_INPUT = 1
 
 
 def meters(cluster: str, nodes: str) -> int:
-    """Print one line for each reading.
+    """Print one line for each reading, for nodes as Slurm writes them; return 1 if a meter has none.
 
-    Parameters
-    ----------
-    cluster : str
-        ``config/clusters/<cluster>.yaml``.
-    nodes : str
-        Nodes to ask for, as Slurm writes them; empty for meters that name no node.
-
-    Returns
-    -------
-    int
-        0 if every meter has a reading, else 1.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such cluster, or its meters or their secrets cannot be used.
+    Raises `ConfigError` if there is no such cluster, or its meters or their secrets cannot be used.
     """
     # A dump of this process, or of a tool that it runs, would hold the secrets.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -49,7 +33,7 @@ def meters(cluster: str, nodes: str) -> int:
             source, found = f"config/clusters/{cluster}.yaml", f"{trial.name}: {trial.fault}"
             print(Fault(source, trial.line, found, "it would be blank in every run"), file=sys.stderr)
             silent += 1
-    return BAD_INPUT if silent else 0
+    return BAD_INPUT if silent else FINE
 
 
 def _lines(trial: Trial) -> list[str]:

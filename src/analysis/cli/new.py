@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from analysis.base import project
 from analysis.base.errors import ConfigError
-
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+from analysis.cli import CAMPAIGN, FINE
 
 _DECLARATION = """\
 title: {name}
@@ -32,10 +29,9 @@ What was measured, on what, when, and what the reader must know. Each run is a f
 
 def new_campaign(name: str) -> int:
     """Make a campaign's folders."""
-    if not _NAME.fullmatch(name):
-        raise ConfigError.at(
-            name, 0, "is no name for a campaign", "use letters, digits, dots, dashes, underscores"
-        )
+    if not CAMPAIGN.fullmatch(name):
+        remedy = "use letters, digits, dots, dashes, underscores"
+        raise ConfigError.at(name, 0, "is no name for a campaign", remedy)
     base = project.root()
     files = {
         base / "config" / "campaigns" / f"{name}.yaml": _DECLARATION,
@@ -50,4 +46,4 @@ def new_campaign(name: str) -> int:
         print(f"wrote {path.relative_to(base)}")
     print(f"next: put runs into data/raw/{name}/runs/, edit config/campaigns/{name}.yaml,")
     print(f"      add {name} to campaigns and reports in config/config.yaml, then: make report")
-    return 0
+    return FINE

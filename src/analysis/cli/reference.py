@@ -161,14 +161,9 @@ def _variables() -> str:
     parts = ["Dimensionless numbers have the unit 1, labels none. A variable in brackets may be missing."]
     for kind, variables in schema.registry().items():
         rows = [
-            (
-                f"`{one.name}`" if one.required else f"(`{one.name}`)",
-                ", ".join(one.dims),
-                one.dtype,
-                one.unit,
-                one.meaning,
-            )
+            (name.format(one.name), ", ".join(one.dims), one.dtype, one.unit, one.meaning)
             for one in variables.values()
+            for name in ("`{}`" if one.required else "(`{}`)",)
         ]
         parts += [f"## {kind}", _table(("variable", "dimensions", "type", "unit", "meaning"), rows)]
     return _page("Variables of datasets", *parts)

@@ -12,40 +12,26 @@ from analysis.base.errors import ConfigError
 from analysis.claims import Verdict, evaluate
 from analysis.claims.audit import evaluate_report
 from analysis.claims.model import load_report
+from analysis.cli import FINE
 from analysis.estimates.campaign import Campaign, load_campaign
 
 COLUMNS = ("claim", "expected_text", "estimate_text", "n", "evidence", "verdict")
 
 
 def verdicts(reports: Sequence[str] | None, campaigns: Sequence[str] | None, *, as_json: bool) -> int:
-    """Print every claim that a build evaluates.
+    """Print every claim that a build evaluates, of the reports and campaigns named or of all.
 
-    Parameters
-    ----------
-    reports, campaigns : sequence of str, optional
-        Narrow what ``config/config.yaml`` names.
-    as_json : bool
-        A list of objects, one a claim and campaign, and the audit's relations.
-
-    Returns
-    -------
-    int
-        0.
-
-    Raises
-    ------
-    ConfigError
-        If a report or campaign is not in the build.
+    Raises `ConfigError` if a report or campaign is not in the build.
     """
     records = list(_records(reports, campaigns))
     if as_json:
         print(json.dumps([record.as_dict() for record in records], indent=1, ensure_ascii=False))
-        return 0
+        return FINE
     rows = [tuple(str(value) if value is not None else "" for value in _cells(record)) for record in records]
     widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
     for row in ([name.removesuffix("_text") for name in COLUMNS], *rows):
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    return 0
+    return FINE
 
 
 def _cells(record: Verdict) -> tuple[Any, ...]:
@@ -54,15 +40,12 @@ def _cells(record: Verdict) -> tuple[Any, ...]:
 
 def _records(reports: Sequence[str] | None, campaigns: Sequence[str] | None) -> Iterator[Verdict]:
     config = project.load_config()
-    for wanted, known, what in (
-        (reports, config["reports"], "report"),
-        (campaigns, config["campaigns"], "campaign"),
-    ):
+    for wanted, what in ((reports, "report"), (campaigns, "campaign")):
+        known = config[f"{what}s"]
         for name in wanted or ():
             if name not in known:
-                raise ConfigError.at(
-                    "config/config.yaml", 0, f"has no {what} {name!r}", f"known: {', '.join(known)}"
-                )
+                remedy = f"known: {', '.join(known)}"
+                raise ConfigError.at("config/config.yaml", 0, f"has no {what} {name!r}", remedy)
     loaded: dict[str, Campaign] = {}
     for name, used in config["reports"].items():
         if reports and name not in reports:

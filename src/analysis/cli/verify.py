@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -11,33 +10,15 @@ from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
+from analysis.cli import BAD_INPUT, CAMPAIGN, FINE
 from analysis.provenance import manifest, records
-
-BAD_INPUT = 1
-
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 def verify(campaigns: Sequence[str], *, write: bool, force: bool) -> int:
-    """Verify campaigns; print one line for each fault and a summary for each campaign.
+    """Verify campaigns: one line for each fault, a summary for each campaign; return 1 if there is a fault.
 
-    Parameters
-    ----------
-    campaigns : sequence of str
-    write : bool
-        Write the manifest first.
-    force : bool
-        Replace a manifest that is there.
-
-    Returns
-    -------
-    int
-        0 if there is no fault, else 1.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such campaign, or its manifest cannot be written.
+    `write` writes the manifest first, `force` replaces one that is there. Raises `ConfigError` if there is no
+    such campaign, or its manifest cannot be written.
     """
     faulty = 0
     for name in campaigns:
@@ -56,14 +37,14 @@ def verify(campaigns: Sequence[str], *, write: bool, force: bool) -> int:
         faulty += len(faults)
         counts = ((files, "file"), (found.runs, "run"), (len(faults), "fault"), (len(found.notes), "note"))
         print(f"{name}: " + ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts))
-    return BAD_INPUT if faulty else 0
+    return BAD_INPUT if faulty else FINE
 
 
 def locate(campaign: str) -> tuple[Path, str]:
     """Return the raw folder of a campaign, and what faults call it."""
     base = project.root()
     folder = project.raw(campaign, base)
-    if not _NAME.fullmatch(campaign) or not folder.is_dir():
+    if not CAMPAIGN.fullmatch(campaign) or not folder.is_dir():
         known = sorted(path.name for path in (base / "data" / "raw").glob("[!.]*") if path.is_dir())
         remedy = f"known: {', '.join(known) or 'none'}"
         raise ConfigError.at(f"data/raw/{campaign}", 0, "is no raw campaign", remedy)
@@ -72,9 +53,13 @@ def locate(campaign: str) -> tuple[Path, str]:
 
 def declaration(campaign: str) -> dict[str, Any]:
     """Return what ``config/campaigns/<name>.yaml`` says; empty without one."""
-    path = project.root() / "config" / "campaigns" / f"{campaign}.yaml"
-    document = project.load_yaml(path) if path.is_file() else {}
-    return document if isinstance(document, dict) else {}
+    return document(project.root() / "config" / "campaigns" / f"{campaign}.yaml")
+
+
+def document(path: Path) -> dict[str, Any]:
+    """Return what a YAML file says; empty without one, or if it is no mapping."""
+    found = project.load_yaml(path) if path.is_file() else {}
+    return found if isinstance(found, dict) else {}
 
 
 def against_matrix(campaign: str, declared: dict[str, Any], folder: Path) -> tuple[list[Fault], list[Fault]]:
@@ -86,15 +71,12 @@ def against_matrix(campaign: str, declared: dict[str, Any], folder: Path) -> tup
     names = {name for run in all_runs(campaign, project.root()) for name in run.records}
     there = {path.name for path in (folder / "runs").glob("*")}
     failed = Counter(name.rpartition(".failed-")[0] for name in there)
-    missing = [
-        Fault(
-            f"data/raw/{campaign}/runs/{name}",
-            0,
-            f"is missing{f' ({failed[name]} failed)' if failed[name] else ''}: the matrix declares it",
-            "measure the campaign again: only what is missing will run",
-        )
-        for name in sorted(names - there)
-    ]
+    missing = []
+    for name in sorted(names - there):
+        tried = f" ({failed[name]} failed)" if failed[name] else ""
+        what = f"is missing{tried}: the matrix declares it"
+        remedy = "measure the campaign again: only what is missing will run"
+        missing.append(Fault(f"data/raw/{campaign}/runs/{name}", 0, what, remedy))
     more = sorted(name for name in there - names if ".failed-" not in name)
     if not more:
         return missing, []

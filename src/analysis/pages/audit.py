@@ -18,14 +18,11 @@ _LOOKS = {CONSISTENT: ("green", "o"), NOT_CHECKABLE: ("grey", "p"), INCONSISTENT
 
 
 def relations(reports: Sequence[str]) -> pd.DataFrame:
-    """Compute the audits of some reports.
+    """Compute the audits of some reports, one row a relation.
 
-    Returns
-    -------
-    DataFrame
-        One row a relation: ``report relation statement claims kind unit verdict why arithmetic``, and the
-        two sides ``left left_low left_high right right_low right_high`` in `unit` (NaN where nothing is
-        computed, infinite ends where nothing bounds a figure), of the reading that agrees or the first.
+    Columns ``report relation statement claims kind unit verdict why arithmetic``, and the two sides ``left
+    left_low left_high right right_low right_high`` in `unit` (NaN where nothing is computed, infinite ends
+    where nothing bounds a figure), of the reading that agrees or the first.
     """
     rows = []
     for report in reports:
@@ -53,13 +50,7 @@ def relations(reports: Sequence[str]) -> pd.DataFrame:
 
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:
-    """Count verdicts by report.
-
-    Returns
-    -------
-    DataFrame, shape (report, verdict)
-        Reports in the order of `table`; verdicts that none has are left out.
-    """
+    """Count verdicts by report, in the order of `table`; verdicts that none has are left out."""
     found: pd.DataFrame = pd.crosstab(table["report"], table["verdict"]).reindex(table["report"].unique())
     return pd.DataFrame(found[[word for word in WORDS if word in found]])
 
@@ -67,11 +58,8 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
 def agreements(table: pd.DataFrame) -> pd.DataFrame:
     """Choose the relations that say of two rounded numbers that they are the same.
 
-    Returns
-    -------
-    DataFrame
-        Rows of `table` whose sides are to be equal, positive and bounded, with ``ratio low high``: the
-        left side over the printed right one, and ``band_low band_high``: the right side over the same.
+    Rows of `table` whose sides are to be equal, positive and bounded, with ``ratio low high``: the left
+    side over the printed right one, and ``band_low band_high``: the right side over the same.
     """
     same = table[(table["kind"] == "equal") & (table["left_low"] > 0) & (table["right_low"] > 0)]
     same = same.loc[np.isfinite(same["left_high"]) & np.isfinite(same["right_high"])]
@@ -87,20 +75,10 @@ def agreements(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_agreements(table: pd.DataFrame, *, ax: Axes) -> Axes:
-    """Draw both sides of each relation that says that two numbers are the same.
+    """Draw both sides of each relation of `agreements`, over the printed right one, on a logarithmic axis.
 
-    Parameters
-    ----------
-    table : DataFrame
-        From `agreements`.
-    ax : Axes
-        Its x axis holds the left side over the right one, logarithmic.
-
-    Returns
-    -------
-    Axes
-        A bar is what the right side may have been before it was rounded, a mark with its whisker the
-        left side: they agree where they overlap.
+    A bar is what the right side may have been before it was rounded, a mark with its whisker the left
+    side: they agree where they overlap.
     """
     numbers = table[["ratio", "low", "high", "band_low", "band_high"]].to_numpy(dtype=float)
     for place, (ratio, low, high, *band) in enumerate(numbers):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 import pandas as pd
 
 from analysis.claims.model import Report
@@ -15,28 +14,11 @@ from analysis.pages.runs import Select, measured, refuse_mixture
 
 
 def shares(campaign: Campaign, of: str, select: Select | None = None, *, least: float = 1.0) -> pd.DataFrame:
-    """Share of each call in the MPI time or in the number of calls of alike runs.
+    """Share of each call in MPI ``time``, or in the ``count`` of calls, of alike runs.
 
-    Parameters
-    ----------
-    of : str
-        ``time`` or ``count``; calls that only look up or manage are not counted.
-    select : mapping, optional
-        As in `analysis.pages.runs.question`.
-    least : float, optional
-        Calls below this share, in percent, in every run are put together as ``other``.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``call median low high n``, in percent, the largest first.
-
-    Raises
-    ------
-    NotCoveredError
-        If no profiled run is selected.
-    ConfigError
-        If the runs differ in a factor.
+    Columns ``call median low high n``, in percent, the largest first. Calls below `least` percent in every
+    run are put together as ``other``; calls that only look up or manage are not counted. Raises
+    `NotCoveredError` if no profiled run is selected, or the runs differ in a factor.
     """
     runs = _alike(campaign, select)
     found = tables.call_shares(campaign, runs, least, of=of)
@@ -47,18 +29,7 @@ def shares(campaign: Campaign, of: str, select: Select | None = None, *, least: 
 
 
 def claimed(reports: Iterable[Report], variable: str) -> dict[str, float]:
-    """Return what the reports claim of single calls.
-
-    Parameters
-    ----------
-    variable : str
-        ``call_share`` or ``count_share``.
-
-    Returns
-    -------
-    dict of str to float
-        Call -> share in percent.
-    """
+    """Return the ``call_share`` or ``count_share`` in percent that the reports claim of single calls."""
     return {
         str(claim.question.members[0]): float(claim.expect.value)
         for report in reports
@@ -70,18 +41,7 @@ def claimed(reports: Iterable[Report], variable: str) -> dict[str, float]:
 
 
 def messages(campaign: Campaign, select: Select | None = None) -> pd.DataFrame:
-    """Count messages by call and size, mean over alike runs.
-
-    Parameters
-    ----------
-    select : mapping, optional
-        As in `analysis.pages.runs.question`.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``call size count``: messages handed to MPI over all ranks, size in B.
-    """
+    """Count messages handed to MPI over all ranks, mean over alike runs: ``call size count``, size in B."""
     runs = _alike(campaign, select)
     found = campaign.frame("messages").merge(runs[["run"]], on="run")
     found = found[found["call"].isin(SENDING)]
@@ -91,19 +51,9 @@ def messages(campaign: Campaign, select: Select | None = None) -> pd.DataFrame:
 
 
 def size_shares(campaign: Campaign, bounds: Sequence[int], select: Select | None = None) -> pd.DataFrame:
-    """Say which share of the messages has at most a given size, by call and over all calls.
+    """Say which share of the messages has at most a given size in B, by call and over all calls.
 
-    Parameters
-    ----------
-    bounds : sequence of int
-        In B.
-    select : mapping, optional
-        As in `analysis.pages.runs.question`.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``call messages`` and one a bound, ``up to 64 B``, in percent; the last row is ``all``.
+    Columns ``call messages`` and one a bound, ``up to 64 B``, in percent; the last row is ``all``.
     """
     found = messages(campaign, select)
     groups = [*found.groupby("call"), ("all", found)]
@@ -124,7 +74,5 @@ def call_sentences(table: pd.DataFrame, whole: str, *, most: int = 3) -> str:
 
 def _alike(campaign: Campaign, select: Select | None) -> pd.DataFrame:
     runs = measured(campaign, "distinct_calls", select).drop(columns="value")
-    refuse_mixture(
-        runs.assign(all=np.zeros(len(runs), int)), ["all"], [f for f in FACTORS if f not in campaign.pool]
-    )
+    refuse_mixture(runs, (), [factor for factor in FACTORS if factor not in campaign.pool])
     return runs

@@ -39,18 +39,9 @@ _PHRASES = {
 class Stratum:
     """One stratum of a comparison: runs that differ in the factor and along the axis alone.
 
-    Attributes
-    ----------
-    name : str
-        What sets it apart from the other strata; empty if it is the only one.
-    unit : str
-        Of the values.
-    values : DataFrame
-        One row a run, with the column ``value``.
-    medians : DataFrame
-        Columns along, factor, ``median low high n``, in `unit`.
-    ratios : DataFrame
-        Columns along, factor, ``ratio low high n n_baseline base``; `base` is the baseline's median.
+    `name` is empty for the only stratum. `values` has one row a run with the column ``value``, `medians`
+    the columns along, factor, ``median low high n``, both in `unit`; `ratios` has along, factor, ``ratio low
+    high n n_baseline base``, the last the baseline's median.
     """
 
     name: str
@@ -62,16 +53,9 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Compared:
-    """Levels of a factor held against a baseline, along another factor.
+    """Levels of a factor held against a baseline, along another factor; it has at least one part.
 
-    Attributes
-    ----------
-    evidence : str
-        Class of the campaign, for the figures.
-    inverted : bool
-        True where a ratio is baseline over level, so that more is faster: for times.
-    parts : tuple of Stratum
-        At least one.
+    It is `inverted` where a ratio is baseline over level, so that more is faster: for times.
     """
 
     campaign: str
@@ -130,30 +114,10 @@ def compare(
 ) -> Compared:
     """Hold every level of a factor against a baseline, along another factor.
 
-    Parameters
-    ----------
-    factor : str
-        CPU, memory module, MPI library, tuning, interconnect, jobs at once and so on.
-    baseline : level
-        Spelt as in the report or as in the campaign.
-    along : str, optional
-        Factor of the x axis.
-    variable, select, members, scale
-        As in `analysis.pages.runs.question`.
-    varying : sequence of str, optional
-        Other factors that change with the two by nature, as ranks do with nodes.
-
-    Returns
-    -------
-    Compared
-        A part for each stratum in which the baseline meets another level.
-
-    Raises
-    ------
-    NotCoveredError
-        If there is no such stratum.
-    ConfigError
-        If a group would mix different things.
+    Levels are spelt as in the report or as in the campaign; `variable`, `select`, `members` and `scale` are
+    as in `analysis.pages.runs.question`; `varying` names other factors that change with the two by nature,
+    as ranks do with nodes. A part for each stratum in which the baseline meets another level;
+    `NotCoveredError` without one, or if a group would mix different things.
     """
     asked = question(campaign, variable, select, members=members, scale=scale)
     frame = groups.measured(asked, campaign)

@@ -21,30 +21,22 @@ _NAMES = {
     "energy_per_job": "energy of a job",
     "mean_power": "mean power",
 }
+_PANEL = 3.4  # inches a panel of energies
+_NEAR = 0.1  # of an axis
 # A scale whose largest value is more than this many times the least is logarithmic.
 _WIDE = 8.0
 
 
 def draw(compared: Compared, part: Stratum) -> Figure:
-    """Draw a comparison: ratios to the baseline above, absolute values below.
+    """Draw a part of a comparison: ratios to the baseline above, absolute values below.
 
-    Parameters
-    ----------
-    part : Stratum
-        One of its parts. With a single point along the axis every run is shown instead.
-
-    Returns
-    -------
-    Figure
-        For `analysis.pages.figures.svg.show`; `Stratum.name` and `Compared.phrase` say what it shows.
+    With a single point along the axis every run is shown instead.
     """
     where = " · ".join(filter(None, (compared.campaign, part.name)))
     medians = _named(compared, part.medians)
     if part.medians[compared.along].nunique() == 1:
         return _strip(compared, part, medians, where)
-    fig, ax = figures.new_figure(compared.evidence, where, height=6.8)
-    ax.remove()
-    top, bottom = fig.subplots(2, 1, sharex=True)
+    fig, (top, bottom) = _panels(compared.evidence, where, 2, 6.8)
     ratios = _named(compared, part.ratios)
     doubling = _doubling(part.medians[compared.along])
     base = level_name(compared.factor, compared.baseline)
@@ -78,22 +70,10 @@ def draw_series(
     hue: str = "series",
     ideal: Mapping[float, float] | None = None,
 ) -> Figure:
-    """Draw curves with intervals along a factor.
+    """Draw curves with intervals along a factor, from `series` or `scaling` of `analysis.pages.scaling`.
 
-    Parameters
-    ----------
-    table : DataFrame
-        From `analysis.pages.scaling.series` or `analysis.pages.scaling.scaling`.
-    evidence, campaign : str
-        As in `analysis.pages.figures.style.new_figure`.
-    ylabel : str
-        With the unit in brackets.
-    x, y, hue : str, optional
-        Columns.
-    ends : (str, str), optional
-        Columns with the ends of the interval.
-    ideal : mapping of float to float, optional
-        x -> upper bound, drawn as a dashed line.
+    `ylabel` has the unit in brackets; `ends` are the columns of the interval; `ideal`, x -> upper bound, is
+    drawn as a dashed line.
     """
     fig, ax = figures.new_figure(evidence, campaign)
     low, high = ends
@@ -121,27 +101,12 @@ def draw_power(
     campaign: str,
     window: Sequence[float] = (),
 ) -> Figure:
-    """Draw power over time, with the windows of the jobs.
+    """Draw power over time, one panel a run on common axes; the job's window is shaded, gaps are gaps.
 
-    Parameters
-    ----------
-    logs : mapping of str to DataFrame
-        Name of a run -> its log, from `analysis.pages.power.power`.
-    elapsed : mapping of str to float
-        Name of a run -> length of its job, s.
-    evidence, campaign : str
-        As in `analysis.pages.figures.style.new_figure`.
-    window : (float, float), optional
-        s since the start of the job: what to zoom to; by default everything.
-
-    Returns
-    -------
-    Figure
-        One panel a run on common axes; the job's window is shaded, gaps in the log are gaps.
+    `logs` are from `analysis.pages.power.power` and `elapsed` the lengths of the jobs in s, by the name of
+    the run; `window` is what to zoom to, in s since the start of the job.
     """
-    fig, ax = figures.new_figure(evidence, campaign, height=1.4 + 1.7 * len(logs))
-    ax.remove()
-    panels = fig.subplots(len(logs), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    fig, panels = _panels(evidence, campaign, len(logs), 1.4 + 1.7 * len(logs), sharey=True)
     for panel, (name, log) in zip(panels, logs.items(), strict=True):
         shade = figures.colour(name.split(",")[0])
         panel.axvspan(0, elapsed[name], color=GREY, alpha=0.12, linewidth=0)
@@ -153,6 +118,15 @@ def draw_power(
     panels[0].set_ylim(0, 1.1 * max(float(log["power"].max()) for log in logs.values()) / 1e3)
     panels[-1].set(xlabel="time since the start of the job (s)")
     return fig
+
+
+def _panels(
+    evidence: str, campaign: str, rows: int, height: float, *, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """Make a figure of panels below each other on a common x axis."""
+    fig, ax = figures.new_figure(evidence, campaign, height=height)
+    ax.remove()
+    return fig, list(fig.subplots(rows, 1, sharex=True, sharey=sharey, squeeze=False)[:, 0])
 
 
 def _strip(compared: Compared, part: Stratum, medians: pd.DataFrame, where: str) -> Figure:
@@ -197,32 +171,14 @@ def _scaled(ax: Axes, values: pd.Series) -> None:
         figures.from_zero(ax)
 
 
-_PANEL = 3.4  # inches a panel
-_NEAR = 0.1  # of an axis
-
-
 def draw_pareto(table: pd.DataFrame, factor: str, *, evidence: str, campaign: str) -> Figure:
-    """Draw the energy of a job against its time, a panel for each stratum.
+    """Draw the energy of a job against its time, from `yearly_costs`, a panel for each stratum.
 
-    Parameters
-    ----------
-    table : DataFrame
-        From `analysis.pages.energy.yearly_costs`.
-    factor : str
-        Its levels are the points.
-    evidence, campaign : str
-        As in `analysis.pages.figures.style.new_figure`.
-
-    Returns
-    -------
-    Figure
-        Medians with the ends of their intervals in both directions. A dashed line joins the levels that
-        no other one beats in both; the mark of a level that is beaten is hollow.
+    Medians of the levels of `factor` with the ends of their intervals in both directions. A dashed line joins
+    the levels that no other one beats in both; the mark of a level that is beaten is hollow.
     """
     strata = list(table.groupby("runs", sort=False))
-    fig, ax = figures.new_figure(evidence, campaign, height=1.0 + _PANEL * len(strata))
-    ax.remove()
-    panels = fig.subplots(len(strata), 1, sharex=True, squeeze=False)[:, 0]
+    fig, panels = _panels(evidence, campaign, len(strata), 1.0 + _PANEL * len(strata))
     styles = looks([str(level) for level in table[factor].drop_duplicates()])
     for panel, (name, part) in zip(panels, strata, strict=True):
         front = part[part["pareto"]].sort_values("time_s")

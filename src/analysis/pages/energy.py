@@ -34,40 +34,14 @@ def yearly_costs(
     jobs_of: Level | None = None,
     carbon: float = 0.0,
 ) -> pd.DataFrame:
-    """Cost of a year of jobs, by level of a factor.
+    """Cost of a year of jobs, by level of a factor: jobs a year x energy of a job x `price` of a kWh x PUE.
 
-    Parameters
-    ----------
-    select, varying
-        As in `analysis.pages.comparison.compare`.
-    price : float
-        Of a kWh.
-    pue : float, optional
-        Energy of the site over that of the machine.
-    jobs_of : level, optional
-        Every level does as many jobs as this one does in a year; by default as many as it can.
-    carbon : float, optional
-        kg CO2e a kWh; adds the column ``kg_CO2e_a_year``.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``runs`` (what sets a stratum apart), factor, ``time_s time_low time_high energy_Wh
-        energy_low energy_high jobs_a_day`` (medians; jobs that the level could do), ``cost_a_year low
-        high n`` in the price's currency, ``pareto`` (no level of the stratum is as good in time and
-        energy and better in one) and ``metered_at``. Intervals hold the meters' uncertainty as far as
-        it is known.
-
-    Raises
-    ------
-    NotCoveredError
-        If no selected run has an energy.
-    ConfigError
-        If a group would mix different things.
-
-    Notes
-    -----
-    cost = jobs a year x energy of a job x price x PUE, jobs = 365 x 86400 s / time of a job.
+    Every level does as many jobs as `jobs_of`, by default as many as it can (365 x 86400 s / time of a job).
+    Columns ``runs`` (what sets a stratum apart), factor, ``time_s time_low time_high energy_Wh energy_low
+    energy_high jobs_a_day`` (medians), ``cost_a_year low high n`` in the price's currency, with `carbon` (kg
+    CO2e a kWh) ``kg_CO2e_a_year``, ``pareto`` (no level of the stratum is as good in time and energy and
+    better in one) and ``metered_at``; intervals hold the meters' uncertainty as far as it is known. Raises
+    `NotCoveredError` if no selected run has an energy, or a group would mix different things.
     """
     tariff = Tariff(price, pue)
     asked = replace(question(campaign, "energy", select), quantity="cost", tariff=tariff)
@@ -109,13 +83,7 @@ def _row(asked: Question, part: pd.DataFrame, pace: pd.DataFrame | None, carbon:
 
 
 def cost_sentences(table: pd.DataFrame, factor: str, baseline: Level, currency: str) -> list[str]:
-    """Say what each level saves over the baseline in a year, one sentence a stratum.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `yearly_costs`.
-    """
+    """Say what each level of `yearly_costs` saves over the baseline in a year, one sentence a stratum."""
     out = []
     for stratum, part in table.groupby("runs", sort=False):
         name = str(stratum)
@@ -136,17 +104,7 @@ def cost_sentences(table: pd.DataFrame, factor: str, baseline: Level, currency: 
 def assumption_sentence(
     price: float, currency: str, pue: float, carbon: float, *, price_source: str, carbon_source: str
 ) -> str:
-    """Name what a cost rests on beside the runs.
-
-    Parameters
-    ----------
-    price : float
-        Of a kWh.
-    carbon : float
-        kg CO2e a kWh.
-    price_source, carbon_source : str
-        Who gives the two figures, or that they are assumed.
-    """
+    """Name what a cost rests on beside the runs: price and kg CO2e of a kWh, who gives them, and the PUE."""
     return (
         f"At {price:g} {currency} a kWh ({price_source}), {carbon:g} kg CO2e a kWh ({carbon_source}) "
         f"and a PUE of {pue:g}."

@@ -18,13 +18,7 @@ from analysis.estimates.campaign import Campaign, load_campaign
 
 @dataclass(frozen=True)
 class Book:
-    """A campaign held against reports.
-
-    Attributes
-    ----------
-    topics : tuple of str
-        Topics of the claims that the page answers; empty for all.
-    """
+    """A campaign held against reports, for the claims of the page's topics; without topics for all."""
 
     campaign: Campaign
     reports: tuple[Report, ...]
@@ -36,13 +30,7 @@ class Book:
         return [one for report in self.reports for one in evaluate(report, self.campaign, topics=topics)]
 
     def verdict(self, claim: str) -> Verdict:
-        """Return the verdict on one claim, whatever its topic.
-
-        Raises
-        ------
-        KeyError
-            If none of the reports has such a claim.
-        """
+        """Return the verdict on one claim, whatever its topic; `KeyError` if none of the reports has it."""
         for report in self.reports:
             for one in report.claims:
                 if one.id == claim:
@@ -71,19 +59,9 @@ class Table:
 
 
 def shown(frame: pd.DataFrame, digits: int = 3) -> Table:
-    """Show a frame as a table.
+    """Show a frame as a table without its index; `digits` are decimals of numbers that are not whole.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Its index is left out.
-    digits : int
-        Decimals of numbers that are not whole.
-
-    Returns
-    -------
-    Table
-        Missing values are dashes; underscores in the names of columns are spaces.
+    Missing values are dashes; underscores in the names of columns are spaces.
     """
 
     def spell(value: object) -> str:
@@ -98,13 +76,7 @@ def shown(frame: pd.DataFrame, digits: int = 3) -> Table:
 
 
 def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ()) -> Book:
-    """Open a campaign's datasets with the claims to hold them against.
-
-    Raises
-    ------
-    ReadError
-        If the datasets have not been built: ``make datasets``.
-    """
+    """Open a campaign's datasets with the claims to hold them against; `ReadError` if they are not built."""
     loaded = tuple(load_report(project.claims(name)) for name in reports)
     return Book(load_campaign(campaign), loaded, tuple(topics))
 
@@ -125,13 +97,7 @@ def closing(verdicts: Iterable[Verdict]) -> Table:
 
 
 def sentence(verdict: Verdict) -> str:
-    """Say in one computed sentence what became of a claim.
-
-    Returns
-    -------
-    str
-        Claim, verdict, estimate with interval and n, and what the report says.
-    """
+    """Say in a sentence what became of a claim: verdict, estimate with interval and n, what is expected."""
     claim = f"“{verdict.statement}” {verdict.verdict}"
     if verdict.verdict == "cannot tell":
         claim = f"It cannot be told whether “{verdict.statement}”"

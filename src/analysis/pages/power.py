@@ -43,26 +43,11 @@ def metered(campaign: Campaign, factor: str, select: Select | None = None) -> di
 
 
 def power(campaign: Campaign, run: str, base: Path | None = None) -> pd.DataFrame:
-    """Read the power logs of one run.
+    """Read the power logs of one run; `NotCoveredError` if it has none.
 
-    Parameters
-    ----------
-    campaign : Campaign
-    run : str
-    base : Path, optional
-        Root of the project.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``seconds`` (since the run's start), ``power`` (W, sum over the meters that feed the
-        run's nodes, also where they feed others; NaN in a gap of one of them, as `analysis.energy` has
-        gaps), and one column a meter as it read; attributes ``interval`` (s) and ``location``.
-
-    Raises
-    ------
-    NotCoveredError
-        If the run has no power log.
+    Columns ``seconds`` (since the run's start), ``power`` (W, sum over the meters that feed the run's nodes,
+    also where they feed others; NaN in a gap of one of them, as `analysis.energy` has gaps), and one column a
+    meter as it read; attributes ``interval`` (s) and ``location``. `base` is the project's root.
     """
     found = logs_of(campaign, run, base)
     interval = max(float(ds.attrs["interval"]) for ds in found)
@@ -119,20 +104,8 @@ def levels(
 ) -> pd.DataFrame:
     """State the level of the EE HPC WG's methodology that each aspect of a run's measurement reaches.
 
-    Parameters
-    ----------
-    campaign : Campaign
-        Its declaration says under ``power.machine`` what data do not.
-    run : str
-    core : (time, time), optional
-        The core phase; the whole run without it.
-    base : Path, optional
-        Root of the project.
-
-    Returns
-    -------
-    DataFrame
-        Of `analysis.energy.levels.methodology_levels`, spelt out; of several logs the least of each aspect.
+    `core` is the core phase, else the whole run; the campaign's declaration says under ``power.machine`` what
+    data do not. As `analysis.energy.levels.methodology_levels`, spelt out; of several logs the least level.
     """
     row, runs = _row(campaign, run), campaign.runs
     declared = declared_power(campaign.name, base)

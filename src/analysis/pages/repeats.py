@@ -18,21 +18,9 @@ def repeats(
 ) -> pd.DataFrame:
     """Hold every run against the median of the runs that are alike in all factors.
 
-    Parameters
-    ----------
-    variable, select
-        As in `analysis.pages.runs.question`.
-
-    Returns
-    -------
-    DataFrame
-        One row a run: ``runs`` (what sets its kind apart), ``value``, ``unit``, ``deviation`` (% of the
-        median of its kind) and ``load_before`` (of the machine, NaN where it is not known).
-
-    Raises
-    ------
-    NotCoveredError
-        If no selected run has a value.
+    One row a run: ``runs`` (what sets its kind apart), ``value``, ``unit``, ``deviation`` (% of the median of
+    its kind) and ``load_before`` (of the machine, NaN where it is not known). Raises `NotCoveredError` if no
+    selected run has a value.
     """
     asked = question(campaign, variable, select)
     frame = groups.measured(asked, campaign)
@@ -52,18 +40,10 @@ def repeats(
 
 
 def spread(table: pd.DataFrame) -> pd.DataFrame:
-    """Sum up the repeats of each kind of run.
+    """Sum up the `repeats` of each kind of run.
 
-    Parameters
-    ----------
-    table : DataFrame
-        From `repeats`.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``runs unit median low high n`` (interval of the median, NaN below six repeats),
-        ``lowest`` and ``highest`` (run, % of the median).
+    Columns ``runs unit median low high n`` (interval of the median, NaN below six repeats), ``lowest`` and
+    ``highest`` (run, % of the median).
     """
     ends = table.groupby("runs", sort=False)["deviation"].agg(["min", "max"])
     found = tables.summary(table, ["runs", "unit"], "value")
@@ -71,13 +51,7 @@ def spread(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_repeats(campaign: Campaign, table: pd.DataFrame) -> Figure:
-    """Draw every run's deviation, and the interval of the median, in % of the median of its kind.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `repeats`.
-    """
+    """Draw each run's deviation of `repeats`, and the median's interval, in % of the median of its kind."""
     found = spread(table)
     middle = found["median"]
     relative = {end: 100.0 * (found[end] / middle - 1.0) for end in ("median", "low", "high")}
@@ -90,13 +64,7 @@ def draw_repeats(campaign: Campaign, table: pd.DataFrame) -> Figure:
 
 
 def spread_sentences(campaign: Campaign, table: pd.DataFrame) -> list[str]:
-    """Say which kinds of run repeat widest and closest, at what load, and how many runs failed.
-
-    Parameters
-    ----------
-    campaign, table
-        As in `draw_repeats`.
-    """
+    """Say which kinds of run repeat widest and closest, at what load, and how many runs failed."""
     found = spread(table)
     found = found.assign(width=found["highest"] - found["lowest"]).sort_values(["width", "runs"])
     widest, closest = found.iloc[-1], found.iloc[0]

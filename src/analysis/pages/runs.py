@@ -25,21 +25,12 @@ def question(
     members: Sequence[Level] = (),
     scale: float = 1.0,
 ) -> Question:
-    """Ask for the median of a measure of the runs that a selection names.
+    """Ask for the median of one of `analysis.estimates.measures.MEASURES` of the runs that `select` names.
 
-    A profiler costs time: without one in the selection, what is no measure of a profile is asked of the
-    runs without a profiler, if there are any.
-
-    Parameters
-    ----------
-    variable : str
-        One of `analysis.estimates.measures.MEASURES`.
-    select : mapping of str to level, list of levels or range, optional
-        Levels spelt as in the report or as in the campaign.
-    members : sequence of level, optional
-        What the measure is of: calls, sizes.
-    scale : float, optional
-        Factor on the values.
+    `select` gives factors a level, a list of levels or a range, spelt as in the report or as in the campaign;
+    `members` is what the measure is of (calls, sizes), `scale` a factor on its values. A profiler costs time:
+    without one in the selection, what is no measure of a profile is asked of the runs without a profiler, if
+    there are any.
     """
     chosen = dict(select or {})
     of_profile = variable in MEASURES and MEASURES[variable].profile
@@ -49,13 +40,7 @@ def question(
 
 
 def measured(campaign: Campaign, variable: str, select: Select | None = None) -> pd.DataFrame:
-    """Measure the valid runs that a selection names; see `question` and `analysis.estimates.groups.measured`.
-
-    Raises
-    ------
-    NotCoveredError
-        If the campaign has no such run, or none with a value.
-    """
+    """Measure the valid runs that a selection names; `NotCoveredError` if none of them has a value."""
     return groups.measured(question(campaign, variable, select), campaign)
 
 
@@ -70,6 +55,7 @@ def unit_of(asked: Question, values: pd.DataFrame) -> str:
 
 
 def refuse_mixture(values: pd.DataFrame, by: Sequence[str], alike: Sequence[str]) -> None:
-    """Fail if runs that make one median differ in one of the factors `alike`."""
-    for key, group in values.groupby(list(by), sort=True):
+    """Raise `NotCoveredError` if runs that make one median differ in one of the factors `alike`."""
+    parts = values.groupby(list(by), sort=True) if by else [(("the selection",), values)]
+    for key, group in parts:
         groups.refuse_mixture(group, alike, ", ".join(map(str, key)), "narrow the parameter select")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,26 +28,11 @@ def series(
     members: Sequence[Level] = (),
     scale: float = 1.0,
 ) -> pd.DataFrame:
-    """Follow measures along a factor.
+    """Follow measures along a factor: `variables` maps the name of a curve to its measure.
 
-    Parameters
-    ----------
-    variables : mapping of str to str
-        Name of the curve -> measure.
-    select, members, scale
-        As in `analysis.pages.runs.question`.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``series``, along, ``median low high n``.
-
-    Raises
-    ------
-    NotCoveredError
-        If no run has any of the measures.
-    ConfigError
-        If runs would be put together that differ in something else than `along`.
+    Columns ``series``, along, ``median low high n``; `select`, `members` and `scale` are as in
+    `analysis.pages.runs.question`. Raises `NotCoveredError` if no run has any of the measures, or
+    runs would be put together that differ in something else than `along`.
     """
     out = []
     for name, variable in variables.items():
@@ -61,22 +46,10 @@ def series(
 
 
 def series_sentences(table: pd.DataFrame, unit: str, *, along: str = "nodes") -> list[str]:
-    """Say where each curve of `series` begins and ends, and whether it goes one way.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `series`.
-
-    Returns
-    -------
-    list of str
-        One sentence a curve.
-    """
+    """Say in one sentence a curve of `series` where it begins and ends, and whether it goes one way."""
     out = []
-    for curve, rows in table.groupby("series", sort=False):
-        name = str(curve)[:1].upper() + str(curve)[1:]
-        rows = rows.sort_values(along)
+    for curve, rows in _curves(table, "series", along):
+        name = curve[:1].upper() + curve[1:]
         first, last = (_spelt(rows.iloc[i], "median", unit) for i in (0, -1))
         ends = [at_level(along, rows[along].iloc[i]) for i in (0, -1)]
         if len(rows) == 1:
@@ -100,31 +73,13 @@ def scaling(
     varying: Sequence[str] = ("ranks",),
     threshold: float = 0.05,
 ) -> pd.DataFrame:
-    """Say how far more nodes bring more speed, for each level of a factor.
+    """Say how far more nodes bring more speed, a curve for each level of a factor; arguments as in `compare`.
 
-    Parameters
-    ----------
-    factor : str, optional
-        Each of its levels is a curve.
-    along, variable, select, varying
-        As in `compare`; `along` is a number.
-    threshold : float, optional
-        Gain from one count to the next below which scaling has stopped.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``runs`` (what sets a stratum apart), ``level``, along, ``value`` (median), ``unit``,
-        ``speedup low high n n_baseline`` over the curve's least count, ``efficiency``
-        (%, speedup over the ratio of ranks, its ends ``efficiency_low efficiency_high``) and
-        ``stops`` (words: the last count with a gain).
-
-    Raises
-    ------
-    NotCoveredError
-        If no level was run at two counts or more.
-    ConfigError
-        If a group would mix different things.
+    Columns ``runs`` (what sets a stratum apart), ``level``, along (a number), ``value`` (median), ``unit``,
+    ``speedup low high n n_baseline`` over the curve's least count, ``efficiency`` (%, speedup over the ratio
+    of ranks, its ends ``efficiency_low efficiency_high``) and ``stops`` (words: the last count before a gain
+    below `threshold`). Raises `NotCoveredError` if no level was run at two counts or more, or a group would
+    mix different things.
     """
     asked = replace(question(campaign, variable, select), threshold=threshold)
     frame = groups.measured(asked, campaign)
@@ -139,33 +94,20 @@ def scaling(
             f"{campaign.name} has no runs at two counts of {along} that are alike otherwise"
         )
     names = strata_names([{k: v for k, v in stratum.items() if k != factor} for stratum, _ in curves])
-    named = zip(names, curves, strict=True)
     return tables.stacked(
         *(
             curve.assign(runs=name, level=level_name(factor, stratum[factor]))
-            for name, (stratum, curve) in named
+            for name, (stratum, curve) in zip(names, curves, strict=True)
         )
     )
 
 
 def scaling_sentences(table: pd.DataFrame, *, along: str = "nodes") -> list[str]:
-    """Say for each curve of a `scaling` how far it gets and where it stops.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `scaling`.
-
-    Returns
-    -------
-    list of str
-        One sentence a curve.
-    """
+    """Say in one sentence a curve of `scaling` how far it gets and where it stops."""
     out = []
-    for (runs, level), rows in table.groupby(["runs", "level"], sort=False):
-        rows = rows.sort_values(along)
+    named = table.assign(name=(table["runs"] + ", " + table["level"]).str.removeprefix(", "))
+    for name, rows in _curves(named, "name", along):
         first, last = rows.iloc[0], rows.iloc[-1]
-        name = f"{runs}, {level}" if runs else str(level)
         base = attached(significant(float(first["value"])), str(first["unit"]))
         ends = [level_name(along, row[along]) for row in (first, last)]
         out.append(
@@ -204,6 +146,12 @@ def _point(
     return {along: count, "value": middle, "unit": "", **ends, **counts, **shares}
 
 
+def _curves(table: pd.DataFrame, name: str, along: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Take the curves of a table apart by their names, each in the order of its axis."""
+    for curve, rows in table.groupby(name, sort=False):
+        yield str(curve), rows.sort_values(along)
+
+
 def _spelt(row: Any, value: str, unit: str) -> str:
     estimate = Estimate(float(row[value]), float(row["low"]), float(row["high"]), int(row["n"]))
     if estimate.low == estimate.high:  # the runs agree, as counts do
@@ -214,28 +162,10 @@ def _spelt(row: Any, value: str, unit: str) -> str:
 def sizes(
     campaign: Campaign, value: str, select: Select | None = None, by: Sequence[str] = ("interconnect",)
 ) -> pd.DataFrame:
-    """Follow a table of a micro-benchmark along the message size.
+    """Follow a table of a micro-benchmark, ``latency`` (us) or ``bandwidth`` (MB/s), along the message size.
 
-    Parameters
-    ----------
-    value : str
-        ``latency`` (us) or ``bandwidth`` (MB/s).
-    select : mapping, optional
-        As in `analysis.pages.runs.question`, for example ``{"case": "osu_latency"}``.
-    by : sequence of str, optional
-        Factors that make the curves; runs that differ in another one are not put together.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``series size median low high n``.
-
-    Raises
-    ------
-    NotCoveredError
-        If no run is selected.
-    ConfigError
-        If a curve would mix runs.
+    Columns ``series size median low high n``; the factors `by` make the curves, runs that differ in another
+    one are not put together. Raises `NotCoveredError` for such, and if no run is selected.
     """
     runs = campaign.select(select, timing=True)
     refuse_mixture(runs, list(by), [factor for factor in FACTORS if factor not in by])
@@ -246,17 +176,9 @@ def sizes(
 
 
 def size_sentence(table: pd.DataFrame, value: str, unit: str) -> str:
-    """Name each curve's latency at its least, or its bandwidth at its largest message.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `sizes`.
-    value : str
-        ``latency`` or ``bandwidth``.
-    """
+    """Name each curve's latency at its least, or its bandwidth at its largest message, from `sizes`."""
     listed = []
-    for name, rows in table.groupby("series", sort=False):
-        row = rows.sort_values("size").iloc[0 if value == "latency" else -1]
+    for name, rows in _curves(table, "series", "size"):
+        row = rows.iloc[0 if value == "latency" else -1]
         listed.append(f"{name} {_spelt(row, 'median', unit)} at {row['size']:,} B")
     return f"{value.capitalize()}: {'; '.join(listed)}."

@@ -20,20 +20,10 @@ _WEIGHT = {name: i for i, name in enumerate(EVIDENCE)}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One claim on the scoreboard.
+    """One claim on the scoreboard; tested verdicts come first, by weight of evidence.
 
-    Attributes
-    ----------
-    anchor : str
-        HTML id, unique on the page.
-    verdicts : tuple of Verdict
-        Tested ones first, by weight of evidence.
-    plot : Markup or None
-        The marks; None for a claim without numbers.
-    members : list of (str, str)
-        The chips of a claim about a set.
-    recovered : str
-        The word of the self-test, if it was built and has the claim.
+    `anchor` is its HTML id, `plot` its marks (None without numbers), `members` the chips of a claim about a
+    set, `recovered` the word of the self-test, if it was built and has the claim.
     """
 
     anchor: str
@@ -104,19 +94,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Everything that the index shows.
-
-    Attributes
-    ----------
-    groups : tuple of Group
-        In the order in which topics first appear.
-    counts : list of (VerdictWord, int)
-        Claims by the verdict that speaks for them, in the fixed order of verdicts.
-    axis : Axis
-        The common ratio axis.
-    sentence : str
-        The counts as one sentence.
-    """
+    """What the index shows: topics as they first appear, claims counted by what speaks for them."""
 
     groups: tuple[Group, ...]
     counts: list[tuple[VerdictWord, int]]
@@ -204,26 +182,15 @@ def grouped(rows: Sequence[Row]) -> tuple[Group, ...]:
     by_topic: dict[str, list[Row]] = {}
     for row in rows:
         by_topic.setdefault(row.topic, []).append(row)
-    return tuple(
-        Group(
-            topic,
-            f"topic-{slug(topic)}",
-            tuple(members),
-            count(members),
-            any(r.claim.scale == "ratio" and r.plot for r in members),
-        )
-        for topic, members in by_topic.items()
-    )
+    groups = []
+    for topic, found in by_topic.items():
+        has_ratio = any(row.claim.scale == "ratio" and row.plot for row in found)
+        groups.append(Group(topic, f"topic-{slug(topic)}", tuple(found), count(found), has_ratio))
+    return tuple(groups)
 
 
 def sentence(counts: Sequence[tuple[VerdictWord, int]]) -> str:
-    """Say the counts in words.
-
-    Returns
-    -------
-    str
-        For example ``Of 37 conclusions, 21 could be tested: 9 hold, 1 does not hold; 16 are not tested.``
-    """
+    """Say: ``Of 37 conclusions, 21 could be tested: 9 hold, 12 do not hold; 16 are not tested``."""
     total = sum(n for _, n in counts)
     noun = "conclusion" if total == 1 else "conclusions"
     said = [(v.tone in ("none", "pipeline"), n, (v.one if n == 1 else v.many).format(n)) for v, n in counts]
@@ -248,15 +215,8 @@ def _rows(by_claim: dict[str, list[Verdict]], axis: forest.Axis, recovered: Mapp
         while anchor in taken:
             anchor += "-2"
         taken.add(anchor)
-        out.append(
-            Row(
-                anchor,
-                tuple(verdicts),
-                _plot(verdicts, axis),
-                forest.chips(_claim(verdicts)),
-                recovered.get(claim, ""),
-            )
-        )
+        plot, members = _plot(verdicts, axis), forest.chips(_claim(verdicts))
+        out.append(Row(anchor, tuple(verdicts), plot, members, recovered.get(claim, "")))
     return out
 
 

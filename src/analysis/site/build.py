@@ -35,38 +35,13 @@ def build(
     title: str = "Which conclusions hold",
     docs: Path | None = None,
 ) -> list[Path]:
-    """Write the site into a folder.
+    """Write the site into a folder and return the files written; the same input gives the same bytes.
 
-    Parameters
-    ----------
-    verdicts : sequence of Verdict
-    pages : sequence of PageInput
-        Executed notebooks, in the order of the navigation.
-    provenance : Provenance
-    out : Path
-        Created if missing. Pages of an earlier build that are no longer built are removed; other
-        files in it are left alone.
-    reports : sequence of Report
-        Each gets a page of its own, and every claim of theirs a row.
-    recovered : sequence of Verdict
-        Of the self-test, empty if it was not built; rows link to its site.
-    title : str
-        Heading of the index.
-    docs : Path, optional
-        Folder of the documentation, in Markdown; without it there are no such pages.
-
-    Returns
-    -------
-    list of Path
-        The files written: ``index.html``, a page for each notebook and each report,
-        ``provenance.html``, ``verdicts.json``. The same input gives the same bytes.
-
-    Raises
-    ------
-    ConfigError
-        If a verdict, page or notebook cannot be used: one fault each.
-    BenchbookError
-        If a notebook's output loads something from the network or runs in the reader's browser.
+    There are pages in the order of the navigation, a page for each report with a row for each of its claims,
+    and the documentation in Markdown below `docs`. Rows link to the self-test's site if its verdicts
+    `recovered` are given. Pages of an earlier build that are no longer built are removed, other files left.
+    Raises `ConfigError` if a verdict, page or notebook cannot be used, one fault each, and `BenchbookError`
+    if a notebook's output loads something from the network or runs in the reader's browser.
     """
     names = [p.name for p in pages]
     if twice := sorted({n for n in names if names.count(n) > 1}):
@@ -78,11 +53,8 @@ def build(
     shared: dict[str, Any] = {"pages": read, "board": board, "site_title": title, "reports": told}
     shared["documented"] = docs is not None and docs.is_dir()
     files = {"index.html": _render("index.html.j2", current="index", **shared)}
-    for i, page in enumerate(read):
-        around = {
-            "previous": read[i - 1] if i else None,
-            "following": read[i + 1] if i + 1 < len(read) else None,
-        }
+    for previous, page, following in zip([None, *read][:-1], read, [*read, None][1:], strict=True):
+        around = {"previous": previous, "following": following}
         rows = scoreboard.rows(board, page=page.name)
         files[f"{page.name}.html"] = _render(
             "page.html.j2", current=page.name, page=page, rows=rows, **around, **shared

@@ -33,26 +33,11 @@ class Doc:
 
 
 def pages(folder: Path, render: Callable[..., str]) -> dict[str, str]:
-    """Render the documentation.
+    """Render every ``*.md`` below a folder: file of the site, like ``docs/claims.html``, to its text.
 
-    Parameters
-    ----------
-    folder : Path
-        Every ``*.md`` below it becomes a page.
-    render : callable
-        Takes the name of a template and what it is filled with.
-
-    Returns
-    -------
-    dict
-        Name of a file of the site, like ``docs/claims.html``, to its text; ``docs/index.html`` lists them.
-
-    Raises
-    ------
-    ConfigError
-        If a page has no heading or links to one that is not there.
-    BenchbookError
-        If a page loads something from the network.
+    ``docs/index.html`` lists them; `render` takes the name of a template and what it is filled with. Raises
+    `ConfigError` if a page has no heading or links to one that is not there, `BenchbookError` if one loads
+    something from the network.
     """
     paths = sorted(folder.rglob("*.md"), key=lambda path: (len(path.parts), path))
     names = [path.relative_to(folder).with_suffix("").as_posix() for path in paths]

@@ -23,18 +23,7 @@ _MARGIN = 5.0  # free percentage at either end, for marks and end labels
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A horizontal scale.
-
-    Attributes
-    ----------
-    low, high : float
-        Ends, in the unit of the values.
-    ticks : tuple of float
-    log : bool
-    unit : str
-    common : bool
-        True for the ratio axis that all rows share.
-    """
+    """A horizontal scale in the unit of the values; `common` is the ratio axis that all rows share."""
 
     low: float
     high: float
@@ -47,11 +36,7 @@ class Axis:
         """Return the place of a value in percent of the width; None where a log axis has none."""
         if self.log and value <= 0:
             return None
-        low, high, here = (
-            (math.log(self.low), math.log(self.high), math.log(value))
-            if self.log
-            else (self.low, self.high, value)
-        )
+        low, high, here = (math.log(one) if self.log else one for one in (self.low, self.high, value))
         share = min(1.0, max(0.0, (here - low) / (high - low)))
         return round(_MARGIN + share * (100 - 2 * _MARGIN), 2)
 
@@ -142,21 +127,9 @@ def scale(axis: Axis) -> Markup:
 
 
 def draw(verdicts: Sequence[Verdict], axis: Axis, claim: Verdict) -> Markup:
-    """Draw the claimed value and the estimates of one claim.
+    """Draw the value that `claim` expects and the estimates of its verdicts, one lane each, in this order.
 
-    Parameters
-    ----------
-    verdicts : sequence of Verdict
-        Of one claim; one lane each, in this order.
-    axis : Axis
-        The common ratio axis, or the claim's own.
-    claim : Verdict
-        The verdict that says what is expected.
-
-    Returns
-    -------
-    Markup
-        An ``<svg>`` with an accessible name; the same values stand as text beside it.
+    An ``<svg>`` with an accessible name; the same values stand as text beside it.
     """
     lanes = len(verdicts)
     parts = [_grid(axis, lanes), _expected([as_ratio(claim)], axis, lanes)]
@@ -247,10 +220,7 @@ def chips(verdict: Verdict) -> list[tuple[str, str]]:
     """Split a claimed and a found set into members."""
     if verdict.scale != "set":
         return []
-    claimed, found = (
-        _members(verdict.expected_text, verdict.unit),
-        _members(verdict.estimate_text, verdict.unit),
-    )
+    claimed, found = (_members(text, verdict.unit) for text in (verdict.expected_text, verdict.estimate_text))
     if len(claimed) < 2 or (verdict.tested and not found):
         return []
     if not verdict.tested:

@@ -27,20 +27,9 @@ _RICH = ("image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown
 
 @dataclass(frozen=True, slots=True)
 class PageInput:
-    """A page to build.
+    """A page to build: name of its file (``a-z 0-9 - _``), executed notebook, what everything on it rests on.
 
-    Attributes
-    ----------
-    name : str
-        File name without suffix: lower-case letters, digits, ``-``, ``_``.
-    path : Path
-        Executed notebook.
-    evidence : str
-        Evidence class of everything on the page.
-    campaign : str
-        Campaign that it was computed from.
-    title : str
-        Short title for the navigation; the notebook's first heading where empty.
+    The title is a short one for the navigation; the notebook's first heading where empty.
     """
 
     name: str
@@ -75,23 +64,9 @@ class Code:
 class Page:
     """What a page's template fills in.
 
-    Attributes
-    ----------
-    question : str
-        First heading of the notebook.
-    answer : Markup
-        First output of the cell tagged ``answer``.
-    intro : Markup
-        Text below that heading.
-    figure : Markup
-        First figure: it stands right below the answer.
-    verdicts : list of Markup
-        Outputs of cells so tagged.
-    body : list of Markup
-        All other text and output, further figures among it, in the notebook's order.
-    code : list of Code
-    errors : list of str
-        ``cell N: Name: message`` of each cell that failed.
+    The question is the notebook's first heading and `intro` the text below it; the answer is the first output
+    of the cell tagged ``answer``, `figure` the first figure, `verdicts` the outputs of cells so tagged and
+    `body` all other text and output, in the notebook's order; `errors` are ``cell N: Name: message``.
     """
 
     name: str
@@ -116,12 +91,8 @@ class Page:
 def read(page: PageInput) -> Page:
     """Read an executed notebook into a page.
 
-    Raises
-    ------
-    ConfigError
-        If the name or evidence class cannot be used, or the file is no notebook.
-    BenchbookError
-        If a cell holds something that loads from the network or runs in the reader's browser.
+    Raises `ConfigError` if the name or evidence class cannot be used, or the file is no notebook, and
+    `BenchbookError` if a cell holds something that loads from the network or runs in the reader's browser.
     """
     _check(page)
     import nbformat  # takes long to import: only builds of pages pay for it
@@ -130,9 +101,8 @@ def read(page: PageInput) -> Page:
         notebook = nbformat.read(page.path, as_version=4)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, nbformat.ValidationError) as error:
         what = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-        raise ConfigError.at(
-            str(page.path), 0, f"is no readable notebook ({what})", "execute it again"
-        ) from None
+        found = f"is no readable notebook ({what})"
+        raise ConfigError.at(str(page.path), 0, found, "execute it again") from None
     out = Page(page.name, page.title, page.evidence, page.campaign)
     for position, cell in enumerate(notebook.cells, start=1):
         where = f"{page.path} cell {position}"
@@ -151,9 +121,8 @@ def _check(page: PageInput) -> None:
         remedy = "use a-z 0-9 - _, not index or provenance, nor report- at the beginning"
         raise ConfigError.at(str(page.path), 0, f"{page.name!r} is no page name", remedy)
     if page.evidence not in EVIDENCE:
-        raise ConfigError.at(
-            str(page.path), 0, f"evidence {page.evidence!r} is not a class", "use " + ", ".join(EVIDENCE)
-        )
+        remedy = "use " + ", ".join(EVIDENCE)
+        raise ConfigError.at(str(page.path), 0, f"evidence {page.evidence!r} is not a class", remedy)
 
 
 def _add_text(out: Page, source: str, where: str) -> None:
@@ -163,7 +132,7 @@ def _add_text(out: Page, source: str, where: str) -> None:
         source = source[: heading.start()] + source[heading.end() :]
     if not source.strip():
         return
-    text = Markup('<div class="text">{}</div>').format(_safe(_markdown(source), where))
+    text = _text(source, where)
     if heading:
         out.intro = text
     else:
@@ -200,11 +169,7 @@ def _output(output: Any, where: str) -> Markup:
         body = Markup(ansi2html("\n".join(output.traceback)))  # type: ignore[no-untyped-call]
         return Markup('<pre class="error" role="alert">{}</pre>').format(body)
     if output.output_type == "stream":
-        return (
-            Markup('<pre class="out">{}</pre>').format(_strip_ansi(output.text))
-            if output.text
-            else Markup("")
-        )
+        return _printed(output.text) if output.text else Markup("")
     data: Mapping[str, str] = output.data
     kind = next((k for k in _RICH if k in data), None)
     if kind is None:
@@ -220,8 +185,16 @@ def _output(output: Any, where: str) -> Markup:
     if kind == "text/html":
         return Markup('<div class="out table" tabindex="0">{}</div>').format(_safe(text, where))
     if kind == "text/markdown":
-        return Markup('<div class="text">{}</div>').format(_safe(_markdown(text), where))
+        return _text(text, where)
+    return _printed(text)
+
+
+def _printed(text: str) -> Markup:
     return Markup('<pre class="out">{}</pre>').format(_strip_ansi(text))
+
+
+def _text(source: str, where: str) -> Markup:
+    return Markup('<div class="text">{}</div>').format(rendered(source, where))
 
 
 def _figure(image: Markup, svg: str) -> Markup:
@@ -234,7 +207,7 @@ def _inline(output: Any, where: str) -> Markup:
     """Render the answer: one paragraph, whatever kind of output it was printed as."""
     data = output.get("data", {})
     if "text/markdown" in data:
-        return _safe(_markdown(data["text/markdown"]), where)
+        return rendered(data["text/markdown"], where)
     if "text/html" in data:
         return _safe(data["text/html"], where)
     text = _strip_ansi(output.get("text") or data.get("text/plain") or "").strip()

@@ -51,28 +51,21 @@ class _Collector(HTMLParser):
 
 
 def loads(html: str) -> list[str]:
-    """List what a browser would fetch to show a piece of HTML.
+    """List what a browser would fetch to show a page or a fragment.
 
-    Parameters
-    ----------
-    html : str
-        A page or a fragment.
-
-    Returns
-    -------
-    list of str
-        Targets of ``src``, of loading ``href``, of ``url()`` and ``@import``; links to follow,
-        fragments and ``data:`` are no loads.
+    These are targets of ``src``, of loading ``href``, of ``url()`` and ``@import``; links to follow,
+    fragments and ``data:`` are no loads.
     """
-    collector = _Collector()
-    collector.feed(html)
-    collector.close()
-    return collector.loads
+    return _collect(html).loads
 
 
 def active(html: str) -> list[str]:
     """List what would run or embed in a piece of HTML: scripts, frames, event handlers."""
+    return _collect(html).active
+
+
+def _collect(html: str) -> _Collector:
     collector = _Collector()
     collector.feed(html)
     collector.close()
-    return collector.active
+    return collector

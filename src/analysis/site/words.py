@@ -15,16 +15,9 @@ Tone = Literal["stands", "partly", "fails", "open", "none", "pipeline"]
 class VerdictWord:
     """A verdict's word and how it is drawn.
 
-    Attributes
-    ----------
-    word : str
-        As it stands in the record, e.g. ``holds in direction``.
-    one, many : str
-        The same in a sentence about one conclusion and about several, around the number.
-    sign : str
-        One character beside the word, so that colour is never the only carrier.
-    tone : str
-        ``stands partly fails open none pipeline``; ``pipeline`` is a test of Benchbook itself.
+    `one` and `many` are the same in a sentence about one conclusion and about several, around the number; the
+    sign stands beside the word, so that colour is never the only carrier; tone ``pipeline`` is a test of
+    Benchbook itself.
     """
 
     word: str
@@ -32,6 +25,10 @@ class VerdictWord:
     many: str
     sign: str
     tone: Tone
+
+
+def _is(word: str, sign: str, tone: Tone, tail: str = "") -> VerdictWord:
+    return VerdictWord(word, f"{{}} is {word}{tail}", f"{{}} are {word}{tail}", sign, tone)
 
 
 _VERDICTS = (
@@ -53,24 +50,12 @@ _VERDICTS = (
         "✕",
         "fails",
     ),
-    VerdictWord("consistent", "{} is consistent", "{} are consistent", "✓", "stands"),
-    VerdictWord("inconsistent", "{} is inconsistent", "{} are inconsistent", "✕", "fails"),
-    VerdictWord("not checkable", "{} is not checkable", "{} are not checkable", "?", "open"),
-    VerdictWord(
-        "recovered",
-        "{} is recovered from synthetic files",
-        "{} are recovered from synthetic files",
-        "◇",
-        "pipeline",
-    ),
-    VerdictWord(
-        "not recovered",
-        "{} is not recovered from synthetic files",
-        "{} are not recovered from synthetic files",
-        "✕",
-        "pipeline",
-    ),
-    VerdictWord("not tested", "{} is not tested", "{} are not tested", "–", "none"),
+    _is("consistent", "✓", "stands"),
+    _is("inconsistent", "✕", "fails"),
+    _is("not checkable", "?", "open"),
+    _is("recovered", "◇", "pipeline", " from synthetic files"),
+    _is("not recovered", "✕", "pipeline", " from synthetic files"),
+    _is("not tested", "–", "none"),
 )
 VERDICTS: dict[str, VerdictWord] = {v.word: v for v in _VERDICTS}
 
@@ -110,18 +95,7 @@ EVIDENCE: dict[str, Evidence] = {e.name: e for e in _EVIDENCE}
 
 
 def digits(value: float, low: float | None = None, high: float | None = None) -> str:
-    """Write a number with as many digits as its interval supports.
-
-    Parameters
-    ----------
-    value, low, high : float
-        The estimate and its interval, in one unit; without an interval three digits are kept.
-
-    Returns
-    -------
-    str
-        For example ``1.11`` for 1.1082 in [1.08, 1.14], and ``-`` as a true minus sign.
-    """
+    """Write a number with the digits that its interval supports, else three: ``1.11`` in [1.08, 1.14]."""
     half = (high - low) / 2 if low is not None and high is not None else 0.0
     if not math.isfinite(value):
         return "no number" if math.isnan(value) else "∞" if value > 0 else "−∞"

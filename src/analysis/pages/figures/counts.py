@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from analysis.pages.figures.style import GREY, HUES, INK, PAPER
+from analysis.pages.figures.style import GREY, HUES, INK, PAPER, name_bars
 
 # Verdicts differ by hatch as well as by colour, so that they can be told apart in grey.
 _LOOKS = {
@@ -24,32 +24,16 @@ _LOOKS = {
 
 
 def count_bars(table: pd.DataFrame, *, ax: Axes, xlabel: str) -> Axes:
-    """Draw counts as stacked horizontal bars.
-
-    Parameters
-    ----------
-    table : DataFrame, shape (topic, verdict)
-        Counts; the index names the bars, the columns their parts from left to right.
-    ax : Axes
-    xlabel : str
-        What is counted.
-    """
+    """Draw counts, shape (topic, verdict), as stacked horizontal bars; `xlabel` says what is counted."""
     places = np.arange(len(table))
     left = np.zeros(len(table))
     for word in map(str, table.columns):
         hue, hatch = _LOOKS.get(word, ("grey", ""))
         counts = table[word].to_numpy(dtype=float)
         ax.barh(
-            places,
-            counts,
-            left=left,
-            height=0.62,
-            color=HUES[hue],
-            hatch=hatch,
-            edgecolor=PAPER,
-            linewidth=0,
-            label=word,
-        )
+            places, counts, left=left, height=0.62, color=HUES[hue], hatch=hatch, edgecolor=PAPER,
+            linewidth=0, label=word,
+        )  # fmt: skip
         for place, start, count in zip(places, left, counts, strict=True):
             if count:
                 ax.annotate(
@@ -57,12 +41,8 @@ def count_bars(table: pd.DataFrame, *, ax: Axes, xlabel: str) -> Axes:
                     bbox={"boxstyle": "round,pad=0.2", "facecolor": PAPER, "edgecolor": "none"},
                 )  # fmt: skip
         left += counts
-    ax.set_yticks(places, [str(name) for name in table.index])
-    ax.invert_yaxis()
+    name_bars(ax, [str(name) for name in table.index], xlabel)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set(xlabel=xlabel, ylabel="")
     ax.grid(True, axis="x", color=GREY, alpha=0.3)
-    ax.grid(False, axis="y")
-    ax.tick_params(axis="y", length=0)
     ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=4)
     return ax

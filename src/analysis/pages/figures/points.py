@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from numpy.typing import NDArray
 
-from analysis.base.errors import ConfigError
-from analysis.pages.figures.style import GREY, INK, PAPER, looks
+from analysis.pages.figures.style import GREY, INK, PAPER, legend_beside, looks, refused
 
 Floats = NDArray[np.float64]
 _END = "line-end"  # marks the names at the ends of lines
@@ -33,39 +32,19 @@ def interval_points(
     log2: bool = False,
     one: bool = False,
 ) -> Axes:
-    """Draw points with their intervals.
+    """Draw points with their intervals, one row a point; `low` and `high` are the ends, in the unit of `y`.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row a point; `low` and `high` are the ends of its interval, in the unit of `y`.
-    ax : Axes
-    x, y, low, high : str
-        Columns. Points are joined by lines only if `x` has an order: numbers or an ordered categorical.
-    hue : str, optional
-        Column of factor levels: each has its fixed colour and marker, and its name at the line's end.
-    xlabel, ylabel : str
-        With the unit in brackets, e.g. ``elapsed (s)``.
-    log2 : bool
-        Logarithmic x axis to base 2, ticks at the values of the data.
-    one : bool
-        Draw the line of no difference at 1.
-
-    Raises
-    ------
-    ConfigError
-        If a column is missing, or an estimate lies outside its interval.
+    Points are joined by lines only if `x` has an order: numbers or an ordered categorical. Each level in
+    `hue` has its fixed colour and marker, and its name at the line's end; labels have the unit in brackets.
+    `log2` makes a logarithmic x axis with ticks at the values of the data, `one` draws the line of no
+    difference. Raises `ConfigError` if a column is missing, or an estimate lies outside its interval.
     """
     _need(frame, [x, y, low, high, *([hue] if hue else [])])
     outside = frame[(frame[y] < frame[low]) | (frame[y] > frame[high])]
     if len(outside):
         row = outside.iloc[0]
-        raise ConfigError.at(
-            "figure",
-            0,
-            f"{y} {row[y]} is outside [{row[low]}, {row[high]}] at {x} {row[x]}",
-            "check the interval",
-        )
+        found = f"{y} {row[y]} is outside [{row[low]}, {row[high]}] at {x} {row[x]}"
+        raise refused(found, "check the interval")
     places, ordered, labels = _places(frame[x])
     levels = [str(v) for v in frame[hue].drop_duplicates()] if hue else [""]
     styles = looks(levels)
@@ -103,26 +82,10 @@ def strip_with_interval(
     ylabel: str,
     order: Sequence[str] | None = None,
 ) -> Axes:
-    """Draw every raw value, and the median with its interval beside them.
+    """Draw every raw value `y` of each level `x`, and the median with its interval beside them.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row a run: `x` the factor level, `y` the value.
-    ax : Axes
-    x, y : str
-        Columns.
-    summary : DataFrame
-        One row a level: `x`, ``median``, ``low``, ``high``, in the unit of `y`.
-    xlabel, ylabel : str
-        With the unit in brackets.
-    order : sequence of str, optional
-        Levels from left to right; as they appear otherwise.
-
-    Raises
-    ------
-    ConfigError
-        If a column is missing.
+    `summary` has one row a level: `x`, ``median``, ``low``, ``high``, in the unit of `y`; `order` is that of
+    the levels from left to right. Raises `ConfigError` if a column is missing.
     """
     _need(frame, [x, y])
     _need(summary, [x, "median", "low", "high"])
@@ -153,16 +116,7 @@ def strip_with_interval(
 
 
 def upper_bound(ax: Axes, value: float, label: str) -> None:
-    """Draw an upper bound (peak, ideal speedup) as a dashed line with its name.
-
-    Parameters
-    ----------
-    ax : Axes
-    value : float
-        In the unit of the y axis, which is widened if it must be.
-    label : str
-        For example ``line rate 117.5 MB/s``.
-    """
+    """Draw an upper bound (peak, ideal speedup) as a dashed line with its name, in the unit of the y axis."""
     bottom, top = ax.get_ylim()
     ax.set_ylim(bottom, max(top, value + 0.08 * (value - bottom)))
     ax.axhline(value, color=GREY, linestyle=(0, (5, 3)), linewidth=1.3, zorder=1)
@@ -173,41 +127,15 @@ def upper_bound(ax: Axes, value: float, label: str) -> None:
 
 
 def from_zero(ax: Axes) -> None:
-    """Let the y axis begin at zero and end above the highest mark.
-
-    Parameters
-    ----------
-    ax : Axes
-        With everything drawn; its values are positive.
-    """
+    """Let the y axis begin at zero and end above the highest mark; all is drawn by now, and positive."""
     ax.set_ylim(0, 1.06 * max(float(ax.dataLim.y1), np.finfo(float).tiny))
-
-
-def base_value(ax: Axes, value: float, unit: str, label: str, *, at: float = 1.0) -> None:
-    """Write the absolute value that a ratio refers to beside the line of no difference."""
-    bottom, top = ax.get_ylim()
-    room = at * (at / top) ** 0.12 if ax.get_yscale() == "log" else at - 0.12 * (top - at)
-    ax.set_ylim(min(bottom, room), top)  # room for the text below the line
-    ax.annotate(
-        f"{at:g}× = {value:.3g} {unit} ({label})",
-        (0.995, at),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, -4),
-        textcoords="offset points",
-        ha="right",
-        va="top",
-        size=9.5,
-        color=GREY,
-    )
 
 
 def _need(frame: pd.DataFrame, columns: Sequence[str]) -> None:
     if missing := [c for c in columns if c not in frame.columns]:
-        raise ConfigError.at(
-            "figure", 0, f"has no column {missing[0]!r}", f"columns are {list(frame.columns)}"
-        )
+        raise refused(f"has no column {missing[0]!r}", f"columns are {list(frame.columns)}")
     if frame.empty:
-        raise ConfigError.at("figure", 0, "has no rows", "draw only what was measured")
+        raise refused("has no rows", "draw only what was measured")
 
 
 def _places(values: pd.Series) -> tuple[Floats, bool, list[str] | None]:
@@ -241,7 +169,7 @@ def _name_ends(ax: Axes, ends: list[tuple[float, float, str]], ordered: bool) ->
         styles = looks([level for _, _, level in ends])
         for level, (shade, mark) in styles.items():
             ax.plot([], [], color=shade, marker=mark, linestyle="none", markersize=7, label=level)
-        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.2)
+        legend_beside(ax)
         return
     for x, y, level in ends:
         ax.annotate(

@@ -9,8 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from numpy.typing import ArrayLike
 
-from analysis.base.errors import ConfigError
-from analysis.pages.figures.style import GREY, INK, PAPER, looks
+from analysis.pages.figures.style import GREY, INK, PAPER, legend_beside, looks, name_bars, refused
 
 _EMPTY = "#f1f3f4"  # the ground of a matrix: light on dark pages too, or its dark cells would vanish
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -19,30 +18,15 @@ _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 def heatmap(
     matrix: ArrayLike, *, ax: Axes, label: str, xlabel: str = "receiving rank", ylabel: str = "sending rank"
 ) -> Axes:
-    """Draw a communication matrix.
+    """Draw a communication matrix, shape (rank, peer); pairs that never spoke are 0 or NaN and stay empty.
 
-    Parameters
-    ----------
-    matrix : array_like, shape (rank, peer)
-        For example bytes sent; pairs that never spoke are 0 or NaN and stay empty.
-    ax : Axes
-    label : str
-        Of the colour scale, with the unit: ``sent (MB)``.
-    xlabel, ylabel : str
-
-    Raises
-    ------
-    ConfigError
-        If it is no matrix, or holds no positive value.
+    `label` is of the colour scale, with the unit: ``sent (MB)``. Raises `ConfigError` if it is no matrix, or
+    holds no positive value.
     """
     values = np.asarray(matrix, dtype=float)
     if values.ndim != 2 or not (values > 0).any():
-        raise ConfigError.at(
-            "figure",
-            0,
-            f"matrix of shape {values.shape} holds nothing to draw",
-            "give bytes by rank and peer",
-        )
+        found = f"matrix of shape {values.shape} holds nothing to draw"
+        raise refused(found, "give bytes by rank and peer")
     spoken = np.where(values > 0, values, np.nan)
     low, high = float(np.nanmin(spoken)), float(np.nanmax(spoken))
     norm = LogNorm(low, high) if high > 30 * low else None
@@ -71,25 +55,14 @@ def heatmap(
 def size_histogram(
     frame: pd.DataFrame, *, ax: Axes, size: str = "size", count: str = "count", call: str = "call"
 ) -> Axes:
-    """Draw how many messages of which size each call sent.
+    """Draw how many messages of which size each call sent, from one row a (call, size), size in B.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row a (call, size): size in B, number of calls. Sizes below 0 (unknown) are left out and named.
-    ax : Axes
-        Size on a log2 axis with 0 apart, count on a log10 axis.
-    size, count, call : str
-        Columns.
-
-    Raises
-    ------
-    ConfigError
-        If no message has a known size.
+    Size on a log2 axis with 0 apart, count on a log10 axis; sizes below 0 (unknown) are left out and named.
+    Raises `ConfigError` if no message has a known size.
     """
     known = frame[(frame[size] >= 0) & (frame[count] > 0)]
     if known.empty:
-        raise ConfigError.at("figure", 0, "no message has a known size", "a full profile has sizes")
+        raise refused("no message has a known size", "a full profile has sizes")
     table = known.groupby([call, size], sort=False)[count].sum().reset_index()
     sizes = sorted(table[size].unique())
     positive = [s for s in sizes if s > 0]
@@ -115,7 +88,7 @@ def size_histogram(
     crowded = len(ticks) > 1 and np.diff(places).min() < np.ptp(places) / 14
     ax.set_xticks(places, [_binary(float(s)) for s in ticks], rotation=45 if crowded else 0)
     ax.set(xlabel="message size", ylabel="messages (count)")
-    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.2)
+    legend_beside(ax)
     unknown = float(frame.loc[frame[size] < 0, count].sum())
     if unknown:
         ax.set_title(f"{unknown:,.0f} calls of unknown size are not shown", size=9.5, color=GREY, loc="left")
@@ -133,32 +106,14 @@ def share_bars(
     claimed: str | None = None,
     xlabel: str,
 ) -> Axes:
-    """Draw shares of a whole as bars on 0 to 100 %, with intervals and the claimed share.
+    """Draw shares of a whole, in percent, as bars on 0 to 100 %, with intervals and the claimed share.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row a part.
-    ax : Axes
-    name, share : str
-        Columns: the part's name, and its share in percent.
-    low, high : str, optional
-        Columns with the ends of the interval, in percent.
-    claimed : str, optional
-        Column with the claimed share in percent (NaN where none): a hollow diamond.
-    xlabel : str
-        What the whole is, with the unit: ``share of MPI time (%)``.
-
-    Raises
-    ------
-    ConfigError
-        If a share is not within 0 to 100 %.
+    `name`, `share`, `low`, `high` and `claimed` are columns; a claimed share (NaN where none) is a hollow
+    diamond. Raises `ConfigError` if a share is not within 0 to 100 %.
     """
     shares = frame[share].to_numpy(dtype=float)
     if ((shares < 0) | (shares > 100)).any():
-        raise ConfigError.at(
-            "figure", 0, f"share {shares.max():g} is not in 0..100", "give shares in percent"
-        )
+        raise refused(f"share {shares.max():g} is not in 0..100", "give shares in percent")
     names = [str(v) for v in frame[name]]
     styles = looks(names)
     places = np.arange(len(names))
@@ -175,22 +130,10 @@ def share_bars(
         ax.legend(frameon=False, loc="lower right")
         ends = np.where((values > ends - 3) & (values < ends + 10), np.fmax(ends, values), ends)
     for x, y, value in zip(ends, places, shares, strict=True):
-        ax.annotate(
-            f"{value:.3g} %",
-            (x, y),
-            xytext=(9, 0),
-            textcoords="offset points",
-            va="center",
-            size=10,
-            color=INK,
-        )
-    ax.set_yticks(places, names)
-    ax.invert_yaxis()
+        text = f"{value:.3g} %"
+        ax.annotate(text, (x, y), xytext=(9, 0), textcoords="offset points", va="center", size=10, color=INK)
+    name_bars(ax, names, xlabel)
     ax.set_xlim(0, 100)
-    ax.set(xlabel=xlabel, ylabel="")
-    ax.grid(True, axis="x")
-    ax.grid(False, axis="y")
-    ax.tick_params(axis="y", length=0)
     return ax
 
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from analysis.base.errors import ConfigError
+from analysis.base.errors import BenchbookError, ConfigError
 
 INK, GREY, LINE, PAPER = "#15191e", "#58626d", "#d5dade", "#ffffff"
 # Colour-blind safe (after Okabe and Ito), darkened until each has a contrast of 3 to white. The site
@@ -26,16 +26,7 @@ HUES = {
     "grey": "#6b7280",
 }
 _NAMES = tuple(HUES)
-_MARKERS = {
-    "blue": "o",
-    "orange": "s",
-    "green": "^",
-    "purple": "D",
-    "red": "v",
-    "sky": "P",
-    "olive": "X",
-    "grey": "p",
-}
+_MARKERS = dict(zip(_NAMES, "os^DvPXp", strict=True))
 
 # A level keeps its colour on every page. Levels of one factor that meet in a figure have different ones.
 LEVELS = {
@@ -67,6 +58,26 @@ _NOTES = {
     "modelled": "modelled",
     "synthetic": "synthetic: a test of the pipeline, no evidence",
 }
+
+
+def refused(found: str, remedy: str) -> BenchbookError:
+    """Return the error of a figure that cannot be drawn."""
+    return ConfigError.at("figure", 0, found, remedy)
+
+
+def legend_beside(ax: Axes) -> None:
+    """Put the legend to the right of the axes."""
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.2)
+
+
+def name_bars(ax: Axes, names: Sequence[str], xlabel: str) -> None:
+    """Name horizontal bars, the first on top, and leave the grid to their lengths."""
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    ax.set(xlabel=xlabel, ylabel="")
+    ax.grid(True, axis="x")
+    ax.grid(False, axis="y")
+    ax.tick_params(axis="y", length=0)
 
 
 def use_style() -> None:
@@ -122,42 +133,21 @@ def colour(level: str) -> str:
     return HUES[hue_names([level])[level]]
 
 
-def marker(level: str) -> str:
-    """Return the marker that goes with a level's colour, so that a figure is readable in grey."""
-    return _MARKERS[hue_names([level])[level]]
-
-
 def looks(levels: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return colour and marker of each level that meets in one figure."""
+    """Return colour and marker of each level that meets in one figure; the marker tells them in grey."""
     return {level: (HUES[name], _MARKERS[name]) for level, name in hue_names(levels).items()}
 
 
 def new_figure(
     evidence: str, campaign: str = "", *, width: float = 8.6, height: float = 4.4
 ) -> tuple[Figure, Axes]:
-    """Make a figure that says what it rests on.
+    """Make a figure that says what it rests on: the class `evidence` of its evidence, and the campaign.
 
-    Parameters
-    ----------
-    evidence : str
-        Evidence class; ``synthetic`` puts a hatched band across the figure.
-    campaign : str
-        Named beside the class.
-    width, height : float
-        In inches.
-
-    Returns
-    -------
-    (Figure, Axes)
-        Unknown to pyplot, so that a notebook shows it once, through `analysis.pages.figures.svg.show`.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such evidence class.
+    Sizes are in inches; ``synthetic`` puts a hatched band across the figure. It is unknown to pyplot, so that
+    a notebook shows it once, through `show`. Raises `ConfigError` if there is no such evidence class.
     """
     if evidence not in _NOTES:
-        raise ConfigError.at("figure", 0, f"evidence {evidence!r} is not a class", "use " + ", ".join(_NOTES))
+        raise refused(f"evidence {evidence!r} is not a class", "use " + ", ".join(_NOTES))
     # The resolution of SVG: what the layout has measured is not measured again when it is written.
     fig = Figure(figsize=(width, height), dpi=72, layout="constrained")
     ax = fig.add_subplot()

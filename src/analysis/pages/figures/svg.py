@@ -12,9 +12,8 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation
 
-from analysis.base.errors import ConfigError
 from analysis.pages.figures.points import part_names
-from analysis.pages.figures.style import GREY, HUES, INK, LINE, PAPER
+from analysis.pages.figures.style import GREY, HUES, INK, LINE, PAPER, refused
 
 # Each colour of the style becomes a custom property with itself as fallback: a page that defines the
 # property (the site, light and dark) recolours the figure, everything else shows it as drawn.
@@ -30,26 +29,13 @@ _FONTS = "system-ui, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
 
 
 def svg(fig: Figure, *, description: str) -> str:
-    """Write a figure as an SVG element.
+    """Write a figure as an SVG element without XML declaration; the same figure gives the same text.
 
-    Parameters
-    ----------
-    fig : Figure
-    description : str
-        What the figure shows, with its main values: its alternative text and its caption.
-
-    Returns
-    -------
-    str
-        ``<svg>…</svg>`` without XML declaration; the same figure gives the same text.
-
-    Raises
-    ------
-    ConfigError
-        If the description is empty.
+    The description says what it shows, with its main values: it is the alternative text and the caption.
+    Raises `ConfigError` if it is empty.
     """
     if not description.strip():
-        raise ConfigError.at("figure", 0, "has no description", "say in a sentence what it shows")
+        raise refused("has no description", "say in a sentence what it shows")
     salt = hashlib.sha256(description.encode()).hexdigest()[:8]
     _letter_powers(fig)
     engine = fig.get_layout_engine()
@@ -74,20 +60,7 @@ def svg(fig: Figure, *, description: str) -> str:
 
 
 def show(fig: Figure, *, description: str) -> None:
-    """Show a figure in a notebook, as SVG with its description.
-
-    Parameters
-    ----------
-    fig : Figure
-        Made by `new_figure`.
-    description : str
-        What the figure shows: its alternative text and its caption.
-
-    Raises
-    ------
-    ConfigError
-        If the description is empty.
-    """
+    """Show a figure of `new_figure` in a notebook, as `svg` with its description."""
     from IPython.display import publish_display_data
 
     publish_display_data(

@@ -8,12 +8,9 @@ from matplotlib.figure import Figure
 
 
 def zoomable(fig: Figure) -> Any:
-    """Make a figure a widget with a toolbar to zoom, move and save.
+    """Make a figure a widget with a toolbar to zoom, move and save, for the last expression of a cell.
 
-    Returns
-    -------
-    ipympl.backend_nbagg.Canvas
-        The last expression of a cell shows it. It needs a running kernel: pages get `svg.show`.
+    It needs a running kernel: pages get `show`.
     """
     from ipympl.backend_nbagg import Canvas, FigureManager  # only those who zoom wait for it
 

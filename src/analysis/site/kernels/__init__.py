@@ -1,11 +1,9 @@
 """Executing notebooks: parameters in, executed notebook and main figure out, the same bytes each time.
 
 Starting kernels would be most of a build, so a page's kernel is *forked* from a process that has
-the heavy modules imported already. During a build that process is a small server
-(`analysis.site.kernels.server`) which Snakemake starts and which ends with it; without a server, on a
-cluster node or by hand, the page is executed by the caller's own process in the same way.
-
-Nothing heavy is imported here: the client has to start at once.
+the heavy modules imported already: a small server (`analysis.site.kernels.server`) that Snakemake starts
+and that ends with it, or, without one, the caller's own process. Nothing heavy is imported here: the
+client has to start at once.
 """
 
 from __future__ import annotations
@@ -32,21 +30,11 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is to be executed, and where its results go.
+    """What is to be executed, and where its results go; paths are relative to `cwd`.
 
-    Attributes
-    ----------
-    notebook : str
-        Notebook to execute; its folder is the kernel's working folder, as in JupyterLab and nbval.
-    out : str
-        Executed notebook. If a cell fails, what was reached is kept as ``<out>.failed.ipynb``
-        (without the first ``.ipynb``).
-    figure : str
-        File for the first SVG output of the cell tagged ``figure``; empty if none is wanted.
-    parameters : dict
-        Replace the defaults in the cell tagged ``parameters``.
-    cwd : str
-        Folder that the paths are relative to.
+    The notebook's folder is the kernel's working folder, as in JupyterLab and nbval. `figure` gets the first
+    SVG output of the cell tagged ``figure``, if one is named; `parameters` replace the defaults in the cell
+    tagged ``parameters``.
     """
 
     notebook: str

@@ -29,25 +29,11 @@ def call(
     server: str | Path = SOCKET,
     prepared: bool = False,
 ) -> str:
-    """Call a function of the package in the server's process, or here.
+    """Call ``module:function`` of the package in the server's process, or here; return its fault, or nothing.
 
-    Parameters
-    ----------
-    function : str
-        ``module:function``.
-    given : dict
-        Its arguments, of JSON's types.
-    log : path
-        Gets what is printed and, if it fails, the traceback. Replaced.
-    server : path
-        Socket of the server.
-    prepared : bool
-        Without a server start one for this call: what pages need must be set before Python starts.
-
-    Returns
-    -------
-    str
-        The fault; empty if there is none.
+    What is `given` are arguments of JSON's types. `log` is replaced and gets what is printed and, if the call
+    fails, the traceback. If `prepared`, a server is started where there is none: what pages need must be set
+    before Python starts.
     """
     Path(log).parent.mkdir(parents=True, exist_ok=True)
     order = {"function": function, "given": given, "cwd": str(Path.cwd())}
@@ -87,13 +73,7 @@ def _ask(order: dict[str, Any], log: int, server: str | Path) -> str | None:
 
 @contextlib.contextmanager
 def start(path: str | Path = SOCKET) -> Iterator[None]:
-    """Run a server while the context lasts; it ends with this process in any case.
-
-    Parameters
-    ----------
-    path : path
-        Its socket. If another server listens there already, that one is used.
-    """
+    """Run a server while the context lasts, unless one listens there; it ends with this process anyhow."""
     path = Path(path)
     if _listening(path):
         yield

@@ -22,18 +22,9 @@ VERDICTS = "verdicts"
 
 
 def commit(notebooks: Sequence[str | Path], *, jobs: int = 2) -> list[str]:
-    """Execute notebooks with their default parameters and write them back, ready to be committed.
+    """Execute notebooks with their default parameters, `jobs` at once, and write them back for a commit.
 
-    Parameters
-    ----------
-    notebooks : sequence of path
-    jobs : int
-        Notebooks at once.
-
-    Returns
-    -------
-    list of str
-        A line for each notebook that failed; it is left as it was. Empty if all is well.
+    Return a line for each notebook that failed; it is left as it was.
     """
     with tempfile.TemporaryDirectory(prefix="benchbook-") as folder:
         server = Path(folder, "s")
@@ -43,13 +34,7 @@ def commit(notebooks: Sequence[str | Path], *, jobs: int = 2) -> list[str]:
 
 
 def strip(notebook: Any) -> int:
-    """Take the outputs from all cells but the verdicts; in place.
-
-    Returns
-    -------
-    int
-        Number of cells that stay executed, which is what nbval will compare.
-    """
+    """Take the outputs from all cells but the verdicts, in place; return how many nbval will compare."""
     kept = 0
     for cell in notebook.cells:
         if cell.cell_type != "code":

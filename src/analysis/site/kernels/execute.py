@@ -32,11 +32,8 @@ def run(**page: Any) -> None:
 def execute(page: Page) -> None:
     """Execute a notebook; to be called once in a process that has no threads yet.
 
-    Raises
-    ------
-    PageError
-        If the notebook cannot be read, a cell fails or the figure is missing. The partly executed
-        notebook is kept as ``page.failed``, and the traceback goes to the standard error.
+    Raises `PageError` if the notebook cannot be read, a cell fails or the figure is missing. The partly
+    executed notebook is kept as ``page.failed``, and the traceback goes to the standard error.
     """
     source = Path(page.cwd, page.notebook)
     out = Path(page.cwd, page.out)
@@ -47,15 +44,9 @@ def execute(page: Page) -> None:
             partial = Path(folder, "page.ipynb")
             try:
                 papermill.execute_notebook(
-                    str(source),
-                    str(partial),
-                    page.parameters,
-                    kernel_name="python3",
-                    language="python",
-                    progress_bar=False,
-                    cwd=str(source.parent),
-                    km=ForkedKernelManager(kernel),
-                )
+                    str(source), str(partial), page.parameters, kernel_name="python3", language="python",
+                    progress_bar=False, cwd=str(source.parent), km=ForkedKernelManager(kernel),
+                )  # fmt: skip
             except Exception as error:
                 out.unlink(missing_ok=True)
                 raise PageError(_explain(error, page, partial, kernel)) from error

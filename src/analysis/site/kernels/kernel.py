@@ -24,13 +24,7 @@ Signal = Callable[[int, int], None]
 
 
 class ForkedKernel:
-    """A process that becomes a kernel once it is told its connection file.
-
-    Parameters
-    ----------
-    cwd : path
-        Working folder of the kernel.
-    """
+    """A process that becomes a kernel, with `cwd` as its folder, once it is told its connection file."""
 
     def __init__(self, cwd: str | Path) -> None:
         self.returncode: int | None = None

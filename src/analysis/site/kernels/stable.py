@@ -57,14 +57,7 @@ def read(path: str | Path) -> Any:
 
 
 def write(notebook: Any, path: str | Path) -> None:
-    """Write a notebook in one step.
-
-    Parameters
-    ----------
-    notebook : NotebookNode
-    path : path
-        Its folder is made if need be.
-    """
+    """Write a notebook in one step; its folder is made if need be."""
     text: str = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
     write_text(text.rstrip("\n") + "\n", path)
 
