@@ -148,7 +148,7 @@ def _record(
         factor=compare.factor.replace("_", " ") if compare else "",
         statement=claim.statement,
         note=claim.note,
-        source={"section": claim.section, "lines": list(claim.lines)},
+        source=claim.source.model_dump(),
         quantity=quantity,
         scale="share" if scale == "level" and unit == "%" else scale,
         cluster=campaign.hardware,

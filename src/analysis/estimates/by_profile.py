@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from analysis.base.words import Level
 from analysis.datasets.profile import HOUSEKEEPING, SENDS
 from analysis.estimates.by_run import Members, rows_of
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.question import Level
 
 _COLLECTIVES = (
     "Bcast Reduce Allreduce Scan Exscan Reduce_scatter Reduce_scatter_block Gather Gatherv Scatter "

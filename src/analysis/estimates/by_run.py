@@ -11,8 +11,8 @@ from collections.abc import Callable
 import pandas as pd
 
 from analysis.base.units import DAY, JOULES_PER_WH
+from analysis.base.words import Level
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.question import Level
 
 Members = tuple[Level, ...]
 Measure = Callable[[Campaign, pd.DataFrame, Members], pd.Series]

@@ -15,8 +15,9 @@ import xarray as xr
 from analysis.base import models, project
 from analysis.base.campaigns import CampaignFile
 from analysis.base.errors import ConfigError
+from analysis.base.words import Level
 from analysis.datasets.published import load_declaration
-from analysis.estimates.question import Level
+from analysis.estimates.question import FACTORS
 from analysis.schema import storage
 from analysis.schema.frames import to_dataset
 
@@ -79,26 +80,6 @@ def _machine(values: dict[str, Any]) -> str:
     return f"{cores} core{'s' if cores > 1 else ''} of {model}{size}"
 
 
-# What must be alike for two runs to differ by the compared factor alone.
-FACTORS = (
-    "application",
-    "case",
-    "cluster",
-    "cpu",
-    "interconnect",
-    "mpi",
-    "build",
-    "dimm",
-    "tuning",
-    "placement",
-    "profiler",
-    "nodes",
-    "ranks",
-    "ranks_per_node",
-    "concurrent_jobs",
-    "target_time",
-    "local_size",
-)
 # Factors that follow from another one: a case has its grid.
 FOLLOWS = {"case": ("local_size",)}
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.base.words import labelled
+from analysis.base.words import Level, labelled
 from analysis.estimates import uncertainty
-from analysis.estimates.campaign import FACTORS, FOLLOWS, Campaign, NotCoveredError
+from analysis.estimates.campaign import FOLLOWS, Campaign, NotCoveredError
 from analysis.estimates.finding import group_name
 from analysis.estimates.measures import MEASURES, Spec
-from analysis.estimates.question import Comparison, Level, Question
+from analysis.estimates.question import FACTORS, Comparison, Question
 
 Pair = tuple[pd.DataFrame, pd.DataFrame]
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from analysis.base.words import Level
 from analysis.estimates import by_profile as profiles
 from analysis.estimates import by_run as whole
 from analysis.estimates.by_run import Measure, Members, column
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.question import Level
 
 
 @dataclass(frozen=True, slots=True)

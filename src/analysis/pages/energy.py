@@ -69,7 +69,7 @@ def yearly_costs(
     -----
     cost = jobs a year x energy of a job x price x PUE, jobs = 365 x 86400 s / time of a job.
     """
-    tariff = Tariff(price, pue)
+    tariff = Tariff(price=price, pue=pue)
     asked = replace(question(campaign, "energy", select), quantity="cost", tariff=tariff)
     frame = cost.with_time(groups.measured(asked, campaign), campaign)
     found = list(strata(frame, (factor, *varying), campaign, MEASURES["energy"]))
