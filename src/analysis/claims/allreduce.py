@@ -36,16 +36,8 @@ def expected() -> Span:
 def allreduce_shares(campaign: Campaign) -> pd.DataFrame:
     """Share of MPI_Allreduce in the run time of every HPCG run that prints it.
 
-    Parameters
-    ----------
-    campaign : Campaign
-        The published one.
-
-    Returns
-    -------
-    DataFrame
-        The columns of ``runs`` and ``allreduce_time`` (s, mean over ranks) and ``share`` (percent of
-        the rated phase).
+    Columns of ``runs`` and ``allreduce_time`` (s, mean over ranks) and ``share`` (percent of the rated
+    phase).
     """
     figures = campaign.frame("figures")
     times = figures[figures["metric"] == "allreduce_time"].set_index("run")["value"]

@@ -43,16 +43,10 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one relation.
+    """What became of one relation: ``consistent``, ``inconsistent`` or ``not checkable``.
 
-    Attributes
-    ----------
-    verdict : str
-        ``consistent``, ``inconsistent`` or ``not checkable``.
-    arithmetic : str
-        The numbers as they were put together, and what else follows from them.
-    compared : tuple of Compared
-        One a reading; the first that agrees stands first.
+    `arithmetic` is the numbers as they were put together, and what else follows from them; `compared` has
+    one a reading, the first that agrees first.
     """
 
     relation: Relation
@@ -65,11 +59,8 @@ class Outcome:
 def outcome(relation: Relation) -> Outcome:
     """Compute one relation.
 
-    Returns
-    -------
-    Outcome
-        Consistent if values that round to the printed figures satisfy the relation, in any reading
-        of the text; otherwise inconsistent, or not checkable where an assumption is needed.
+    Consistent if values that round to the printed figures satisfy the relation, in any reading of the text;
+    otherwise inconsistent, or not checkable where an assumption is needed.
     """
     spans = relation.spans
     compared = sorted(
@@ -147,18 +138,10 @@ def _equation(formula: str, result: str) -> str:
 
 
 def evaluate(audit: Audit, path: Path | None = None) -> list[Verdict]:
-    """Evaluate a report's audit.
+    """Evaluate a report's audit: one verdict for each claim that a relation speaks to.
 
-    Parameters
-    ----------
-    path : Path, optional
-        File that the relations were declared in; its checksum goes into the records.
-
-    Returns
-    -------
-    list of Verdict
-        One for each claim that a relation speaks to, in the words of reported evidence; a relation
-        that speaks to no catalogued claim has a record under its own name.
+    In the words of reported evidence; a relation that speaks to no catalogued claim has a record under its
+    own name. The checksum of the file `path` that declares the relations goes into the records.
     """
     claims = _claims(audit.report)
     inputs = [{"path": f"config/audit/{path.name}", "sha256": _checksum(path)}] if path else []
@@ -238,12 +221,6 @@ def audit_path(report: str, base: Path | None = None) -> Path:
 
 
 def evaluate_report(report: str, base: Path | None = None) -> list[Verdict]:
-    """Load and evaluate the audit of one report.
-
-    Raises
-    ------
-    ConfigError
-        If ``config/audit/<report>.yaml`` cannot be used.
-    """
+    """Load and evaluate the audit of one report; `load_audit` says what is refused."""
     path = audit_path(report, base)
     return evaluate(load_audit(path), path)

@@ -31,18 +31,10 @@ Judged = tuple[Finding, str, str]
 
 
 def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None = None) -> list[Verdict]:
-    """Evaluate a report's claims on one campaign.
+    """Evaluate a report's claims on one campaign, only those of some topics if any are named.
 
-    Parameters
-    ----------
-    topics : sequence of str, optional
-        Only claims of these topics.
-
-    Returns
-    -------
-    list of Verdict
-        One a claim, in the report's order; "not tested" with the reason where the campaign has no
-        runs that could speak to it.
+    One verdict a claim, in the report's order; "not tested" with the reason where the campaign has no runs
+    that could speak to it.
     """
     claims = [claim for claim in report.claims if topics is None or claim.topic in topics]
     views = {claim.topic: campaign.view_for(report.name, claim.topic) for claim in claims}
@@ -193,10 +185,7 @@ def _inputs(campaign: Campaign, runs: Iterable[str]) -> list[dict[str, str]]:
 def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
     """Make the table that closes a notebook.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``claim expected estimate n evidence verdict why``, text throughout.
+    Columns ``claim expected estimate n evidence verdict why``, text throughout.
     """
     columns = ("claim", "expected", "estimate", "n", "evidence", "verdict", "why")
     rows = []

@@ -27,37 +27,19 @@ KIB_PER_GIB = 2**20
 
 
 def hardware(text: str, runs: Path) -> str:
-    """Put what the runs say into a campaign's line about its hardware.
+    """Put what the runs in a folder say into a campaign's line about its hardware.
 
-    Parameters
-    ----------
-    text : str
-        As declared; ``${machine}`` in it is replaced by `machines`.
-    runs : Path
-        Folder of the campaign's runs.
-
-    Returns
-    -------
-    str
-        One line.
+    ``${machine}`` in the text is replaced by `machines`; the result is one line.
     """
     line = " ".join(text.split())
     return line.replace(MACHINE, machines(runs)) if MACHINE in line else line
 
 
 def machines(runs: Path) -> str:
-    """Name the machines of some runs.
+    """Name the machines of the runs in a folder, each with its ``run.json``.
 
-    Parameters
-    ----------
-    runs : Path
-        Folder of runs, each with its ``run.json``.
-
-    Returns
-    -------
-    str
-        Like ``2 cores of an AMD EPYC 9654, 24 GiB``; of several machines all, in the order of their
-        names. GiB are those of the system, whole.
+    Like ``2 cores of an AMD EPYC 9654, 24 GiB``; of several machines all, in the order of their names. GiB
+    are those of the system, whole.
     """
     found = set()
     for path in runs.glob("*/run.json"):
@@ -121,18 +103,11 @@ class NotCoveredError(Exception):
 class Campaign:
     """Datasets of one campaign with its declaration.
 
-    Attributes
-    ----------
-    tree : DataTree
-        Groups ``runs calls messages ranks matrix micro files``.
-    stand_ins : mapping
-        factor -> the report's level -> ``{"is": level or list, "differs": text}``.
-    profiler : str
-        Profiler whose runs speak for shares of time; empty if any may.
-    pool : tuple of str
-        Factors whose levels are put together in quantities of profiles.
-    views : tuple of View
-        Where there are any, the runs speak only to claims of a view, as it shows them.
+    `tree` has the groups ``runs calls messages ranks matrix micro files``; `stand_ins` says of a factor and
+    a level of the report which own levels stand for it, ``{"is": level or list, "differs": text}``. Runs of
+    `profiler` speak for shares of time, empty if any may; `pool` are factors whose levels are put together
+    in quantities of profiles. Where there are views, the runs speak only to claims of a view, as it shows
+    them.
     """
 
     name: str
@@ -191,22 +166,9 @@ class Campaign:
         return replace(self, tree=xr.DataTree.from_dict(groups), stand_ins=stand_ins, views=())
 
     def resolve(self, factor: str, level: Level) -> list[Level]:
-        """Say which of this campaign's levels stand for a level of the report.
+        """Say which of this campaign's levels stand for a level of the report, spelt as in a claim.
 
-        Parameters
-        ----------
-        level : str or number
-            As the claim spells it.
-
-        Returns
-        -------
-        list
-            This campaign's own levels.
-
-        Raises
-        ------
-        NotCoveredError
-            If none does.
+        Raises `NotCoveredError` if none does.
         """
         declared = self.stand_ins.get(factor, {}).get(str(level))
         if declared is not None:
@@ -228,17 +190,9 @@ class Campaign:
         return texts
 
     def select(self, selection: Mapping[str, Any] | None, *, timing: bool) -> pd.DataFrame:
-        """Return the valid runs that a claim's selection names.
+        """Return the valid runs that a selection names, with `timing` only those whose times may be used.
 
-        Parameters
-        ----------
-        timing : bool
-            Leave out runs whose times may not be used.
-
-        Raises
-        ------
-        NotCoveredError
-            If a level has no stand-in or no valid run is left.
+        Raises `NotCoveredError` if a level has no stand-in or no valid run is left.
         """
         runs = self.runs
         runs = runs[runs["valid"] & (runs["timing"] | (not timing))]
@@ -284,19 +238,10 @@ def load_views(base: Path | None = None) -> tuple[View, ...]:
 
 
 def load_campaign(name: str, base: Path | None = None) -> Campaign:
-    """Load a campaign's datasets and declaration.
+    """Load a campaign's datasets and declaration, ``config/campaigns/<name>.yaml``, of a project.
 
-    Parameters
-    ----------
-    base : Path, optional
-        Root of the project.
-
-    Raises
-    ------
-    ReadError
-        If the datasets have not been built (``make datasets``) or cannot be read.
-    ConfigError
-        If ``config/campaigns/<name>.yaml`` cannot be used.
+    Raises ReadError if the datasets have not been built (``make datasets``) or cannot be read, ConfigError
+    if the declaration cannot be used.
     """
     base = base or project.root()
     declared = models.load(CampaignFile, base / "config" / "campaigns" / f"{name}.yaml")

@@ -55,10 +55,8 @@ def level(question: Question, part: pd.DataFrame, pace: pd.DataFrame | None = No
 def saving(question: Question, compare: Comparison, pair: Pair, groups: Groups) -> Finding:
     """Estimate what the treatment saves over the baseline in a year.
 
-    Notes
-    -----
-    (energy of a job of the baseline - of the treatment) x jobs a year x price x PUE, the jobs being
-    those that the tariff's level does in a year; without such a level each side does its own.
+    (energy of a job of the baseline - of the treatment) x jobs a year x price x PUE, the jobs being those
+    that the tariff's level does in a year; without such a level each side does its own.
     """
     treatment, baseline = pair
     function, columns = _terms(question, pair, groups)
