@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
 import pytest
 
 from analysis.base import project
+from analysis.base.campaigns import StandIn
 from analysis.base.errors import ConfigError
 from analysis.claims import Verdict, evaluate
 from analysis.claims.model import load_report
@@ -188,7 +188,9 @@ def test_views__put_levels_together_only_as_declared(campaign: Campaign) -> None
     assert shown.resolve("target_time", "standard") == [-1]
     assert len(set(shown.runs["build"])) == 4
     # A length of run that is not declared is not put together with the others.
-    narrower = replace(view, levels={**view.levels, "target_time": {"standard": {"is": 180}}})
+    narrower = view.model_copy(
+        update={"levels": {**view.levels, "target_time": {"standard": StandIn.model_validate({"is": 180})}}}
+    )
     assert set(campaign.seen(narrower).runs["local_size"]) == {16}
     assert campaign.view_for("hpcg2014", "no topic") is None
 

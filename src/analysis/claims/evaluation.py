@@ -22,7 +22,8 @@ from analysis.claims.verdicts import (
     unit_of,
     words,
 )
-from analysis.estimates.campaign import Campaign, NotCoveredError, View
+from analysis.datasets.published import View
+from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding
 from analysis.estimates.quantities import QUANTITIES, findings
 
@@ -51,9 +52,9 @@ def _viewed(verdict: Verdict, view: View | None, campaign: Campaign) -> Verdict:
     if verdict.claim == allreduce.CLAIM:
         found = allreduce.allreduce_verdict(verdict, campaign)
         return replace(found, inputs=_inputs(campaign, found.runs))
-    if view is None or verdict.verdict == NOT_TESTED or not view.why:
+    if view is None or verdict.verdict == NOT_TESTED or not view.alike:
         return verdict
-    together = f"{' and '.join(view.alike)} put together: {view.why}".replace("_", " ")
+    together = f"{' and '.join(view.together)} put together: {view.alike.why}".replace("_", " ")
     return replace(verdict, differs=[*verdict.differs, together])
 
 

@@ -13,10 +13,10 @@ import pandas as pd
 import xarray as xr
 
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile
+from analysis.base.campaigns import CampaignFile, StandIn
 from analysis.base.errors import ConfigError
 from analysis.base.words import Level
-from analysis.datasets.published import load_declaration
+from analysis.datasets.published import View, load_declaration
 from analysis.estimates.question import FACTORS
 from analysis.schema import storage
 from analysis.schema.frames import to_dataset
@@ -66,35 +66,6 @@ def _machine(values: dict[str, Any]) -> str:
 FOLLOWS = {"case": ("local_size",)}
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """Which published runs speak to some claims, and what their levels stand for there.
-
-    The runs were made by others for other questions; each topic of a report is put to those that bear on
-    it, under a reading of their levels that is declared and shown with the verdict.
-
-    Attributes
-    ----------
-    topics : tuple of str
-        Of the claims that it answers.
-    select : mapping
-        Column of the table of runs -> value or values.
-    alike : tuple of str
-        Factors whose levels are put together.
-    why : str
-        Reason for that.
-    levels : mapping
-        As a campaign's: factor -> the report's level -> ``{"is": ..., "differs": ...}``.
-    """
-
-    report: str
-    topics: tuple[str, ...]
-    select: Mapping[str, Any]
-    alike: tuple[str, ...] = ()
-    why: str = ""
-    levels: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
-
-
 class NotCoveredError(Exception):
     """A campaign cannot speak to a claim; the message says why."""
 
@@ -104,7 +75,7 @@ class Campaign:
     """Datasets of one campaign with its declaration.
 
     `tree` has the groups ``runs calls messages ranks matrix micro files``; `stand_ins` says of a factor and
-    a level of the report which own levels stand for it, ``{"is": level or list, "differs": text}``. Runs of
+    a level of the report which own levels stand for it. Runs of
     `profiler` speak for shares of time, empty if any may; `pool` are factors whose levels are put together
     in quantities of profiles. Where there are views, the runs speak only to claims of a view, as it shows
     them.
@@ -115,11 +86,9 @@ class Campaign:
     title: str
     evidence: str
     hardware: str
-    stand_ins: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    stand_ins: Mapping[str, Mapping[str, StandIn]] = field(default_factory=dict)
     profiler: str = ""
     pool: tuple[str, ...] = ()
-    pool_reason: str = ""
-    notes: tuple[str, ...] = ()
     views: tuple[View, ...] = ()
     # Every claim asks for the same few tables.
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -154,13 +123,15 @@ class Campaign:
         for name, wanted in view.select.items():
             runs = runs[runs[name].isin(wanted if isinstance(wanted, list) else [wanted])]
         stand_ins = dict(view.levels)
-        for factor in view.alike:
+        for factor in view.together:
             declared = view.levels.get(factor, {})
-            own = [level for one in declared.values() for level in np.atleast_1d(one["is"]).tolist()]
+            own = [level for one in declared.values() for level in np.atleast_1d(one.is_).tolist()]
             runs = runs[runs[factor].isin(own)] if own else runs
             nothing: str | int = "" if pd.api.types.is_string_dtype(runs[factor].dtype) else -1
             runs = runs.assign(**{factor: nothing})
-            stand_ins[factor] = {name: {**one, "is": nothing} for name, one in declared.items()}
+            stand_ins[factor] = {
+                name: one.model_copy(update={"is_": nothing}) for name, one in declared.items()
+            }
         groups = {str(name): node.to_dataset() for name, node in self.tree.children.items()}
         groups["runs"] = to_dataset([runs], "runs")
         return replace(self, tree=xr.DataTree.from_dict(groups), stand_ins=stand_ins, views=())
@@ -172,8 +143,7 @@ class Campaign:
         """
         declared = self.stand_ins.get(factor, {}).get(str(level))
         if declared is not None:
-            own = declared["is"]
-            return list(own) if isinstance(own, list) else [own]
+            return list(declared.is_) if isinstance(declared.is_, list) else [declared.is_]
         if factor not in self._present:
             self._present[factor] = frozenset(self.frame("runs")[factor])
         if level in self._present[factor]:
@@ -182,12 +152,8 @@ class Campaign:
 
     def differences(self, wanted: Sequence[tuple[str, Level]]) -> list[str]:
         """Say how this campaign's levels differ from the report's."""
-        texts = []
-        for factor, level in wanted:
-            declared = self.stand_ins.get(factor, {}).get(str(level), {})
-            if "differs" in declared:
-                texts.append(f"{level} is {declared['differs']}")
-        return texts
+        declared = [(level, self.stand_ins.get(factor, {}).get(str(level))) for factor, level in wanted]
+        return [f"{level} is {one.differs}" for level, one in declared if one and one.differs]
 
     def select(self, selection: Mapping[str, Any] | None, *, timing: bool) -> pd.DataFrame:
         """Return the valid runs that a selection names, with `timing` only those whose times may be used.
@@ -219,22 +185,11 @@ class Campaign:
 def load_views(base: Path | None = None) -> tuple[View, ...]:
     """Load the views of the published runs."""
     base = base or project.root()
-    found = []
-    for entry in load_declaration(base)["views"]:
-        alike = entry.get("alike", {})
-        view = View(
-            entry["report"],
-            tuple(entry["topics"]),
-            entry["select"],
-            tuple(alike.get("factors", ())),
-            alike.get("why", ""),
-            entry.get("levels", {}),
-        )
-        for name in {*view.alike, *view.levels} - set(FACTORS):
-            path = str(base / "config" / "published.yaml")
-            raise ConfigError.at(path, 0, f"{name!r} is no factor", f"factors: {', '.join(FACTORS)}")
-        found.append(view)
-    return tuple(found)
+    views = load_declaration(base).views
+    for name in sorted({name for view in views for name in (*view.together, *view.levels)} - set(FACTORS)):
+        path = str(base / "config" / "published.yaml")
+        raise ConfigError.at(path, 0, f"{name!r} is no factor", f"factors: {', '.join(FACTORS)}")
+    return tuple(views)
 
 
 def load_campaign(name: str, base: Path | None = None) -> Campaign:
@@ -245,17 +200,14 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
     """
     base = base or project.root()
     declared = models.load(CampaignFile, base / "config" / "campaigns" / f"{name}.yaml")
-    levels = declared.model_dump(by_alias=True, exclude_unset=True).get("levels", {})
     return Campaign(
         name=name,
         tree=storage.read_tree(project.processed(name, base) / "campaign.nc"),
         title=declared.title,
         evidence=declared.evidence,
         hardware=hardware(declared.hardware, project.raw(name, base) / "runs"),
-        stand_ins=levels,
+        stand_ins=declared.levels,
         profiler=declared.profiler,
         pool=tuple(declared.pool.factors if declared.pool else ()),
-        pool_reason=declared.pool.why if declared.pool else "",
-        notes=tuple(declared.notes),
         views=load_views(base) if declared.evidence == "published" else (),
     )
