@@ -206,10 +206,12 @@ def test_views__refuse_what_is_no_factor(tmp_path: Path) -> None:
 def test_main__ingests_or_says_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stage", "ingest", str(RAW), str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out.startswith("published: 162 runs, 162 valid, 0 faults")
+    (tmp_path / "published").mkdir()
+    (tmp_path / "published" / "figures.csv").touch()
     assert main(["stage", "ingest", str(tmp_path / "published"), str(tmp_path / "out")]) == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "figures.csv:0:" in said
+    assert "figures.csv:1: does not begin with the columns" in said
 
 
 def test_main__writes_verdicts(

@@ -9,7 +9,7 @@ from analysis.estimates.quantities import QUANTITIES
 
 def test_quantities__are_those_that_a_claim_may_name() -> None:
     schema = project.load_yaml(project.root() / "workflow" / "schemas" / "claims.schema.yaml")
-    named = schema["$defs"]["claim"]["properties"]["quantity"]["enum"]
+    named = schema["$defs"]["ClaimEntry"]["properties"]["quantity"]["enum"]
     assert sorted(named) == sorted(QUANTITIES)
 
 
