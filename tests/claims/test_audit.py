@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from analysis.base import project
-from analysis.claims.audit import audit_path, evaluate_report, load_audit, outcome
+from analysis.claims.audit import audit_path, evaluate_report, outcome
 from analysis.claims.model import load_report
+from analysis.claims.relations import load_audit
 from analysis.cli import main
 from analysis.site.board import check
 

@@ -8,7 +8,8 @@ import pytest
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.claims.audit import audit_path, load_audit
+from analysis.claims.audit import audit_path
+from analysis.claims.relations import load_audit
 
 REPORTS = sorted(path.stem for path in (project.root() / "config" / "audit").glob("*.yaml"))
 
@@ -41,7 +42,7 @@ def test_model__every_relation_names_a_line_of_its_report_or_says_what_is_missin
         for relation in load_audit(audit_path(report)).relations:
             assert relation.missing or relation.lines or relation.figures, relation.id
             # A figure of another report is evidence beside a statement, never all there is of a claim.
-            assert {one.report for one in relation.figures} <= {"", *REPORTS}
+            assert {one.report for one in relation.figures.values()} <= {"", *REPORTS}
 
 
 @pytest.mark.parametrize(

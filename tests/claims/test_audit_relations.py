@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from analysis.claims.audit import Outcome, audit_path, load_audit, outcome
+from analysis.claims.audit import Outcome, audit_path, outcome
+from analysis.claims.relations import load_audit
 
 YES, NO, OPEN = "consistent", "inconsistent", "not checkable"
 INF = math.inf
@@ -199,7 +200,7 @@ def test_relations__steps_give_what_follows(name: str) -> None:
 
 def test_relations__the_energy_figure_is_of_24_nodes() -> None:
     found = FOUND["lsdyna2009/energy-and-run-time"]
-    agrees = {one.reading.name: one.agrees for one in found.compared}
+    agrees = {one.sides.name: one.agrees for one in found.compared}
     assert agrees == {
         "24 nodes, 10GigE": True,
         "24 nodes, GigE": False,
@@ -214,7 +215,7 @@ def test_relations__the_energy_figure_is_of_24_nodes() -> None:
 
 def test_relations__two_hundred_percent_is_two_in_one_reading_only() -> None:
     found = FOUND["lsdyna2009/factor-of-200-percent"]
-    assert [(one.reading.name, one.right.value) for one in found.compared] == [
+    assert [(one.sides.name, one.right.value) for one in found.compared] == [
         ("200 % of one job", 2),
         ("200 % more than one job", 3),
     ]

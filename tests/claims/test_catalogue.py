@@ -49,8 +49,8 @@ def test_catalogue__a_claim_belongs_to_its_report_and_says_where_it_stands() -> 
     for report in reports():
         for claim in report.claims:
             assert {name.split("-")[0] for name in (claim.id, *claim.ids)} == {report.name}
-            assert claim.section, claim.id
-            assert claim.lines, claim.id
+            assert claim.source.section, claim.id
+            assert claim.source.lines, claim.id
             assert claim.topic, claim.id
 
 

@@ -105,15 +105,15 @@ def test_model__an_order_may_be_a_span_and_an_interaction_has_two_ends(tmp_path:
 @pytest.mark.parametrize(
     ("expect", "band"),
     [
-        (Expectation("about", 50.0, 0.1), (45.0, 55.0)),
-        (Expectation("about", -50.0, 0.1), (-55.0, -45.0)),
-        (Expectation("at-least", 5.0), (5.0, math.inf)),
-        (Expectation("at-most", 5.0), (-math.inf, 5.0)),
-        (Expectation("equal", 16.0), (16.0, 16.0)),
-        (Expectation("range", low=9.0, high=27.0), (9.0, 27.0)),
-        (Expectation("range", tolerance=0.1, low=10.0, high=20.0), (9.0, 22.0)),
-        (Expectation("range", low=9.0), (9.0, math.inf)),
-        (Expectation("rising"), (-math.inf, math.inf)),
+        (Expectation(relation="about", value=50.0, tolerance=0.1), (45.0, 55.0)),
+        (Expectation(relation="about", value=-50.0, tolerance=0.1), (-55.0, -45.0)),
+        (Expectation(relation="at-least", value=5.0), (5.0, math.inf)),
+        (Expectation(relation="at-most", value=5.0), (-math.inf, 5.0)),
+        (Expectation(relation="equal", value=16.0), (16.0, 16.0)),
+        (Expectation(relation="range", low=9.0, high=27.0), (9.0, 27.0)),
+        (Expectation(relation="range", tolerance=0.1, low=10.0, high=20.0), (9.0, 22.0)),
+        (Expectation(relation="range", low=9.0), (9.0, math.inf)),
+        (Expectation(relation="rising"), (-math.inf, math.inf)),
     ],
 )
 def test_model__what_an_expectation_allows(expect: Expectation, band: tuple[float, float]) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
 import pytest
 
 from analysis.base import project
+from analysis.base.campaigns import StandIn
 from analysis.base.errors import ConfigError
 from analysis.claims import Verdict, evaluate
 from analysis.claims.model import load_report
@@ -188,7 +188,9 @@ def test_views__put_levels_together_only_as_declared(campaign: Campaign) -> None
     assert shown.resolve("target_time", "standard") == [-1]
     assert len(set(shown.runs["build"])) == 4
     # A length of run that is not declared is not put together with the others.
-    narrower = replace(view, levels={**view.levels, "target_time": {"standard": {"is": 180}}})
+    narrower = view.model_copy(
+        update={"levels": {**view.levels, "target_time": {"standard": StandIn.model_validate({"is": 180})}}}
+    )
     assert set(campaign.seen(narrower).runs["local_size"]) == {16}
     assert campaign.view_for("hpcg2014", "no topic") is None
 
@@ -204,10 +206,12 @@ def test_views__refuse_what_is_no_factor(tmp_path: Path) -> None:
 def test_main__ingests_or_says_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stage", "ingest", str(RAW), str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out.startswith("published: 162 runs, 162 valid, 0 faults")
+    (tmp_path / "published").mkdir()
+    (tmp_path / "published" / "figures.csv").touch()
     assert main(["stage", "ingest", str(tmp_path / "published"), str(tmp_path / "out")]) == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "published/runs:0: holds no run" in said
+    assert "figures.csv:1: does not begin with the columns" in said
 
 
 def test_main__writes_verdicts(

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from analysis.base.words import significant
-from analysis.claims.audit import span_of
+from analysis.claims.relations import span_of
 from analysis.claims.spans import Expression, ExpressionError, Span, at_least, equal, greater
 
 

@@ -32,7 +32,7 @@ def energy(rows: Rows) -> Finding:
 
 def saving(rows: Rows, treatment: str, baseline: str = "1gbe", **tariff: Any) -> Finding:
     compare = Comparison("interconnect", (treatment, baseline))
-    asked = Question("cost", "energy", compare=compare, tariff=Tariff(0.2, jobs_of="1gbe", **tariff))
+    asked = Question("cost", "energy", compare=compare, tariff=Tariff(price=0.2, jobs_of="1gbe", **tariff))
     (found,) = findings(asked, campaign(rows))
     return found
 

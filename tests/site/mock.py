@@ -249,7 +249,12 @@ PROVENANCE = Provenance(
     ),
 )
 SILENT = Claim(
-    "silent", "lsdyna2014", "Energy", "Nobody has measured this", Question("level"), Expectation("about", 2.0)
+    "silent",
+    "lsdyna2014",
+    "Energy",
+    "Nobody has measured this",
+    Question("level"),
+    Expectation(relation="about", value=2.0),
 )
 REPORTS = (
     Report("hpcg2014", HPCG["report_title"], "Somebody", "2014-01", ()),

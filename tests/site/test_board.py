@@ -73,7 +73,7 @@ def test_board__one_mark_for_each_evidence_class(board: scoreboard.Board) -> Non
 
 
 def test_board__a_claim_without_evidence_keeps_its_row() -> None:
-    expect = Expectation("about", 2.0, 0.1, unit="GB")
+    expect = Expectation(relation="about", value=2.0, tolerance=0.1, unit="GB")
     claims = tuple(Claim(name, "r", "memory", "s", Question("level"), expect) for name in ("c", "d"))
     board = scoreboard.board([one(report="r", topic="memory")], [Report("r", "R", "P", "2014", claims)])
     rows = scoreboard.rows(board, report="r")

@@ -12,8 +12,8 @@ from dataclasses import replace
 import pandas as pd
 
 from analysis.base.words import number
-from analysis.claims.audit import span_of
 from analysis.claims.model import Claim, Expectation
+from analysis.claims.relations import span_of
 from analysis.claims.spans import Expression, Span
 from analysis.claims.verdict import Verdict, finite
 from analysis.claims.verdicts import judge
@@ -36,16 +36,8 @@ def expected() -> Span:
 def allreduce_shares(campaign: Campaign) -> pd.DataFrame:
     """Share of MPI_Allreduce in the run time of every HPCG run that prints it.
 
-    Parameters
-    ----------
-    campaign : Campaign
-        The published one.
-
-    Returns
-    -------
-    DataFrame
-        The columns of ``runs`` and ``allreduce_time`` (s, mean over ranks) and ``share`` (percent of
-        the rated phase).
+    Columns of ``runs`` and ``allreduce_time`` (s, mean over ranks) and ``share`` (percent of the rated
+    phase).
     """
     figures = campaign.frame("figures")
     times = figures[figures["metric"] == "allreduce_time"].set_index("run")["value"]
@@ -64,7 +56,7 @@ def allreduce_verdict(untested: Verdict, campaign: Campaign) -> Verdict:
     if small.empty:
         return untested
     span = expected()
-    want = Expectation("range", low=span.low, high=span.high, unit="%")
+    want = Expectation(relation="range", low=span.low, high=span.high, unit="%")
     claim = Claim(CLAIM, untested.report, untested.topic, untested.statement, Question("level"), want)
     parts = sorted(
         (part for _, part in small.groupby("build", sort=True)), key=lambda part: len(part), reverse=True

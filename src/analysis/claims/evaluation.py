@@ -22,7 +22,8 @@ from analysis.claims.verdicts import (
     unit_of,
     words,
 )
-from analysis.estimates.campaign import Campaign, NotCoveredError, View
+from analysis.datasets.published import View
+from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding
 from analysis.estimates.quantities import QUANTITIES, findings
 
@@ -31,18 +32,10 @@ Judged = tuple[Finding, str, str]
 
 
 def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None = None) -> list[Verdict]:
-    """Evaluate a report's claims on one campaign.
+    """Evaluate a report's claims on one campaign, only those of some topics if any are named.
 
-    Parameters
-    ----------
-    topics : sequence of str, optional
-        Only claims of these topics.
-
-    Returns
-    -------
-    list of Verdict
-        One a claim, in the report's order; "not tested" with the reason where the campaign has no
-        runs that could speak to it.
+    One verdict a claim, in the report's order; "not tested" with the reason where the campaign has no runs
+    that could speak to it.
     """
     claims = [claim for claim in report.claims if topics is None or claim.topic in topics]
     views = {claim.topic: campaign.view_for(report.name, claim.topic) for claim in claims}
@@ -59,9 +52,9 @@ def _viewed(verdict: Verdict, view: View | None, campaign: Campaign) -> Verdict:
     if verdict.claim == allreduce.CLAIM:
         found = allreduce.allreduce_verdict(verdict, campaign)
         return replace(found, inputs=_inputs(campaign, found.runs))
-    if view is None or verdict.verdict == NOT_TESTED or not view.why:
+    if view is None or verdict.verdict == NOT_TESTED or not view.alike:
         return verdict
-    together = f"{' and '.join(view.alike)} put together: {view.why}".replace("_", " ")
+    together = f"{' and '.join(view.together)} put together: {view.alike.why}".replace("_", " ")
     return replace(verdict, differs=[*verdict.differs, together])
 
 
@@ -148,7 +141,7 @@ def _record(
         factor=compare.factor.replace("_", " ") if compare else "",
         statement=claim.statement,
         note=claim.note,
-        source={"section": claim.section, "lines": list(claim.lines)},
+        source=claim.source.model_dump(),
         quantity=quantity,
         scale="share" if scale == "level" and unit == "%" else scale,
         cluster=campaign.hardware,
@@ -193,10 +186,7 @@ def _inputs(campaign: Campaign, runs: Iterable[str]) -> list[dict[str, str]]:
 def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
     """Make the table that closes a notebook.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``claim expected estimate n evidence verdict why``, text throughout.
+    Columns ``claim expected estimate n evidence verdict why``, text throughout.
     """
     columns = ("claim", "expected", "estimate", "n", "evidence", "verdict", "why")
     rows = []

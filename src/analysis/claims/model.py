@@ -2,44 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints, WrapValidator
 
 from analysis.base import models
 from analysis.base.errors import ConfigError
-from analysis.claims.files import ClaimsFile
+from analysis.base.models import Maybe, Model
 from analysis.estimates.measures import MEASURES, SETS
-from analysis.estimates.question import Comparison, Level, Question, Tariff
+from analysis.estimates.question import Comparison, Factor, LevelOfReport, Question, Tariff
 
 
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """What the report says the quantity is.
+class ReportFacts(Model):
+    """What is known of the report itself."""
 
-    Attributes
-    ----------
-    value : float or None
-        In `unit`; None where the expectation is a set, an order or a direction.
-    relation : str
-        ``about``, ``at-least``, ``at-most``, ``range``, ``equal``, ``different``, ``rising`` or
-        ``falling``.
-    tolerance : float
-        Relative width of ``about`` and of the ends of a ``range``; of ``equal`` and ``different``
-        between groups, the margin.
-    low, high : float or None
-        Ends of a ``range``.
-    members : tuple of float or str
-        Of a ``set``.
-    """
+    title: str
+    publisher: str
+    date: str
 
-    relation: str
-    value: float | None = None
-    tolerance: float = 0.0
-    low: float | None = None
-    high: float | None = None
-    members: tuple[Level, ...] = ()
+
+Levels = Annotated[
+    LevelOfReport | Annotated[list[LevelOfReport], Field(min_length=1)],
+    Field(description="a level or a list of levels"),
+]
+
+
+def _fraction(value: float | str) -> float:
+    return float(value.rstrip("% ")) / 100 if isinstance(value, str) else value
+
+
+def _as_written(value: float, check: Callable[[Any], float]) -> float:
+    check(value)  # which would make 6.0 of 6
+    return value
+
+
+if TYPE_CHECKING:
+    Fraction = float
+else:
+    Fraction = Annotated[
+        float | Annotated[str, StringConstraints(pattern="^[0-9.]+ ?%$")], AfterValidator(_fraction)
+    ]
+AsWritten = Annotated[float, WrapValidator(_as_written)]
+
+
+class Bounds(Model):
+    """From the least to the greatest number."""
+
+    TOGETHER = (("at least", "min", "max"),)
+
+    min: Maybe[AsWritten] = None
+    max: Maybe[AsWritten] = None
+
+
+class Span(Model):
+    """Every numeric level that a campaign has between the two."""
+
+    min: float
+    max: float
+
+
+Select = Annotated[
+    dict[Factor, Levels | Bounds | None],
+    Field(description="factor -> level, list of levels, {min, max}, or null to lift a default"),
+]
+Values = Annotated[dict[Factor, LevelOfReport], Field(description="factor -> level")]
+
+
+class Along(Model):
+    """For an interaction: another factor with its upper and lower level."""
+
+    factor: Factor
+    high: LevelOfReport
+    low: LevelOfReport
+
+
+class Where(Model):
+    """Treatment and baseline -> values of varying factors."""
+
+    treatment: Values = Field({})
+    baseline: Values = Field({})
+
+
+class Compare(Model):
+    """Factor with treatment and baseline, or with an order of levels, best first."""
+
+    TOGETHER = (("exactly", "treatment", "order"), ("exactly", "baseline", "order"))
+
+    factor: Factor
+    treatment: Maybe[Levels] = None
+    baseline: Maybe[Levels] = None
+    order: Maybe[Annotated[list[LevelOfReport], Field(min_length=2)] | Span] = Field(
+        None,
+        description="levels in order, or {min, max} for every numeric level that a campaign has between",
+    )
+    along: Maybe[Along] = None
+    varying: list[Factor] = Field([], description="factors that change with it by nature")
+    where: Maybe[Where] = None
+
+    @property
+    def comparison(self) -> Comparison:
+        """What is compared, as a question has it."""
+        order, along, where = self.order, self.along, self.where
+        span = (order.min, order.max) if isinstance(order, Span) else None
+        levels = order if isinstance(order, list) else [] if span else [self.treatment, self.baseline]
+        return Comparison(
+            self.factor,
+            tuple(
+                tuple(level) if isinstance(level, list) else level for level in levels if level is not None
+            ),
+            tuple(self.varying),
+            (where.treatment, where.baseline) if where else (),
+            span,
+            (along.factor, along.high, along.low) if along else None,
+        )
+
+
+class Expectation(Model):
+    """Relation with value, low and high, or members."""
+
+    relation: Literal["about", "at-least", "at-most", "range", "equal", "different", "rising", "falling"]
+    value: Maybe[AsWritten] = None
+    low: Maybe[AsWritten] = None
+    high: Maybe[AsWritten] = None
+    members: list[LevelOfReport] = Field(default=[])
+    tolerance: Fraction = Field(default=0.0, description="a fraction or a percentage such as 10%")
     unit: str = ""
 
     @property
@@ -60,20 +149,18 @@ class Expectation:
         return self.value - width, self.value + width
 
 
+class Source(Model):
+    """Where the report says it."""
+
+    section: str = ""
+    lines: list[int] = Field(default=[], description="lines of the report's text")
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One conclusion of a report; see ``config/claims/`` for the fields in use.
+    """One conclusion of a report: what is asked of a campaign, what the report says to that, and where.
 
-    Attributes
-    ----------
-    question : Question
-        What is asked of a campaign.
-    expect : Expectation
-        What the report says to that.
-    lines : tuple of int
-        Of the report's text.
-    ids : tuple of str
-        Of the catalogue of conclusions.
+    `ids` are those of the catalogue of conclusions.
     """
 
     id: str
@@ -82,10 +169,102 @@ class Claim:
     statement: str
     question: Question
     expect: Expectation
-    section: str = ""
-    lines: tuple[int, ...] = ()
+    source: Source = field(default_factory=Source)
     ids: tuple[str, ...] = ()
     note: str = ""
+
+
+ALONG_LEVELS = ("ordering", "trend", "saturation")
+OF_TWO = ("speedup", "gain", "reduction", "efficiency", "equality", "interaction", "crossover")
+
+
+class ClaimEntry(Model):
+    """One conclusion of a report: what is compared, which quantity, what is expected."""
+
+    WHEN = (
+        ("quantity", (*OF_TWO, *ALONG_LEVELS), ("compare",)),
+        ("quantity", ("interaction",), ("compare.along",)),
+        ("quantity", ALONG_LEVELS, ("compare.order",)),
+        ("quantity", (*OF_TWO, "cost", "level", "set"), ("compare.treatment", "compare.baseline")),
+        ("quantity", ("cost",), ("tariff",)),
+        ("quantity", ("level", "set"), ("variable",)),
+    )
+
+    id: Annotated[str, StringConstraints(pattern="^[a-z0-9][a-z0-9-]*$")]
+    ids: Maybe[Annotated[list[str], Field(min_length=1)]] = Field(
+        None, description="catalogue ids that this claim covers"
+    )
+    topic: str
+    statement: str
+    note: str = Field("", description="what a reader of the verdict must know")
+    source: Maybe[Source] = None
+    quantity: Literal[
+        "speedup", "gain", "reduction", "efficiency", "equality", "ordering", "trend", "saturation",
+        "interaction", "crossover", "cost", "level", "set",
+    ]  # fmt: skip
+    variable: str = Field("figure_of_merit", description="a measure, see docs/reference/measures.md")
+    members: list[LevelOfReport] = Field([], description="calls or sizes that a share or a set is about")
+    scale: float = Field(1.0, description="factor on the measured value")
+    aggregate: Literal["all", "max", "min", "mean"] = Field(
+        "all",
+        description="all: every stratum must agree; max, min: the largest or least counts (up to, at worst); "
+        "mean: of costs",
+    )
+    over: Annotated[list[Factor], Field(min_length=1)] = Field(
+        [], description="factors that max and min range over; all of them without"
+    )
+    each: bool = Field(False, description="whether every member must do by itself")
+    threshold: Fraction = Field(
+        0.05, description="gain from one level to the next below which scaling has stopped"
+    )
+    tariff: Maybe[Tariff] = None
+    select: Select = Field({})
+    compare: Maybe[Compare] = None
+    expect: Expectation
+
+    def claim(self, report: str, defaults: Mapping[Any, Any]) -> Claim:
+        """Make the claim of a report, whose own selection wins over the report's defaults."""
+        compare = self.compare.comparison if self.compare else None
+        # Null lifts a default, and so does comparing it.
+        moving = {*compare.moving, *(compare.along or ())[:1]} if compare else set()
+        select = {key: level for key, level in defaults.items() if key not in moving} | self.select
+        question = Question(
+            self.quantity,
+            self.variable,
+            {
+                key: level.model_dump(exclude_none=True) if isinstance(level, Bounds) else level
+                for key, level in select.items()
+                if level is not None
+            },
+            compare,
+            # A set is held against what is claimed to be in it.
+            tuple(self.expect.members if self.quantity == "set" else self.members),
+            self.scale,
+            self.aggregate,
+            tuple(self.over),
+            self.each,
+            self.threshold,
+            self.expect.tolerance if self.quantity == "equality" else 0.0,
+            self.tariff,
+        )
+        source, ids = self.source or Source(), tuple(self.ids or [self.id])
+        return Claim(
+            self.id, report, self.topic, self.statement, question, self.expect, source, ids, self.note
+        )
+
+
+class ClaimDefaults(Model):
+    """What holds for all claims that do not say otherwise."""
+
+    select: Select = Field({})
+
+
+class ClaimsFile(Model):
+    """The conclusions of one report."""
+
+    report: ReportFacts
+    defaults: Maybe[ClaimDefaults] = None
+    claims: Annotated[list[ClaimEntry], Field(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +286,7 @@ class Report:
 
 
 def load_report(path: Path) -> Report:
-    """Load the claims of one report.
-
-    Parameters
-    ----------
-    path : Path
-        ``config/claims/<report>.yaml``.
+    """Load the claims of one report, ``config/claims/<report>.yaml``.
 
     Raises
     ------
@@ -120,9 +294,9 @@ def load_report(path: Path) -> Report:
         If the file does not follow its model, each fault with its line;
         or if it names an id twice or a variable that is no measure.
     """
-    content = models.checked(ClaimsFile, path)
-    defaults = content.get("defaults", {}).get("select", {})
-    claims = tuple(_claim(entry, path.stem, defaults) for entry in content["claims"])
+    content = models.load(ClaimsFile, path)
+    defaults = content.defaults.select if content.defaults else {}
+    claims = tuple(entry.claim(path.stem, defaults) for entry in content.claims)
     seen: set[str] = set()
     for claim in claims:
         for name in claim.ids:
@@ -130,8 +304,8 @@ def load_report(path: Path) -> Report:
                 raise ConfigError.at(str(path), 0, f"id {name!r} stands twice", "an id belongs to one claim")
             seen.add(name)
         _check(claim, path)
-    report = content["report"]
-    return Report(path.stem, report["title"], report["publisher"], str(report["date"]), claims)
+    facts = content.report
+    return Report(path.stem, facts.title, facts.publisher, facts.date, claims)
 
 
 def _check(claim: Claim, path: Path) -> None:
@@ -145,76 +319,3 @@ def _check(claim: Claim, path: Path) -> None:
     if asked.aggregate == "mean" and (not ratio or MEASURES[asked.variable].higher_is_better):
         what = f"claim {claim.id!r} takes the mean of {asked.variable} for a {asked.quantity}"
         raise ConfigError.at(str(path), 0, what, "only costs have a mean: take times or energies")
-
-
-def _claim(entry: Mapping[str, Any], report: str, defaults: Mapping[str, Any]) -> Claim:
-    compare = _comparison(entry.get("compare"))
-    # A claim's own selection wins over the report's; null lifts a default, and so does comparing it.
-    select = {**defaults, **entry.get("select", {})}
-    moving = {compare.factor, *compare.varying, *(compare.along or ())[:1]} if compare else set()
-    kept = {
-        k: v for k, v in select.items() if v is not None and (k not in moving or k in entry.get("select", {}))
-    }
-    expect = _expectation(entry["expect"])
-    quantity = entry["quantity"]
-    question = Question(
-        quantity=quantity,
-        variable=entry.get("variable", "figure_of_merit"),
-        select=kept,
-        compare=compare,
-        # A set is held against what is claimed to be in it.
-        members=expect.members if quantity == "set" else tuple(entry.get("members", ())),
-        scale=float(entry.get("scale", 1.0)),
-        aggregate=entry.get("aggregate", "all"),
-        over=tuple(entry.get("over", ())),
-        each=entry.get("each", False),
-        threshold=_fraction(entry.get("threshold", 0.05)),
-        margin=expect.tolerance if quantity == "equality" else 0.0,
-        tariff=Tariff(**entry["tariff"]) if "tariff" in entry else None,
-    )
-    source = entry.get("source", {})
-    return Claim(
-        id=entry["id"],
-        report=report,
-        topic=entry["topic"],
-        statement=entry["statement"],
-        question=question,
-        expect=expect,
-        section=source.get("section", ""),
-        lines=tuple(source.get("lines", ())),
-        ids=tuple(entry.get("ids", (entry["id"],))),
-        note=entry.get("note", ""),
-    )
-
-
-def _comparison(entry: Mapping[str, Any] | None) -> Comparison | None:
-    if entry is None:
-        return None
-    levels = entry["order"] if "order" in entry else (entry["treatment"], entry["baseline"])
-    span = None
-    if isinstance(levels, Mapping):
-        span = (float(levels["min"]), float(levels["max"]))
-        levels = ()
-    spelt = tuple(tuple(level) if isinstance(level, list) else level for level in levels)
-    along = entry.get("along")
-    ends = (along["factor"], along["high"], along["low"]) if along else None
-    where = (
-        tuple(entry["where"].get(side, {}) for side in ("treatment", "baseline")) if "where" in entry else ()
-    )
-    return Comparison(entry["factor"], spelt, tuple(entry.get("varying", ())), where, span, ends)
-
-
-def _expectation(entry: Mapping[str, Any]) -> Expectation:
-    return Expectation(
-        relation=entry["relation"],
-        value=entry.get("value"),
-        tolerance=_fraction(entry.get("tolerance", 0.0)),
-        low=entry.get("low"),
-        high=entry.get("high"),
-        members=tuple(entry.get("members", ())),
-        unit=entry.get("unit", ""),
-    )
-
-
-def _fraction(value: float | str) -> float:
-    return float(value.rstrip("% ")) / 100 if isinstance(value, str) else float(value)

@@ -22,15 +22,7 @@ _LONGEST = 400
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A number with the range that it may lie in.
-
-    Attributes
-    ----------
-    value : float
-        From the figures as printed.
-    low, high : float
-        Ends; infinite where nothing bounds it.
-    """
+    """A number as printed with the range that it may lie in; ends are infinite where nothing bounds it."""
 
     value: float
     low: float
@@ -76,13 +68,7 @@ def multiply(a: Span, b: Span) -> Span:
 
 
 def divide(a: Span, b: Span) -> Span:
-    """Divide `a` by `b`.
-
-    Raises
-    ------
-    ExpressionError
-        If `b` may be nothing.
-    """
+    """Divide `a` by `b`; raises `ExpressionError` if `b` may be nothing."""
     if b.low <= 0 <= b.high:
         raise ExpressionError(f"divides by {b.text()}, which may be 0")
     return _corners(a, b, lambda x, y: math.copysign(1, y) * x if math.isinf(x) else x / y)
@@ -106,20 +92,8 @@ _OPERATIONS: dict[type[ast.operator], Callable[[Span, Span], Span]] = {
 class Expression:
     """A formula over named figures: ``+ - * /``, brackets, numbers and names, nothing else.
 
-    Parameters
-    ----------
-    text : str
-        For example ``100 / (1 - shorter / 100) - 100``.
-
-    Attributes
-    ----------
-    names : Counter of str
-        How often each figure occurs.
-
-    Raises
-    ------
-    ExpressionError
-        If the text is anything but such a formula. It is never run as code.
+    For example ``100 / (1 - shorter / 100) - 100``; `names` counts how often each figure occurs. Anything
+    else raises `ExpressionError`: a formula is never run as code.
     """
 
     text: str
@@ -141,10 +115,7 @@ class Expression:
     def evaluate(self, figures: Mapping[str, Span]) -> Span:
         """Compute the formula.
 
-        Raises
-        ------
-        ExpressionError
-            If a divisor may be nothing, or a name has no figure.
+        Raises `ExpressionError` if a divisor may be nothing, or a name has no figure.
         """
         return _evaluate(self._tree, figures)
 
@@ -197,8 +168,6 @@ _NOISE = 1e-9
 def equal(a: Span, b: Span) -> bool:
     """Tell whether two numbers may be the same.
 
-    Notes
-    -----
     Two ranges that touch at one point do not meet: a number on the edge is rounded one way only.
     """
     low, high = max(a.low, b.low), min(a.high, b.high)

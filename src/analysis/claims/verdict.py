@@ -72,19 +72,10 @@ class Verdict:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], source: str) -> Verdict:
-        """Make a verdict of a JSON object.
+        """Make a verdict of a JSON object as `as_dict` returns it; fields with a default may be left out.
 
-        Parameters
-        ----------
-        raw : mapping
-            As `as_dict` returns it; fields with a default may be left out.
-        source : str
-            File, for the error.
-
-        Raises
-        ------
-        ConfigError
-            One line for each field that is missing, unknown or of another type.
+        Raises ConfigError with one line for each field that is missing, unknown or of another type; `source`
+        is the file that the lines name.
         """
         faults = list(_faults(raw, source))
         if faults:
@@ -149,13 +140,7 @@ def as_json(verdicts: Sequence[Verdict]) -> str:
 
 
 def read_verdicts(path: Path) -> list[Verdict]:
-    """Read verdicts as `write_verdicts` writes them.
-
-    Raises
-    ------
-    ConfigError
-        If the file is no list of verdicts; see `Verdict.from_dict`.
-    """
+    """Read verdicts as `write_verdicts` writes them; ConfigError if the file is no list of verdicts."""
     try:
         records = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -72,8 +72,6 @@ def band(claim: Claim) -> Band:
 def words(evidence: str, verdict: str) -> str:
     """Translate a verdict into the words of an evidence class.
 
-    Notes
-    -----
     A synthetic campaign tests the pipeline: its claims are recovered or they are not.
     """
     if evidence != "synthetic" or verdict == NOT_TESTED:
@@ -239,16 +237,8 @@ def _no_band(claim: Claim) -> Band:
 class Rule:
     """How findings of one quantity are judged and spelt.
 
-    Attributes
-    ----------
-    judge : callable
-        From claim and finding to a judgement.
-    expected, spelt : callable
-        What the claim expects and what was found, in a few words.
-    band : callable
-        What agrees with the claim, where that has ends on the claim's axis.
-    bounded : bool
-        Whether a finding without an interval settles nothing.
+    `expected` and `spelt` say what the claim expects and what was found; `band` is what agrees with the
+    claim, where that has ends on its axis; `bounded` that a finding without an interval settles nothing.
     """
 
     judge: Callable[[Claim, Finding], Judgement]

@@ -11,7 +11,8 @@ from analysis import readers, schema
 from analysis.base import project
 from analysis.base.campaigns import Application, CampaignFile
 from analysis.base.models import Model, schema_of
-from analysis.claims.files import AuditFile, ClaimEntry, ClaimsFile
+from analysis.claims.model import ClaimEntry, ClaimsFile
+from analysis.claims.relations import AuditFile
 from analysis.datasets.published import PublishedFile
 from analysis.estimates import quantities
 from analysis.estimates.measures import MEASURES, SETS

@@ -36,8 +36,12 @@ class Alike(Model):
     why: str
 
 
-class PublishedView(Model):
-    """Claims by report and topic, the runs that speak to them, and what their levels stand for."""
+class View(Model):
+    """Claims by report and topic, the runs that speak to them, and what their levels stand for.
+
+    The runs were made by others for other questions; each topic of a report is put to those that bear on
+    it, under a reading of their levels that is declared and shown with the verdict.
+    """
 
     report: str
     topics: Annotated[list[str], Field(min_length=1)]
@@ -45,12 +49,17 @@ class PublishedView(Model):
     alike: Maybe[Alike] = None
     levels: dict[str, dict[str, StandIn]] = Field({})
 
+    @property
+    def together(self) -> list[str]:
+        """Factors whose levels are put together."""
+        return self.alike.factors if self.alike else []
+
 
 class PublishedFile(Model):
     """What published runs stand for in the claims of reports."""
 
     runs: dict[str, Level] = Field(description="variable of kind runs -> value, where the sources do not say")
-    views: Annotated[list[PublishedView], Field(min_length=1)]
+    views: Annotated[list[View], Field(min_length=1)]
 
 
 def read_figures(raw: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
@@ -63,7 +72,7 @@ def read_figures(raw: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
     checksum = str(files.loc[files["path"] == FIGURES, "checksum"].iloc[0])
     whole = table[(table["run"] != "") & (table["qualifier"] != "suspect")]
     rows = [
-        _run(str(name), part, declared["runs"], checksum, raw.name)
+        _run(str(name), part, declared.runs, checksum, raw.name)
         for name, part in whole.groupby("run", sort=True)
     ]
     groups = {
@@ -75,10 +84,9 @@ def read_figures(raw: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
     return groups, list(figures.attrs["warnings"])
 
 
-def load_declaration(base: Path) -> dict[str, Any]:
+def load_declaration(base: Path) -> PublishedFile:
     """Load ``config/published.yaml``."""
-    declared: dict[str, Any] = models.checked(PublishedFile, base / "config" / "published.yaml")
-    return declared
+    return models.load(PublishedFile, base / "config" / "published.yaml")
 
 
 def load_sources(raw: Path) -> pd.DataFrame:

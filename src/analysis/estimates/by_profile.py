@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from analysis.base.words import Level
 from analysis.datasets.profile import HOUSEKEEPING, SENDS
 from analysis.estimates.by_run import Members, rows_of
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.question import Level
 
 _COLLECTIVES = (
     "Bcast Reduce Allreduce Scan Exscan Reduce_scatter Reduce_scatter_block Gather Gatherv Scatter "
@@ -25,21 +25,24 @@ SENDING = SENDS | frozenset(
 )
 
 
+def _share(table: pd.DataFrame, inside: pd.Series, name: str) -> pd.Series:
+    """Share of the rows `inside` in each run's sum of a column, in percent."""
+    total = table.groupby("run")[name].sum()
+    part = table[inside].groupby("run")[name].sum()
+    return 100 * part.reindex(total.index, fill_value=0) / total
+
+
 def call_share(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
     """Share of MPI time in the calls `members`, in percent."""
     table = rows_of(campaign, "calls", runs)
-    total = table.groupby("run")["time"].sum()
-    part = table[table["call"].isin(members)].groupby("run")["time"].sum()
-    return 100 * part.reindex(total.index, fill_value=0.0) / total
+    return _share(table, table["call"].isin(members), "time")
 
 
 def sent_share(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
     """Share in all payload of calls other than receives and waits that `members` carry, in percent."""
     table = rows_of(campaign, "calls", runs)
     table = table[~table["call"].str.contains("Recv$|Irecv|Wait|Test")]
-    total = table.groupby("run")["bytes"].sum()
-    part = table[table["call"].isin(members)].groupby("run")["bytes"].sum()
-    return 100 * part.reindex(total.index, fill_value=0.0) / total
+    return _share(table, table["call"].isin(members), "bytes")
 
 
 def calls_for_99_percent(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
@@ -56,9 +59,7 @@ def calls_for_99_percent(campaign: Campaign, runs: pd.DataFrame, members: Member
 def message_share(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
     """Share of calls with a recorded size that have one of the sizes `members`, in percent."""
     table = rows_of(campaign, "messages", runs)
-    total = table.groupby("run")["count"].sum()
-    part = table[table["size"].isin(members)].groupby("run")["count"].sum()
-    return 100 * part.reindex(total.index, fill_value=0) / total
+    return _share(table, table["size"].isin(members), "count")
 
 
 def distinct_calls(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
@@ -70,9 +71,7 @@ def count_share(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.
     """Share of the calls `members` in the number of all calls but housekeeping, in percent."""
     table = rows_of(campaign, "calls", runs)
     table = table[~table["call"].isin(HOUSEKEEPING)]
-    total = table.groupby("run")["count"].sum()
-    part = table[table["call"].isin(members)].groupby("run")["count"].sum()
-    return 100 * part.reindex(total.index, fill_value=0) / total
+    return _share(table, table["call"].isin(members), "count")
 
 
 def calls_made(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
@@ -107,10 +106,7 @@ def _selected(table: pd.DataFrame, members: Members) -> tuple[pd.DataFrame, pd.S
 
 def size_share(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
     """Share of messages with a size in a range, in percent; of the calls named, else of all that send."""
-    table, inside = _selected(rows_of(campaign, "messages", runs), members)
-    total = table.groupby("run")["count"].sum()
-    part = table[inside].groupby("run")["count"].sum()
-    return 100 * part.reindex(total.index, fill_value=0) / total
+    return _share(*_selected(rows_of(campaign, "messages", runs), members), "count")
 
 
 def message_count(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
@@ -190,9 +186,8 @@ def compute_time(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd
 
 def compute_over_mpi(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
     """Time outside MPI over time inside it, means over ranks."""
-    times = _rank_times(campaign, runs)
-    inside = times["mpi_time"].where(times["mpi_time"] > 0)
-    return ((times["app_time"] - times["mpi_time"]) / inside).dropna()
+    inside = mpi_time(campaign, runs, members)
+    return (compute_time(campaign, runs, members) / inside.where(inside > 0)).dropna()
 
 
 def message_sizes(campaign: Campaign, runs: pd.DataFrame, members: Members) -> dict[str, set[Level]]:

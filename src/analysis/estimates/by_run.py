@@ -11,8 +11,8 @@ from collections.abc import Callable
 import pandas as pd
 
 from analysis.base.units import DAY, JOULES_PER_WH
+from analysis.base.words import Level
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.question import Level
 
 Members = tuple[Level, ...]
 Measure = Callable[[Campaign, pd.DataFrame, Members], pd.Series]
@@ -69,8 +69,6 @@ def throughput(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.S
 def application_time(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
     """Time by the application's own clock where that is its figure of merit, s; else launch to exit.
 
-    Notes
-    -----
     LS-DYNA prints the time of the job, OpenAtom that of a step: for ratios between runs of the same case
     both are time to solution. Of no use for an application that runs as long as it is told to, such as HPCG.
     """

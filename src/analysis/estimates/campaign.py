@@ -13,10 +13,11 @@ import pandas as pd
 import xarray as xr
 
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile
+from analysis.base.campaigns import CampaignFile, StandIn
 from analysis.base.errors import ConfigError
-from analysis.datasets.published import load_declaration
-from analysis.estimates.question import Level
+from analysis.base.words import Level
+from analysis.datasets.published import View, load_declaration
+from analysis.estimates.question import FACTORS
 from analysis.schema import storage
 from analysis.schema.frames import to_dataset
 
@@ -26,37 +27,19 @@ KIB_PER_GIB = 2**20
 
 
 def hardware(text: str, runs: Path) -> str:
-    """Put what the runs say into a campaign's line about its hardware.
+    """Put what the runs in a folder say into a campaign's line about its hardware.
 
-    Parameters
-    ----------
-    text : str
-        As declared; ``${machine}`` in it is replaced by `machines`.
-    runs : Path
-        Folder of the campaign's runs.
-
-    Returns
-    -------
-    str
-        One line.
+    ``${machine}`` in the text is replaced by `machines`; the result is one line.
     """
     line = " ".join(text.split())
     return line.replace(MACHINE, machines(runs)) if MACHINE in line else line
 
 
 def machines(runs: Path) -> str:
-    """Name the machines of some runs.
+    """Name the machines of the runs in a folder, each with its ``run.json``.
 
-    Parameters
-    ----------
-    runs : Path
-        Folder of runs, each with its ``run.json``.
-
-    Returns
-    -------
-    str
-        Like ``2 cores of an AMD EPYC 9654, 24 GiB``; of several machines all, in the order of their
-        names. GiB are those of the system, whole.
+    Like ``2 cores of an AMD EPYC 9654, 24 GiB``; of several machines all, in the order of their names. GiB
+    are those of the system, whole.
     """
     found = set()
     for path in runs.glob("*/run.json"):
@@ -79,57 +62,8 @@ def _machine(values: dict[str, Any]) -> str:
     return f"{cores} core{'s' if cores > 1 else ''} of {model}{size}"
 
 
-# What must be alike for two runs to differ by the compared factor alone.
-FACTORS = (
-    "application",
-    "case",
-    "cluster",
-    "cpu",
-    "interconnect",
-    "mpi",
-    "build",
-    "dimm",
-    "tuning",
-    "placement",
-    "profiler",
-    "nodes",
-    "ranks",
-    "ranks_per_node",
-    "concurrent_jobs",
-    "target_time",
-    "local_size",
-)
 # Factors that follow from another one: a case has its grid.
 FOLLOWS = {"case": ("local_size",)}
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """Which published runs speak to some claims, and what their levels stand for there.
-
-    The runs were made by others for other questions; each topic of a report is put to those that bear on
-    it, under a reading of their levels that is declared and shown with the verdict.
-
-    Attributes
-    ----------
-    topics : tuple of str
-        Of the claims that it answers.
-    select : mapping
-        Column of the table of runs -> value or values.
-    alike : tuple of str
-        Factors whose levels are put together.
-    why : str
-        Reason for that.
-    levels : mapping
-        As a campaign's: factor -> the report's level -> ``{"is": ..., "differs": ...}``.
-    """
-
-    report: str
-    topics: tuple[str, ...]
-    select: Mapping[str, Any]
-    alike: tuple[str, ...] = ()
-    why: str = ""
-    levels: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
 
 class NotCoveredError(Exception):
@@ -140,18 +74,11 @@ class NotCoveredError(Exception):
 class Campaign:
     """Datasets of one campaign with its declaration.
 
-    Attributes
-    ----------
-    tree : DataTree
-        Groups ``runs calls messages ranks matrix micro files``.
-    stand_ins : mapping
-        factor -> the report's level -> ``{"is": level or list, "differs": text}``.
-    profiler : str
-        Profiler whose runs speak for shares of time; empty if any may.
-    pool : tuple of str
-        Factors whose levels are put together in quantities of profiles.
-    views : tuple of View
-        Where there are any, the runs speak only to claims of a view, as it shows them.
+    `tree` has the groups ``runs calls messages ranks matrix micro files``; `stand_ins` says of a factor and
+    a level of the report which own levels stand for it. Runs of
+    `profiler` speak for shares of time, empty if any may; `pool` are factors whose levels are put together
+    in quantities of profiles. Where there are views, the runs speak only to claims of a view, as it shows
+    them.
     """
 
     name: str
@@ -159,11 +86,9 @@ class Campaign:
     title: str
     evidence: str
     hardware: str
-    stand_ins: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    stand_ins: Mapping[str, Mapping[str, StandIn]] = field(default_factory=dict)
     profiler: str = ""
     pool: tuple[str, ...] = ()
-    pool_reason: str = ""
-    notes: tuple[str, ...] = ()
     views: tuple[View, ...] = ()
     # Every claim asks for the same few tables.
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -198,39 +123,27 @@ class Campaign:
         for name, wanted in view.select.items():
             runs = runs[runs[name].isin(wanted if isinstance(wanted, list) else [wanted])]
         stand_ins = dict(view.levels)
-        for factor in view.alike:
+        for factor in view.together:
             declared = view.levels.get(factor, {})
-            own = [level for one in declared.values() for level in np.atleast_1d(one["is"]).tolist()]
+            own = [level for one in declared.values() for level in np.atleast_1d(one.is_).tolist()]
             runs = runs[runs[factor].isin(own)] if own else runs
             nothing: str | int = "" if pd.api.types.is_string_dtype(runs[factor].dtype) else -1
             runs = runs.assign(**{factor: nothing})
-            stand_ins[factor] = {name: {**one, "is": nothing} for name, one in declared.items()}
+            stand_ins[factor] = {
+                name: one.model_copy(update={"is_": nothing}) for name, one in declared.items()
+            }
         groups = {str(name): node.to_dataset() for name, node in self.tree.children.items()}
         groups["runs"] = to_dataset([runs], "runs")
         return replace(self, tree=xr.DataTree.from_dict(groups), stand_ins=stand_ins, views=())
 
     def resolve(self, factor: str, level: Level) -> list[Level]:
-        """Say which of this campaign's levels stand for a level of the report.
+        """Say which of this campaign's levels stand for a level of the report, spelt as in a claim.
 
-        Parameters
-        ----------
-        level : str or number
-            As the claim spells it.
-
-        Returns
-        -------
-        list
-            This campaign's own levels.
-
-        Raises
-        ------
-        NotCoveredError
-            If none does.
+        Raises `NotCoveredError` if none does.
         """
         declared = self.stand_ins.get(factor, {}).get(str(level))
         if declared is not None:
-            own = declared["is"]
-            return list(own) if isinstance(own, list) else [own]
+            return list(declared.is_) if isinstance(declared.is_, list) else [declared.is_]
         if factor not in self._present:
             self._present[factor] = frozenset(self.frame("runs")[factor])
         if level in self._present[factor]:
@@ -239,25 +152,13 @@ class Campaign:
 
     def differences(self, wanted: Sequence[tuple[str, Level]]) -> list[str]:
         """Say how this campaign's levels differ from the report's."""
-        texts = []
-        for factor, level in wanted:
-            declared = self.stand_ins.get(factor, {}).get(str(level), {})
-            if "differs" in declared:
-                texts.append(f"{level} is {declared['differs']}")
-        return texts
+        declared = [(level, self.stand_ins.get(factor, {}).get(str(level))) for factor, level in wanted]
+        return [f"{level} is {one.differs}" for level, one in declared if one and one.differs]
 
     def select(self, selection: Mapping[str, Any] | None, *, timing: bool) -> pd.DataFrame:
-        """Return the valid runs that a claim's selection names.
+        """Return the valid runs that a selection names, with `timing` only those whose times may be used.
 
-        Parameters
-        ----------
-        timing : bool
-            Leave out runs whose times may not be used.
-
-        Raises
-        ------
-        NotCoveredError
-            If a level has no stand-in or no valid run is left.
+        Raises `NotCoveredError` if a level has no stand-in or no valid run is left.
         """
         runs = self.runs
         runs = runs[runs["valid"] & (runs["timing"] | (not timing))]
@@ -284,52 +185,29 @@ class Campaign:
 def load_views(base: Path | None = None) -> tuple[View, ...]:
     """Load the views of the published runs."""
     base = base or project.root()
-    found = []
-    for entry in load_declaration(base)["views"]:
-        alike = entry.get("alike", {})
-        view = View(
-            entry["report"],
-            tuple(entry["topics"]),
-            entry["select"],
-            tuple(alike.get("factors", ())),
-            alike.get("why", ""),
-            entry.get("levels", {}),
-        )
-        for name in {*view.alike, *view.levels} - set(FACTORS):
-            path = str(base / "config" / "published.yaml")
-            raise ConfigError.at(path, 0, f"{name!r} is no factor", f"factors: {', '.join(FACTORS)}")
-        found.append(view)
-    return tuple(found)
+    views = load_declaration(base).views
+    for name in sorted({name for view in views for name in (*view.together, *view.levels)} - set(FACTORS)):
+        path = str(base / "config" / "published.yaml")
+        raise ConfigError.at(path, 0, f"{name!r} is no factor", f"factors: {', '.join(FACTORS)}")
+    return tuple(views)
 
 
 def load_campaign(name: str, base: Path | None = None) -> Campaign:
-    """Load a campaign's datasets and declaration.
+    """Load a campaign's datasets and declaration, ``config/campaigns/<name>.yaml``, of a project.
 
-    Parameters
-    ----------
-    base : Path, optional
-        Root of the project.
-
-    Raises
-    ------
-    ReadError
-        If the datasets have not been built (``make datasets``) or cannot be read.
-    ConfigError
-        If ``config/campaigns/<name>.yaml`` cannot be used.
+    Raises ReadError if the datasets have not been built (``make datasets``) or cannot be read, ConfigError
+    if the declaration cannot be used.
     """
     base = base or project.root()
     declared = models.load(CampaignFile, base / "config" / "campaigns" / f"{name}.yaml")
-    levels = declared.model_dump(by_alias=True, exclude_unset=True).get("levels", {})
     return Campaign(
         name=name,
         tree=storage.read_tree(project.processed(name, base) / "campaign.nc"),
         title=declared.title,
         evidence=declared.evidence,
         hardware=hardware(declared.hardware, project.raw(name, base) / "runs"),
-        stand_ins=levels,
+        stand_ins=declared.levels,
         profiler=declared.profiler,
         pool=tuple(declared.pool.factors if declared.pool else ()),
-        pool_reason=declared.pool.why if declared.pool else "",
-        notes=tuple(declared.notes),
         views=load_views(base) if declared.evidence == "published" else (),
     )

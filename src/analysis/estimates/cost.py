@@ -25,14 +25,6 @@ Function = Callable[..., Array]
 Column = tuple[pd.DataFrame, str]
 
 
-def yearly(energy: Array, seconds: Array, tariff: Tariff) -> Array:
-    """Cost of doing a job over and over for a year: 365 x 86400 / seconds x energy / 3.6e6 x price x PUE.
-
-    The energy is that of a job, in J; the seconds are those from one job's end to the next one's.
-    """
-    return np.asarray(yearly_cost(energy, seconds, tariff.price, pue=tariff.pue))
-
-
 def with_time(frame: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:
     """Add the column ``seconds``, from launch to exit, to measured runs."""
     seconds = MEASURES["elapsed"].compute(campaign, frame, ())
@@ -43,7 +35,7 @@ def level(question: Question, part: pd.DataFrame, pace: pd.DataFrame | None = No
     """Estimate the cost of a year of the same job, without pause, or as often as other runs, `pace`, are."""
     tariff = _tariff(question)
     columns = [(part, "value"), (part if pace is None else pace, "seconds")]
-    estimate, note = _estimated(partial(yearly, tariff=tariff), columns)
+    estimate, note = _estimated(partial(yearly_cost, tariff=tariff.price, pue=tariff.pue), columns)
     return Finding(
         Estimate(estimate.value, estimate.low, estimate.high, len(part)),
         compared=common(part),
@@ -55,10 +47,8 @@ def level(question: Question, part: pd.DataFrame, pace: pd.DataFrame | None = No
 def saving(question: Question, compare: Comparison, pair: Pair, groups: Groups) -> Finding:
     """Estimate what the treatment saves over the baseline in a year.
 
-    Notes
-    -----
-    (energy of a job of the baseline - of the treatment) x jobs a year x price x PUE, the jobs being
-    those that the tariff's level does in a year; without such a level each side does its own.
+    (energy of a job of the baseline - of the treatment) x jobs a year x price x PUE, the jobs being those
+    that the tariff's level does in a year; without such a level each side does its own.
     """
     treatment, baseline = pair
     function, columns = _terms(question, pair, groups)
@@ -118,18 +108,12 @@ def _terms(question: Question, pair: Pair, groups: Groups) -> tuple[Function, li
     """Return the saving as a function of medians, and the columns whose medians those are."""
     tariff = _tariff(question)
     treatment, baseline = pair
-    if groups.reference is not None:
-
-        def same_work(a: Array, b: Array, seconds: Array) -> Array:
-            return yearly(b - a, seconds, tariff)
-
-        return same_work, [(treatment, "value"), (baseline, "value"), (groups.reference, "seconds")]
-
-    def own_work(a: Array, b: Array, s: Array, t: Array) -> Array:
-        return np.asarray(yearly(b, t, tariff) - yearly(a, s, tariff))
-
+    cost = partial(yearly_cost, tariff=tariff.price, pue=tariff.pue)
     energies = [(treatment, "value"), (baseline, "value")]
-    return own_work, [*energies, (treatment, "seconds"), (baseline, "seconds")]
+    if groups.reference is not None:
+        return lambda a, b, seconds: cost(b - a, seconds), [*energies, (groups.reference, "seconds")]
+    times = [(treatment, "seconds"), (baseline, "seconds")]
+    return lambda a, b, s, t: cost(b, t) - cost(a, s), [*energies, *times]
 
 
 def _tariff(question: Question) -> Tariff:

@@ -16,28 +16,12 @@ from analysis.estimates.stats import Estimate
 
 @dataclass(frozen=True)
 class Finding:
-    """An estimate with what it rests on.
+    """An estimate, in the unit of the question, with what it rests on.
 
-    Attributes
-    ----------
-    estimate : Estimate
-        In the unit of the question.
-    compared : str
-        What was held against what, and what both had in common.
-    arithmetic : str
-        The numbers as they were put together.
-    base : tuple of (float, str, str), optional
-        Value, unit and name of the baseline.
-    equivalence : Equivalence, optional
-        For equality.
-    steps : tuple of Estimate
-        For an order or a saturation: the ratio of each step; for a crossover: of each stratum.
-    members : frozenset
-        For a set: what was found.
-    unequal : tuple of str
-        For a set: runs that have another one than claimed.
-    stratum : mapping of str to level
-        Factors in which all its runs agree.
+    `compared` says what was held against what and what both had in common, `arithmetic` the numbers as they
+    were put together, `base` value, unit and name of the baseline. `steps` are the ratios of an order's or a
+    saturation's steps, or of a crossover's strata; `members` is a set that was found, `unequal` names the
+    runs that have another one than claimed; `stratum` has the factors in which all runs agree.
     """
 
     estimate: Estimate

@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.base.words import labelled
+from analysis.base.words import Level, labelled
 from analysis.estimates import uncertainty
-from analysis.estimates.campaign import FACTORS, FOLLOWS, Campaign, NotCoveredError
+from analysis.estimates.campaign import FOLLOWS, Campaign, NotCoveredError
 from analysis.estimates.finding import group_name
 from analysis.estimates.measures import MEASURES, Spec
-from analysis.estimates.question import Comparison, Level, Question
+from analysis.estimates.question import FACTORS, Comparison, Question
 
 Pair = tuple[pd.DataFrame, pd.DataFrame]
 
@@ -22,16 +22,9 @@ Pair = tuple[pd.DataFrame, pd.DataFrame]
 class Groups:
     """The groups of one stratum that are held against each other.
 
-    Attributes
-    ----------
-    stratum : mapping of str to level
-        Factors in which all of them agree.
-    ordered : tuple of DataFrame
-        One a level, in the order that the question names; empty for pairs.
-    pairs : tuple of (DataFrame, DataFrame)
-        Treatment and baseline; empty for an order.
-    reference : DataFrame or None
-        For a cost: the runs whose number of jobs a year both sides do.
+    `stratum` has the factors in which all agree; `ordered` one group a level in the question's order, or
+    `pairs` treatments and baselines; `reference`, for a cost, the runs whose number of jobs a year both
+    sides do.
     """
 
     stratum: Mapping[str, Level] = field(default_factory=dict)
@@ -41,21 +34,10 @@ class Groups:
 
 
 def measured(question: Question, campaign: Campaign) -> pd.DataFrame:
-    """Measure the runs that a question selects.
+    """Measure the runs that a question selects: one row a run, factors and ``value`` times the scale.
 
-    Measures of a profile take the runs of the campaign's profiler, unless the question names one.
-
-    Returns
-    -------
-    DataFrame
-        One row a run with the factors and the column ``value``, times the question's scale.
-
-    Raises
-    ------
-    NotCoveredError
-        If no selected run has a value.
-    ValueError
-        If there is no such measure.
+    Measures of a profile take the runs of the campaign's profiler, unless the question names one. Raises
+    `NotCoveredError` if no selected run has a value, ValueError if there is no such measure.
     """
     if question.variable not in MEASURES:
         raise ValueError(f"{question.variable!r} is no measure; take one of {', '.join(sorted(MEASURES))}")
@@ -101,26 +83,10 @@ def strata_names(found: Sequence[Mapping[str, Level]]) -> list[str]:
 def groups(
     question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame, *, ordered: bool
 ) -> list[Groups]:
-    """Find the strata that have all that a question compares.
+    """Find the strata, at least one, that have all that a question compares.
 
-    Parameters
-    ----------
-    compare : Comparison
-        That of the question.
-    frame : DataFrame
-        From `measured`.
-    ordered : bool
-        True for one group a level in their order, False for pairs.
-
-    Returns
-    -------
-    list of Groups
-        At least one.
-
-    Raises
-    ------
-    NotCoveredError
-        If there is none, or a group would mix different things.
+    `frame` is from `measured`; `ordered` asks for one group a level in their order, instead of pairs. Raises
+    `NotCoveredError` if there is none, or a group would mix different things.
     """
     levels = _own_levels(compare, campaign, frame, ordered=ordered)
     found = []
@@ -220,10 +186,7 @@ def cells(
 ) -> list[tuple[Groups, Groups]]:
     """Find the strata of an interaction: its comparison at the upper and at the lower level of `along`.
 
-    Raises
-    ------
-    NotCoveredError
-        If no stratum has both.
+    Raises `NotCoveredError` if no stratum has both.
     """
     assert compare.along is not None  # the schema sees to it
     factor, *ends = compare.along

@@ -11,30 +11,21 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from analysis.base.words import Level
 from analysis.estimates import by_profile as profiles
 from analysis.estimates import by_run as whole
 from analysis.estimates.by_run import Measure, Members, column
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.question import Level
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
     """A measure: how it is computed and what it needs.
 
-    Attributes
-    ----------
-    timing : bool
-        True if it rests on times, which oversubscribed runs cannot give.
-    profile : bool
-        True if it rests on an MPI profile.
-    higher_is_better : bool
-        False for times and the like: then "faster" means a smaller value.
-    exact : bool
-        True for what a program does or prints by its construction, so that repeats cannot scatter
-        and one run is enough.
-    unit : str
-        Of the values; empty where it depends on the application.
+    `timing`: it rests on times, which oversubscribed runs cannot give; `profile`: on an MPI profile. Less is
+    better for times and the like: then "faster" means a smaller value. `exact`: what a program does or
+    prints by its construction, so that repeats cannot scatter and one run is enough. `unit` is empty where
+    it depends on the application.
     """
 
     compute: Measure

@@ -52,20 +52,11 @@ Estimator = Callable[[Question, Campaign, pd.DataFrame], Findings]
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A kind of answer.
+    """A kind of answer, which `estimate` finds; `neutral` is the value that means no effect.
 
-    Attributes
-    ----------
-    name, unit : str
-        Unit ``× % τ``, or empty where it is that of the measure or of what is claimed.
-    scale : str
-        How it is drawn: on the common ratio axis, as a share, on a scale of its own, or as a word.
-    estimate : callable
-        From question, campaign and measured runs to findings, at least one.
-    neutral : float, optional
-        Value that means no effect of what is compared.
-    measured : bool
-        False for what is no number of a run: then there are no measured runs.
+    `unit` is ``× % τ``, or empty where it is that of the measure or of what is claimed; `scale` says how it
+    is drawn: on the common ratio axis, as a share, on a scale of its own, or as a word. What is not
+    `measured` is no number of a run: then there are no measured runs.
     """
 
     name: str
@@ -77,19 +68,10 @@ class Quantity:
 
 
 def findings(question: Question, campaign: Campaign) -> Findings:
-    """Answer a question in every stratum that a campaign has for it.
+    """Answer a question in every stratum, at least one, that a campaign has for it.
 
-    Returns
-    -------
-    list of Finding
-        At least one.
-
-    Raises
-    ------
-    NotCoveredError
-        If the campaign has no runs for it; the message says what is missing.
-    ValueError
-        If there is no such measure, or the question asks for a mean of what has none.
+    Raises `NotCoveredError` if the campaign has no runs for it, with what is missing; ValueError if there is
+    no such measure, or the question asks for a mean of what has none.
     """
     if question.each:
         single = [replace(question, members=(member,), each=False) for member in question.members]

@@ -9,36 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
+from pydantic import Field
+
+from analysis.base.models import Maybe, Model, Positive
 from analysis.base.words import Level
 
-__all__ = ["Comparison", "Level", "Question", "Tariff"]
+_Factor = Literal[
+    "application", "case", "cluster", "cpu", "interconnect", "mpi", "build", "dimm", "tuning",
+    "placement", "profiler", "nodes", "ranks", "ranks_per_node", "concurrent_jobs", "target_time",
+    "local_size",
+]  # fmt: skip
+Factor = Annotated[
+    _Factor, Field(description="a factor of a run, see kind runs in docs/reference/variables.md")
+]
+# What must be alike for two runs to differ by the compared factor alone.
+FACTORS: tuple[str, ...] = get_args(_Factor)
+LevelOfReport = Annotated[Level, Field(description="a level, spelt as in the report")]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Which levels of which factor are held against each other.
+    """Which levels of which factor are held against each other: treatment and baseline, or best first.
 
-    Attributes
-    ----------
-    levels : tuple of level or tuple of level
-        Best first for an order; treatment then baseline otherwise. A level may be a list of levels
-        that each are compared.
-    varying : tuple of str
-        Other factors that change with `factor` by nature (ranks with nodes).
-    where : tuple of mapping
-        For treatment and baseline, the values of varying factors; empty if any will do.
-    span : tuple of float, optional
-        For an order along numbers: every level that a campaign has from the first to the second.
-    along : tuple of (str, level, level), optional
-        For an interaction: another factor, its upper and its lower level.
+    A level may be several that each are compared. `varying` are factors that change with `factor` by nature
+    (ranks with nodes), `where` their values for treatment and baseline, empty if any will do. `span` is an
+    order of every level that a campaign has from one number to another; `along`, for an interaction, another
+    factor with its upper and its lower level.
     """
 
     factor: str
     levels: tuple[Level | tuple[Level, ...], ...] = ()
     varying: tuple[str, ...] = ()
-    where: tuple[Mapping[str, Level], ...] = ()
+    where: tuple[Mapping[Any, Level], ...] = ()
     span: tuple[float, float] | None = None
     along: tuple[str, Level, Level] | None = None
 
@@ -48,55 +52,27 @@ class Comparison:
         return (self.factor, *self.varying)
 
 
-@dataclass(frozen=True, slots=True)
-class Tariff:
-    """How energy becomes money.
+class Tariff(Model):
+    """How energy becomes money."""
 
-    Attributes
-    ----------
-    price : float
-        Of a kWh, in the currency of the answer.
-    pue : float
-        Energy of the whole site over that of the machine.
-    jobs_of : level or None
-        Level of the compared factor whose jobs of one year set the work; None for the jobs that
-        each level does itself.
-    """
-
-    price: float
-    pue: float = 1.0
-    jobs_of: Level | None = None
+    price: Positive = Field(description="of a kWh")
+    pue: Annotated[float, Field(ge=1)] = Field(
+        default=1.0, description="energy of the site over that of the machine"
+    )
+    jobs_of: Maybe[LevelOfReport] = Field(
+        default=None, description="level whose jobs of one year set the work; without one each does its own"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """What is asked of a campaign.
 
-    Attributes
-    ----------
-    quantity : str
-        One of `analysis.estimates.quantities.QUANTITIES`.
-    variable : str
-        One of `analysis.estimates.measures.MEASURES`, for a set one of ``SETS``.
-    select : mapping of str to level, list of levels or range
-        Runs to look at.
-    members : tuple of level
-        What the measure is of: calls, sizes; for a set, what it is held against.
-    scale : float
-        Factor on the values.
-    aggregate : str
-        What answers where there are several strata: ``all`` of them, the ``max``, the ``min``, or one
-        ratio of the ``mean`` costs.
-    over : tuple of str
-        Factors over which a ``max`` or ``min`` ranges; all if empty.
-    each : bool
-        Whether every member is asked for by itself.
-    threshold : float
-        Gain below which scaling has stopped, for a saturation.
-    margin : float
-        Within which two medians are equal, for an equality.
-    tariff : Tariff or None
-        For a cost.
+    `variable` is one of `measures.MEASURES`, for a set one of ``SETS``; `members` the calls or sizes that it
+    is of, or that a set is held against, each by itself with `each`; `scale` a factor on its values. Of
+    several strata ``all`` answer, or the ``max`` or ``min`` (over the factors `over`, all if empty), or one
+    ratio of the ``mean`` costs. `threshold` is the gain below which scaling has stopped, `margin` the
+    relative difference within which two medians are equal.
     """
 
     quantity: str

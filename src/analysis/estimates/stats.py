@@ -26,16 +26,10 @@ SEED = 20_140_701
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its interval.
+    """A value with its interval, whose ends are NaN where there are too few repeats.
 
-    Attributes
-    ----------
-    value, low, high : float
-        Point estimate and ends of the interval; NaN ends where there are too few repeats.
-    n : int
-        Repeats behind it (of the treatment, where two groups are compared).
-    n_baseline : int or None
-        Repeats of the baseline.
+    `n` counts the repeats behind it: of the treatment, where two groups are compared, and `n_baseline` the
+    others.
     """
 
     value: float
@@ -56,18 +50,10 @@ class Estimate:
 
 
 def median(values: ArrayLike) -> Estimate:
-    """Estimate a median.
+    """Estimate the median of repeats, shape (n,); NaN are left out.
 
-    Parameters
-    ----------
-    values : array_like, shape (n,)
-        Repeats; NaN are left out.
-
-    Returns
-    -------
-    Estimate
-        Interval: 95 % percentile bootstrap, 9,999 resamples, fixed seed; none below six repeats.
-        Values that are all equal have an interval of no width, whatever their number but one.
+    Interval: 95 % percentile bootstrap, 9,999 resamples, fixed seed; none below six repeats. Values that are
+    all equal have an interval of no width, whatever their number but one.
     """
     sample = _clean(values)
     return _bootstrap((sample,), lambda x, axis: np.median(x, axis=axis), len(sample), None)
@@ -128,14 +114,10 @@ def _bootstrap(
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """Result of two one-sided tests.
+    """Result of two one-sided tests, `margin` being the relative difference that counts as none.
 
-    Attributes
-    ----------
-    margin : float
-        Relative difference that counts as none.
-    p_lower, p_upper : float
-        p-values of "the ratio is below 1/(1+margin)" and "the ratio is above 1+margin" as null.
+    `p_lower` and `p_upper` are the p-values of "the ratio is below 1/(1+margin)" and "the ratio is above
+    1+margin" as null.
     """
 
     margin: float
@@ -154,19 +136,10 @@ class Equivalence:
 
 
 def equivalence(treatment: ArrayLike, baseline: ArrayLike, margin: float) -> Equivalence:
-    """Test whether two groups are the same within a relative margin (TOST on ranks).
+    """Test whether two groups are the same within a relative margin such as 0.05 (TOST on ranks).
 
-    Parameters
-    ----------
-    treatment, baseline : array_like, shapes (n,) and (m,)
-        Independent positive repeats.
-    margin : float
-        For example 0.05 for 5 %.
-
-    Notes
-    -----
-    Two one-sided Mann-Whitney tests on logarithms shifted by log(1 + margin); exact for small
-    groups without ties.
+    Two one-sided Mann-Whitney tests of independent positive repeats, shapes (n,) and (m,), on logarithms
+    shifted by log(1 + margin); exact for small groups without ties.
     """
     top, bottom = np.log(_clean(treatment)), np.log(_clean(baseline))
     if min(len(top), len(bottom)) == 0:
@@ -178,18 +151,10 @@ def equivalence(treatment: ArrayLike, baseline: ArrayLike, margin: float) -> Equ
 
 
 def trend(levels: ArrayLike, values: ArrayLike) -> Estimate:
-    """Estimate how monotone values are along an ordered factor.
+    """Estimate how monotone values are along an ordered factor; level and value of each run, shape (n,).
 
-    Parameters
-    ----------
-    levels, values : array_like, shape (n,)
-        Level of the factor and value of each run.
-
-    Returns
-    -------
-    Estimate
-        Kendall's tau-b from -1 (always falling) to 1. The bootstrap draws within each level, because
-        the levels were chosen, not sampled; no interval below six runs or two runs a level.
+    Kendall's tau-b from -1 (always falling) to 1. The bootstrap draws within each level, because the levels
+    were chosen, not sampled; no interval below six runs or two runs a level.
     """
     x, y = np.asarray(levels, dtype="f8"), np.asarray(values, dtype="f8")
     keep = np.isfinite(x) & np.isfinite(y)
@@ -217,10 +182,8 @@ def trend(levels: ArrayLike, values: ArrayLike) -> Estimate:
 def _tau(drawn: Sequence[Array]) -> Array:
     """Return Kendall's tau-b of m draws at once, to the last bit what scipy says of one draw a call.
 
-    Notes
-    -----
-    What is drawn has few values: counts of them take the place of pairs. Pairs of one level say nothing,
-    and those of two are counted from the upper one.
+    What is drawn has few values: counts of them take the place of pairs. Pairs of one level say nothing, and
+    those of two are counted from the upper one.
     """
     values = np.unique(np.concatenate([level.ravel() for level in drawn]))
     rows = np.arange(len(drawn[0]))[:, None] * len(values)

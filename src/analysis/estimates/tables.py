@@ -15,17 +15,9 @@ from analysis.estimates.quantities import median_of, ratio_of
 
 
 def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
-    """Return the runs that may enter a statistic of time, narrowed by factors.
+    """Return the runs that may enter a statistic of time, narrowed by a value or a list of each factor.
 
-    Parameters
-    ----------
-    **factors
-        A value or a list of values for each factor named.
-
-    Returns
-    -------
-    DataFrame
-        One row a run, all variables of kind ``runs`` as columns.
+    One row a run, all variables of kind ``runs`` as columns.
     """
     runs = campaign.runs
     runs = runs[runs["valid"] & runs["timing"]]
@@ -37,24 +29,11 @@ def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
 def summary(
     frame: pd.DataFrame, by: Sequence[str], value: str = "figure_of_merit", variable: str = ""
 ) -> pd.DataFrame:
-    """Estimate the median of `value` in each group, as `quantities.median_of` does for a verdict.
+    """Estimate the median of a column in each group, as `quantities.median_of` does for a verdict.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row a repeat.
-    by : sequence of str
-        Columns that make the groups.
-    value : str
-        Column to summarise.
-    variable : str, optional
-        Measure that the column holds, by default the one of its name: what its meters or its rounding
-        leave open is in the intervals.
-
-    Returns
-    -------
-    DataFrame
-        Columns `by` and ``median low high n``; ends are NaN below six repeats.
+    A frame has one row a repeat. Columns of the result: `by` and ``median low high n``; ends are NaN below
+    six repeats. `variable` is the measure that the column holds, by default the one of its name: what its
+    meters or its rounding leave open is in the intervals.
     """
     frame = frame.assign(value=frame[value])
     rows = []
@@ -73,16 +52,9 @@ def ratios(
 ) -> pd.DataFrame:
     """Relate every level of a factor to a baseline, within each group, as `quantities.ratio_of` does.
 
-    Parameters
-    ----------
-    frame, by, value
-        As in `summary`; the column is named by its measure.
-
-    Returns
-    -------
-    DataFrame
-        Columns `by`, `factor` and ``ratio low high n n_baseline base``; `base` is the baseline's
-        median in the unit of `value`. Groups without the baseline are left out.
+    Frame, groups and column as in `summary`; the column is named by its measure. Columns of the result:
+    `by`, `factor` and ``ratio low high n n_baseline base``, the last being the baseline's median in the unit
+    of `value`. Groups without the baseline are left out.
     """
     frame = frame.assign(value=frame[value])
     rows = []
@@ -100,22 +72,11 @@ def ratios(
 def call_shares(
     campaign: Campaign, runs: pd.DataFrame, least: float = 1.0, *, of: str = "time"
 ) -> pd.DataFrame:
-    """Share of each call in a run's MPI time, or in the number of its calls.
+    """Share of each call in a run's MPI time, or (`of` ``count``) in the number of its calls.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Runs to look at; those without a profile drop out.
-    least : float
-        Calls that stay below this share, in percent, in every run are put together as ``other``.
-    of : str, optional
-        ``time`` or ``count``; calls that only look up or manage are not counted.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `runs` and ``call share count time``; shares in percent, summing to 100 in
-        each run.
+    The columns of `runs` and ``call share count time``; shares in percent, summing to 100 in each run. Runs
+    without a profile drop out; calls that stay below the share `least`, in percent, in every run are put
+    together as ``other``. Of calls that only look up or manage the number is not counted.
     """
     table = campaign.frame("calls").merge(runs, on="run", suffixes=("", "_run"))
     if of == "count":
@@ -128,20 +89,10 @@ def call_shares(
 
 
 def pareto_front(frame: pd.DataFrame, time: str, energy: str) -> pd.Series:
-    """Tell which rows are on the Pareto front of time to solution and energy.
+    """Tell which rows are on the Pareto front of the columns time to solution and energy.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        A row per configuration (medians, not single runs).
-    time, energy : str
-        Columns; less is better in both.
-
-    Returns
-    -------
-    Series of bool
-        By the frame's index: True if no other row is at least as good in both and better in one.
-        A row without one of the two values is on no front.
+    Of one row a configuration (medians, not single runs): True if no other row is at least as good (as
+    small) in both and better in one. A row without one of the two values is on no front.
     """
     seconds, joules = frame[time].to_numpy(dtype=float), frame[energy].to_numpy(dtype=float)
     no_worse = (seconds[None, :] <= seconds[:, None]) & (joules[None, :] <= joules[:, None])
@@ -151,20 +102,12 @@ def pareto_front(frame: pd.DataFrame, time: str, energy: str) -> pd.Series:
 
 
 def throughput(campaign: Campaign, runs: pd.DataFrame) -> pd.DataFrame:
-    """Work done by jobs that ran at once.
+    """Work done by jobs that ran at once: one row a set of them, with the columns of its first run.
 
-    Returns
-    -------
-    DataFrame
-        One row a set of concurrent jobs: the columns of its first run, ``rate`` (the figures of
-        merit added up, in their unit) and ``jobs_per_day``: how often a day this rate does the
-        work of one job that runs alone on all the set's ranks, taken as the median work of the
-        sets with one job.
-
-    Notes
-    -----
-    An application that runs for a time given to it has no time to solution. Its work is rate times
-    rated time, so jobs a day = 86,400 s x rate / work of a job.
+    ``rate`` is the figures of merit added up, in their unit, ``jobs_per_day`` how often a day this rate does
+    the work of one job that runs alone on all the set's ranks, the median of the sets with one job. An
+    application that runs for a time given to it has no time to solution: its work is rate times rated time,
+    so jobs a day = 86,400 s x rate / work of a job.
     """
     rate = MEASURES["throughput"].compute(campaign, runs, ())
     sets = runs[runs["run"].isin(rate.index)].assign(rate=runs["run"].map(rate))
@@ -177,10 +120,7 @@ def throughput(campaign: Campaign, runs: pd.DataFrame) -> pd.DataFrame:
 def micro(campaign: Campaign, case: str, value: str, application: str = "osu") -> pd.DataFrame:
     """Summarise the table of a micro-benchmark, OSU's or Intel's, over its repeats.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``interconnect size median low high n``.
+    Columns ``interconnect size median low high n``.
     """
     runs = counted(campaign, application=application, case=case)
     table = campaign.frame("micro").merge(runs[["run", "interconnect"]], on="run")
@@ -188,13 +128,7 @@ def micro(campaign: Campaign, case: str, value: str, application: str = "osu") -
 
 
 def matrix(campaign: Campaign, run: str) -> pd.DataFrame:
-    """Return the communication matrix of one run.
-
-    Returns
-    -------
-    DataFrame
-        Sender by receiver, payload in B; 0 where nothing was sent.
-    """
+    """Return the communication matrix of one run: sender by receiver, payload in B, 0 where none."""
     table = campaign.frame("matrix")
     table = table[table["run"] == run]
     runs = campaign.runs

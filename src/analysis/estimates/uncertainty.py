@@ -32,12 +32,8 @@ COVERAGE = 1.96
 class Bounded:
     """A median that an estimate is made of.
 
-    Attributes
-    ----------
-    low, high : float
-        Medians of the runs' bounds: where the median lies however the gaps were filled.
-    uncertainty : float
-        Standard, of the meters or of rounding.
+    `low` and `high` are the medians of the runs' bounds: where the median lies however the gaps were filled;
+    `uncertainty` is standard, of the meters or of rounding.
     """
 
     value: float
@@ -77,11 +73,8 @@ def exact(values: pd.Series) -> Bounded:
 def metered(part: pd.DataFrame) -> Bounded:
     """Return the median of a group's metered values, with what the meters leave open.
 
-    Parameters
-    ----------
-    part : DataFrame
-        Runs with ``value``, in proportion to ``energy``, and ``energy_low energy_high
-        energy_uncertainty`` in J; blanks leave nothing open.
+    Runs have ``value``, in proportion to ``energy``, and ``energy_low energy_high energy_uncertainty`` in J;
+    blanks leave nothing open.
     """
     unit = part["value"] / part["energy"]
     ends = ((part[name] * unit).fillna(part["value"]) for name in ("energy_low", "energy_high"))
@@ -91,20 +84,11 @@ def metered(part: pd.DataFrame) -> Bounded:
 
 
 def rounded(variable: str, part: pd.DataFrame) -> Bounded:
-    """Return the median of a group's printed values, with what rounding leaves open.
+    """Return the median of values of a measure of `PRINTED`, with what rounding leaves open.
 
-    Parameters
-    ----------
-    variable : str
-        One of `PRINTED`.
-    part : DataFrame
-        Runs with ``value``, in proportion to ``figure_of_merit``, and ``figure_of_merit_resolution``;
-        a blank leaves nothing open.
-
-    Notes
-    -----
-    The true value lies within half a step of what is printed, anywhere: a standard uncertainty of
-    step / √12. The median of the steps stands for all, and repeats do not make it smaller.
+    Runs have ``value``, in proportion to ``figure_of_merit``, and ``figure_of_merit_resolution``; a blank
+    leaves nothing open. The true value lies within half a step of what is printed, anywhere: a standard
+    uncertainty of step / √12. The median of the steps stands for all, and repeats do not make it smaller.
     """
     middle = float(part["value"].median())
     steps = _steps(variable, part) * part["value"] / part["figure_of_merit"]
@@ -130,23 +114,11 @@ def _medians(variable: str, parts: Sequence[pd.DataFrame]) -> list[Bounded]:
 
 
 def widened(estimate: Estimate, function: Callable[..., Any], medians: Sequence[Bounded]) -> Estimate:
-    """Widen an estimate by what the meters behind it leave open.
+    """Widen an estimate, a function of medians monotone in each, by what the meters leave open.
 
-    Parameters
-    ----------
-    function : callable
-        Of one median a side; monotone in each.
-
-    Returns
-    -------
-    Estimate
-        Without an interval if there was none.
-
-    Notes
-    -----
-    The distance from the value to an end of its interval becomes g + sqrt(h² + (1.96 u)²): h is the
-    distance that the repeats give; u² the sum of the squares of what one standard uncertainty of each
-    median changes; g what the bounds of gaps, all at their worst, change in that direction. An error
+    The distance from the value to an end of its interval, if there is one, becomes g + sqrt(h² + (1.96 u)²):
+    h is the distance that the repeats give; u² the sum of the squares of what one standard uncertainty of
+    each median changes; g what the bounds of gaps, all at their worst, change in that direction. An error
     that both sides of a ratio share is not taken to cancel: an accuracy is a limit, not an error.
     """
     if not estimate.bounded:
@@ -183,10 +155,8 @@ def widened_for(
 def margin_left(variable: str, margin: float, *parts: pd.DataFrame) -> float:
     """Return the margin of equality that is left when the readings have taken their part of it.
 
-    Notes
-    -----
-    (1 + margin) / (1 + w) - 1, w being what the readings add to a ratio of the two medians; 0 if
-    nothing is left.
+    (1 + margin) / (1 + w) - 1, w being what the readings add to a ratio of the two medians; 0 if nothing is
+    left.
     """
     medians = _medians(variable, parts)
     if not medians:

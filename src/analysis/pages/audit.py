@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from analysis.claims.audit import CONSISTENT, INCONSISTENT, NOT_CHECKABLE, audit_path, load_audit, outcome
+from analysis.claims.audit import CONSISTENT, INCONSISTENT, NOT_CHECKABLE, audit_path, outcome
+from analysis.claims.relations import load_audit
 from analysis.claims.spans import Span
 from analysis.pages.figures.style import GREY, HUES, INK, LINE
 

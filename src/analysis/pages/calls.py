@@ -9,7 +9,8 @@ import pandas as pd
 from analysis.claims.model import Report
 from analysis.estimates import tables
 from analysis.estimates.by_profile import SENDING
-from analysis.estimates.campaign import FACTORS, Campaign
+from analysis.estimates.campaign import Campaign
+from analysis.estimates.question import FACTORS
 from analysis.pages.runs import Select, measured, refuse_mixture
 
 

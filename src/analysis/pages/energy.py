@@ -43,7 +43,7 @@ def yearly_costs(
     better in one) and ``metered_at``; intervals hold the meters' uncertainty as far as it is known. Raises
     `NotCoveredError` if no selected run has an energy, or a group would mix different things.
     """
-    tariff = Tariff(price, pue)
+    tariff = Tariff(price=price, pue=pue)
     asked = replace(question(campaign, "energy", select), quantity="cost", tariff=tariff)
     frame = cost.with_time(groups.measured(asked, campaign), campaign)
     found = list(strata(frame, (factor, *varying), campaign, MEASURES["energy"]))

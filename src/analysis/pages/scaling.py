@@ -10,11 +10,11 @@ import pandas as pd
 
 from analysis.base.words import Level, at_level, attached, level_name, number, significant, stop
 from analysis.estimates import groups, tables
-from analysis.estimates.campaign import FACTORS, FOLLOWS, Campaign, NotCoveredError
+from analysis.estimates.campaign import FOLLOWS, Campaign, NotCoveredError
 from analysis.estimates.groups import strata, strata_names
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import findings_of
-from analysis.estimates.question import Comparison, Question
+from analysis.estimates.question import FACTORS, Comparison, Question
 from analysis.estimates.stats import Estimate
 from analysis.pages.runs import Select, question, refuse_mixture, unit_of
 

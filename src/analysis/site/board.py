@@ -239,7 +239,7 @@ def _silent(report: Report, claim: Claim) -> Verdict:
         topic=claim.topic,
         statement=claim.statement,
         note=claim.note,
-        source={"section": claim.section},
+        source={"section": claim.source.section},
         quantity=claim.question.quantity,
         expected_text=expected_text(claim),
         reason="no evidence yet",

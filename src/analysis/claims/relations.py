@@ -1,0 +1,236 @@
+"""The audit of a report as data: printed figures, and how the report's own statements bear on each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field, StringConstraints
+
+from analysis.base import models
+from analysis.base.errors import ConfigError, Fault
+from analysis.base.models import Level, Maybe, Model, Positive, Unique
+from analysis.claims.model import ReportFacts
+from analysis.claims.spans import Expression, Span
+
+_MARKS = {"about": "~", "over": ">", "under": "<", "almost": "<"}
+
+FigureName = Annotated[
+    str,
+    StringConstraints(pattern="^[a-z][a-z0-9_]*$"),
+    Field(description="letters, digits and underscores, not beginning with a digit"),
+]
+Formula = Annotated[Level, Field(description="numbers, names of figures, + - * / and brackets")]
+
+
+def span_of(printed: str, reading: str = "rounded", step: float | None = None) -> Span:
+    """Say what a printed number may have been."""
+    if reading == "range":
+        low, high = (float(end) for end in printed.split(" to "))
+        return Span((low + high) / 2, low, high)
+    value = float(printed)
+    decimals = len(printed.partition(".")[2])
+    unit = step if step is not None else 10.0**-decimals
+    half = {"rounded": unit / 2, "up to": unit / 2, "about": unit, "exact": 0.0}
+    if reading in half:
+        return Span(value, value - half[reading], value + half[reading])
+    if reading == "almost":
+        return Span(value, value - unit / 2, value)
+    return Span(value, value, math.inf) if reading == "over" else Span(value, 0.0, value)
+
+
+class Figure(Model):
+    """A printed number with its lines, or members that are counted."""
+
+    TOGETHER = (("exactly", "printed", "members"),)
+
+    printed: Maybe[Level] = Field(
+        None, description="as printed; quote it where a zero after the point counts"
+    )
+    members: Maybe[Annotated[list[Any], Field(min_length=1)]] = Field(
+        None, description="what the text lists; its number is the figure"
+    )
+    reading: Literal["rounded", "exact", "about", "over", "under", "almost", "range", "up to"] = "rounded"
+    step: Maybe[Positive] = Field(None, description="unit of the last digit that is meant")
+    unit: str = ""
+    meaning: str = ""
+    lines: Annotated[list[int], Field(min_length=1)] = Field(description="lines of the report's text")
+    report: str = Field("", description="another report that prints it")
+
+    @property
+    def span(self) -> Span:
+        """What the number may have been before it was rounded."""
+        if self.members:
+            return Span.exactly(float(len(self.members)))
+        return span_of(str(self.printed), self.reading, self.step)
+
+    @property
+    def spelt(self) -> str:
+        """The number as it stands in a formula, ``~`` for about and ``>`` for over."""
+        return str(len(self.members)) if self.members else f"{_MARKS.get(self.reading, '')}{self.printed}"
+
+
+class Side(Model):
+    """A formula and what it stands for."""
+
+    is_: Formula = Field(alias="is")
+    meaning: str = ""
+
+    @property
+    def expression(self) -> Expression:
+        """The formula, to be computed."""
+        return Expression(str(self.is_))
+
+
+class Step(Model):
+    """A number that follows from the figures."""
+
+    name: str
+    is_: Formula = Field(alias="is")
+    unit: str = ""
+
+    @property
+    def expression(self) -> Expression:
+        """The formula, to be computed."""
+        return Expression(str(self.is_))
+
+
+class Reading(Model):
+    """A way to read the text; it names the side that it replaces."""
+
+    name: str
+    left: Maybe[Side] = None
+    right: Maybe[Side] = None
+
+
+class Sides(NamedTuple):
+    """The two sides that a reading, without a name where there is one only, puts beside each other."""
+
+    name: str
+    left: Side
+    right: Side
+
+
+class Relation(Model):
+    """How statements of a report bear on each other."""
+
+    TOGETHER = (("exactly", "relation", "missing"),)
+
+    id: Annotated[str, StringConstraints(pattern="^[a-z0-9][a-z0-9-]*$")]
+    claims: Unique[str] = Field([], description="catalogue ids that it speaks to")
+    topic: str = Field(description="heading where no claim gives one")
+    section: str = ""
+    statement: str = Field(description="what would have to be so, in our words")
+    figures: dict[FigureName, Figure] = Field({})
+    left: Maybe[Side] = None
+    relation: Literal["equal", "greater", "less", "at-least", "at-most"] = Field(
+        "",  # type: ignore[arg-type]  # where nothing can be computed
+        description="of left to right",
+    )
+    right: Maybe[Side] = None
+    readings: Annotated[list[Reading], Field(min_length=2)] = Field(
+        [], description="ways to read the text; each names the side that it replaces"
+    )
+    unit: str = ""
+    steps: list[Step] = Field([], description="what else follows from the figures")
+    # It may be wrong where the figures are right: figures that disagree then let nothing be concluded.
+    assumes: str = Field("", description="what has to be assumed beyond the text")
+    missing: str = Field("", description="what the text would have to give")
+    note: str = ""
+
+    @property
+    def sides(self) -> list[Sides]:
+        """What is held against what, once for each way to read the text; consistent if any of them is."""
+        found = []
+        for one in (self.readings or [Reading(name="")]) if self.relation else ():
+            left, right = one.left or self.left, one.right or self.right
+            if left is None or right is None:
+                raise ValueError("a reading has no left or no right side")
+            found.append(Sides(one.name, left, right))
+        return found
+
+    @property
+    def spans(self) -> dict[str, Span]:
+        """What the figures may have been, by name."""
+        return {name: one.span for name, one in self.figures.items()}
+
+    @property
+    def lines(self) -> list[int]:
+        """Lines of the report that the figures stand on."""
+        return sorted({line for one in self.figures.values() if not one.report for line in one.lines})
+
+
+class AuditFile(Model):
+    """How the statements of one report bear on each other."""
+
+    report: ReportFacts
+    relations: Annotated[list[Relation], Field(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """All relations declared for one report."""
+
+    report: str
+    title: str
+    publisher: str
+    relations: tuple[Relation, ...]
+
+
+def load_audit(path: Path) -> Audit:
+    """Load the audit of one report, ``config/audit/<report>.yaml``.
+
+    Raises
+    ------
+    ConfigError
+        If the file does not follow its model, a formula is none, uses a
+        figure that is not there or twice, a figure is not used, or an id stands twice.
+    """
+    content = models.load(AuditFile, path)
+    lines = _lines(path)
+    faults = []
+    seen: set[str] = set()
+    for relation in content.relations:
+        line = lines.get(relation.id, 0)
+        if relation.id in seen:
+            faults.append(Fault(str(path), line, f"id {relation.id!r} stands twice", "rename one"))
+        seen.add(relation.id)
+        try:
+            wrong = list(_wrong(relation))
+        except ValueError as error:
+            wrong = [(str(error), "correct it")]
+        faults += [Fault(str(path), line, f"{relation.id}: {what}", todo) for what, todo in wrong]
+    if faults:
+        raise ConfigError(*faults)
+    return Audit(path.stem, content.report.title, content.report.publisher, tuple(content.relations))
+
+
+def _lines(path: Path) -> dict[str, int]:
+    """Find the line at which each relation begins; the last one where an id stands twice."""
+    found = {}
+    for at, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        head, _, name = line.strip().partition("id: ")
+        if head == "- ":
+            found[name.strip()] = at
+    return found
+
+
+def _wrong(relation: Relation) -> Iterator[tuple[str, str]]:
+    """Find names without a figure, figures without a use, and figures used twice in a comparison."""
+    known = set(relation.spans)
+    used: set[str] = set()
+    for one in relation.sides:
+        names = one.left.expression.names + one.right.expression.names
+        used |= set(names)
+        for name in sorted(name for name, times in names.items() if times > 1):
+            yield f"{name!r} occurs {names[name]} times", "rewrite the comparison so that it occurs once"
+    for step in relation.steps:
+        used |= set(step.expression.names)
+    for name in sorted(used - known):
+        yield f"{name!r} is no figure", f"figures: {', '.join(sorted(known)) or 'none'}"
+    for name in sorted(known - used):
+        if relation.relation:
+            yield f"figure {name!r} is not used", "drop it or use it"
