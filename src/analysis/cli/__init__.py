@@ -47,7 +47,9 @@ class _Version(argparse.Action):
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchbook", description=__doc__)
-    parser.add_argument("--version", action=_Version, nargs=0, help="say which release this is")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="say which release this is"
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     as_json: dict[str, Any] = {"dest": "as_json", "action": "store_true"}
