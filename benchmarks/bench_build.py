@@ -59,7 +59,8 @@ def papermill(base: Path, page: dict[str, Any], out: Path) -> float:
 
 
 def again(base: Path, pages: list[dict[str, Any]]) -> float:
-    """Build after the given pages were removed."""
+    """Build after the given pages were removed, and the site that shows them."""
+    (base / "results/site/index.html").unlink()
     for page in pages:
         for made in (base / "results").glob(f"*/{page['name']}.*"):
             if made.parent.name in ("notebooks", "figures"):
