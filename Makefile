@@ -57,7 +57,8 @@ test-slow: datasets ## the tests that `make test` leaves out: Snakemake, job scr
 test-all: test test-slow ## all tests that need no cluster
 
 test-slurm: $(STAMP) ## tests on a real Slurm that is started on this machine (Debian, as root)
-	@$(BIN)/pytest -q -n $(SLURM_WORKERS) --dist loadgroup -o tmp_path_retention_policy=failed tests/slurm
+	@$(BIN)/pytest -q -n $(SLURM_WORKERS) --dist loadgroup -o tmp_path_retention_policy=failed \
+	  -o cache_dir=.pytest_cache/slurm $(SLURM_ONLY) tests/slurm
 
 check: $(STAMP) ## lint, types, formats, workflow, environment against lock
 	$(BIN)/ruff check .

@@ -20,7 +20,7 @@ NAME = "[A-Za-z0-9_][A-Za-z0-9._-]*"
 PACKAGE = Path("src/analysis")
 BASE = Path.cwd()
 BUILD = config.get("build", "config/config.yaml")
-SELFTEST = "contradictions" in config
+SELFTEST = bool(config.get("contradictions"))
 RESULTS = "results" if BUILD == "config/config.yaml" else f"results/{Path(BUILD).stem}"
 RECOVERED = [f"{RESULTS}/recovered.txt"] if SELFTEST else []
 # What the self-test has recovered is said beside the claims once it has been built; nobody builds it for that.

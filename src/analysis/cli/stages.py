@@ -104,7 +104,7 @@ def site(verdicts: str, out: str, *, commit: str = "", config: str = CONFIG, rec
         Path(out),
         reports=[load_report(project.claims(name)) for name in found["reports"]],
         recovered=read_verdicts(Path(recovered)) if recovered else (),
-        title="What the self-test gives back" if "contradictions" in found else "Which conclusions hold",
+        title="What the self-test gives back" if found["contradictions"] else "Which conclusions hold",
         docs=Path("docs"),
     )
 
