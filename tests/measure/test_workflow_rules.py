@@ -32,7 +32,6 @@ echo '7.batch|COMPLETED|2026-11-21T00:27:37'
 
 def whole(base: Path) -> Path:
     """Add what the workflow needs to the project on paper."""
-    shutil.rmtree(base / "workflow")
     for name in ("workflow", "slurm"):
         shutil.copytree(ROOT / name, base / name)
     for name in ("src/analysis/site/templates", "src/proxy", "data/raw/c/runs"):
