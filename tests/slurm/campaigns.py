@@ -198,5 +198,5 @@ def accounted(base: Path) -> dict[str, str]:
 
 def ingest(base: Path) -> str:
     """Ingest the campaign into the folder ``processed``; return what is said."""
-    words = [sys.executable, "-m", "analysis.datasets", "data/raw/few", "processed"]
+    words = [sys.executable, "-m", "analysis.cli", "stage", "ingest", "data/raw/few", "processed"]
     return subprocess.run(words, cwd=base, capture_output=True, text=True, check=True).stdout
