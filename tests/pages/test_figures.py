@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.textpath import TextPath
 
 from analysis.base.errors import ConfigError
 from analysis.pages import figures
@@ -294,3 +295,15 @@ def test_svg__labels_of_a_logarithmic_axis_are_letters() -> None:
     ax.set(xscale="log", yscale="log")
     labels = re.findall(r">([^<]*)</text>", figures.svg(fig, description="x"))
     assert labels == ["10⁰", "10¹", "10²", "10³", "10⁴", "10⁵", "2", "3", "4", "6", "measured"]
+
+
+def test_svg__long_labels_are_not_cut() -> None:
+    """Measured at the resolution of SVG, where widths are rounded to its pixels, they once were."""
+    figures.use_style()
+    fig, ax = figures.new_figure("measured")
+    text = "lsdyna2009 · number of the topology figure"
+    ax.plot(range(3), [text, "b", "c"])
+    figures.svg(fig, description="x")
+    label = ax.get_yticklabels()[0]
+    width = TextPath((0, 0), text, prop=label.get_fontproperties()).get_extents().width / 72
+    assert label.get_window_extent().x1 / fig.dpi - width >= 0.02  # inches from the left edge

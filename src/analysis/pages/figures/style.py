@@ -148,8 +148,7 @@ def new_figure(
     """
     if evidence not in _NOTES:
         raise refused(f"evidence {evidence!r} is not a class", "use " + ", ".join(_NOTES))
-    # The resolution of SVG: what the layout has measured is not measured again when it is written.
-    fig = Figure(figsize=(width, height), dpi=72, layout="constrained")
+    fig = Figure(figsize=(width, height), layout="constrained")
     ax = fig.add_subplot()
     label = " · ".join(filter(None, (_NOTES[evidence], campaign)))
     top = 1.0
