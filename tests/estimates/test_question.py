@@ -15,3 +15,9 @@ def test_quantities__are_those_that_a_claim_may_name() -> None:
 
 def test_quantities__each_has_a_rule() -> None:
     assert set(RULES) == set(QUANTITIES)
+
+
+def test_quantities__each_says_what_it_means() -> None:
+    meanings = [one.meaning for one in QUANTITIES.values()]
+    assert all(meanings)
+    assert len(set(meanings)) == len(QUANTITIES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
 import yaml
 
@@ -11,11 +11,11 @@ from analysis import readers, schema
 from analysis.base import project
 from analysis.base.campaigns import Application, CampaignFile
 from analysis.base.models import Model, schema_of
-from analysis.claims.model import ClaimEntry, ClaimsFile
+from analysis.claims.model import ClaimsFile
 from analysis.claims.relations import AuditFile
 from analysis.datasets.published import PublishedFile
-from analysis.estimates import quantities
 from analysis.estimates.measures import MEASURES, SETS
+from analysis.estimates.quantities import QUANTITIES
 from analysis.measure.declare import ClusterFile
 from analysis.measure.power.config import PowerPart
 from analysis.synthesis.truth import Truth
@@ -189,12 +189,7 @@ def _measures() -> str:
 
 
 def _quantities() -> str:
-    known: Mapping[str, Any] = getattr(quantities, "QUANTITIES", {})
-    names = known or dict.fromkeys(get_args(ClaimEntry.model_fields["quantity"].annotation))
-    rows = [
-        (f"`{name}`", getattr(one, "unit", ""), _first_line(getattr(one, "estimate", None)) if one else "")
-        for name, one in names.items()
-    ]
+    rows = [(f"`{one.name}`", one.unit, one.meaning) for one in QUANTITIES.values()]
     return _page(
         "Quantities", "What `quantity` of a claim may name.", _table(("quantity", "unit", "meaning"), rows)
     )

@@ -55,14 +55,15 @@ class Quantity:
     """A kind of answer, which `estimate` finds; `neutral` is the value that means no effect.
 
     `unit` is ``× % τ``, or empty where it is that of the measure or of what is claimed; `scale` says how it
-    is drawn: on the common ratio axis, as a share, on a scale of its own, or as a word. What is not
-    `measured` is no number of a run: then there are no measured runs.
+    is drawn: on the common ratio axis, as a share, on a scale of its own, or as a word; `meaning` stands in
+    the reference. What is not `measured` is no number of a run: then there are no measured runs.
     """
 
     name: str
     unit: str
     scale: Literal["ratio", "share", "level", "set", "word"]
     estimate: Estimator
+    meaning: str
     neutral: float | None = None
     measured: bool = True
 
@@ -450,18 +451,66 @@ def _set(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Finding
 QUANTITIES = {
     quantity.name: quantity
     for quantity in (
-        Quantity("speedup", "×", "ratio", _in_pairs(faster), neutral=1.0),
-        Quantity("gain", "%", "ratio", _in_pairs(_gain), neutral=0.0),
-        Quantity("reduction", "%", "ratio", _in_pairs(_reduction), neutral=0.0),
-        Quantity("efficiency", "%", "share", _in_pairs(_efficiency)),
-        Quantity("equality", "×", "ratio", _in_pairs(faster)),
-        Quantity("ordering", "×", "ratio", _in_order(_ordering)),
-        Quantity("trend", "τ", "word", _in_order(_trend)),
-        Quantity("saturation", "", "level", _in_order(_saturation)),
-        Quantity("interaction", "×", "ratio", _interaction, neutral=1.0),
-        Quantity("crossover", "×", "word", _crossover),
-        Quantity("cost", "", "level", _cost, neutral=0.0),
-        Quantity("level", "", "level", _level),
-        Quantity("set", "", "set", _set, measured=False),
+        Quantity(
+            "speedup",
+            "×",
+            "ratio",
+            _in_pairs(faster),
+            "how many times as fast the treatment is as the baseline",
+            neutral=1.0,
+        ),
+        Quantity("gain", "%", "ratio", _in_pairs(_gain), "how much more the treatment does", neutral=0.0),
+        Quantity(
+            "reduction",
+            "%",
+            "ratio",
+            _in_pairs(_reduction),
+            "how much less the treatment takes",
+            neutral=0.0,
+        ),
+        Quantity(
+            "efficiency",
+            "%",
+            "share",
+            _in_pairs(_efficiency),
+            "speedup over the ratio of ranks",
+        ),
+        Quantity(
+            "equality",
+            "×",
+            "ratio",
+            _in_pairs(faster),
+            "whether the two differ by no more than the margin",
+        ),
+        Quantity("ordering", "×", "ratio", _in_order(_ordering), "whether each level is ahead of the next"),
+        Quantity("trend", "τ", "word", _in_order(_trend), "Kendall's rank correlation along the levels"),
+        Quantity(
+            "saturation",
+            "",
+            "level",
+            _in_order(_saturation),
+            "the level after which more brings less than the threshold",
+        ),
+        Quantity(
+            "interaction",
+            "×",
+            "ratio",
+            _interaction,
+            "how many times larger a speedup or a saving is at the upper level of another factor",
+            neutral=1.0,
+        ),
+        Quantity("crossover", "×", "word", _crossover, "whether each side wins somewhere"),
+        Quantity(
+            "cost",
+            "",
+            "level",
+            _cost,
+            "what the treatment saves in a year, or a year costs",
+            neutral=0.0,
+        ),
+        Quantity(
+            "level", "", "level", _level, "the measure itself: its median, or its range where it is exact"
+        ),
+        Quantity("set", "", "set", _set, "what was found, such as message sizes or calls", measured=False),
     )
 }
