@@ -92,6 +92,7 @@ class Campaign:
     views: tuple[View, ...] = ()
     # Every claim asks for the same few tables.
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _sources: list[dict[str, str]] = field(default_factory=list, init=False, repr=False, compare=False)
     _present: dict[str, frozenset[Level]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def frame(self, group: str) -> pd.DataFrame:
@@ -101,8 +102,20 @@ class Campaign:
         """
         if group not in self._frames:
             ds = self.tree[group].to_dataset()
-            self._frames[group] = pd.DataFrame({str(name): ds[name].values for name in ds.variables})
+            # Labels as objects lie in one block; as pandas' strings each column is chosen from by itself.
+            self._frames[group] = pd.DataFrame(
+                {str(name): pd.Series(array.values, dtype=array.dtype) for name, array in ds.variables.items()}
+            )
         return self._frames[group].copy(deep=False)
+
+    def sources(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the checksum of each run's files, and the file of each checksum that many runs are from."""
+        if not self._sources:
+            runs, files = self.runs, self.frame("files")
+            shared = files[files["run"] == ""]
+            self._sources.append(dict(zip(runs["run"], runs["checksum"], strict=True)))
+            self._sources.append(dict(zip(shared["checksum"], shared["path"], strict=True)))
+        return self._sources[0], self._sources[1]
 
     @property
     def runs(self) -> pd.DataFrame:
