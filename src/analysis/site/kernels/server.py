@@ -65,6 +65,8 @@ def preload(meanwhile: Callable[[], None]) -> None:
 
     What can be done without the modules of pages is done `meanwhile`, between the imports of these.
     """
+    # The validator of notebooks takes two seconds to build a grammar of addresses, which no notebook has.
+    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
     for name in PRELOAD:
         _import(name)
     for name in PRELOAD_OF_PAGES:
