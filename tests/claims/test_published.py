@@ -219,7 +219,7 @@ def test_main__writes_verdicts(
 ) -> None:
     monkeypatch.setattr("analysis.estimates.campaign.load_campaign", lambda name: campaign)
     out = tmp_path / "deep" / "published.json"
-    assert main(["stage", "verdicts", str(project.claims("hpcg2014")), "published", str(out)]) == 0
+    assert main(["stage", "verdicts", "published", str(out), str(project.claims("hpcg2014"))]) == 0
     found = json.loads(out.read_text())
     assert capsys.readouterr().out == f"{len(found)} verdicts\n"
     assert {one["evidence"] for one in found} == {"published"}

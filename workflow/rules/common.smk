@@ -118,16 +118,24 @@ def declaration(campaign):
 
 
 def all_verdicts():
-    """Every campaign's verdicts on a report, and the audit of the reports that have one."""
-    reports = config["reports"]
-    audited = [
-        name
-        for name in reports
-        if Path(f"config/audit/{name}.yaml").is_file() and not SELFTEST
+    """What every campaign says of the reports, and what the reports say of themselves (audit)."""
+    names = {name for report in config["reports"] for name in speakers(report)}
+    return [f"{RESULTS}/verdicts/{name}.json" for name in sorted(names)]
+
+
+def speakers(report):
+    """The campaigns that a report's claims are evaluated on, and its audit if it has one."""
+    audited = Path(f"config/audit/{report}.yaml").is_file() and not SELFTEST
+    return [*config["reports"][report], *(["audit"] if audited else [])]
+
+
+def claims_on(wildcards):
+    """The claims that a campaign, or the audit, is asked for."""
+    return [
+        project.claims(report, Path())
+        for report in config["reports"]
+        if wildcards.campaign in speakers(report)
     ]
-    pairs = [(report, name) for report in reports for name in reports[report]]
-    pairs += [(report, "audit") for report in audited]
-    return [f"{RESULTS}/verdicts/{report}/{name}.json" for report, name in pairs]
 
 
 def page(wildcards):
@@ -195,8 +203,8 @@ def synthetic(campaign):
 
 
 def asked(wildcards):
-    """What verdicts rest on beside the claims: a campaign, or the report's own statements."""
+    """What verdicts rest on beside the claims: a campaign, or the reports' own statements."""
     campaign = wildcards.campaign
     if campaign == "audit":
-        return [f"config/audit/{wildcards.report}.yaml"]
+        return [f"config/audit/{path.name}" for path in claims_on(wildcards)]
     return [tree(campaign), declaration(campaign), *views(campaign)]

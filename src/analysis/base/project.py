@@ -57,11 +57,6 @@ def claims(report: str, base: Path | None = None) -> Path:
     return (base or root()) / "config" / "claims" / f"{report}.yaml"
 
 
-def verdicts(report: str, campaign: str, base: Path | None = None) -> Path:
-    """Return the file that holds the verdicts on a report's claims from one campaign."""
-    return (base or root()) / "results" / "verdicts" / report / f"{campaign}.json"
-
-
 def load_yaml(path: str | Path) -> Any:
     """Read a YAML file; a ConfigError names the line of what is not YAML or of a key that is repeated."""
     return copy.deepcopy(read(str(path))[0])  # what was read stays as it was read
