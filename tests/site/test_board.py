@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from analysis.base.errors import ConfigError
-from analysis.claims.model import Claim, Expectation, Report
+from analysis.claims.model import Claim, Expectation, Report, load_report
 from analysis.claims.verdict import Verdict
 from analysis.estimates.question import Question
 from analysis.site import board as scoreboard
 from analysis.site import forest
 from analysis.site.words import EVIDENCE, VERDICTS, digits
 from tests.site import mock as site_mock
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +93,16 @@ def test_board__the_self_test_is_a_word_and_no_mark() -> None:
     (row,) = scoreboard.rows(scoreboard.board([one(report="r")], recovered=[recovered]), report="r")
     assert row.recovered == "recovered"
     assert [r.evidence for r in row.verdicts] == ["measured"]
+
+
+def test_board__a_self_test_that_was_not_built_is_said() -> None:
+    report = load_report(ROOT / "config/claims/openatom2010.yaml")
+    recovered = [one(claim=report.claims[0].id, evidence="synthetic", verdict="recovered")]
+    found = scoreboard.board([], [report], recovered, {"openatom2010"})
+    said = {row.claim.claim: row.recovered for group in found.groups for row in group.rows}
+    assert said.pop(report.claims[0].id) == "recovered"
+    assert set(said.values()) == {"not built"}
+    assert {row.recovered for group in scoreboard.board([], [report]).groups for row in group.rows} == {""}
 
 
 def test_row__says_what_is_missing() -> None:

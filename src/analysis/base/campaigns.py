@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from analysis.base.models import Evidence, Level, Line, Maybe, Model, Name, Positive, Several, Unique
+from analysis.base.models import Evidence, Line, Maybe, Model, Name, Positive, Several, Unique
+from analysis.base.words import Level
 
 # ---- what the levels of a campaign stand for
 

@@ -106,7 +106,8 @@ def replacing(path: str | Path, *, durable: bool = False) -> Iterator[Path]:
 
 
 def write_text(path: str | Path, text: str, *, durable: bool = False) -> None:
-    """Write a text in UTF-8, see `replacing`."""
+    """Write a text in UTF-8, see `replacing`; its folder is made if need be."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
     with replacing(path, durable=durable) as beside:
         beside.write_text(text, encoding="utf-8", newline="\n")
 

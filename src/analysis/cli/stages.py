@@ -10,7 +10,7 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from analysis.claims import Verdict
 
 CONFIG = "config/config.yaml"  # `project.CONFIG`: importing that is most of a stage's start
+SELFTEST = "config/selftest.yaml"
 AUDIT = "audit"  # stands for a campaign where a report is held against itself
 
 
@@ -112,9 +113,18 @@ def site(verdicts: str, out: str, *, commit: str = "", config: str = CONFIG, rec
         Path(out),
         reports=[load_report(project.claims(name)) for name in found["reports"]],
         recovered=read_verdicts(Path(recovered)) if recovered else (),
+        selftest=_selftested(found),
         title="What the self-test gives back" if found["contradictions"] else "Which conclusions hold",
         docs=Path("docs"),
     )
+
+
+def _selftested(config: Mapping[str, Any]) -> Collection[str]:
+    """Name the reports whose paths the self-test takes; none in the self-test's own site."""
+    from analysis.base import project
+
+    there = not config["contradictions"] and Path(SELFTEST).is_file()
+    return list(project.load_yaml(SELFTEST)["reports"]) if there else []
 
 
 def recovered(verdicts: str, out: str, *, config: str) -> None:

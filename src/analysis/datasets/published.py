@@ -15,7 +15,8 @@ from analysis import readers
 from analysis.base import models, project
 from analysis.base.campaigns import StandIn
 from analysis.base.errors import ConfigError, Fault, ReadError
-from analysis.base.models import Level, Maybe, Model
+from analysis.base.models import Maybe, Model
+from analysis.base.words import Level
 from analysis.datasets.run import file_entry
 from analysis.schema.frames import blank, to_dataset
 

@@ -104,7 +104,10 @@ class Campaign:
             ds = self.tree[group].to_dataset()
             # Labels as objects lie in one block; as pandas' strings each column is chosen from by itself.
             self._frames[group] = pd.DataFrame(
-                {str(name): pd.Series(array.values, dtype=array.dtype) for name, array in ds.variables.items()}
+                {
+                    str(name): pd.Series(array.values, dtype=array.dtype)
+                    for name, array in ds.variables.items()
+                }
             )
         return self._frames[group].copy(deep=False)
 
