@@ -15,7 +15,7 @@ from analysis.claims.verdict import Verdict
 from analysis.estimates.question import Question
 from analysis.site import board as scoreboard
 from analysis.site import forest
-from analysis.site.words import EVIDENCE, VERDICTS, digits
+from analysis.site.words import EVIDENCE, VERDICTS
 from tests.site import mock as site_mock
 
 ROOT = Path(__file__).parents[2]
@@ -183,22 +183,6 @@ def test_own_axis__level_covers_its_values(values: tuple[float, float], ends: tu
 def test_chips__name_what_is_missing_and_what_is_extra() -> None:
     record = one(scale="set", unit="B", expected_text="0, 8, 16 B", estimate_text="8, 16, 1024 B")
     assert forest.chips(record) == [("0", "missing"), ("8", "both"), ("16", "both"), ("1024", "extra")]
-
-
-@pytest.mark.parametrize(
-    ("numbers", "text"),
-    [
-        ((1.1082, 1.08, 1.14), "1.11"),  # half-width 0.03: two decimals
-        ((1.1082, 1.098, 1.118), "1.108"),  # half-width 0.010 begins with 1: one more
-        ((53.81, 50.0, 58.0), "54"),
-        ((12345.6, 12000.0, 12800.0), "12 300"),
-        ((-0.52, -0.6, -0.4), "−0.52"),  # half-width 0.10
-        ((53.812, None, None), "53.8"),
-        ((0.0, None, None), "0"),
-    ],
-)
-def test_digits__as_many_as_the_interval_supports(numbers: tuple[float, float, float], text: str) -> None:
-    assert digits(*numbers) == text
 
 
 def test_words__each_evidence_class_uses_known_words() -> None:

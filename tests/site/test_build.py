@@ -154,10 +154,10 @@ def test_build__verdicts_json_is_the_input(site: Path) -> None:
 
 
 def test_build__an_end_that_is_none_is_not_shown(tmp_path: Path) -> None:
-    verdict = replace(site_mock.verdicts()[0], page=None, high=None, low=None, estimate_text="")
+    verdict = replace(site_mock.verdicts()[0], page=None, high=None, low=None, estimate_text="1.18×")
     build([verdict], [], Provenance(), tmp_path)
     rows = (tmp_path / "index.html").read_text().partition('<ol class="rows"')[2]
-    assert "<dt>Estimate</dt><dd>1.18</dd>" in rows
+    assert "<dt>Estimate</dt><dd>1.18×</dd>" in rows
     assert not re.search(r"\b(nan|inf|None)\b", rows)
 
 

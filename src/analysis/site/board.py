@@ -13,7 +13,7 @@ from analysis.claims.model import Claim, Report
 from analysis.claims.verdict import Verdict
 from analysis.claims.verdicts import expected_text
 from analysis.site import forest
-from analysis.site.words import EVIDENCE, SCALES, VERDICTS, VerdictWord, digits, slug
+from analysis.site.words import EVIDENCE, SCALES, VERDICTS, VerdictWord, slug
 
 UNBUILT = "not built"
 _WEIGHT = {name: i for i, name in enumerate(EVIDENCE)}
@@ -279,14 +279,3 @@ def _plot(verdicts: Sequence[Verdict], axis: forest.Axis) -> Markup | None:
     if own is None or not any(forest.has_numbers(r) for r in alike):
         return None
     return forest.draw(_shown(verdicts), own, claim)
-
-
-def number_text(verdict: Verdict) -> str:
-    """Return the estimate as text, made from the numbers where the engine wrote none."""
-    if verdict.estimate_text or verdict.estimate is None:
-        return verdict.estimate_text
-    text = digits(verdict.estimate, verdict.low, verdict.high)
-    if verdict.low is not None and verdict.high is not None:
-        ends = (digits(e, verdict.low, verdict.high) for e in (verdict.low, verdict.high))
-        text += f" [{', '.join(ends)}]"
-    return f"{text} {verdict.unit}".strip()

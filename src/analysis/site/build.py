@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.files import write_text
+from analysis.base.words import significant
 from analysis.claims.model import Report
 from analysis.claims.verdict import Verdict, as_json
 from analysis.site import board as scoreboard
@@ -20,7 +21,7 @@ from analysis.site import docs as documentation
 from analysis.site import forest
 from analysis.site import page as notebooks
 from analysis.site.provenance import Provenance
-from analysis.site.words import EVIDENCE, VERDICTS, VerdictWord, digits
+from analysis.site.words import EVIDENCE, VERDICTS, VerdictWord
 
 _GENERATOR = '<meta name="generator" content="Benchbook">'
 
@@ -115,8 +116,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["digits"] = digits
-    environment.filters["number_text"] = scoreboard.number_text
+    environment.filters["significant"] = significant
     environment.filters["section"] = scoreboard.section
     environment.globals.update(
         VERDICTS=VERDICTS, EVIDENCE=EVIDENCE, scale=forest.scale, generator=Markup(_GENERATOR)
