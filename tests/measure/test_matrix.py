@@ -176,6 +176,12 @@ def test_matrix__names_what_an_application_gets_wrong(
         ("start_up: 4", "start_up: .inf", 10, "start_up: inf is not of type 'number'"),
         ("{UCX_NET_DEVICES: eth0}", "{no: 1}", 18, "the key false is no text"),
         ("start: mpirun, ", "start: mpirrun, ", 14, "'mpirrun' is not one of"),
+        (
+            "name: MPICH 4.0.2",
+            "name: Open MPI 4.1.4",
+            15,
+            "'ompi' (mpirun) and 'mpich' (srun-pmi2) are both called 'Open MPI 4.1.4': their runs would be",
+        ),
     ],
 )
 def test_matrix__names_what_a_cluster_gets_wrong(
@@ -184,6 +190,20 @@ def test_matrix__names_what_a_cluster_gets_wrong(
     fault = first_fault(changed, old, new, "clusters/paper")
     assert (fault.line, said in fault.found) == (line, True), str(fault)
     assert "\n" not in str(fault)
+
+
+def test_matrix__libraries_of_one_name_are_fine_where_no_two_cells_are_alike(changed: Changed) -> None:
+    named = ("name: MPICH 4.0.2", "name: Open MPI 4.1.4")
+    changed(("mpi: [ompi, mpich]", "mpi: ompi"))
+    assert len(expand(changed(named, file="clusters/paper")).runs) == 15
+
+
+def test_matrix__cells_that_differ_in_threads_alone_are_refused(changed: Changed) -> None:
+    """A record tells ranks, not threads: 4 ranks with 1 or 2 threads would be repeats of one cell."""
+    with pytest.raises(ConfigError, match=r"c.yaml:4: cells of alpha differ in threads alone"):
+        expand(changed(("ranks_per_node: all", "ranks_per_node: 4, threads: [1, 2]")))
+    other = ("ranks_per_node: 4, threads: [1, 2]", "ranks_per_node: all, threads: [1, 2]")
+    assert {run.ranks_per_node for run in expand(changed(other)).runs} == {4, 8}
 
 
 def test_matrix__general_exclusion_counts_over_all_subsets_and_is_told_once(changed: Changed) -> None:

@@ -246,7 +246,7 @@ def test_finish__what_was_measured_gets_a_manifest_also_of_a_campaign_that_is_no
 
 
 def test_finish__leftovers_of_dead_jobs_are_recorded(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finish, "account", lambda base, campaign: accounting.Account(campaign))
+    monkeypatch.setattr(finish, "account", lambda base, campaign, **_: accounting.Account(campaign))
     monkeypatch.chdir(base)
     names = [run.name for run in workflow.plan("c", base).runs]
     for name in names:

@@ -51,7 +51,7 @@ launch:
 {OPENMPI}  mpi:
     openmpi:
       {{family: openmpi, name: Open MPI, start: mpirun, launcher: mpirun.openmpi, compiler: mpicc.openmpi}}
-    pmix: {{family: openmpi, name: Open MPI, start: srun-pmix, compiler: mpicc.openmpi}}
+    pmix: {{family: openmpi, name: Open MPI by srun, start: srun-pmix, compiler: mpicc.openmpi}}
     pmi2: {{family: mpich, name: MPICH, start: srun-pmi2, compiler: mpicc.mpich}}
   cpu:
     ivybridge: {{constraint: ivybridge}}

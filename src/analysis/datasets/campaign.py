@@ -143,6 +143,9 @@ def _read_records(raw: Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     records = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
     if len(records):
         records = records.drop_duplicates(["job_id", "step"])
+        # A job that Slurm started again has rows of its earlier start behind those of the last one.
+        began = records[records["step"] == ""].set_index("job_id")["start"]
+        records = records[~(records["start"] < records["job_id"].map(began))]
         # A cluster without a meter accounts 0 J to every job; that is no measurement.
         if not (records["energy"] > 0).any():
             records["energy"] = np.nan

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from analysis.base import files, slurm
 from analysis.base.errors import ConfigError
@@ -30,7 +32,11 @@ LOGS = Path("results/logs/slurm/rule_run")
 # A command line has its limits.
 _JOBS_AT_ONCE = 1000
 
-Rows = list[dict[str, str]]
+# Under the folder of what runs: how long the end of a campaign waits.
+WAITING = ".waiting"
+_REST = ""  # holds the cells of a row beyond its columns: a job's name can have the separator in it
+
+Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -50,36 +56,149 @@ class Account:
         return f"{self.campaign}: {counts}" + (f"; not final: {', '.join(left[:20])}" if left else "")
 
 
-def account(base: Path, campaign: str, *, patience: float = PATIENCE, interval: float = INTERVAL) -> Account:
+def account(
+    base: Path,
+    campaign: str,
+    *,
+    patience: float = PATIENCE,
+    interval: float = INTERVAL,
+    written: Callable[[], object] = lambda: None,
+) -> Account:
     """Keep Slurm's records of a campaign's jobs in ``sacct.txt``, asking for all of them at once.
 
     For `patience` seconds the records may be on their way, or the accounting be away. `interval` seconds lie
     between two questions; a record is final when two answers are equal, and what was kept so long ago is one.
+    What was kept of a job stays until Slurm says more about it. `written` is called after each change of the
+    file.
     """
     target = folders.finished(base, campaign).parent / SACCT
     known = dict.fromkeys(recorded(base, campaign), "") | submitted(base, campaign)
     jobs = sorted(known, key=int)
     readings: dict[str, list[Rows]] = defaultdict(list)
-    for job, rows in _kept(target, interval).items():
-        readings[job].append(rows)
-    deadline = time.monotonic() + patience
-    announced, done = False, list[str]()
-    while jobs:
-        text = _ask(jobs)
-        for job, rows in by_job(text).items():
+    kept = _Kept(target)
+    if kept.age >= interval:
+        for job, rows in kept.rows.items():
             readings[job].append(rows)
-        done = [job for job in jobs if slurm.final([_states(rows) for rows in readings[job]])]
-        if text:
-            files.write_text(target, text)
-        if len(done) == len(jobs) or time.monotonic() + interval > deadline:
-            break
-        if not announced:
-            what = f"waiting for Slurm's last word on {len(jobs) - len(done)} jobs, at most {patience:.0f} s"
-            print(f"{campaign}: {what}", file=sys.stderr)
-            announced = True
-        time.sleep(interval)
+    deadline = time.monotonic() + patience
+    done = list[str]()
+    with _told(base, campaign) as tell:
+        while jobs:
+            if text := _ask(jobs):
+                for job, rows in kept.grown(text).items():
+                    readings[job].append(rows)
+                if kept.changed:
+                    kept.write()
+                    written()
+            done = [job for job in jobs if slurm.final([_states(rows) for rows in readings[job]])]
+            left = deadline - time.monotonic()
+            if len(done) == len(jobs) or interval > left:
+                break
+            tell(len(jobs) - len(done), left)
+            time.sleep(interval)
     latest = {job: readings[job][-1][0]["State"] for job in jobs if readings[job]}
     return Account(campaign, known, {job: latest[job] for job in done}, latest)
+
+
+@contextmanager
+def _told(base: Path, campaign: str) -> Iterator[Callable[[int, float], None]]:
+    """Give the block what says how long Slurm is waited for: on the screen, and to who watches."""
+    note = folders.running(base, campaign) / WAITING
+
+    def tell(jobs: int, left: float) -> None:
+        what = f"waiting for Slurm's last word on {jobs} job{'s' * (jobs != 1)}"
+        with suppress(OSError):  # it is only said
+            note.parent.mkdir(parents=True, exist_ok=True)
+            files.write_json(note, {"what": what, "until": time.time() + left})
+        print(f"{campaign}: {what}, at most {left:.0f} s", file=sys.stderr, flush=True)
+
+    try:
+        yield tell
+    finally:
+        note.unlink(missing_ok=True)
+
+
+def waiting(base: Path, campaign: str, now: float) -> str:
+    """Say what the end of a campaign waits for, and how long yet, at a moment in s since 1970; or nothing."""
+    found = files.read_json(folders.running(base, campaign) / WAITING)
+    left = float(found.get("until", 0)) - now
+    return f"{found['what']}, at most {left:.0f} s" if left > 0 else ""
+
+
+class _Kept:
+    """The rows of ``sacct.txt`` by job, and the file: it only grows; one of another form is left alone."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.rows: dict[str, Rows] = {}
+        self.age = math.inf
+        self.changed = False
+        self._ours = True
+        self._columns = FIELDS.split(",")
+        with suppress(FileNotFoundError):
+            self.age = time.time() - path.stat().st_mtime
+            text = path.read_text(encoding="utf-8", errors="surrogateescape")
+            if self._table(text):
+                self.rows = dict(by_job(text))
+            else:
+                self._ours = False
+                what = "is no table of sacct and stays as it is: Slurm's records are not kept"
+                print(f"{path}:1: {what}; give it another name", file=sys.stderr)
+
+    def grown(self, answer: str) -> dict[str, Rows]:
+        """Take an answer of sacct in; return the rows of all jobs."""
+        self._table(answer)
+        for job, said in by_job(answer).items():
+            rows = merged(self.rows.get(job, []), said)
+            self.changed |= rows != self.rows.get(job)
+            self.rows[job] = rows
+        return self.rows
+
+    def write(self) -> None:
+        """Write the file, whole or not at all."""
+        self.changed = False
+        if not self._ours:
+            return
+        lines = ["|".join(self._columns)]
+        for row in (row for rows in self.rows.values() for row in rows):
+            cells = (row.get(name) or "" for name in self._columns)
+            lines.append("|".join([*cells, *row.get(_REST, ())]))
+        text = "".join(f"{line}\n" for line in lines)
+        with files.replacing(self._path) as beside:
+            beside.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+    def _table(self, text: str) -> bool:
+        """Take the columns of a table, beside those that are known; tell whether it is one."""
+        head = text.partition("\n")[0].split("|")
+        if head[0] != "JobID":
+            return False
+        known = self._columns if self.rows else []
+        self._columns = [*known, *(name for name in head if name not in known)]
+        return True
+
+
+def merged(kept: Rows, said: Rows) -> Rows:
+    """Join what was kept of a job with what Slurm says of it now, its last start first; nothing is lost.
+
+    Slurm gives each start of a job a time of submission of its own. Of one start a row that was final stays
+    so, and a cell keeps its value where Slurm says none any more. Rows under another name are of another job,
+    to which another database has given the number.
+    """
+    if not kept or not said:
+        return kept or said
+    names = [{rows[0].get(name) for rows in (kept, said)} - {None, ""} for name in ("JobName", "Comment")]
+    if any(len(each) > 1 for each in names):
+        return kept
+    old = {(row["JobID"], row.get("Submit")): row for row in kept}
+    new = [_joined(old.pop((row["JobID"], row.get("Submit")), {}), row) for row in said]
+    rest = list(old.values())
+    earlier = str(said[0].get("Submit")) < str(kept[0].get("Submit"))
+    return [*rest, *new] if earlier else [*new, *rest]
+
+
+def _joined(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    if slurm.terminal(old.get("State", "")) and not slurm.terminal(new.get("State", "")):
+        return old
+    return {name: new.get(name) or old.get(name) for name in {**old, **new}}
 
 
 def recorded(base: Path, campaign: str) -> set[str]:
@@ -126,18 +245,9 @@ def _ask(jobs: Sequence[str]) -> str:
 def by_job(text: str) -> Mapping[str, Rows]:
     """Sort the rows of sacct's answer by job: the job's own row first, then its steps'."""
     found: dict[str, Rows] = defaultdict(list)
-    for row in csv.DictReader(io.StringIO(text), delimiter="|", quoting=csv.QUOTE_NONE):
+    for row in csv.DictReader(io.StringIO(text), restkey=_REST, delimiter="|", quoting=csv.QUOTE_NONE):
         found[row["JobID"].partition(".")[0]].append(row)
     return found
-
-
-def _kept(path: Path, age: float) -> Mapping[str, Rows]:
-    try:
-        old_enough = time.time() - path.stat().st_mtime >= age
-        text = path.read_text(encoding="utf-8") if old_enough else ""
-    except (OSError, UnicodeDecodeError):
-        return {}
-    return by_job(text) if text.startswith("JobID|") else {}
 
 
 def _states(rows: Rows) -> Rows:

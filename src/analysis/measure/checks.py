@@ -143,6 +143,26 @@ class Checker:
             self._fitting[key] = self._fits(("matrix", "subsets", index), combination)
         return self._fitting[key]
 
+    def cells(self, found: Iterable[Mapping[str, Any]]) -> None:
+        """Refuse cells whose runs would leave records with the same factors: they would count as repeats.
+
+        A record has the library's name instead of the level of `mpi`, and no threads beside the ranks.
+        """
+        libraries, seen = self._declared.launch.mpi, dict[tuple[Any, ...], Mapping[str, Any]]()
+        for cell in found:
+            told = {**cell, "mpi": libraries[cell["mpi"]].name, "threads": None, "subset": None}
+            other = seen.setdefault(tuple(told.values()), cell)
+            if cell["mpi"] != other["mpi"]:
+                ways = " and ".join(
+                    f"{mpi!r} ({libraries[mpi].start})" for mpi in (other["mpi"], cell["mpi"])
+                )
+                what = f"{ways} are both called {told['mpi']!r}: their runs would be repeats of one cell"
+                self._in_cluster(("launch", "mpi", cell["mpi"], "name"), what, "name them apart")
+            elif cell is not other:
+                what = f"cells of {cell['application']} differ in threads alone, which records do not tell"
+                remedy = "let ranks_per_node follow (all), or measure them in campaigns of their own"
+                self.note(("matrix",), what, remedy)
+
     def _fits(self, where: Where, job: Mapping[str, Any]) -> bool:
         launch = self._declared.launch
         if job["nodes"] > launch.nodes:

@@ -30,7 +30,9 @@ def main(argv: list[str] | None = None) -> int:
         tidy(base, campaign)
         found = Account(campaign)
         if on_slurm(campaign, base):
-            print(found := account(base, campaign))
+            # What is there stands in the manifest before Slurm is waited for, and what it says follows.
+            add_to_manifest(base, campaign)
+            print(found := account(base, campaign, written=lambda: add_to_manifest(base, campaign)))
         for line in [*lost(base, found), *mark_failed(base, campaign, found)]:
             print(line, file=sys.stderr)
         for line in add_to_manifest(base, campaign):

@@ -246,6 +246,7 @@ class _Parts:
             "threads": self.threads,
             **{key: factors[key] for key in ("interconnect", "cpu", "dimm", "tuning", "placement")},
             "mpi": self.mpi.name,
+            "started_by": self.mpi.start,
             "build": self.site.variant,
             "profiler": None if factors["profiler"] == "none" else factors["profiler"],
             "concurrent_jobs": run.concurrent_jobs,

@@ -128,6 +128,7 @@ def expand(declared: Declared) -> Plan:
             found[cell] = (first, max(repeats, asked))
         excluded += own.counted
         own.note_idle(checker)
+    checker.cells(combination for combination, _ in found.values())
     if not checker.faults:  # of a subset that cannot be used nothing was asked
         excluded += general.counted
         general.note_idle(checker)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from analysis.base import files, project, slurm
-from analysis.measure import folders, workflow
+from analysis.measure import accounting, folders, workflow
 from analysis.measure.declare import load
 from analysis.measure.matrix import DEFAULTS, Plan, Run, expand
 
@@ -93,7 +93,7 @@ class Progress:
     node_hours_left: float  # expected of what is not done
     end: float | None  # when the last run is likely to end, s since 1970; None where nothing tells
     idle: bool = False  # `end` supposes that all nodes are free, because there is no pace to go by
-    note: str = ""  # what could not be asked
+    note: str = ""  # what could not be asked, or what is waited for
 
     @property
     def total(self) -> int:
@@ -149,7 +149,7 @@ class Observer:
             node_hours_left=sum(run.nodes * pace.expected(run) for run in left) / 3600,
             end=end,
             idle=idle,
-            note=note,
+            note=note or accounting.waiting(self._base, self._campaign, now),
         )
 
     def _end(self, pace: _Pace, left: Sequence[Run], now: float) -> tuple[float | None, bool]:

@@ -1,0 +1,154 @@
+"""Slurm's records at the end of a campaign: what was kept stays, and the wait for the rest is said."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from analysis.base import project
+from analysis.measure import accounting, folders, progress, workflow
+from analysis.measure.accounting import SACCT, account, merged
+from analysis.provenance import manifest
+
+from .conftest import stand_in
+from .test_workflow_rules import put
+
+HEAD = "JobID|JobName|Comment|State|Submit|Start|End|MaxRSS|ConsumedEnergyRaw"
+SEVEN = """\
+7|5f3a|run_one|COMPLETED|2026-11-21T00:27:30|2026-11-21T00:27:31|2026-11-21T00:27:37||6021
+7.batch|batch||COMPLETED|2026-11-21T00:27:31|2026-11-21T00:27:31|2026-11-21T00:27:37|52064K|2944
+7.0|orted||COMPLETED|2026-11-21T00:27:31|2026-11-21T00:27:31|2026-11-21T00:27:37|39280K|2988
+"""
+# Of a run that has another name now: nobody asks for it any more.
+FIVE = "5|11c0|run_old|COMPLETED|2026-11-20T00:27:30|2026-11-20T00:27:31|2026-11-20T00:27:37||77\n"
+FIRST, *STEPS = SEVEN.splitlines()
+
+
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: Path, kept: str, *answer: str) -> str:
+    """Return sacct.txt, which had some rows, after Slurm has answered with others."""
+    put(base, "one", job_id="7")
+    path = project.raw("c", base) / SACCT
+    path.write_text(f"{HEAD}\n{kept}", encoding="utf-8")
+    os.utime(path, (0, 0))
+    (tmp_path / "rows").write_text("\n".join([HEAD, *answer, ""]), encoding="utf-8")
+    stand_in(tmp_path, monkeypatch, "sacct", f"#!/bin/sh\ncat {tmp_path}/rows\n")
+    began = time.monotonic()
+    found = account(base, "c", patience=60, interval=0.01)
+    assert time.monotonic() - began < 30
+    assert found.states == {"7": "COMPLETED"}
+    return path.read_text(encoding="utf-8").removeprefix(f"{HEAD}\n")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param([], id="purged, or another database"),
+        pytest.param([FIRST], id="steps purged"),
+        pytest.param([FIRST.removesuffix("6021"), STEPS[0]], id="energy no longer said"),
+        pytest.param(
+            [FIRST.replace("COMPLETED", "RUNNING").replace("2026-11-21T00:27:37", "Unknown")],
+            id="restored from a copy of the database made meanwhile",
+        ),
+        pytest.param(
+            ["7|payroll||FAILED|2026-12-24T10:00:00|2026-12-24T10:00:01|2026-12-24T10:00:02||1"],
+            id="number given anew by another database",
+        ),
+    ],
+)
+def test_accounting__what_was_kept_stays(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: list[str]
+) -> None:
+    """Byte by byte; and what Slurm has forgotten nobody waits for."""
+    assert asked(tmp_path, monkeypatch, base, FIVE + SEVEN, *answer) == FIVE + SEVEN
+
+
+def test_accounting__what_slurm_says_more_comes_in(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step and an energy came late; the job's row was that of a running one."""
+    running = FIRST.replace("COMPLETED", "RUNNING").replace("2026-11-21T00:27:37||6021", "Unknown||")
+    found = asked(tmp_path, monkeypatch, base, f"{FIVE}{running}\n{STEPS[0]}\n", *SEVEN.splitlines())
+    assert found == FIVE + SEVEN
+
+
+def test_accounting__a_job_that_was_started_again_keeps_both_starts() -> None:
+    """As in Slurm's own table of duplicates; the last start comes first, whichever was read first."""
+    first = [{"JobID": "7", "JobName": "a", "Submit": "2026-11-21T00:27:30", "State": "NODE_FAIL"}]
+    again = [{"JobID": "7", "JobName": "a", "Submit": "2026-11-21T00:31:02", "State": "RUNNING"}]
+    assert merged(first, again) == [*again, *first]
+    assert merged(again, first) == [*again, *first]
+    ended = [{**again[0], "State": "COMPLETED"}]
+    assert merged([*again, *first], ended) == [*ended, *first]
+
+
+def test_accounting__separator_in_a_name_shifts_a_row_and_breaks_nothing(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = SEVEN.replace("7.0|orted", "7.0|a|b")
+    assert asked(tmp_path, monkeypatch, base, "", *odd.splitlines()) == odd
+
+
+def test_accounting__a_file_of_another_form_is_left_alone_and_named(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(base, "one", job_id="7")
+    path = project.raw("c", base) / SACCT
+    path.write_text('{"jobs": []}\n', encoding="ascii")
+    stand_in(tmp_path, monkeypatch, "sacct", f"#!/bin/sh\necho '{HEAD}'\necho '{FIRST}'\n")
+    assert account(base, "c", patience=5, interval=0.01).states == {"7": "COMPLETED"}
+    assert path.read_text(encoding="ascii") == '{"jobs": []}\n'
+    assert "sacct.txt:1: is no table of sacct and stays as it is" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_finish__killed_while_it_waits_for_slurm_it_has_lost_nothing(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest has all 30 runs and what Slurm has said so far; the screen says what is waited for."""
+    for name in [run.name for run in workflow.plan("c", base).runs]:
+        put(base, name, job_id="7", reason="")
+    running = FIRST.replace("COMPLETED", "RUNNING")
+    stand_in(tmp_path, monkeypatch, "sacct", f"#!/bin/sh\necho '{HEAD}'\necho '{running}'\n")
+    command = [sys.executable, "-m", "analysis.measure.finish", "c"]
+    with subprocess.Popen(command, cwd=base, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        now = time.time()
+        left = accounting.waiting(base, "c", now)
+        observed = progress.Observer(workflow.plan("c", base), workflow.plan("c", base).runs).look(now)
+        process.send_signal(signal.SIGKILL)
+    assert said.startswith("c: waiting for Slurm's last word on 1 job, at most 30")
+    assert left.startswith("waiting for Slurm's last word on 1 job, at most ")
+    assert 280 < int(left.split()[-2]) <= 300
+    assert progress.sentence(observed, now).endswith(f"; {left}")
+    assert manifest.check(project.raw("c", base), "data/raw/c") == (31, [])
+    # A note that outlives its writer ends by itself.
+    assert accounting.waiting(base, "c", now + 301) == ""
+
+
+def test_accounting__every_question_says_the_seconds_left_and_the_note_goes(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(base, "one", job_id="7")
+    put(base, "two", job_id="8")
+    note = folders.running(base, "c") / accounting.WAITING
+    stand_in(tmp_path, monkeypatch, "sacct", f"#!/bin/sh\necho '{HEAD}'\ncat {note} >>{tmp_path}/notes\n")
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    clock = SimpleNamespace(monotonic=lambda: now[0], time=lambda: now[0], sleep=sleep)
+    monkeypatch.setattr(accounting, "time", clock)
+    account(base, "c")
+    seconds = [int(line.split()[-2]) for line in capsys.readouterr().err.splitlines()]
+    assert seconds == [300, 270, 240, 210, 180, 150, 120, 90, 60, 30]
+    assert "waiting for Slurm's last word on 2 jobs" in (tmp_path / "notes").read_text(encoding="utf-8")
+    assert not note.exists()
