@@ -90,12 +90,34 @@ def _tables(
         row["campaign"] = row["campaign"] or raw.name
         row["reason"] = row["reason"] or _slurm_reason(row)
         row["valid"] = not row["reason"]
+    faults += _add_repeats(rows, found)
     beside = {"files": files, "meters": meters}
     groups = {"runs": to_dataset([pd.DataFrame(rows)], "runs")}
     for kind in TABLES:
         frames = [run.frames[kind] for run in found if kind in run.frames]
         groups[kind] = to_dataset([*frames, *([beside[kind]] if kind in beside else [])], kind)
     return groups, [*(fault for run in found for fault in run.faults), *faults, *power_faults]
+
+
+def _add_repeats(rows: list[dict[str, Any]], found: list[RunFolder]) -> list[str]:
+    """Add a row for each further execution in a run's job; what is of the whole job is of none of them."""
+    faults = []
+    number = max(row["repeat"] for row in rows)
+    for row, run in zip(rows[:], found, strict=True):
+        if not run.repeats:
+            continue
+        whole = [
+            name for name in row if name.startswith(("elapsed", "energy")) and isinstance(row[name], float)
+        ]
+        row |= dict.fromkeys(whole, np.nan) | {"energy_reason": "its job ran the program several times"}
+        for at, other in enumerate(run.repeats, 2):
+            number += 1
+            added = row | other | {"run": f"{row['run']}.{at}", "repeat": number}
+            added["reason"] = added["reason"] or _slurm_reason(row)
+            rows.append(added | {"valid": not added["reason"]})
+        what = f"{row['run']}:0: its job left {1 + len(run.repeats)} results; each is a repeat"
+        faults.append(f"{what}, and elapsed time and energy, which are of all of them, are left blank")
+    return faults
 
 
 def _read_runs(folders: list[Path], power: Mapping[str, Any], progress: bool) -> list[RunFolder]:

@@ -36,13 +36,15 @@ class RunFolder:
 
     `row` is of kind ``runs``, but for its energy; `energy` what the power logs in the folder give; `frames`
     the tables ``calls messages ranks matrix micro files``; `datasets` the long forms as read, ``profile`` and
-    ``result`` where there are any; `faults` all that was wrong with a file, one line each.
+    ``result`` where there are any; `repeats` what differs in the rows of further executions in the same job;
+    `faults` all that was wrong with a file, one line each.
     """
 
     row: dict[str, Any]
     energy: RunEnergy = field(default_factory=RunEnergy)
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     datasets: dict[str, xr.Dataset] = field(default_factory=dict)
+    repeats: list[dict[str, Any]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
 
@@ -72,7 +74,8 @@ def read_run(
         out.faults.append(f"{folder.name}/{RECORD}:0: says run {out.row['run']!r}; the folder's name is used")
         out.row["run"] = folder.name
     application = applications.get(out.row["application"])
-    result = next((ds for ds in found if application and ds.attrs["kind"] == application.engine), None)
+    results = _results(found, application)
+    result = results[0] if results else None
     profile = _best_profile(found)
     out.row["checksum"] = _checksum(files)
     out.frames["files"] = pd.DataFrame(files)
@@ -87,8 +90,27 @@ def read_run(
         _take_profile(out, profile)
     out.energy, faults = own_energy(folder, meters, out.row, refused=refused, power=power)
     out.faults += map(str, faults)
+    for other in results[1:]:
+        reason = _reason(out.row, record, application, other, profile)
+        out.repeats.append({**(facts(application, other) if application else {}), "reason": reason})
     out.row["reason"] = _reason(out.row, record, application, result, profile)
     return out
+
+
+def _results(found: list[xr.Dataset], application: Application | None) -> list[xr.Dataset]:
+    """Return the results of the run, the first one alone where its reader knows no others.
+
+    A program that ran several times in the job left several; a job that printed the file has each twice.
+    """
+    own = [ds for ds in found if application and ds.attrs["kind"] == application.engine]
+    if not (application and hasattr(readers.reader(application.engine), "parse_each")):
+        return own[:1]
+    distinct: list[xr.Dataset] = []
+    for ds in own:
+        numbers = ds[[name for name in ds.data_vars if "entry" not in ds[name].dims]]
+        if not any(numbers.equals(other[list(numbers.data_vars)]) for other in distinct):
+            distinct.append(ds)
+    return distinct
 
 
 def _read_record(path: Path, out: RunFolder) -> tuple[bool | None, dict[str, Any]]:
@@ -116,11 +138,11 @@ def _read_file(
     try:
         data = unpacked(stored, path)
         for engine in first_power_engine(readers.engines_of(data, path.name)):
-            ds = readers.parse(data, entry["path"].removeprefix("runs/"), engine=engine)
+            each = readers.parse_each(data, entry["path"].removeprefix("runs/"), engine=engine)
             entry["engine"] = entry["engine"] or engine
-            entry["complete"] &= bool(ds.attrs.get("complete", True))
-            faults += ds.attrs.get("warnings", [])
-            datasets.append(ds)
+            entry["complete"] &= all(bool(ds.attrs.get("complete", True)) for ds in each)
+            faults += [warning for ds in each for warning in ds.attrs.get("warnings", [])]
+            datasets += each
     except ReadError as error:
         entry["complete"] = False
         faults += [str(fault) for fault in error.faults]

@@ -70,6 +70,12 @@ def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, *
     return ds
 
 
+def parse_each(data: bytes, source: str, *, engine: str) -> list[xr.Dataset]:
+    """Parse all results that some bytes hold: a job's output can have those of several executions."""
+    each = getattr(reader(engine), "parse_each", None)
+    return each(data, source) if each else [parse(data, source, engine=engine)]
+
+
 def open(path: str | Path, *, engine: str | None = None, **options: Any) -> xr.Dataset:  # noqa: A001
     """Open a raw file, plain or compressed, as a dataset with the attribute ``source`` naming the file.
 
