@@ -72,13 +72,13 @@ def read_run(
         out.faults.append(f"{folder.name}/{RECORD}:0: says run {out.row['run']!r}; the folder's name is used")
         out.row["run"] = folder.name
     application = applications.get(out.row["application"])
-    result = next((ds for ds in found if application and ds.attrs["kind"] == application.engine), None)
+    result = next((ds for ds in found if application and readers.engine_of(ds) == application.engine), None)
     profile = _best_profile(found)
     out.row["checksum"] = _checksum(files)
     out.frames["files"] = pd.DataFrame(files)
     if result is not None and application is not None:
         out.datasets["result"] = result
-        out.row |= facts(application, result)
+        out.row |= facts(application, result, case=out.row["case"], reason=out.row["reason"])
         if application.engine in micro.ENGINES:
             out.frames["micro"], unclear = micro.micro(result, out.row)
             out.faults += unclear
