@@ -81,7 +81,7 @@ def read_run(
     out.frames["files"] = pd.DataFrame(files)
     if result is not None and application is not None:
         out.datasets["result"] = result
-        out.row |= facts(application, result)
+        out.row |= facts(application, result, case=out.row["case"], reason=out.row["reason"])
         if application.engine in micro.ENGINES:
             out.frames["micro"], unclear = micro.micro(result, out.row)
             out.faults += unclear
@@ -102,7 +102,7 @@ def _results(found: list[xr.Dataset], application: Application | None) -> list[x
 
     A program that ran several times in the job left several; a job that printed the file has each twice.
     """
-    own = [ds for ds in found if application and ds.attrs["kind"] == application.engine]
+    own = [ds for ds in found if application and readers.engine_of(ds) == application.engine]
     if not (application and hasattr(readers.reader(application.engine), "parse_each")):
         return own[:1]
     distinct: list[xr.Dataset] = []
