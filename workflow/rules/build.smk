@@ -26,7 +26,6 @@ rule ingest:
         raw=raw_files,
         applications=sorted(map(str, Path("config/applications").glob("*.yaml"))),
         declaration="config/campaigns/{campaign}.yaml",
-        views=lambda wildcards: views(wildcards.campaign),
     output:
         tree="data/processed/{campaign}/campaign.nc",
         runs=directory("data/processed/{campaign}/runs"),

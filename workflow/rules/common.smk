@@ -114,7 +114,7 @@ def tree(campaign):
 
 
 def declaration(campaign):
-    return Path(f"config/campaigns/{campaign}.yaml")
+    return project.declaration(campaign, Path())
 
 
 def all_verdicts():
@@ -158,7 +158,7 @@ def page_declarations(wildcards):
     reports = project.as_list(entry, "report")
     found = [project.claims(name, Path()) for name in reports]
     for campaign in project.as_list(entry, "campaign"):
-        found += [declaration(campaign), *views(campaign)]
+        found.append(declaration(campaign))
     if entry.get("evidence") == "reported":
         found += [Path(f"config/audit/{name}.yaml") for name in reports]
     return found
@@ -185,11 +185,6 @@ def page_parameters(wildcards):
     return json.dumps({**given, **entry["parameters"]}, sort_keys=True)
 
 
-def views(campaign):
-    """The file that says which of other people's runs speak to which claims."""
-    return ["config/published.yaml"] if campaign == "published" else []
-
-
 def raw_files(wildcards):
     """A campaign's raw files; what a synthetic one consists of is not known before it is built."""
     folder = project.raw(wildcards.campaign, Path())
@@ -207,4 +202,4 @@ def asked(wildcards):
     campaign = wildcards.campaign
     if campaign == "audit":
         return [f"config/audit/{path.name}" for path in claims_on(wildcards)]
-    return [tree(campaign), declaration(campaign), *views(campaign)]
+    return [tree(campaign), declaration(campaign)]

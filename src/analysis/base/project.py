@@ -57,6 +57,11 @@ def claims(report: str, base: Path | None = None) -> Path:
     return (base or root()) / "config" / "claims" / f"{report}.yaml"
 
 
+def declaration(campaign: str, base: Path | None = None) -> Path:
+    """Return the file that declares a campaign."""
+    return (base or root()) / "config" / "campaigns" / f"{campaign}.yaml"
+
+
 def load_yaml(path: str | Path) -> Any:
     """Read a YAML file; a ConfigError names the line of what is not YAML or of a key that is repeated."""
     return copy.deepcopy(read(str(path))[0])  # what was read stays as it was read
@@ -217,7 +222,7 @@ def _missing_files(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Wher
 
 
 def _declares_runs(campaign: str, base: Path) -> bool:
-    path = base / "config" / "campaigns" / f"{campaign}.yaml"
+    path = declaration(campaign, base)
     declared = read(str(path))[0] if path.is_file() else None
     return isinstance(declared, dict) and "matrix" in declared
 

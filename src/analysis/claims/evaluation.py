@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.base.campaigns import View
 from analysis.claims import allreduce
 from analysis.claims.model import Claim, Report
 from analysis.claims.verdict import Verdict, finite
@@ -22,7 +23,6 @@ from analysis.claims.verdicts import (
     unit_of,
     words,
 )
-from analysis.datasets.published import View
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding
 from analysis.estimates.quantities import QUANTITIES, findings

@@ -13,7 +13,6 @@ from analysis.base.campaigns import Application, CampaignFile
 from analysis.base.models import Model, schema_of
 from analysis.claims.model import ClaimsFile
 from analysis.claims.relations import AuditFile
-from analysis.datasets.published import PublishedFile
 from analysis.estimates.measures import MEASURES, SETS
 from analysis.estimates.quantities import QUANTITIES
 from analysis.measure.declare import ClusterFile
@@ -29,7 +28,6 @@ MODELS: dict[str, tuple[type[Model], str]] = {
     "application": (Application, "config/applications/*.yaml"),
     "claims": (ClaimsFile, "config/claims/*.yaml"),
     "audit": (AuditFile, "config/audit/*.yaml"),
-    "published": (PublishedFile, "config/published.yaml"),
     "synthesis": (Truth, "config/synthesis/*.yaml"),
 }
 _MADE = "made by `make schemas`; change what it is made from"

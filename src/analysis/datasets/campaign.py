@@ -56,7 +56,7 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     """
     found: list[RunFolder] = []
     if (raw / FIGURES).is_file() and not (raw / "runs").exists():
-        groups, faults = read_figures(raw)
+        groups, faults = read_figures(raw, declaration or project.declaration(raw.name))
     else:
         power = declared_power(raw.name, path=declaration)
         found = _read_runs(_folders(raw), power, progress)

@@ -13,10 +13,9 @@ import pandas as pd
 import xarray as xr
 
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile, StandIn
+from analysis.base.campaigns import CampaignFile, StandIn, View
 from analysis.base.errors import ConfigError
 from analysis.base.words import Level
-from analysis.datasets.published import View, load_declaration
 from analysis.estimates.question import FACTORS
 from analysis.schema import storage
 from analysis.schema.frames import to_dataset
@@ -198,16 +197,6 @@ class Campaign:
         return runs
 
 
-def load_views(base: Path | None = None) -> tuple[View, ...]:
-    """Load the views of the published runs."""
-    base = base or project.root()
-    views = load_declaration(base).views
-    for name in sorted({name for view in views for name in (*view.together, *view.levels)} - set(FACTORS)):
-        path = str(base / "config" / "published.yaml")
-        raise ConfigError.at(path, 0, f"{name!r} is no factor", f"factors: {', '.join(FACTORS)}")
-    return tuple(views)
-
-
 def load_campaign(name: str, base: Path | None = None) -> Campaign:
     """Load a campaign's datasets and declaration, ``config/campaigns/<name>.yaml``, of a project.
 
@@ -215,7 +204,11 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
     if the declaration cannot be used.
     """
     base = base or project.root()
-    declared = models.load(CampaignFile, base / "config" / "campaigns" / f"{name}.yaml")
+    path = project.declaration(name, base)
+    declared = models.load(CampaignFile, path)
+    for factor in {name for view in declared.views for name in (*view.together, *view.levels)} - set(FACTORS):
+        remedy = f"factors: {', '.join(FACTORS)}"
+        raise ConfigError.at(str(path), 0, f"views: {factor!r} is no factor", remedy)
     return Campaign(
         name=name,
         tree=storage.read_tree(project.processed(name, base) / "campaign.nc"),
@@ -225,5 +218,5 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         stand_ins=declared.levels,
         profiler=declared.profiler,
         pool=tuple(declared.pool.factors if declared.pool else ()),
-        views=load_views(base) if declared.evidence == "published" else (),
+        views=tuple(declared.views),
     )
