@@ -182,7 +182,7 @@ def _may_be_row(table: _Table, cells: list[str]) -> bool:
     """Tell a row, whole or damaged, from the words of some other output."""
     width = len(table.columns)
     if len(cells) > width:
-        return table.columns[0] == "size" and _is_row(table, cells[:width])
+        return table.columns[:1] == ["size"] and _is_row(table, cells[:width])
     named = "validation" in table.columns
     return (
         len(cells) > 0
