@@ -14,6 +14,11 @@ from analysis import readers
 from analysis.base.errors import BenchbookError, ReadError
 from analysis.cli import BAD_INPUT, FINE
 
+# What may be added up over the entries of a file. A rate, a latency or a power has no sum, the kernels of
+# HPCG have their total among them, and a job's record holds what its steps have.
+_ADDITIVE = {("profile", name) for name in ("count", "time", "bytes", "app_time", "mpi_time")}
+_ADDITIVE |= {("openatom", "iteration_time")}
+
 
 def inspect(files: Sequence[str], *, engine: str | None, as_json: bool) -> int:
     """Describe files, by their content or as read by `engine`; return 1 if one is damaged or unknown."""
@@ -42,18 +47,21 @@ def _describe(name: str, engine: str | None) -> dict[str, Any]:
         "complete": bool(ds.attrs.get("complete", True)),
         "dims": {str(dim): size for dim, size in ds.sizes.items()},
         "facts": {str(k): v for k, v in ds.attrs.items() if k not in ("warnings", "complete", "kind")},
-        "variables": {str(n): _range(ds[n]) for n in ds.data_vars},
+        "variables": {str(n): _range(ds[n], ds.attrs["kind"]) for n in ds.data_vars},
         "faults": list(ds.attrs.get("warnings", [])),
     }
 
 
-def _range(array: xr.DataArray) -> str:
+def _range(array: xr.DataArray, kind: str) -> str:
     values, unit = array.values, array.attrs.get("units", "")
     unit = "" if unit in ("", "1") else f" {unit}"
     if array.dtype.kind not in "fiuM":
         shown = sorted(set(map(str, values.ravel())))
         return ", ".join(shown[:4]) + (f", ... ({len(shown)})" if len(shown) > 4 else "")
-    good = values[~np.isnat(values)] if array.dtype.kind == "M" else values[np.isfinite(values)]
+    if array.dtype.kind == "M":
+        good = values[~np.isnat(values)]
+    else:  # a whole number that is not known is -1, in a registry that has no negative ones
+        good = values[np.isfinite(values) & ((values != -1) | (array.dtype.kind == "f"))]
     if good.size == 0:
         return "nothing known"
     if array.ndim == 0:
@@ -62,7 +70,8 @@ def _range(array: xr.DataArray) -> str:
     if array.dtype.kind == "M":
         low, high = (str(stamp.astype("datetime64[s]")) for stamp in (good.min(), good.max()))
         return f"{low} to {high}{missing}"
-    return f"{good.min():g} to {good.max():g}{unit}, sum {good.sum():g}{missing}"
+    total = f", sum {good.sum():g}" if (kind, array.name) in _ADDITIVE else ""
+    return f"{good.min():g} to {good.max():g}{unit}{total}{missing}"
 
 
 def _as_text(one: dict[str, Any]) -> str:
