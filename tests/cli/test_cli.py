@@ -55,6 +55,19 @@ def test_inspect__a_bad_file_costs_only_itself(tmp_path: Path, capsys: pytest.Ca
     assert captured.err.splitlines()[1].startswith(f"{tmp_path}/none:0: No such file or directory; ")
 
 
+def test_inspect__sums_what_has_a_sum_and_no_sentinels(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["inspect", "--json", str(ROOT / "data/raw/vm-hpcg/sacct.txt")]) == 0
+    records = json.loads(capsys.readouterr().out)[0]["variables"]
+    # -1 stands for no exit code, as of a step that is still running.
+    assert not any("sum" in text or text.startswith("-1 ") for text in records.values())
+    assert cli.main(["inspect", "--json", str(ROOT / "tests/data/osu/latency_n2.txt")]) == 0
+    assert "sum" not in json.loads(capsys.readouterr().out)[0]["variables"]["latency"]
+    assert cli.main(["inspect", "--json", str(ROOT / "tests/data/ipm/hpcg_n2.ipm.xml")]) == 0
+    profile = json.loads(capsys.readouterr().out)[0]["variables"]
+    assert "s, sum " in profile["time"]
+    assert "sum" not in profile["memory"]
+
+
 def test_inspect__unknown_engine_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["inspect", "--engine", "perl", "x"]) == 1
     assert capsys.readouterr().err.count("\n") == 1

@@ -126,3 +126,22 @@ def test_ipm_damage__not_ipm():
 def test_ipm_damage__windows_line_ends():
     data = raw("hpcg_n2.ipm.xml")
     xr.testing.assert_identical(ipm.parse(data.replace(b"\n", b"\r\n")), ipm.parse(data))
+
+
+def test_ipm__shortest_call_that_is_longer_than_all_is_blank():
+    """IPM's tmin starts at 1e15 s (ipm_introspect.c) and stays there where a call was not timed."""
+    data = (DATA / "hpcg_n2.ipm.xml").read_bytes()
+    whole = ipm.parse(data)
+    lines = data.split(b"\n")
+    at = next(n for n, line in enumerate(lines) if line.startswith(b"<hent") and b'call="MPI_Send"' in line)
+    head, _, times = lines[at].rpartition(b" >")
+    total, _, longest = times.removesuffix(b"</hent>").split()
+    lines[at] = head + b" >" + b" ".join([total, b"1.0000e+15", longest]) + b"</hent>"
+    ds = ipm.parse(b"\n".join(lines), "x")
+    assert np.isnan(ds.time_min.values).sum() == np.isnan(whole.time_min.values).sum() + 1
+    assert np.nanmax(ds.time_min.values) < 1
+    assert ds.attrs["complete"]
+    assert ds.attrs["warnings"] == [
+        "x:0: 1 records have a shortest call that is longer than all their calls together;"
+        " IPM timed none of them; time_min is left blank"
+    ]

@@ -304,3 +304,31 @@ def test_mpip__squeeze_keeps_one_blank_across_chunks():
     assert squeeze(text) == re.sub(rb" +", b" ", text)
     assert squeeze(b"x  y", 1, 4) == b" y"
     assert squeeze(b"") == b""
+
+
+def test_mpip__three_decimals_of_option_e_are_no_contradiction():
+    """With -e mpiP prints %.3f for %.3g (report.c of 3.5): 1.4 ms of MPI time are 0.001 s."""
+    times = section(
+        "MPI Time (seconds)",
+        "Task    AppTime    MPITime     MPI%",
+        "   0      0.250      0.001     0.56",
+        "   1      0.250      0.001     0.56",
+        "   *      0.500      0.003     0.56",
+    )
+    aggregate = section(
+        "Aggregate Time (top twenty, descending, milliseconds)",
+        "Call                 Site       Time    App%    MPI%      Count    COV",
+        "Isend                   1      2.800    0.56  100.00         20   0.00",
+    )
+    sites = section(
+        "Callsite Time statistics (all, milliseconds): 3",
+        COLUMNS,
+        "Isend                1    0     10    0.200    0.140    0.100   0.56 100.00",
+        "Isend                1    1     10    0.200    0.140    0.100   0.56 100.00",
+        "Isend                1    *     20    0.200    0.140    0.100   0.56 100.00",
+    )
+    ds = mpip.parse(report(times, aggregate, sites), "x")
+    assert (ds.attrs["flags"], ds.attrs["warnings"]) == ([], [])
+    # What decimals cannot explain is still a contradiction.
+    wrong = mpip.parse(report(times, aggregate, sites.replace("0.200    0.140", "0.400    0.340")), "x")
+    assert any("call sites take" in warning for warning in wrong.attrs["warnings"])

@@ -15,6 +15,10 @@ from analysis.base.errors import BenchbookError, ReadError
 from analysis.cli import BAD_INPUT, FINE
 
 MOST_FIGURES = 40  # of one file that are shown
+# What may be added up over the entries of a file. A rate, a latency or a power has no sum, the kernels of
+# HPCG have their total among them, and a job's record holds what its steps have.
+_ADDITIVE = {("profile", name) for name in ("count", "time", "bytes", "app_time", "mpi_time")}
+_ADDITIVE |= {("openatom", "iteration_time")}
 
 
 def inspect(files: Sequence[str], *, engine: str | None, as_json: bool) -> int:
@@ -52,8 +56,8 @@ def _describe(name: str, engine: str | None) -> dict[str, Any]:
 def _variables(ds: xr.Dataset) -> dict[str, str]:
     """Say what each variable holds; of figures of merit what each of them is."""
     if ds.attrs["kind"] != "merits":
-        return {str(n): _range(ds[n]) for n in ds.data_vars}
-    shown = {str(n): _range(ds[n]) for n in ds.data_vars if not ds[n].dims}
+        return {str(n): _range(ds[n], ds.attrs["kind"]) for n in ds.data_vars}
+    shown = {str(n): _range(ds[n], "merits") for n in ds.data_vars if not ds[n].dims}
     columns = (ds[n].values for n in ("merit", "case", "result", "value", "unit", "check"))
     rows = list(zip(*columns, strict=True))
     several, units = len({row[2] for row in rows}) > 1, ds["unit"].values
@@ -66,13 +70,16 @@ def _variables(ds: xr.Dataset) -> dict[str, str]:
     return shown
 
 
-def _range(array: xr.DataArray) -> str:
+def _range(array: xr.DataArray, kind: str) -> str:
     values, unit = array.values, array.attrs.get("units", "")
     unit = "" if unit in ("", "1") else f" {unit}"
     if array.dtype.kind not in "fiuM":
         shown = sorted(set(map(str, values.ravel())))
         return ", ".join(shown[:4]) + (f", ... ({len(shown)})" if len(shown) > 4 else "")
-    good = values[~np.isnat(values)] if array.dtype.kind == "M" else values[np.isfinite(values)]
+    if array.dtype.kind == "M":
+        good = values[~np.isnat(values)]
+    else:  # a whole number that is not known is -1, in a registry that has no negative ones
+        good = values[np.isfinite(values) & ((values != -1) | (array.dtype.kind == "f"))]
     if good.size == 0:
         return "nothing known"
     if array.ndim == 0:
@@ -81,7 +88,8 @@ def _range(array: xr.DataArray) -> str:
     if array.dtype.kind == "M":
         low, high = (str(stamp.astype("datetime64[s]")) for stamp in (good.min(), good.max()))
         return f"{low} to {high}{missing}"
-    return f"{good.min():g} to {good.max():g}{unit}, sum {good.sum():g}{missing}"
+    total = f", sum {good.sum():g}" if (kind, array.name) in _ADDITIVE else ""
+    return f"{good.min():g} to {good.max():g}{unit}{total}{missing}"
 
 
 def _as_text(one: dict[str, Any]) -> str:

@@ -32,8 +32,6 @@ _TABLE = re.compile(r"\s*T i m i n g +i n f o r m a t i o n")
 _HEADING = re.compile(r"\s*CPU\(seconds\)\s+%CPU\s+Clock\(seconds\)\s+%Clock\s*")
 _RULE = re.compile(r"\s*-{20,}\s*")
 _TOTALS = "T o t a l s"
-# A name is filled up with dots; Fortran's numbers may touch when they are wide.
-_ROW = re.compile(r"(?P<indent> +)(?P<name>\S.*?)[ .]+(?P<cells>\S+\s+\S+\s+\S+\s+\S+)\s*")
 _ELAPSED = re.compile(r"\s*Elapsed time\s+(?P<elapsed>\S+?)\s+seconds?\s*(?P<rest>.*)")
 _CYCLES = re.compile(r"\bfor\s+(?P<cycles>\d+)\s+cycles?\b")
 _PROCESSES = re.compile(r"\b(\d+) MPP procs?\b")
@@ -130,16 +128,14 @@ class _Account:
     def _row(self, line: str, at: int) -> None:
         if _HEADING.fullmatch(line) or _RULE.fullmatch(line) or not line.strip():
             return
-        row = _ROW.fullmatch(line)
-        cells = row["cells"].split() if row else []
-        if row is None or not any(map(is_number, cells)):
+        name, cells = _row(line)
+        if not any(map(is_number, cells)):
             # Whatever else it is, it is no row: the table ended without its totals.
             self.in_table, self._whole_table = False, True
             self.faults.damage(at, "the timing table ends without its totals", "kept the rows before")
             self.take(line, at)
             return
-        name = row["name"].strip()
-        self._keep(name, len(row["indent"]), cells, at)
+        self._keep(name, len(line) - len(line.lstrip(" ")), cells, at)
         if name == _TOTALS:
             self.in_table, self._whole_table = False, True
 
@@ -235,6 +231,16 @@ class _Account:
 
 
 # First words of a line -> who reads it.
+def _row(line: str) -> tuple[str, list[str]]:
+    """Split a row into its name, filled up with dots, and four cells; the first may touch the dots."""
+    head, *cells = line.rsplit(None, 3) or [""]
+    if len(cells) < 3 or not head.startswith(" "):
+        return "", []
+    name, _, first = head.rpartition(" ") if " " in head.strip() else head.partition(".")
+    first = first.lstrip(".")
+    return (name.strip(" ").rstrip(" .") or ".", [first, *cells]) if first else ("", [])
+
+
 _HANDLERS: tuple[tuple[str, Callable[[_Account, str, int], None]], ...] = (
     ("N o r m a l", _Account.termination),
     ("E r r o r", _Account.termination),

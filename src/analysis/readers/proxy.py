@@ -14,8 +14,8 @@ from analysis.readers.base import Faults
 from analysis.readers.text import TAG, integer, number, whole_lines
 
 _SNIFF = re.compile(rf"^{TAG}?proxy result: ".encode(), re.MULTILINE)
-_RESULT = re.compile(rf"{TAG}?proxy result: (?P<pairs>.*?)\s*")
-_PAIR = re.compile(r"(\w+)=(\S+)")
+_RESULT = re.compile(rf"{TAG}?proxy result: (?P<pairs>.*)")
+_PAIR = re.compile(r"(?<!\w)(\w++)=(\S+)")
 _COUNTS = ("ranks", "bytes", "count", "work")
 _TIMES = ("time", "time_min", "io_time")
 _TEXTS = ("pattern", "checksum")
@@ -37,7 +37,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     found = [(at, match["pairs"]) for at, line in enumerate(lines, 1) if (match := _RESULT.fullmatch(line))]
     if (cut := _RESULT.fullmatch(rest)) is not None:
         faults.damage(len(lines) + 1, "the result line has no end", "its last value is left out")
-        found.append((len(lines) + 1, cut["pairs"].rpartition(" ")[0]))
+        found.append((len(lines) + 1, cut["pairs"].rstrip().rpartition(" ")[0]))
     for at, _ in found[:-1]:
         faults.note(at, "a result of an earlier run", f"left out; the last one, line {found[-1][0]}, is read")
     at, pairs = found[-1]

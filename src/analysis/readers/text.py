@@ -24,7 +24,7 @@ BLANK = frozenset(
         "[insufficient permissions]",
     )
 )
-_CELL = re.compile(r"([+-]?[\d.,' \u00a0]*\d(?:[.,])?(?:[eE][+-]?\d+)?)\s*([^\d\s.,+-][^\d]*?)?\s*")
+_CELL = re.compile(r"([+-]?[\d.,' \u00a0]*\d[.,]?(?:[eE][+-]?\d+)?)\s*+([^\d\s.,+-]\D*)?")
 # `mpirun --tag-output` and `srun --label` put the rank before each line.
 TAG = r"(?:\[\d+,\d+\](?:<\w+>)?:? ?|\d+: )"
 _TAGGED = re.compile(TAG)

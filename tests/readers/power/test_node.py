@@ -110,6 +110,18 @@ def test_ear__applications_of_an_older_dialect():
     assert ds["energy_counter"].values[:, -1].tolist() == [25000, 26000]
 
 
+def test_ear__script_does_not_count_beside_its_steps():
+    """Slurm's code for the batch step is 0xfffffffb; the script's energy holds that of its steps."""
+    head = "NODE_ID;JOB_ID;STEP_ID;START_TIME;END_TIME;TIME;DC-NODE-POWER;DRAM-POWER\n"
+    step = "n1;7;0;1772359200;1772359300;100;250.0;20\n"
+    script = "n1;7;4294967291;1772359190;1772359310;120;260.0;20\n"
+    other = "n1;7;4294967290;1772359190;1772359310;120;260.0;20\n"
+    for rows in (step + script, script + other + step):
+        assert ear.parse((head + rows).encode())["energy_counter"].values[0].tolist() == [0, 25000]
+    # An mpirun in the script makes no step.
+    assert ear.parse((head + script).encode())["energy_counter"].values[0].tolist() == [0, 31200]
+
+
 def test_ear__newer_names_and_the_short_list_without_times():
     text = (
         "JOBID;STEPID;JOB_START_TIME;JOB_END_TIME;NODENAME;TIME_SEC;DC_NODE_POWER_W\n"

@@ -30,6 +30,7 @@ _PARTNER = re.compile(
 _ROOTED = re.compile(r"MP[IE]_(I?bcast|I?reduce|I?gatherv?|I?scatterv?)", re.IGNORECASE)
 _RECEIVE = re.compile(r"MPI_(I|M|Im)?[Rr]ecv|MPI_M?Probe")
 _KEY = ("rank", "call", "size", "peer", "region", "site")
+_PRINTED = 2e-4  # of two numbers with five digits
 _NO_REGION = -2  # an id that the task's own list of regions does not have
 
 
@@ -95,6 +96,12 @@ def unlisted(codes: np.ndarray) -> np.ndarray:
     return marked
 
 
+def longest_first(rows: Rows) -> np.ndarray:
+    """Mark the records whose shortest call is said to be longer than all together: IPM begins with 1e15 s."""
+    marked: np.ndarray = rows.time_min > rows.time * (1 + _PRINTED)
+    return marked
+
+
 def from_rows(rows: Rows, region: np.ndarray, ranks: np.ndarray, names: Names) -> Observations:
     """Turn records into observations."""
     texts = names.texts()
@@ -116,7 +123,7 @@ def from_rows(rows: Rows, region: np.ndarray, ranks: np.ndarray, names: Names) -
         count=rows.count,
         bytes=rows.count * size.astype(np.float64),
         time=rows.time,
-        time_min=rows.time_min,
+        time_min=np.where(longest_first(rows), np.nan, rows.time_min),
         time_max=rows.time_max,
     )
     obs.bytes[size < 0] = np.nan

@@ -66,14 +66,14 @@ def concatenate(parts: Sequence[Rows]) -> Rows:
 
 
 _RECORD = re.compile(rb'<hent((?:\s+\w+="[^"]*")+)\s*>([^<>"]*)</hent>\s*')
-_ATTRIBUTE = re.compile(rb'(\w+)="([^"]*)"')
+_ATTRIBUTE = re.compile(rb'(?<!\w)(\w++)="([^"]*)"')
 _INTEGER = re.compile(rb"-?\d{1,18}")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 # The last half word of a key of IPM 2 holds the partner; these three mean all, any and none.
 _NO_PARTNER = ("3FFFFFFD", "3FFFFFFE", "3FFFFFFF")
 _KEY = re.compile(rb"[0-9A-F]{24}3FFFFFF[DEF]")
 _FUNC = re.compile(
-    rb'<func name="([^"\n]*)" count="(\d{1,18})"(?: bytes="([^"\n]*)")? ?>\s*([^<>\n]*?)\s*</func>\s*'
+    rb'<func name="([^"\n]*)" count="(\d{1,18})"(?: bytes="([^"\n]*)")? ?>\s*+([^<>\n]*+)\s*+</func>\s*'
 )
 _REGION = re.compile(rb'<region label="(.*)" nexits=".*')
 
@@ -202,7 +202,7 @@ def _func(line: bytes, offset: int) -> tuple[bytes, Total]:
         if match is None or not _NAME.fullmatch(match[1]):
             raise ValueError
         size = float("nan") if match[3] is None else real(match[3])
-        return match[1], Total(int(match[2]), size, real(match[4]))
+        return match[1], Total(int(match[2]), size, real(match[4].strip()))
     except ValueError:
         raise BadLineError(offset, f"no <func> line: {_shown(line)}") from None
 
@@ -244,7 +244,7 @@ def _columns(text: bytes, lines: int, names: Names) -> dict[str, np.ndarray] | N
         return None
     if any(letter in text and b'"0' + letter in text for letter in (b"x", b"X")):
         return None  # Arrow takes 0x10 for a number
-    layout = [name.decode() for name in re.findall(rb'(\w+)="', first[0])]
+    layout = [name.decode() for name in re.findall(rb'(?<!\w)(\w++)="', first[0])]
     fixed = {f"={name}": name for name in layout} | {"<hent": "hent", "</hent": "hent"}
     cells = ["<hent", *(cell for name in layout for cell in (f"={name}", name)), *_TIMES, "</hent"]
     if len(set(cells)) < len(cells) or not {"call", *_WHOLE} <= set(layout):

@@ -32,7 +32,7 @@ _REGION = re.compile(
     rb'\n ?<region label="([^\n]*)" nexits="[^"\n]*" wtime="[^"\n]*" utime="[^"\n]*" stime="[^"\n]*" '
     rb'mtime="[^"\n]*"(?: id="(-?\d+)")? ?>'
 )
-_ATTRIBUTE = re.compile(rb'(\w+)="([^"\n]*)"')
+_ATTRIBUTE = re.compile(rb'(?<!\w)(\w++)="([^"\n]*)"')
 _HOST = re.compile(rb"\n<host [^>\n]*>([^\n]*)</host>")
 
 

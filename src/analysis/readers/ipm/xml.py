@@ -107,6 +107,7 @@ def _observations(file: _File) -> Observations:
     ranks = np.array([head.rank for _, head in file.tasks], dtype=np.int32)
     heads = [head for _, head in file.tasks]
     parts = []
+    untimed = 0
     for rows in _all_rows(file):
         region = meaning.region_codes(rows, heads, file.labels)
         lost = np.unique(rows.task[meaning.unlisted(region)])
@@ -115,7 +116,11 @@ def _observations(file: _File) -> Observations:
                 _drop(file, task, file.tasks[task][0].start, "has records of a region that it does not list")
             keep = ~np.isin(rows.task, lost)
             rows, region = rows.take(keep), region[keep]
+        untimed += int(meaning.longest_first(rows).sum())
         parts.append(meaning.from_rows(rows, region, ranks, file.calls))
+    if untimed:
+        what = f"{untimed} records have a shortest call that is longer than all their calls together"
+        file.faults.note(0, what, "IPM timed none of them; time_min is left blank")
     parts.append(meaning.from_totals(list(_totals(file)), file.calls, file.labels))
     return meaning.concatenate(parts)
 

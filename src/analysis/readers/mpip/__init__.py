@@ -150,7 +150,7 @@ def _check(
         return flags
     flags += checks.check_sites(report, times, obs, detail, faults)
     if detail != "top":
-        flags += checks.check_entries(top, obs, faults)
+        flags += checks.check_entries(top, obs, times, faults)
         flags += checks.check_collectives(bins, obs, times, faults)
     return flags
 

@@ -19,7 +19,7 @@ from analysis.readers.mpip.rows import CHUNK
 from analysis.readers.text import printable
 
 _ADDRESS = re.compile(r"(0x[0-9a-fA-F]+|\[unknown\])(?:\s+(.*))?")
-_SOURCE = re.compile(r"(\S.*?)\s+(\d+)(?:\s(.*))?")
+_SOURCE = re.compile(r"(?<=\S)\s++(\d++)(?:\s|$)")
 _DIGITS = 9  # of the largest id, so that it fits i4
 _LINES = 1 << 14  # taken at a time, so that they stay in the cache
 
@@ -57,8 +57,8 @@ def _frame(body: str) -> str:
     if address:
         function = (address[2] or "").strip()
         return address[1] if function in ("", "[unknown]") else f"{address[1]} {function}"
-    source = _SOURCE.fullmatch(body)
-    return f"{source[1]}:{source[2]} {(source[3] or '').strip()}".strip() if source else body
+    source = _SOURCE.search(body)
+    return f"{body[: source.start()]}:{source[1]} {body[source.end() :].strip()}".strip() if source else body
 
 
 def _read_slow(report: Report, section: Section, faults: Faults) -> _Stacks:

@@ -14,6 +14,8 @@ from analysis.readers.mpip.tables import Bin, Entry, Times
 
 # Two figures of three printed digits can be 0.5 % off each.
 _DIGITS = 0.0101
+# With -e mpiP prints three decimals instead of three digits: of seconds, and of milliseconds a call.
+_DECIMALS, _CALL_DECIMALS = 5e-4, 5e-7  # s
 
 
 def timestamp(value: str) -> str:
@@ -22,6 +24,18 @@ def timestamp(value: str) -> str:
         return datetime.strptime(value, "%Y %m %d %H:%M:%S").isoformat()
     except ValueError:
         return value
+
+
+def _decimals(times: Times) -> float:
+    """Return the rounding of a time in s, 0 where digits are printed instead of decimals."""
+    printed = [value * 1e3 for value in (*times.app.values(), *times.mpi.values()) if np.isfinite(value)]
+    return _DECIMALS if all(abs(value - round(value)) < 1e-6 for value in printed) else 0.0
+
+
+def _slack(times: Times, count: np.ndarray) -> float:
+    """Return by how many s the sum of some rows may differ from a total, by decimals alone."""
+    rounding = _decimals(times)
+    return rounding + (_CALL_DECIMALS * float(np.maximum(count, 0).sum()) if rounding else 0.0)
 
 
 def check_ranks(report: Report, times: Times, faults: Faults) -> list[str]:
@@ -63,14 +77,16 @@ def check_sites(report: Report, times: Times, obs: Obs, detail: str, faults: Fau
     flags = []
     total = float(np.nansum(obs["time"]))
     excess = total - times.mpi_total
-    if excess > _DIGITS * times.mpi_total or (detail != "top" and -excess > _DIGITS * times.mpi_total):
+    most = _DIGITS * times.mpi_total + _slack(times, obs["count"])
+    if excess > most or (detail != "top" and -excess > most):
         found = f"call sites take {total:.4g} s, MPI time is {times.mpi_total:.4g} s"
         faults.note(times.line, found, "one of the two tables is wrong: trust neither without a second run")
         flags.append("callsite-time-differs")
     elif detail == "rank" and times.mpi and (obs["rank"] >= 0).all():
         sums = np.bincount(obs["rank"], obs["time"], minlength=1 + max(times.mpi))
         worst = max(times.mpi, key=lambda rank: abs(sums[rank] - times.mpi[rank]) / (times.mpi[rank] or 1.0))
-        if abs(sums[worst] - times.mpi[worst]) > _DIGITS * times.mpi[worst]:
+        slack = _slack(times, obs["count"][obs["rank"] == worst])
+        if abs(sums[worst] - times.mpi[worst]) > _DIGITS * times.mpi[worst] + slack:
             found = f"rank {worst}: call sites take {sums[worst]:.4g} s, MPI time is {times.mpi[worst]:.4g} s"
             faults.note(times.line, found, "one of the two tables is wrong")
             flags.append("callsite-time-differs")
@@ -95,12 +111,13 @@ def _split(obs: Obs) -> bool:
     )
 
 
-def check_entries(entries: list[Entry], obs: Obs, faults: Faults) -> list[str]:
+def check_entries(entries: list[Entry], obs: Obs, times: Times, faults: Faults) -> list[str]:
     """Hold Aggregate Time against the observations of the same sites: ``aggregate-time-differs``."""
     for entry in entries:
         listed = entry.values.get("Time", np.nan) * 1e-3
-        summed = float(obs["time"][obs["site"] == entry.site].sum())
-        if abs(listed - summed) > _DIGITS * max(listed, summed):
+        own = obs["site"] == entry.site
+        summed = float(obs["time"][own].sum())
+        if abs(listed - summed) > _DIGITS * max(listed, summed) + _slack(times, obs["count"][own]):
             found = (
                 f"{entry.call} at site {entry.site}: {listed:.4g} s in this list, {summed:.4g} s in its rows"
             )
@@ -123,8 +140,13 @@ def check_collectives(bins: list[Bin], obs: Obs, times: Times, faults: Faults) -
         lines.setdefault(entry.call, entry.line)
     flags = []
     for call, share in shares.items():
-        summed = 100.0 * float(obs["time"][obs["call"] == call].sum()) / times.mpi_total
-        slack = 2 * _DIGITS * max(share, summed) + 0.01
+        own = obs["call"] == call
+        summed = 100.0 * float(obs["time"][own].sum()) / times.mpi_total
+        slack = (
+            2 * _DIGITS * max(share, summed)
+            + 0.01
+            + 100.0 * _slack(times, obs["count"][own]) / times.mpi_total
+        )
         if share - summed > slack or (len(collective) < 20 and summed - share > slack):
             found = f"{call}: {share:.3g} % of MPI time in this histogram, {summed:.3g} % at its call sites"
             faults.note(lines[call], found, "use the call sites; the histogram only for proportions")

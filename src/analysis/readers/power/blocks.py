@@ -68,7 +68,7 @@ def _prefix(line: str) -> tuple[str, str]:
     match = re.match(r"([A-Za-z][\w.-]*):\s+(?=\S)(?!\d)", line)
     if match and not re.match(r"\s*(IPMI|Sampling|Power|Current|Time|Statistics)\b", line):
         return match[1], line[match.end() :]
-    match = re.match(r"([A-Za-z][\w.-]*\d[\w.-]*):\s*(.*)", line)
+    match = re.match(r"(?=[A-Za-z][\w.-]*\d)([\w.-]++):\s*+(.*)", line)
     return (match[1], match[2]) if match else ("", line)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,8 @@ from analysis.readers.text import number
 
 # Where a logger that wraps an answer puts the time, in lower case.
 _KEYS = ("timestamp", "time", "datetime", "date", "collected")
+_BEGIN = re.compile(r"\n[{\[]")
+_TOO_MUCH = "a number too long or lists too deep"
 
 
 def documents(log: PowerLog, clock: Clock) -> Iterator[tuple[str, int, Any]]:
@@ -21,6 +24,7 @@ def documents(log: PowerLog, clock: Clock) -> Iterator[tuple[str, int, Any]]:
     text = log.data.decode("utf-8-sig", errors="replace")
     decoder = json.JSONDecoder()
     position, stamp, whole = 0, "", 0
+    number, counted = 1, 0
     while position < len(text):
         end = text.find("\n", position)
         end = len(text) if end < 0 else end
@@ -32,11 +36,12 @@ def documents(log: PowerLog, clock: Clock) -> Iterator[tuple[str, int, Any]]:
             continue
         if clock.is_stamp(line[:opening].strip(" \t,:")):
             stamp = line[:opening].strip(" \t,:")
-        number = text.count("\n", 0, position) + 1
+        number, counted = number + text.count("\n", counted, position), position
         try:
             document, position = decoder.raw_decode(text, position + opening)
-        except json.JSONDecodeError as error:
-            log.faults.damage(error.lineno, f"no JSON: {error.msg}", "the document is not used")
+        except (ValueError, RecursionError) as error:  # a number of 4,300 digits, lists a thousand deep
+            at, what = getattr(error, "lineno", number), getattr(error, "msg", _TOO_MUCH)
+            log.faults.damage(at, f"no JSON: {what}", "the document is not used")
             position = _next(text, end)
             continue
         whole += 1
@@ -55,8 +60,8 @@ def _own(document: Any) -> str:
 
 def _next(text: str, position: int) -> int:
     """Return where the next document begins at the left margin, after a broken one."""
-    found = min((i for i in (text.find("\n{", position), text.find("\n[", position)) if i >= 0), default=-1)
-    return len(text) if found < 0 else found + 1
+    found = _BEGIN.search(text, position)
+    return found.end() - 1 if found else len(text)
 
 
 def numeric(value: Any) -> float:

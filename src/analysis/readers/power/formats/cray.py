@@ -9,7 +9,7 @@ from analysis.readers.power.rows import Rows, reads
 
 _LINE = re.compile(
     r"^(?:(?P<node>[A-Za-z][\w-]*\d):\s*)?"
-    r"(?:(?:\S*pm_counters/)?(?P<name>(?:[a-z]+\d*_)?(?:energy|power))\s*[:=,\s]\s*)?"
+    r"(?:(?:\S*pm_counters/)?(?P<name>(?:[a-z]+\d*_)?(?:energy|power))(?:\s++[:=,]?|[:=,])\s*+)?"
     r"(?P<value>\d+)\s*(?P<unit>[JW])(?:\s+(?P<us>\d{15,16})\s*us)?\s*$"
 )
 

@@ -9,11 +9,12 @@ from analysis.base.units import SECOND
 from analysis.readers.power.headings import split
 from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
-from analysis.readers.text import plain, quantity
+from analysis.readers.sacct import RESERVED_STEP
+from analysis.readers.text import integer, plain, quantity
 
 _POWER = re.compile(r"^(avg[._-])?dc[._-]node[._-]power(_w)?$|^dc[._-]power(_w)?$|^power(_w)?$")
 _LATE = 3.0  # a loop's period varies with the length of its iterations
-_NO_STEP = ("4294967292", "4294967294", "4294967295")
+_BATCH = "4294967291"  # Slurm's code for the batch script, in which the numbered steps run
 
 
 def sniff(head: bytes, name: str) -> bool:
@@ -29,6 +30,7 @@ def parse(log: PowerLog) -> Readings:
     """
     rows = Rows(log)
     header: list[str] = []
+    found: list[tuple[str, dict[str, str], int]] = []
     for number, line in enumerate(log.lines(), 1):
         cells = split(line, ";")
         lower = [re.sub(r"[ .-]", "_", cell.lower()) for cell in cells]
@@ -38,17 +40,24 @@ def parse(log: PowerLog) -> Readings:
             if len(cells) < len(header) - 1:  # a row may lack its last, empty cell
                 log.faults.damage(number, f"{len(cells)} of {len(header)} columns", "the row is not used")
                 continue
-            _add(rows, dict(zip(header, cells, strict=False)), number)
+            cell = dict(zip(header, cells, strict=False))
+            found.append((cell.get("stepid", cell.get("step_id", "")), cell, number))
+    numbered = [entry for entry in found if not _reserved(entry[0])]
+    # The script's energy holds that of its steps; alone it is that of an mpirun in it.
+    for _, cell, number in numbered or [entry for entry in found if entry[0] == _BATCH]:
+        _add(rows, cell, number)
     readings = rows.readings("row with a node, a time and its DC power", mean=True)
     if "timestamp" in header:
         readings.longest = _LATE
     return readings
 
 
+def _reserved(step: str) -> bool:
+    return step.isdecimal() and integer(step) >= RESERVED_STEP
+
+
 def _add(rows: Rows, cell: dict[str, str], number: int) -> None:
     """Add the readings of one row: an application gives its start as well."""
-    if cell.get("stepid", cell.get("step_id")) in _NO_STEP:
-        return
     node = next((cell[key] for key in ("nodename", "node_id", "node") if cell.get(key)), "node")
     value = quantity(next(cell[key] for key in cell if _POWER.match(key)), decimal_comma=True)[0]
     if cell.get("timestamp"):

@@ -12,7 +12,7 @@ from analysis.readers.power.rows import reads, spans
 from analysis.readers.text import number as to_number
 
 _LINE = re.compile(
-    r"^(?P<indent>\s*)(?P<dash>- *)?(?P<key>[^:]+?)(?: \((?P<unit>[^)]*)\))?:\s*(?P<value>.*?)\s*$"
+    r"^(?P<indent>\s*+)(?P<dash>- *+)?+(?P<key>[^:]+?)(?: \((?P<unit>[^()]*)\))?:\s*+(?P<value>.*)$"
 )
 _TOTALS = "Application Totals"
 _SECTIONS = ("Regions", "Epoch Totals", "Unmarked Totals", _TOTALS, "Frequency map", "Policy")
@@ -38,7 +38,7 @@ def parse(log: PowerLog) -> Readings:
         match = _LINE.match(line) if line.strip() else None
         if match is None:
             continue
-        key, value = match["key"].strip(), match["value"]
+        key, value = match["key"].strip(), match["value"].strip()
         depth = len(match["indent"]) - hosts_indent
         if key == "Start Time":
             begin = float(clock.utc([value], [number])[0])

@@ -16,7 +16,7 @@ from analysis.readers.text import quantity
 _TIME, _METER = (r"^timestamp",), r"^(gpu_)?(index|uuid|pci\.bus_id|gpu)$"
 _INSTANT = Headings(_TIME, r"^power\.draw\.instant", "", _METER, "")
 _DRAW = Headings(_TIME, r"^power\.draw(?!\.(average|instant))|^power\.draw\.average", "", _METER, "")
-_TAG = re.compile(r"<(?P<tag>timestamp|(?:average_|instant_)?power_draw)>\s*(?P<text>[^<]*?)\s*</")
+_TAG = re.compile(r"<(?P<tag>timestamp|(?:average_|instant_)?power_draw)>(?P<text>[^<]*+)</")
 _GPU = re.compile(r'<gpu id="([^"]*)"')
 # Where the driver gives several, the later in this list goes before.
 _RANKS = {"average_power_draw": 0, "power_draw": 1, "instant_power_draw": 2}

@@ -13,12 +13,12 @@ from analysis.readers.text import plain
 # Time, optionally socket (die, core, node) and its CPUs, value, unit, event. A German locale with
 # -x, writes 1,001048308,19,63,Joules: the nine digits of the time tell where it ends.
 _ROW = re.compile(
-    r"^\s*(?P<time>\d+[.,]\d{9})[,;|\s](?:\s*(?P<part>(?:[SND]\d|CPU\d)[\w-]*)[,;|\s]+(?:\d+[,;|\s])?)?"
-    r"\s*(?P<value><not \w+>|\d[\d.,]*?)[,;|\s]\s*(?:Joules)?[,;|\s]*(?P<event>power/[\w-]+/)"
+    r"^\s*(?P<time>\d+[.,]\d{9})[,;|\s](?:\s*(?P<part>(?:[SND]\d|CPU\d)[\w-]*+)[,;|\s]++(?:\d+[,;|\s])?)?"
+    r"\s*+(?P<value><not \w+>|\d++(?:[.,]\d++)*+)[,;|\s]++(?:Joules[,;|\s]*+)?(?P<event>power/[\w-]+/)"
 )
 _JSON = re.compile(
     r'^\{"interval" : (?P<time>\d+\.\d{9}), (?:"(?:socket|die|node|cpu|core)" : "(?P<part>[\w-]+)", )?'
-    r'.*?"counter-value" : "(?P<value>[^"]*)".*?"event" : "(?P<event>power/[\w-]+/)"'
+    r'(?>.*?"counter-value" : "(?P<value>[^"]*)").*?"event" : "(?P<event>power/[\w-]+/)"'
 )
 _STARTED = re.compile(r"^# started on (.+)$")
 

@@ -11,9 +11,11 @@ from analysis.readers.power.rows import Rows, reads
 
 HEADINGS = Headings(power="", energy=r"energy.*uj|_uj$|energy", unit_default="uJ")
 _LINE = re.compile(
-    r"^(?P<path>\S*intel-rapl\S*/)(?P<file>energy_uj|max_energy_range_uj|name)\s*[:=,\s]\s*(?P<value>\S+)"
+    r"^(?P<path>(?=\S*intel-rapl)\S*/)(?P<file>energy_uj|max_energy_range_uj|name)"
+    r"(?:\s++[:=,]?|[:=,])\s*+(?P<value>\S+)"
 )
-_RANGE = re.compile(r"(?P<zone>[\w:.-]*?)[/\s,;_]*max_energy_range_uj\s*[:=,;\s]\s*(?P<value>\d+)")
+_RANGE = re.compile(r"max_energy_range_uj(?:\s++[:=,;]?|[:=,;])\s*+(?P<value>\d+)")
+_NO_ZONE = re.compile(r"[^\w:.-]")
 
 
 def sniff(head: bytes, name: str) -> bool:
@@ -28,7 +30,7 @@ def parse(log: PowerLog) -> Readings:
     The range of a counter is read from ``max_energy_range_uj`` where the log has it (a line or a
     comment; once for a zone or for all), else it is the option ``counter_range``.
     """
-    if re.search(rb"(?m)^\S*intel-rapl\S*/energy_uj", log.data):
+    if re.search(rb"(?m)^(?=\S*intel-rapl)\S*/energy_uj", log.data):
         return _tree(log)
     readings = csv.read(log, HEADINGS)
     readings.wrap = _ranges(log, readings.names) or readings.wrap
@@ -39,9 +41,11 @@ def _ranges(log: PowerLog, names: list[str]) -> dict[str, float]:
     """Find ranges in comments: of a zone where one is named, else of all."""
     found: dict[str, float] = {}
     for line in re.findall(rb"(?m)^#.*$", log.data):
-        match = _RANGE.search(line.decode(errors="replace"))
+        text = line.decode(errors="replace")
+        match = _RANGE.search(text)
         if match:
-            own = [n for n in names if match["zone"] and match["zone"] in n] or names
+            zone = _NO_ZONE.split(text[: match.start()].rstrip("/,;_ \t"))[-1]
+            own = [n for n in names if zone and zone in n] or names
             found |= dict.fromkeys(own, float(match["value"]) * 1e-6)
     return found
 
