@@ -335,3 +335,29 @@ def test_docs__example_of_a_format_is_one() -> None:
     )
     assert (ds.tool_version, ds.complete) == ("1.2", True)
     assert space["parse"](log[:-5], "f").complete is False
+
+
+def test_ior__part_of_io500_ends_with_its_row() -> None:
+    head, _, _ = TEXTS["ior"].partition("read      2400")
+    own = head.replace("-i 2 -t", "-O stoneWallingStatusFile=x -t")
+    ds = read("ior", own)
+    assert (ds.complete, named(ds, "write"), math.isnan(float(ds.figure_of_merit))) == (True, [1250.5], True)
+    assert read("ior", own.rstrip()).complete is False
+    assert read("ior", head).complete is False
+
+
+def test_lammps__before_2014_ends_with_its_neighbours() -> None:
+    text = TEXTS["lammps"].replace("Total wall time: 0:00:14", "Dangerous builds = 0")
+    assert read("lammps", text).complete is False
+    old = read("lammps", text.replace("29 Aug 2024 - Update 1", "1 May 2010"))
+    assert (old.complete, old.tool_version) == (True, "1 May 2010")
+
+
+def test_mdtest__times_are_figures_of_their_own() -> None:
+    """As mdtest 3.4 within IO500: rates of nothing, then a summary of times."""
+    table = TEXTS["mdtest"].partition("SUMMARY")[2].partition("\n-- finished")[0]
+    text = TEXTS["mdtest"].replace("\n-- finished", f"\nSUMMARY time{table}\n-- finished")
+    ds = read("mdtest", text)
+    assert named(ds, "File creation") == named(ds, "File creation time") == [10200.52]
+    assert set(ds["unit"].values[ds["merit"].values == "File creation time"]) == {"s"}
+    assert float(ds.figure_of_merit) == 10200.52

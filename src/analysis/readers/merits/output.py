@@ -58,6 +58,7 @@ class Output:
         self.faults = Faults(source)
         self.rows: list[Row] = []
         self.facts: dict[str, Any] = {}
+        self._checks: dict[int, bool] = {}
         text = decode(as_utf8(data))
         first = [line for line in text[:4096].split("\n")[:20] if line.strip()]
         if first and all(_TAGGED.match(line) for line in first):
@@ -94,9 +95,8 @@ class Output:
         self.rows.append(Row(merit, value, unit, step(text), line, **more))
 
     def check(self, result: int, passed: bool) -> None:
-        """Write down whether the check of a result was passed."""
-        word = PASSED if passed else FAILED
-        self.rows = [row._replace(check=word) if row.result == result else row for row in self.rows]
+        """Write down whether a check of a result was passed; one that failed is not undone."""
+        self._checks[result] = self._checks.get(result, True) and passed
 
     def together(self, names: tuple[str, ...]) -> None:
         """Hold that figures which a program prints together stand equally often in a file."""
@@ -127,6 +127,8 @@ class Output:
         `main` names the figure that speaks for the file, `which` of several of that name; `time` the one that
         says how long the result took by the program's own clock, s.
         """
+        words = {result: PASSED if passed else FAILED for result, passed in self._checks.items()}
+        self.rows = [row._replace(check=words.get(row.result, row.check)) for row in self.rows]
         failed = sorted({row.line for row in self.rows if row.check == FAILED})
         if failed:
             found = f"{tool} says that the check of {len({r.result for r in self.rows if r.check == FAILED})}"
