@@ -12,10 +12,10 @@ import numpy as np
 from analysis.readers import published
 
 from .merits.texts import SAMPLES as MERITS
-from .power.test_cpu import PERF, POWERSTAT, TURBO
-from .power.test_devices import POWER, T0, WT, xml
+from .power.test_cpu import LIKWID, PERF, PERF_TABLE, POWERSTAT, TURBO
+from .power.test_devices import BARE, POWER, T0, WT, xml
 from .power.test_ipmi import FREE, block
-from .power.test_node import GEOPM
+from .power.test_node import EACCT, GEOPM
 from .test_lsdyna import ACCOUNT
 from .test_openatom import OUTPUT
 from .test_proxy import LINE as PROXY
@@ -56,6 +56,10 @@ _TEXTS = {
         for i, w in enumerate((164, 165))
     ),
     "perf": PERF,
+    "perf_stat": PERF_TABLE,
+    "likwid": LIKWID,
+    "eacct": EACCT,
+    "nvidia_csv": BARE,
     "rapl": "time,zone,energy_uj\n" + "".join(f"{1772323200 + i},p,{150_000_000 * i}\n" for i in range(4)),
     "turbostat": TURBO.format(a="1772359205.000", p="100.25") + TURBO.format(a="1772359210.000", p="120.25"),
     "powerstat": POWERSTAT,

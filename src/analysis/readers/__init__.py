@@ -16,7 +16,7 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.base.files import plain_head, read_bytes
-from analysis.readers import merits
+from analysis.readers import merits, unknown
 from analysis.readers.base import as_utf8
 from analysis.readers.power import FORMATS
 
@@ -70,8 +70,7 @@ def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, *
     if engine is None:
         found = engines_of(data, source)
         if not found:
-            what = "is empty" if not data.strip() else "is of no format known here"
-            raise ReadError.at(source, 0, what, f"known formats: {', '.join(sorted(ENGINES))}")
+            raise ReadError.at(source, 0, unknown.found(data), unknown.remedy(data[:HEAD_BYTES]))
         engine = found[0]
     ds: xr.Dataset = reader(engine).parse(data, source, **options)
     return ds

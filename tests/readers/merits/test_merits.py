@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -291,3 +293,71 @@ def test_merits__source_is_named_where_it_is_refused(tmp_path: Path) -> None:
     for engine in merits.FORMATS:
         with pytest.raises(ReadError, match=r"^x:\d+: .+; give "):
             readers.parse(b"{}\n", "x", engine=engine)
+
+
+def test_merits__lines_that_are_lost_or_garbled_are_named() -> None:
+    # HPL says how many tests it finished, STREAM prints its kernels together.
+    lost = read(
+        "hpl",
+        TEXTS["hpl"].replace(
+            "          1 tests completed and passed", "          2 tests completed and passed"
+        ),
+    )
+    assert lost.warnings == [
+        "f:16: 1 rows of 2 tests that HPL says it finished; the file is damaged; kept what is whole"
+    ]
+    garbled = read("hpl", TEXTS["hpl"].replace("5.0800e+02", "5.08x0e+02"))
+    assert (garbled.complete, math.isnan(float(garbled.figure_of_merit))) == (False, True)
+    stream = read("stream", TEXTS["stream"].replace("Scale: ", "Sc"))
+    assert stream.complete is False
+    assert stream.warnings[0].startswith("f:0: lines are missing: Copy 1 times, Scale 0 times, ")
+
+
+def test_openfoam__garbled_last_clock_is_no_time() -> None:
+    """As two ranks' outputs ran into each other in a log of chemFoam v2312."""
+    ds = read("openfoam", TEXTS["openfoam"].replace("6.1 s  ClockTime = 7 s", "6.1 s  ClockTiNumber of s"))
+    assert (ds.complete, ds.sizes["merit"]) == (False, 0)
+    assert ds.warnings[0].startswith("f:20: the last clock is garbled; ")
+
+
+def test_docs__example_of_a_format_is_one() -> None:
+    text = (Path(__file__).parents[3] / "docs/formats.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    space: dict[str, Any] = {}
+    exec(compile(example, "docs/formats.md", "exec"), space)
+    log = b"house solver 1.2 on 64 ranks\nrate: 12.5 Mcell/s\ndone\n"
+    assert space["sniff"](log, "")
+    ds = space["parse"](log, "f")
+    assert (float(ds.figure_of_merit), str(ds.figure_of_merit_unit.values), int(ds.ranks)) == (
+        12.5,
+        "Mcell/s",
+        64,
+    )
+    assert (ds.tool_version, ds.complete) == ("1.2", True)
+    assert space["parse"](log[:-5], "f").complete is False
+
+
+def test_ior__part_of_io500_ends_with_its_row() -> None:
+    head, _, _ = TEXTS["ior"].partition("read      2400")
+    own = head.replace("-i 2 -t", "-O stoneWallingStatusFile=x -t")
+    ds = read("ior", own)
+    assert (ds.complete, named(ds, "write"), math.isnan(float(ds.figure_of_merit))) == (True, [1250.5], True)
+    assert read("ior", own.rstrip()).complete is False
+    assert read("ior", head).complete is False
+
+
+def test_lammps__before_2014_ends_with_its_neighbours() -> None:
+    text = TEXTS["lammps"].replace("Total wall time: 0:00:14", "Dangerous builds = 0")
+    assert read("lammps", text).complete is False
+    old = read("lammps", text.replace("29 Aug 2024 - Update 1", "1 May 2010"))
+    assert (old.complete, old.tool_version) == (True, "1 May 2010")
+
+
+def test_mdtest__times_are_figures_of_their_own() -> None:
+    """As mdtest 3.4 within IO500: rates of nothing, then a summary of times."""
+    table = TEXTS["mdtest"].partition("SUMMARY")[2].partition("\n-- finished")[0]
+    text = TEXTS["mdtest"].replace("\n-- finished", f"\nSUMMARY time{table}\n-- finished")
+    ds = read("mdtest", text)
+    assert named(ds, "File creation") == named(ds, "File creation time") == [10200.52]
+    assert set(ds["unit"].values[ds["merit"].values == "File creation time"]) == {"s"}
+    assert float(ds.figure_of_merit) == 10200.52

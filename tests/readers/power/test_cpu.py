@@ -6,7 +6,7 @@ import pytest
 from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.energy.integral import energy
-from analysis.readers.power.formats import perf, powerstat, rapl, turbostat
+from analysis.readers.power.formats import perf, perf_stat, powerstat, rapl, turbostat
 
 T0 = "2026-03-01T10:00:00Z"
 
@@ -78,6 +78,12 @@ def test_perf__json_lines():
 def test_perf__total_without_intervals_is_refused():
     with pytest.raises(ReadError, match="no interval of a power/energy event"):
         perf.parse(b"485.05,Joules,power/energy-pkg/,28141742128,100.00,,\n")
+
+
+def test_perf_stat__total_is_a_mean_over_its_own_time():
+    ds = perf_stat.parse(b"485.05,Joules,power/energy-pkg/,28141742128,100.00,,\n", start=T0)
+    # 485.05 J / 28.141742128 s
+    assert ds["power"].values[0, 1] == pytest.approx(17.23596, rel=1e-6)
 
 
 def test_rapl__wide_columns_and_range_of_a_zone():
@@ -204,3 +210,96 @@ def test_powerstat__samples_pass_midnight_and_statistics_are_left_out():
     warnings = " ".join(ds.attrs["warnings"])
     assert "p.log:7: powerstat marks the reading as an estimate" in warnings
     assert ds.attrs["complete"] is True
+
+
+# perf 6.x, whole run: the table, and CSV with its times in ns.
+PERF_TABLE = """
+ Performance counter stats for 'system wide':
+
+              3.50 Joules power/energy-cores/
+              8.25 Joules power/energy-ram/
+             12.75 Joules power/energy-pkg/
+             51.00 Joules power/energy-psys/
+
+       5.000000000 seconds time elapsed
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (PERF_TABLE, {"energy-ram": 8.25, "energy-pkg": 12.75}),
+        (PERF_TABLE.replace(".", ","), {"energy-ram": 8.25, "energy-pkg": 12.75}),
+        (
+            "12.75,Joules,power/energy-pkg/,5000000000,100.00,,\n8.25,Joules,power/energy-ram/,5000000000,100.00,,\n",
+            {"energy-pkg": 12.75, "energy-ram": 8.25},
+        ),
+        (
+            "S0,1,12.75,Joules,power/energy-pkg/,5000000000,100.00,,\n"
+            "S1,1,8.25,Joules,power/energy-pkg/,5000000000,100.00,,\n",
+            {"S0/energy-pkg": 12.75, "S1/energy-pkg": 8.25},
+        ),
+    ],
+)
+def test_perf_stat__whole_run_is_an_energy_of_its_time(text, expected):
+    ds = readers.parse(text.encode(), "f", start=T0)
+    assert times(ds) == ["2026-03-01T10:00:00.000", "2026-03-01T10:00:05.000"]
+    found = energy(ds, ds["time"].values[0], ds["time"].values[-1])
+    assert dict(zip(ds["meter"].values.tolist(), found["energy"].values.tolist(), strict=True)) == expected
+    assert ds.complete
+
+
+def test_perf_stat__whole_run_without_its_time_or_its_count_is_named():
+    cut = PERF_TABLE.partition("       5.0")[0]
+    with pytest.raises(ReadError, match=r"^f:5: an energy without the time elapsed; no power/energy event"):
+        perf_stat.parse(cut.encode(), "f")
+    blank = perf_stat.parse(PERF_TABLE.replace("8.25", "<not counted>").encode(), "f", start=T0)
+    assert blank["meter"].values.tolist() == ["energy-pkg"]
+    assert blank.complete is False
+    assert "power/energy-ram/ was not counted" in blank.warnings[0]
+    mean = perf_stat.parse(PERF_TABLE.replace("wide':", "wide' (10 runs):").encode(), "f", start=T0)
+    assert mean.warnings[0].startswith("f:2: the mean of 10 runs; ")
+
+
+# After `likwid-powermeter.lua` of LIKWID 5.
+LIKWID = """\
+--------------------------------------------------------------------------------
+CPU name:\tIntel(R) Xeon(R) Platinum
+CPU type:\tIntel Icelake SP processor
+CPU clock:\t2.39 GHz
+--------------------------------------------------------------------------------
+Runtime: 2.5 s
+Measure for socket 0 on CPU 0
+Domain PKG:
+Energy consumed: 250.25 Joules
+Power consumed: 100.1 Watt
+Domain PP0:
+Energy consumed: 100 Joules
+Power consumed: 40 Watt
+Domain DRAM:
+Energy consumed: 25.5 Joules
+Power consumed: 10.2 Watt
+
+Measure for socket 1 on CPU 36
+Domain PKG:
+Energy consumed: 200.75 Joules
+Power consumed: 80.3 Watt
+--------------------------------------------------------------------------------
+"""
+
+
+def test_likwid__sockets_and_memory_without_the_cores():
+    ds = readers.parse(LIKWID.encode(), "f", start=T0)
+    found = energy(ds, ds["time"].values[0], ds["time"].values[-1])
+    assert dict(zip(ds["meter"].values.tolist(), found["energy"].values.tolist(), strict=True)) == {
+        "socket 0/PKG": 250.25,
+        "socket 0/DRAM": 25.5,
+        "socket 1/PKG": 200.75,
+    }
+    assert times(ds)[-1] == "2026-03-01T10:00:02.500"
+
+
+def test_likwid__energy_without_a_run_time_is_refused():
+    with pytest.raises(ReadError, match=r"^f:8: an energy without a run time"):
+        readers.parse(LIKWID.replace("Runtime: 2.5 s\n", "").encode(), "f", engine="likwid")

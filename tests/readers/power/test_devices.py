@@ -257,3 +257,37 @@ def test_yokogawa__sum_goes_before_the_elements():
     assert yokogawa.parse(text.encode())["power"].values.tolist() == [[300]]
     elements = text.replace(",P-SIGMA", ",S-SIGMA")
     assert yokogawa.parse(elements.encode())["power"].values.tolist() == [[100], [200]]
+
+
+# nvidia-smi --query-gpu=timestamp,index,power.draw,utilization.gpu --format=csv,noheader
+BARE = "".join(
+    f"2026/03/01 10:00:{second:02}.{gpu:03}, {gpu}, {100 + second + 50 * gpu}.25 W, 97 %\n"
+    for second in range(4)
+    for gpu in range(2)
+)
+
+
+def test_nvidia_csv__rows_without_headings():
+    ds = readers.parse(BARE.encode(), "f", tz="UTC")
+    assert ds.tool == "nvidia-smi"
+    assert ds["meter"].values.tolist() == ["0", "1"]
+    row = ds["power"].values[1]
+    assert row[~np.isnan(row)].tolist() == [150.25, 151.25, 152.25, 153.25]
+    named = BARE.replace(", 0, ", ", GPU-aa-0, ").replace(", 1, ", ", GPU-aa-1, ")
+    assert readers.parse(named.encode(), "f", tz="UTC")["meter"].values.tolist() == ["GPU-aa-0", "GPU-aa-1"]
+
+
+def test_nvidia_csv__rows_without_headings_that_are_damaged_or_not_told_apart():
+    ds = readers.parse(BARE.replace("151.25 W, 97 %", "151.25 W").encode(), "f", tz="UTC")
+    assert ds.complete is False
+    assert ds.warnings[0].startswith("f:4: 3 of 4 columns; ")
+    alike = BARE.replace(", 0, ", ", ").replace(", 1, ", ", ")
+    with pytest.raises(ReadError, match="nothing that tells them apart; log with index"):
+        readers.parse(alike.encode(), "f", tz="UTC")
+    blank = readers.parse(
+        BARE.replace("100.25 W", "[N/A]").replace("101.25 W", "oops").encode(),
+        "f",
+        engine="nvidia_csv",
+        tz="UTC",
+    )
+    assert blank.complete is False

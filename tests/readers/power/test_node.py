@@ -192,3 +192,24 @@ def test_slurm_profile__older_layout_of_sh5util():
     assert times(ds) == ["2026-03-01T10:00:00.000", "2026-03-01T10:00:05.000"]
     with pytest.raises(ReadError, match="broken HDF5"):
         slurm_profile.parse(data[:200])
+
+
+# After lists of `eacct -j` that SURF's documentation shows (EAR 4).
+EACCT = """\
+    JOB-STEP USER       APPLICATION      POLICY NODES AVG/DEF/IMC(GHz) TIME(s)    POWER(W) GBS     CPI   ENERGY(J)    GFLOPS/W IO(MBs) MPI%  G-POW (T/U)   G-FREQ  G-UTIL(G/MEM)
+4711-sb      alice      gromacs          MO     2     2.57/2.60/---    400.00     500.50   ---     ---   400400       ---      ---     ---   ---           ---     ---
+4711-0       alice      gromacs          MO     2     2.57/2.60/1.47   350.50     600.00   8.33    0.33  420600       0.2930   0.3     77.6  0.00/---      ---     ---
+4712-0       alice      my app           MO     1     2.57/2.60/1.47   100.00     300.00   8.33    0.33  30000        0.2930   0.3     77.6  0.00/---      ---     ---
+"""  # noqa: E501
+
+
+def test_eacct__list_counts_a_job_once():
+    ds = readers.parse(EACCT.encode(), "f", start="2026-03-01T10:00:00Z")
+    # The batch step of 4711 holds its step 0.
+    assert ds["meter"].values.tolist() == ["4711-sb", "4712-0"]
+    last = ds["energy_counter"].values
+    assert [float(np.nanmax(row)) for row in last] == [400400.0, 30000.0]
+    # 30000 J in 100 s
+    assert 300.0 in ds["power"].values[1].tolist()
+    assert ds.complete
+    assert ds.warnings[0].startswith("f:1: 1 steps within batch steps; ")

@@ -19,7 +19,7 @@ import xarray as xr
 from analysis import schema
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults, as_utf8
-from analysis.readers.text import TAG, decode, integer, number
+from analysis.readers.text import TAG, decode, integer, is_number, number
 
 COUNTS = ("ranks", "threads", "nodes")
 PASSED, FAILED = "passed", "failed"
@@ -58,6 +58,7 @@ class Output:
         self.faults = Faults(source)
         self.rows: list[Row] = []
         self.facts: dict[str, Any] = {}
+        self._checks: dict[int, bool] = {}
         text = decode(as_utf8(data))
         first = [line for line in text[:4096].split("\n")[:20] if line.strip()]
         if first and all(_TAGGED.match(line) for line in first):
@@ -87,14 +88,22 @@ class Output:
         """Take a figure as printed; what is no finite number is named and left blank."""
         value = number(text)
         if not np.isfinite(value):
-            self.faults.note(line, f"{merit} is {text.strip()[:40]!r}, no finite number", "left blank")
+            # That a program printed nan is no damage of the file.
+            say = self.faults.note if is_number(text.strip()) else self.faults.damage
+            say(line, f"{merit} is {text.strip()[:40]!r}, no finite number", "left blank")
             value = float("nan")
         self.rows.append(Row(merit, value, unit, step(text), line, **more))
 
     def check(self, result: int, passed: bool) -> None:
-        """Write down whether the check of a result was passed."""
-        word = PASSED if passed else FAILED
-        self.rows = [row._replace(check=word) if row.result == result else row for row in self.rows]
+        """Write down whether a check of a result was passed; one that failed is not undone."""
+        self._checks[result] = self._checks.get(result, True) and passed
+
+    def together(self, names: tuple[str, ...]) -> None:
+        """Hold that figures which a program prints together stand equally often in a file."""
+        counts = {name: sum(row.merit == name for row in self.rows) for name in names}
+        if len(set(counts.values())) > 1:
+            found = ", ".join(f"{name} {count} times" for name, count in counts.items())
+            self.faults.damage(0, f"lines are missing: {found}", "the file is damaged; kept what is whole")
 
     def close(self, closing: str, what: str, *, opening: str = "") -> None:
         """Hold that an output has the line that ends it, as often as the line that begins it.
@@ -118,6 +127,8 @@ class Output:
         `main` names the figure that speaks for the file, `which` of several of that name; `time` the one that
         says how long the result took by the program's own clock, s.
         """
+        words = {result: PASSED if passed else FAILED for result, passed in self._checks.items()}
+        self.rows = [row._replace(check=words.get(row.result, row.check)) for row in self.rows]
         failed = sorted({row.line for row in self.rows if row.check == FAILED})
         if failed:
             found = f"{tool} says that the check of {len({r.result for r in self.rows if r.check == FAILED})}"
@@ -210,7 +221,8 @@ class Format:
     `marks` are bytes of which each output holds one, or all of a group. `opening` is the pattern of the line
     that begins a whole output, `closing` of the one that ends it, `closed_by` what to call that. `facts` has
     patterns by the names of scalars (``version`` and those of kind ``merits``). A match of `starts` begins a
-    further result; `failed` is a line that says that a check failed, `passed` that it did not.
+    further result; `failed` is a line that says that a check failed, `passed` that it did not. The figures of
+    `together` stand equally often in a whole output.
     """
 
     engine: str
@@ -227,6 +239,7 @@ class Format:
     failed: str = ""
     which: Which = "last"
     time: str = ""
+    together: tuple[str, ...] = ()
 
     def sniff(self, head: bytes, name: str = "") -> bool:
         """Tell whether some bytes hold one of the program's marks."""
@@ -249,6 +262,7 @@ class Format:
         for pattern, passed in ((self.passed, True), (self.failed, False)):
             for line, _ in output.find(pattern) if pattern else ():
                 output.check(max(int(np.searchsorted(starts, line, side="right")) - 1, 0), passed)
+        output.together(self.together)
         output.close(self.closing, self.closed_by, opening=self.opening)
         return output.dataset(
             self.engine,

@@ -41,5 +41,5 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         for unit, value in zip(units, match["values"].split(), strict=False):
             output.add(unit, value, unit, line + 1, result=result)
     output.close(_CLOSING, "'Finished mdrun'", opening=r"^Started mdrun on")
-    version = output.first(r"^(?:GROMACS|Gromacs) version: +(?:VERSION )?(\S+)|^ +:-\) +VERSION (\S+)")
+    version = output.first(r"^(?:GROMACS|Gromacs) version: +(?:VERSION )?(\S+)|:-\) .*VERSION (\S+)")
     return output.dataset("gromacs", "GROMACS", version, main="ns/day", time="Wall t")

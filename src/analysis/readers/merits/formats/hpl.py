@@ -15,6 +15,8 @@ _ROW = (
 )
 _CHECK = r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. (?P<word>PASSED|FAILED) *$"
 
+_FINISHED = r"^\s*(?P<tests>\d+) tests completed and "
+
 
 def sniff(head: bytes, name: str = "") -> bool:
     """Tell whether some bytes hold HPL's banner; HPCC, which runs it too, has a reader of its own."""
@@ -39,6 +41,10 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         at = sum(start < line for start in lines) - 1
         if at >= 0:
             output.check(at, check["word"] == "PASSED")
+    told = sum(integer(match["tests"]) for _, match in output.find(_FINISHED))
+    if told > len(rows):
+        found = f"{len(rows)} rows of {told} tests that HPL says it finished"
+        output.faults.damage(lines[-1] if lines else 0, found, "the file is damaged; kept what is whole")
     output.facts["ranks"] = grids.pop() if len(grids) == 1 else -1
     output.close(r"^\s*End of Tests\.", "'End of Tests.'", opening=r"^\s*HPLinpack \S+ +--")
     version = output.first(r"^\s*HPLinpack (\S+)")

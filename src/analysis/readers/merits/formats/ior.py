@@ -1,6 +1,10 @@
-"""IOR 2.10 to 4.1: bandwidth of each repeat and the largest of writing and reading."""
+"""IOR 3.0 to 4.1, also of IO500: bandwidth of each repeat and the largest of writing and reading."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+
+import xarray as xr
 
 from analysis.readers.merits.output import Format, Merit
 
@@ -30,4 +34,13 @@ FORMAT = Format(
     failed=r"^WARNING: [Ii]ncorrect data on |^\*\* error \*\*",
     which="largest",
 )
-sniff, parse = FORMAT.sniff, FORMAT.parse
+# As a part of IO500 it ends with its row.
+_WITHIN = replace(FORMAT, closing=rf"(?:{_REPEAT.format('(?:write|read)')})\n")
+_IO500 = b"-O stoneWallingStatusFile="
+sniff = FORMAT.sniff
+
+
+def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
+    """Read an output: kind ``merits``; that of IO500 has no largest rate, ``write`` or ``read`` alone."""
+    within = _IO500 in data and b"\nFinished" not in data and b"\nMax " not in data
+    return (_WITHIN if within else FORMAT).parse(data, source)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
+import xarray as xr
+
 from analysis.readers.merits.output import Format, Merit
 
+_WALL_TIME_SINCE = 2014
 _LOOP = r"^Loop time of (?P<value>\S+) on \d+ procs"
 _RATE = r"^Performance: (?:.*[ ,])?(?P<value>\d[^\s,]*) (?P<unit>{})(?=[,\s])"
 
@@ -19,7 +25,6 @@ FORMAT = Format(
         Merit("atom-step/s", _RATE.format("[kMG]?atom-step/s")),
     ),
     main="timesteps/s",
-    # 2013 is the first year whose releases print it; a log of before cannot be told from a cut one.
     closing=r"^Total wall time:",
     closed_by="'Total wall time:'",
     opening=r"^LAMMPS \(",
@@ -32,4 +37,12 @@ FORMAT = Format(
     starts=_LOOP,
     time="Loop time",
 )
-sniff, parse = FORMAT.sniff, FORMAT.parse
+_OLD = replace(FORMAT, closing=r"^(?:Total wall time:|Dangerous builds = )")
+_YEAR = re.compile(rb"LAMMPS \(\d+ \w+ (\d{4})")
+sniff = FORMAT.sniff
+
+
+def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
+    """Read an output: kind ``merits``; of before 2014 the statistics of neighbours end it."""
+    year = _YEAR.search(data)
+    return (_OLD if year and int(year[1]) < _WALL_TIME_SINCE else FORMAT).parse(data, source)

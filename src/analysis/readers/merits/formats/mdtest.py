@@ -9,6 +9,7 @@ from analysis.readers.merits.output import Output
 from analysis.readers.text import number
 
 _ROW = r"^ {2,}(?P<name>(?:File|Directory|Tree) \w+(?: \w+)?) *:? +(?P<values>\d[\d. ]*)$"
+_TIMES = r"^SUMMARY time(?: \(in (?P<unit>\w+)/op\))?:"
 _LAUNCHED = r"was launched with (\d+) total task\(s\) on (\d+) node"
 
 
@@ -32,21 +33,22 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         "problem": output.first(r"^Command line used: (.*)$"),
     }
     summaries = [line for line, _ in output.find(r"^SUMMARY")]
-    times = {line for line, _ in output.find(r"^SUMMARY time")}
+    times = {line: match["unit"] or "s" for line, match in output.find(_TIMES)}
     for line, row in output.find(_ROW):
         heads = [head for head in summaries if head < line]
-        if not heads or heads[-1] in times:
+        if not heads:
             continue
         values = row["values"].split()
         if len(values) not in (4, 7):
             output.faults.damage(line, f"{len(values)} numbers in a row of 4 or 7", "left out")
             continue
-        result = sum(head < line and head not in times for head in summaries) - 1
         if not any(number(value) for value in values):
             continue
-        for name, value in zip(("max", "min", "mean"), values[-4:-1], strict=True):
-            merit = row["name"] if name == "mean" else f"{row['name']} {name}"
-            output.add(merit, value, "1/s", line, result=result)
+        unit = times.get(heads[-1], "1/s")
+        result = max(sum(head not in times for head in heads) - 1, 0)
+        of = f"{row['name']}{' time' * (heads[-1] in times)}"
+        for name, value in zip((" max", " min", ""), values[-4:-1], strict=True):
+            output.add(of + name, value, unit, line, result=result)
     output.close(r"^-- finished at", "'-- finished at'", opening=r"was launched with \d+ total task")
     version = output.first(r"^mdtest-(\S+) was launched")
     return output.dataset("mdtest", "mdtest", version, main="File creation")

@@ -28,6 +28,10 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     output.close(r"^(?:End|Finalising parallel run)\s*$", "'End'")
     # Until it has ended, its clock is no time to solution.
     clocks = list(output.find(_CLOCK)) if output.faults.complete else []
+    printed = [line for line, _ in output.find(r"^ExecutionTime = ")]
+    if clocks and printed[-1] > clocks[-1][0]:
+        output.faults.damage(printed[-1], "the last clock is garbled", "the one before is no time of the run")
+        clocks = []
     if clocks:
         line, last = clocks[-1]
         output.add("ClockTime", last["clock"], "s", line)

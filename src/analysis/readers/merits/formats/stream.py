@@ -25,6 +25,7 @@ FORMAT = Format(
         "problem": r"^(?:Total Aggregate )?(Array size = +\d+)",
     },
     starts=_BANNER,
+    together=_KERNELS,
     passed=r"^ ?Solution Validates",
     failed=r"^ ?Failed Validation",
 )

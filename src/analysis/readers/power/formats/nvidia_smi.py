@@ -38,13 +38,13 @@ def parse(log: PowerLog) -> Readings:
         return _xml(log)
     instant = b"power.draw.instant" in log.data[:2000]
     readings = csvtable.read(log, _INSTANT if instant else _DRAW, short=False)
-    if len(readings.names) == 1 and _bursts(readings.time):
+    if len(readings.names) == 1 and bursts(readings.time):
         found = "rows of several GPUs without a column that tells them apart"
         raise ReadError.at(log.source, 1, found, "log with index in --query-gpu")
     return readings
 
 
-def _bursts(time: np.ndarray) -> bool:
+def bursts(time: np.ndarray) -> bool:
     """Tell whether rows come in groups of one size: a GPU after the other, then a pause."""
     gaps = np.diff(time)
     pauses = np.flatnonzero(gaps > 10 * np.median(gaps)) if gaps.size else gaps
