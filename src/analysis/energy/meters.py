@@ -16,7 +16,7 @@ import xarray as xr
 from analysis import readers
 from analysis.base import models, project
 from analysis.base.campaigns import CampaignFile
-from analysis.base.errors import BenchbookError, Fault, ReadError
+from analysis.base.errors import BenchbookError, Fault, sparing
 from analysis.base.files import read_bytes
 from analysis.base.units import SECOND, amount
 from analysis.energy.jobs import clock_offset
@@ -112,14 +112,21 @@ def read_logs(
     nodes = sorted({node for row in rows for node in nodes_of(row)})
     entries = power.get("logs", ())
     faults: list[str] = []
-    logs = [log for entry in entries for log in _declared(raw, entry, known, nodes, faults)]
+    logs: list[Log] = []
+    for entry in entries:
+        with sparing(entry["files"]) as refused:
+            logs += _declared(raw, entry, known, nodes, faults)
+        faults += map(str, refused)
     taken = {name for entry in entries for name, _ in _matching(entry, known)}
     for name, engine in known:
         if engine and name not in taken:
             logs += _undeclared(raw, name, engine, nodes, faults)
     for log in logs:
-        _set_clock(log, rows, faults)
-        _correct(log)
+        with sparing(log.name) as refused:
+            _set_clock(log, rows, faults)
+            _correct(log)
+        log.fault = log.fault or "; ".join(f"{fault.source} {fault.found}" for fault in refused)
+        faults += map(str, refused)
     return logs, faults
 
 
@@ -227,10 +234,11 @@ def _undeclared(raw: Path, name: str, engine: str, nodes: list[str], faults: lis
 def _read(
     raw: Path, name: str, engine: str, options: Mapping[str, Any], faults: list[str]
 ) -> xr.Dataset | None:
-    try:
+    ds = None
+    with sparing(name) as refused:
         ds = readers.parse(read_bytes(raw / name), name, engine=engine or None, **options)
-    except ReadError as error:
-        faults += [str(fault) for fault in error.faults]
+    if ds is None:
+        faults += map(str, refused)
         return None
     faults += ds.attrs.get("warnings", [])
     if ds.attrs["kind"] == "power":
