@@ -11,6 +11,7 @@ from analysis import readers, schema
 from analysis.base import project
 from analysis.base.campaigns import Application, CampaignFile
 from analysis.base.models import Model, schema_of
+from analysis.base.records import RunRecord
 from analysis.claims.model import ClaimsFile
 from analysis.claims.relations import AuditFile
 from analysis.datasets.published import PublishedFile
@@ -31,6 +32,7 @@ MODELS: dict[str, tuple[type[Model], str]] = {
     "audit": (AuditFile, "config/audit/*.yaml"),
     "published": (PublishedFile, "config/published.yaml"),
     "synthesis": (Truth, "config/synthesis/*.yaml"),
+    "run": (RunRecord, "data/raw/*/runs/*/run.json"),
 }
 _MADE = "made by `make schemas`; change what it is made from"
 

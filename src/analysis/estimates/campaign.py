@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ import xarray as xr
 
 from analysis.base import models, project
 from analysis.base.campaigns import CampaignFile, StandIn
-from analysis.base.errors import ConfigError
+from analysis.base.errors import ConfigError, Fault
+from analysis.base.models import known
 from analysis.base.words import Level
 from analysis.datasets.published import View, load_declaration
 from analysis.estimates.question import FACTORS
@@ -150,6 +151,18 @@ class Campaign:
             return [level]
         raise NotCoveredError(f"no run of {self.name} stands for {factor.replace('_', ' ')} {level}")
 
+    def require(self, wanted: Iterable[tuple[str, Level]]) -> None:
+        """Raise `NotCoveredError` with all levels of the report that nothing stands for, by factor."""
+        missing: dict[str, list[str]] = {}
+        for factor, level in wanted:
+            try:
+                self.resolve(factor, level)
+            except NotCoveredError:
+                missing.setdefault(factor.replace("_", " "), []).append(str(level))
+        if missing:
+            listed = (f"{factor} {', '.join(dict.fromkeys(levels))}" for factor, levels in missing.items())
+            raise NotCoveredError(f"no run of {self.name} stands for {'; '.join(listed)}")
+
     def differences(self, wanted: Sequence[tuple[str, Level]]) -> list[str]:
         """Say how this campaign's levels differ from the report's."""
         declared = [(level, self.stand_ins.get(factor, {}).get(str(level))) for factor, level in wanted]
@@ -192,6 +205,18 @@ def load_views(base: Path | None = None) -> tuple[View, ...]:
     return tuple(views)
 
 
+def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fault]:
+    """Find what a campaign's file calls a factor and none is, each with the nearest that there is."""
+    named = [("levels", factor) for factor in declared.levels]
+    named += [("pool", factor) for factor in (declared.pool.factors if declared.pool else ())]
+    unknown = [where for where in named if where[1] not in FACTORS]
+    lines = [project.line_of(path, where) for where in unknown]
+    return [
+        Fault(source, line, f"unknown factor {factor!r}", known(factor, FACTORS))
+        for line, (_, factor) in zip(lines, unknown, strict=True)
+    ]
+
+
 def load_campaign(name: str, base: Path | None = None) -> Campaign:
     """Load a campaign's datasets and declaration, ``config/campaigns/<name>.yaml``, of a project.
 
@@ -199,7 +224,10 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
     if the declaration cannot be used.
     """
     base = base or project.root()
-    declared = models.load(CampaignFile, base / "config" / "campaigns" / f"{name}.yaml")
+    path = base / "config" / "campaigns" / f"{name}.yaml"
+    declared = models.load(CampaignFile, path)
+    if faults := unknown_factors(declared, path, str(path)):
+        raise ConfigError(*faults)
     return Campaign(
         name=name,
         tree=storage.read_tree(project.processed(name, base) / "campaign.nc"),
