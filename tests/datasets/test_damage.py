@@ -171,3 +171,72 @@ def test_damage__a_name_that_is_no_utf8_ends_nothing(
     assert "runs/b/odd\\udcff.txt" in whole
     assert runs.loc["a", "mpi"] == "\\ud800"
     assert [fault for fault in faults if fault.startswith("a/run.json:0: 'mpi' holds half a character")] != []
+
+
+def cut(raw: Path, name: str, lines: int) -> None:
+    """Leave the first lines of a file, whole ones."""
+    path = raw / name
+    path.write_text(
+        "".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:lines]), encoding="utf-8"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "said"),
+    [
+        # A reading a second from -2 s to 13 s of a run of 10 s: the sixth is at 3 s, 7 s before its end.
+        ("runs/a/power.csv", 7, "a/power.csv:0: its last reading is 7 s before the end"),
+        ("pdu.csv", 7, "pdu.csv:0: its last reading is 7 s before the end"),
+        # Readings up to 7 s: three of their intervals is no more than a late one.
+        ("runs/a/power.csv", 11, ""),
+    ],
+)
+def test_damage__a_log_that_ends_too_early_says_what_is_missing(
+    good: Path, undamaged: pd.DataFrame, tmp_path: Path, name: str, lines: int, said: str
+) -> None:
+    raw = Path(shutil.copytree(good, tmp_path / "small"))
+    cut(raw, name, lines)
+    runs, whole, faults = tables(raw)
+    assert whole[name]
+    assert [fault.partition(";")[0] for fault in faults if "reading is" in fault] == [said] * bool(said)
+    assert runs["valid"].all()
+
+
+def test_damage__a_log_that_begins_too_late_says_what_is_missing(good: Path, tmp_path: Path) -> None:
+    raw = Path(shutil.copytree(good, tmp_path / "small"))
+    head, *rows = (raw / "runs/a/power.csv").read_text().splitlines(keepends=True)
+    (raw / "runs/a/power.csv").write_text("".join([head, *rows[8:]]))
+    faults = [fault for fault in tables(raw)[2] if "reading is" in fault]
+    assert [fault.partition(";")[0] for fault in faults] == [
+        "a/power.csv:0: its first reading is 6 s after the start"
+    ]
+
+
+def test_damage__a_table_of_sizes_that_is_cut_is_found_by_its_cell_or_its_command(
+    good: Path, tmp_path: Path
+) -> None:
+    """OSU 5.3 writes a row for each of 15 sizes, 4 B to 64 KiB, and no footer; the last eight are gone."""
+    raw = Path(shutil.copytree(good, tmp_path / "small"))
+    shutil.copytree(raw / "runs/b", raw / "runs/d")
+    path = raw / "runs/d/run.json"
+    record = json.loads(path.read_text())
+    record |= {"run": "d", "repeat": 2, "start": START + 300, "end": START + 310}
+    path.write_text(json.dumps(record))
+    assert not [fault for fault in tables(raw)[2] if "sizes" in fault]
+    cut(raw, "runs/d/stdout.txt", 10)
+    (fault,) = (fault for fault in tables(raw)[2] if "sizes" in fault)
+    said = "d/stdout.txt:0: has 7 sizes, and none from 512 to 65536 B, "
+    assert fault.startswith(f"{said}which others of its cell have;")
+    # Alone in its cell, it is held against its own command.
+    shutil.rmtree(raw / "runs/b")
+    for asked, found in (
+        ("-m 4:65536", 1),
+        ("-m 65536", 1),
+        ("--message-size=65536", 1),
+        ("-m 500", 0),
+        ("", 0),
+    ):
+        command = {"command": f"mpirun -np 4 /opt/osu/osu_allreduce -f {asked}"}
+        path.write_text(json.dumps(record | command))
+        faults = [fault for fault in tables(raw)[2] if "sizes" in fault]
+        assert [fault.startswith(f"{said}for which its command asked;") for fault in faults] == [True] * found

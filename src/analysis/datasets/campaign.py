@@ -20,6 +20,7 @@ from analysis.base import project
 from analysis.base.errors import ConfigError, Fault, sparing
 from analysis.base.files import printable
 from analysis.datasets.applications import load_applications
+from analysis.datasets.micro import cut_tables
 from analysis.datasets.published import FIGURES, read_figures
 from analysis.datasets.run import RECORD, RunFolder, file_entry, read_run
 from analysis.energy.attribution import attribute
@@ -94,6 +95,8 @@ def _tables(
         row["campaign"] = row["campaign"] or raw.name
         row["reason"] = row["reason"] or _slurm_reason(row)
         row["valid"] = not row["reason"]
+    tables = ((run.row, run.frames["micro"], run.sources["result"]) for run in found if "micro" in run.frames)
+    faults += map(str, cut_tables(table for table in tables if table[0]["valid"]))
     beside = {"files": files, "meters": meters}
     groups = {"runs": to_dataset([pd.DataFrame(rows)], "runs")}
     for kind in TABLES:

@@ -37,13 +37,15 @@ class RunFolder:
 
     `row` is of kind ``runs``, but for its energy; `energy` what the power logs in the folder give; `frames`
     the tables ``calls messages ranks matrix micro files``; `datasets` the long forms as read, ``profile`` and
-    ``result`` where there are any; `faults` all that was wrong with a file, one line each.
+    ``result`` where there are any, each read from one of `sources`; `faults` all that was wrong with a file,
+    one line each.
     """
 
     row: dict[str, Any]
     energy: RunEnergy = field(default_factory=RunEnergy)
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     datasets: dict[str, xr.Dataset] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
 
 
@@ -79,12 +81,13 @@ def read_run(
     profile = _best_profile(found)
     if result is not None and application is not None:
         _use(result, out, lambda one: _take_result(out, application, one))
-        out.datasets["result"] = result.ds
+        out.datasets["result"], out.sources["result"] = result.ds, result.source
     if profile is not None:
         _use(profile, out, lambda one: _take_profile(out, one))
-        out.datasets["profile"] = profile.ds
+        out.datasets["profile"], out.sources["profile"] = profile.ds, profile.source
     meters = [one for one in found if one.kind == "power"]
     with sparing(meters[0].source if meters else name) as faults:
+        out.energy = RunEnergy(reason="its power logs cannot be used")
         logs = ((one.path, one.ds) for one in meters)
         out.energy, told = own_energy(folder, logs, out.row, refused=refused, power=power)
         faults += told
