@@ -14,7 +14,7 @@ import xarray as xr
 
 from analysis.base.errors import ConfigError
 from analysis.datasets.campaign import ingest
-from analysis.datasets.run import _best_profile
+from analysis.datasets.run import _best_profile, _Found
 from analysis.schema import storage
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> xr.DataTree:
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
     """A small campaign that a test may damage."""
-    folder = tmp_path / "raw" / "small"
+    folder = tmp_path / "raw" / "vm-hpcg"
     for run in FEW:
         shutil.copytree(RAW / "runs" / run, folder / "runs" / run)
     shutil.copy(RAW / "sacct.txt", folder)
@@ -158,7 +158,8 @@ def test_ingest__xml_is_preferred_to_a_banner_with_as_many_calls() -> None:
     """One rank that only sends and adds up: a call of each size and kind, in both."""
     shape = {"obs": ("obs", np.zeros(6))}
     xml, banner = (
-        xr.Dataset(shape, attrs={"kind": "profile", "source_form": form}) for form in ("xml", "banner")
+        _Found(Path(), form, xr.Dataset(shape, attrs={"kind": "profile", "source_form": form}))
+        for form in ("xml", "banner")
     )
     assert _best_profile([banner, xml]) is xml
     assert _best_profile([banner]) is banner
@@ -279,3 +280,25 @@ def test_ingest__each_result_that_a_job_left_is_a_repeat(raw: Path) -> None:
     assert runs.elapsed["007"] > 0
     faults = storage.read_tree(raw.parents[1] / "processed" / "campaign.nc").attrs["faults"]
     assert any(fault.startswith("001:0: its job left 3 results; each is a repeat") for fault in faults)
+
+
+def test_ingest__rows_of_an_earlier_start_of_a_job_do_not_count(raw: Path) -> None:
+    """Job 28 was started again at 00:27:31; a step of its first start, 90 GiB, stands behind its rows."""
+    with (raw / "sacct.txt").open("a", encoding="utf-8") as file:
+        for job, state in (("28", "NODE_FAIL"), ("28.1", "CANCELLED")):
+            times = "2026-11-21T00:20:30|2026-11-21T00:20:31|2026-11-21T00:21:31"
+            file.write(f"{job}|job.sh||{state}|0:0|{times}|00:01:00|60|1|8|n1|90G|90G|00:06.264|0|\n")
+    run = _runs(raw).loc["001"]
+    assert run["node_memory_slurm"] == 52_064 * 1024
+    assert (run["state"], run["elapsed_slurm"]) == ("COMPLETED", 6)
+
+
+def test_ingest__record_that_names_another_campaign_is_refused(raw: Path) -> None:
+    path = raw / "runs/003a/run.json"
+    path.write_text(path.read_text().replace('"vm-hpcg"', '"vm-hpgc"'))
+    runs = _runs(raw)
+    assert runs.loc["003a", "reason"] == "its record names another campaign, 'vm-hpgc'"
+    assert runs["valid"].to_dict() == {run: run not in ("003a", "009", "024") for run in FEW}
+    tree = storage.read_tree(raw.parents[1] / "processed/campaign.nc")
+    wanted = "003a/run.json:0: says campaign 'vm-hpgc', but it lies in the campaign 'vm-hpcg'"
+    assert [fault.partition(";")[0] for fault in tree.attrs["faults"] if "says campaign" in fault] == [wanted]

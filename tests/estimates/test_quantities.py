@@ -79,6 +79,16 @@ def test_quantities__what_is_missing_is_named(tmp_path: Path) -> None:
         one(tmp_path, text.replace("elapsed", "energy"), timed(a=1.0, b=1.0))
 
 
+def test_quantities__all_missing_levels_are_named_at_once(tmp_path: Path) -> None:
+    wanted = "select: { cpu: [z80, m68k] }\n"
+    text = f"quantity: speedup\nvariable: elapsed\n{wanted}{PAIR}".replace(
+        "baseline: b", "baseline: b, varying: [ranks], where: { treatment: { ranks: 2 }, baseline: {} }"
+    )
+    with pytest.raises(NotCoveredError) as error:
+        one(tmp_path, text, timed(a=1.0))
+    assert str(error.value) == "no run of hand stands for cpu z80, m68k; mpi b; ranks 2"
+
+
 def test_quantities__the_mean_is_of_costs_and_not_of_ratios(tmp_path: Path) -> None:
     rows = [
         *repeats([8.0] * 6, mpi="a", case="x"),

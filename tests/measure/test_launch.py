@@ -22,6 +22,7 @@ from snakemake.shell import shell
 
 from analysis import readers
 from analysis.base.errors import ConfigError
+from analysis.base.records import RunRecord
 from analysis.measure import folders, launch, workflow
 from analysis.measure.launch import SNAKEMAKES_THREADS
 from analysis.measure.script import fill, quote
@@ -198,6 +199,8 @@ def test_launch__good_run_is_recorded_and_read_back(project: Project) -> None:
     assert status == 0, said
     (record,) = started.records().values()
     assert (record["exit_code"], record["reason"], record["job_id"]) == (0, "", "")
+    assert set(record) <= set(RunRecord.model_fields)
+    assert RunRecord.model_validate(record).started_by == "mpirun"
     assert before <= record["start"] <= record["end"] <= time.time()
     assert shlex.split(record["command"])[-2:] == [str(started.base / "program"), "--size=3"]
     assert record["binary"]["sha256"] == hashlib.sha256((started.base / "program").read_bytes()).hexdigest()

@@ -13,6 +13,12 @@ from analysis.provenance import manifest
 
 ROOT = Path(__file__).parents[2]
 DECLARATION = "title: X\nevidence: measured\nhardware: two nodes\n"
+MATRIX = """\
+matrix:
+  cluster: ours
+  repeats: 1
+  subsets: [{name: all, why: what is to be run, application: hpcg, case: nx16}]
+"""
 
 
 @pytest.fixture
@@ -89,7 +95,7 @@ def test_verify__runs_that_the_matrix_declares_and_that_are_missing_are_named(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(capsys, "--write", "x")
-    (project / "config/campaigns/x.yaml").write_text(DECLARATION + "matrix: {}\n")
+    (project / "config/campaigns/x.yaml").write_text(DECLARATION + MATRIX)
     shutil.copytree(project / "data/raw/x/runs/001", project / "data/raw/x/runs/b-r01.failed-1")
     # What a matrix expands to is tested with the matrix; here only its runs' names matter.
     runs = [SimpleNamespace(records=names) for names in (("001",), ("b-r01", "b-r01.2"), ("a-r01",))]
@@ -107,7 +113,7 @@ def test_verify__runs_that_the_matrix_no_longer_declares_are_a_note(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(capsys, "--write", "x")
-    (project / "config/campaigns/x.yaml").write_text(DECLARATION + "matrix: {}\n")
+    (project / "config/campaigns/x.yaml").write_text(DECLARATION + MATRIX)
     asked = SimpleNamespace(all_runs=lambda campaign, base: [])
     monkeypatch.setitem(sys.modules, "analysis.measure.workflow", asked)
     code, out, err = run(capsys, "x")
@@ -132,3 +138,58 @@ def test_verify__the_shipped_campaigns_are_as_they_were(
     monkeypatch.chdir(ROOT)
     code, out, err = run(capsys, campaign)
     assert (code, out) == (0, [said]), err
+
+
+CLAIMS = """\
+report: {title: R, publisher: P, date: "2014"}
+claims:
+  - id: r-ib
+    topic: networks
+    statement: InfiniBand is faster than Ethernet
+    quantity: speedup
+    compare: {factor: interconnect, treatment: ib-fdr, baseline: 1gbe}
+    select: {nodes: 2}
+    expect: {relation: at-least, value: 1}
+"""
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        ("{interconnect: {ib-fdr: {is: veth-1gbit}}, nodes: {'2': {is: 2}}}", []),
+        (
+            "\n  interconect:\n    ib-fdr: {is: veth-1gbit}",
+            ["5: unknown factor 'interconect'; known: application, case", "(is 'interconnect' meant?)"],
+        ),
+        (
+            "\n  interconnect:\n    ib-edr: {is: veth-1gbit}",
+            ["6: no claim names interconnect 'ib-edr'; known: 1gbe, ib-fdr (is 'ib-fdr' meant?)"],
+        ),
+        (
+            "\n  interconnect:\n    1gbe:\n      is: veth-1gbti",
+            ["7: no run has interconnect 'veth-1gbti'; known: veth-1gbit (is 'veth-1gbit' meant?)"],
+        ),
+    ],
+)
+def test_verify__what_nobody_knows_in_a_declaration_is_named_with_the_nearest(
+    project: Path, capsys: pytest.CaptureFixture[str], levels: str, said: list[str]
+) -> None:
+    (project / "config/claims").mkdir()
+    (project / "config/claims/r.yaml").write_text(CLAIMS)
+    (project / "config/config.yaml").write_text("campaigns: [x]\nreports: {r: [x]}\npages: []\n")
+    path = project / "config/campaigns/x.yaml"
+    path.write_text(f"{DECLARATION}levels: {levels}\n")
+    code, _, err = run(capsys, "--write", "x")
+    assert (code, len(err)) == (1 if said else 0, len(said[:1]))
+    assert all(part in err[0] for part in said)
+    assert not said or err[0].startswith("config/campaigns/x.yaml:")
+
+
+def test_verify__misspelt_key_of_a_record_is_a_fault(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = project / "data/raw/x/runs/001/run.json"
+    path.write_text(path.read_text().replace('"interconnect"', '"interconect"'))
+    code, _, err = run(capsys, "--write", "x")
+    wanted = "data/raw/x/runs/001/run.json:1: unknown key 'interconect'; is 'interconnect' meant?"
+    assert (code, err) == (1, [wanted])

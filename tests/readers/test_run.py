@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 
 from analysis import schema
 from analysis.base.errors import ReadError
+from analysis.base.models import schema_of
+from analysis.base.records import RunRecord
 from analysis.readers import run
 
 CAMPAIGN = Path(__file__).parents[2] / "data/raw/vm-hpcg/runs"
@@ -53,6 +56,37 @@ def test_run__reads_every_record_of_the_campaign() -> None:
 def test_run__record_holds_every_variable_of_its_kind() -> None:
     values, _ = run.records(FILE.read_bytes())
     assert set(values) == {*schema.declared("run"), "extra"}
+
+
+def test_run__every_record_that_is_shipped_follows_the_schema() -> None:
+    validator = Draft202012Validator(schema_of(RunRecord))
+    paths = sorted((CAMPAIGN.parents[1]).glob("vm-*/runs/*/run.json"))
+    assert len(paths) == 232
+    assert [str(path) for path in paths if list(validator.iter_errors(json.loads(path.read_text())))] == []
+    assert not validator.is_valid(SMALL | {"nodes": "two"})
+    assert set(schema.declared("run")) <= set(RunRecord.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"interconect": "ib"},
+            ["x:6: unknown key 'interconect'; is 'interconnect' meant?"],
+        ),
+        (
+            {"ranks_pernode": 4},
+            ["x:6: unknown key 'ranks_pernode'; is 'ranks_per_node' meant?"],
+        ),
+        # Told beside the real one, or near nothing: a key of somebody's own.
+        ({"node": "n1", "nodes": 2, "weather": "fine", "threads": 2}, []),
+    ],
+)
+def test_run__misspelt_key_is_named_with_the_nearest(given: dict[str, Any], said: list[str]) -> None:
+    values, faults = run.records(record(**given), "x")
+    assert [str(fault) for fault in faults.faults] == said
+    assert faults.complete
+    assert values["interconnect"] == ""
 
 
 def test_run__missing_keys_are_blank() -> None:

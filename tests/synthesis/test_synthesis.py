@@ -134,8 +134,9 @@ def test_synthesis__estimates_are_those_of_the_truth(judged: Judge) -> None:
 
 
 def test_synthesis__table_of_runs_says_how_fine_elapsed_is(tmp_path: Path) -> None:
-    build(changed(truth_of("lsdyna2014"), runs=[{"question": "x", "nodes": 32}]), tmp_path / "raw")
-    ingest(tmp_path / "raw", tmp_path / "processed")
+    raw = tmp_path / "syn-lsdyna2014"
+    build(changed(truth_of("lsdyna2014"), runs=[{"question": "x", "nodes": 32}]), raw)
+    ingest(raw, tmp_path / "processed")
     runs = storage.read_tree(tmp_path / "processed" / "campaign.nc")["runs"].to_dataset()
     good = runs.isel(run=runs["valid"].values)
     assert good["figure_of_merit_resolution"].values.tolist() == [1.0] * 6

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -41,3 +43,21 @@ class SchemaError(BenchbookError):
 
 class ConfigError(BenchbookError):
     """A configuration, campaign or claim that cannot be used."""
+
+
+@contextmanager
+def sparing(source: str) -> Iterator[list[Fault]]:
+    """Let what is wrong with a source cost the block and no more; afterwards the list has the faults.
+
+    Nobody foresees every damage that a file can have: an error that is none of ours is a fault of the file
+    too, and of the reader that should have named it.
+    """
+    faults: list[Fault] = []
+    try:
+        yield faults
+    except BenchbookError as error:
+        faults += error.faults
+    except Exception as error:
+        what = " ".join(str(error).split())[:120] or "no more is said"
+        found = f"cannot be used ({type(error).__name__}: {what})"
+        faults.append(Fault(source, 0, found, "replace it or leave it out; a reader should have said more"))

@@ -182,3 +182,8 @@ def lock(path: str | Path, note: str) -> IO[str]:
     file.write(note)
     file.flush()
     return file
+
+
+def printable(text: str) -> str:
+    """Return a text, like the name of a file, with escapes for what is no UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()

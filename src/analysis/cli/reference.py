@@ -11,6 +11,7 @@ from analysis import readers, schema
 from analysis.base import project
 from analysis.base.campaigns import Application, CampaignFile
 from analysis.base.models import Model, schema_of
+from analysis.base.records import RunRecord
 from analysis.claims.model import ClaimsFile
 from analysis.claims.relations import AuditFile
 from analysis.estimates.measures import MEASURES, SETS
@@ -29,6 +30,7 @@ MODELS: dict[str, tuple[type[Model], str]] = {
     "claims": (ClaimsFile, "config/claims/*.yaml"),
     "audit": (AuditFile, "config/audit/*.yaml"),
     "synthesis": (Truth, "config/synthesis/*.yaml"),
+    "run": (RunRecord, "data/raw/*/runs/*/run.json"),
 }
 _MADE = "made by `make schemas`; change what it is made from"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ def verify(campaigns: Sequence[str], *, write: bool, force: bool) -> int:
         faults += found.faults
         missing, more = against_matrix(name, declared, folder)
         faults += missing
+        faults += against_claims(name, {} if missing else found.levels)
         found.notes.extend(more)
         for fault in (*faults, *found.notes):
             print(fault, file=sys.stderr)
@@ -60,6 +61,20 @@ def document(path: Path) -> dict[str, Any]:
     """Return what a YAML file says; empty without one, or if it is no mapping."""
     found = project.load_yaml(path) if path.is_file() else {}
     return found if isinstance(found, dict) else {}
+
+
+def against_claims(campaign: str, own: Mapping[str, Collection[Any]]) -> list[Fault]:
+    """Hold a campaign's stand-ins against the claims that it speaks to, and against its runs' own levels."""
+    base = project.root()
+    path = base / "config" / "campaigns" / f"{campaign}.yaml"
+    if not path.is_file():
+        return []
+    from analysis.claims.levels import misspelt, reports_of
+
+    try:
+        return misspelt(path, f"config/campaigns/{campaign}.yaml", reports_of(campaign, base), own)
+    except ConfigError as error:
+        return list(error.faults)
 
 
 def against_matrix(campaign: str, declared: dict[str, Any], folder: Path) -> tuple[list[Fault], list[Fault]]:

@@ -17,11 +17,12 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base import project
-from analysis.base.errors import ConfigError, ReadError
-from analysis.base.files import unpacked
+from analysis.base.errors import ConfigError, Fault, sparing
+from analysis.base.files import printable
 from analysis.datasets.applications import load_applications
+from analysis.datasets.micro import cut_tables
 from analysis.datasets.published import FIGURES, read_figures
-from analysis.datasets.run import RunFolder, file_entry, read_run
+from analysis.datasets.run import RECORD, RunFolder, file_entry, read_run
 from analysis.energy.attribution import attribute
 from analysis.energy.meters import declared_power, read_logs
 from analysis.schema import storage
@@ -87,16 +88,23 @@ def _tables(
     energies, meters = attribute(rows, [run.energy for run in found], counted, logs)
     for row, energy in zip(rows, energies, strict=True):
         row |= energy.columns()
+        if row["campaign"] not in ("", raw.name):
+            what = f"says campaign {row['campaign']!r}, but it lies in the campaign {raw.name!r}"
+            faults.append(str(Fault(f"{row['run']}/{RECORD}", 0, what, "put the run where it belongs")))
+            row["reason"] = f"its record names another campaign, {row['campaign']!r}"
         row["campaign"] = row["campaign"] or raw.name
         row["reason"] = row["reason"] or _slurm_reason(row)
         row["valid"] = not row["reason"]
     faults += _add_repeats(rows, found)
+    tables = ((run.row, run.frames["micro"], run.sources["result"]) for run in found if "micro" in run.frames)
+    faults += map(str, cut_tables(table for table in tables if table[0]["valid"]))
     beside = {"files": files, "meters": meters}
     groups = {"runs": to_dataset([pd.DataFrame(rows)], "runs")}
     for kind in TABLES:
         frames = [run.frames[kind] for run in found if kind in run.frames]
         groups[kind] = to_dataset([*frames, *([beside[kind]] if kind in beside else [])], kind)
-    return groups, [*(fault for run in found for fault in run.faults), *faults, *power_faults]
+    told = (*(fault for run in found for fault in run.faults), *faults, *power_faults)
+    return groups, [printable(fault) for fault in told]
 
 
 def _add_repeats(rows: list[dict[str, Any]], found: list[RunFolder]) -> list[str]:
@@ -148,9 +156,10 @@ def _read_records(raw: Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     frames, files, faults = [], [], []
     beside = (p for p in raw.rglob("*") if p.is_file() and p.relative_to(raw).parts[0] != "runs")
     for path in sorted(beside):
-        entry, stored = file_entry(path, str(path.relative_to(raw)))
-        try:
-            data = unpacked(stored, path)
+        name = printable(str(path.relative_to(raw)))
+        entry, content = file_entry(path, name)
+        with sparing(name) as refused:
+            data = content()
             engines = readers.engines_of(data, path.name)
             entry["engine"] = next(filter(readers.is_power, engines), "")
             if "sacct" in engines:
@@ -158,16 +167,15 @@ def _read_records(raw: Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
                 entry |= {"engine": "sacct", "complete": bool(ds.attrs["complete"])}
                 faults += ds.attrs["warnings"]
                 frames.append(ds.to_dataframe())
-        except ReadError as error:
-            faults += [str(fault) for fault in error.faults]
-            entry["complete"] = False
+        entry["complete"] &= not refused
+        faults += map(str, refused)
         files.append(entry)
     records = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
     if len(records):
         records = records.drop_duplicates(["job_id", "step"])
         # A job that Slurm started again has rows of its earlier start behind those of the last one.
-        began = records[records["step"] == ""].set_index("job_id")["start"]
-        records = records[~(records["start"] < records["job_id"].map(began))]
+        began = records[records["step"] == ""].set_index("job_id")["start"].to_dict()
+        records = records[~(records["start"] < pd.to_datetime(records["job_id"].map(began)))]
         # A cluster without a meter accounts 0 J to every job; that is no measurement.
         if not (records["energy"] > 0).any():
             records["energy"] = np.nan

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from analysis import schema
+from analysis.base.errors import Fault
+
 ENGINES = ("osu", "imb")
+# As OSU's programs are asked for message sizes: -m 1048576, -m 4:1048576, --message-size=4:
+_RANGE = re.compile(r"osu_\w+\b.*?\s(?:-m|--message-size)[ =]?(?:\d+:)?(\d+)(?=\s|$)")
+# What one execution of a cell has of its own.
+_OWN = ("run", "repeat", "order")
 
 
 def micro(result: xr.Dataset, row: Mapping[str, Any]) -> tuple[pd.DataFrame, list[str]]:
@@ -42,3 +51,31 @@ def _chosen(result: xr.Dataset, row: Mapping[str, Any]) -> tuple[xr.Dataset, lis
         what = f"{row['run']}:0: IMB printed {own[0]} for several groups or modes"
         return none, [f"{what}; run it without -multi 1 and in one mode to have its table compared"]
     return mine, []
+
+
+def cut_tables(found: Iterable[tuple[Mapping[str, Any], pd.DataFrame, str]]) -> Iterator[Fault]:
+    """Find tables that have fewer sizes than their command asked for, or than others of the same cell.
+
+    Such a table has no footer: cut at the end of a line it looks whole. `found` has the row of each run (kind
+    ``runs``), its table and the name of the file.
+    """
+    factors = [name for name, one in schema.declared("runs").items() if one.coordinate and name not in _OWN]
+    cells = defaultdict(list)
+    for row, table, source in found:
+        sizes = set(map(int, table["size"]))
+        if asked := _RANGE.search(row["command"]):
+            most = int(asked[1])
+            if sizes and 0 < 2 * max(sizes) <= most:  # from one size to the next they double
+                yield _cut(source, sizes, (2 * max(sizes), most), "for which its command asked")
+        else:
+            cells[tuple(str(row[name]) for name in factors)].append((sizes, source))
+    for members in cells.values():
+        union = set().union(*(sizes for sizes, _ in members))
+        for sizes, source in members:
+            if lost := union - sizes:
+                yield _cut(source, sizes, (min(lost), max(lost)), "which others of its cell have")
+
+
+def _cut(source: str, sizes: set[int], lost: tuple[int, int], who: str) -> Fault:
+    what = f"has {len(sizes)} sizes, and none from {lost[0]} to {lost[1]} B, {who}"
+    return Fault(source, 0, what, "was it cut? What it has is used; measure it again for the rest")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,8 +17,8 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base.campaigns import Application
-from analysis.base.errors import Fault, ReadError
-from analysis.base.files import unpacked
+from analysis.base.errors import Fault, ReadError, sparing
+from analysis.base.files import printable, unpacked
 from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import facts
@@ -36,16 +37,30 @@ class RunFolder:
 
     `row` is of kind ``runs``, but for its energy; `energy` what the power logs in the folder give; `frames`
     the tables ``calls messages ranks matrix micro files``; `datasets` the long forms as read, ``profile`` and
-    ``result`` where there are any; `repeats` what differs in the rows of further executions in the same job;
-    `faults` all that was wrong with a file, one line each.
+    ``result`` where there are any, each read from one of `sources`; `repeats` what differs in the rows of
+    further executions in the same job; `faults` all that was wrong with a file, one line each.
     """
 
     row: dict[str, Any]
     energy: RunEnergy = field(default_factory=RunEnergy)
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     datasets: dict[str, xr.Dataset] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
     repeats: list[dict[str, Any]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Found:
+    """What one file of a run's folder was read as; faults call it by its source."""
+
+    path: Path
+    source: str
+    ds: xr.Dataset
+
+    @property
+    def kind(self) -> str:
+        return str(self.ds.attrs["kind"])
 
 
 def read_run(
@@ -56,111 +71,134 @@ def read_run(
     `power` is what the campaign declares of its meters. The row says by ``valid`` and ``reason`` whether the
     run may enter a statistic.
     """
-    out = RunFolder(blank("runs") | {"run": folder.name, "timing": True})
-    files: list[dict[str, Any]] = []
-    found: list[xr.Dataset] = []
-    meters: list[tuple[Path, xr.Dataset]] = []
-    refused: list[Fault] = []  # logs of power
-    record: bool | None = None  # none, damaged or whole
-    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-        if path.name == RECORD and path.parent == folder:
-            record, entry = _read_record(path, out)
-        else:
-            datasets, entry = _read_file(path, folder, out.faults, refused)
-            found += datasets
-            meters += [(path, ds) for ds in datasets if ds.attrs["kind"] == "power"]
-        files.append(entry)
-    if out.row["run"] != folder.name:  # the folder is what joins the tables, and is a safe file name
-        out.faults.append(f"{folder.name}/{RECORD}:0: says run {out.row['run']!r}; the folder's name is used")
-        out.row["run"] = folder.name
+    name = printable(folder.name)
+    out = RunFolder(blank("runs") | {"run": name, "timing": True})
+    record, found, refused = _read_files(folder, name, out)
+    if out.row["run"] != name:  # the folder is what joins the tables, and is a safe file name
+        out.faults.append(f"{name}/{RECORD}:0: says run {out.row['run']!r}; the folder's name is used")
+        out.row["run"] = name
     application = applications.get(out.row["application"])
     results = _results(found, application)
     result = results[0] if results else None
     profile = _best_profile(found)
-    out.row["checksum"] = _checksum(files)
-    out.frames["files"] = pd.DataFrame(files)
     if result is not None and application is not None:
-        out.datasets["result"] = result
-        out.row |= facts(application, result, case=out.row["case"], reason=out.row["reason"])
-        if application.engine in micro.ENGINES:
-            out.frames["micro"], unclear = micro.micro(result, out.row)
-            out.faults += unclear
+        _use(result, out, lambda one: _take_result(out, application, one))
+        out.datasets["result"], out.sources["result"] = result.ds, result.source
     if profile is not None:
-        out.datasets["profile"] = profile
-        _take_profile(out, profile)
-    out.energy, faults = own_energy(folder, meters, out.row, refused=refused, power=power)
+        _use(profile, out, lambda one: _take_profile(out, one))
+        out.datasets["profile"], out.sources["profile"] = profile.ds, profile.source
+    meters = [one for one in found if one.kind == "power"]
+    with sparing(meters[0].source if meters else name) as faults:
+        out.energy = RunEnergy(reason="its power logs cannot be used")
+        logs = ((one.path, one.ds) for one in meters)
+        out.energy, told = own_energy(folder, logs, out.row, refused=refused, power=power)
+        faults += told
     out.faults += map(str, faults)
     for other in results[1:]:
-        reason = _reason(out.row, record, application, other, profile)
-        out.repeats.append({**(facts(application, other) if application else {}), "reason": reason})
-    out.row["reason"] = _reason(out.row, record, application, result, profile)
+        reason = _reason(out.row, record, application, {**out.datasets, "result": other.ds})
+        out.repeats.append({**(facts(application, other.ds) if application else {}), "reason": reason})
+    out.row["reason"] = _reason(out.row, record, application, out.datasets)
     return out
 
 
-def _results(found: list[xr.Dataset], application: Application | None) -> list[xr.Dataset]:
+def _results(found: list[_Found], application: Application | None) -> list[_Found]:
     """Return the results of the run, the first one alone where its reader knows no others.
 
     A program that ran several times in the job left several; a job that printed the file has each twice.
     """
-    own = [ds for ds in found if application and readers.engine_of(ds) == application.engine]
+    own = [one for one in found if application and readers.engine_of(one.ds) == application.engine]
     if not (application and hasattr(readers.reader(application.engine), "parse_each")):
         return own[:1]
-    distinct: list[xr.Dataset] = []
-    for ds in own:
-        numbers = ds[[name for name in ds.data_vars if "entry" not in ds[name].dims]]
-        if not any(numbers.equals(other[list(numbers.data_vars)]) for other in distinct):
-            distinct.append(ds)
+    distinct: list[_Found] = []
+    for one in own:
+        numbers = one.ds[[name for name in one.ds.data_vars if "entry" not in one.ds[name].dims]]
+        if not any(numbers.equals(other.ds[list(numbers.data_vars)]) for other in distinct):
+            distinct.append(one)
     return distinct
 
 
-def _read_record(path: Path, out: RunFolder) -> tuple[bool | None, dict[str, Any]]:
-    """Take the record's values into the row; return whether it is whole, None if it is unreadable."""
-    entry, stored = _entry(path, path.parent)
-    entry["engine"] = "run"
-    try:
-        record, faults = records(unpacked(stored, path), f"{path.parent.name}/{path.name}")
-    except ReadError as error:
-        out.faults += [str(fault) for fault in error.faults]
-        return None, entry | {"complete": False}
+def _use(found: _Found, out: RunFolder, take: Callable[[xr.Dataset], None]) -> None:
+    """Take a dataset into the run; one of which the run's values cannot be made is damaged."""
+    with sparing(found.source) as faults:
+        take(found.ds)
+    if faults:
+        out.faults += map(str, faults)
+        found.ds = found.ds.assign_attrs(complete=False)
+
+
+def _read_files(folder: Path, run: str, out: RunFolder) -> tuple[bool | None, list[_Found], list[Fault]]:
+    """Read every file of a run: whether its record is whole, None without; datasets; refused power logs."""
+    files: list[dict[str, Any]] = []
+    found: list[_Found] = []
+    refused: list[Fault] = []
+    record: bool | None = None
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        source = printable(f"{run}/{path.relative_to(folder)}")
+        entry, content = file_entry(path, f"runs/{source}", run)
+        tried: list[str] = []
+        with sparing(source) as faults:
+            if source == f"{run}/{RECORD}":
+                entry["engine"] = "run"
+                entry["complete"] = record = _take_record(content(), source, out)
+            else:
+                for ds in _datasets(content(), source, entry, tried):
+                    found.append(_Found(path, source, ds))
+                    out.faults += ds.attrs.get("warnings", [])
+        if faults:
+            entry["complete"] = False
+            out.faults += map(str, faults)
+            refused += faults if tried and readers.is_power(tried[-1]) else []
+        files.append(entry)
+    out.frames["files"] = pd.DataFrame(files)
+    out.row["checksum"] = _checksum(files)
+    return record, found, refused
+
+
+def _take_record(data: bytes, source: str, out: RunFolder) -> bool:
+    """Take the record's values into the row; return whether it is whole."""
+    record, faults = records(data, source)
+    for name, value in record.items():
+        if isinstance(value, str) and printable(value) != value:
+            faults.damage(0, f"{name!r} holds half a character", "written as an escape")
+            record[name] = printable(value)
+    if record["elapsed"] == 0:
+        faults.note(0, "'start' and 'end' are the same moment", "no run takes no time: it does not count")
     out.faults += faults.attrs()["warnings"]
     out.row |= {name: value for name, value in record.items() if name in out.row}
     if isinstance(why := json.loads(record["extra"]).get("reason"), str):
-        out.row["reason"] = why
-    return faults.complete, entry | {"complete": faults.complete}
+        out.row["reason"] = printable(why)
+    elif record["elapsed"] == 0:
+        out.row["reason"] = "took no time, by its record"
+    return faults.complete
 
 
-def _read_file(
-    path: Path, folder: Path, faults: list[str], refused: list[Fault]
-) -> tuple[list[xr.Dataset], dict[str, Any]]:
-    entry, stored = _entry(path, folder)
-    datasets = []
-    engine = ""
-    try:
-        data = unpacked(stored, path)
-        for engine in first_power_engine(readers.engines_of(data, path.name)):
-            each = readers.parse_each(data, entry["path"].removeprefix("runs/"), engine=engine)
+def _datasets(data: bytes, source: str, entry: dict[str, Any], tried: list[str]) -> Iterator[xr.Dataset]:
+    """Read a file by every engine that knows it, and note in its row what came of it."""
+    for engine in first_power_engine(readers.engines_of(data, source)):
+        tried.append(engine)
+        for ds in readers.parse_each(data, source, engine=engine):
             entry["engine"] = entry["engine"] or engine
-            entry["complete"] &= all(bool(ds.attrs.get("complete", True)) for ds in each)
-            faults += [warning for ds in each for warning in ds.attrs.get("warnings", [])]
-            datasets += each
-    except ReadError as error:
-        entry["complete"] = False
-        faults += [str(fault) for fault in error.faults]
-        if engine and readers.is_power(engine):
-            refused += error.faults
-    return datasets, entry
+            entry["complete"] &= bool(ds.attrs.get("complete", True))
+            yield ds
 
 
-def _entry(path: Path, folder: Path) -> tuple[dict[str, Any], bytes]:
-    return file_entry(path, f"runs/{folder.name}/{path.relative_to(folder)}", folder.name)
+def file_entry(path: Path, name: str, run: str = "") -> tuple[dict[str, Any], Callable[[], bytes]]:
+    """Read a file once: its row of kind ``files`` with the SHA-256 of what is stored; and its content.
+
+    The content is what it holds uncompressed; asked for it, a file that cannot be read raises ReadError.
+    """
+    row = {"path": name, "run": run, "engine": "", "complete": True, "bytes": -1, "checksum": ""}
+    source = name.removeprefix("runs/")
+    try:
+        stored = path.read_bytes()
+    except OSError as error:
+        return row, partial(_refused, Fault(source, 0, error.strerror or str(error), "make it readable"))
+    row |= {"bytes": len(stored), "checksum": hashlib.sha256(stored).hexdigest()}
+    return row, partial(unpacked, stored, source)
 
 
-def file_entry(path: Path, name: str, run: str = "") -> tuple[dict[str, Any], bytes]:
-    """Read a file once: its row of kind ``files``, with the SHA-256 of what is stored, and that itself."""
-    stored = path.read_bytes()
-    checksum = hashlib.sha256(stored).hexdigest()
-    row = {"path": name, "run": run, "engine": "", "complete": True, "bytes": len(stored)}
-    return row | {"checksum": checksum}, stored
+def _refused(fault: Fault) -> bytes:
+    raise ReadError(fault)
 
 
 def _checksum(files: list[dict[str, Any]]) -> str:
@@ -168,13 +206,20 @@ def _checksum(files: list[dict[str, Any]]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _best_profile(found: list[xr.Dataset]) -> xr.Dataset | None:
+def _best_profile(found: Iterable[_Found]) -> _Found | None:
     """Prefer a file to the banner of the same run, which can have as many observations and knows no ranks."""
 
-    def rank(ds: xr.Dataset) -> tuple[bool, int]:
-        return ds.attrs.get("source_form") != "banner", ds.sizes["obs"]
+    def rank(one: _Found) -> tuple[bool, int]:
+        return one.ds.attrs.get("source_form") != "banner", one.ds.sizes["obs"]
 
-    return max((ds for ds in found if ds.attrs["kind"] == "profile"), key=rank, default=None)
+    return max((one for one in found if one.kind == "profile"), key=rank, default=None)
+
+
+def _take_result(out: RunFolder, application: Application, result: xr.Dataset) -> None:
+    out.row |= facts(application, result, case=out.row["case"], reason=out.row["reason"])
+    if application.engine in micro.ENGINES:
+        out.frames["micro"], unclear = micro.micro(result, out.row)
+        out.faults += unclear
 
 
 def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:
@@ -190,10 +235,10 @@ def _reason(
     row: Mapping[str, Any],
     record: bool | None,
     application: Application | None,
-    result: xr.Dataset | None,
-    profile: xr.Dataset | None,
+    datasets: Mapping[str, xr.Dataset],
 ) -> str:
     """Say why a run may not enter a statistic; empty if it may."""
+    result, profile = datasets.get("result"), datasets.get("profile")
     if record is None:
         return f"no readable {RECORD}"
     if not record:

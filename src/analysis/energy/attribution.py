@@ -36,7 +36,7 @@ from analysis.base.errors import Fault
 from analysis.base.units import SECOND
 from analysis.energy.integral import GAP_INTERVALS, energy, total
 from analysis.energy.jobs import idle_power, shared
-from analysis.energy.meters import Log, chosen, nodes_of, read_logs
+from analysis.energy.meters import Log, chosen, nodes_of, not_covered, read_logs
 from analysis.energy.own import OwnLogs, own_logs
 from analysis.energy.points import UNSAID, point
 
@@ -146,6 +146,8 @@ def own_energy(
     cannot be read; `power` is the campaign's declaration. Nothing known and no reason stands for no log.
     """
     logs = own_logs(folder, found, row["nodes"], power)
+    for log in logs.logs:
+        logs.faults += not_covered(log, row["start"], row["end"])
     if refused and not logs.sampled:
         return RunEnergy(reason=f"{refused[0].source}: {refused[0].found}"), logs.faults
     if _undated(row):

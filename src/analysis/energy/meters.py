@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,10 @@ import xarray as xr
 from analysis import readers
 from analysis.base import models, project
 from analysis.base.campaigns import CampaignFile
-from analysis.base.errors import BenchbookError, Fault, ReadError
+from analysis.base.errors import BenchbookError, Fault, sparing
 from analysis.base.files import read_bytes
 from analysis.base.units import SECOND, amount
+from analysis.energy.integral import GAP_INTERVALS
 from analysis.energy.jobs import clock_offset
 from analysis.energy.points import INPUT, layers, outermost, point
 
@@ -112,15 +113,47 @@ def read_logs(
     nodes = sorted({node for row in rows for node in nodes_of(row)})
     entries = power.get("logs", ())
     faults: list[str] = []
-    logs = [log for entry in entries for log in _declared(raw, entry, known, nodes, faults)]
+    logs: list[Log] = []
+    for entry in entries:
+        with sparing(entry["files"]) as refused:
+            logs += _declared(raw, entry, known, nodes, faults)
+        faults += map(str, refused)
     taken = {name for entry in entries for name, _ in _matching(entry, known)}
     for name, engine in known:
         if engine and name not in taken:
             logs += _undeclared(raw, name, engine, nodes, faults)
     for log in logs:
-        _set_clock(log, rows, faults)
-        _correct(log)
+        with sparing(log.name) as refused:
+            _set_clock(log, rows, faults)
+            _correct(log)
+            users = [row for row in rows if log.feeds().intersection(nodes_of(row))]
+            spans = [[row[edge] for row in users if not np.isnat(row[edge])] for edge in ("start", "end")]
+            if all(spans):
+                faults += map(str, not_covered(log, min(spans[0]), max(spans[1])))
+        log.fault = log.fault or "; ".join(f"{fault.source} {fault.found}" for fault in refused)
+        faults += map(str, refused)
     return logs, faults
+
+
+def not_covered(log: Log, start: np.datetime64, end: np.datetime64) -> Iterator[Fault]:
+    """Say which readings a log lacks in a window: without a footer nothing else tells that it is cut.
+
+    Readings may come as late as gaps are long that nobody calls one.
+    """
+    values = log.ds["energy_counter" if "energy_counter" in log.ds else "power"]
+    stamps = log.ds["time"].values[np.isfinite(values.values).any(axis=values.get_axis_num("meter"))]
+    stamps = stamps[~np.isnat(stamps)]
+    if not stamps.size or np.isnat(start) or np.isnat(end):
+        return
+    limit = log.declared.get("max_gap") or GAP_INTERVALS * float(log.ds.attrs.get("interval", np.nan))
+    for what, late in (
+        ("first reading is {} after the start", stamps[0] - start),
+        ("last reading is {} before the end", end - stamps[-1]),
+    ):
+        seconds = float(late / np.timedelta64(1, "s"))
+        if seconds > (limit if limit > 0 else 0.0):
+            found = f"its {what.format(f'{seconds:.0f} s')}"
+            yield Fault(log.name, 0, found, "was it cut? What it has is used, and the rest is bounded")
 
 
 def nodes_of(row: Mapping[str, Any]) -> list[str]:
@@ -227,10 +260,11 @@ def _undeclared(raw: Path, name: str, engine: str, nodes: list[str], faults: lis
 def _read(
     raw: Path, name: str, engine: str, options: Mapping[str, Any], faults: list[str]
 ) -> xr.Dataset | None:
-    try:
+    ds = None
+    with sparing(name) as refused:
         ds = readers.parse(read_bytes(raw / name), name, engine=engine or None, **options)
-    except ReadError as error:
-        faults += [str(fault) for fault in error.faults]
+    if ds is None:
+        faults += map(str, refused)
         return None
     faults += ds.attrs.get("warnings", [])
     if ds.attrs["kind"] == "power":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ import xarray as xr
 
 from analysis.base import models, project
 from analysis.base.campaigns import CampaignFile, StandIn, View
-from analysis.base.errors import ConfigError
+from analysis.base.errors import ConfigError, Fault
+from analysis.base.models import known
 from analysis.base.words import Level
+from analysis.base.yaml import Where
 from analysis.estimates.question import FACTORS
 from analysis.schema import storage
 from analysis.schema.frames import to_dataset
@@ -165,6 +167,18 @@ class Campaign:
             return [level]
         raise NotCoveredError(f"no run of {self.name} stands for {factor.replace('_', ' ')} {level}")
 
+    def require(self, wanted: Iterable[tuple[str, Level]]) -> None:
+        """Raise `NotCoveredError` with all levels of the report that nothing stands for, by factor."""
+        missing: dict[str, list[str]] = {}
+        for factor, level in wanted:
+            try:
+                self.resolve(factor, level)
+            except NotCoveredError:
+                missing.setdefault(factor.replace("_", " "), []).append(str(level))
+        if missing:
+            listed = (f"{factor} {', '.join(dict.fromkeys(levels))}" for factor, levels in missing.items())
+            raise NotCoveredError(f"no run of {self.name} stands for {'; '.join(listed)}")
+
     def differences(self, wanted: Sequence[tuple[str, Level]]) -> list[str]:
         """Say how this campaign's levels differ from the report's."""
         declared = [(level, self.stand_ins.get(factor, {}).get(str(level))) for factor, level in wanted]
@@ -197,6 +211,22 @@ class Campaign:
         return runs
 
 
+def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fault]:
+    """Find what a campaign's file calls a factor and none is, each with the nearest that there is."""
+    named: dict[Where, str] = {("levels", factor): factor for factor in declared.levels}
+    pooled = declared.pool.factors if declared.pool else ()
+    named |= {("pool", "factors", at): factor for at, factor in enumerate(pooled)}
+    for number, view in enumerate(declared.views):
+        named |= {("views", number, "levels", factor): factor for factor in view.levels}
+        together = enumerate(view.together)
+        named |= {("views", number, "alike", "factors", at): factor for at, factor in together}
+    return [
+        Fault(source, project.line_of(path, where), f"unknown factor {factor!r}", known(factor, FACTORS))
+        for where, factor in named.items()
+        if factor not in FACTORS
+    ]
+
+
 def load_campaign(name: str, base: Path | None = None) -> Campaign:
     """Load a campaign's datasets and declaration, ``config/campaigns/<name>.yaml``, of a project.
 
@@ -206,9 +236,8 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
     base = base or project.root()
     path = project.declaration(name, base)
     declared = models.load(CampaignFile, path)
-    for factor in {name for view in declared.views for name in (*view.together, *view.levels)} - set(FACTORS):
-        remedy = f"factors: {', '.join(FACTORS)}"
-        raise ConfigError.at(str(path), 0, f"views: {factor!r} is no factor", remedy)
+    if faults := unknown_factors(declared, path, str(path)):
+        raise ConfigError(*faults)
     return Campaign(
         name=name,
         tree=storage.read_tree(project.processed(name, base) / "campaign.nc"),

@@ -7,7 +7,7 @@ report's names; a campaign says by its stand-ins which of its own levels stands 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
@@ -87,3 +87,16 @@ class Question:
     threshold: float = 0.05
     margin: float = 0.0
     tariff: Tariff | None = None
+
+    def levels(self) -> Iterator[tuple[str, Level]]:
+        """Name the levels, spelt as in the report, that are asked for, each with its factor."""
+        pairs: list[tuple[str, Any]] = list((self.select or {}).items())
+        if (compare := self.compare) is not None:
+            pairs += [(compare.factor, level) for level in compare.levels]
+            pairs += [pair for where in compare.where for pair in where.items()]
+            pairs += [(compare.along[0], level) for level in compare.along[1:]] if compare.along else []
+            pairs += [(compare.factor, self.tariff.jobs_of)] if self.tariff else []
+        for factor, found in pairs:
+            for level in found if isinstance(found, list | tuple) else (found,):
+                if isinstance(level, str | int | float):
+                    yield factor, level

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.files import sha256, write_text
+from analysis.base.files import printable, sha256, write_text
 
 NAME = "MANIFEST.sha256"
 
@@ -50,7 +50,7 @@ def scan(folder: Path, label: str) -> Tree:
         if problem is None:
             tree.files[name] = path
         else:
-            tree.refuse(_printable(name), *problem)
+            tree.refuse(printable(name), *problem)
     return tree
 
 
@@ -63,7 +63,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def _problem(path: Path, base: Path, name: str) -> tuple[str, str] | None:
-    if _AWKWARD.search(name) or _printable(name) != name:
+    if _AWKWARD.search(name) or printable(name) != name:
         return "has a name that cannot stand in a manifest", "rename it: no control characters, UTF-8 only"
     try:
         mode = path.stat().st_mode  # of what a link leads to
@@ -76,10 +76,6 @@ def _problem(path: Path, base: Path, name: str) -> tuple[str, str] | None:
     if not stat.S_ISREG(mode):
         return "is no regular file", "remove it"
     return None
-
-
-def _printable(name: str) -> str:
-    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def write(folder: Path, label: str, *, force: bool = False) -> int:

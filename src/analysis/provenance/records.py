@@ -26,11 +26,15 @@ Record = dict[str, Any]
 
 @dataclass
 class Findings:
-    """What was found in the records of so many runs: faults, and oddities that make no number wrong."""
+    """What was found in the records of so many runs: faults, and oddities that make no number wrong.
+
+    `levels` has for each factor the levels that a run has.
+    """
 
     runs: int = 0
     faults: list[Fault] = field(default_factory=list)
     notes: list[Fault] = field(default_factory=list)
+    levels: dict[str, set[Any]] = field(default_factory=lambda: defaultdict(set))
 
 
 def check(folder: Path, label: str, *, evidence: str = "") -> Findings:
@@ -51,6 +55,8 @@ def check(folder: Path, label: str, *, evidence: str = "") -> Findings:
         if record is not None:
             out.faults += _identity(record, source, path.name, folder.name, evidence)
             found.append((source, record))
+            for name in record.keys() - _EXECUTION:
+                out.levels[name] |= {record[name]} - {"", -1}
     out.faults += _same_job(found)
     out.faults += _same_inputs(found)
     out.faults += _same_program(found)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import xarray as xr
 
 from analysis import schema
 from analysis.base.errors import ReadError
+from analysis.base.records import RunRecord
 from analysis.readers.base import Faults
 from analysis.readers.text import decode
 
@@ -72,6 +74,7 @@ def records(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faul
     if "profiler" in given and given["profiler"] is None:
         record["profiler"] = "none"
     _require(record, take)
+    _misspelt(given, known, take)
     record["extra"] = json.dumps(
         {key: value for key, value in given.items() if _ALIASES.get(key, key) not in record}, sort_keys=True
     )
@@ -102,6 +105,9 @@ class _Taker:
         key = json.dumps(self._known.get(name, (name, None))[0])
         at = self._text.find(key)
         return self._text.count("\n", 0, at) + 1 if at >= 0 else 0
+
+    def note(self, name: str, found: str, remedy: str) -> None:
+        self._faults.note(self.line(name), found, remedy)
 
     def damage(self, name: str, wanted: str, remedy: str = "left blank") -> None:
         key, value = self._known.get(name, (name, None))
@@ -180,6 +186,14 @@ def _require(record: dict[str, Any], take: _Taker) -> None:
     if record["evidence"] and record["evidence"] not in EVIDENCE:
         take.damage("evidence", f"one of {', '.join(EVIDENCE)}")
         record["evidence"] = ""
+
+
+def _misspelt(given: dict[str, Any], known: dict[str, Any], take: _Taker) -> None:
+    """Name keys that are all but the name of something on which the record is silent."""
+    silent = sorted(set(schema.declared("run")) - set(known))
+    for key in given:
+        if key not in RunRecord.model_fields and (near := get_close_matches(key, silent, 1, 0.8)):
+            take.note(key, f"unknown key {key!r}", f"is {near[0]!r} meant?")
 
 
 def _load(text: str, faults: Faults) -> dict[str, Any]:
