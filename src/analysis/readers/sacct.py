@@ -215,7 +215,7 @@ def _step(step: dict[str, Any], job: str) -> dict[str, Any]:
     if isinstance(identity, dict):
         identity = identity.get("step_id")
     label = "" if identity is None else str(identity).rpartition(".")[2]
-    if label.isdecimal() and int(label) >= RESERVED_STEP:
+    if label.isdecimal() and integer(label) >= RESERVED_STEP:
         label = ""
     used = _get(step, "tres", "requested")
     start = _json_time(_get(step, "time", "start"))

@@ -22,6 +22,7 @@ _SECTIONS = (
 )
 # Cycles of a case, and seconds that it simulates.
 _CASES = {"3cars": (150_000, 0.15), "neon-refined-revised": (47_000, 0.03)}
+_ZONES = 800_000
 _VERSIONS = {
     "r7.0.0": "mpp s R7.0.0",
     "r3.2.1": "mpp971s R3.2.1",
@@ -77,7 +78,8 @@ def _timing(job: Job) -> Iterator[str]:
 def _row(indent: str, name: str, share: float, clock: float, fill: str = ".") -> str:
     # The processor waits in MPI too: its time is nearly that of the clock.
     seconds = clock * share / 100
-    head = f"{indent}{name} ".ljust(24, fill)
+    head = f"{indent}{name}"
+    head = head if len(head) >= 24 else f"{head} ".ljust(24, fill)
     return f"{head} {0.99 * seconds:.4E}{share:8.2f}     {seconds:.4E}{share:8.2f}"
 
 
@@ -89,8 +91,11 @@ def _closing(job: Job) -> Iterator[str]:
     yield f" Problem time       =    {simulated:.4E}"
     yield f" Problem cycle      = {cycles:9d}"
     yield f" Total CPU time     = {cpu:9d} seconds ({_parts(cpu, 'minutes', 'seconds')})"
-    yield f" Start time   {datetime.fromtimestamp(begin, UTC):%m/%d/%Y %H:%M:%S}"
-    yield f" End time     {datetime.fromtimestamp(begin + elapsed, UTC):%m/%d/%Y %H:%M:%S}"
+    # Per zone and cycle; how many zones a case has nobody asks.
+    yield f" CPU time per zone cycle  ={cpu / cycles * 1e9 / _ZONES:10.0f} nanoseconds"
+    yield f" Clock time per zone cycle={elapsed / cycles * 1e9 / _ZONES:10.0f} nanoseconds"
+    yield f" Start time   {datetime.fromtimestamp(begin, UTC):%m/%d/%Y %H:%M:%S}  "
+    yield f" End time     {datetime.fromtimestamp(begin + elapsed, UTC):%m/%d/%Y %H:%M:%S}  "
     ranks = job.factors["ranks"]
     yield f" Elapsed time {elapsed:7d} seconds for {cycles:7d} cycles using {ranks:5d} MPP procs"
     yield f"             ({_parts(elapsed, 'minutes', 'seconds')})"

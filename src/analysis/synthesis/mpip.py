@@ -9,8 +9,8 @@ from analysis.synthesis.calls import Rank
 from analysis.synthesis.plan import LAUNCH, Job
 
 _RULE = "-" * 75
-_SITE = "{name:<17} {site:5d} {rank:>4} {count:6d} {most:8.3g} {mean:8.3g} {least:8.3g} {app:6.2f} {mpi:6.2f}"
-_SENT = "{name:<17} {site:5d} {rank:>4} {count:7d} {most:9.4g} {mean:9.4g} {least:9.4g} {total:9.4g}"
+_SITE = "{name:<17} {site:4d} {rank:>4} {count:6d} {most:8.3g} {mean:8.3g} {least:8.3g} {app:6.2f} {mpi:6.2f}"
+_SENT = "{name:<17} {site:4d} {rank:>4} {count:7d} {most:9.4g} {mean:9.4g} {least:9.4g} {total:9.4g}"
 _SENDING = ("MPI_Send", "MPI_Isend", "MPI_Bcast", "MPI_Allreduce", "MPI_Reduce")
 _QUIET = ("MPI_Comm_rank", "MPI_Comm_size")
 
@@ -40,11 +40,13 @@ def _head(job: Job, ranks: list[Rank]) -> Iterator[str]:
     yield f"@ Command : /opt/{job.factors['application']} "
     for key, value in (
         ("Version", "3.5.0"),
+        ("MPIP Build date", "Nov 20 2014, 12:00:00"),
         ("Start time", f"{start:%Y %m %d %H:%M:%S}"),
         ("Stop time", f"{stop:%Y %m %d %H:%M:%S}"),
         ("Timer Used", "PMPI_Wtime"),
         ("MPIP env var", "[null]"),
         ("Collector Rank", "0"),
+        ("Collector PID", str(3000 + job.order)),
         ("Final Output Dir", "."),
         ("Report generation", "Single collector task"),
     ):

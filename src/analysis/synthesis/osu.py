@@ -16,7 +16,10 @@ _TITLES = {
     "osu_bcast": "OSU MPI Broadcast Latency Test",
 }
 _COLLECTIVES = ("osu_allreduce", "osu_bcast")
-_SIZES = [1 << i for i in range(23)]
+# Where a test begins; sizes double, and after 0 comes 1.
+_FIRST = {"osu_latency": 0, "osu_multi_lat": 0, "osu_allreduce": 4}
+_SIZES = [0, *(1 << i for i in range(23))]
+_SIZE, _VALUE = 10, 18  # widths of the columns
 _RANDOM = "table"
 
 
@@ -34,16 +37,18 @@ def _lines(truth: Truth, job: Job, entry: Mapping[str, Any]) -> Iterator[str]:
     bandwidth = case == "osu_bw"
     heading = "Bandwidth (MB/s)" if bandwidth else "Latency (us)"
     heading = "Avg Latency(us)" if case in _COLLECTIVES else heading
+    if case in _COLLECTIVES:
+        yield ""
     yield f"# {_TITLES[case]} v5.3"
-    yield f"# Size{heading:>20}"
+    yield f"{'# Size':<{_SIZE}}{heading:>{_VALUE}}"
     if job.failed:
         return
     random = job.random(_RANDOM)
     for size in _SIZES:
-        if case == "osu_allreduce" and size < 4:
+        if size < _FIRST.get(case, 1):
             continue
         # A message takes its latency and the time of its bytes.
         us = entry["latency"] + size / entry["bandwidth"]
         value = size / us if bandwidth else us
         value *= 1 + truth.noise * float(random.standard_normal())
-        yield f"{size:<8d}{value:>18.2f}"
+        yield f"{size:<{_SIZE}d}{value:>{_VALUE}.2f}"

@@ -12,10 +12,10 @@ from analysis.synthesis.plan import PAUSE, Job
 from analysis.synthesis.truth import Truth
 
 _BLOCK = """\
-{host}:     Instantaneous power reading:                   {watts:5d} Watts
-{host}:     Minimum during sampling period:                {least:5d} Watts
-{host}:     Maximum during sampling period:                {most:5d} Watts
-{host}:     Average power reading over sample period:      {watts:5d} Watts
+{host}:     Instantaneous power reading:              {watts:8d} Watts
+{host}:     Minimum during sampling period:           {least:8d} Watts
+{host}:     Maximum during sampling period:           {most:8d} Watts
+{host}:     Average power reading over sample period: {watts:8d} Watts
 {host}:     IPMI timestamp:                           {stamp}
 {host}:     Sampling period:                          {period:08d} Seconds.
 {host}:     Power reading state is:                   activated

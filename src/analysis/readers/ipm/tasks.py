@@ -21,16 +21,16 @@ _OPEN, _CLOSE = b"\n<task ", b"\n</task>"
 _HASH, _HASH_CLOSE = b"\n<hash ", b"\n</hash>"
 # The head of a task as IPM 2 prints it; anything else is read attribute by attribute.
 _HEAD = re.compile(
-    rb'<task ipm_version="([^"\n]*)" cookie="[^"\n]*" mpi_rank="(\d+)" mpi_size="(\d+)" '
+    rb'<task ipm_version="([^"\n]*)" cookie="[^"\n]*" mpi_rank="(\d{1,9})" mpi_size="(\d{1,9})" '
     rb'stamp_init="([\d.]+)" stamp_final="([\d.]+)" [^\n]*\n'
-    rb'<job nhosts="(\d+)" [^\n]*\n'
+    rb'<job nhosts="(\d{1,9})" [^\n]*\n'
     rb"<host [^>\n]*>([^\n]*)</host>\n"
     rb'<perf wtime="([\d.e+-]+)" utime="([\d.e+-]+)" stime="([\d.e+-]+)" mtime="([\d.e+-]+)" '
     rb'gflop="[^"\n]*" gbyte="([\d.e+-]+)" [^\n]*</perf>\n'
 )
 _REGION = re.compile(
     rb'\n ?<region label="([^\n]*)" nexits="[^"\n]*" wtime="[^"\n]*" utime="[^"\n]*" stime="[^"\n]*" '
-    rb'mtime="[^"\n]*"(?: id="(-?\d+)")? ?>'
+    rb'mtime="[^"\n]*"(?: id="(-?\d{1,5})")? ?>'
 )
 _ATTRIBUTE = re.compile(rb'(?<!\w)(\w++)="([^"\n]*)"')
 _HOST = re.compile(rb"\n<host [^>\n]*>([^\n]*)</host>")

@@ -199,6 +199,9 @@ _PATTERNS = tuple(
 # Digits before the point of an epoch stamp tell its unit, as ns per unit.
 _EPOCH = re.compile(r"(\d{9,10}|\d{12,13}|\d{15,16}|\d{18,19})(?:[.,](\d+))?")
 _EPOCH_UNIT = {10: SECOND, 13: 1_000_000, 16: 1_000, 19: 1}
+# No log is of another time; a year with a damaged digit may be too far for an int64 in ns.
+_FIRST_YEAR, _LAST_YEAR = 1970, 2200
+_END = (date(_LAST_YEAR, 1, 1) - date(1970, 1, 1)).days * _DAY
 
 
 class Clock:
@@ -294,7 +297,8 @@ class Clock:
             digits = len(epoch[1])
             unit = _EPOCH_UNIT[digits + (digits in (9, 12, 15, 18))]
             fraction = int((epoch[2] or "0")[:9].ljust(9, "0"))
-            return int(epoch[1]) * unit + fraction * unit // SECOND, "Z", False
+            since = int(epoch[1]) * unit + fraction * unit // SECOND
+            return since if since < _END else NAT, "Z", False
         for pattern in _PATTERNS:
             match = pattern.fullmatch(text)
             if match:
@@ -321,6 +325,8 @@ class Clock:
             name = part.get("name")
             month = _MONTHS[name[:3].lower()] if name else int(part["month"] or 0)
             day = int(part["day"] or 0)
+        if not _FIRST_YEAR <= year < _LAST_YEAR:
+            raise ValueError(f"year {year}")
         return (date(year, month, day).toordinal() - date(1970, 1, 1).toordinal()) * _DAY
 
     def _dated(self, local: np.ndarray, timed: np.ndarray, lines: np.ndarray) -> np.ndarray:

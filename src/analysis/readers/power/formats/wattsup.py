@@ -7,7 +7,7 @@ import re
 from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
 
-_RECORD = re.compile(r"^(?P<stamp>.*?)#d,-,\d+,(?P<tenths>\d+|_)[,;](?P<rest>.*)$")
+_RECORD = re.compile(r"^(?P<stamp>.*?)#d,-,\d+,(?P<tenths>\d{1,9}|_)[,;](?P<rest>.*)$")
 
 
 def sniff(head: bytes, name: str) -> bool:
