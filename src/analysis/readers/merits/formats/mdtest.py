@@ -9,7 +9,8 @@ from analysis.readers.merits.output import Output
 from analysis.readers.text import number
 
 _ROW = r"^ {2,}(?P<name>(?:File|Directory|Tree) \w+(?: \w+)?) *:? +(?P<values>\d[\d. ]*)$"
-_TIMES = r"^SUMMARY time(?: \(in (?P<unit>\w+)/op\))?:"
+# 4.1.0 heads its times, which are in s, with "(in ops/sec)".
+_TIMES = r"^SUMMARY time(?: \(in (?:(?P<unit>ms)/op|ops/sec)\))?:"
 _LAUNCHED = r"was launched with (\d+) total task\(s\) on (\d+) node"
 
 
