@@ -5,13 +5,19 @@ from __future__ import annotations
 import gzip
 import hashlib
 import lzma
+import os
 import subprocess
 import sys
+import time
+import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
 
+from analysis import readers
 from analysis.base import files
 from analysis.base.errors import ReadError
 
@@ -44,6 +50,58 @@ def test_read_bytes__parts_compressed_by_themselves_are_read_as_one(tmp_path: Pa
     path.write_bytes((pack(TEXT) + pack(b"rank 1\n"))[:-3])  # type: ignore[operator]
     with pytest.raises(ReadError, match=r"broken compression .*; copy it again"):
         files.read_bytes(path)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.compress])
+def test_read_bytes__no_cut_is_whole(pack: Callable[[bytes], bytes]) -> None:
+    text = b"".join(b"%d\n" % (n * n % 977) for n in range(3000))
+    packed = pack(text)
+    for cut in range(8, len(packed)):
+        with pytest.raises(ReadError, match="broken compression"):
+            files.unpacked(packed[:cut], "x")
+    assert files.unpacked(packed, "x") == text
+    assert files.unpacked(packed + bytes(8), "x") == text  # as tar and tape pad it
+
+
+def _zeros(pack: str, size: int) -> bytes:
+    """Compress many zeros without holding them."""
+    compress: Any = {
+        "gzip": lambda: zlib.compressobj(9, zlib.DEFLATED, 31),
+        "xz": lambda: lzma.LZMACompressor(preset=0),
+        "zstd": lambda: zstandard.ZstdCompressor().compressobj(),
+    }[pack]()
+    piece = bytes(1 << 22)
+    return b"".join([compress.compress(piece) for _ in range(size >> 22)]) + bytes(compress.flush())
+
+
+@pytest.mark.parametrize("pack", ["gzip", "xz", "zstd"])
+def test_read_bytes__expands_up_to_a_limit_that_can_be_raised(
+    pack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = _zeros(pack, 320 << 20)
+    assert len(packed) < 1 << 20
+    begun = time.monotonic()
+    with pytest.raises(
+        ReadError, match=r"x:0: \d+ bytes expand to more than 268435456; .*BENCHBOOK_UNPACKED"
+    ):
+        files.unpacked(packed, "x")
+    assert time.monotonic() - begun < 10
+    monkeypatch.setenv(files.UNPACKED, "1000000")
+    with pytest.raises(ReadError, match="expand to more than 1000000"):
+        files.unpacked(packed, "x")
+    monkeypatch.setenv(files.UNPACKED, str(1 << 30))
+    assert len(files.unpacked(packed, "x")) == 320 << 20
+
+
+def test_read_bytes__pipe_and_device_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "linked").symlink_to("/dev/zero")
+    for name, kind in (("pipe", "a pipe"), ("linked", "a device")):
+        with pytest.raises(ReadError, match=f"{name}:0: is {kind}, not a file"):
+            files.read_bytes(tmp_path / name)
+        assert files.plain_head(tmp_path / name, 4) == b""
+        with pytest.raises(ReadError, match=f"{name}:0: is {kind}, not a file"):
+            readers.open(tmp_path / name)
 
 
 def test_read_bytes__file_that_is_not_there(tmp_path: Path) -> None:
@@ -94,6 +152,7 @@ def test_write_json__is_read_back_and_anything_else_is_an_empty_object(tmp_path:
 
 HOLD = """
 import sys
+from analysis import readers
 from analysis.base import files
 held = files.lock(sys.argv[1], "me")
 print("held", flush=True)

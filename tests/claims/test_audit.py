@@ -93,11 +93,11 @@ def test_evaluate__a_changed_figure_changes_the_verdict(tmp_path: Path) -> None:
 
 def test_main__writes_records_or_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "deep" / "audit.json"
-    assert main(["stage", "verdicts", "openatom2010", "audit", str(out)]) == 0
+    assert main(["stage", "verdicts", "audit", str(out), "openatom2010"]) == 0
     found = json.loads(out.read_text())
     assert capsys.readouterr().out == f"{len(found)} verdicts\n"
     assert {one["claim"] for one in found} > {"openatom2010-pwr-3200-vs-10gige"}
-    assert main(["stage", "verdicts", "none2000", "audit", str(out)]) == 1
+    assert main(["stage", "verdicts", "audit", str(out), "none2000"]) == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "none2000.yaml:0:" in said

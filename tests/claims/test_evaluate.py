@@ -90,11 +90,11 @@ def test_evaluate__the_command_writes_json_and_names_what_is_missing(
     base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(base)
-    assert cli.main(["stage", "verdicts", "report.yaml", "two", "out/two.json"]) == 0
+    assert cli.main(["stage", "verdicts", "two", "out/two.json", "report.yaml"]) == 0
     (record,) = json.loads((base / "out" / "two.json").read_text(encoding="utf-8"))
     assert (record["claim"], record["verdict"], record["estimate"]) == ("faster", "holds in direction", 4.0)
     shutil.rmtree(base / "data")
-    assert cli.main(["stage", "verdicts", "report.yaml", "two", "out/two.json"]) == 1
+    assert cli.main(["stage", "verdicts", "two", "out/two.json", "report.yaml"]) == 1
     assert "campaign.nc:0: " in capsys.readouterr().err
 
 

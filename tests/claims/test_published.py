@@ -10,18 +10,19 @@ from statistics import median
 
 import pytest
 
-from analysis.base import project
-from analysis.base.campaigns import StandIn
+from analysis.base import models, project
+from analysis.base.campaigns import CampaignFile, StandIn
 from analysis.base.errors import ConfigError
 from analysis.claims import Verdict, evaluate
 from analysis.claims.model import load_report
 from analysis.cli import main
 from analysis.datasets.campaign import ingest
-from analysis.estimates.campaign import Campaign, load_views
+from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.schema import storage
 from analysis.site.board import check
 
 RAW = project.raw("published")
+VIEWS = tuple(models.load(CampaignFile, project.declaration("published")).views)
 DISTRIBUTION = "Open MPI of the distribution"
 
 
@@ -30,7 +31,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     folder = tmp_path_factory.mktemp("published")
     ingest(RAW, folder)
     tree = storage.read_tree(folder / "campaign.nc")
-    return Campaign("published", tree, "Published", "published", "Venus", views=load_views())
+    return Campaign("published", tree, "Published", "published", "Venus", views=VIEWS)
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +175,7 @@ def test_evaluate__a_planted_number_changes_the_verdict(tmp_path: Path) -> None:
     (raw / "figures.csv").write_text("".join(lines))
     ingest(raw, tmp_path / "out")
     tree = storage.read_tree(tmp_path / "out" / "campaign.nc")
-    planted = Campaign("published", tree, "Published", "published", "Venus", views=load_views())
+    planted = Campaign("published", tree, "Published", "published", "Venus", views=VIEWS)
     found = {one.claim: one for one in evaluate(load_report(project.claims("hpcg2014")), planted)}
     assert len(with_it) == 21
     assert found["hpcg2014-mpi-comparable"].verdict == "holds"
@@ -196,11 +197,11 @@ def test_views__put_levels_together_only_as_declared(campaign: Campaign) -> None
 
 
 def test_views__refuse_what_is_no_factor(tmp_path: Path) -> None:
-    (tmp_path / "config").mkdir()
-    text = (project.root() / "config" / "published.yaml").read_text()
-    (tmp_path / "config" / "published.yaml").write_text(text.replace("[target_time]", "[colour]"))
-    with pytest.raises(ConfigError, match="'colour' is no factor"):
-        load_views(tmp_path)
+    path = project.declaration("published", tmp_path)
+    path.parent.mkdir(parents=True)
+    path.write_text(project.declaration("published").read_text().replace("[target_time]", "[colour]"))
+    with pytest.raises(ConfigError, match=r"published.yaml:\d\d+: views: unknown factor 'colour'; known: "):
+        load_campaign("published", tmp_path)
 
 
 def test_main__ingests_or_says_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -219,7 +220,7 @@ def test_main__writes_verdicts(
 ) -> None:
     monkeypatch.setattr("analysis.estimates.campaign.load_campaign", lambda name: campaign)
     out = tmp_path / "deep" / "published.json"
-    assert main(["stage", "verdicts", str(project.claims("hpcg2014")), "published", str(out)]) == 0
+    assert main(["stage", "verdicts", "published", str(out), str(project.claims("hpcg2014"))]) == 0
     found = json.loads(out.read_text())
     assert capsys.readouterr().out == f"{len(found)} verdicts\n"
     assert {one["evidence"] for one in found} == {"published"}

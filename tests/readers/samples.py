@@ -11,6 +11,7 @@ import numpy as np
 
 from analysis.readers import published
 
+from .merits.texts import SAMPLES as MERITS
 from .power.test_cpu import PERF, POWERSTAT, TURBO
 from .power.test_devices import POWER, T0, WT, xml
 from .power.test_ipmi import FREE, block
@@ -77,6 +78,7 @@ _TEXTS = {
 
 LOGS = {engine: text.encode() for engine, text in _TEXTS.items()}
 SAMPLES = LOGS | {
+    **{engine: text.encode() for engine, text in MERITS.items()},
     "slurm_profile": _hdf5(),
     "hpcc": _hpcc(),
     "hpcg": (DATA / "hpcg/HPCG-Benchmark_3.1_2026-11-20_23-20-13.txt").read_bytes(),
@@ -92,4 +94,14 @@ SAMPLES = LOGS | {
     "sacct": b"".join((CAMPAIGN / "sacct.txt").read_bytes().splitlines(keepends=True)[:6]),
 }
 # Closed by a mark of their own, so that a cut is seen wherever it is.
-CLOSED = ("hpcc", "hpcg", "imb", "ipm", "lsdyna", "mpip", "openatom", "run")
+CLOSED = (
+    *(engine for engine in MERITS if engine != "jube"),
+    "hpcc",
+    "hpcg",
+    "imb",
+    "ipm",
+    "lsdyna",
+    "mpip",
+    "openatom",
+    "run",
+)

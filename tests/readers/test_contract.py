@@ -15,6 +15,7 @@ from analysis import readers, schema
 from analysis.base.errors import ReadError
 from analysis.readers import engines
 
+from .merits.texts import SAMPLES as MERITS
 from .samples import CLOSED, JSON, LOGS, ROOT, SAMPLES
 
 SIZE = {engine: len(data) for engine, data in SAMPLES.items()}
@@ -74,9 +75,9 @@ def test_contract__content_finds_the_engine_and_xarray_opens_it(engine: str, tmp
     ds = readers.open(path, engine=engine)
     schema.check(ds)
     assert ds.complete is True
-    assert ds.kind == (
-        "power" if readers.is_power(engine) else "profile" if engine in ("ipm", "mpip") else engine
-    )
+    kinds = {"ipm": "profile", "mpip": "profile"} | dict.fromkeys(MERITS, "merits")
+    assert ds.kind == ("power" if readers.is_power(engine) else kinds.get(engine, engine))
+    assert ds.kind != "merits" or readers.engine_of(ds) == engine
     assert ds.identical(readers.open(path)) or engine == "slurm_energy"
     dropped = sorted(map(str, ds.data_vars))[0]
     with xr.open_dataset(path, engine=engine, drop_variables=dropped) as opened:

@@ -179,3 +179,26 @@ def test_micro__tables_that_cannot_be_told_apart_are_not_mixed(name: str, case: 
     frame, (fault,) = micro(read(name), {"run": "r", "case": case})
     assert frame.empty
     assert said in fault
+
+
+def test_imb__row_with_stray_bytes_is_named() -> None:
+    data = (DATA / "suite_openmpi_n4.txt").read_bytes()
+    assert imb.parse(data).complete is True
+    rows = [n for n, line in enumerate(data.split(b"\n")) if line.split()[:1] == [b"1024"]]
+    for stray in (b"\x00", b"\xff", b"#"):
+        lines = data.split(b"\n")
+        lines[rows[0]] = lines[rows[0]].replace(b"1024", stray + b"1024" if stray != b"#" else b"1#24")
+        ds = imb.parse(b"\n".join(lines), "x")
+        assert ds.complete is False
+        assert ds.warnings[0].startswith(f"x:{rows[0] + 1}: ")
+
+
+def test_imb__numbers_that_contradict_each_other_are_named() -> None:
+    data = (DATA / "suite_openmpi_n4.txt").read_bytes()
+    at = data.index(b"# Benchmarking Sendrecv")
+    line = next(line for line in data[at:].split(b"\n") if line.split()[:1] == [b"65536"])
+    rate = line.split()[-1]
+    changed = line.replace(rate, (b"1" if rate[:1] != b"1" else b"9") + rate[1:])
+    ds = imb.parse(data.replace(line, changed, 1), "x")
+    assert ds.complete is False
+    assert "contradict each other" in ds.warnings[0]

@@ -106,6 +106,35 @@ def test_ipm_banner__version_0_9():
     assert ds.attrs["warnings"] == []
 
 
+def test_ipm_banner__counts_of_a_million_and_more():
+    """0.9x prints every number of a row with %g; the layout is that of a published 0.982 banner."""
+    data = OLD.replace(b"           400         75.00", b"   1.23457e+06         75.00")
+    ds = ipm_banner.parse(data, "x")
+    assert ds["count"].values.tolist() == [1234570, 4]
+    assert float(ds["time"].sum()) == 2.0
+    assert (ds.attrs["complete"], ds.attrs["warnings"]) == (True, [])
+    assert "six digits" in ds.attrs["caveats"]
+    assert "six digits" not in ipm_banner.parse(OLD).attrs["caveats"]
+
+
+def test_ipm_banner__calls_are_held_against_the_totals():
+    lost = ipm_banner.parse(
+        OLD.replace(b"# MPI_Comm_rank         5.00000e-01", b"# MPI_Comm_rank         5.0#000e-01"), "x"
+    )
+    assert not lost.attrs["complete"]
+    assert [warning.split(";")[0] for warning in lost.attrs["warnings"]] == [
+        "x:22: no line of a banner: '# MPI_Comm_rank         5.0#000e-01             4         25'",
+        "x:20: the calls of region '*' add up to 1.5 of 2 s",
+    ]
+    data = (DATA / "mix_n4.banner.txt").read_bytes()
+    flipped = ipm_banner.parse(data.replace(b"0.50            260", b"0.90            260", 1), "x")
+    assert any("the calls add up to 1.06 of 0.65 s" in warning for warning in flipped.attrs["warnings"])
+    # grep: the run's own row '#calls / MPI : 866'
+    flipped = ipm_banner.parse(data.replace(b"0.50            260", b"0.50            261", 1), "x")
+    assert any("the calls add up to 867 of 866 calls" in warning for warning in flipped.attrs["warnings"])
+    assert not flipped.attrs["complete"]
+
+
 def test_ipm_banner__decimal_commas():
     data = (DATA / "osu_allreduce_n8.stdout.txt").read_bytes()
     at = data.index(b"##IPM")

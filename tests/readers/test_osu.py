@@ -240,3 +240,52 @@ def test_osu__numbers_that_are_none_stay_so() -> None:
     )
     assert ds.bandwidth.values[0] == math.inf
     assert math.isnan(ds.bandwidth.values[1])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        (b"\n1024 ", b"\n1024 x ", "2048 B follow 512 B"),
+        (b"\n2048 ", b"\n2048 7.5 ", "is not a row of the table above"),
+        (b"\n4096 ", b"\n\x004096 ", "8192 B follow 2048 B"),
+        (b"\n1024 ", b"\n1025 ", "1025 B follow 512 B"),
+    ],
+)
+def test_osu__row_that_cannot_be_read_is_named(old: bytes, new: bytes, found: str) -> None:
+    data = (DATA / "latency_n2.txt").read_bytes()
+    assert osu.parse(data).complete
+    assert old in data
+    ds = osu.parse(data.replace(old, new, 1), "x")
+    assert ds.complete is False
+    assert any(found in warning for warning in ds.warnings)
+
+
+def test_osu__row_with_a_word_more_is_named() -> None:
+    data = (DATA / "latency_n2.txt").read_bytes()
+    lines = data.split(b"\n")
+    lines[5] += b" srun: warning"
+    ds = osu.parse(b"\n".join(lines), "x")
+    assert ds.complete is False
+    assert ds.warnings[0].startswith("x:6: ")
+
+
+def test_osu__mean_outside_its_bounds_is_named() -> None:
+    text = (
+        b"# OSU MPI Allreduce Latency Test v5.3\n"
+        b"# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n"
+        b"4                       1.52              1.40              1.64        1000\n"
+        b"8                       1.53              1.41              1.65        1000\n"
+    )
+    assert osu.parse(text).complete is True
+    ds = osu.parse(text.replace(b"1.53 ", b"7.53 "), "x")
+    assert ds.warnings == [
+        "x:1: numbers of a row of OSU MPI Allreduce Latency Test contradict each other;"
+        " one of them is damaged; get the output again"
+    ]
+
+
+def test_osu__indented_table_is_read() -> None:
+    data = (DATA / "latency_n2.txt").read_bytes()
+    indented = b"".join(b"    " + line for line in data.splitlines(keepends=True))
+    assert osu.sniff(indented)
+    assert osu.parse(indented).identical(osu.parse(data))

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from analysis.base.errors import ConfigError
-from analysis.claims.model import Claim, Expectation, Report
+from analysis.claims.model import Claim, Expectation, Report, load_report
 from analysis.claims.verdict import Verdict
 from analysis.estimates.question import Question
 from analysis.site import board as scoreboard
 from analysis.site import forest
-from analysis.site.words import EVIDENCE, VERDICTS, digits
+from analysis.site.words import EVIDENCE, VERDICTS
 from tests.site import mock as site_mock
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +93,16 @@ def test_board__the_self_test_is_a_word_and_no_mark() -> None:
     (row,) = scoreboard.rows(scoreboard.board([one(report="r")], recovered=[recovered]), report="r")
     assert row.recovered == "recovered"
     assert [r.evidence for r in row.verdicts] == ["measured"]
+
+
+def test_board__a_self_test_that_was_not_built_is_said() -> None:
+    report = load_report(ROOT / "config/claims/openatom2010.yaml")
+    recovered = [one(claim=report.claims[0].id, evidence="synthetic", verdict="recovered")]
+    found = scoreboard.board([], [report], recovered, {"openatom2010"})
+    said = {row.claim.claim: row.recovered for group in found.groups for row in group.rows}
+    assert said.pop(report.claims[0].id) == "recovered"
+    assert set(said.values()) == {"not built"}
+    assert {row.recovered for group in scoreboard.board([], [report]).groups for row in group.rows} == {""}
 
 
 def test_row__says_what_is_missing() -> None:
@@ -170,22 +183,6 @@ def test_own_axis__level_covers_its_values(values: tuple[float, float], ends: tu
 def test_chips__name_what_is_missing_and_what_is_extra() -> None:
     record = one(scale="set", unit="B", expected_text="0, 8, 16 B", estimate_text="8, 16, 1024 B")
     assert forest.chips(record) == [("0", "missing"), ("8", "both"), ("16", "both"), ("1024", "extra")]
-
-
-@pytest.mark.parametrize(
-    ("numbers", "text"),
-    [
-        ((1.1082, 1.08, 1.14), "1.11"),  # half-width 0.03: two decimals
-        ((1.1082, 1.098, 1.118), "1.108"),  # half-width 0.010 begins with 1: one more
-        ((53.81, 50.0, 58.0), "54"),
-        ((12345.6, 12000.0, 12800.0), "12 300"),
-        ((-0.52, -0.6, -0.4), "−0.52"),  # half-width 0.10
-        ((53.812, None, None), "53.8"),
-        ((0.0, None, None), "0"),
-    ],
-)
-def test_digits__as_many_as_the_interval_supports(numbers: tuple[float, float, float], text: str) -> None:
-    assert digits(*numbers) == text
 
 
 def test_words__each_evidence_class_uses_known_words() -> None:

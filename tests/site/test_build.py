@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from analysis.base.errors import BenchbookError, ConfigError
+from analysis.claims.model import load_report
 from analysis.claims.verdict import read_verdicts
 from analysis.site.build import build
 from analysis.site.page import PageInput
@@ -17,6 +18,7 @@ from analysis.site.provenance import Provenance
 from analysis.site.safety import active, loads
 from tests.site import mock as site_mock
 
+ROOT = Path(__file__).parents[2]
 FIGURE = (
     '<svg role="img" aria-labelledby="a"><desc id="a">Rates by link</desc><path style="fill: #000"/></svg>'
 )
@@ -152,10 +154,10 @@ def test_build__verdicts_json_is_the_input(site: Path) -> None:
 
 
 def test_build__an_end_that_is_none_is_not_shown(tmp_path: Path) -> None:
-    verdict = replace(site_mock.verdicts()[0], page=None, high=None, low=None, estimate_text="")
+    verdict = replace(site_mock.verdicts()[0], page=None, high=None, low=None, estimate_text="1.18×")
     build([verdict], [], Provenance(), tmp_path)
     rows = (tmp_path / "index.html").read_text().partition('<ol class="rows"')[2]
-    assert "<dt>Estimate</dt><dd>1.18</dd>" in rows
+    assert "<dt>Estimate</dt><dd>1.18×</dd>" in rows
     assert not re.search(r"\b(nan|inf|None)\b", rows)
 
 
@@ -174,10 +176,15 @@ def test_build__a_report_has_a_page_with_every_claim(site: Path) -> None:
     assert 'href="report-lsdyna2014.html"' in (site / "index.html").read_text()
 
 
-def test_build__a_claim_says_whether_its_path_was_tested(site: Path) -> None:
+def test_build__a_claim_says_whether_its_path_was_tested(site: Path, tmp_path: Path) -> None:
     text = (site / "index.html").read_text()
     said = re.findall(r'synthetic files: <a href="\.\./selftest/site/index\.html#([^"]+)">([^<]+)</a>', text)
     assert said == [("size-135", "recovered")]
+    assert "which has not been run here" not in text
+    report = load_report(ROOT / "config/claims/openatom2010.yaml")
+    build([], [], Provenance(), tmp_path, reports=[report], selftest={"openatom2010"})
+    text = (tmp_path / "index.html").read_text()
+    assert text.count("<code>make selftest</code>, which has not been run here") == len(report.claims)
 
 
 def test_build__page_shows_the_rows_that_it_computed(site: Path) -> None:

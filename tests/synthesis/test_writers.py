@@ -203,6 +203,25 @@ def test_writers__hpcg_result_is_the_declared_rate(tmp_path: Path) -> None:
     assert all(abs(rate / 5.957 - 1) < 0.01 for rate in rates[104])
 
 
+@pytest.mark.parametrize("official", [False, True])
+def test_writers__hpcg_writes_the_lines_of_a_real_file(tmp_path: Path, official: bool) -> None:
+    """Line by line the keys are those of the sample, which has the lines of a real 2.4 file."""
+    _, folder = written("hpcg2014", tmp_path, [{"question": "x", "target_time": 3700 if official else 60}])
+    real = _keys(ROOT / "tests/data/hpcg/HPCG-Benchmark-2.4_2026.11.22.10.00.00.yaml")
+    if official:  # as the other 85 of the 94 real files end
+        real = [*real[:-2], "  Please send the YAML file contents to: "]
+    for path in only(folder, "*.yaml"):
+        assert _keys(path) == real
+        head = "HPCG-Benchmark\n2.4\nHPCG Benchmark: Version 2.4 June 3, 2014\nMachine Summary: \n"
+        assert path.read_text().startswith(head)
+
+
+def _keys(path: Path) -> list[str]:
+    lines = path.read_text().split("\n")
+    assert lines.pop() == ""
+    return [line if ": " not in line else line[: line.index(": ") + 2] for line in lines]
+
+
 def test_writers__openatom_iterations_add_up_to_the_run(tmp_path: Path) -> None:
     _, folder = written("openatom2010", tmp_path, [{"question": "x", "nodes": 16}])
     for path in only(folder, "stdout.txt"):

@@ -18,7 +18,7 @@ RUNS = {"one": ("001", "002", "004"), "two": ("001", "023")}
 CONFIG = """\
 campaigns: [one, two]
 reports:
-  hpcg2014: [one, two]
+  hpcg2014: [two, one]
 pages:
   - { name: first, notebook: plain.ipynb, campaign: one, report: hpcg2014, topics: [problem size] }
   - { name: second, notebook: plain.ipynb, campaign: two, report: hpcg2014, figure: false }

@@ -26,12 +26,12 @@ rule ingest:
         raw=raw_files,
         applications=sorted(map(str, Path("config/applications").glob("*.yaml"))),
         declaration="config/campaigns/{campaign}.yaml",
-        views=lambda wildcards: views(wildcards.campaign),
     output:
         tree="data/processed/{campaign}/campaign.nc",
         runs=directory("data/processed/{campaign}/runs"),
     log:
         f"{RESULTS}/logs/ingest/{{campaign}}.log",
+    priority: 2  # all else waits for it
     conda:
         "../../environment.yml"
     threads: 1
@@ -45,15 +45,16 @@ rule ingest:
         "python -m analysis.cli stage --log {log} ingest {params.raw} {params.processed}"
 
 
-# Of a campaign of our own, of other people's figures, or of the report held against itself (audit).
+# Of a campaign of our own, of other people's figures, or of the reports held against themselves (audit).
 rule verdicts:
     input:
-        claims="config/claims/{report}.yaml",
+        claims=claims_on,
         asked=asked,
     output:
-        verdicts=f"{RESULTS}/verdicts/{{report}}/{{campaign}}.json",
+        verdicts=f"{RESULTS}/verdicts/{{campaign}}.json",
     log:
-        f"{RESULTS}/logs/verdicts/{{report}}/{{campaign}}.log",
+        f"{RESULTS}/logs/verdicts/{{campaign}}.log",
+    priority: 1
     conda:
         "../../environment.yml"
     threads: 1
@@ -61,7 +62,7 @@ rule verdicts:
         code=code_of(*JUDGE),
     shell:
         "python -m analysis.cli stage --log {log}"
-        " verdicts {input.claims} {wildcards.campaign} {output.verdicts}"
+        " verdicts {wildcards.campaign} {output.verdicts} {input.claims}"
 
 
 rule collect:

@@ -114,20 +114,28 @@ def tree(campaign):
 
 
 def declaration(campaign):
-    return Path(f"config/campaigns/{campaign}.yaml")
+    return project.declaration(campaign, Path())
 
 
 def all_verdicts():
-    """Every campaign's verdicts on a report, and the audit of the reports that have one."""
-    reports = config["reports"]
-    audited = [
-        name
-        for name in reports
-        if Path(f"config/audit/{name}.yaml").is_file() and not SELFTEST
+    """What every campaign says of the reports, and what the reports say of themselves (audit)."""
+    names = {name for report in config["reports"] for name in speakers(report)}
+    return [f"{RESULTS}/verdicts/{name}.json" for name in sorted(names)]
+
+
+def speakers(report):
+    """The campaigns that a report's claims are evaluated on, and its audit if it has one."""
+    audited = Path(f"config/audit/{report}.yaml").is_file() and not SELFTEST
+    return [*config["reports"][report], *(["audit"] if audited else [])]
+
+
+def claims_on(wildcards):
+    """The claims that a campaign, or the audit, is asked for."""
+    return [
+        project.claims(report, Path())
+        for report in config["reports"]
+        if wildcards.campaign in speakers(report)
     ]
-    pairs = [(report, name) for report in reports for name in reports[report]]
-    pairs += [(report, "audit") for report in audited]
-    return [f"{RESULTS}/verdicts/{report}/{name}.json" for report, name in pairs]
 
 
 def page(wildcards):
@@ -150,7 +158,7 @@ def page_declarations(wildcards):
     reports = project.as_list(entry, "report")
     found = [project.claims(name, Path()) for name in reports]
     for campaign in project.as_list(entry, "campaign"):
-        found += [declaration(campaign), *views(campaign)]
+        found.append(declaration(campaign))
     if entry.get("evidence") == "reported":
         found += [Path(f"config/audit/{name}.yaml") for name in reports]
     return found
@@ -177,11 +185,6 @@ def page_parameters(wildcards):
     return json.dumps({**given, **entry["parameters"]}, sort_keys=True)
 
 
-def views(campaign):
-    """The file that says which of other people's runs speak to which claims."""
-    return ["config/published.yaml"] if campaign == "published" else []
-
-
 def raw_files(wildcards):
     """A campaign's raw files; what a synthetic one consists of is not known before it is built."""
     folder = project.raw(wildcards.campaign, Path())
@@ -195,8 +198,8 @@ def synthetic(campaign):
 
 
 def asked(wildcards):
-    """What verdicts rest on beside the claims: a campaign, or the report's own statements."""
+    """What verdicts rest on beside the claims: a campaign, or the reports' own statements."""
     campaign = wildcards.campaign
     if campaign == "audit":
-        return [f"config/audit/{wildcards.report}.yaml"]
-    return [tree(campaign), declaration(campaign), *views(campaign)]
+        return [f"config/audit/{path.name}" for path in claims_on(wildcards)]
+    return [tree(campaign), declaration(campaign)]

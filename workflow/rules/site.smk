@@ -53,6 +53,7 @@ rule site:
             f"{RESULTS}/notebooks/{page['name']}.ipynb" for page in config["pages"]
         ],
         recovered=RECOVERIES,
+        selftest=[name for name in ["config/selftest.yaml"] if Path(name).is_file()],
         docs=sorted(map(str, Path("docs").rglob("*.md"))),
     output:
         index=f"{RESULTS}/site/index.html",

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from analysis.base.models import Evidence, Level, Line, Maybe, Model, Name, Positive, Several, Unique
+from analysis.base.models import Evidence, Line, Maybe, Model, Name, Positive, Several, Unique
+from analysis.base.words import Level
 
 # ---- what the levels of a campaign stand for
 
@@ -208,6 +209,32 @@ class Matrix(Model):
     )
 
 
+class Alike(Model):
+    """Factors whose levels are put together, with the reason."""
+
+    factors: Annotated[list[str], Field(min_length=1)]
+    why: str
+
+
+class View(Model):
+    """Claims by report and topic, the runs that speak to them, and what their levels stand for.
+
+    Runs that others made for other questions: each topic of a report is put to those that bear on it, under
+    a reading of their levels that is declared and shown with the verdict.
+    """
+
+    report: str
+    topics: Annotated[list[str], Field(min_length=1)]
+    select: dict[str, Any] = Field(description="variable of kind runs -> value or values")
+    alike: Maybe[Alike] = None
+    levels: dict[str, dict[str, StandIn]] = Field({})
+
+    @property
+    def together(self) -> list[str]:
+        """Factors whose levels are put together."""
+        return self.alike.factors if self.alike else []
+
+
 class CampaignFile(Model):
     """A campaign and what its levels stand for."""
 
@@ -224,6 +251,12 @@ class CampaignFile(Model):
     pool: Maybe[Pool] = None
     matrix: Maybe[Matrix] = None
     power: Maybe[CampaignPower] = None
+    assumed: dict[str, Level] = Field(
+        {}, description="of published figures: variable of kind runs -> value, where the sources do not say"
+    )
+    views: list[View] = Field(
+        [], description="which of the runs speak to which claims; without any all speak to all"
+    )
 
 
 # ---- applications

@@ -12,24 +12,39 @@ import hashlib
 import importlib
 import json
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 # First bytes of a compressed file -> module that undoes the compression.
-_COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "lzma", b"\x28\xb5\x2f\xfd": "zstandard"}
+_COMPRESSIONS = {b"\x1f\x8b": "zlib", b"\xfd7zXZ\x00": "lzma", b"\x28\xb5\x2f\xfd": "zstandard"}
 _MARK = max(map(len, _COMPRESSIONS))
+_PIECE = 4096  # B taken at a time: even that can become 100 MB
+# Logs and profiles shrink to a tenth or a fiftieth. What expands further is made to fill the memory, or is
+# all of one line; and beyond 4 GiB a reader needs more memory than most machines have.
+_MOST_TIMES, _MOST, _ALWAYS = 100, 4 << 30, 256 << 20
+UNPACKED = "BENCHBOOK_UNPACKED"
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Read a file as `unpacked` returns it; ReadError also if it cannot be read."""
+    """Read a file as `unpacked` returns it; ReadError also if it cannot be read, or is no regular file."""
     from analysis.base.errors import ReadError
 
     try:
+        if kind := _other_kind(path):
+            raise ReadError.at(str(path), 0, f"is {kind}, not a file", "give a file with what it delivers")
         data = Path(path).read_bytes()
     except OSError as error:
         raise ReadError.at(str(path), 0, error.strerror or str(error), "check the path") from error
     return unpacked(data, path)
+
+
+def _other_kind(path: str | Path) -> str:
+    """Say what a path is that would never end, or make the reader wait; empty for a file."""
+    mode = Path(path).stat().st_mode
+    kinds = {stat.S_ISFIFO: "a pipe", stat.S_ISCHR: "a device", stat.S_ISBLK: "a device"}
+    return next((kind for test, kind in kinds.items() if test(mode)), "")
 
 
 def unpacked(data: bytes, path: str | Path) -> bytes:
@@ -38,46 +53,65 @@ def unpacked(data: bytes, path: str | Path) -> bytes:
     Raises
     ------
     ReadError
-        If its compression is broken.
+        If its compression is broken, or it expands beyond all measure: `UNPACKED` in the environment is the
+        number of bytes that may come out, by default a hundred times the file or 256 MiB, up to 4 GiB.
     """
     from analysis.base.errors import ReadError
 
+    name = next((name for mark, name in _COMPRESSIONS.items() if data.startswith(mark)), "")
+    if not name:
+        return data
+    given = os.environ.get(UNPACKED, "")
+    most = int(given) if given.isdecimal() else min(_MOST, max(_ALWAYS, _MOST_TIMES * len(data)))
     try:
-        return _decompressed(data)
+        parts = list(_parts(name, data, most))
     except Exception as error:  # each library has its own
         raise ReadError.at(str(path), 0, f"broken compression ({error})", "copy it again") from error
+    if sum(map(len, parts)) > most:
+        found = f"{len(data)} bytes expand to more than {most}"
+        raise ReadError.at(str(path), 0, found, f"if it is what it should be, set {UNPACKED} to more bytes")
+    return b"".join(parts)
+
+
+def _parts(name: str, data: bytes, most: int) -> Iterator[bytes]:
+    """Undo a compression stream by stream, until more than `most` bytes have come out.
+
+    Whole libraries stop after the first stream, or are silent on one whose end is missing.
+    """
+    library: Any = importlib.import_module(name)
+    makers: dict[str, Callable[[], Any]] = {
+        "zlib": lambda: library.decompressobj(wbits=31),
+        "lzma": lambda: library.LZMADecompressor(),
+        "zstandard": lambda: library.ZstdDecompressor().decompressobj(),
+    }
+    decompressor = makers[name]
+    at = size = 0
+    stream = decompressor()
+    while at < len(data) and size <= most:
+        part = stream.decompress(data[at : at + _PIECE])
+        at = min(at + _PIECE, len(data)) - len(stream.unused_data)
+        size += len(part)
+        yield part
+        if stream.eof:
+            while at < len(data) and not data[at]:  # a stream may be padded
+                at += 1
+            if at == len(data):
+                return
+            stream = decompressor()
+    if size <= most:
+        raise ValueError("the end is missing")
 
 
 def plain_head(path: str | Path, size: int) -> bytes:
-    """Return the first `size` bytes of a file; none if it is compressed or cannot be read."""
+    """Return the first `size` bytes of a file; none if it is compressed, no file or cannot be read."""
     try:
+        if _other_kind(path):
+            return b""
         with Path(path).open("rb") as file:
             head = file.read(max(size, _MARK))
     except OSError:
         return b""
     return b"" if head.startswith(tuple(_COMPRESSIONS)) else head[:size]
-
-
-def _decompressed(data: bytes) -> bytes:
-    name = next((name for mark, name in _COMPRESSIONS.items() if data.startswith(mark)), "")
-    if not name:
-        return data
-    library = importlib.import_module(name)
-    return (
-        _frames(library.ZstdDecompressor(), data) if name == "zstandard" else bytes(library.decompress(data))
-    )
-
-
-def _frames(zstandard: Any, data: bytes) -> bytes:
-    """Undo Zstandard frame by frame: the library itself stops after the first, and is silent on a cut one."""
-    out = []
-    while data:
-        frame = zstandard.decompressobj()
-        out.append(frame.decompress(data))
-        if not frame.eof:
-            raise ValueError("the end is missing")
-        data = frame.unused_data
-    return b"".join(out)
 
 
 def sha256(path: str | Path) -> str:
@@ -106,7 +140,8 @@ def replacing(path: str | Path, *, durable: bool = False) -> Iterator[Path]:
 
 
 def write_text(path: str | Path, text: str, *, durable: bool = False) -> None:
-    """Write a text in UTF-8, see `replacing`."""
+    """Write a text in UTF-8, see `replacing`; its folder is made if need be."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
     with replacing(path, durable=durable) as beside:
         beside.write_text(text, encoding="utf-8", newline="\n")
 

@@ -152,7 +152,6 @@ Name = Annotated[
 ]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$")]
 Text = Annotated[Line, StringConstraints(min_length=1), Field(description="one line of text")]
-Level = str | int | float
 Number = int | float  # is written as it stands in the file: 6 does not become 6.0
 Positive = Annotated[float, Field(gt=0)]
 Evidence = Literal["measured", "published", "reported", "modelled", "synthetic"]

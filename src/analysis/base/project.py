@@ -57,9 +57,9 @@ def claims(report: str, base: Path | None = None) -> Path:
     return (base or root()) / "config" / "claims" / f"{report}.yaml"
 
 
-def verdicts(report: str, campaign: str, base: Path | None = None) -> Path:
-    """Return the file that holds the verdicts on a report's claims from one campaign."""
-    return (base or root()) / "results" / "verdicts" / report / f"{campaign}.json"
+def declaration(campaign: str, base: Path | None = None) -> Path:
+    """Return the file that declares a campaign."""
+    return (base or root()) / "config" / "campaigns" / f"{campaign}.yaml"
 
 
 def load_yaml(path: str | Path) -> Any:
@@ -222,7 +222,7 @@ def _missing_files(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Wher
 
 
 def _declares_runs(campaign: str, base: Path) -> bool:
-    path = base / "config" / "campaigns" / f"{campaign}.yaml"
+    path = declaration(campaign, base)
     declared = read(str(path))[0] if path.is_file() else None
     return isinstance(declared, dict) and "matrix" in declared
 

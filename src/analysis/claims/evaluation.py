@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.base.campaigns import View
 from analysis.claims import allreduce
 from analysis.claims.model import Claim, Report
 from analysis.claims.verdict import Verdict, finite
@@ -22,7 +23,6 @@ from analysis.claims.verdicts import (
     unit_of,
     words,
 )
-from analysis.datasets.published import View
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding
 from analysis.estimates.quantities import QUANTITIES, findings
@@ -176,10 +176,9 @@ def _differences(claim: Claim, campaign: Campaign) -> list[str]:
 
 def _inputs(campaign: Campaign, runs: Iterable[str]) -> list[dict[str, str]]:
     """Return what the runs were read from, with checksums: the folder of each, or the file that has all."""
-    checksums, files = campaign.runs.set_index("run")["checksum"], campaign.frame("files")
-    shared = files[files["run"] == ""].set_index("checksum")["path"]
-    found = {f"runs/{run}": str(checksums[run]) for run in runs}
-    paths = {str(shared.get(sha, path)): sha for path, sha in found.items()}
+    checksums, shared = campaign.sources()
+    found = {f"runs/{run}": checksums[run] for run in runs}
+    paths = {shared.get(sha, path): sha for path, sha in found.items()}
     return [{"path": f"data/raw/{campaign.name}/{path}", "sha256": sha} for path, sha in paths.items()]
 
 

@@ -12,7 +12,8 @@ from pydantic import Field, StringConstraints
 
 from analysis.base import models
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.models import Level, Maybe, Model, Positive, Unique
+from analysis.base.models import Maybe, Model, Positive, Unique
+from analysis.base.words import Level
 from analysis.claims.model import ReportFacts
 from analysis.claims.spans import Expression, Span
 

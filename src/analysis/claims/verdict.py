@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.files import write_text
 
 
 @dataclass(frozen=True)
@@ -124,12 +125,8 @@ def finite(value: float | None) -> float | None:
 
 
 def write_verdicts(verdicts: Sequence[Verdict], out: Path) -> None:
-    """Write verdicts as the workflow's stages exchange them: sorted JSON, the same bytes every time.
-
-    The folder of `out` is made.
-    """
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(as_json(verdicts), encoding="utf-8")
+    """Write verdicts as the workflow's stages exchange them: sorted JSON, the same bytes every time."""
+    write_text(out, as_json(verdicts))
     print(f"{len(verdicts)} verdicts")
 
 

@@ -14,6 +14,8 @@ from analysis import readers
 from analysis.base.errors import BenchbookError, ReadError
 from analysis.cli import BAD_INPUT, FINE
 
+MOST_FIGURES = 40  # of one file that are shown
+
 
 def inspect(files: Sequence[str], *, engine: str | None, as_json: bool) -> int:
     """Describe files, by their content or as read by `engine`; return 1 if one is damaged or unknown."""
@@ -38,13 +40,30 @@ def _describe(name: str, engine: str | None) -> dict[str, Any]:
         return {"file": name, "engine": "", "complete": False, "faults": [str(f) for f in error.faults]}
     return {
         "file": name,
-        "engine": ds.attrs["kind"] if ds.attrs["kind"] != "profile" else ds.attrs["tool"],
+        "engine": readers.engine_of(ds) if ds.attrs["kind"] != "profile" else ds.attrs["tool"],
         "complete": bool(ds.attrs.get("complete", True)),
         "dims": {str(dim): size for dim, size in ds.sizes.items()},
         "facts": {str(k): v for k, v in ds.attrs.items() if k not in ("warnings", "complete", "kind")},
-        "variables": {str(n): _range(ds[n]) for n in ds.data_vars},
+        "variables": _variables(ds),
         "faults": list(ds.attrs.get("warnings", [])),
     }
+
+
+def _variables(ds: xr.Dataset) -> dict[str, str]:
+    """Say what each variable holds; of figures of merit what each of them is."""
+    if ds.attrs["kind"] != "merits":
+        return {str(n): _range(ds[n]) for n in ds.data_vars}
+    shown = {str(n): _range(ds[n]) for n in ds.data_vars if not ds[n].dims}
+    columns = (ds[n].values for n in ("merit", "case", "result", "value", "unit", "check"))
+    rows = list(zip(*columns, strict=True))
+    several, units = len({row[2] for row in rows}) > 1, ds["unit"].values
+    for at, (merit, case, result, value, unit, check) in enumerate(rows[:MOST_FIGURES]):
+        number = f" ({result})" if several else ""
+        name = f"{case + ': ' if case else ''}{merit}{number}"
+        shown[name if name not in shown else f"{name} #{at}"] = f"{value:.12g} {unit} {check}".rstrip()
+    if len(rows) > MOST_FIGURES:
+        shown["..."] = f"{len(rows) - MOST_FIGURES} more of {len(units)} figures"
+    return shown
 
 
 def _range(array: xr.DataArray) -> str:

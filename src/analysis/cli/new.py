@@ -34,7 +34,7 @@ def new_campaign(name: str) -> int:
         raise ConfigError.at(name, 0, "is no name for a campaign", remedy)
     base = project.root()
     files = {
-        base / "config" / "campaigns" / f"{name}.yaml": _DECLARATION,
+        project.declaration(name, base): _DECLARATION,
         project.raw(name, base) / "README.md": _README,
     }
     for path in files:

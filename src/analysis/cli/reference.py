@@ -14,7 +14,6 @@ from analysis.base.models import Model, schema_of
 from analysis.base.records import RunRecord
 from analysis.claims.model import ClaimsFile
 from analysis.claims.relations import AuditFile
-from analysis.datasets.published import PublishedFile
 from analysis.estimates.measures import MEASURES, SETS
 from analysis.estimates.quantities import QUANTITIES
 from analysis.measure.declare import ClusterFile
@@ -30,7 +29,6 @@ MODELS: dict[str, tuple[type[Model], str]] = {
     "application": (Application, "config/applications/*.yaml"),
     "claims": (ClaimsFile, "config/claims/*.yaml"),
     "audit": (AuditFile, "config/audit/*.yaml"),
-    "published": (PublishedFile, "config/published.yaml"),
     "synthesis": (Truth, "config/synthesis/*.yaml"),
     "run": (RunRecord, "data/raw/*/runs/*/run.json"),
 }

@@ -10,7 +10,7 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from analysis.claims import Verdict
 
 CONFIG = "config/config.yaml"  # `project.CONFIG`: importing that is most of a stage's start
+SELFTEST = "config/selftest.yaml"
 AUDIT = "audit"  # stands for a campaign where a report is held against itself
 
 
@@ -42,26 +43,34 @@ def ingest(raw: str, processed: str) -> None:
     print(ingest(Path(raw), Path(processed), progress=sys.stderr.isatty()))
 
 
-def verdicts(claims: str, campaign: str, out: str) -> None:
-    """Evaluate a report's claims on a campaign, or hold the report against itself (audit)."""
+def verdicts(campaign: str, out: str, claims: list[str]) -> None:
+    """Evaluate reports' claims on a campaign, or hold the reports against themselves (audit)."""
     from analysis.claims import evaluate, load_report, write_verdicts
     from analysis.claims.audit import evaluate_report
     from analysis.estimates.campaign import load_campaign
 
     if campaign == AUDIT:
-        found = evaluate_report(Path(claims).stem)
+        found = [evaluate_report(Path(path).stem) for path in claims]
     else:
-        found = evaluate(load_report(Path(claims)), load_campaign(campaign))
-    write_verdicts(found, Path(out))
+        loaded = load_campaign(campaign)
+        found = [evaluate(report, loaded) for report in map(load_report, map(Path, claims))]
+    write_verdicts([verdict for report in found for verdict in report], Path(out))
 
 
 def collect(out: str, paths: list[str], *, config: str = CONFIG) -> None:
-    """Join the verdicts of all reports and campaigns, each with the first page of its topic."""
+    """Join the verdicts of all campaigns, each with the first page of its topic.
+
+    In the order of the configuration: of its reports and their campaigns, what was audited last.
+    """
     from analysis.base import project
     from analysis.claims import read_verdicts, write_verdicts
 
-    pages = project.load_yaml(config)["pages"]
+    build = project.load_yaml(config)
+    order = [(report, campaign) for report, used in build["reports"].items() for campaign in used]
+    order += [(report, AUDIT) for report in build["reports"]]
     found = [verdict for path in paths for verdict in read_verdicts(Path(path))]
+    found.sort(key=lambda one: order.index((one.report, one.campaign)))
+    pages = build["pages"]
     write_verdicts([replace(one, page=one.page or _page_of(one, pages)) for one in found], Path(out))
 
 
@@ -104,9 +113,18 @@ def site(verdicts: str, out: str, *, commit: str = "", config: str = CONFIG, rec
         Path(out),
         reports=[load_report(project.claims(name)) for name in found["reports"]],
         recovered=read_verdicts(Path(recovered)) if recovered else (),
+        selftest=_selftested(found),
         title="What the self-test gives back" if found["contradictions"] else "Which conclusions hold",
         docs=Path("docs"),
     )
+
+
+def _selftested(config: Mapping[str, Any]) -> Collection[str]:
+    """Name the reports whose paths the self-test takes; none in the self-test's own site."""
+    from analysis.base import project
+
+    there = not config["contradictions"] and Path(SELFTEST).is_file()
+    return list(project.load_yaml(SELFTEST)["reports"]) if there else []
 
 
 def recovered(verdicts: str, out: str, *, config: str) -> None:

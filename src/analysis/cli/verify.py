@@ -54,7 +54,7 @@ def locate(campaign: str) -> tuple[Path, str]:
 
 def declaration(campaign: str) -> dict[str, Any]:
     """Return what ``config/campaigns/<name>.yaml`` says; empty without one."""
-    return document(project.root() / "config" / "campaigns" / f"{campaign}.yaml")
+    return document(project.declaration(campaign))
 
 
 def document(path: Path) -> dict[str, Any]:

@@ -11,10 +11,19 @@ import xarray as xr
 
 from analysis.base import models
 from analysis.base.campaigns import Application
+from analysis.readers.merits.output import figure
 
 
-def facts(application: Application, result: xr.Dataset) -> dict[str, Any]:
-    """Take from a result, as the application's reader returns it, what variables of kind ``runs`` hold."""
+def facts(
+    application: Application, result: xr.Dataset, *, case: str = "", reason: str = ""
+) -> dict[str, Any]:
+    """Take from a result, as the application's reader returns it, what variables of kind ``runs`` hold.
+
+    Of a file with results of several cases it is the run's `case`; `reason` is what is already known to be
+    wrong with the run.
+    """
+    if result.attrs["kind"] == "merits":
+        return _named(application, result, case, reason)
     out: dict[str, Any] = {"figure_of_merit_unit": application.unit}
     merit = application.figure_of_merit
     if merit:
@@ -28,6 +37,28 @@ def facts(application: Application, result: xr.Dataset) -> dict[str, Any]:
         product = result["local_size"].values * result["process_grid"].values
         whole = result["global_size"].values / np.where(product > 0, product, np.nan)
         out["grid_ratio"] = float(whole.mean())
+    return out
+
+
+def _named(application: Application, result: xr.Dataset, case: str, reason: str) -> dict[str, Any]:
+    """Take the figure that the application names; one in another unit is no value of the same thing."""
+    out: dict[str, Any] = {"figure_of_merit_unit": application.unit}
+    out["benchmark_time"] = float(result["benchmark_time"])
+    name = application.figure_of_merit
+    if not name:
+        return out
+    found = figure(result, name, case=case)
+    if not result.attrs["complete"]:
+        return out  # said by the run's reason
+    wrong = (
+        f"its {application.engine} result has no figure {name!r} of the run's case" if found is None else ""
+    )
+    if found is not None and found.unit != application.unit:
+        wrong = f"its {name} is in {found.unit!r}, that of other runs in {application.unit!r}"
+    if wrong:
+        return out | {"reason": reason or wrong}
+    if found is not None:
+        out |= {"figure_of_merit": found.value, "figure_of_merit_resolution": found.resolution}
     return out
 
 

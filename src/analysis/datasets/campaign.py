@@ -57,7 +57,7 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     """
     found: list[RunFolder] = []
     if (raw / FIGURES).is_file() and not (raw / "runs").exists():
-        groups, faults = read_figures(raw)
+        groups, faults = read_figures(raw, declaration or project.declaration(raw.name))
     else:
         power = declared_power(raw.name, path=declaration)
         found = _read_runs(_folders(raw), power, progress)
@@ -97,6 +97,7 @@ def _tables(
         row["valid"] = not row["reason"]
     tables = ((run.row, run.frames["micro"], run.sources["result"]) for run in found if "micro" in run.frames)
     faults += map(str, cut_tables(table for table in tables if table[0]["valid"]))
+    faults += _add_repeats(rows, found)
     beside = {"files": files, "meters": meters}
     groups = {"runs": to_dataset([pd.DataFrame(rows)], "runs")}
     for kind in TABLES:
@@ -104,6 +105,27 @@ def _tables(
         groups[kind] = to_dataset([*frames, *([beside[kind]] if kind in beside else [])], kind)
     told = (*(fault for run in found for fault in run.faults), *faults, *power_faults)
     return groups, [printable(fault) for fault in told]
+
+
+def _add_repeats(rows: list[dict[str, Any]], found: list[RunFolder]) -> list[str]:
+    """Add a row for each further execution in a run's job; what is of the whole job is of none of them."""
+    faults = []
+    number = max(row["repeat"] for row in rows)
+    for row, run in zip(rows[:], found, strict=True):
+        if not run.repeats:
+            continue
+        whole = [
+            name for name in row if name.startswith(("elapsed", "energy")) and isinstance(row[name], float)
+        ]
+        row |= dict.fromkeys(whole, np.nan) | {"energy_reason": "its job ran the program several times"}
+        for at, other in enumerate(run.repeats, 2):
+            number += 1
+            added = row | other | {"run": f"{row['run']}.{at}", "repeat": number}
+            added["reason"] = added["reason"] or _slurm_reason(row)
+            rows.append(added | {"valid": not added["reason"]})
+        what = f"{row['run']}:0: its job left {1 + len(run.repeats)} results; each is a repeat"
+        faults.append(f"{what}, and elapsed time and energy, which are of all of them, are left blank")
+    return faults
 
 
 def _read_runs(folders: list[Path], power: Mapping[str, Any], progress: bool) -> list[RunFolder]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from pydantic import Field
 
 from analysis import readers
-from analysis.base import models, project
-from analysis.base.campaigns import StandIn
+from analysis.base import models
+from analysis.base.campaigns import CampaignFile
 from analysis.base.errors import ConfigError, Fault, ReadError
-from analysis.base.models import Level, Maybe, Model
 from analysis.datasets.run import file_entry
 from analysis.schema.frames import blank, to_dataset
 
@@ -29,50 +27,20 @@ _SAME = ("application", "case", "cluster", "cpu", "interconnect", "mpi", "nodes"
 _METRICS = ("target_time", "benchmark_time", "elapsed", "official_time")
 
 
-class Alike(Model):
-    """Factors whose levels are put together, with the reason."""
+def read_figures(raw: Path, declaration: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
+    """Read published figures as a campaign: one row of ``runs`` for each run that is named.
 
-    factors: Annotated[list[str], Field(min_length=1)]
-    why: str
-
-
-class View(Model):
-    """Claims by report and topic, the runs that speak to them, and what their levels stand for.
-
-    The runs were made by others for other questions; each topic of a report is put to those that bear on
-    it, under a reading of their levels that is declared and shown with the verdict.
+    `declaration` is the campaign's file: it says what holds where the sources are silent.
     """
-
-    report: str
-    topics: Annotated[list[str], Field(min_length=1)]
-    select: dict[str, Any] = Field(description="variable of kind runs -> value or values")
-    alike: Maybe[Alike] = None
-    levels: dict[str, dict[str, StandIn]] = Field({})
-
-    @property
-    def together(self) -> list[str]:
-        """Factors whose levels are put together."""
-        return self.alike.factors if self.alike else []
-
-
-class PublishedFile(Model):
-    """What published runs stand for in the claims of reports."""
-
-    runs: dict[str, Level] = Field(description="variable of kind runs -> value, where the sources do not say")
-    views: Annotated[list[View], Field(min_length=1)]
-
-
-def read_figures(raw: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
-    """Read published figures as a campaign: one row of ``runs`` for each run that is named."""
     figures = readers.open(raw / FIGURES, engine="published")
     table = figures.to_dataframe().reset_index()
     _check(raw, table)
-    declared = load_declaration(project.root())
+    declared = models.load(CampaignFile, declaration)
     files = _files(raw, bool(figures.attrs["complete"]))
     checksum = str(files.loc[files["path"] == FIGURES, "checksum"].iloc[0])
     whole = table[(table["run"] != "") & (table["qualifier"] != "suspect")]
     rows = [
-        _run(str(name), part, declared.runs, checksum, raw.name)
+        _run(str(name), part, declared.assumed, checksum, raw.name)
         for name, part in whole.groupby("run", sort=True)
     ]
     groups = {
@@ -82,11 +50,6 @@ def read_figures(raw: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
         "figures": figures.drop_attrs(deep=False).assign_attrs(kind="published"),
     }
     return groups, list(figures.attrs["warnings"])
-
-
-def load_declaration(base: Path) -> PublishedFile:
-    """Load ``config/published.yaml``."""
-    return models.load(PublishedFile, base / "config" / "published.yaml")
 
 
 def load_sources(raw: Path) -> pd.DataFrame:

@@ -37,8 +37,8 @@ class RunFolder:
 
     `row` is of kind ``runs``, but for its energy; `energy` what the power logs in the folder give; `frames`
     the tables ``calls messages ranks matrix micro files``; `datasets` the long forms as read, ``profile`` and
-    ``result`` where there are any, each read from one of `sources`; `faults` all that was wrong with a file,
-    one line each.
+    ``result`` where there are any, each read from one of `sources`; `repeats` what differs in the rows of
+    further executions in the same job; `faults` all that was wrong with a file, one line each.
     """
 
     row: dict[str, Any]
@@ -46,6 +46,7 @@ class RunFolder:
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     datasets: dict[str, xr.Dataset] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
+    repeats: list[dict[str, Any]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
 
@@ -77,7 +78,8 @@ def read_run(
         out.faults.append(f"{name}/{RECORD}:0: says run {out.row['run']!r}; the folder's name is used")
         out.row["run"] = name
     application = applications.get(out.row["application"])
-    result = next((one for one in found if application and one.kind == application.engine), None)
+    results = _results(found, application)
+    result = results[0] if results else None
     profile = _best_profile(found)
     if result is not None and application is not None:
         _use(result, out, lambda one: _take_result(out, application, one))
@@ -92,8 +94,29 @@ def read_run(
         out.energy, told = own_energy(folder, logs, out.row, refused=refused, power=power)
         faults += told
     out.faults += map(str, faults)
+    for other in results[1:]:
+        reason = _reason(out.row, record, application, out.datasets | {"result": other.ds})
+        with sparing(other.source) as faults:
+            out.repeats.append({**(facts(application, other.ds) if application else {}), "reason": reason})
+        out.faults += map(str, faults)
     out.row["reason"] = _reason(out.row, record, application, out.datasets)
     return out
+
+
+def _results(found: list[_Found], application: Application | None) -> list[_Found]:
+    """Return the results of the run, the first one alone where its reader knows no others.
+
+    A program that ran several times in the job left several; a job that printed the file has each twice.
+    """
+    own = [one for one in found if application and readers.engine_of(one.ds) == application.engine]
+    if not (application and hasattr(readers.reader(application.engine), "parse_each")):
+        return own[:1]
+    distinct: list[_Found] = []
+    for one in own:
+        numbers = one.ds[[name for name in one.ds.data_vars if "entry" not in one.ds[name].dims]]
+        if not any(numbers.equals(other.ds[list(numbers.data_vars)]) for other in distinct):
+            distinct.append(one)
+    return distinct
 
 
 def _use(found: _Found, out: RunFolder, take: Callable[[xr.Dataset], None]) -> None:
@@ -153,12 +176,12 @@ def _take_record(data: bytes, source: str, out: RunFolder) -> bool:
 
 def _datasets(data: bytes, source: str, entry: dict[str, Any], tried: list[str]) -> Iterator[xr.Dataset]:
     """Read a file by every engine that knows it, and note in its row what came of it."""
-    for engine in first_power_engine(readers.engines_of(data, source)):
+    for engine in first_power_engine(readers.engines_of(data, Path(source).name)):
         tried.append(engine)
-        ds = readers.parse(data, source, engine=engine)
+        each = readers.parse_each(data, source, engine=engine)
         entry["engine"] = entry["engine"] or engine
-        entry["complete"] &= bool(ds.attrs.get("complete", True))
-        yield ds
+        entry["complete"] &= all(bool(ds.attrs.get("complete", True)) for ds in each)
+        yield from each
 
 
 def file_entry(path: Path, name: str, run: str = "") -> tuple[dict[str, Any], Callable[[], bytes]]:
@@ -195,7 +218,7 @@ def _best_profile(found: Iterable[_Found]) -> _Found | None:
 
 
 def _take_result(out: RunFolder, application: Application, result: xr.Dataset) -> None:
-    out.row |= facts(application, result)
+    out.row |= facts(application, result, case=out.row["case"], reason=out.row["reason"])
     if application.engine in micro.ENGINES:
         out.frames["micro"], unclear = micro.micro(result, out.row)
         out.faults += unclear

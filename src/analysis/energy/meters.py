@@ -27,7 +27,7 @@ from analysis.energy.points import INPUT, layers, outermost, point
 def declared_power(campaign: str, base: Path | None = None, path: Path | None = None) -> dict[str, Any]:
     """Load ``power`` of a campaign's declaration, which need not be there; ConfigError if it is wrong."""
     base = base or project.root()
-    place = path or base / "config" / "campaigns" / f"{campaign}.yaml"
+    place = path or project.declaration(campaign, base)
     if path is None and not place.is_file():
         return {}
     declared = models.load(CampaignFile, place).power

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any
 import xarray as xr
 
 from analysis.base.errors import Fault
+from analysis.base.files import read_json
 from analysis.energy.meters import Log, chosen, short, stated
 from analysis.energy.points import layers, outermost
 
@@ -49,7 +49,7 @@ def own_logs(
     names: set[str] = set()
     for path, ds in found:
         name, summary = f"{folder.name}/{path.name}", _summary(path)
-        if summary is None or not summary["meters"]:
+        if not summary.get("meters"):
             others.append(Log(name, stated(ds, power), {}, AT_ONCE))
             continue
         names |= {short(node) for node in summary.get("nodes", ())}
@@ -94,7 +94,7 @@ def _of_others(found: list[Log], nodes: int, source: str, faults: list[Fault]) -
 def _failures(folder: Path) -> Iterator[Fault]:
     """Yield what samplers say of themselves in their summaries: not started, killed, meters lost."""
     for path in sorted(folder.glob(f"*{SUMMARY}")):
-        summary, source = _read(path) or {}, f"{folder.name}/{path.name}"
+        summary, source = _read(path), f"{folder.name}/{path.name}"
         if summary.get("error"):
             found = f"the sampler did not start: {summary['error']}"
             yield Fault(source, 0, found, "the run has no energy")
@@ -107,20 +107,17 @@ def _failures(folder: Path) -> Iterator[Fault]:
                 yield Fault(source, 0, f"{lost}: {gaps[0]['reason']}", rest)
 
 
-def _summary(path: Path) -> dict[str, Any] | None:
-    """Return what a sampler has left beside its log; None for logs of others."""
+def _summary(path: Path) -> dict[str, Any]:
+    """Return what a sampler has left beside its log; nothing for logs of others."""
     stem = path.name
     for suffix in (*_COMPRESSED, ".csv", ".energy"):
         stem = stem.removesuffix(suffix)
     return _read(path.parent / f"{stem}{SUMMARY}")
 
 
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) and isinstance(found.get("meters"), list) else None
+def _read(path: Path) -> dict[str, Any]:
+    found = read_json(path)
+    return found if isinstance(found.get("meters"), list) else {}
 
 
 def _sampled(

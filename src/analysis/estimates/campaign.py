@@ -13,11 +13,10 @@ import pandas as pd
 import xarray as xr
 
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile, StandIn
+from analysis.base.campaigns import CampaignFile, StandIn, View
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import known
 from analysis.base.words import Level
-from analysis.datasets.published import View, load_declaration
 from analysis.estimates.question import FACTORS
 from analysis.schema import storage
 from analysis.schema.frames import to_dataset
@@ -93,6 +92,7 @@ class Campaign:
     views: tuple[View, ...] = ()
     # Every claim asks for the same few tables.
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _sources: list[dict[str, str]] = field(default_factory=list, init=False, repr=False, compare=False)
     _present: dict[str, frozenset[Level]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def frame(self, group: str) -> pd.DataFrame:
@@ -102,8 +102,23 @@ class Campaign:
         """
         if group not in self._frames:
             ds = self.tree[group].to_dataset()
-            self._frames[group] = pd.DataFrame({str(name): ds[name].values for name in ds.variables})
+            # Labels as objects lie in one block; as pandas' strings each column is chosen from by itself.
+            self._frames[group] = pd.DataFrame(
+                {
+                    str(name): pd.Series(array.values, dtype=array.dtype)
+                    for name, array in ds.variables.items()
+                }
+            )
         return self._frames[group].copy(deep=False)
+
+    def sources(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the checksum of each run's files, and the file of each checksum that many runs are from."""
+        if not self._sources:
+            runs, files = self.runs, self.frame("files")
+            shared = files[files["run"] == ""]
+            self._sources.append(dict(zip(runs["run"], runs["checksum"], strict=True)))
+            self._sources.append(dict(zip(shared["checksum"], shared["path"], strict=True)))
+        return self._sources[0], self._sources[1]
 
     @property
     def runs(self) -> pd.DataFrame:
@@ -195,25 +210,17 @@ class Campaign:
         return runs
 
 
-def load_views(base: Path | None = None) -> tuple[View, ...]:
-    """Load the views of the published runs."""
-    base = base or project.root()
-    views = load_declaration(base).views
-    for name in sorted({name for view in views for name in (*view.together, *view.levels)} - set(FACTORS)):
-        path = str(base / "config" / "published.yaml")
-        raise ConfigError.at(path, 0, f"{name!r} is no factor", f"factors: {', '.join(FACTORS)}")
-    return tuple(views)
-
-
 def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fault]:
     """Find what a campaign's file calls a factor and none is, each with the nearest that there is."""
-    named = [("levels", factor) for factor in declared.levels]
+    named: list[tuple[str | int, ...]] = [("levels", factor) for factor in declared.levels]
     named += [("pool", factor) for factor in (declared.pool.factors if declared.pool else ())]
-    unknown = [where for where in named if where[1] not in FACTORS]
+    for index, view in enumerate(declared.views):
+        named += [("views", index, factor) for factor in sorted({*view.together, *view.levels})]
+    unknown = [where for where in named if where[-1] not in FACTORS]
     lines = [project.line_of(path, where) for where in unknown]
     return [
-        Fault(source, line, f"unknown factor {factor!r}", known(factor, FACTORS))
-        for line, (_, factor) in zip(lines, unknown, strict=True)
+        Fault(source, line, f"{where[0]}: unknown factor {where[-1]!r}", known(str(where[-1]), FACTORS))
+        for line, where in zip(lines, unknown, strict=True)
     ]
 
 
@@ -224,7 +231,7 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
     if the declaration cannot be used.
     """
     base = base or project.root()
-    path = base / "config" / "campaigns" / f"{name}.yaml"
+    path = project.declaration(name, base)
     declared = models.load(CampaignFile, path)
     if faults := unknown_factors(declared, path, str(path)):
         raise ConfigError(*faults)
@@ -237,5 +244,5 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         stand_ins=declared.levels,
         profiler=declared.profiler,
         pool=tuple(declared.pool.factors if declared.pool else ()),
-        views=load_views(base) if declared.evidence == "published" else (),
+        views=tuple(declared.views),
     )

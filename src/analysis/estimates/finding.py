@@ -43,10 +43,9 @@ def group_name(factor: str, part: pd.DataFrame) -> str:
 
 def common(*parts: pd.DataFrame) -> str:
     """Name the factors in which all the runs agree, the uninteresting ones left out."""
-    whole = pd.concat(parts)
     words = []
     for factor in ("case", "nodes", "ranks", "interconnect", "mpi", "profiler", "target_time"):
-        values = sorted(set(whole[factor].dropna()))
+        values = sorted({value for part in parts for value in part[factor].dropna()})
         if len(values) == 1 and values[0] not in ("", "none", -1):
             words.append(_phrase(factor, values[0]))
         elif len(values) > 1 and factor in ("interconnect", "nodes", "ranks"):

@@ -4,24 +4,6 @@ A stratum is a group of runs that differ in nothing but the compared factor (and
 it). Several strata mean that the campaign varies something the question does not speak of; then each
 is estimated by itself and the question's ``aggregate`` says whether all must agree or the best counts.
 
-=============  ==================================================================================
-quantity       estimate
-=============  ==================================================================================
-speedup        how many times the treatment is better than the baseline (times: smaller is better)
-gain           the same as a percentage above 1
-reduction      how many percent less the treatment takes
-efficiency     speedup over the ratio of ranks, in percent
-equality       ratio of the medians, with a test of equivalence
-ordering       the weakest step of an order, as a speedup
-trend          Kendall's tau along an order
-saturation     the level after which a step gains less than the threshold
-interaction    how many times larger a speedup is at one level of another factor than at another
-crossover      speedups that favour each side somewhere
-cost           currency a year, or what is saved of it
-level          the median of a measure
-set            a set of things
-=============  ==================================================================================
-
 A new one is a function from question and campaign to findings, a `Quantity` in `QUANTITIES`, and the rule
 by which its findings are judged (`analysis.claims.verdicts`).
 """

@@ -22,6 +22,38 @@ MAX_FAULTS = 30
 READERS = Path(__file__).parents[1] / "readers"
 
 
+class Rules:
+    """Exclusions of one place, a subset's or the matrix's, and how many combinations each takes out."""
+
+    def __init__(self, rules: list[Exclusion], where: Where) -> None:
+        self._rules, self._where = rules, where
+        self._used = [0] * len(rules)
+        self._idle = set(range(len(rules)))
+
+    def take(self, combination: Mapping[str, Any]) -> bool:
+        """Tell whether a rule takes a combination out; the first counts it."""
+        found = [
+            at
+            for at, rule in enumerate(self._rules)
+            if all(combination.get(name) in as_list(levels) for name, levels in rule.when.items())
+        ]
+        for at in found[:1]:
+            self._used[at] += 1
+        self._idle -= set(found)
+        return bool(found)
+
+    @property
+    def counted(self) -> list[tuple[int, str]]:
+        """How many combinations each rule that took any has taken out, and why."""
+        pairs = zip(self._used, self._rules, strict=True)
+        return [(used, rule.why) for used, rule in pairs if used]
+
+    @property
+    def idle(self) -> list[Where]:
+        """Where the rules stand that took nothing out."""
+        return [(*self._where, at) for at in sorted(self._idle)]
+
+
 class Checker:
     """Collects what is wrong with a matrix; each fault is told once, however many runs it touches."""
 
@@ -43,6 +75,15 @@ class Checker:
         if fault not in self.faults and len(self.faults) < MAX_FAULTS:
             self.faults.append(fault)
         return False
+
+    def _unknown(self, where: Where, what: str, name: str, names: Iterable[str], none: str = "none") -> None:
+        """Note a name that there is not, with those that there are."""
+        self.note(where, what, known(name, names, none))
+
+    def rules(self, rules: Rules) -> None:
+        """Name rules that take nothing out: a level in them is likely misspelt."""
+        for where in rules.idle:
+            self.note(where, "excludes nothing", "check its levels or drop it")
 
     def subset(self, index: int) -> bool:
         """Check what a subset names; return whether its combinations can be looked at."""
@@ -71,15 +112,15 @@ class Checker:
         factors = (*self._known, *_SIZES, "application", "case")
         for factor in rule.when:
             if factor not in factors:
-                self.note((*where, factor), f"{factor!r} is no factor", known(factor, factors))
+                self._unknown((*where, factor), f"{factor!r} is no factor", factor, factors)
 
     def _levels(self, factor: str, levels: Any, where: Where) -> None:
         if factor not in self._known:
             return
-        for level in levels if isinstance(levels, list) else [levels]:
+        for level in as_list(levels):
             if level not in self._known[factor]:
-                remedy = known(level, self._known[factor], "none; the cluster's file declares none")
-                self.note(where, f"unknown {factor} {level!r}", remedy)
+                none = "none; the cluster's file declares none"
+                self._unknown(where, f"unknown {factor} {level!r}", level, self._known[factor], none)
 
     def _application(self, subset: Subset, where: Where) -> None:
         name = subset.application
@@ -88,18 +129,18 @@ class Checker:
         if application is None or launch is None:
             what = "unknown application" if application is None else "no part 'launch' in application"
             folder = self._declared.base / "config/applications"
-            remedy = known(name, sorted(path.stem for path in folder.glob("*.yaml")))
-            self.note((*where, "application"), f"{what} {name!r}", remedy)
+            there = sorted(path.stem for path in folder.glob("*.yaml"))
+            self._unknown((*where, "application"), f"{what} {name!r}", name, there)
             return
         self._names(application, launch)
         site = self._declared.launch.applications
         if name not in site:
             remedy = f"name its program in {self._declared.cluster.source}"
             self.note((*where, "application"), f"the cluster has no program for {name!r}", remedy)
-        for case in subset.case if isinstance(subset.case, list) else [subset.case]:
+        for case in as_list(subset.case):
             needs = launch.link_inputs or (case in launch.cases and launch.cases[case].inputs)
             if case not in launch.cases:
-                self.note((*where, "case"), f"{name} has no case {case!r}", known(case, launch.cases))
+                self._unknown((*where, "case"), f"{name} has no case {case!r}", case, launch.cases)
             elif needs and not (name in site and site[name].inputs):
                 remedy = f"name the folder under 'inputs' of {name} in {self._declared.cluster.source}"
                 self.note((*where, "case"), f"case {case!r} needs input files", remedy)
@@ -133,7 +174,7 @@ class Checker:
         for text in texts:
             for unknown in sorted(set(string.Template(text).get_identifiers()) - given):
                 what = f"{name} needs ${{{unknown}}}, which case {case!r} does not give"
-                self.note(where, what, known(unknown, sorted(given)))
+                self._unknown(where, what, unknown, sorted(given))
 
     def combination(self, index: int, combination: Mapping[str, Any]) -> bool:
         """Check whether a job of this size can be started on the cluster."""
@@ -221,3 +262,8 @@ class Checker:
             what = f"{wanted} ranks and threads on a node; {job['placement']} gives it {cores} cores"
             return self.note(where, what, "ask for fewer, or set 'oversubscribe' for the cluster")
         return True
+
+
+def as_list(value: Any) -> list[Any]:
+    """Take one level as a list of one."""
+    return list(value) if isinstance(value, list) else [value]

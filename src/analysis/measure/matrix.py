@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from analysis.base.campaigns import AdaptiveRepeats, Exclusion, Subset
+from analysis.base.campaigns import AdaptiveRepeats, Subset
 from analysis.base.errors import ConfigError
-from analysis.base.yaml import Where
-from analysis.measure.checks import Checker
+from analysis.measure.checks import Checker, Rules, as_list
 from analysis.measure.declare import Declared
 
 # Factor -> level where the campaign does not say; None: the cluster's only level, or none at all.
@@ -104,14 +103,14 @@ def expand(declared: Declared) -> Plan:
     """Expand a campaign's matrix to runs, shuffled by its seed; of adaptive repeats the least number."""
     checker = Checker(declared)
     found: dict[str, tuple[dict[str, Any], int]] = {}
-    general = _Rules(declared.matrix.exclude, ("matrix", "exclude"))
+    general = Rules(declared.matrix.exclude, ("matrix", "exclude"))
     excluded: list[tuple[int, str]] = []
     adaptive: dict[str, tuple[float, int]] = {}
     shared = 0
     for index, subset in enumerate(declared.matrix.subsets):
         if not checker.subset(index):
             continue
-        own = _Rules(subset.exclude, ("matrix", "subsets", index, "exclude"))
+        own = Rules(subset.exclude, ("matrix", "subsets", index, "exclude"))
         for combination in _combinations(declared, subset):
             # Both are asked: a rule that agrees with another is not idle.
             if own.take(combination) + general.take(combination):
@@ -127,11 +126,11 @@ def expand(declared: Declared) -> Plan:
             first, repeats = found.get(cell, (combination, 0))
             found[cell] = (first, max(repeats, asked))
         excluded += own.counted
-        own.note_idle(checker)
+        checker.rules(own)
     checker.cells(combination for combination, _ in found.values())
     if not checker.faults:  # of a subset that cannot be used nothing was asked
         excluded += general.counted
-        general.note_idle(checker)
+        checker.rules(general)
     if not checker.faults and not found:
         checker.note(("matrix",), "has no runs", "its exclusions leave nothing")
     if checker.faults:
@@ -150,9 +149,9 @@ def _combinations(declared: Declared, subset: Subset) -> Iterator[dict[str, Any]
         if levels[factor] is None:
             known = list(declared.launch.mpi if factor == "mpi" else declared.launch.levels(factor))
             levels[factor] = known[0] if len(known) == 1 else ""
-    chosen = [_as_list(levels[factor]) for factor in DEFAULTS]
+    chosen = [as_list(levels[factor]) for factor in DEFAULTS]
     seen = set()
-    for case in _as_list(subset.case):
+    for case in as_list(subset.case):
         for values in itertools.product(*chosen):
             factors = dict(zip(DEFAULTS, values, strict=True))
             _count(declared, factors)
@@ -168,37 +167,6 @@ def _count(declared: Declared, factors: dict[str, Any]) -> None:
         share = factors["concurrent_jobs"] * factors["threads"]
         usable = declared.cores.usable(factors["placement"]) // share
         factors["ranks_per_node"] = max(1, usable if factors["ranks_per_node"] == "all" else usable // 2)
-
-
-class _Rules:
-    """Exclusions of one place, a subset's or the matrix's, and how many combinations each takes out."""
-
-    def __init__(self, rules: list[Exclusion], where: Where) -> None:
-        self._rules, self._where = rules, where
-        self._used = [0] * len(rules)
-        self._idle = set(range(len(rules)))
-
-    def take(self, combination: Mapping[str, Any]) -> bool:
-        """Tell whether a rule takes a combination out; the first counts it."""
-        found = [
-            at
-            for at, rule in enumerate(self._rules)
-            if all(combination.get(name) in _as_list(levels) for name, levels in rule.when.items())
-        ]
-        for at in found[:1]:
-            self._used[at] += 1
-        self._idle -= set(found)
-        return bool(found)
-
-    @property
-    def counted(self) -> list[tuple[int, str]]:
-        pairs = zip(self._used, self._rules, strict=True)
-        return [(used, rule.why) for used, rule in pairs if used]
-
-    def note_idle(self, checker: Checker) -> None:
-        """Name rules that take nothing out: a level in them is likely misspelt."""
-        for at in sorted(self._idle):
-            checker.note((*self._where, at), "excludes nothing", "check its levels or drop it")
 
 
 def _cell_name(combination: Mapping[str, Any]) -> str:
@@ -222,7 +190,3 @@ def _shuffled(runs: list[Run], seed: int) -> tuple[Run, ...]:
     """Shuffle the runs in a way that does not change for the others when one is added or taken away."""
     keyed = sorted(runs, key=lambda run: random.Random(f"{seed}/{run.name}").random())
     return tuple(replace(run, order=order) for order, run in enumerate(keyed, 1))
-
-
-def _as_list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list) else [value]

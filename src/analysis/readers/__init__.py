@@ -16,12 +16,14 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.base.files import plain_head, read_bytes
+from analysis.readers import merits
 from analysis.readers.base import as_utf8
 from analysis.readers.power import FORMATS
 
 _PACKAGE = "analysis.readers"
 _TOOLS = ("mpip", "hpcg", "hpcc", "osu", "imb", "lsdyna", "openatom", "proxy", "published", "run", "sacct")
 ENGINES: dict[str, str] = {name: f"{_PACKAGE}.{name}" for name in _TOOLS}
+ENGINES |= {name: f"{_PACKAGE}.merits.formats.{name}" for name in merits.FORMATS}
 ENGINES |= {name: f"{_PACKAGE}.power.formats.{name}" for name in FORMATS}
 # After all formats: it takes any table with times and powers.
 ENGINES["power_csv"] = f"{_PACKAGE}.power.power_csv"
@@ -43,6 +45,11 @@ def reader(engine: str) -> ModuleType:
 def is_power(engine: str) -> bool:
     """Tell whether an engine reads power logs; a name that is none does not."""
     return ENGINES.get(engine, "").startswith("analysis.readers.power.")
+
+
+def engine_of(ds: xr.Dataset) -> str:
+    """Name the engine that made a dataset; of readers that share a kind the dataset says which."""
+    return str(ds.attrs.get("engine", ds.attrs["kind"]))
 
 
 def engines_of(data: bytes, name: str = "") -> list[str]:
@@ -68,6 +75,12 @@ def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, *
         engine = found[0]
     ds: xr.Dataset = reader(engine).parse(data, source, **options)
     return ds
+
+
+def parse_each(data: bytes, source: str, *, engine: str) -> list[xr.Dataset]:
+    """Parse all results that some bytes hold: a job's output can have those of several executions."""
+    each = getattr(reader(engine), "parse_each", None)
+    return each(data, source) if each else [parse(data, source, engine=engine)]
 
 
 def open(path: str | Path, *, engine: str | None = None, **options: Any) -> xr.Dataset:  # noqa: A001

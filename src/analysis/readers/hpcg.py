@@ -1,8 +1,8 @@
-"""HPCG's result file: ``A::B=value`` lines of 3.1, indented ``key: value`` lines of 2.x and 3.0.
+"""HPCG's result file: ``A::B=value`` lines of 3.1, indented ``key: value`` lines of 1.x to 3.0.
 
 The log that HPCG writes beside it (``hpcg<date>.txt``) holds residuals only and is not of this
 format. HPCG rates runs that are far too short and calls them valid; `official_time` says what it
-asks for. Its gigabytes are 10^9 B.
+asks for. Its gigabytes are 10^9 B. A job's output can hold several results: `parse_each` reads all.
 """
 
 from __future__ import annotations
@@ -24,10 +24,15 @@ from analysis.readers.text import integer, is_number, number, scaled, whole_line
 _SNIFF = re.compile(
     rb"^(?:HPCG-Benchmark(?:[ \t\r]*$|.*\bversion *[:=])|Machine Summary *[:=])", re.MULTILINE
 )
-# The head of a 2.x or 3.0 document: its first word is the program's own and differs by vendor.
-_YAML_HEAD = re.compile(r"(?:\S.* )?version: *(?P<version>V?\d\S*)")
+# An indented document since 2015; its first word is the program's own and differs by vendor.
+_YAML_HEAD = re.compile(r"(?:\S.* )?version: *V?(?P<version>\d\S*)")
+# Before that three lines: `HPCG-Benchmark`, `2.4`, `HPCG Benchmark: Version 2.4 June 3, 2014`.
+_OLD_VERSION = re.compile(r"\d+\.\d\S*")
+_OLD_RELEASE = re.compile(r"HPCG Benchmark: Version \S+ (?P<release>.*)")
+# The second line of 3.1; vendors and forks have a first line of their own, and put a name before the number.
+_FLAT_HEAD = re.compile(r"version=(?:\S*[_-])?V?(?P<version>\d\S*)")
 _YAML_LINE = re.compile(r"(?P<indent> *)(?P<key>\S.*?): ?(?P<value>.*)")
-_RULE = re.compile(r"[=#*_-]{4,}.*\b(?:Start|End) *[=#*_-]{4,}")
+_RULE = re.compile(r"(?=[=#*_-]{4}).*\b(?:Start|End) *+[=#*_-]{4}")
 
 KERNELS = ("DDOT", "WAXPBY", "SpMV", "MG", "Total")
 AXES = ("x", "y", "z")
@@ -35,10 +40,14 @@ STATISTICS = ("min", "max", "avg")
 
 _RESULT = "Final Summary::HPCG result is"
 _RATED = f"{_RESULT} VALID with a GFLOP/s rating of"
+_OVERALL = "GFLOP/s Summary::Total with convergence and optimization phase overhead"
+_ROUNDING = 2e-5  # of three numbers with six digits
 # Each version and each outcome closes its file with one of these.
 _CLOSINGS = ("Official results execution time", "upload results", "send the YAML", "You may NOT submit")
 
 
+# From the first line of a head to the first section, with a line to spare.
+_HEAD_LINES = 5
 # One of them is enough to know a file whose head is damaged.
 _SECTIONS = {
     "Global Problem Dimensions",
@@ -59,37 +68,77 @@ class _Entry(NamedTuple):
     line: int
 
 
+class _Head(NamedTuple):
+    """Where a result begins, the first line after its head, and what that says."""
+
+    line: int
+    body: int
+    indented: bool
+    version: str = ""
+    release: str = ""
+
+
 def sniff(head: bytes, name: str = "") -> bool:
     """Tell whether some bytes look like an HPCG result file."""
     return _SNIFF.search(head) is not None
 
 
-def values(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faults]:
-    """Read a result file into plain values: the variables of the kind ``hpcg`` by name, in its units.
+def values(data: bytes, source: str = "<memory>") -> list[tuple[dict[str, Any], Faults]]:
+    """Read the results of a file into plain values: the variables of the kind ``hpcg`` by name, in its units.
 
     Those along ``kernel`` (5), ``axis`` (3), ``statistic`` (3) and ``entry`` are lists; ``version`` and
     ``release`` come with them.
     """
     lines, rest = whole_lines(data)
-    faults = Faults(source)
-    entries = list(_entries(lines))
-    if not sniff(data) and _SECTIONS.isdisjoint(_plain(entry.key).split("::")[0] for entry in entries):
+    heads = list(_heads(lines)) or [_Head(0, 0, indented=False)]
+    ends = [head.line for head in heads[1:]] + [len(lines)]
+    found = [list(_entries(lines, head, end)) for head, end in zip(heads, ends, strict=True)]
+    keys = {_plain(entry.key).split("::")[0] for entries in found for entry in entries}
+    if not sniff(data) and _SECTIONS.isdisjoint(keys):
         raise ReadError.at(source, 0, "no line is one of an HPCG result file", "check what the file is")
+    last = len(lines) + 1 if rest.strip() else 0
+    return [
+        _result_values(head, entries, Faults(source), end, last if end == ends[-1] else 0)
+        for head, entries, end in zip(heads, found, ends, strict=True)
+    ]
+
+
+def _result_values(
+    head: _Head, entries: list[_Entry], faults: Faults, end: int, cut: int
+) -> tuple[dict[str, Any], Faults]:
     lookup = _Lookup.of(entries, faults)
     out = _scalars(lookup)
+    out |= {
+        "line": head.line + 1,
+        "version": head.version,
+        "release": head.release or lookup.text("Release date"),
+    }
     _result(lookup, out, faults)
     out |= _tables(lookup)
     out |= {"entry": [e.key for e in entries], "value": [e.value for e in entries]}
-    if rest.strip():
-        faults.damage(len(lines) + 1, "the last line has no end, its value may be cut", "left out")
+    _check(lookup, out)
+    if cut:
+        faults.damage(cut, "the last line has no end, its value may be cut", "left out")
     elif not any(closing in entry.key + entry.value for entry in entries for closing in _CLOSINGS):
-        faults.damage(len(lines), "HPCG's closing lines are missing", "the file is cut; kept what is whole")
+        faults.damage(end, "HPCG's closing lines are missing", "the file is cut; kept what is whole")
     return out, faults
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read a result file: kind ``hpcg``, rating NaN and `valid` false where the result line is missing."""
-    read, faults = values(data, source)
+    """Read the first result of a file: kind ``hpcg``, rating NaN and `valid` false without a result line."""
+    found = values(data, source)
+    read, faults = found[0]
+    if len(found) > 1:
+        faults.note(read["line"], f"the first of {len(found)} results", "a campaign takes each as a repeat")
+    return _dataset(read, faults)
+
+
+def parse_each(data: bytes, source: str = "<memory>") -> list[xr.Dataset]:
+    """Read all results of a file: the program ran more than once in a job."""
+    return [_dataset(read, faults) for read, faults in values(data, source)]
+
+
+def _dataset(read: dict[str, Any], faults: Faults) -> xr.Dataset:
     coordinates = {"kernel": KERNELS, "axis": AXES, "statistic": STATISTICS, "entry": read["entry"]}
     attrs = {"tool": "HPCG", "tool_version": read["version"], "release": read["release"], **faults.attrs()}
     ds = xr.Dataset(
@@ -115,10 +164,7 @@ class _Lookup:
     def of(cls, entries: list[_Entry], faults: Faults) -> _Lookup:
         first: dict[str, _Entry] = {}
         for entry in entries:
-            plain = _plain(entry.key)
-            if plain.startswith(_RESULT) and plain in first:
-                faults.note(entry.line, "a second result", "the first is used; split the file")
-            first.setdefault(plain, entry)
+            first.setdefault(_plain(entry.key), entry)
         return cls(first, faults)
 
     def text(self, key: str) -> str:
@@ -143,24 +189,54 @@ class _Lookup:
             return -1
         return value
 
+    def contradiction(self, key: str, other: str) -> None:
+        """Say that the value of a key cannot be true together with what else the file says."""
+        entry = self.first[key]
+        found = f"{entry.key!r} is {entry.value}, which contradicts {other}"
+        self.faults.damage(entry.line, found, "one of the numbers is damaged; get the file again")
+
 
 def _plain(key: str) -> str:
     # 2.x and 3.0 rule off headings with ** or __, and indent some keys further than others.
     return "::".join(part.strip("*_# ") for part in key.split("::"))
 
 
-def _entries(lines: list[str]) -> Iterator[_Entry]:
+def _heads(lines: list[str]) -> Iterator[_Head]:
+    """Find where each result begins: by its head or, where that is damaged, by its first section."""
+    after = 0  # a section that belongs to a head stands below it
+    for at, line in enumerate(lines):
+        head = _head(lines, at)
+        if head is None and line.startswith(("Machine Summary:", "Machine Summary=")) and at >= after:
+            head = _Head(at, at, indented=line[15] == ":")
+        if head is not None:
+            after = at + _HEAD_LINES
+            yield head
+
+
+def _head(lines: list[str], at: int) -> _Head | None:
+    line = lines[at].rstrip()
+    below = [text.rstrip() for text in lines[at + 1 : at + 3]] + ["", ""]
+    if line == "HPCG-Benchmark" and _OLD_VERSION.fullmatch(below[0]):
+        release = _OLD_RELEASE.fullmatch(below[1])
+        return _Head(at, at + 2, True, below[0], release["release"] if release else "")
+    for pattern, indented in ((_YAML_HEAD, True), (_FLAT_HEAD, False)):
+        head = pattern.fullmatch(line)
+        # `version` alone may be any program's; HPCG's is followed by its release date.
+        if head and (line.startswith("HPCG") or below[0].startswith("Release date")):
+            return _Head(at, at, indented, head["version"])
+    return None
+
+
+def _entries(lines: list[str], head: _Head, end: int) -> Iterator[_Entry]:
     """Yield the lines of a result; those of a program that printed around it have no such form."""
-    start, yaml = _start(lines)
-    if yaml is None:
-        for at, line in enumerate(lines[start:], start + 1):
+    if not head.indented:
+        for at, line in enumerate(lines[head.body : end], head.body + 1):
             key, mark, value = line.partition("=")
             if mark and key.strip():
                 yield _Entry(key, value.strip(), at)
         return
-    yield _Entry("version", yaml, start + 1)
     parents: list[tuple[int, str]] = []
-    for at, line in enumerate(lines[start + 1 :], start + 2):
+    for at, line in enumerate(lines[head.body : end], head.body + 1):
         if _RULE.match(line):
             return
         match = _YAML_LINE.fullmatch(line)
@@ -175,24 +251,8 @@ def _entries(lines: list[str]) -> Iterator[_Entry]:
             parents.append((indent, key))
 
 
-def _start(lines: list[str]) -> tuple[int, str | None]:
-    """Find the first line of the result and, for the indented form, the version in it."""
-    for at, line in enumerate(lines):
-        head = _YAML_HEAD.fullmatch(line.rstrip())
-        # `version:` alone may be any program's; HPCG's is followed by its release date.
-        if head and (line.startswith("HPCG") or "Release date:" in "".join(lines[at + 1 : at + 2])):
-            return at, head["version"].lstrip("V")
-        if line.strip() == "HPCG-Benchmark" or line.startswith("Machine Summary="):
-            return at, None
-        if line.startswith("Machine Summary:"):
-            return at - 1, ""
-    return 0, None
-
-
 def _scalars(lookup: _Lookup) -> dict[str, Any]:
     return {
-        "version": lookup.text("version"),
-        "release": lookup.text("Release date"),
         "ranks": lookup.integer("Machine Summary::Distributed Processes"),
         "threads": lookup.integer("Machine Summary::Threads per processes"),
         "setup_time": lookup.number("Setup Information::Setup Time"),
@@ -234,3 +294,28 @@ def _tables(lookup: _Lookup) -> dict[str, Any]:
             for name in ("Min", "Max", "Avg")
         ],
     }
+
+
+def _check(lookup: _Lookup, out: dict[str, Any]) -> None:
+    """Hold the numbers of a result against each other: one that has lost a digit contradicts the rest."""
+    grid, ranks = out["process_grid"], out["ranks"]
+    if min(grid) > 0 and ranks > 0 and math.prod(grid) != ranks:
+        lookup.contradiction("Machine Summary::Distributed Processes", f"a grid of {grid}")
+    for axis, size, count, whole in zip("xy", out["local_size"], grid, out["global_size"], strict=False):
+        # Along z the ranks may have unequal parts.
+        if min(size, count, whole) > 0 and size * count != whole:
+            lookup.contradiction(f"Global Problem Dimensions::Global n{axis}", f"{count} times {size}")
+    for kernel, flops, time, rate in zip(KERNELS, out["flops"], out["time"], out["gflops"], strict=True):
+        if time > 0 and not _agree(rate * time * 1e9, flops):
+            lookup.contradiction(f"GFLOP/s Summary::Raw {kernel}", f"{flops:g} operations in {time:g} s")
+    parts = math.fsum(out["flops"][:-1])
+    if not _agree(parts, out["flops"][-1]):
+        lookup.contradiction("Floating Point Operations Summary::Total", f"the sum {parts:g} of its parts")
+    rated = lookup.first.get(_OVERALL)
+    if rated and is_number(rated.value) and not _agree(number(rated.value), out["rating"]):
+        lookup.contradiction(_RATED, f"a total of {rated.value}")
+
+
+def _agree(one: float, other: float) -> bool:
+    # Six digits are printed; a blank contradicts nothing.
+    return not abs(one - other) > _ROUNDING * abs(other)

@@ -47,6 +47,7 @@ _COLUMNS = {
 _WHOLE = ("group", "size", "iterations")
 # Messages that IMB counts for a bandwidth: printed = count x size / longest time.
 _COUNTED = {"PingPong": 1, "PingPing": 1, "Sendrecv": 2, "Exchange": 4}
+_STEP = 0.01  # us, in which times are printed
 MEBI = 2**20 / 1e6
 
 
@@ -134,8 +135,14 @@ def _take_line(table: _Table, line: str, at: int, faults: Faults) -> None:
                     setattr(table, name, integer(text))
         if mode := _MODE.fullmatch(line):
             table.mode = mode["mode"]
-    elif table.columns and cells and cells[0].isdecimal():
+    elif table.columns and _may_be_row(table, cells):
         _take_row(table, line, cells, at, faults)
+
+
+def _may_be_row(table: _Table, cells: list[str]) -> bool:
+    """Tell a row, whole or damaged, from the words of some other output."""
+    numbers = sum(map(is_number, cells))
+    return bool(cells) and (cells[0].isdecimal() or (numbers > 1 and 2 * numbers >= len(table.columns)))
 
 
 def _take_row(table: _Table, line: str, cells: list[str], at: int, faults: Faults) -> None:
@@ -191,6 +198,7 @@ def _cell(table: _Table, row: list[str], name: str) -> str:
 def _to_decimal(columns: dict[str, np.ndarray], title: dict[str, str], faults: Faults) -> None:
     """Bring bandwidths to 10^6 B/s, by what sizes and times of the same rows come to."""
     if "bandwidth" not in columns:
+        _check(columns, np.array([]), faults)
         return
     slowest = columns["latency_max"] if "latency_max" in columns else np.full(columns["size"].size, np.nan)
     slowest = np.where(np.isnan(slowest), columns.get("latency", slowest), slowest)
@@ -198,14 +206,26 @@ def _to_decimal(columns: dict[str, np.ndarray], title: dict[str, str], faults: F
     counted = np.array([_COUNTED.get(name, np.nan) for name in names])
     # Printed with two digits behind the point: below 10 that is too coarse to tell 5 % apart.
     exact = (columns["bandwidth"] >= 10) & (slowest >= 10) & np.isfinite(counted)
+    share = counted[exact] * columns["size"][exact] / slowest[exact] / columns["bandwidth"][exact]
+    _check(columns, share, faults)
     if not exact.any():
         if not re.match(r"20[12]\d", title.get("version", "")):
             faults.note(0, "no row tells whether Mbytes are 2^20 or 10^6 B", "taken as 10^6 B")
         return
-    share = counted[exact] * columns["size"][exact] / slowest[exact] / columns["bandwidth"][exact]
     found = float(np.median(share))
     if abs(found / MEBI - 1) < 0.01:
         columns["bandwidth"] = columns["bandwidth"] * MEBI
     elif abs(found - 1) >= 0.01:
         what = f"bandwidths differ from sizes over times by a factor of {found:.3g}"
         faults.note(0, what, "taken as 10^6 B/s; compare with the manual of this version")
+
+
+def _check(columns: dict[str, np.ndarray], share: np.ndarray, faults: Faults) -> None:
+    """Hold the numbers of the rows against each other: `share` of a size and time in the bandwidth is one."""
+    apart = int((np.abs(share / np.median(share) - 1) > 0.02).sum()) if share.size else 0
+    low, mean, high = (columns.get(name) for name in ("latency_min", "latency", "latency_max"))
+    if low is not None and mean is not None and high is not None:
+        apart += int(((low > mean + _STEP) | (mean > high + _STEP)).sum())
+    if apart:
+        what = f"{apart} rows with numbers that contradict each other"
+        faults.damage(0, what, "one of them is damaged; get the output again")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -93,6 +95,8 @@ _SNIFF = re.compile(rb"^.{0,40}?# OSU [^\n]+? v\d", re.MULTILINE)
 _TITLE = re.compile(r"# (?P<title>OSU .+?) v(?P<version>\d[\w.-]*)\s*")
 _DATATYPE = re.compile(r"# Datatype: (?P<datatype>\S+?)\.?\s*")
 _BRACKET = re.compile(r"\[ ([a-z ]+): (\d+) \]")
+_STEP = 0.01  # in which times and bandwidths are printed
+_DAMAGED = "one of them is damaged; get the output again"
 _STARTUP = re.compile(r"nprocs: (\d+), min: (\S+) ms, max: (\S+) ms, avg: (\S+) ms\s*")
 
 
@@ -105,6 +109,7 @@ class _Table:
     columns: list[str] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
     closed: bool = False
+    damaged: bool = False
 
 
 def sniff(head: bytes, name: str = "") -> bool:
@@ -140,7 +145,7 @@ def _found(data: bytes, source: str, faults: Faults) -> list[_Table]:
     lines, rest = whole_lines(data)
     found: list[_Table] = []
     for at, line in enumerate(lines, 1):
-        text = untagged(line)
+        text = untagged(line).strip()
         title = _TITLE.fullmatch(text)
         if title:
             found.append(_Table(title["title"], title["version"], at))
@@ -169,14 +174,18 @@ def _take(table: _Table, text: str, at: int, faults: Faults) -> None:
     elif _is_row(table, cells):
         table.rows.append(cells)
     elif table.columns[0] == "size":
+        table.damaged = True
         faults.damage(at, f"{text.strip()!r} is not a row of the table above", "left out")
 
 
 def _may_be_row(table: _Table, cells: list[str]) -> bool:
     """Tell a row, whole or damaged, from the words of some other output."""
+    width = len(table.columns)
+    if len(cells) > width:
+        return table.columns[:1] == ["size"] and _is_row(table, cells[:width])
     named = "validation" in table.columns
     return (
-        0 < len(cells) <= len(table.columns)
+        len(cells) > 0
         and cells[0][0].isdigit()
         and all(
             is_number(cell) or any(c.isdigit() for c in cell) for cell in (cells[:-1] if named else cells)
@@ -223,11 +232,32 @@ def _check(table: _Table, faults: Faults) -> None:
         faults.damage(
             table.line, f"no row follows the title {table.title}", "the benchmark did not get so far"
         )
+    _check_numbers(table, faults)
     if "validation" in table.columns:
         at = table.columns.index("validation")
         bad = [row[0] for row in table.rows if row[at].lower() != "pass"]
         if bad:
             faults.note(table.line, f"validation failed at size {', '.join(bad)}", "do not use these rows")
+
+
+def _check_numbers(table: _Table, faults: Faults) -> None:
+    """Hold the numbers of a table against each other: sizes double, a mean lies between its bounds."""
+    columns = dict(zip(table.columns, zip(*table.rows, strict=True), strict=False))
+    read = {name: [number(cell) for cell in cells] for name, cells in columns.items() if name != "validation"}
+    sizes = read.get("size", [])
+    for size, following in itertools.pairwise(sizes):
+        if following != (2 * size or 1) and not table.damaged:
+            what = f"{following:.0f} B follow {size:.0f} B in {table.title}"
+            faults.damage(table.line, what, "sizes double: a row is missing or damaged; get the whole output")
+    means, nothing = read.get("latency", []), [math.nan] * len(table.rows)
+    bounds = zip(read.get("latency_min", nothing), means, read.get("latency_max", nothing), strict=False)
+    rates = zip(sizes, read.get("bandwidth", []), read.get("message_rate", []), strict=False)
+    wrong = [low > mean + _STEP or mean > high + _STEP for low, mean, high in bounds]
+    wrong += [
+        abs(rate * size - 1e6 * found) > 1e6 * _STEP + 1e-4 * rate * size for size, found, rate in rates
+    ]
+    if any(wrong):
+        faults.damage(table.line, f"numbers of a row of {table.title} contradict each other", _DAMAGED)
 
 
 def _dataset(table: _Table, faults: Faults, *, checked: bool = False) -> xr.Dataset:

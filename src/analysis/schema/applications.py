@@ -35,3 +35,25 @@ total_time     |          | f8  | s   | time of all iterations, NaN where the fi
 ranks          |          | i8  | 1   | processors (PEs) of Charm++, -1 where the file does not say
 charm_nodes    |          | i8  | 1   | nodes that Charm++ found, -1 where the file does not say
 """
+
+# Figures of merit of any program: what `analysis.readers.merits` makes of its output.
+MERITS = """
+*merit         | merit    | str |     | name of a figure, in the program's words
+*result        | merit    | i8  |     | which of the file's results it is part of, from 0
+*case          | merit    | str |     | test or experiment that it is of, empty where the file is of one
+value          | merit    | f8  |     | the figure, in its unit
+unit           | merit    | str |     | its unit, empty where the file has none
+resolution     | merit    | f8  |     | step in which it is printed, NaN where none is known
+problem        | merit    | str |     | size of its problem, where results of one file differ in it
+check          | merit    | str |     | passed or failed, empty where the file does not say
+line           | merit    | i8  |     | line on which it stands, -1 where the file has no lines
+figure_of_merit |         | f8  |     | the figure that speaks for the file; NaN of a file that is not whole
+figure_of_merit_unit |    | str |     | its unit
+figure_of_merit_resolution | | f8 |   | step in which it is printed
+benchmark_time |          | f8  | s   | time of that result by the program's own clock, NaN where it has none
+ranks          |          | i8  | 1   | MPI processes, -1 where the file does not say
+threads        |          | i8  | 1   | threads per process, -1 where the file does not say
+nodes          |          | i8  | 1   | nodes, -1 where the file does not say
+size           |          | str |     | size of the problem in the program's words
+valid          |          | bool |    | whether there is a figure and no check failed
+"""

@@ -7,7 +7,7 @@ A line is ``name | dims | dtype | unit | meaning``; ``*`` before the name marks 
 from __future__ import annotations
 
 from analysis.schema import Variable, campaigns
-from analysis.schema.applications import LSDYNA, OPENATOM
+from analysis.schema.applications import LSDYNA, MERITS, OPENATOM
 
 _PROFILE = """
 *rank          | obs      | i4  |     | rank in MPI_COMM_WORLD
@@ -193,6 +193,7 @@ _BLOCKS = {
     "hpcc": _HPCC,
     "lsdyna": LSDYNA,
     "openatom": OPENATOM,
+    "merits": MERITS,
     "proxy": _PROXY,
     "published": _PUBLISHED,
     "sacct": _SACCT,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -13,8 +13,9 @@ from analysis.claims.model import Claim, Report
 from analysis.claims.verdict import Verdict
 from analysis.claims.verdicts import expected_text
 from analysis.site import forest
-from analysis.site.words import EVIDENCE, SCALES, VERDICTS, VerdictWord, digits, slug
+from analysis.site.words import EVIDENCE, SCALES, VERDICTS, VerdictWord, slug
 
+UNBUILT = "not built"
 _WEIGHT = {name: i for i, name in enumerate(EVIDENCE)}
 
 
@@ -23,7 +24,7 @@ class Row:
     """One claim on the scoreboard; tested verdicts come first, by weight of evidence.
 
     `anchor` is its HTML id, `plot` its marks (None without numbers), `members` the chips of a claim about a
-    set, `recovered` the word of the self-test, if it was built and has the claim.
+    set, `recovered` the self-test's word, `UNBUILT` if that was not built, empty if it has not the claim.
     """
 
     anchor: str
@@ -119,12 +120,15 @@ class Board:
 
 
 def board(
-    verdicts: Sequence[Verdict], reports: Sequence[Report] = (), recovered: Sequence[Verdict] = ()
+    verdicts: Sequence[Verdict],
+    reports: Sequence[Report] = (),
+    recovered: Sequence[Verdict] = (),
+    selftest: Collection[str] = (),
 ) -> Board:
     """Gather verdicts into rows: several of one claim (evidence classes, campaigns) are one mark each.
 
     Every claim of the reports has a row, whether anything speaks to it or not; `recovered` are the
-    verdicts of the self-test.
+    verdicts of the self-test, which has the reports named in `selftest` whether it was built or not.
     """
     by_claim: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
@@ -132,7 +136,8 @@ def board(
     for silent in (_silent(report, name) for report in reports for name in report.claims):
         by_claim.setdefault(silent.claim, [silent])
     axis = forest.ratio_axis(verdicts)
-    words = {one.claim: one.verdict for one in recovered}
+    words = {claim.id: UNBUILT for report in reports if report.name in selftest for claim in report.claims}
+    words |= {one.claim: one.verdict for one in recovered}
     found = _rows(by_claim, axis, words)
     counts = count(found)
     return Board(grouped(found), counts, axis, sentence(counts))
@@ -274,14 +279,3 @@ def _plot(verdicts: Sequence[Verdict], axis: forest.Axis) -> Markup | None:
     if own is None or not any(forest.has_numbers(r) for r in alike):
         return None
     return forest.draw(_shown(verdicts), own, claim)
-
-
-def number_text(verdict: Verdict) -> str:
-    """Return the estimate as text, made from the numbers where the engine wrote none."""
-    if verdict.estimate_text or verdict.estimate is None:
-        return verdict.estimate_text
-    text = digits(verdict.estimate, verdict.low, verdict.high)
-    if verdict.low is not None and verdict.high is not None:
-        ends = (digits(e, verdict.low, verdict.high) for e in (verdict.low, verdict.high))
-        text += f" [{', '.join(ends)}]"
-    return f"{text} {verdict.unit}".strip()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -12,6 +12,8 @@ import jinja2
 from markupsafe import Markup
 
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.files import write_text
+from analysis.base.words import significant
 from analysis.claims.model import Report
 from analysis.claims.verdict import Verdict, as_json
 from analysis.site import board as scoreboard
@@ -19,7 +21,7 @@ from analysis.site import docs as documentation
 from analysis.site import forest
 from analysis.site import page as notebooks
 from analysis.site.provenance import Provenance
-from analysis.site.words import EVIDENCE, VERDICTS, VerdictWord, digits
+from analysis.site.words import EVIDENCE, VERDICTS, VerdictWord
 
 _GENERATOR = '<meta name="generator" content="Benchbook">'
 
@@ -32,6 +34,7 @@ def build(
     *,
     reports: Sequence[Report] = (),
     recovered: Sequence[Verdict] = (),
+    selftest: Collection[str] = (),
     title: str = "Which conclusions hold",
     docs: Path | None = None,
 ) -> list[Path]:
@@ -39,15 +42,16 @@ def build(
 
     There are pages in the order of the navigation, a page for each report with a row for each of its claims,
     and the documentation in Markdown below `docs`. Rows link to the self-test's site if its verdicts
-    `recovered` are given. Pages of an earlier build that are no longer built are removed, other files left.
-    Raises `ConfigError` if a verdict, page or notebook cannot be used, one fault each, and `BenchbookError`
-    if a notebook's output loads something from the network or runs in the reader's browser.
+    `recovered` are given; those of the reports in `selftest` say so if not. Pages of an earlier build that
+    are no longer built are removed, other files left. Raises `ConfigError` if a verdict, page or notebook
+    cannot be used, one fault each, and `BenchbookError` if a notebook's output loads something from the
+    network or runs in the reader's browser.
     """
     names = [p.name for p in pages]
     if twice := sorted({n for n in names if names.count(n) > 1}):
         raise ConfigError(*(Fault("pages", 0, f"page {n!r} is there twice", "rename one") for n in twice))
     scoreboard.check(verdicts, frozenset(names))
-    board = scoreboard.board(verdicts, reports, recovered)
+    board = scoreboard.board(verdicts, reports, recovered, selftest)
     read = [notebooks.read(p) for p in pages]
     told = [_told(report, board) for report in reports]
     shared: dict[str, Any] = {"pages": read, "board": board, "site_title": title, "reports": told}
@@ -98,11 +102,7 @@ def _write(files: Mapping[str, str], out: Path) -> list[Path]:
         ):
             stale.unlink()
     for name, text in files.items():
-        path = out / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(f".{path.name}.part")
-        unfinished.write_text(text, encoding="utf-8", newline="\n")
-        unfinished.replace(path)
+        write_text(out / name, text)
     return [out / name for name in files]
 
 
@@ -116,8 +116,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["digits"] = digits
-    environment.filters["number_text"] = scoreboard.number_text
+    environment.filters["significant"] = significant
     environment.filters["section"] = scoreboard.section
     environment.globals.update(
         VERDICTS=VERDICTS, EVIDENCE=EVIDENCE, scale=forest.scale, generator=Markup(_GENERATOR)

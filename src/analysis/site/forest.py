@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
+from analysis.base.words import significant
 from analysis.claims.verdict import Verdict
-from analysis.site.words import VERDICTS, digits
+from analysis.site.words import VERDICTS
 
 LANE = 26  # height of one lane, px
 _LADDER = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
@@ -110,8 +111,7 @@ def tick_label(axis: Axis, value: float) -> str:
     """Write a tick: ``2×`` on the ratio axis, number and unit elsewhere."""
     if axis.common:
         return f"{value:g}×"
-    text = digits(value) if value else "0"
-    text = re.sub(r"(\.\d*?)0+$", r"\1", text).rstrip(".")
+    text = significant(value)
     return f"{text} {axis.unit}".strip() if value == axis.high else text
 
 

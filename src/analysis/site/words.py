@@ -1,8 +1,7 @@
-"""The words of verdicts and evidence classes: their signs, tones and order, and how numbers are written."""
+"""The words of verdicts and evidence classes: their signs, tones and order."""
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -92,23 +91,6 @@ _EVIDENCE = (
     ),
 )
 EVIDENCE: dict[str, Evidence] = {e.name: e for e in _EVIDENCE}
-
-
-def digits(value: float, low: float | None = None, high: float | None = None) -> str:
-    """Write a number with the digits that its interval supports, else three: ``1.11`` in [1.08, 1.14]."""
-    half = (high - low) / 2 if low is not None and high is not None else 0.0
-    if not math.isfinite(value):
-        return "no number" if math.isnan(value) else "∞" if value > 0 else "−∞"
-    if half > 0 and math.isfinite(half):
-        # One digit of the half-width, two where it begins with 1, so that rounding costs at most a third.
-        decimals = -math.floor(math.log10(half))
-        decimals += half * 10**decimals < 2
-    elif value:
-        decimals = 2 - math.floor(math.log10(abs(value)))
-    else:
-        decimals = 0
-    rounded = round(value, min(decimals, 12))
-    return f"{rounded:,.{max(decimals, 0)}f}".replace(",", " ").replace("-", "−")
 
 
 def slug(text: str) -> str:

@@ -229,8 +229,8 @@ def test_server__only_pages_wait_for_the_modules_of_pages(
 
         monkeypatch.setattr(ours, "process_request", process)
         orders = [
-            b'{"function": "analysis.cli.stages:page"}\n',
-            b'{"function": "analysis.cli.stages:ingest"}\n',
+            b'{"prepared": true, "function": "analysis.cli.stages:page"}\n',
+            b'{"prepared": false, "function": "analysis.cli.stages:ingest"}\n',
         ]
         clients = [socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in orders]
         for client, order in zip(clients, orders, strict=True):

@@ -8,6 +8,7 @@ IPM 0.9x (no colons in the table, calls by ``[time] [calls] <%mpi> <%wall>``).
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -20,19 +21,24 @@ from analysis.readers.base import Faults, profile_dataset
 from analysis.readers.ipm.tasks import MAX_RANKS, refuse
 from analysis.readers.text import number
 
-_START = re.compile(rb"##IPM\w*?v(\d[^#\s]*)#{4,}")
+_START = re.compile(rb"##IPM\w{0,20}?v(\d[^#\s]{0,40})#{4}")
 _RULE = re.compile(r"#{20,}\s*")
 _KEYS = (
     r"command|start|stop|host|wallclock|mpi_tasks|%comm|"
     r"omp_thrds|%omp|files|%i/o|mem \[GB\]|gbytes|gflop/sec"
 )
-_PAIR = re.compile(rf"(?:^#|\s)\s*({_KEYS})\s*:\s(.*?)(?=\s+(?:{_KEYS})\s*:\s|\s*$)")
-_COMMAND = re.compile(r"# command\s*:\s?(.*?)\s*$")
-_REGION = re.compile(r"# region\s*:\s*(?:'(.*)'|(.*?))\s*(?:\[ntasks\] =\s*(\d{1,9})\s*)?$")
-_VALUE = r"-?(?:[\d.,]+(?:e[+-]?\d+)?|nan)"
-_ROW = re.compile(rf"#\s+(\S.*?)\s*(?::\s+|\s{{2,}})({_VALUE}(?:\s+{_VALUE}){{2,3}})\s*$")
-_CALL = re.compile(rf"# (\w+)\s+({_VALUE})\s+(\d{{1,15}})\s+{_VALUE}(?:\s+{_VALUE})?\s*$")
+# Lines come without blanks at their ends. No pattern may try the same blanks twice.
+_PAIR = re.compile(rf"(?:(?<=\s)|(?<=^#))({_KEYS})\s*+:(?:\s|$)")
+_COMMAND = re.compile(r"# command\s*+:\s?(.*)")
+_REGION = re.compile(r"# region\s*+:\s*+(.*)")
+_TASKS = re.compile(r"\s*+(\d{1,9})")
+_VALUE = r"-?(?:[\d.,]++(?:e[+-]?\d+)?|nan)"
+_NUMBER = re.compile(_VALUE)
+# 0.9x prints counts with %g: 1234567 calls are 1.23457e+06.
+_COUNT = r"\d{1,15}|\d(?:[.,]\d{1,5})?e\+(?:0\d|1[0-7])"
+_CALL = re.compile(rf"# (\w+)\s+({_VALUE})\s+({_COUNT})\s+{_VALUE}(?:\s+{_VALUE})?")
 _TABLE = re.compile(r"#\s+\[time\]\s+\[(?:count|calls)\]")
+_HEADING = re.compile(r"# (%wall|#calls)\s*+:")
 # Rows of the table that become attributes: name, and what their unit is worth in ours.
 _STATISTICS = {
     "wallclock": ("wall_time", 1.0),
@@ -42,6 +48,7 @@ _STATISTICS = {
     "mem [GB]": ("memory", GIB),
     "gbytes": ("memory", GIB),
 }
+ROUNDED = "; counts of a million and more have six digits"
 CAVEATS = (
     "a summary over all ranks (rank -1): no sizes, no partners, no values of single ranks; "
     "IPM 2 prints times with two decimals"
@@ -53,8 +60,11 @@ class _Section:
     """One table of the banner: that of the whole run or that of a region."""
 
     region: str | None = None
+    line: int = 0
     calls: dict[str, tuple[float, int]] = field(default_factory=dict)
     statistics: dict[str, list[float]] = field(default_factory=dict)
+    heading: str = ""
+    rounded: bool = False
 
 
 @dataclass
@@ -89,7 +99,29 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         faults.damage(first + len(lines) - 1, "the banner is cut short", "what is whole was kept")
     if _START.search(data, match.end()):
         faults.note(first, "more than one banner", "the first one was read; split the output by runs")
+    for section in banner.sections:
+        _check(section, banner.version, faults)
     return _dataset(banner, first, faults)
+
+
+def _check(section: _Section, version: str, faults: Faults) -> None:
+    """Hold the calls of a table against the totals above it: a row that cannot be read is missing."""
+    own = [values for call, values in section.calls.items() if call.startswith("MPI")]
+    if not own:
+        return
+    old = version.startswith("0.")
+    # Six digits, or two decimals in each row and in the total.
+    for what, found, name, rounding in (
+        ("s", sum(time for time, _ in own), "mpi" if old else "MPI", 0.0 if old else 0.005 * (len(own) + 1)),
+        ("calls", sum(count for _, count in own), "#calls MPI", 0.0),
+    ):
+        total = section.statistics.get(name, [math.nan])[0]
+        if abs(found - total) > rounding + 1e-5 * total:
+            where = f" of region {section.region!r}" if section.region else ""
+            remedy = "a row is damaged or missing; get the whole banner"
+            faults.damage(
+                section.line, f"the calls{where} add up to {found:.6g} of {total:.6g} {what}", remedy
+            )
 
 
 def _read(lines: list[str], version: str, first: int, faults: Faults) -> _Banner:
@@ -105,12 +137,18 @@ def _read(lines: list[str], version: str, first: int, faults: Faults) -> _Banner
                 banner.closed = True
                 break
         elif region := _REGION.fullmatch(text):
-            banner.sections.append(_Section(region[1] or region[2] or ""))
-            banner.keys.setdefault("ntasks", region[3] or "")
+            name, _, tasks = region[1].partition("[ntasks] =")
+            name = name.strip()
+            quoted = len(name) > 1 and name[0] == name[-1] == "'"
+            banner.sections.append(_Section(name[1:-1] if quoted else name))
+            count = _TASKS.fullmatch(tasks)
+            banner.keys.setdefault("ntasks", count[1] if count else "")
         elif _TABLE.match(text):
             table = True
+            banner.sections[-1].line = first + at
         elif not _read_line(text, banner, table):
-            faults.note(first + at, f"no line of a banner: {text[:60]!a}", "it was left out")
+            say = faults.damage if table else faults.note
+            say(first + at, f"no line of a banner: {text[:60]!a}", "it was left out")
     return banner
 
 
@@ -127,19 +165,39 @@ def _read_line(text: str, banner: _Banner, table: bool) -> bool:
     if table:
         if call := _CALL.fullmatch(text):
             time, count = section.calls.get(call[1], (0.0, 0))
-            section.calls[call[1]] = (time + number(call[2]), count + int(call[3]))
+            section.calls[call[1]] = (time + number(call[2]), count + int(number(call[3])))
+            section.rounded |= "e" in call[3]
         return call is not None or text == "#"
     if command := _COMMAND.fullmatch(text):
         banner.keys["command"] = command[1]
         return True
-    if row := _ROW.fullmatch(text):
-        # "MPI" has three rows: seconds, % of wall and calls; the seconds come first.
-        section.statistics.setdefault(row[1].rstrip(" :"), [number(value) for value in row[2].split()])
+    if heading := _HEADING.fullmatch(text):
+        section.heading = heading[1]
         return True
-    pairs = _PAIR.findall(text) if section.region is None else []
-    for key, value in pairs:
-        banner.keys.setdefault(key, value)
-    return bool(pairs) or not re.search(r"\w+\s+\d", text) or text.startswith(("# nesting", "# region"))
+    if row := _row(text):
+        # "MPI" has three rows: seconds, and below their headings % of wall and calls.
+        name = row[0] if text[2:3] != " " or not section.heading else f"{section.heading} {row[0]}"
+        section.statistics.setdefault(name, row[1])
+        return True
+    pairs = list(_PAIR.finditer(text)) if section.region is None else []
+    ends = [pair.start() for pair in pairs[1:]] + [len(text)]
+    for pair, end in zip(pairs, ends, strict=False):
+        banner.keys.setdefault(pair[1], text[pair.end() : end].strip())
+    return (
+        bool(pairs) or not re.search(r"(?<!\w)\w++\s++\d", text) or text.startswith(("# nesting", "# region"))
+    )
+
+
+def _row(text: str) -> tuple[str, list[float]] | None:
+    """Read a row of three or four statistics: its name ends with a colon or two blanks."""
+    for columns in (4, 3):
+        name, *values = text[1:].rsplit(None, columns) or [""]
+        rest = text[1 + len(name) :]
+        apart = name.endswith(":") or len(rest) - len(rest.lstrip()) > 1
+        named = name[:1].isspace() and name.strip(" :") and text.startswith("#")
+        if len(values) == columns and named and apart and all(map(_NUMBER.fullmatch, values)):
+            return name.strip().rstrip(" :"), [number(value) for value in values]
+    return None
 
 
 def _calls(banner: _Banner) -> list[tuple[str, str, float, int]]:
@@ -154,7 +212,7 @@ def _calls(banner: _Banner) -> list[tuple[str, str, float, int]]:
     if regions and counted == {call: count for call, (_, count) in whole.calls.items()}:
         chosen = regions
     else:
-        chosen = [_Section("", whole.calls)]
+        chosen = [_Section("", calls=whole.calls)]
     return [
         (section.region or "", call, *values) for section in chosen for call, values in section.calls.items()
     ]
@@ -200,7 +258,7 @@ def _attrs(banner: _Banner, nodes: int) -> dict[str, str | float | int | bool]:
         "source_form": "banner",
         "has_sizes": False,
         "size_rounding": "unknown: a banner has no sizes",
-        "caveats": CAVEATS,
+        "caveats": CAVEATS + (ROUNDED if any(section.rounded for section in banner.sections) else ""),
         "command": keys.get("command", ""),
         "started": keys.get("start", ""),
         "stopped": keys.get("stop", ""),

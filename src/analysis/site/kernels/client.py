@@ -36,7 +36,7 @@ def call(
     before Python starts.
     """
     Path(log).parent.mkdir(parents=True, exist_ok=True)
-    order = {"function": function, "given": given, "cwd": str(Path.cwd())}
+    order = {"prepared": prepared, "function": function, "given": given, "cwd": str(Path.cwd())}
     with Path(log).open("wb") as stream:
         reply = _ask(order, stream.fileno(), server)
         if reply is None and prepared:

@@ -16,6 +16,7 @@ from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 from papermill.translators import PythonTranslator
 
+from analysis.base.files import write_text
 from analysis.site.kernels import Page, PageError, stable
 from analysis.site.kernels.kernel import ForkedKernel, ForkedKernelManager
 
@@ -79,7 +80,7 @@ def _publish(page: Page, notebook: Any) -> None:
     """Write the figure and the executed notebook."""
     stable.normalise(notebook, _ids(page, notebook))
     if page.figure:
-        stable.write_text(_figure(page, notebook), Path(page.cwd, page.figure))
+        write_text(Path(page.cwd, page.figure), _figure(page, notebook))
     stable.write(notebook, Path(page.cwd, page.out))
     page.failed.unlink(missing_ok=True)
 

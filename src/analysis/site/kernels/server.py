@@ -24,6 +24,7 @@ from typing import Any
 from analysis.base.errors import BenchbookError
 from analysis.site.kernels import PageError
 
+PREPARED = b'{"prepared": true'  # an order that needs all that pages use begins like this
 # What stages and notebooks use, imported once here instead of once for each: first what datasets and verdicts
 # need, which are asked for first. Not the inline backend: it ties itself to the shell that imports it.
 PRELOAD = (
@@ -65,6 +66,8 @@ def preload(meanwhile: Callable[[], None]) -> None:
 
     What can be done without the modules of pages is done `meanwhile`, between the imports of these.
     """
+    # The validator of notebooks takes two seconds to build a grammar of addresses, which no notebook has.
+    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
     for name in PRELOAD:
         _import(name)
     for name in PRELOAD_OF_PAGES:
@@ -196,8 +199,7 @@ class _Server(socketserver.ForkingMixIn, socketserver.BaseServer):
         """Take the orders that have come; those for pages stay until all is imported."""
         while select.select([self.socket], [], [], 0)[0]:
             request, address = self.get_request()
-            order = request.recv(1 << 16, socket.MSG_PEEK)
-            if b':page"' in order or b'execute:run"' in order:
+            if request.recv(len(PREPARED), socket.MSG_PEEK) == PREPARED:
                 self.pages.append((request, address))
             else:
                 self.process_request(request, address)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import nbformat
+
+from analysis.base.files import write_text
 
 # Written by the tools at each execution; none of it says anything about the result.
 _CELL_METADATA = ("papermill", "execution", "ExecuteTime", "scrolled", "collapsed", "trusted")
@@ -59,24 +59,7 @@ def read(path: str | Path) -> Any:
 def write(notebook: Any, path: str | Path) -> None:
     """Write a notebook in one step; its folder is made if need be."""
     text: str = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
-    write_text(text.rstrip("\n") + "\n", path)
-
-
-def write_text(text: str, path: str | Path) -> None:
-    """Write a text file in one step; its folder is made if need be."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)  # noqa: PTH101 - a temporary file is private, a result is not
-        os.replace(name, path)  # noqa: PTH105
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_text(path, text.rstrip("\n") + "\n")
 
 
 def _coalesce(outputs: Sequence[Any]) -> list[Any]:

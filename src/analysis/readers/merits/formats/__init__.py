@@ -1,0 +1,1 @@
+"""A module for each format of `analysis.readers.merits`."""

@@ -1,0 +1,52 @@
+"""mdtest 1.8 to 4.1: rates of creating, reading, removing files and directories over its iterations."""
+
+from __future__ import annotations
+
+import xarray as xr
+
+from analysis.base.errors import ReadError
+from analysis.readers.merits.output import Output
+from analysis.readers.text import number
+
+_ROW = r"^ {2,}(?P<name>(?:File|Directory|Tree) \w+(?: \w+)?) *:? +(?P<values>\d[\d. ]*)$"
+_LAUNCHED = r"was launched with (\d+) total task\(s\) on (\d+) node"
+
+
+def sniff(head: bytes, name: str = "") -> bool:
+    """Tell whether some bytes have mdtest's first line."""
+    return b"mdtest-" in head and b"was launched with" in head
+
+
+def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
+    """Read the summary of rates: kind ``merits``, operations per second.
+
+    A phase that did not run is printed as zeros; it has no figure. Of columns over ranks and columns over
+    iterations (4.x) the latter are read.
+    """
+    if not sniff(data):
+        raise ReadError.at(source, 0, "no 'mdtest-... was launched with'", "give the output of mdtest")
+    output = Output(data, source)
+    output.facts |= {
+        "ranks": output.first(_LAUNCHED),
+        "nodes": output.first(r"was launched with \d+ total task\(s\) on (\d+) node"),
+        "problem": output.first(r"^Command line used: (.*)$"),
+    }
+    summaries = [line for line, _ in output.find(r"^SUMMARY")]
+    times = {line for line, _ in output.find(r"^SUMMARY time")}
+    for line, row in output.find(_ROW):
+        heads = [head for head in summaries if head < line]
+        if not heads or heads[-1] in times:
+            continue
+        values = row["values"].split()
+        if len(values) not in (4, 7):
+            output.faults.damage(line, f"{len(values)} numbers in a row of 4 or 7", "left out")
+            continue
+        result = sum(head < line and head not in times for head in summaries) - 1
+        if not any(number(value) for value in values):
+            continue
+        for name, value in zip(("max", "min", "mean"), values[-4:-1], strict=True):
+            merit = row["name"] if name == "mean" else f"{row['name']} {name}"
+            output.add(merit, value, "1/s", line, result=result)
+    output.close(r"^-- finished at", "'-- finished at'", opening=r"was launched with \d+ total task")
+    version = output.first(r"^mdtest-(\S+) was launched")
+    return output.dataset("mdtest", "mdtest", version, main="File creation")

@@ -1,0 +1,27 @@
+"""NWChem: standard output; wall-clock time of all tasks together and of each."""
+
+from __future__ import annotations
+
+from analysis.readers.merits.output import Format, Merit
+
+FORMAT = Format(
+    engine="nwchem",
+    tool="NWChem",
+    marks=(b"Northwest Computational Chemistry Package",),
+    merits=(
+        Merit("Total wall", r"^ *Total times +cpu: +\S+ +wall: +(?P<value>[\d.]+)s", "s"),
+        Merit("Total cpu", r"^ *Total times +cpu: +(?P<value>[\d.]+)s", "s"),
+        Merit("Task wall", r"^ *Task +times +cpu: +\S+ +wall: +(?P<value>[\d.]+)s", "s"),
+        Merit("Total energy", r"^ *Total \w+ energy = +(?P<value>\S+)", "Hartree"),
+    ),
+    main="Total wall",
+    closing=r"^ *Total times +cpu: .*\n",
+    closed_by="'Total times'",
+    opening=r"^ *Northwest Computational Chemistry Package",
+    facts={
+        "version": r"Northwest Computational Chemistry Package \(NWChem\) (\S+)",
+        "ranks": r"^ *nproc +=? +(\d+)",
+    },
+    time="Total wall",
+)
+sniff, parse = FORMAT.sniff, FORMAT.parse

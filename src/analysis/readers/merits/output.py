@@ -1,0 +1,264 @@
+"""What readers of figures of merit share: an output while it is read, and formats declared as patterns.
+
+Every figure that a file states is a row: its name and unit in the program's words, the result that it is part
+of, the step in which it is printed. One of them, the format's `main`, speaks for the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from analysis import schema
+from analysis.base.errors import ReadError
+from analysis.readers.base import Faults, as_utf8
+from analysis.readers.text import TAG, decode, integer, number
+
+COUNTS = ("ranks", "threads", "nodes")
+PASSED, FAILED = "passed", "failed"
+Which = Literal["last", "largest", "smallest"]
+_TAGGED = re.compile(rf"^{TAG}", re.MULTILINE)
+
+
+class Row(NamedTuple):
+    """One figure of merit as a file states it."""
+
+    merit: str
+    value: float
+    unit: str
+    resolution: float  # NaN where the text does not tell
+    line: int
+    result: int = 0
+    case: str = ""
+    problem: str = ""
+    check: str = ""
+
+
+def step(text: str) -> float:
+    """Return the step of a number's last digit: 0.1 of ``12.5`` and of ``1.250e+02``; NaN if it is none."""
+    try:
+        exponent = Decimal(text.strip().replace(",", ".")).as_tuple().exponent
+    except InvalidOperation:
+        return float("nan")
+    return float(f"1e{exponent}") if isinstance(exponent, int) else float("nan")
+
+
+class Output:
+    """One output while it is read: its text, what was found so far, what is wrong with it."""
+
+    def __init__(self, data: bytes, source: str) -> None:
+        self.source = source
+        self.faults = Faults(source)
+        self.rows: list[Row] = []
+        self.facts: dict[str, Any] = {}
+        text = decode(as_utf8(data))
+        first = [line for line in text[:4096].split("\n")[:20] if line.strip()]
+        if first and all(_TAGGED.match(line) for line in first):
+            text = _TAGGED.sub("", text)
+        end = text.rfind("\n") + 1
+        self.text, self.rest = text[:end], text[end:]
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        return np.fromiter((m.start() for m in re.finditer("\n", self.text)), dtype=np.int64)
+
+    def line(self, offset: int) -> int:
+        """Return the 1-based line of an offset."""
+        return int(np.searchsorted(self._ends, offset)) + 1
+
+    def find(self, pattern: str) -> Iterator[tuple[int, re.Match[str]]]:
+        """Give each match of a pattern, whose ``^`` and ``$`` are those of lines, with its line."""
+        for match in re.finditer(pattern, self.text, re.MULTILINE):
+            yield self.line(match.start()), match
+
+    def first(self, pattern: str) -> str:
+        """Return what the first match of a pattern has in its first group that matched; empty without."""
+        match = re.search(pattern, self.text, re.MULTILINE)
+        return next((group.strip() for group in match.groups() if group), "") if match else ""
+
+    def add(self, merit: str, text: str, unit: str, line: int, **more: Any) -> None:
+        """Take a figure as printed; what is no finite number is named and left blank."""
+        value = number(text)
+        if not np.isfinite(value):
+            self.faults.note(line, f"{merit} is {text.strip()[:40]!r}, no finite number", "left blank")
+            value = float("nan")
+        self.rows.append(Row(merit, value, unit, step(text), line, **more))
+
+    def check(self, result: int, passed: bool) -> None:
+        """Write down whether the check of a result was passed."""
+        word = PASSED if passed else FAILED
+        self.rows = [row._replace(check=word) if row.result == result else row for row in self.rows]
+
+    def close(self, closing: str, what: str, *, opening: str = "") -> None:
+        """Hold that an output has the line that ends it, as often as the line that begins it.
+
+        It may be the last line, without its end.
+        """
+        ends = sum(1 for _ in self.find(closing)) + (re.match(closing, self.rest) is not None)
+        begins = sum(1 for _ in self.find(opening)) if opening else 1
+        if ends >= max(begins, 1):
+            return
+        at = self.text.count("\n") + bool(self.rest)
+        self.faults.damage(
+            at, f"no line {what}", "the run did not end or the file is cut; kept what is whole"
+        )
+
+    def dataset(
+        self, engine: str, tool: str, version: str, *, main: str, which: Which = "last", time: str = ""
+    ) -> xr.Dataset:
+        """Make the dataset of kind ``merits``.
+
+        `main` names the figure that speaks for the file, `which` of several of that name; `time` the one that
+        says how long the result took by the program's own clock, s.
+        """
+        failed = sorted({row.line for row in self.rows if row.check == FAILED})
+        if failed:
+            found = f"{tool} says that the check of {len({r.result for r in self.rows if r.check == FAILED})}"
+            self.faults.note(failed[0], f"{found} result(s) failed", "do not use the run")
+        if not self.rows:
+            self.faults.damage(0, "no figure of merit", "the run did not get so far; nothing to compare")
+        columns = dict(zip(Row._fields, zip(*self.rows, strict=True), strict=True)) if self.rows else {}
+        declared = schema.declared("merits")
+        variables: dict[str, Any] = {
+            name: ("merit", np.array(columns.get(name, ()), dtype=_DTYPES[declared[name].dtype]))
+            for name in Row._fields
+        }
+        variables |= {name: integer(str(self.facts.get(name, ""))) for name in COUNTS}
+        variables["size"] = np.array(self.facts.get("problem", ""), dtype=object)
+        variables["valid"] = bool(self.rows) and not failed
+        attrs = {"engine": engine, "tool": tool, "tool_version": version, "main": main, "which": which}
+        ds = xr.Dataset(variables, attrs=attrs)
+        chosen = figure(ds, main) if self.faults.complete else None
+        if chosen is not None and chosen.several > 1:
+            found = f"{chosen.several} results in one file"
+            self.faults.note(chosen.line, found, f"all are kept; the {which} speaks for the file")
+        took = figure(ds, time, result=chosen.result) if chosen and time else None
+        return schema.conform(
+            ds.assign(
+                figure_of_merit=chosen.value if chosen else np.nan,
+                figure_of_merit_unit=np.array(chosen.unit if chosen else "", dtype=object),
+                figure_of_merit_resolution=chosen.resolution if chosen else np.nan,
+                benchmark_time=took.value if took else np.nan,
+            ).assign_attrs(self.faults.attrs()),
+            "merits",
+        )
+
+
+_DTYPES = {"str": object, "f8": np.float64, "i8": np.int64}
+
+
+class Figure(NamedTuple):
+    """The figure that was asked for: of `several` of its name, the one that the format takes."""
+
+    value: float
+    unit: str
+    resolution: float
+    result: int
+    line: int
+    several: int
+
+
+def figure(ds: xr.Dataset, name: str, *, case: str = "", result: int | None = None) -> Figure | None:
+    """Return a named figure of a dataset of kind ``merits``; None if the file has none with a value.
+
+    Of several it is the last, the largest or the smallest, as the format has it. With a `case` that the file
+    knows, only figures of that; without, a file of several cases has no one figure.
+    """
+    mine = (ds["merit"].values == name) & np.isfinite(ds["value"].values)
+    cases = ds["case"].values
+    if case and (cases == case).any():
+        mine &= cases == case
+    if result is not None and (mine & (ds["result"].values == result)).any():
+        mine &= ds["result"].values == result
+    at = np.flatnonzero(mine)
+    if not at.size or len(set(cases[at])) > 1:
+        return None
+    values = ds["value"].values[at]
+    which = ds.attrs["which"]
+    chosen = at[-1 if which == "last" else values.argmax() if which == "largest" else values.argmin()]
+    row = {key: ds[key].values[chosen] for key in ("value", "unit", "resolution", "result", "line")}
+    return Figure(
+        float(row["value"]),
+        row["unit"],
+        float(row["resolution"]),
+        int(row["result"]),
+        int(row["line"]),
+        at.size,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Merit:
+    """A figure that stands in a line of its own: ``value``, and ``unit`` if the line says it, are groups."""
+
+    name: str
+    pattern: str
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """An output whose figures each stand in a line of a known form.
+
+    `marks` are bytes of which each output holds one, or all of a group. `opening` is the pattern of the line
+    that begins a whole output, `closing` of the one that ends it, `closed_by` what to call that. `facts` has
+    patterns by the names of scalars (``version`` and those of kind ``merits``). A match of `starts` begins a
+    further result; `failed` is a line that says that a check failed, `passed` that it did not.
+    """
+
+    engine: str
+    tool: str
+    marks: tuple[bytes | tuple[bytes, ...], ...]
+    merits: tuple[Merit, ...]
+    main: str
+    closing: str
+    closed_by: str
+    opening: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    starts: str = ""
+    passed: str = ""
+    failed: str = ""
+    which: Which = "last"
+    time: str = ""
+
+    def sniff(self, head: bytes, name: str = "") -> bool:
+        """Tell whether some bytes hold one of the program's marks."""
+        return any(all(one in head for one in _group(mark)) for mark in self.marks)
+
+    def parse(self, data: bytes, source: str = "<memory>") -> xr.Dataset:
+        """Read an output: kind ``merits``."""
+        if not self.sniff(data):
+            marks = " or ".join(repr(_group(mark)[0].decode().strip()) for mark in self.marks)
+            raise ReadError.at(source, 0, f"no {marks}", f"give the output of {self.tool}")
+        output = Output(data, source)
+        facts = {name: output.first(pattern) for name, pattern in self.facts.items()}
+        output.facts |= facts
+        starts = [line for line, _ in output.find(self.starts)] if self.starts else []
+        found = [(line, merit, match) for merit in self.merits for line, match in output.find(merit.pattern)]
+        for line, merit, match in sorted(found, key=lambda one: one[0]):
+            unit = match.groupdict().get("unit") or merit.unit
+            result = max(int(np.searchsorted(starts, line, side="right")) - 1, 0)
+            output.add(merit.name, match["value"], unit, line, result=result)
+        for pattern, passed in ((self.passed, True), (self.failed, False)):
+            for line, _ in output.find(pattern) if pattern else ():
+                output.check(max(int(np.searchsorted(starts, line, side="right")) - 1, 0), passed)
+        output.close(self.closing, self.closed_by, opening=self.opening)
+        return output.dataset(
+            self.engine,
+            self.tool,
+            facts.get("version", ""),
+            main=self.main,
+            which=self.which,
+            time=self.time,
+        )
+
+
+def _group(mark: bytes | tuple[bytes, ...]) -> tuple[bytes, ...]:
+    return mark if isinstance(mark, tuple) else (mark,)

@@ -1,0 +1,93 @@
+"""Runs of programs whose readers give figures of merit: what the table of runs takes of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import yaml
+
+from analysis import readers
+from analysis.datasets.applications import load_applications
+from analysis.datasets.run import RunFolder, read_run
+
+from ..readers.merits.texts import TEXTS
+
+ROOT = Path(__file__).parents[2]
+APPLICATIONS = load_applications(ROOT / "config/applications")
+ALL = {name: one for name, one in APPLICATIONS.items() if one.engine in TEXTS}
+
+
+def read(folder: Path, application: str, text: str, *, case: str = "a", ranks: int = -1) -> RunFolder:
+    record = {
+        "run": folder.name,
+        "campaign": "x",
+        "evidence": "measured",
+        "application": application,
+        "case": case,
+        "nodes": 1,
+        "ranks": ranks,
+        "concurrent_jobs": 1,
+        "start": 1795220000.0,
+        "end": 1795220010.0,
+        "exit_code": 0,
+        "profiler": None,
+    }
+    folder.mkdir()
+    (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    (folder / "stdout.txt").write_text(text, encoding="utf-8")
+    return read_run(folder, APPLICATIONS)
+
+
+@pytest.mark.parametrize("application", sorted(ALL))
+def test_merits__a_run_has_the_figure_in_the_applications_unit(application: str, tmp_path: Path) -> None:
+    text = TEXTS[ALL[application].engine]
+    ds = readers.parse(text.encode())
+    found = read(tmp_path / "a", application, text, ranks=int(ds.ranks))
+    assert (found.row["reason"], found.faults) == ("", [])
+    assert found.row["figure_of_merit"] == float(ds.figure_of_merit)
+    assert found.row["figure_of_merit_resolution"] == float(ds.figure_of_merit_resolution)
+    assert found.row["figure_of_merit_unit"] == str(ds.figure_of_merit_unit.values) != ""
+
+
+def test_merits__every_format_of_one_figure_is_an_application() -> None:
+    # Results of peers hold any application's figures: whoever has them declares it.
+    assert {one.engine for one in ALL.values()} == set(TEXTS) - {"jube", "ramble", "reframe"}
+    for name in ALL:
+        given = yaml.safe_load((ROOT / f"config/applications/{name}.yaml").read_text(encoding="utf-8"))
+        assert given["higher_is_better"] is (given["unit"] != "s")
+
+
+def test_merits__run_that_failed_its_check_or_is_cut_does_not_count(tmp_path: Path) -> None:
+    failed = TEXTS["hpl"].replace("PASSED", "FAILED")
+    assert read(tmp_path / "a", "hpl", failed, ranks=8).row["reason"] == "hpl calls its result invalid"
+    cut = read(tmp_path / "b", "hpl", TEXTS["hpl"].replace("End of Tests.", ""), ranks=8)
+    assert cut.row["reason"] == "its hpl result is cut or damaged"
+    assert math.isnan(cut.row["figure_of_merit"])
+    assert read(tmp_path / "c", "hpl", TEXTS["hpl"], ranks=4).row["reason"] == (
+        "its result is of 8 ranks, its record of 4"
+    )
+
+
+def test_merits__another_unit_or_no_such_figure_is_a_reason(tmp_path: Path) -> None:
+    no_rate = TEXTS["lammps"].replace("16.000 timesteps/s", "16.000 steps/s")
+    row = read(tmp_path / "a", "lammps", no_rate, ranks=32).row
+    assert row["reason"] == "its lammps result has no figure 'timesteps/s' of the run's case"
+    assert math.isnan(row["figure_of_merit"])
+    application = APPLICATIONS["ior"].model_copy(update={"unit": "GB/s"})
+    folder = tmp_path / "b"
+    read(folder, "ior", TEXTS["ior"], ranks=16)
+    row = read_run(folder, {"ior": application}).row
+    assert row["reason"] == "its Max Write is in 'MiB/sec', that of other runs in 'GB/s'"
+
+
+def test_merits__of_several_cases_the_runs_own_is_taken(tmp_path: Path) -> None:
+    application = APPLICATIONS["hpl"].model_copy(
+        update={"engine": "jube", "figure_of_merit": "bandwidth", "unit": "GB/s"}
+    )
+    folder = tmp_path / "a"
+    read(folder, "hpl", TEXTS["jube"], case="nodes=2 library=mpich")
+    row = read_run(folder, {"hpl": application}).row
+    assert (row["reason"], row["figure_of_merit"]) == ("", 24.75)

@@ -1,0 +1,293 @@
+"""Readers of figures of merit: each value known from the text, failures carried, several results kept."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from analysis import readers, schema
+from analysis.base.errors import ReadError
+from analysis.readers import merits
+from analysis.readers.merits.output import figure, step
+
+from . import texts
+from .texts import TEXTS
+
+
+def read(engine: str, text: str | None = None) -> xr.Dataset:
+    ds = readers.parse((text or TEXTS[engine]).encode(), "f")
+    assert readers.engine_of(ds) == engine
+    schema.check(ds)
+    return ds
+
+
+# What each sample says, by eye: figure of merit, unit, step, time by its own clock, ranks, threads, nodes.
+KNOWN = {
+    "graph500": (8.00125e8, "TEPS", 1e3, math.nan, 16, -1, -1),
+    "gromacs": (14.402, "ns/day", 0.001, 120.002, 32, 2, 2),
+    "hpl": (508.0, "Gflop/s", 0.01, 10.5, 8, -1, -1),
+    "hpl_mxp": (62500.0, "Gflop/s", 1.0, math.nan, -1, -1, -1),
+    "ior": (1300.75, "MiB/sec", 0.01, math.nan, 16, -1, 2),
+    "jube": (math.nan, "", math.nan, math.nan, -1, -1, -1),
+    "lammps": (16.0, "timesteps/s", 0.001, 12.5, 32, 2, -1),
+    "mdtest": (10200.52, "1/s", 0.001, math.nan, 32, -1, 4),
+    "namd": (0.0125, "s", 0.0001, 21.5, 32, -1, 2),
+    "nwchem": (12.5, "s", 0.1, 12.5, 64, -1, -1),
+    "openfoam": (7.0, "s", 1.0, 7.0, 8, -1, -1),
+    "quantum_espresso": (280.76, "s", 0.01, 280.76, 32, 2, -1),
+    "ramble": (512.25, "GFLOP/s", math.nan, math.nan, 64, 1, 4),
+    "reframe": (98765.5, "MB/s", math.nan, math.nan, 1, -1, -1),
+    "stream": (111220.9, "MB/s", 0.1, math.nan, -1, 16, -1),
+}
+VERSIONS = {
+    "gromacs": "2021.1",
+    "hpl": "2.3",
+    "hpl_mxp": "25.4.0",
+    "ior": "3.3.0",
+    "lammps": "29 Aug 2024 - Update 1",
+    "mdtest": "1.9.3",
+    "namd": "2.14",
+    "nwchem": "7.0.0",
+    "openfoam": "2312",
+    "quantum_espresso": "7.2",
+    "reframe": "4.7.2",
+    "stream": "5.10",
+}
+
+
+def test_merits__every_format_has_a_sample() -> None:
+    assert set(merits.FORMATS) == set(TEXTS) == set(KNOWN)
+
+
+@pytest.mark.parametrize("engine", sorted(KNOWN))
+def test_merits__figure_unit_time_and_counts_are_those_of_the_text(engine: str) -> None:
+    ds = read(engine)
+    value, unit, resolution, took, ranks, threads, nodes = KNOWN[engine]
+    np.testing.assert_equal(float(ds.figure_of_merit), value)
+    np.testing.assert_equal(float(ds.figure_of_merit_resolution), resolution)
+    np.testing.assert_equal(float(ds.benchmark_time), took)
+    assert str(ds.figure_of_merit_unit.values) == unit
+    assert (int(ds.ranks), int(ds.threads), int(ds.nodes)) == (ranks, threads, nodes)
+    assert ds.tool_version == VERSIONS.get(engine, "")
+    assert (ds.complete, bool(ds.valid)) == (True, True)
+
+
+def named(ds: xr.Dataset, name: str) -> list[float]:
+    return ds["value"].values[ds["merit"].values == name].tolist()
+
+
+def test_merits__all_figures_are_kept() -> None:
+    ior = read("ior")
+    assert named(ior, "write") == [1250.5, 1300.75]
+    assert named(ior, "read") == [2400.25, 2500.25]
+    assert named(ior, "Max Read") == [2500.25]
+    stream = read("stream")
+    assert {name: named(stream, name)[0] for name in ("Copy", "Scale", "Add", "Triad")} == {
+        "Copy": 101250.5,
+        "Scale": 98400.3,
+        "Add": 110800.7,
+        "Triad": 111220.9,
+    }
+    lammps = read("lammps")
+    assert {name: named(lammps, name) for name in ("ns/day", "tau/day", "atom-step/s")} == {
+        "ns/day": [1.382],
+        "tau/day": [],
+        "atom-step/s": [512.0],
+    }
+    # 6.1 s after the third step, 2.5 s after the first
+    assert named(read("openfoam"), "ExecutionTime per step") == [pytest.approx(1.8)]
+    assert named(read("quantum_espresso"), "total energy") == [-221.12345678]
+    assert named(read("gromacs"), "hour/ns") == [1.666]
+
+
+def test_merits__what_was_not_run_has_no_figure() -> None:
+    mdtest = read("mdtest")
+    assert named(mdtest, "File read") == []
+    assert named(mdtest, "File creation max") == [10300.52]
+    # Validation was skipped: Graph500 says -1.
+    assert not [name for name in read("graph500").merit.values if "validate" in name]
+
+
+def test_hpl__rows_of_nvidia_and_intel() -> None:
+    nvidia = (
+        "WR00L2L2      110000   320     2     2              34.96              2.538e+04 ( 6.345e+03 )\n"
+    )
+    ds = read("hpl", TEXTS["hpl"].replace(texts.HPL_ROW, nvidia))
+    assert (float(ds.figure_of_merit), float(ds.figure_of_merit_resolution)) == (25380.0, 10.0)
+    intel = "WRC07R8C48c 211       523008   384     1     2        12788.60         7.4578e+03\n"
+    ds = read("hpl", TEXTS["hpl"].replace(texts.HPL_ROW, intel))
+    assert (float(ds.figure_of_merit), float(ds.benchmark_time), int(ds.ranks)) == (7457.8, 12788.6, 2)
+    assert ds.problem.values[0] == "N=523008 NB=384 P=1 Q=2 WRC07R8C48c"
+
+
+def test_hpl__several_results_are_kept_the_largest_speaks_and_a_failure_is_said() -> None:
+    slower = texts.HPL_TABLE + texts.HPL_ROW.replace("5.0800e+02", "4.0000e+02")
+    text = texts.HPL_HEAD + texts.HPL_TABLE + texts.HPL_ROW + texts.HPL_CHECK.format(word="PASSED")
+    both = read("hpl", text + slower + texts.HPL_CHECK.format(word="PASSED") + texts.HPL_END)
+    assert named(both, "Gflops") == [508.0, 400.0]
+    assert (float(both.figure_of_merit), bool(both.valid)) == (508.0, True)
+    assert both.warnings == ["f:16: 2 results in one file; all are kept; the largest speaks for the file"]
+    failed = read("hpl", text + slower + texts.HPL_CHECK.format(word="FAILED") + texts.HPL_END)
+    assert failed.check.values.tolist() == ["passed", "passed", "failed", "failed"]
+    assert (failed.complete, bool(failed.valid)) == (True, False)
+    assert failed.warnings[0] == "f:26: HPL says that the check of 1 result(s) failed; do not use the run"
+
+
+def test_hpl__second_run_in_one_file_is_cut() -> None:
+    ds = read("hpl", TEXTS["hpl"] + texts.HPL_HEAD)
+    assert ds.complete is False
+    assert math.isnan(float(ds.figure_of_merit))
+    assert named(ds, "Gflops") == [508.0]
+
+
+def test_hpl__hpcc_is_left_to_its_own_reader() -> None:
+    text = b"HPC Challenge Benchmark version 1.5.0\n" + TEXTS["hpl"].encode()
+    assert readers.engines_of(text) == ["hpcc"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "old", "new"),
+    [
+        ("stream", "Solution Validates: avg", "Failed Validation on array a[], AvgRelAbsErr > epsilon"),
+        ("hpl_mxp", "PASSED", "FAILED"),
+        ("ior", "Max Write", "WARNING: Incorrect data on write (3 errors found).\nMax Write"),
+        (
+            "quantum_espresso",
+            "   JOB DONE",
+            "     convergence NOT achieved after 100 iterations\n   JOB DONE",
+        ),
+    ],
+)
+def test_merits__failed_check_is_carried(engine: str, old: str, new: str) -> None:
+    ds = read(engine, TEXTS[engine].replace(old, new))
+    assert (ds.complete, bool(ds.valid)) == (True, False)
+    assert "failed; do not use the run" in ds.warnings[0]
+
+
+def test_graph500__invalid_run_says_so() -> None:
+    head, _, _ = TEXTS["graph500"].partition("bfs  min_time")
+    ds = read(
+        "graph500",
+        head + "Validation failed for this BFS root; skipping rest.\nNo results printed for invalid run.\n",
+    )
+    assert (bool(ds.valid), ds.complete) == (False, False)
+    assert ds.warnings[0] == "f:7: the validation failed; do not use the run"
+
+
+def test_quantum_espresso__whole_minutes_are_a_step_of_a_minute() -> None:
+    ds = read(
+        "quantum_espresso", TEXTS["quantum_espresso"].replace("4m27.13s CPU   4m40.76s", "2h 0m CPU    2h13m")
+    )
+    # 2 h 13 min
+    assert (float(ds.figure_of_merit), float(ds.figure_of_merit_resolution)) == (7980.0, 60.0)
+
+
+def test_namd__three_states_nanoseconds_a_day() -> None:
+    ds = read("namd", TEXTS["namd"].replace("0.144676 days/ns", "6.912 ns/day").replace("2.14", "3.0"))
+    assert (named(ds, "ns/day"), named(ds, "days/ns")) == ([6.912], [])
+
+
+def test_gromacs__older_columns() -> None:
+    new = "                 (ns/day)    (hour/ns)\nPerformance:       14.402        1.666\n"
+    old = (
+        "               (Mnbf/s)   (GFlops)   (ns/day)  (hour/ns)\n"
+        "Performance:    525.250     28.500      9.125      2.630\n"
+    )
+    assert float(read("gromacs", TEXTS["gromacs"].replace(new, old)).figure_of_merit) == 9.125
+
+
+def test_lammps__reduced_units() -> None:
+    text = TEXTS["lammps"].replace("1.382 ns/day, 17.361 hours/ns", "6912.000 tau/day")
+    ds = read("lammps", text)
+    assert (named(ds, "tau/day"), named(ds, "ns/day"), float(ds.figure_of_merit)) == ([6912.0], [], 16.0)
+
+
+def test_mdtest__columns_over_ranks_are_not_those_over_iterations() -> None:
+    old = "   File creation     :      10300.520      10100.520      10200.520        141.421\n"
+    new = "   File creation    99.1   98.1   98.6    10300.520    10100.520    10200.520      141.421\n"
+    text = TEXTS["mdtest"].replace("SUMMARY:", "SUMMARY rate (in ops/sec):").replace(old, new)
+    assert named(read("mdtest", text), "File creation") == [10200.52]
+
+
+def test_reframe__test_that_failed_and_performance_log() -> None:
+    failed = read("reframe", TEXTS["reframe"].replace('"result": "pass"', '"result": "fail"'))
+    assert (failed.check.values.tolist(), bool(failed.valid)) == (["failed"], False)
+    log = (
+        "job_completion_time|version|info|result|triad_value|triad_unit|triad_ref|tags\n"
+        "2026-03-01T10:00:00|4.7.2|Stream @daint:mc|pass|98765.5|MB/s|95000|a\n"
+        "2026-03-02T10:00:00|4.7.2|Stream @daint:mc|fail|87654.5|MB/s|95000|a\n"
+    )
+    ds = read("reframe", log)
+    assert named(ds, "triad") == [98765.5, 87654.5]
+    assert ds.check.values.tolist() == ["passed", "failed"]
+    assert ds.case.values[0] == "Stream @daint:mc"
+
+
+def test_jube__units_come_from_the_headings_and_csv_reads_alike() -> None:
+    ds = read("jube")
+    assert named(ds, "bandwidth") == [12.25, 24.75]
+    assert set(ds["unit"].values[ds["merit"].values == "bandwidth"]) == {"GB/s"}
+    assert ds.case.values[0] == "nodes=1 library=mpich"
+    csv = "jube_wp_id,nodes,bandwidth[GB/s]\n0,1,12.25\n1,2,24.75\n"
+    assert named(read("jube", csv), "bandwidth") == [12.25, 24.75]
+
+
+def test_jube__last_line_without_its_end_is_whole_only_if_it_is_as_long_as_the_headings() -> None:
+    text = TEXTS["jube"].rstrip()
+    assert (read("jube", text).complete, named(read("jube", text), "bandwidth")) == (True, [12.25, 24.75])
+    cut = read("jube", text[:-2])
+    assert (cut.complete, named(cut, "bandwidth")) == (False, [12.25])
+
+
+def test_merits__figure_of_several_cases_needs_a_case() -> None:
+    ds = read("jube")
+    assert figure(ds, "bandwidth") is None
+    found = figure(ds, "bandwidth", case="nodes=2 library=mpich")
+    assert found is not None
+    assert (found.value, found.unit) == (24.75, "GB/s")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("12.5", 0.1), ("1.250e+02", 0.1), ("7", 1.0), ("2,50", 0.01), ("x", math.nan)]
+)
+def test_output__step_of_a_printed_number(text: str, expected: float) -> None:
+    np.testing.assert_equal(step(text), expected)
+
+
+@pytest.mark.parametrize("engine", sorted(set(TEXTS) - {"ramble", "reframe"}))
+def test_merits__a_launchers_tags_make_no_difference(engine: str) -> None:
+    tagged = "".join(f"[1,0]<stdout>: {line}" for line in TEXTS[engine].splitlines(keepends=True))
+    plain, found = (
+        read(engine),
+        readers.parse(tagged.encode(), "f", engine=engine) if engine != "jube" else None,
+    )
+    assert found is None or found.equals(plain)
+
+
+@pytest.mark.parametrize("engine", sorted(KNOWN))
+def test_merits__time_grows_no_faster_than_the_text(engine: str) -> None:
+    """Long lines of what patterns repeat: ten times the length may cost ten times, not a hundred."""
+
+    def seconds(length: int) -> float:
+        noise = "".join(f"{char * length}\n" for char in (" ", "1", "a", "-", "|", "1 "))
+        data = (TEXTS[engine] + noise).encode()
+        begin = time.perf_counter()
+        try:
+            readers.parse(data, "f", engine=engine)
+        except ReadError:
+            assert engine in ("ramble", "reframe")
+        return time.perf_counter() - begin
+
+    seconds(100)
+    assert seconds(60_000) < 25 * seconds(6_000) + 0.5
+
+
+def test_merits__source_is_named_where_it_is_refused(tmp_path: Path) -> None:
+    for engine in merits.FORMATS:
+        with pytest.raises(ReadError, match=r"^x:\d+: .+; give "):
+            readers.parse(b"{}\n", "x", engine=engine)
