@@ -17,6 +17,10 @@ from analysis.cli import BAD_INPUT, FINE
 MOST_FIGURES = 40  # of one file that are shown
 
 
+# What a profile counts. A sum of latencies, of readings of power or of jobs and their own steps says nothing.
+SUMMED = ("count", "time", "bytes", "app_time", "mpi_time")
+
+
 def inspect(files: Sequence[str], *, engine: str | None, as_json: bool) -> int:
     """Describe files, by their content or as read by `engine`; return 1 if one is damaged or unknown."""
     if engine is not None and engine not in readers.ENGINES:
@@ -81,7 +85,8 @@ def _range(array: xr.DataArray) -> str:
     if array.dtype.kind == "M":
         low, high = (str(stamp.astype("datetime64[s]")) for stamp in (good.min(), good.max()))
         return f"{low} to {high}{missing}"
-    return f"{good.min():g} to {good.max():g}{unit}, sum {good.sum():g}{missing}"
+    total = f", sum {good.sum():g}" if array.name in SUMMED and set(array.dims) & {"obs", "rank"} else ""
+    return f"{good.min():g} to {good.max():g}{unit}{total}{missing}"
 
 
 def _as_text(one: dict[str, Any]) -> str:
