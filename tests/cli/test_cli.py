@@ -149,3 +149,28 @@ def test_new_campaign__refuses_names_that_are_no_folder(elsewhere: Path, name: s
     before = sorted(elsewhere.rglob("*"))
     assert cli.main(["new-campaign", "--", name]) == 1
     assert sorted(elsewhere.rglob("*")) == before
+
+
+def test_inspect__adds_up_only_what_a_sum_says_something_of(capsys: pytest.CaptureFixture[str]) -> None:
+    """awk '{s += $2}' over the table's latencies is no latency; calls of a profile add up."""
+    table = ROOT / "tests/data/osu/latency_n2.txt"
+    profile = next((RUNS / "hpcg-ipm-n8").glob("*.ipm.xml.xz"))
+    assert cli.main(["inspect", "--json", str(table), str(profile)]) == 0
+    latency, calls = (one["variables"] for one in json.loads(capsys.readouterr().out))
+    assert latency["latency"] == "0.33 to 2801.52 us"
+    assert ", sum " in calls["count"]
+    assert ", sum " in calls["mpi_time"]
+
+
+def test_collect__a_build_needs_neither_a_claim_nor_the_page_that_an_audit_names(tmp_path: Path) -> None:
+    """The report's audit says that it stands on the page `audit`; here is one campaign with one page."""
+    page = "{name: only, notebook: 15-repeats.ipynb, campaign: vm-hpcg, report: hpcg2014, topics: [networks]}"
+    config = tmp_path / "one.yaml"
+    config.write_text(f"campaigns: [vm-hpcg]\nreports: {{hpcg2014: [vm-hpcg]}}\npages: [{page}]\n")
+    out, audit = tmp_path / "out.json", tmp_path / "audit.json"
+    assert cli.main(["stage", "verdicts", "audit", str(audit), "config/claims/hpcg2014.yaml"]) == 0
+    assert {one["page"] for one in json.loads(audit.read_text())} == {"audit"}
+    assert cli.main(["stage", "collect", str(out), str(audit), f"--config={config}"]) == 0
+    assert {one["page"] for one in json.loads(out.read_text())} == {None}
+    assert cli.main(["stage", "collect", str(out), f"--config={config}"]) == 0
+    assert json.loads(out.read_text()) == []

@@ -261,27 +261,6 @@ def test_ingest__power_log_beside_the_output_gives_energy(raw: Path) -> None:
     assert re.match(r"001/n2.log: \d+ time stamps go back", run["energy_reason"])
 
 
-def test_ingest__each_result_that_a_job_left_is_a_repeat(raw: Path) -> None:
-    """A job that ran the program three times and printed its files; its own file has the first again."""
-    run = raw / "runs" / "001"
-    text = next(run.glob("HPCG-*.txt")).read_text()
-    printed = [
-        text.replace("rating of=5.78836", f"rating of={rate}") for rate in ("5.78836", "5.7883", "5.78832")
-    ]
-    (run / "job.txt").write_text("".join(printed))
-    runs = _runs(raw)
-    rates = runs.figure_of_merit[["001", "001.2", "001.3"]].tolist()
-    assert sorted(rates) == [5.7883, 5.78832, 5.78836]
-    assert runs.valid[["001", "001.2", "001.3"]].all()
-    assert runs.interconnect["001.3"] == runs.interconnect["001"]
-    assert runs.repeat[["001.2", "001.3"]].tolist() == [runs.repeat[list(FEW)].max() + n for n in (1, 2)]
-    # Time and energy are those of the job.
-    assert runs.elapsed[["001", "001.2", "001.3"]].isna().all()
-    assert runs.elapsed["007"] > 0
-    faults = storage.read_tree(raw.parents[1] / "processed" / "campaign.nc").attrs["faults"]
-    assert any(fault.startswith("001:0: its job left 3 results; each is a repeat") for fault in faults)
-
-
 def test_ingest__rows_of_an_earlier_start_of_a_job_do_not_count(raw: Path) -> None:
     """Job 28 was started again at 00:27:31; a step of its first start, 90 GiB, stands behind its rows."""
     with (raw / "sacct.txt").open("a", encoding="utf-8") as file:
@@ -302,3 +281,24 @@ def test_ingest__record_that_names_another_campaign_is_refused(raw: Path) -> Non
     tree = storage.read_tree(raw.parents[1] / "processed/campaign.nc")
     wanted = "003a/run.json:0: says campaign 'vm-hpgc', but it lies in the campaign 'vm-hpcg'"
     assert [fault.partition(";")[0] for fault in tree.attrs["faults"] if "says campaign" in fault] == [wanted]
+
+
+def test_ingest__each_result_that_a_job_left_is_a_repeat(raw: Path) -> None:
+    """A job that ran the program three times and printed its files; its own file has the first again."""
+    run = raw / "runs" / "001"
+    text = next(run.glob("HPCG-*.txt")).read_text()
+    printed = [
+        text.replace("rating of=5.78836", f"rating of={rate}") for rate in ("5.78836", "5.7883", "5.78832")
+    ]
+    (run / "job.txt").write_text("".join(printed))
+    runs = _runs(raw)
+    rates = runs.figure_of_merit[["001", "001.2", "001.3"]].tolist()
+    assert sorted(rates) == [5.7883, 5.78832, 5.78836]
+    assert runs.valid[["001", "001.2", "001.3"]].all()
+    assert runs.interconnect["001.3"] == runs.interconnect["001"]
+    assert runs.repeat[["001.2", "001.3"]].tolist() == [runs.repeat[list(FEW)].max() + n for n in (1, 2)]
+    # Time and energy are those of the job.
+    assert runs.elapsed[["001", "001.2", "001.3"]].isna().all()
+    assert runs.elapsed["007"] > 0
+    faults = storage.read_tree(raw.parents[1] / "processed" / "campaign.nc").attrs["faults"]
+    assert any(fault.startswith("001:0: its job left 3 results; each is a repeat") for fault in faults)

@@ -39,6 +39,20 @@ def test_repeats__are_held_against_the_median_of_their_kind() -> None:
     assert axes.get_ylabel() == "deviation from the median (%)"
 
 
+def test_repeats__a_single_run_is_never_the_closest() -> None:
+    merit = "figure_of_merit"
+    once, twice = (repeats([4.0], merit, case=case, figure_of_merit_unit="s") for case in ("a", "c"))
+    pair = repeats([9.0, 11.0], merit, case="b", figure_of_merit_unit="s")
+    made = campaign([*once, *pair, *twice])
+    assert pages.spread_sentences(made, pages.repeats(made)) == [
+        "The repeats of b lie −10.0 to +10.0 % from their median of 10 s, n = 2.",
+        "2 kinds of run were measured once, which says nothing of repeats.",
+    ]
+    made = campaign(once)
+    said = ["1 kind of run was measured once, which says nothing of repeats."]
+    assert pages.spread_sentences(made, pages.repeats(made)) == said
+
+
 def test_repeats__of_one_kind_without_a_known_load() -> None:
     made = campaign(repeats([1.0, 2.0, 3.0], "figure_of_merit", figure_of_merit_unit="Gflop/s"))
     table = pages.repeats(made)

@@ -159,7 +159,10 @@ claims:
         ("{interconnect: {ib-fdr: {is: veth-1gbit}}, nodes: {'2': {is: 2}}}", []),
         (
             "\n  interconect:\n    ib-fdr: {is: veth-1gbit}",
-            ["5: unknown factor 'interconect'; known: application, case", "(is 'interconnect' meant?)"],
+            [
+                "5: levels: unknown factor 'interconect'; known: application, case",
+                "(is 'interconnect' meant?)",
+            ],
         ),
         (
             "\n  interconnect:\n    ib-edr: {is: veth-1gbit}",

@@ -200,7 +200,7 @@ def test_words__each_evidence_class_uses_known_words() -> None:
         ({"evidence": "synthetic"}, "verdicts:1: c: verdict 'holds' is not a word for synthetic evidence; "),
         ({"evidence": "hearsay"}, "verdicts:1: c: evidence 'hearsay' is not a class; use measured, "),
         ({"scale": "colour"}, "verdicts:1: c: scale 'colour' is not known; use ratio, "),
-        ({"page": "nowhere"}, "verdicts:1: c: page 'nowhere' is not built; pages are none"),
+        ({"page": "nowhere"}, "verdicts:1: c: page 'nowhere' is not built; name it under 'pages' of"),
     ],
 )
 def test_check__a_bad_one_is_named(changes: dict[str, Any], message: str) -> None:

@@ -71,7 +71,10 @@ def collect(out: str, paths: list[str], *, config: str = CONFIG) -> None:
     found = [verdict for path in paths for verdict in read_verdicts(Path(path))]
     found.sort(key=lambda one: order.index((one.report, one.campaign)))
     pages = build["pages"]
-    write_verdicts([replace(one, page=one.page or _page_of(one, pages)) for one in found], Path(out))
+    built = {page["name"] for page in pages}
+    # An audit names its page, which this build may not have.
+    kept = [replace(one, page=one.page if one.page in built else _page_of(one, pages)) for one in found]
+    write_verdicts(kept, Path(out))
 
 
 def _page_of(verdict: Verdict, pages: Sequence[dict[str, Any]]) -> str | None:
@@ -153,7 +156,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
             if argument.kind is argument.KEYWORD_ONLY:
                 one.add_argument(f"--{argument.name}", default=argument.default)
             else:
-                one.add_argument(argument.name, nargs="+" if "list" in str(argument.annotation) else None)
+                one.add_argument(argument.name, nargs="*" if "list" in str(argument.annotation) else None)
 
 
 def run(stage: str, log: str | None, **given: Any) -> int:

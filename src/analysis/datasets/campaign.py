@@ -95,9 +95,9 @@ def _tables(
         row["campaign"] = row["campaign"] or raw.name
         row["reason"] = row["reason"] or _slurm_reason(row)
         row["valid"] = not row["reason"]
-    faults += _add_repeats(rows, found)
     tables = ((run.row, run.frames["micro"], run.sources["result"]) for run in found if "micro" in run.frames)
     faults += map(str, cut_tables(table for table in tables if table[0]["valid"]))
+    faults += _add_repeats(rows, found)
     beside = {"files": files, "meters": meters}
     groups = {"runs": to_dataset([pd.DataFrame(rows)], "runs")}
     for kind in TABLES:

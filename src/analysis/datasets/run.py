@@ -95,8 +95,10 @@ def read_run(
         faults += told
     out.faults += map(str, faults)
     for other in results[1:]:
-        reason = _reason(out.row, record, application, {**out.datasets, "result": other.ds})
-        out.repeats.append({**(facts(application, other.ds) if application else {}), "reason": reason})
+        reason = _reason(out.row, record, application, out.datasets | {"result": other.ds})
+        with sparing(other.source) as faults:
+            out.repeats.append({**(facts(application, other.ds) if application else {}), "reason": reason})
+        out.faults += map(str, faults)
     out.row["reason"] = _reason(out.row, record, application, out.datasets)
     return out
 
@@ -174,12 +176,12 @@ def _take_record(data: bytes, source: str, out: RunFolder) -> bool:
 
 def _datasets(data: bytes, source: str, entry: dict[str, Any], tried: list[str]) -> Iterator[xr.Dataset]:
     """Read a file by every engine that knows it, and note in its row what came of it."""
-    for engine in first_power_engine(readers.engines_of(data, source)):
+    for engine in first_power_engine(readers.engines_of(data, Path(source).name)):
         tried.append(engine)
-        for ds in readers.parse_each(data, source, engine=engine):
-            entry["engine"] = entry["engine"] or engine
-            entry["complete"] &= bool(ds.attrs.get("complete", True))
-            yield ds
+        each = readers.parse_each(data, source, engine=engine)
+        entry["engine"] = entry["engine"] or engine
+        entry["complete"] &= all(bool(ds.attrs.get("complete", True)) for ds in each)
+        yield from each
 
 
 def file_entry(path: Path, name: str, run: str = "") -> tuple[dict[str, Any], Callable[[], bytes]]:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from analysis.base.units import DAY
 from analysis.datasets.profile import HOUSEKEEPING
-from analysis.estimates.campaign import Campaign
+from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import median_of, ratio_of
 
@@ -17,12 +17,15 @@ from analysis.estimates.quantities import median_of, ratio_of
 def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
     """Return the runs that may enter a statistic of time, narrowed by a value or a list of each factor.
 
-    One row a run, all variables of kind ``runs`` as columns.
+    One row a run, all variables of kind ``runs`` as columns. Raises `NotCoveredError` if there is none.
     """
     runs = campaign.runs
     runs = runs[runs["valid"] & runs["timing"]]
     for factor, wanted in factors.items():
         runs = runs[runs[factor].isin(wanted if isinstance(wanted, (list, tuple)) else [wanted])]
+    if runs.empty:
+        listed = ", ".join(f"{factor.replace('_', ' ')} {wanted}" for factor, wanted in factors.items())
+        raise NotCoveredError(f"{campaign.name} has no valid run with {listed or 'times that may be used'}")
     return runs
 
 

@@ -65,15 +65,25 @@ def draw_repeats(campaign: Campaign, table: pd.DataFrame) -> Figure:
 
 
 def spread_sentences(campaign: Campaign, table: pd.DataFrame) -> list[str]:
-    """Say which kinds of run repeat widest and closest, at what load, and how many runs failed."""
+    """Say which kinds of run repeat widest and closest, at what load, and how many runs failed.
+
+    A kind that was run once has no repeats, so that nothing lies close to anything.
+    """
     found = spread(table)
+    alone = int((found["n"] < 2).sum())
+    found = found[found["n"] > 1]
     found = found.assign(width=found["highest"] - found["lowest"]).sort_values(["width", "runs"])
-    widest, closest = found.iloc[-1], found.iloc[0]
-    middle = f"{significant(widest['median'], 3)} {widest['unit']}".strip()
-    where = f"{_ends(widest)} from their median of {middle}, n = {widest['n']}"
-    first = f"The repeats of {widest['runs']} lie {where}"
-    others = f"; those of {closest['runs']}, the closest, {_ends(closest)}" if len(found) > 1 else ""
-    out = [f"{first}{others}."]
+    out = []
+    if len(found):
+        widest, closest = found.iloc[-1], found.iloc[0]
+        middle = f"{significant(widest['median'], 3)} {widest['unit']}".strip()
+        where = f"{_ends(widest)} from their median of {middle}, n = {widest['n']}"
+        first = f"The repeats of {widest['runs']} lie {where}"
+        others = f"; those of {closest['runs']}, the closest, {_ends(closest)}" if len(found) > 1 else ""
+        out.append(f"{first}{others}.")
+    if alone:
+        kinds = "1 kind of run was" if alone == 1 else f"{alone} kinds of run were"
+        out.append(f"{kinds} measured once, which says nothing of repeats.")
     loads = table["load_before"].dropna()
     if len(loads):
         span = f"{loads.min():.1f} to {loads.max():.1f}"

@@ -165,7 +165,8 @@ def _wrong(one: Verdict, pages: frozenset[str]) -> Iterator[tuple[str, str]]:
     if one.scale not in SCALES:
         yield f"scale {one.scale!r} is not known", "use " + ", ".join(SCALES)
     if one.page and one.page not in pages:
-        yield f"page {one.page!r} is not built", f"pages are {', '.join(sorted(pages)) or 'none'}"
+        remedy = "name it under 'pages' of the configuration and build again"
+        yield f"page {one.page!r} is not built", f"{remedy}; pages are {', '.join(sorted(pages)) or 'none'}"
 
 
 def count(rows: Sequence[Row]) -> list[tuple[VerdictWord, int]]:

@@ -135,7 +135,8 @@ def _need(frame: pd.DataFrame, columns: Sequence[str]) -> None:
     if missing := [c for c in columns if c not in frame.columns]:
         raise refused(f"has no column {missing[0]!r}", f"columns are {list(frame.columns)}")
     if frame.empty:
-        raise refused("has no rows", "draw only what was measured")
+        found = f"has no rows: no run gives {', '.join(dict.fromkeys(columns))}"
+        raise refused(found, "measure such runs, name others in the page's parameters, or take the page out")
 
 
 def _places(values: pd.Series) -> tuple[Floats, bool, list[str] | None]:
