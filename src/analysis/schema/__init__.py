@@ -66,13 +66,13 @@ def conform(ds: xr.Dataset, kind: str) -> xr.Dataset:
 
 
 def _conformed(array: xr.Variable, variable: Variable) -> xr.Variable:
-    if variable.dtype != "str":
-        array = array.astype(variable.dtype, copy=False)
+    # The values themselves are cast: a variable's own cast is a call of a universal function.
+    values = array.data if variable.dtype == "str" else array.data.astype(variable.dtype, copy=False)
     attrs = {"long_name": variable.meaning}
     if variable.unit and variable.dtype != "datetime64[ns]":  # the encoding of time owns that attribute
         attrs["units"] = variable.unit
     # Labels stay as they are: xarray would send every object through pandas and back.
-    return xr.Variable(array.dims, array.data, attrs, fastpath=array.dtype == object)
+    return xr.Variable(array.dims, values, attrs, fastpath=values.dtype == object)
 
 
 def check(ds: xr.Dataset, source: str = "dataset") -> None:
@@ -90,7 +90,7 @@ def check(ds: xr.Dataset, source: str = "dataset") -> None:
     ]
     for name, variable in table.items():
         if name in ds.variables:
-            faults += _compare(ds[name], variable, source)
+            faults += _compare(ds.variables[name], variable, source)
         elif variable.required:
             faults.append(
                 Fault(source, 0, f"{name!r} is missing from kind {kind!r}", "the reader must set it")
@@ -99,7 +99,7 @@ def check(ds: xr.Dataset, source: str = "dataset") -> None:
         raise SchemaError(*faults)
 
 
-def _compare(array: xr.DataArray, variable: Variable, source: str) -> list[Fault]:
+def _compare(array: xr.Variable, variable: Variable, source: str) -> list[Fault]:
     faults = []
     if array.dims != variable.dims:
         faults.append((f"dimensions {array.dims}", f"{variable.dims}"))
