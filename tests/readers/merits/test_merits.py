@@ -235,6 +235,21 @@ def test_reframe__test_that_failed_and_performance_log() -> None:
     assert ds.case.values[0] == "Stream @daint:mc"
 
 
+def test_reframe__rows_of_several_tests_in_a_log_are_no_repeats_of_one() -> None:
+    """Columns in the order of the default log of ReFrame 4.10."""
+    log = (
+        "result|job_completion_time|environ|name|partition|triad_value|triad_unit|triad_ref|system\n"
+        "pass|2026-03-01T10:00:00|gnu|Stream %n=1|mc|1000.5|MB/s|0|daint\n"
+        "pass|2026-03-01T10:00:09|gnu|Stream %n=2|mc|2001.0|MB/s|0|daint\n"
+    )
+    ds = read("reframe", log)
+    assert ds.case.values.tolist() == ["Stream %n=1 daint mc gnu", "Stream %n=2 daint mc gnu"]
+    assert math.isnan(float(ds.figure_of_merit))
+    found = figure(ds, "triad", case="Stream %n=1 daint mc gnu")
+    assert found is not None
+    assert found.value == 1000.5
+
+
 def test_jube__units_come_from_the_headings_and_csv_reads_alike() -> None:
     ds = read("jube")
     assert named(ds, "bandwidth") == [12.25, 24.75]
