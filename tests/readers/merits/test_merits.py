@@ -30,6 +30,7 @@ def read(engine: str, text: str | None = None) -> xr.Dataset:
 
 # What each sample says, by eye: figure of merit, unit, step, time by its own clock, ranks, threads, nodes.
 KNOWN = {
+    "darshan": (2410.51954, "MiB/s", 1e-6, 0.2578, 1, -1, -1),
     "graph500": (8.00125e8, "TEPS", 1e3, math.nan, 16, -1, -1),
     "gromacs": (14.402, "ns/day", 0.001, 120.002, 32, 2, 2),
     "hpl": (508.0, "Gflop/s", 0.01, 10.5, 8, -1, -1),
@@ -47,6 +48,7 @@ KNOWN = {
     "stream": (111220.9, "MB/s", 0.1, math.nan, -1, 16, -1),
 }
 VERSIONS = {
+    "darshan": "3.5.0",
     "gromacs": "2021.1",
     "hpl": "2.3",
     "hpl_mxp": "25.4.0",
@@ -105,6 +107,9 @@ def test_merits__all_figures_are_kept() -> None:
     assert named(read("openfoam"), "ExecutionTime per step") == [pytest.approx(1.8)]
     assert named(read("quantum_espresso"), "total energy") == [-221.12345678]
     assert named(read("gromacs"), "hour/ns") == [1.666]
+    # 4 reads and 12 writes of 65536 B
+    darshan = read("darshan")
+    assert (named(darshan, "POSIX bytes read"), named(darshan, "POSIX bytes written")) == ([262144], [786432])
 
 
 def test_merits__what_was_not_run_has_no_figure() -> None:
@@ -228,6 +233,21 @@ def test_reframe__test_that_failed_and_performance_log() -> None:
     assert named(ds, "triad") == [98765.5, 87654.5]
     assert ds.check.values.tolist() == ["passed", "failed"]
     assert ds.case.values[0] == "Stream @daint:mc"
+
+
+def test_reframe__rows_of_several_tests_in_a_log_are_no_repeats_of_one() -> None:
+    """Columns in the order of the default log of ReFrame 4.10."""
+    log = (
+        "result|job_completion_time|environ|name|partition|triad_value|triad_unit|triad_ref|system\n"
+        "pass|2026-03-01T10:00:00|gnu|Stream %n=1|mc|1000.5|MB/s|0|daint\n"
+        "pass|2026-03-01T10:00:09|gnu|Stream %n=2|mc|2001.0|MB/s|0|daint\n"
+    )
+    ds = read("reframe", log)
+    assert ds.case.values.tolist() == ["Stream %n=1 daint mc gnu", "Stream %n=2 daint mc gnu"]
+    assert math.isnan(float(ds.figure_of_merit))
+    found = figure(ds, "triad", case="Stream %n=1 daint mc gnu")
+    assert found is not None
+    assert found.value == 1000.5
 
 
 def test_jube__units_come_from_the_headings_and_csv_reads_alike() -> None:

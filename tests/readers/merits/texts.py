@@ -308,7 +308,34 @@ RAMBLE = json.dumps(
     }
 )
 
+# darshan-parser --total --perf of Darshan 3.5.0, on the log of a program of ours.
+DARSHAN = """\
+# darshan log version: 3.41
+# compression method: ZLIB
+# exe: ./io
+# nprocs: 1
+# run time: 0.2578
+# metadata: lib_ver = 3.5.0
+
+# *******************************************************
+# POSIX module data
+# *******************************************************
+total_POSIX_OPENS: 1
+total_POSIX_READS: 4
+total_POSIX_WRITES: 12
+total_POSIX_BYTES_READ: 262144
+total_POSIX_BYTES_WRITTEN: 786432
+total_POSIX_F_SLOWEST_RANK_TIME: 0.000415
+
+# performance
+# -----------
+# total_bytes: 1048576
+# agg_time_by_slowest: 0.000415 # seconds
+# agg_perf_by_slowest: 2410.519540 # MiB/s
+"""
+
 TEXTS = {
+    "darshan": DARSHAN,
     "graph500": GRAPH500,
     "gromacs": GROMACS,
     "hpl": HPL,

@@ -142,7 +142,7 @@ class Output:
             for name in Row._fields
         }
         variables |= {name: integer(str(self.facts.get(name, ""))) for name in COUNTS}
-        variables["size"] = np.array(self.facts.get("problem", ""), dtype=object)
+        variables["size"] = np.array(self.facts.get("size", ""), dtype=object)
         variables["valid"] = bool(self.rows) and not failed
         attrs = {"engine": engine, "tool": tool, "tool_version": version, "main": main, "which": which}
         ds = xr.Dataset(variables, attrs=attrs)

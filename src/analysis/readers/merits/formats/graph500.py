@@ -24,7 +24,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     output = Output(data, source)
     sizes = {name: output.first(pattern) for name, pattern in _SIZE.items()}
     if all(sizes.values()):
-        output.facts["problem"] = " ".join(f"{name}={value}" for name, value in sizes.items())
+        output.facts["size"] = " ".join(f"{name}={value}" for name, value in sizes.items())
     output.facts["ranks"] = output.first(r"^num_mpi_processes: +(\d+)")
     for line, match in output.find(_LINE):
         if match["what"] == "validate" and match["value"] in ("-1", "0"):

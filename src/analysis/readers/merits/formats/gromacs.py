@@ -17,7 +17,7 @@ _FACTS = {
     "ranks": r"^(?:Using|nnodes:) +(\d+)(?: MPI (?:process|thread)|$)",
     "threads": r"^Using (\d+) OpenMP thread",
     "nodes": r"^Running on (\d+) nodes? with total",
-    "problem": r"^ *nsteps += *(\d+)",
+    "size": r"^ *nsteps += *(\d+)",
 }
 
 
@@ -32,8 +32,8 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         raise ReadError.at(source, 0, "no banner of mdrun", "give the log of gmx mdrun")
     output = Output(data, source)
     output.facts |= {name: output.first(pattern) for name, pattern in _FACTS.items()}
-    if output.facts["problem"]:
-        output.facts["problem"] += " steps"
+    if output.facts["size"]:
+        output.facts["size"] += " steps"
     for result, (line, match) in enumerate(output.find(_TIME)):
         output.add("Wall t", match["value"], "s", line, result=result)
     for result, (line, match) in enumerate(output.find(_UNITS)):

@@ -29,7 +29,7 @@ FORMAT = Format(
         "version": r"^IOR-(\S+): MPI Coordinated Test",
         "ranks": r"^\s*(?:tasks +: +|clients += +)(\d+)",
         "nodes": r"^\s*nodes +: +(\d+)",
-        "problem": r"^Command line(?: used)? *: +(.*)$",
+        "size": r"^Command line(?: used)? *: +(.*)$",
     },
     failed=r"^WARNING: [Ii]ncorrect data on |^\*\* error \*\*",
     which="largest",

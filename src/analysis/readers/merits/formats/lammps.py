@@ -32,7 +32,7 @@ FORMAT = Format(
         "version": r"^LAMMPS \(([^)]+)\)",
         "ranks": r"CPU use with (\d+) (?:MPI tasks|procs)",
         "threads": r"MPI tasks x (\d+) OpenMP threads",
-        "problem": r"^Loop time of \S+ on \d+ procs for (.*)$",
+        "size": r"^Loop time of \S+ on \d+ procs for (.*)$",
     },
     starts=_LOOP,
     time="Loop time",

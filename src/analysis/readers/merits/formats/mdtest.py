@@ -11,7 +11,7 @@ from analysis.readers.text import number
 _ROW = r"^ {2,}(?P<name>(?:File|Directory|Tree) \w+(?: \w+)?) *:? +(?P<values>\d[\d. ]*)$"
 # 4.1.0 heads its times, which are in s, with "(in ops/sec)".
 _TIMES = r"^SUMMARY time(?: \(in (?:(?P<unit>ms)/op|ops/sec)\))?:"
-_LAUNCHED = r"was launched with (\d+) total task\(s\) on (\d+) node"
+_LAUNCHED = r"was launched with +(\d+) total task\(s\)"
 
 
 def sniff(head: bytes, name: str = "") -> bool:
@@ -30,8 +30,8 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     output = Output(data, source)
     output.facts |= {
         "ranks": output.first(_LAUNCHED),
-        "nodes": output.first(r"was launched with \d+ total task\(s\) on (\d+) node"),
-        "problem": output.first(r"^Command line used: (.*)$"),
+        "nodes": output.first(r"total task\(s\) on (\d+) node"),
+        "size": output.first(r"^Command line used: (.*)$"),
     }
     summaries = [line for line, _ in output.find(r"^SUMMARY")]
     times = {line: match["unit"] or "s" for line, match in output.find(_TIMES)}
@@ -50,6 +50,6 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         of = f"{row['name']}{' time' * (heads[-1] in times)}"
         for name, value in zip((" max", " min", ""), values[-4:-1], strict=True):
             output.add(of + name, value, unit, line, result=result)
-    output.close(r"^-- finished at", "'-- finished at'", opening=r"was launched with \d+ total task")
+    output.close(r"^-- finished at", "'-- finished at'", opening=_LAUNCHED)
     version = output.first(r"^mdtest-(\S+) was launched")
     return output.dataset("mdtest", "mdtest", version, main="File creation")

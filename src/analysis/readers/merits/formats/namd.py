@@ -26,7 +26,7 @@ FORMAT = Format(
         "version": r"^Info: NAMD (\S+)",
         "ranks": r"^Info: Running on \d+ processors, (\d+) nodes|^Info: Running on (\d+) processors\.",
         "nodes": r"^Info: Running on \d+ processors, \d+ nodes, (\d+) physical",
-        "problem": r"^Info: (\d+ ATOMS)",
+        "size": r"^Info: (\d+ ATOMS)",
     },
     time="WallClock",
 )

@@ -16,7 +16,7 @@ _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _FACTS = {
     "ranks": r"running on +(\d+) processors$|^ *Number of MPI processes: +(\d+)",
     "threads": r"^ *Threads/MPI process: +(\d+)",
-    "problem": r"^ *number of atoms/cell += +(\d+)",
+    "size": r"^ *number of atoms/cell += +(\d+)",
 }
 
 
@@ -31,8 +31,8 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         raise ReadError.at(source, 0, "no 'Program PWSCF'", "give the output of pw.x")
     output = Output(data, source)
     output.facts |= {name: output.first(pattern) for name, pattern in _FACTS.items()}
-    if output.facts["problem"]:
-        output.facts["problem"] += " atoms"
+    if output.facts["size"]:
+        output.facts["size"] += " atoms"
     for line, match in output.find(r"^! +total energy += +(?P<value>\S+) Ry"):
         output.add("total energy", match["value"], "Ry", line)
     for line, match in output.find(_CLOCK):

@@ -13,6 +13,8 @@ from analysis.readers.merits.output import Output
 from analysis.readers.text import is_number
 
 _PASSED = ("success", "pass")
+# The columns of a performance log, of its own choice, that say which test on which system a row is of.
+_CASE = ("display_name", "name", "system", "partition", "environ")
 
 
 def sniff(head: bytes, name: str = "") -> bool:
@@ -84,7 +86,8 @@ def _log(data: bytes, source: str) -> xr.Dataset:
             continue
         at += 1
         row = dict(zip(heads, cells, strict=True))
-        case = row.get("info") or row.get("display_name") or row.get("check_info") or ""
+        case = " ".join(row[name] for name in _CASE if row.get(name))
+        case = row.get("info") or row.get("check_info") or case
         check = {"pass": "passed", "fail": "failed"}.get(row.get("result", ""), "")
         for name in heads:
             value, unit = row[name], row.get(f"{name.removesuffix('_value')}_unit")

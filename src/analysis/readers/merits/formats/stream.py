@@ -22,7 +22,7 @@ FORMAT = Format(
         "version": r"^STREAM [Vv]ersion \$Revision: +(\S+)",
         "threads": r"^Number of Threads (?:counted|requested) = +(\d+)",
         "ranks": r"^ ?Total Aggregate.*over (\d+) MPI ranks",
-        "problem": r"^(?:Total Aggregate )?(Array size = +\d+)",
+        "size": r"^(?:Total Aggregate )?(Array size = +\d+)",
     },
     starts=_BANNER,
     together=_KERNELS,
