@@ -95,7 +95,7 @@ def account(
                 break
             tell(len(jobs) - len(done), left)
             time.sleep(interval)
-    latest = {job: readings[job][-1][0]["State"] for job in jobs if readings[job]}
+    latest = {job: readings[job][-1][0].get("State") or "" for job in jobs if readings[job]}
     return Account(campaign, known, {job: latest[job] for job in done}, latest)
 
 
