@@ -244,9 +244,15 @@ def test_hpcg__each_result_of_a_file_is_read() -> None:
         (
             b"  Raw SpMV: 0",
             b"  Raw SpNV: 0",
-            "no line 'GFLOP/s Summary::Raw SpMV' beside",
+            "no line 'GFLOP/s Summary::Raw SpMV'",
         ),
         (b"Threads per", b"Threats per", "no line 'Machine Summary::Threads per processes'"),
+        (
+            b"Processor Dim",
+            b"Professor Dim",
+            "no line 'Processor Dimensions::npx', 'Processor Dimensions::npy'",
+        ),
+        (b"DDOT Timing", b"DDOT Taming", "no line 'DDOT Timing Variations::Min DDOT MPI_Allreduce time'"),
         (b"Global ny: 64", b"Global ny: 65", "is 65, which contradicts 2 times 32"),
     ],
 )
