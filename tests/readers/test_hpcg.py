@@ -241,6 +241,18 @@ def test_hpcg__each_result_of_a_file_is_read() -> None:
         (b"rating of: 0.951591", b"rating of: 0.351591", "which contradicts a total of 0.951591"),
         (b"Total: 9.51591e+09", b"Total: 9.51591e+03", "which contradicts"),
         (b"Processes: 8", b"Processes: 9", "is 9, which contradicts a grid of [2, 2, 2]"),
+        (
+            b"  Raw SpMV: 0",
+            b"  Raw SpNV: 0",
+            "no line 'GFLOP/s Summary::Raw SpMV'",
+        ),
+        (b"Threads per", b"Threats per", "no line 'Machine Summary::Threads per processes'"),
+        (
+            b"Processor Dim",
+            b"Professor Dim",
+            "no line 'Processor Dimensions::npx', 'Processor Dimensions::npy'",
+        ),
+        (b"DDOT Timing", b"DDOT Taming", "no line 'DDOT Timing Variations::Min DDOT MPI_Allreduce time'"),
         (b"Global ny: 64", b"Global ny: 65", "is 65, which contradicts 2 times 32"),
     ],
 )

@@ -145,3 +145,12 @@ def test_ipm__shortest_call_that_is_longer_than_all_is_blank():
         "x:0: 1 records have a shortest call that is longer than all their calls together;"
         " IPM timed none of them; time_min is left blank"
     ]
+
+
+def test_ipm__name_that_is_not_in_the_list_of_calls_is_a_fault():
+    data = (DATA / "mix_n4.ipm.xml").read_bytes()
+    at = data.index(b"<hent")
+    flipped = data[:at] + data[at:].replace(b'call="MPI_Comm_rank"', b'call="MPI_Colm_rank"', 1)
+    ds = ipm.parse(flipped, "x")
+    assert not ds.attrs["complete"]
+    assert any("'MPI_Colm_rank' of the records is not in the list" in w for w in ds.attrs["warnings"])

@@ -247,7 +247,9 @@ def test_osu__numbers_that_are_none_stay_so() -> None:
     [
         (b"\n1024 ", b"\n1024 x ", "2048 B follow 512 B"),
         (b"\n2048 ", b"\n2048 7.5 ", "is not a row of the table above"),
-        (b"\n4096 ", b"\n\x004096 ", "8192 B follow 2048 B"),
+        (b"\n4096 ", b"\n\x004096 ", "is not a row of the table above"),
+        (b"\n0 ", b"\np ", "is not a row of the table above"),
+        (b"\n65536 ", b"\nS", "is not a row of the table above"),
         (b"\n1024 ", b"\n1025 ", "1025 B follow 512 B"),
     ],
 )

@@ -145,3 +145,15 @@ def test_property__damaged_compression_is_read_or_refused(name: str, pack: Any) 
             attempt(unpacked(data, "f"), None)
 
     hold()
+
+
+@pytest.mark.parametrize("engine", ["run", "sacct", "redfish", "rocm_smi", "amd_smi", "perf"])
+@pytest.mark.parametrize(
+    "value", ["9" * 4301, "[" * 100_000, '{"a":' * 100_000], ids=["digits", "lists", "objects"]
+)
+def test_property__json_beyond_what_python_reads(engine: str, value: str) -> None:
+    data = JSON if engine == "sacct" else FILES[engine]
+    at = data.index(b"{") + 1 if b"{" in data else 0
+    for text in (f'{{"run": {value}}}', f'{{"jobs": [{{"job_id": {value}}}]}}', f"[{value}"):
+        attempt(text.encode(), engine)
+        attempt(data[:at] + f'"x": {value},'.encode() + data[at:], engine)

@@ -155,7 +155,7 @@ def read_json(path: str | Path) -> dict[str, Any]:
     """Read the object in a JSON file; empty if there is none, or none that can be read."""
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -38,6 +38,22 @@ KERNELS = ("DDOT", "WAXPBY", "SpMV", "MG", "Total")
 AXES = ("x", "y", "z")
 STATISTICS = ("min", "max", "avg")
 
+_RAW = tuple(kernel if kernel == "Total" else f"Raw {kernel}" for kernel in KERNELS)
+_OF_ALLREDUCE = "DDOT Timing Variations"
+_TABLES: dict[str, tuple[str, ...]] = {
+    "Machine Summary": ("Distributed Processes", "Threads per processes"),
+    "Global Problem Dimensions": tuple(f"Global n{axis}" for axis in AXES),
+    "Processor Dimensions": tuple(f"np{axis}" for axis in AXES),
+    "Local Domain Dimensions": tuple(f"n{axis}" for axis in AXES),
+    "Iteration Count Information": tuple(
+        f"Total number of {kind} iterations" for kind in ("reference", "optimized")
+    ),
+    "Benchmark Time Summary": KERNELS,
+    "Floating Point Operations Summary": _RAW,
+    "GFLOP/s Summary": tuple(f"Raw {kernel}" for kernel in KERNELS),
+    _OF_ALLREDUCE: tuple(f"{name} DDOT MPI_Allreduce time" for name in ("Min", "Max", "Avg")),
+}
+
 _RESULT = "Final Summary::HPCG result is"
 _RATED = f"{_RESULT} VALID with a GFLOP/s rating of"
 _OVERALL = "GFLOP/s Summary::Total with convergence and optimization phase overhead"
@@ -116,6 +132,7 @@ def _result_values(
     _result(lookup, out, faults)
     out |= _tables(lookup)
     out |= {"entry": [e.key for e in entries], "value": [e.value for e in entries]}
+    _check_keys(lookup)
     _check(lookup, out)
     if cut:
         faults.damage(cut, "the last line has no end, its value may be cut", "left out")
@@ -281,19 +298,35 @@ def _result(lookup: _Lookup, out: dict[str, Any], faults: Faults) -> None:
 
 
 def _tables(lookup: _Lookup) -> dict[str, Any]:
-    raw = [kernel if kernel == "Total" else f"Raw {kernel}" for kernel in KERNELS]
+    def numbers(table: str) -> list[float]:
+        return [lookup.number(f"{table}::{name}") for name in _TABLES[table]]
+
+    def counts(table: str) -> list[int]:
+        return [lookup.integer(f"{table}::{name}") for name in _TABLES[table]]
+
     return {
-        "time": [lookup.number(f"Benchmark Time Summary::{kernel}") for kernel in KERNELS],
-        "flops": [lookup.number(f"Floating Point Operations Summary::{name}") for name in raw],
-        "gflops": [lookup.number(f"GFLOP/s Summary::Raw {kernel}") for kernel in KERNELS],
-        "local_size": [lookup.integer(f"Local Domain Dimensions::n{axis}") for axis in AXES],
-        "process_grid": [lookup.integer(f"Processor Dimensions::np{axis}") for axis in AXES],
-        "global_size": [lookup.integer(f"Global Problem Dimensions::Global n{axis}") for axis in AXES],
-        "allreduce_time": [
-            lookup.number(f"DDOT Timing Variations::{name} DDOT MPI_Allreduce time")
-            for name in ("Min", "Max", "Avg")
-        ],
+        "time": numbers("Benchmark Time Summary"),
+        "flops": numbers("Floating Point Operations Summary"),
+        "gflops": numbers("GFLOP/s Summary"),
+        "local_size": counts("Local Domain Dimensions"),
+        "process_grid": counts("Processor Dimensions"),
+        "global_size": counts("Global Problem Dimensions"),
+        "allreduce_time": numbers(_OF_ALLREDUCE),
     }
+
+
+def _check_keys(lookup: _Lookup) -> None:
+    """Find keys that have lost a letter: every release writes these tables, and the whole of each."""
+    ends = {key.rpartition("::")[2] for key in lookup.first}
+    for table, names in _TABLES.items():
+        keys = [f"{table}::{name}" for name in names]
+        known = [lookup.first[key].line for key in keys if key in lookup.first]
+        missing = [key for key in keys if key not in lookup.first]
+        if table == _OF_ALLREDUCE and not known and ends.isdisjoint(names):
+            continue  # without MPI there is none
+        if missing:
+            found = f"no line {', '.join(map(repr, missing))}"
+            lookup.faults.damage(known[0] if known else 0, found, "left blank; get the whole file")
 
 
 def _check(lookup: _Lookup, out: dict[str, Any]) -> None:

@@ -183,6 +183,8 @@ def _may_be_row(table: _Table, cells: list[str]) -> bool:
     width = len(table.columns)
     if len(cells) > width:
         return table.columns[:1] == ["size"] and _is_row(table, cells[:width])
+    if len(cells) == width > 1 and cells[0] != "#" and sum(map(is_number, cells)) == width - 1:
+        return True
     named = "validation" in table.columns
     return (
         len(cells) > 0

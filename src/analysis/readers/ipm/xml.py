@@ -33,6 +33,9 @@ _RANKS = {"app_time": "wall_time"}
 _RANKS |= {name: name for name in ("mpi_time", "memory", "user_time", "system_time")}
 
 
+_ENTRY = re.compile(rb'<entry name="([^"\n]*)"')
+
+
 @dataclass
 class _File:
     """One file while it is read."""
@@ -67,6 +70,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     obs = _observations(file)
     file.tasks = [task for i, task in enumerate(file.tasks) if i not in file.dropped]
     _check_whole(file, expected)
+    _check_names(file)
     return _dataset(file, obs, expected)
 
 
@@ -186,6 +190,20 @@ def _check_whole(file: _File, expected: int) -> None:
         )
     if not closed:
         file.faults.damage(end, "no closing </ipm_job_profile>", "the file was cut; what is whole was kept")
+
+
+def _check_names(file: _File) -> None:
+    """Hold the names of calls against the list of them that stands before the tasks, by IPM 2."""
+    end = file.data.find(b"</calltable>")
+    start = file.data.rfind(b"<calltable", 0, max(end, 0))
+    if start < 0:
+        return
+    known = set(_ENTRY.findall(file.data, start, end))
+    strange = [name.decode("iso-8859-1") for name in file.calls.codes if name not in known]
+    if strange and len(known) > 1:
+        line = file.lines.of(start)
+        found = f"{', '.join(map(repr, strange[:5]))} of the records is not in the list of calls"
+        file.faults.damage(line, found, "a name is damaged, there or here; get the file again")
 
 
 def _dataset(file: _File, obs: Observations, expected: int) -> xr.Dataset:
