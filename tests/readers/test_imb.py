@@ -202,3 +202,13 @@ def test_imb__numbers_that_contradict_each_other_are_named() -> None:
     ds = imb.parse(data.replace(line, changed, 1), "x")
     assert ds.complete is False
     assert "contradict each other" in ds.warnings[0]
+
+
+def test_imb__second_heading_in_a_table_is_a_fault() -> None:
+    lines = (DATA / "suite_openmpi_n4.txt").read_bytes().split(b"\n")
+    heads = [n for n, line in enumerate(lines) if b"#repetitions" in line]
+    other = next(lines[n] for n in heads if lines[n].split() != lines[heads[0]].split())
+    lines.insert(heads[0] + 4, other)
+    ds = imb.parse(b"\n".join(lines), "x")
+    assert ds.complete is False
+    assert ds.warnings[0].startswith(f"x:{heads[0] + 5}: a second heading with other columns")

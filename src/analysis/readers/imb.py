@@ -124,7 +124,11 @@ def _take_line(table: _Table, line: str, at: int, faults: Faults) -> None:
     """Put a line where it belongs in a table; the program's other output belongs nowhere."""
     cells = line.split()
     if "#repetitions" in cells:  # first: behind a rank it may begin the line, as a remark does
-        table.columns = [_COLUMNS.get(cell, cell) for cell in cells]
+        columns = [_COLUMNS.get(cell, cell) for cell in cells]
+        if table.rows and columns != table.columns:
+            faults.damage(at, "a second heading with other columns in one table", "left out, with its rows")
+            return
+        table.columns = columns
         for cell in cells:
             if cell not in _COLUMNS:
                 faults.note(at, f"column {cell!r} is not known", "left out")
