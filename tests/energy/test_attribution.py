@@ -122,6 +122,13 @@ def test_power__packages_and_memory_of_all_nodes_add_up_without_their_cores(tmp_
     assert np.isnan(row.accuracy)
 
 
+def test_power__what_overlaps_in_a_tools_own_log_is_not_added(tmp_path: Path) -> None:
+    """50 W of packages and 5 W of memory for 10 s are 550 J; the cores' 30 W are in the packages'."""
+    rows = "".join(f"-\t{FIRST + second}.000000\t50.00\t30.00\t5.00\n" for second in range(21))
+    (tmp_path / "t.log").write_text(f"CPU\tTime_Of_Day_Seconds\tPkgWatt\tCorWatt\tRAMWatt\n{rows}")
+    assert energies(tmp_path, tmp_path / "t.log").energy == pytest.approx(550.0, rel=1e-9)
+
+
 def test_power__jobs_at_once_have_equal_parts_while_both_run(tmp_path: Path) -> None:
     jobs = [{"start": FIRST + a, "end": FIRST + b} for a, b in ((2, 12), (6, 15))]
     for number, alone, together in ((1, 4, 6), (2, 3, 6)):

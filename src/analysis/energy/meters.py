@@ -44,6 +44,12 @@ def stated(ds: xr.Dataset, power: Mapping[str, Any]) -> xr.Dataset:
     return ds.assign_attrs(location=location, accuracy=accuracy)
 
 
+def counted(ds: xr.Dataset) -> xr.Dataset:
+    """Leave out of a log the meters whose watts others of it have, or that have those of others."""
+    apart = ds.attrs.get("apart", ())
+    return ds.sel(meter=[name for name in ds["meter"].values if name not in apart]) if apart else ds
+
+
 _BY_RANKS = "a node's to the jobs on it by ranks"
 RULES = {
     "to none": f"a meter's energy goes to its nodes in equal parts, {_BY_RANKS}",
@@ -245,6 +251,7 @@ def _undeclared(raw: Path, name: str, engine: str, nodes: list[str], faults: lis
     ds = _read(raw, name, engine, {}, faults)
     if ds is None:
         return []
+    ds = counted(ds)
     feeds = {}
     for meter in map(str, ds["meter"].values):
         words = meter.replace(":", " ").replace("/", " ").split()

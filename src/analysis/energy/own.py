@@ -13,7 +13,7 @@ import xarray as xr
 
 from analysis.base.errors import Fault
 from analysis.base.files import read_json
-from analysis.energy.meters import Log, chosen, short, stated
+from analysis.energy.meters import Log, chosen, counted, short, stated
 from analysis.energy.points import layers, outermost
 
 SUMMARY = ".summary.json"
@@ -50,7 +50,7 @@ def own_logs(
     for path, ds in found:
         name, summary = f"{folder.name}/{path.name}", _summary(path)
         if not summary.get("meters"):
-            others.append(Log(name, stated(ds, power), {}, AT_ONCE))
+            others.append(Log(name, stated(counted(ds), power), {}, AT_ONCE))
             continue
         names |= {short(node) for node in summary.get("nodes", ())}
         sampled += _sampled(name, ds, summary, power)

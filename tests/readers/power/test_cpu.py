@@ -225,12 +225,14 @@ PERF_TABLE = """
 
 """
 
+PERF_ENERGIES = {"energy-cores": 3.5, "energy-ram": 8.25, "energy-pkg": 12.75, "energy-psys": 51.0}
+
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (PERF_TABLE, {"energy-ram": 8.25, "energy-pkg": 12.75}),
-        (PERF_TABLE.replace(".", ","), {"energy-ram": 8.25, "energy-pkg": 12.75}),
+        (PERF_TABLE, PERF_ENERGIES),
+        (PERF_TABLE.replace(".", ","), PERF_ENERGIES),
         (
             "12.75,Joules,power/energy-pkg/,5000000000,100.00,,\n8.25,Joules,power/energy-ram/,5000000000,100.00,,\n",
             {"energy-pkg": 12.75, "energy-ram": 8.25},
@@ -252,10 +254,11 @@ def test_perf_stat__whole_run_is_an_energy_of_its_time(text, expected):
 
 def test_perf_stat__whole_run_without_its_time_or_its_count_is_named():
     cut = PERF_TABLE.partition("       5.0")[0]
-    with pytest.raises(ReadError, match=r"^f:5: an energy without the time elapsed; no power/energy event"):
+    with pytest.raises(ReadError, match=r"^f:4: an energy without the time elapsed; no power/energy event"):
         perf_stat.parse(cut.encode(), "f")
     blank = perf_stat.parse(PERF_TABLE.replace("8.25", "<not counted>").encode(), "f", start=T0)
-    assert blank["meter"].values.tolist() == ["energy-pkg"]
+    assert blank["meter"].values.tolist() == ["energy-cores", "energy-pkg", "energy-psys"]
+    assert blank.attrs["apart"] == ["energy-cores", "energy-psys"]
     assert blank.complete is False
     assert "power/energy-ram/ was not counted" in blank.warnings[0]
     mean = perf_stat.parse(PERF_TABLE.replace("wide':", "wide' (10 runs):").encode(), "f", start=T0)

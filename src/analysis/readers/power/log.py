@@ -24,6 +24,7 @@ from analysis.base.units import SECOND
 from analysis.readers.base import Faults, as_utf8, is_utf16
 from analysis.readers.power import counter
 from analysis.readers.power import table as pivot
+from analysis.readers.power.overlap import overlapping
 from analysis.readers.power.readings import NAT, Readings, readings_of
 from analysis.readers.power.table import Table
 from analysis.readers.text import whole_lines
@@ -160,6 +161,7 @@ class PowerLog:
                 "reading": "interval mean" if mean else "instantaneous",
                 "interval": options.interval if options.interval > 0 else _interval(table),
                 "accuracy": accuracy if np.isnan(given) else float(given),
+                "apart": overlapping(tool, table.names),
                 "clock_offset": float(options.offset),
                 "time_zone": zone,
                 **dict(attrs or {}),

@@ -21,8 +21,6 @@ _INTERVAL = re.compile(r"^\s*\d+[.,]\d{9}[,;|\s]")
 _ELAPSED = re.compile(r"^\s*(?P<value>\d[\d.,]*)(?: \+- \S+)? +seconds time elapsed")
 _RUNS = re.compile(r"^ *Performance counter stats for .*\((?P<runs>\d+) runs\)")
 _STARTED = re.compile(r"^# started on (.+)$")
-# What the package counts already, and what counts the package.
-_BESIDE = ("energy-cores", "energy-gpu", "energy-psys")
 
 
 def sniff(head: bytes, name: str) -> bool:
@@ -34,7 +32,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 @reads("perf stat", "CPU package, by RAPL")
 def parse(log: PowerLog) -> Readings:
-    """Parse energies of a run, a meter per event and socket; what overlaps the package is left out beside it.
+    """Parse energies of a run, a meter per event and socket.
 
     Without ``# started on`` (perf writes it with ``-o``) or the option ``start``, times count from 1970.
     """
@@ -56,8 +54,6 @@ def parse(log: PowerLog) -> Readings:
                 log.faults.damage(number, f"{row['event']} was not counted", "not used; run perf as root")
                 continue
             found.append((meter, joules, float(row["nanoseconds"] or "nan") / SECOND, number))
-    if any(meter.endswith("energy-pkg") for meter, *_ in found):
-        found = [one for one in found if not one[0].endswith(_BESIDE)]
     rows = [(meter, joules, elapsed if elapsed > 0 else own, at) for meter, joules, own, at in found]
     for number in (at for *_, seconds, at in rows if not seconds > 0):
         log.faults.damage(number, "an energy without the time elapsed", "not used; the file may be cut")
