@@ -200,7 +200,7 @@ def test_views__refuse_what_is_no_factor(tmp_path: Path) -> None:
     path = project.declaration("published", tmp_path)
     path.parent.mkdir(parents=True)
     path.write_text(project.declaration("published").read_text().replace("[target_time]", "[colour]"))
-    with pytest.raises(ConfigError, match=r"published.yaml:20: unknown factor 'colour'; known: "):
+    with pytest.raises(ConfigError, match=r"published.yaml:20: views: unknown factor 'colour'; known: "):
         load_campaign("published", tmp_path)
 
 

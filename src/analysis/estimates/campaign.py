@@ -221,7 +221,12 @@ def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fau
         together = enumerate(view.together)
         named |= {("views", number, "alike", "factors", at): factor for at, factor in together}
     return [
-        Fault(source, project.line_of(path, where), f"unknown factor {factor!r}", known(factor, FACTORS))
+        Fault(
+            source,
+            project.line_of(path, where),
+            f"{where[0]}: unknown factor {factor!r}",
+            known(factor, FACTORS),
+        )
         for where, factor in named.items()
         if factor not in FACTORS
     ]

@@ -11,8 +11,8 @@ from analysis.readers.merits.output import Output
 from analysis.readers.text import is_number
 
 _TITLE = re.compile(r"(?P<name>[\w.-]+):")
-_RULE = re.compile(r"\|?-+(?:[|+]-+)*[|-]*")
-_UNIT = re.compile(r"(?P<name>.*?) *[\[(](?P<unit>[^\])]*)[\])]")
+_RULE = re.compile(r"\|?-[-|+]*")
+_UNIT = re.compile(r"(?P<name>.*)[\[(](?P<unit>[^\[\]()]*+)[\])]")
 
 
 def sniff(head: bytes, name: str = "") -> bool:
@@ -70,5 +70,5 @@ def _row(output: Output, row: dict[str, str], line: int, result: int) -> None:
     for head, text in row.items():
         if is_number(text):
             found = _UNIT.fullmatch(head)
-            name, unit = (found["name"], found["unit"]) if found else (head, "")
+            name, unit = (found["name"].rstrip(), found["unit"]) if found else (head, "")
             output.add(name, text, unit, line, result=result, case=case)

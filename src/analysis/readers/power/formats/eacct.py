@@ -13,8 +13,8 @@ from analysis.readers.text import number as to_number
 _HEAD = re.compile(r"\s*JOB-STEP\s+USER\s+APPLICATION\b.*\bTIME\(s\)\s+POWER\(W\).*\bENERGY\(J\)")
 # Nodes, frequencies, TIME(s), POWER(W), GBS, CPI, ENERGY(J); an application's name may have blanks.
 _STEP = re.compile(
-    r"\s*(?P<job>\d+)-(?P<step>\w+) .*? \d+ +\S+/\S+ +(?P<seconds>\d+\.\d+) +\d+\.\d+"
-    r" +\S+ +\S+ +(?P<energy>\d+) "
+    r"\s*(?P<job>\d+)-(?P<step>\w+) .*? \d++ ++[^\s/]++/\S++ ++(?P<seconds>\d++\.\d++) ++\d++\.\d++"
+    r" ++\S++ ++\S++ ++(?P<energy>\d++) "
 )
 _BATCH = "sb"
 

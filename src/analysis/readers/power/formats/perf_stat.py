@@ -13,8 +13,8 @@ from analysis.readers.text import plain
 
 # Optionally socket (die, core) and its CPUs, value, unit, event, and in CSV the time counted in ns.
 _TOTAL = re.compile(
-    r"^\s*(?:(?P<part>(?:[SND]\d|CPU\d)[\w-]*)[,;|\s]+(?:\d+[,;|\s]+)?)?"
-    r"(?P<value><not \w+>|\d[\d.,]*?)[,;|\s]+Joules[,;|\s]+(?P<event>power/[\w-]+/)"
+    r"^\s*+(?:(?P<part>(?:[SND]\d|CPU\d)[\w-]*+)[,;|\s]++(?:\d++[,;|\s]++)?)?"
+    r"(?P<value><not \w+>|\d++(?:[.,]\d++)*+)[,;|\s]++Joules[,;|\s]++(?P<event>power/[\w-]++/)"
     r"(?:[,;|](?P<nanoseconds>\d+)[,;|])?"
 )
 _INTERVAL = re.compile(r"^\s*\d+[.,]\d{9}[,;|\s]")
