@@ -158,16 +158,14 @@ def parse_each(data: bytes, source: str = "<memory>") -> list[xr.Dataset]:
 def _dataset(read: dict[str, Any], faults: Faults) -> xr.Dataset:
     coordinates = {"kernel": KERNELS, "axis": AXES, "statistic": STATISTICS, "entry": read["entry"]}
     attrs = {"tool": "HPCG", "tool_version": read["version"], "release": read["release"], **faults.attrs()}
-    ds = xr.Dataset(
-        {
-            name: (variable.dims, np.array(read[name], dtype=object if variable.dtype == "str" else None))
-            for name, variable in schema.declared("hpcg").items()
-            if not variable.coordinate
-        },
-        coords={name: (name, np.array(labels, dtype=object)) for name, labels in coordinates.items()},
-        attrs=attrs,
-    )
-    return schema.conform(ds, "hpcg")
+    given = read | coordinates
+    variables = {
+        name: xr.Variable(
+            variable.dims, np.array(given[name], dtype=object if variable.dtype == "str" else None)
+        )
+        for name, variable in schema.declared("hpcg").items()
+    }
+    return schema.dataset(variables, "hpcg", attrs)
 
 
 @dataclass(frozen=True, slots=True)

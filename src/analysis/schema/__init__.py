@@ -7,7 +7,9 @@ refuses one that is not in it. The tables themselves are in `analysis.schema.pro
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -52,15 +54,19 @@ def conform(ds: xr.Dataset, kind: str) -> xr.Dataset:
 
     Values are in the declared units already: nothing is converted, only cast.
     """
+    return dataset({str(name): array for name, array in ds.variables.items()}, kind, ds.attrs)
+
+
+def dataset(variables: dict[str, xr.Variable], kind: str, attrs: Mapping[str, Any]) -> xr.Dataset:
+    """Make a dataset of a kind from variables, as `conform` does of one that is made already."""
     table = declared(kind)
     # All variables at once: assigning them one by one costs a merge each, a millisecond apiece.
-    variables = {str(name): array for name, array in ds.variables.items()}
     for name, array in variables.items():
         if name in table:
             variables[name] = _conformed(array, table[name])
     coords = {name: array for name, array in variables.items() if name in table and table[name].coordinate}
     data = {name: array for name, array in variables.items() if name not in coords}
-    out = xr.Dataset(data, coords, {**ds.attrs, "kind": kind})
+    out = xr.Dataset(data, coords, {**attrs, "kind": kind})
     check(out)
     return out
 

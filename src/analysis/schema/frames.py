@@ -36,8 +36,9 @@ def to_dataset(frames: Sequence[pd.DataFrame], kind: str) -> xr.Dataset:
     dim = next(iter(table.values())).dims[0]
     filled = [frame for frame in frames if len(frame)]
     whole = pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
-    variables = {name: (dim, _column(whole, name, variable.dtype)) for name, variable in table.items()}
-    return schema.conform(xr.Dataset(variables), kind)
+    columns = {name: _column(whole, name, variable.dtype) for name, variable in table.items()}
+    variables = {name: xr.Variable((dim,), column) for name, column in columns.items()}
+    return schema.dataset(variables, kind, {})
 
 
 def _column(frame: pd.DataFrame, name: str, dtype: str) -> np.ndarray:

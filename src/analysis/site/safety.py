@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from html.parser import HTMLParser
 
 # Attributes that make a browser fetch; `href` only on elements where it is no link to follow.
@@ -64,6 +65,7 @@ def active(html: str) -> list[str]:
     return _collect(html).active
 
 
+@lru_cache(maxsize=1)  # both are asked of the same piece, one after the other
 def _collect(html: str) -> _Collector:
     collector = _Collector()
     collector.feed(html)
