@@ -135,6 +135,27 @@ def test_ipm_banner__calls_are_held_against_the_totals():
     assert not flipped.attrs["complete"]
 
 
+def test_ipm_banner__regions_that_a_cut_took_are_named():
+    """Of 866 calls of the run 780 and 32 are in the first two regions: grep '#calls' -A1."""
+    data = (DATA / "mix_n4.banner.txt").read_bytes()
+    rule = b"#" * 67 + b"\n"
+    first, _, third = _places(data, rule * 2)
+    assert ipm_banner.parse(data).attrs["complete"]
+    cut = ipm_banner.parse(data[: third + len(rule)], "x")
+    assert not cut.attrs["complete"]
+    assert any("the regions hold 812 of 866 calls" in warning for warning in cut.attrs["warnings"])
+    assert int(cut["count"].sum()) == 866  # those of the run, whose table is whole
+    # A second rule, or half of one, is the beginning of a region.
+    for at in (first + 2 * len(rule), first + len(rule) - 20):
+        cut = ipm_banner.parse(data[:at], "x")
+        assert cut.attrs["warnings"][0].endswith("the banner is cut short; what is whole was kept")
+        assert not cut.attrs["complete"]
+
+
+def _places(data: bytes, text: bytes) -> list[int]:
+    return [at for at in range(len(data)) if data.startswith(text, at)]
+
+
 def test_ipm_banner__decimal_commas():
     data = (DATA / "osu_allreduce_n8.stdout.txt").read_bytes()
     at = data.index(b"##IPM")
