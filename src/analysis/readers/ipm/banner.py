@@ -100,6 +100,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     if _START.search(data, match.end()):
         faults.note(first, "more than one banner", "the first one was read; split the output by runs")
     for section in banner.sections:
+        _check_means(section, banner.version, _ranks(banner)[0], first, faults)
         _check(section, banner.version, faults)
     _check_regions(banner, faults)
     return _dataset(banner, first, faults)
@@ -118,6 +119,30 @@ def _check_regions(banner: _Banner, faults: Faults) -> None:
         what = f"the regions hold {found} of {total} calls"
         remedy = "a region is damaged or missing; the calls are kept without regions"
         faults.damage(regions[-1].line or whole.line, what, remedy)
+
+
+def _fits(values: list[float], ranks: int, old: bool) -> bool:
+    """Tell whether a mean is the total by ranks and lies between its bounds, as printed."""
+    total, mean, least, largest = values
+    digits, decimals = (2e-5, 0.0) if old else (1e-9, 0.0101)
+    return not (
+        (ranks > 0 and abs(mean * ranks - total) > digits * abs(total) + decimals * (ranks + 1) / 2)
+        or mean < least - digits * abs(least) - decimals
+        or mean > largest + digits * abs(largest) + decimals
+    )
+
+
+def _check_means(section: _Section, version: str, ranks: int, first: int, faults: Faults) -> None:
+    """Hold the means of a table against its totals and bounds."""
+    old = version.startswith("0.")
+    if old and section.region not in (None, "", "*"):
+        ranks = 0  # how 0.9x averages a region that some ranks never enter was seen in no banner
+    for name, values in section.statistics.items():
+        if len(values) == 4 and name in _STATISTICS and not _fits(values, ranks, old):
+            found = (
+                f"{name}: {values[1]:g} is no mean of {values[0]:g} in all, {values[2]:g} to {values[3]:g}"
+            )
+            faults.damage(section.line or first, found, "one of the numbers is damaged; get the whole banner")
 
 
 def _check(section: _Section, version: str, faults: Faults) -> None:
@@ -248,12 +273,17 @@ def _calls(banner: _Banner) -> list[tuple[str, str, float, int]]:
     ]
 
 
+def _ranks(banner: _Banner) -> tuple[int, int]:
+    """Return the numbers of ranks and nodes, 0 and -1 where they are not said."""
+    tasks = re.match(r"(\d{1,9}) on (\d{1,9}) (?:nodes|hosts)", banner.keys.get("mpi_tasks", ""))
+    return (int(tasks[1]), int(tasks[2])) if tasks else (int(banner.keys.get("ntasks") or 0), -1)
+
+
 def _dataset(banner: _Banner, first: int, faults: Faults) -> xr.Dataset:
     rows = _calls(banner)
     if not rows:
         faults.note(first, "no table of calls", "set IPM_REPORT=full to have it printed")
-    tasks = re.match(r"(\d{1,9}) on (\d{1,9}) (?:nodes|hosts)", banner.keys.get("mpi_tasks", ""))
-    ranks = int(tasks[1]) if tasks else int(banner.keys.get("ntasks") or 0)
+    ranks, nodes = _ranks(banner)
     if not 0 < ranks <= MAX_RANKS:
         faults.damage(first, "no number of mpi_tasks", "get the whole banner")
         ranks = 0
@@ -278,7 +308,7 @@ def _dataset(banner: _Banner, first: int, faults: Faults) -> xr.Dataset:
         tool_version=banner.version,
         ranks_expected=ranks,
         faults=faults,
-        attrs=_attrs(banner, int(tasks[2]) if tasks else -1),
+        attrs=_attrs(banner, nodes),
     )
 
 
