@@ -301,6 +301,18 @@ def test_ipm_xml__heads_are_held_against_records_and_stamps():
     assert "rank 0 states 0.88745 s of wall time, its stamps are 0.85745 s apart (1 of 4 ranks" in warning
 
 
+def test_ipm_xml__longest_and_shortest_call_fit_the_time_of_a_record():
+    record = (
+        b'call="MPI_Sendrecv" bytes="10" orank="1" region="1" callsite="0" count="5" tid="0" >1.3341e-02 '
+    )
+    times = b"9.5367e-07 7.0682e-03"
+    for other in (b"9.5367e-07 7.0682e-02", b"9.5367e-07 1.0682e-03", b"9.5367e-03 7.0682e-03"):
+        ds = edited("mix_n4.ipm.xml", record + times, record + other)
+        (warning,) = ds.attrs["warnings"]
+        assert "rank 0: 5 calls of MPI_Sendrecv in 0.013341 s, the longest 0.0" in warning
+        assert "(1 such records)" in warning
+
+
 def test_ipm_xml__opens_as_an_engine():
     ds = xr.open_dataset(DATA / "hpcg_n64.ipm.xml.xz", engine="ipm")
     assert ds.sizes == {"obs": 6960, "rank": 64}

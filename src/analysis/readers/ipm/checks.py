@@ -98,6 +98,23 @@ def totals(
             return
 
 
+def bounds(obs: Observations, calls: Names, faults: Faults) -> None:
+    """Compare the shortest and the longest call of each record with its time: one note for all."""
+    time, shortest, longest = obs.time, obs.count * np.nan_to_num(obs.time_min), obs.count * obs.time_max
+    most = (time * (1 + _TOLERANCE)) + _MICROSECOND
+    off = np.flatnonzero(
+        (obs.time_max > most) | (shortest > most) | (time > longest * (1 + _TOLERANCE) + _MICROSECOND)
+    )
+    if off.size:
+        at = off[0]
+        name = calls.texts()[obs.call[at]]
+        found = (
+            f"rank {obs.rank[at]}: {obs.count[at]} calls of {name} in {time[at]:.5g} s, the longest "
+            f"{obs.time_max[at]:.5g} s, the shortest {obs.time_min[at]:.5g} s ({off.size} such records)"
+        )
+        faults.note(0, found, "one of the numbers is damaged; get the file again")
+
+
 def partners(obs: Observations, calls: Names, present: np.ndarray, faults: Faults) -> None:
     """Compare what was sent between ranks that the file holds with what was received."""
     texts = calls.texts()

@@ -220,6 +220,8 @@ def _check_numbers(file: _File, obs: Observations, heads: list[Head]) -> None:
         if segment.records is not None and (sums := records.summed_totals(file.data, segment)) is not None
     ]
     checks.totals(obs, file.calls, stated, line, file.faults)
+    if all(segment.records is not None for segment, _ in file.tasks):
+        checks.bounds(obs, file.calls, file.faults)
 
 
 def _dataset(file: _File, obs: Observations, expected: int) -> xr.Dataset:
