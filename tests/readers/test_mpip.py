@@ -192,6 +192,11 @@ def test_mpip__sites_are_held_against_mpi_time():
             b"2    5    3560 1.638e+04      1427         1 5.279e+06",
             "site 2 of 'Callsite Message Sent",
         ),
+        (
+            b"\nAlltoall             2    5    3560 1.638",
+            b"\nAlltoall             7    5    3560 1.638",
+            "site 7 of 'Callsite Message Sent",
+        ),
     ],
 )
 def test_mpip__rows_of_ranks_are_held_against_their_star(old, new, found):

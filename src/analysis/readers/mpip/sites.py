@@ -174,8 +174,10 @@ def check_bytes(report: Report, rows: Rows, threshold: bool, faults: Faults) -> 
         )
     )
     off = (stars == 1) & (own > 0) & (np.abs(sums - stated) > _BYTES * np.maximum(sums, stated))
-    # Without the rows of some ranks, as with option -t, the sum is less.
-    off &= (counts == 0) | (not threshold and sums > stated)
+    # Option -t leaves out the rows of some ranks.
+    off &= (counts == 0) | (sums > stated)
+    if not threshold and rows.whole:
+        off |= (stars != 1) | (counts != 0)
     for number in site[off]:
         first = int(np.flatnonzero(columns["Site"] == number)[0])
         found = f"site {number} of {rows.section.title!r}: its * row is not the sum of its ranks"
