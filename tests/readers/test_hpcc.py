@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -56,8 +57,8 @@ def test_hpcc__failure_is_named() -> None:
 
 def test_hpcc__appended_runs_give_the_last_summary() -> None:
     text = FILE.read_bytes()
-    ds = hpcc.parse(text + text.replace(b"HPL_Tflops=0.00223901", b"HPL_Tflops=0.5"), "two.txt")
-    assert ds.value.sel(entry="HPL_Tflops").item() == 0.5
+    ds = hpcc.parse(text + text.replace(b"MPIFFT_Gflops=1.53568", b"MPIFFT_Gflops=0.5"), "two.txt")
+    assert ds.value.sel(entry="MPIFFT_Gflops").item() == 0.5
     assert ds.sizes["entry"] == 148
     # 584 lines a run
     assert ds.warnings == [
@@ -75,3 +76,42 @@ def test_hpcc__garbled_line_is_left_out_and_named() -> None:
 def test_hpcc__other_text_is_refused() -> None:
     with pytest.raises(ReadError, match=r"^log:0: neither HPCC's banner nor its summary; "):
         hpcc.parse(b"a=1\n", "log")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        # awk: (2/3 * 400^3 + 3/2 * 400^2) / 0.0191633 s = 0.00223901e12
+        (
+            "HPL_time=0.0191633",
+            "HPL_time=0.0191733",
+            "450: HPL_Tflops: 4.29067e-05 in HPL_time of 0.0191733 s",
+        ),
+        ("HPL_N=400", "HPL_N=500", "450: HPL_Tflops"),
+        ("MPIRandomAccess_GUPs=0.00117551", "MPIRandomAccess_GUPs=0.00317551", "519: MPIRandomAccess_GUPs"),
+        ("LCG_ExeUpdates=524288", "LCG_ExeUpdates=524688", "510: MPIRandomAccess_LCG_GUPs"),
+        (
+            "AvgPingPongLatency_usec=0.510563",
+            "AvgPingPongLatency_usec=0.610563",
+            "551: AvgPingPongLatency_usec: 0.610563 is not between 0.467792 and 0.553333",
+        ),
+        (
+            "MaxPingPongBandwidth_GBytes=23",
+            "MaxPingPongBandwidth_GBytes=20",
+            "553: AvgPingPongBandwidth_GBytes",
+        ),
+    ],
+)
+def test_hpcc__numbers_are_held_against_each_other(old: str, new: str, found: str) -> None:
+    text = FILE.read_text()
+    assert text.count(f"\n{old}" if not old.startswith("LCG") else old) == 1
+    ds = hpcc.parse(text.replace(old, new).encode(), "x")
+    assert ds.complete is False
+    assert [warning for warning in ds.warnings if warning.startswith(f"x:{found}")]
+
+
+def test_hpcc__tests_that_did_not_run_contradict_nothing() -> None:
+    """A job of one rank prints -1 for its ping-pong, as seen in HPCC 1.5.0's output of others."""
+    text = re.sub(r"(?m)^((?:Max|Min|Avg)PingPong\w+)=.*$", r"\1=-1", FILE.read_text())
+    ds = hpcc.parse(text.encode())
+    assert (ds.complete, ds.warnings) == (True, [])

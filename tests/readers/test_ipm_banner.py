@@ -135,6 +135,44 @@ def test_ipm_banner__calls_are_held_against_the_totals():
     assert not flipped.attrs["complete"]
 
 
+def test_ipm_banner__means_are_totals_by_ranks_between_their_bounds():
+    data = (DATA / "osu_allreduce_n8.stdout.txt").read_bytes()
+    # 27.53 s by 8 ranks are 3.44 s; the shortest and the longest are 3.41 and 3.48 s.
+    for old, new in (
+        (b"27.53         3.44", b"29.53         3.44"),
+        (b"3.44         3.41", b"3.44         3.51"),
+    ):
+        assert data.count(old) == 1
+        ds = ipm_banner.parse(data.replace(old, new), "x")
+        assert not ds.attrs["complete"]
+        assert any("wallclock: 3.44 is no mean of" in warning for warning in ds.attrs["warnings"])
+    row = b"mpi                              2           0.5"
+    assert OLD.count(row) == 1
+    ds = ipm_banner.parse(OLD.replace(row, row.replace(b"0.5", b"0.7")), "x")
+    assert any("mpi: 0.7 is no mean of 2 in all" in warning for warning in ds.attrs["warnings"])
+
+
+def test_ipm_banner__regions_that_a_cut_took_are_named():
+    """Of 866 calls of the run 780 and 32 are in the first two regions: grep '#calls' -A1."""
+    data = (DATA / "mix_n4.banner.txt").read_bytes()
+    rule = b"#" * 67 + b"\n"
+    first, _, third = _places(data, rule * 2)
+    assert ipm_banner.parse(data).attrs["complete"]
+    cut = ipm_banner.parse(data[: third + len(rule)], "x")
+    assert not cut.attrs["complete"]
+    assert any("the regions hold 812 of 866 calls" in warning for warning in cut.attrs["warnings"])
+    assert int(cut["count"].sum()) == 866  # those of the run, whose table is whole
+    # A second rule, or half of one, is the beginning of a region.
+    for at in (first + 2 * len(rule), first + len(rule) - 20):
+        cut = ipm_banner.parse(data[:at], "x")
+        assert cut.attrs["warnings"][0].endswith("the banner is cut short; what is whole was kept")
+        assert not cut.attrs["complete"]
+
+
+def _places(data: bytes, text: bytes) -> list[int]:
+    return [at for at in range(len(data)) if data.startswith(text, at)]
+
+
 def test_ipm_banner__decimal_commas():
     data = (DATA / "osu_allreduce_n8.stdout.txt").read_bytes()
     at = data.index(b"##IPM")

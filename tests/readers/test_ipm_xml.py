@@ -263,9 +263,54 @@ def test_ipm_xml__mpi_time_that_is_not_the_sum_warns():
 def test_ipm_xml__sends_that_were_not_received_warn():
     old = b'call="MPI_Send" bytes="512" orank="1" region="0" callsite="0" count="4248"'
     ds = edited("hpcg_n2.ipm.xml", old, old.replace(b"4248", b"4249"))
-    (warning,) = ds.attrs["warnings"]
+    own, warning = ds.attrs["warnings"]
+    assert ":76: rank 0 states 15632 calls of MPI_Send with" in own
+    assert "its records 15633 with" in own
     assert "rank 0 sent 15633 messages" in warning
     assert "to rank 1, which received 15632" in warning
+
+
+def test_ipm_xml__heads_are_held_against_records_and_stamps():
+    """One digit of a file of three regions whose inner regions are folded: 50 + 15 calls are 65."""
+    record = b'call="MPI_Bcast" bytes="768" orank="2" region="0" callsite="0" count="1" tid="0" >2.1458e-06'
+    for old, new, words in (
+        (
+            b'count="1" tid',
+            b'count="7" tid',
+            "1 calls of MPI_Bcast with 768 B in 2.1458e-06 s, its records 7",
+        ),
+        (
+            b'bytes="768"',
+            b'bytes="798"',
+            "1 calls of MPI_Bcast with 768 B in 2.1458e-06 s, its records 1 with 798 B",
+        ),
+        (
+            b">2.1458e-06",
+            b">9.1458e-06",
+            "1 calls of MPI_Bcast with 768 B in 2.1458e-06 s, its records 1 with 768 B in 9.1458e-06 s",
+        ),
+    ):
+        ds = edited("mix_n4.ipm.xml", record, record.replace(old, new))
+        assert f"rank 0 states {words}" in ds.attrs["warnings"][0], old
+    func = b'<func name="MPI_Comm_rank" count="50" bytes="0.0000e+00" > 4.7684e-06'
+    ds = edited("mix_n4.ipm.xml", func, func.replace(b"50", b"60"))
+    assert "rank 0 states 79 calls of MPI_Comm_rank" in ds.attrs["warnings"][0]
+    assert "its records 69" in ds.attrs["warnings"][0]
+    ds = edited("mix_n4.ipm.xml", b'<perf wtime="8.57450e-01"', b'<perf wtime="8.87450e-01"')
+    (warning,) = ds.attrs["warnings"]
+    assert "rank 0 states 0.88745 s of wall time, its stamps are 0.85745 s apart (1 of 4 ranks" in warning
+
+
+def test_ipm_xml__longest_and_shortest_call_fit_the_time_of_a_record():
+    record = (
+        b'call="MPI_Sendrecv" bytes="10" orank="1" region="1" callsite="0" count="5" tid="0" >1.3341e-02 '
+    )
+    times = b"9.5367e-07 7.0682e-03"
+    for other in (b"9.5367e-07 7.0682e-02", b"9.5367e-07 1.0682e-03", b"9.5367e-03 7.0682e-03"):
+        ds = edited("mix_n4.ipm.xml", record + times, record + other)
+        (warning,) = ds.attrs["warnings"]
+        assert "rank 0: 5 calls of MPI_Sendrecv in 0.013341 s, the longest 0.0" in warning
+        assert "(1 such records)" in warning
 
 
 def test_ipm_xml__opens_as_an_engine():

@@ -216,3 +216,19 @@ def test_lsdyna__figure_of_merit_is_a_time() -> None:
     assert (found["figure_of_merit"], found["figure_of_merit_unit"]) == (1521, "s")
     assert found["figure_of_merit_resolution"] == 1.0
     assert application.higher_is_better is False
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("4.5000E+02   30.00", "4.9000E+02   30.00", "Contact algorithm: 490 s of 1500 s are not 30 % CPU"),
+        ("9.83     1.4892E+02", "9.33     1.4892E+02", "Rigid Bodies: 147.5 s of 1500 s are not 9.33 % CPU"),
+        ("1.5000E+00    0.10", "1.9000E+00    0.10", "KW Reading: 1.9 s of 1516.7 s are not 0.1 % Clock"),
+    ],
+)
+def test_lsdyna__shares_are_held_against_times(old: str, new: str, found: str) -> None:
+    text = BANNER + TIMING + CLOSING
+    assert text.count(old) == 1
+    ds = lsdyna.parse(text.replace(old, new).encode(), "x")
+    (warning,) = ds.attrs["warnings"]
+    assert found in warning

@@ -153,6 +153,7 @@ def test_mpip__app_time_counted_twice_is_flagged():
     data = raw("hpcg_mpich_2.mpiP")
     assert mpip.parse(data).attrs["flags"] == []
     doubled = data.replace(b"      2.04       1.42    69.84", b"      4.08       1.42    34.80")
+    doubled = doubled.replace(b"4.08       2.85    69.91", b"6.13       2.85    46.49")
     assert mpip.parse(doubled).attrs["flags"] == ["app-time-over-elapsed"]
 
 
@@ -172,9 +173,82 @@ def test_mpip__sites_are_held_against_mpi_time():
     data = edit(
         raw("osu_alltoall_8.mpiP"), b"2    0   3560     5.89    0.109", b"2    0   3560     5.89    0.999"
     )
+    # Its site in all: (8 x 0.139 - 0.109 + 0.999) / 8 ms a call.
+    data = edit(data, b"2    *  28480     6.78    0.139", b"2    *  28480     6.78    0.250")
     flags = mpip.parse(data).attrs["flags"]
     assert "callsite-time-differs" in flags
     assert "aggregate-time-differs" in flags
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        (b"2    0   3560     5.89    0.109", b"2    0   3560     5.89    0.999", "Alltoall at site 2"),
+        (b"2    0   3560     5.89    0.109", b"2    0   3560     7.89    0.109", "Alltoall at site 2"),
+        (b"2    4   3560     5.54   0.0551  0.00273", b"2    4   3560     5.54   0.0551  0.00173", "site 2"),
+        (b"2    *  28480     6.78", b"2    *  28480     6.98", "Alltoall at site 2"),
+        (
+            b"2    5    3560 1.638e+04      1427         1 5.079e+06",
+            b"2    5    3560 1.638e+04      1427         1 5.279e+06",
+            "site 2 of 'Callsite Message Sent",
+        ),
+        (
+            b"\nAlltoall             2    5    3560 1.638",
+            b"\nAlltoall             7    5    3560 1.638",
+            "site 7 of 'Callsite Message Sent",
+        ),
+    ],
+)
+def test_mpip__rows_of_ranks_are_held_against_their_star(old, new, found):
+    """Largest, least and sum of eight rows by eye in the report; one digit of one row is another."""
+    ds = mpip.parse(edit(raw("osu_alltoall_8.mpiP"), old, new))
+    assert not ds.attrs["complete"]
+    assert any(found in warning and " its * row " in warning for warning in ds.attrs["warnings"])
+
+
+def test_mpip__a_single_call_has_one_time():
+    single = b"Comm_split          12    0      1    0.328    0.328    0.328"
+    ds = mpip.parse(edit(raw("mix_350.mpiP"), single, single.replace(b"0.328", b"0.329", 1)))
+    assert any("Comm_split at site 12: its * row contradicts" in w for w in ds.attrs["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        (
+            b"   0       2.04       1.42",
+            b"   0       2.14       1.42",
+            "rank 0: 1.42 s of 2.14 s are not 69.84 %",
+        ),
+        (
+            b"   1       2.05       1.43    69.98",
+            b"   1       2.05       1.43    64.98",
+            "rank 1: 1.43 s of 2.05 s are not",
+        ),
+        (
+            b"   *       4.08       2.85",
+            b"   *       4.08       2.95",
+            "MPITime of the ranks is 2.85 s in sum, its * row says 2.95 s",
+        ),
+        (
+            b"   *       4.08",
+            b"   *       6.08",
+            "AppTime of the ranks is 4.09 s in sum, its * row says 6.08 s",
+        ),
+    ],
+)
+def test_mpip__times_are_held_against_shares_and_sums(old, new, found):
+    ds = mpip.parse(edit(raw("hpcg_mpich_2.mpiP"), old, new))
+    assert "mpi-time-contradicts-itself" in ds.attrs["flags"]
+    assert any(found in warning for warning in ds.attrs["warnings"]), ds.attrs["warnings"]
+
+
+def test_mpip__edges_of_bins_are_powers_of_two():
+    data = raw("osu_alltoall_8.mpiP")
+    size = re.search(rb"4096 -     8191", data)[0]
+    ds = mpip.parse(edit(data, size, size.replace(b"4096", b"6096")))
+    assert any("edges are no powers of two" in warning for warning in ds.attrs["warnings"])
+    assert not ds.attrs["complete"]
 
 
 def test_mpip__histograms_have_exact_bins():

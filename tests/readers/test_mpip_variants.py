@@ -77,7 +77,7 @@ def test_mpip__titles_of_version_2_5():
         "  1   1 src/main.c         32 .main                     ",
         "1234   0 src/b.c          12 std::vector<int, A>::f(int) const Waitany",
     )
-    times = TIMES.replace("0.02", "0.01").replace("0.06", "0.05")
+    times = TIMES.replace("0.02     0.20", "0.01     0.10").replace("0.06     0.30", "0.05     0.25")
     ds = mpip.parse(report(times, sites, top, OLD_TIME, OLD_SENT))
     assert ds.attrs["warnings"] == []
     assert ds.attrs["complete"]

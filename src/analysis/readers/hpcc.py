@@ -6,6 +6,7 @@ named. Units stand in the keys (``HPL_Tflops``, ``PTRANS_GBs``, ``..._usec``) an
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -18,6 +19,7 @@ from analysis.readers.text import holds, integer, number, whole_lines
 
 _SNIFF = re.compile(rb"HPC Challenge Benchmark version|^Begin of Summary section\.", re.MULTILINE)
 _BEGIN, _END = "Begin of Summary section.", "End of Summary section."
+_DIGITS = 2e-5  # three numbers of six printed digits
 _KEY = re.compile(r"(?P<key>\w+)=(?P<value>.*)")
 
 
@@ -36,6 +38,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     lines, rest = whole_lines(data)
     faults = Faults(source)
     entries = _summary(lines, rest, faults)
+    _check(lines, entries, faults)
     success = integer(entries.get("Success", ""))
     if success == 0:
         at = next(at for at, line in enumerate(lines, 1) if line.strip() == "Success=0")
@@ -57,6 +60,33 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         attrs=attrs,
     )
     return schema.conform(ds, "hpcc")
+
+
+def _check(lines: list[str], entries: dict[str, str], faults: Faults) -> None:
+    """Hold rates against operations and times, and means of the ping-pong tests between their bounds."""
+    value = {key: number(text) for key, text in entries.items()}
+
+    def of(key: str) -> float:
+        return value.get(key, math.nan)
+
+    size = of("HPL_N")
+    work = {"HPL_Tflops": ("HPL_time", (2 / 3 * size + 3 / 2) * size * size / 1e12)}
+    work |= {
+        f"{test}_GUPs": (f"{test}_time", of(f"{test}_ExeUpdates") / 1e9)
+        for test in ("MPIRandomAccess", "MPIRandomAccess_LCG")
+    }
+    odd = [
+        (rate, f"{operations:.6g} in {time} of {of(time):g} s are not {of(rate):g}")
+        for rate, (time, operations) in work.items()
+        if of(time) > 0 and abs(of(rate) * of(time) - operations) > _DIGITS * operations
+    ]
+    for test in ("PingPongLatency_usec", "PingPongBandwidth_GBytes"):
+        least, mean, largest = (of(f"{bound}{test}") for bound in ("Min", "Avg", "Max"))
+        if mean < least - _DIGITS * abs(least) or mean > largest + _DIGITS * abs(largest):
+            odd.append((f"Avg{test}", f"{mean:g} is not between {least:g} and {largest:g}"))
+    for key, found in odd:
+        at = max(at for at, line in enumerate(lines, 1) if line.strip().startswith(f"{key}="))
+        faults.damage(at, f"{key}: {found}", "one of the numbers is damaged; get the file again")
 
 
 def _summary(lines: list[str], rest: str, faults: Faults) -> dict[str, str]:

@@ -138,6 +138,24 @@ class _Account:
         self._keep(name, len(line) - len(line.lstrip(" ")), cells, at)
         if name == _TOTALS:
             self.in_table, self._whole_table = False, True
+            self._check_shares(at)
+
+    def _check_shares(self, at: int) -> None:
+        """Hold each printed share of the timing table against the time and the totals: one note."""
+        for kind, title in (("cpu", "CPU"), ("clock", "Clock")):
+            times, shares = np.array(self.out[f"{kind}_time"]), np.array(self.out[f"{kind}_share"])
+            # Two decimals of a percent of a number of five digits.
+            off = np.flatnonzero(
+                np.abs(100 * times - shares * times[-1]) > (0.0051 + 2e-4 * shares) * times[-1]
+            )
+            if shares[-1] == 100 and off.size:
+                row = off[0]
+                found = f"{times[row]:g} s of {times[-1]:g} s are not {shares[row]:g} % {title}"
+                self.faults.note(
+                    at,
+                    f"{self.out['section'][row]}: {found}",
+                    "one of the numbers is damaged; get the file again",
+                )
 
     def _keep(self, name: str, indent: int, cells: list[str], at: int) -> None:
         if not all(map(is_number, cells)):

@@ -386,3 +386,24 @@ def test_mdtest__times_are_figures_of_their_own() -> None:
         ds = read("mdtest", text.replace("SUMMARY time", f"SUMMARY {head}"))
         assert named(ds, "File creation") == [10200.52]
         assert set(ds["unit"].values[ds["merit"].values == "File creation time"]) == {unit}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("10100.520      10200.520", "10300.520      10200.520"),
+        ("17500.250      17300.250", "14500.250      17300.250"),
+        ("2052.096         14.142", "2052.096         44.142"),
+        (
+            "0.000          0.000          0.000          0.000",
+            "0.000          0.000          0.000          0.030",
+        ),
+    ],
+)
+def test_merits__mdtest_means_lie_between_their_bounds(old: str, new: str) -> None:
+    """No set of rates has a mean outside them or a deviation larger than their range."""
+    text = TEXTS["mdtest"]
+    assert text.count(old) == 1
+    ds = readers.parse(text.replace(old, new).encode(), "x", engine="mdtest")
+    assert not ds.attrs["complete"]
+    assert any(" do not fit " in warning for warning in ds.attrs["warnings"])

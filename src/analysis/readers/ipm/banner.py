@@ -100,23 +100,64 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     if _START.search(data, match.end()):
         faults.note(first, "more than one banner", "the first one was read; split the output by runs")
     for section in banner.sections:
+        _check_means(section, banner.version, _ranks(banner)[0], first, faults)
         _check(section, banner.version, faults)
+    _check_regions(banner, faults)
     return _dataset(banner, first, faults)
+
+
+def _check_regions(banner: _Banner, faults: Faults) -> None:
+    """Hold the calls of the regions against those of the run: the last regions of a cut banner are missing.
+
+    Nested regions hold calls twice; what they have more of than the run is theirs.
+    """
+    whole, regions = _tables(banner)
+    counted = _counted(regions)
+    found, total = sum(counted.values()), sum(count for _, count in whole.calls.values())
+    nested = any(count > whole.calls.get(call, (0.0, 0))[1] * (1 + 1e-5) for call, count in counted.items())
+    if regions and not nested and found < total * (1 - 1e-5):
+        what = f"the regions hold {found} of {total} calls"
+        remedy = "a region is damaged or missing; the calls are kept without regions"
+        faults.damage(regions[-1].line or whole.line, what, remedy)
+
+
+def _fits(values: list[float], ranks: int, old: bool) -> bool:
+    """Tell whether a mean is the total by ranks and lies between its bounds, as printed."""
+    total, mean, least, largest = values
+    digits, decimals = (2e-5, 0.0) if old else (1e-9, 0.0101)
+    return not (
+        (ranks > 0 and abs(mean * ranks - total) > digits * abs(total) + decimals * (ranks + 1) / 2)
+        or mean < least - digits * abs(least) - decimals
+        or mean > largest + digits * abs(largest) + decimals
+    )
+
+
+def _check_means(section: _Section, version: str, ranks: int, first: int, faults: Faults) -> None:
+    """Hold the means of a table against its totals and bounds."""
+    old = version.startswith("0.")
+    if old and section.region not in (None, "", "*"):
+        ranks = 0  # how 0.9x averages a region that some ranks never enter was seen in no banner
+    for name, values in section.statistics.items():
+        if len(values) == 4 and name in _STATISTICS and not _fits(values, ranks, old):
+            found = (
+                f"{name}: {values[1]:g} is no mean of {values[0]:g} in all, {values[2]:g} to {values[3]:g}"
+            )
+            faults.damage(section.line or first, found, "one of the numbers is damaged; get the whole banner")
 
 
 def _check(section: _Section, version: str, faults: Faults) -> None:
     """Hold the calls of a table against the totals above it: a row that cannot be read is missing."""
+    old = version.startswith("0.")
     own = [values for call, values in section.calls.items() if call.startswith("MPI")]
     if not own:
         return
-    old = version.startswith("0.")
     # Six digits, or two decimals in each row and in the total.
     for what, found, name, rounding in (
         ("s", sum(time for time, _ in own), "mpi" if old else "MPI", 0.0 if old else 0.005 * (len(own) + 1)),
         ("calls", sum(count for _, count in own), "#calls MPI", 0.0),
     ):
         total = section.statistics.get(name, [math.nan])[0]
-        if abs(found - total) > rounding + 1e-5 * total:
+        if abs(found - total) > rounding + (1e-5 * total if old else 1e-9):
             where = f" of region {section.region!r}" if section.region else ""
             remedy = "a row is damaged or missing; get the whole banner"
             faults.damage(
@@ -127,13 +168,16 @@ def _check(section: _Section, version: str, faults: Faults) -> None:
 def _read(lines: list[str], version: str, first: int, faults: Faults) -> _Banner:
     banner = _Banner(version)
     table = False
+    shortest = len(lines[0].strip()) - 1
     for at, line in enumerate(lines[1:], start=1):
         if not line.lstrip().startswith("#"):
             continue  # the program's own output may run into the banner
         text = line.strip()
         if _RULE.fullmatch(text):
             table = False
-            if not _goes_on(lines, at):
+            if at == len(lines) - 1 and len(text) < shortest:
+                break  # half a rule at the end of the file
+            if not _RULE.fullmatch(lines[at - 1].strip()) and not _goes_on(lines, at):
                 banner.closed = True
                 break
         elif region := _REGION.fullmatch(text):
@@ -155,7 +199,8 @@ def _read(lines: list[str], version: str, first: int, faults: Faults) -> _Banner
 def _goes_on(lines: list[str], at: int) -> bool:
     following = [line.strip() for line in lines[at + 1 : at + 3]]
     if following and _RULE.fullmatch(following[0]):
-        following = following[1:]
+        # IPM 2 rules off each region twice: nothing behind the second rule is a cut.
+        following = following[1:] or ["# region"]
     return bool(following) and following[0].startswith("# region")
 
 
@@ -200,16 +245,26 @@ def _row(text: str) -> tuple[str, list[float]] | None:
     return None
 
 
-def _calls(banner: _Banner) -> list[tuple[str, str, float, int]]:
-    """Choose the tables that add up: those of the regions where they hold all, else the run's."""
+def _tables(banner: _Banner) -> tuple[_Section, list[_Section]]:
+    """Return the table of the run and those of its regions."""
     whole, *regions = banner.sections
     if regions and not whole.calls and regions[0].region in ("", "*"):
         whole, *regions = regions  # IPM 0.9x: the first region is the whole run
+    return whole, regions
+
+
+def _counted(regions: list[_Section]) -> dict[str, int]:
     counted: defaultdict[str, int] = defaultdict(int)
     for section in regions:
         for call, (_, count) in section.calls.items():
             counted[call] += count
-    if regions and counted == {call: count for call, (_, count) in whole.calls.items()}:
+    return dict(counted)
+
+
+def _calls(banner: _Banner) -> list[tuple[str, str, float, int]]:
+    """Choose the tables that add up: those of the regions where they hold all, else the run's."""
+    whole, regions = _tables(banner)
+    if regions and _counted(regions) == {call: count for call, (_, count) in whole.calls.items()}:
         chosen = regions
     else:
         chosen = [_Section("", calls=whole.calls)]
@@ -218,12 +273,17 @@ def _calls(banner: _Banner) -> list[tuple[str, str, float, int]]:
     ]
 
 
+def _ranks(banner: _Banner) -> tuple[int, int]:
+    """Return the numbers of ranks and nodes, 0 and -1 where they are not said."""
+    tasks = re.match(r"(\d{1,9}) on (\d{1,9}) (?:nodes|hosts)", banner.keys.get("mpi_tasks", ""))
+    return (int(tasks[1]), int(tasks[2])) if tasks else (int(banner.keys.get("ntasks") or 0), -1)
+
+
 def _dataset(banner: _Banner, first: int, faults: Faults) -> xr.Dataset:
     rows = _calls(banner)
     if not rows:
         faults.note(first, "no table of calls", "set IPM_REPORT=full to have it printed")
-    tasks = re.match(r"(\d{1,9}) on (\d{1,9}) (?:nodes|hosts)", banner.keys.get("mpi_tasks", ""))
-    ranks = int(tasks[1]) if tasks else int(banner.keys.get("ntasks") or 0)
+    ranks, nodes = _ranks(banner)
     if not 0 < ranks <= MAX_RANKS:
         faults.damage(first, "no number of mpi_tasks", "get the whole banner")
         ranks = 0
@@ -248,7 +308,7 @@ def _dataset(banner: _Banner, first: int, faults: Faults) -> xr.Dataset:
         tool_version=banner.version,
         ranks_expected=ranks,
         faults=faults,
-        attrs=_attrs(banner, int(tasks[2]) if tasks else -1),
+        attrs=_attrs(banner, nodes),
     )
 
 

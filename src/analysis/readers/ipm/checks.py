@@ -7,7 +7,7 @@ A disagreement costs no data; it is a warning of the dataset, for it can also co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ _RECEIVE = re.compile(r"MPI_(I|M|Im)?recv", re.IGNORECASE)
 # IPM prints mtime with 6 digits and each record with 5.
 _TOLERANCE = 1e-4
 _MICROSECOND = 1e-6
+_STAMP = 3e-6  # two stamps in whole microseconds
 
 
 def mpi_time(
@@ -47,6 +48,71 @@ def mpi_time(
             f"({off.size} of {ranks.size} ranks differ)",
             "both are kept: mpi_time as stated, time as recorded",
         )
+
+
+def clock(heads: Sequence[Head], line: Callable[[int], int], faults: Faults) -> None:
+    """Compare each rank's wall time with its stamps: one note, at the first that differs."""
+    wall = np.array([head.wall_time for head in heads])
+    span = np.array([head.stop - head.start for head in heads])
+    off = np.flatnonzero(np.abs(wall - span) > _TOLERANCE * np.maximum(wall, span) + _STAMP)
+    if off.size:
+        at = int(off[0])
+        faults.note(
+            line(at),
+            f"rank {heads[at].rank} states {wall[at]:.6g} s of wall time, its stamps are {span[at]:.6g} s "
+            f"apart ({off.size} of {len(heads)} ranks differ)",
+            "one of the numbers is damaged; get the file again",
+        )
+
+
+def totals(
+    obs: Observations,
+    calls: Names,
+    stated: Sequence[tuple[int, int, Mapping[bytes, tuple[int, float, float]]]],
+    line: Callable[[int], int],
+    faults: Faults,
+) -> None:
+    """Compare the sums by call in the head of a rank with its records: one note, at the first that differs.
+
+    `stated` holds position and rank of each task that has such sums, and the sums: count, B and s by call.
+    """
+    codes = {name.encode("iso-8859-1"): code for code, name in enumerate(calls.texts())}
+    shape = (1 + int(obs.rank.max(initial=-1)), max(len(codes), 1))
+    cell = obs.rank.astype(np.int64) * shape[1] + obs.call
+    # Sizes that are not known are printed as 0 in either place.
+    columns = (obs.count, np.nan_to_num(obs.bytes), obs.time)
+    recorded = np.stack([np.bincount(cell, column, shape[0] * shape[1]).reshape(shape) for column in columns])
+    for at, rank, sums in stated:
+        own = recorded[:, rank].T.tolist() if rank < shape[0] else []
+        for name, (count, size, time) in sums.items():
+            counts, sizes, times = own[codes[name]] if own and name in codes else (0, 0.0, 0.0)
+            slack = _TOLERANCE * max(time, times) + _MICROSECOND
+            if count == counts and abs(size - sizes) <= _TOLERANCE * size and abs(time - times) <= slack:
+                continue
+            faults.note(
+                line(at),
+                f"rank {rank} states {count} calls of {name.decode('iso-8859-1')} with {size:.5g} B in "
+                f"{time:.5g} s, its records {counts:.0f} with {sizes:.5g} B in {times:.5g} s",
+                "the records were used; one of the numbers is damaged, get the file again",
+            )
+            return
+
+
+def bounds(obs: Observations, calls: Names, faults: Faults) -> None:
+    """Compare the shortest and the longest call of each record with its time: one note for all."""
+    time, shortest, longest = obs.time, obs.count * np.nan_to_num(obs.time_min), obs.count * obs.time_max
+    most = (time * (1 + _TOLERANCE)) + _MICROSECOND
+    off = np.flatnonzero(
+        (obs.time_max > most) | (shortest > most) | (time > longest * (1 + _TOLERANCE) + _MICROSECOND)
+    )
+    if off.size:
+        at = off[0]
+        name = calls.texts()[obs.call[at]]
+        found = (
+            f"rank {obs.rank[at]}: {obs.count[at]} calls of {name} in {time[at]:.5g} s, the longest "
+            f"{obs.time_max[at]:.5g} s, the shortest {obs.time_min[at]:.5g} s ({off.size} such records)"
+        )
+        faults.note(0, found, "one of the numbers is damaged; get the file again")
 
 
 def partners(obs: Observations, calls: Names, present: np.ndarray, faults: Faults) -> None:

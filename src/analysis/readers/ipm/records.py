@@ -75,6 +75,11 @@ _KEY = re.compile(rb"[0-9A-F]{24}3FFFFFF[DEF]")
 _FUNC = re.compile(
     rb'<func name="([^"\n]*)" count="(\d{1,18})"(?: bytes="([^"\n]*)")? ?>\s*+([^<>\n]*+)\s*+</func>\s*'
 )
+_PRINTED = rb"(\d\.\d+e[+-]\d\d)"
+_FUNC_CELLS = re.compile(
+    rb'<func name="(\w+)" count="(\d{1,18})" bytes="%b" > %b </func>' % (_PRINTED, _PRINTED)
+)
+_REGION_TAGS = re.compile(rb"\n ?<(/?)region[ >]")
 _REGION = re.compile(rb'<region label="(.*)" nexits=".*')
 
 
@@ -145,6 +150,22 @@ class Total:
         self.count += sign * other.count
         self.size += sign * other.size
         self.time += sign * other.time
+
+
+def summed_totals(data: bytes, segment: Segment) -> dict[bytes, tuple[int, float, float]] | None:
+    """Sum counts, B and s of a task's ``<func>`` lines by call; None where they are not all readable.
+
+    None too where regions nest, whose lines may hold a call twice.
+    """
+    head = data[segment.start : segment.head]
+    found, tags = _FUNC_CELLS.findall(head), _REGION_TAGS.findall(head)
+    if len(found) != head.count(b"<func ") or tags != [b"", b"/"] * (len(tags) // 2):
+        return None
+    sums: dict[bytes, tuple[int, float, float]] = {}
+    for name, count, size, time in found:
+        counts, sizes, times = sums.get(name, (0, 0.0, 0.0))
+        sums[name] = (counts + int(count), sizes + float(size), times + float(time))
+    return sums
 
 
 def read_totals(data: bytes, segment: Segment) -> list[tuple[bytes, bytes, Total]]:

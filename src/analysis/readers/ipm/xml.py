@@ -206,12 +206,30 @@ def _check_names(file: _File) -> None:
         file.faults.damage(line, found, "a name is damaged, there or here; get the file again")
 
 
+def _check_numbers(file: _File, obs: Observations, heads: list[Head]) -> None:
+    def line(task: int) -> int:
+        return file.lines.of(file.tasks[task][0].start)
+
+    checks.mpi_time(obs, file.calls, heads, line, file.faults)
+    if not heads or not heads[0].version.startswith(b"2"):
+        return  # what IPM 0.9x counts twice was seen in no file
+    checks.clock(heads, line, file.faults)
+    stated = [
+        (i, head.rank, sums)
+        for i, (segment, head) in enumerate(file.tasks)
+        if segment.records is not None and (sums := records.summed_totals(file.data, segment)) is not None
+    ]
+    checks.totals(obs, file.calls, stated, line, file.faults)
+    if all(segment.records is not None for segment, _ in file.tasks):
+        checks.bounds(obs, file.calls, file.faults)
+
+
 def _dataset(file: _File, obs: Observations, expected: int) -> xr.Dataset:
     heads = [head for _, head in file.tasks]
     version = heads[0].version.decode("iso-8859-1") if heads else ""
     present = np.zeros(expected, dtype=bool)
     present[[head.rank for head in heads]] = True
-    checks.mpi_time(obs, file.calls, heads, lambda i: file.lines.of(file.tasks[i][0].start), file.faults)
+    _check_numbers(file, obs, heads)
     checks.partners(obs, file.calls, present, file.faults)
     columns = vars(obs) | {
         "call": labels(obs.call, file.calls.texts()),

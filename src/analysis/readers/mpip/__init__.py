@@ -144,7 +144,7 @@ def _observations(
 def _check(
     report: Report, times: Times, obs: Obs, detail: str, top: list[Entry], bins: list[Bin], faults: Faults
 ) -> list[str]:
-    flags = checks.check_ranks(report, times, faults)
+    flags = checks.check_ranks(report, times, faults) + checks.check_times(times, faults)
     # Of a damaged report the two sides of a check may have lost different rows.
     if not faults.complete or detail == "none":
         return flags

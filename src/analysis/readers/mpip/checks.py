@@ -69,6 +69,32 @@ def check_ranks(report: Report, times: Times, faults: Faults) -> list[str]:
     return flags
 
 
+def check_times(times: Times, faults: Faults) -> list[str]:
+    """Hold the table of MPI Time against itself, shares and sums: ``mpi-time-contradicts-itself``."""
+    step = _decimals(times)
+    odd = [
+        f"rank {rank}: {times.mpi[rank]:g} s of {app:g} s are not {times.percent[rank]:g} %"
+        for rank, app in times.app.items()
+        if _differ(times.mpi[rank], app * times.percent[rank] / 100.0, app * 5e-5 + 2 * step)
+    ]
+    for name, ranks, total in (
+        ("AppTime", times.app, times.app_total),
+        ("MPITime", times.mpi, times.mpi_total),
+    ):
+        summed = sum(ranks.values())
+        if len(ranks) == times.rows > 0 and _differ(summed, total, step * (times.rows + 1)):
+            odd.append(f"{name} of the ranks is {summed:.4g} s in sum, its * row says {total:.4g} s")
+    if odd:
+        more = f" ({len(odd)} contradictions)" if len(odd) > 1 else ""
+        faults.note(times.line, odd[0] + more, "one of the numbers is damaged; get the file again")
+    return ["mpi-time-contradicts-itself"] if odd else []
+
+
+def _differ(one: float, other: float, slack: float) -> bool:
+    """Tell whether two times in s differ by more than is printed; one that is not known differs from none."""
+    return abs(one - other) > _DIGITS * max(one, other) + slack
+
+
 def check_sites(report: Report, times: Times, obs: Obs, detail: str, faults: Faults) -> list[str]:
     """Hold the time of the call sites against the MPI time of the ranks: ``callsite-time-differs``.
 

@@ -14,7 +14,7 @@ import numpy as np
 from analysis.readers.base import Faults, labels
 from analysis.readers.mpip.report import Report
 from analysis.readers.mpip.rows import Rows
-from analysis.readers.mpip.sites import settle
+from analysis.readers.mpip.sites import check_bytes, settle
 from analysis.readers.mpip.tables import Entry
 
 # One-sided calls that move data. mpiP 3.5 does not record Get: not listed is not zero for them.
@@ -57,6 +57,7 @@ def from_ranks(
     names = np.concatenate([columns["Name"], rest["Name"]])
     obs["bytes"] = _absent_bytes(names, time.names, payload)
     for rows_of in payload.values():
+        check_bytes(report, rows_of, threshold, faults)
         _add_bytes(obs, rows_of, len(rest["Site"]))
     return obs
 

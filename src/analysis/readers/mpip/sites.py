@@ -25,6 +25,7 @@ def settle(
         time = _without_strays(report, time, ranks, faults)
     sites = _totals(time.columns)
     _name_faults(report, time, sites, threshold, faults)
+    _check_extremes(report, time, sites, faults)
     rest = sites[sites["rest"] > 0]
     return time.columns, {
         "Name": rest["name"].to_numpy(np.int32),
@@ -123,3 +124,67 @@ def _name_faults(report: Report, time: Rows, sites: pd.DataFrame, threshold: boo
             faults.damage(
                 time.line(report, row), f"{head} has {stars} * rows", "its rows could not be checked"
             )
+
+
+# Two products of numbers of three printed digits, or of three decimals of a ms with option -e.
+_DIGITS, _DECIMALS = 0.0101, 5e-4
+_BYTES = 1.1e-3  # two sums of four printed digits
+
+
+def _check_extremes(report: Report, time: Rows, sites: pd.DataFrame, faults: Faults) -> None:
+    """Hold largest, mean and least time of each ``*`` row against the rows of its ranks: one fault a site.
+
+    A single call has one time.
+    """
+    columns = time.columns
+    star, site = columns["Rank"] < 0, columns["Site"]
+    order = np.searchsorted(site_ids := np.unique(site), site)
+    largest, least = np.full(len(site_ids), -np.inf), np.full(len(site_ids), np.inf)
+    np.maximum.at(largest, order[~star], columns["Max"][~star])
+    np.minimum.at(least, order[~star], columns["Min"][~star])
+    whole = sites[(sites["stars"] == 1) & (sites["rest"] == 0) & (sites["count"] > 0)]
+    at = np.searchsorted(site_ids, whole["site"])
+    own = np.full(len(site_ids), -1)
+    own[order[star]] = np.flatnonzero(star)
+    row = own[at]
+    once = (columns["Count"] == 1) & (columns["Max"] != columns["Min"])
+    off = np.bincount(order[once], minlength=len(site_ids))[at] > 0
+    off |= (columns["Max"][row] != largest[at]) | (columns["Min"][row] != least[at])
+    sums, stated = whole["time"].to_numpy(), whole["star_time"].to_numpy()
+    slack = _DIGITS * np.maximum(sums, stated) + _DECIMALS * 2 * whole["count"].to_numpy()
+    exact = _DIGITS * np.maximum(sums, stated)
+    off |= np.abs(sums - stated) > np.where(_has_decimals(columns["Mean"]), slack, exact)
+    for name, number, first in whole.loc[off, ["name", "site", "row"]].itertuples(index=False):
+        found = f"{time.names[name]} at site {number}: its * row contradicts the rows of its ranks"
+        faults.damage(time.line(report, int(first)), found, "one of the numbers is damaged; all are kept")
+
+
+def check_bytes(report: Report, rows: Rows, threshold: bool, faults: Faults) -> None:
+    """Hold the bytes of each ``*`` row against the sum of its ranks: one fault a site."""
+    columns = rows.columns
+    star, (site, order) = columns["Rank"] < 0, np.unique(columns["Site"], return_inverse=True)
+    sums, stated, counts, own, stars = (
+        np.bincount(order, weights, len(site))
+        for weights in (
+            np.where(star, 0.0, columns["Sum"]),
+            np.where(star, columns["Sum"], 0.0),
+            np.where(star, -1.0, 1.0) * columns["Count"],
+            np.where(star, 0.0, 1.0),
+            star.astype(np.float64),
+        )
+    )
+    off = (stars == 1) & (own > 0) & (np.abs(sums - stated) > _BYTES * np.maximum(sums, stated))
+    # Option -t leaves out the rows of some ranks.
+    off &= (counts == 0) | (sums > stated)
+    if not threshold and rows.whole:
+        off |= (stars != 1) | (counts != 0)
+    for number in site[off]:
+        first = int(np.flatnonzero(columns["Site"] == number)[0])
+        found = f"site {number} of {rows.section.title!r}: its * row is not the sum of its ranks"
+        faults.damage(rows.line(report, first), found, "one of the numbers is damaged; all are kept")
+
+
+def _has_decimals(means: np.ndarray) -> bool:
+    """Tell whether times have three decimals (option ``-e``) instead of three digits."""
+    thousands = means * 1e3
+    return bool(np.all(np.abs(thousands - np.round(thousands)) < 1e-6))

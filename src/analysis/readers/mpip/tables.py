@@ -119,6 +119,10 @@ def read_entries(report: Report, kind: str, faults: Faults) -> list[Entry]:
     return entries
 
 
+def _is_power(value: int) -> bool:
+    return value > 0 and not value & (value - 1)
+
+
 def read_histogram(report: Report, faults: Faults) -> list[Bin]:
     """Read the histograms over communicator and message size (options ``-y`` and ``-p``).
 
@@ -135,6 +139,8 @@ def read_histogram(report: Report, faults: Faults) -> list[Bin]:
                 edges = [natural(edge) for edge in match.groups()[2:]]
                 if edges[0] > edges[1] or edges[2] > edges[3]:
                     raise ValueError("has a bin that ends before it begins")
+                if not all(map(_is_power, (edges[0] or 1, edges[1] + 1, edges[2] or 1, edges[3] + 1))):
+                    raise ValueError("has a bin whose edges are no powers of two")
                 bins.append(
                     Bin(
                         number,

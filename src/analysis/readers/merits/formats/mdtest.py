@@ -11,6 +11,7 @@ from analysis.readers.text import number
 _ROW = r"^ {2,}(?P<name>(?:File|Directory|Tree) \w+(?: \w+)?) *:? +(?P<values>\d[\d. ]*)$"
 # 4.1.0 heads its times, which are in s, with "(in ops/sec)".
 _TIMES = r"^SUMMARY time(?: \(in (?:(?P<unit>ms)/op|ops/sec)\))?:"
+_STEP = 2e-3  # three decimals
 _LAUNCHED = r"was launched with +(\d+) total task\(s\)"
 
 
@@ -45,6 +46,10 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
             continue
         if not any(number(value) for value in values):
             continue
+        largest, least, mean, spread = map(number, values[-4:])
+        if not (least - _STEP <= mean <= largest + _STEP and spread <= largest - least + _STEP):
+            found = f"mean {values[-2]} and deviation {values[-1]} do not fit {values[-3]} to {values[-4]}"
+            output.faults.damage(line, found, "one of the numbers is damaged; get the file again")
         unit = times.get(heads[-1], "1/s")
         result = max(sum(head not in times for head in heads) - 1, 0)
         of = f"{row['name']}{' time' * (heads[-1] in times)}"
