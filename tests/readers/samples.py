@@ -20,6 +20,7 @@ from .test_lsdyna import ACCOUNT
 from .test_openatom import OUTPUT
 from .test_proxy import LINE as PROXY
 from .test_published import LINE as FIGURE
+from .test_tau import PROFILE as TAU
 
 ROOT = Path(__file__).parents[2]
 CAMPAIGN = ROOT / "data/raw/vm-hpcg"
@@ -96,6 +97,7 @@ SAMPLES = LOGS | {
     "published": (",".join(published.COLUMNS) + "\n" + FIGURE + FIGURE.replace("f1", "f2")).encode(),
     "run": (CAMPAIGN / "runs/001/run.json").read_bytes(),
     "sacct": b"".join((CAMPAIGN / "sacct.txt").read_bytes().splitlines(keepends=True)[:6]),
+    "tau": TAU,
 }
 # Closed by a mark of their own, so that a cut is seen wherever it is.
 CLOSED = (
@@ -108,4 +110,5 @@ CLOSED = (
     "mpip",
     "openatom",
     "run",
+    "tau",
 )

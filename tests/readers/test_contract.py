@@ -75,7 +75,7 @@ def test_contract__content_finds_the_engine_and_xarray_opens_it(engine: str, tmp
     ds = readers.open(path, engine=engine)
     schema.check(ds)
     assert ds.complete is True
-    kinds = {"ipm": "profile", "mpip": "profile"} | dict.fromkeys(MERITS, "merits")
+    kinds = dict.fromkeys(("ipm", "mpip", "tau"), "profile") | dict.fromkeys(MERITS, "merits")
     assert ds.kind == ("power" if readers.is_power(engine) else kinds.get(engine, engine))
     assert ds.kind != "merits" or readers.engine_of(ds) == engine
     assert ds.identical(readers.open(path)) or engine == "slurm_energy"
@@ -109,7 +109,11 @@ def test_contract__cut_anywhere_keeps_what_is_whole_and_says_so(engine: str) -> 
         # Where nothing closes a file it may end at any line.
         may_end = engine not in (*CLOSED, "json") and (engine in LOGS or data[cut - 1 : cut + 1].count(b"\n"))
         assert ds.complete is False or may_end or not ds.get("valid", True), cut
-        if engine not in ("ipm", "mpip"):  # sums of them are what is left; they have tests of their own
+        if engine not in (
+            "ipm",
+            "mpip",
+            "tau",
+        ):  # sums of them are what is left; they have tests of their own
             assert values(ds) <= known, (cut, values(ds) - known)
 
 
