@@ -16,6 +16,7 @@ from .power.test_cpu import LIKWID, PERF, PERF_TABLE, POWERSTAT, TURBO
 from .power.test_devices import BARE, POWER, T0, WT, xml
 from .power.test_ipmi import FREE, block
 from .power.test_node import EACCT, GEOPM
+from .test_caliper import PROFILE as CALIPER
 from .test_lsdyna import ACCOUNT
 from .test_openatom import OUTPUT
 from .test_proxy import LINE as PROXY
@@ -98,6 +99,7 @@ SAMPLES = LOGS | {
     "run": (CAMPAIGN / "runs/001/run.json").read_bytes(),
     "sacct": b"".join((CAMPAIGN / "sacct.txt").read_bytes().splitlines(keepends=True)[:6]),
     "tau": TAU,
+    "caliper": CALIPER,
 }
 # Closed by a mark of their own, so that a cut is seen wherever it is.
 CLOSED = (
@@ -111,4 +113,5 @@ CLOSED = (
     "openatom",
     "run",
     "tau",
+    "caliper",
 )
