@@ -5,6 +5,7 @@ Run by itself, as its own process: the library of the package `darshan` aborts o
 
 from __future__ import annotations
 
+import resource
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -39,5 +40,6 @@ def text(path: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # All or nothing: a text that stops half-way would be that of a shorter log.
     sys.stdout.write("".join([f"{line}\n" for line in text(sys.argv[1])]))
