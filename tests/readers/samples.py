@@ -16,10 +16,12 @@ from .power.test_cpu import LIKWID, PERF, PERF_TABLE, POWERSTAT, TURBO
 from .power.test_devices import BARE, POWER, T0, WT, xml
 from .power.test_ipmi import FREE, block
 from .power.test_node import EACCT, GEOPM
+from .test_caliper import PROFILE as CALIPER
 from .test_lsdyna import ACCOUNT
 from .test_openatom import OUTPUT
 from .test_proxy import LINE as PROXY
 from .test_published import LINE as FIGURE
+from .test_tau import PROFILE as TAU
 
 ROOT = Path(__file__).parents[2]
 CAMPAIGN = ROOT / "data/raw/vm-hpcg"
@@ -96,6 +98,8 @@ SAMPLES = LOGS | {
     "published": (",".join(published.COLUMNS) + "\n" + FIGURE + FIGURE.replace("f1", "f2")).encode(),
     "run": (CAMPAIGN / "runs/001/run.json").read_bytes(),
     "sacct": b"".join((CAMPAIGN / "sacct.txt").read_bytes().splitlines(keepends=True)[:6]),
+    "tau": TAU,
+    "caliper": CALIPER,
 }
 # Closed by a mark of their own, so that a cut is seen wherever it is.
 CLOSED = (
@@ -108,4 +112,6 @@ CLOSED = (
     "mpip",
     "openatom",
     "run",
+    "tau",
+    "caliper",
 )

@@ -22,6 +22,7 @@ SIZE = {engine: len(data) for engine, data in SAMPLES.items()}
 TEXTS = {engine: data for engine, data in SAMPLES.items() if engine != "slurm_profile"} | {"json": JSON}
 # Sums and guesses over what is left, and free text that is kept in parts.
 DERIVED = {"energy_counter", "step_time", "startup_steps", "valid", "termination", "extra", "step", "row"}
+PROFILES = ("ipm", "mpip", "tau", "caliper")
 CUTS = 120  # of a longer file; a shorter one is cut at every byte
 
 
@@ -75,7 +76,7 @@ def test_contract__content_finds_the_engine_and_xarray_opens_it(engine: str, tmp
     ds = readers.open(path, engine=engine)
     schema.check(ds)
     assert ds.complete is True
-    kinds = {"ipm": "profile", "mpip": "profile"} | dict.fromkeys(MERITS, "merits")
+    kinds = dict.fromkeys(PROFILES, "profile") | dict.fromkeys(MERITS, "merits")
     assert ds.kind == ("power" if readers.is_power(engine) else kinds.get(engine, engine))
     assert ds.kind != "merits" or readers.engine_of(ds) == engine
     assert ds.identical(readers.open(path)) or engine == "slurm_energy"
@@ -109,7 +110,7 @@ def test_contract__cut_anywhere_keeps_what_is_whole_and_says_so(engine: str) -> 
         # Where nothing closes a file it may end at any line.
         may_end = engine not in (*CLOSED, "json") and (engine in LOGS or data[cut - 1 : cut + 1].count(b"\n"))
         assert ds.complete is False or may_end or not ds.get("valid", True), cut
-        if engine not in ("ipm", "mpip"):  # sums of them are what is left; they have tests of their own
+        if engine not in PROFILES:  # what is left is summed; they have tests of their own
             assert values(ds) <= known, (cut, values(ds) - known)
 
 

@@ -36,10 +36,6 @@ def answer(data: bytes) -> str:
         (b'{"mean": 3, "un', "JSON that is cut, damaged or one document after another"),
         (b"[" * 100_000, "JSON that is cut, damaged"),
         (b"<?xml version='1.0'?>\n<testsuite name='x'/>", "XML or HTML of <testsuite>"),
-        (
-            b"3.41\x00\x00\x00\x0075d\x00\x00\x00\x00\x00" + b"\x00" * 40,
-            "a Darshan log; its text by darshan-parser",
-        ),
         (b"\x7fELF\x02\x01\x01\x00", "an ELF program or core"),
         (b"\x00\x01\x02\x03" * 9, "binary, begins with 00 01 02 03 00 01 02 03"),
         (b"\x89HDF\r\n\x1a\n" + b"\x00" * 40, "HDF5"),

@@ -29,7 +29,7 @@ def is_mpi(call: pd.Series) -> pd.Series:
 def calls(ds: xr.Dataset) -> pd.DataFrame:
     """Total every MPI call: ``count time bytes time_rank_min time_rank_max``, summed over ranks, s and B.
 
-    A rank that never made a call counts as 0 s.
+    A rank that never made a call counts as 0 s; one that the file does not hold does not count.
     """
     obs = _observations(ds, "rank", "call", "count", "time", "bytes")
     obs = obs[is_mpi(obs["call"])]
@@ -37,7 +37,8 @@ def calls(ds: xr.Dataset) -> pd.DataFrame:
     totals = obs.assign(count=known).groupby("call", sort=True)[["count", "time", "bytes"]].sum(min_count=1)
     totals["count"] = totals["count"].fillna(-1).astype("int64")
     by_rank = obs[obs["rank"] >= 0].groupby(["call", "rank"])["time"].sum().unstack("rank")
-    by_rank = by_rank.reindex(index=totals.index, columns=np.arange(ds.sizes["rank"])).fillna(0.0)
+    held = np.union1d(by_rank.columns.to_numpy(), np.flatnonzero(np.isfinite(ds["app_time"].values)))
+    by_rank = by_rank.reindex(index=totals.index, columns=held).fillna(0.0)
     totals["time_rank_min"] = by_rank.min(axis=1)
     totals["time_rank_max"] = by_rank.max(axis=1)
     if (obs["rank"] < 0).any():  # a summary says nothing about single ranks

@@ -21,8 +21,9 @@ from analysis.readers.base import as_utf8
 from analysis.readers.power import FORMATS
 
 _PACKAGE = "analysis.readers"
-_TOOLS = ("mpip", "hpcg", "hpcc", "osu", "imb", "lsdyna", "openatom", "proxy", "published", "run", "sacct")
-ENGINES: dict[str, str] = {name: f"{_PACKAGE}.{name}" for name in _TOOLS}
+_PROFILES = ("mpip", "tau", "caliper")
+_TOOLS = ("hpcg", "hpcc", "osu", "imb", "lsdyna", "openatom", "proxy", "published", "run", "sacct")
+ENGINES: dict[str, str] = {name: f"{_PACKAGE}.{name}" for name in (*_PROFILES, *_TOOLS)}
 ENGINES |= {name: f"{_PACKAGE}.merits.formats.{name}" for name in merits.FORMATS}
 ENGINES |= {name: f"{_PACKAGE}.power.formats.{name}" for name in FORMATS}
 # After all formats: it takes any table with times and powers.

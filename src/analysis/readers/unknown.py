@@ -27,7 +27,6 @@ _BINARIES = {
     b"HPCPROF-": "a profile of HPCToolkit",
     b"\x28\xb5\x2f\xfd": "Zstandard inside another compression",
 }
-_DARSHAN = rb"3\.\d\d\x00{4}(?:75d\x00{5}|\x00{5}d57)"  # its version and its number, of either byte order
 # Engine -> a word that points to its tool, and what its reader asks for beside it.
 _NEAR: dict[str, tuple[bytes, tuple[bytes, ...]]] = {
     "hpl": (rb"HPLinpack|HPL_pdgesv|\bWR\d\d[LCR]\d", (b"HPLinpack ", b"parameter values will be used")),
@@ -73,8 +72,6 @@ def remedy(data: bytes) -> str:
 
 
 def _kind(data: bytes) -> str:
-    if re.match(_DARSHAN, data):
-        return "a Darshan log; its text by darshan-parser --total --perf is read"
     for mark, name in _BINARIES.items():
         if data.startswith(mark):
             return name

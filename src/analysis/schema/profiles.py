@@ -20,6 +20,7 @@ _PROFILE = """
 count          | obs      | i8  | 1   | number of calls
 time           | obs      | f8  | s   | time in the calls, summed over count
 bytes          | obs      | f8  | B   | payload, summed over count; NaN where the tool did not record it
+?exclusive_time | obs     | f8  | s   | time in the calls without that of calls made in them
 ?time_min      | obs      | f8  | s   | shortest call
 ?time_max      | obs      | f8  | s   | longest call
 app_time       | rank     | f8  | s   | wall-clock time of the rank between MPI_Init and MPI_Finalize

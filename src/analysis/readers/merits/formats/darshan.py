@@ -1,9 +1,13 @@
-"""Darshan: what ``darshan-parser --total --perf`` makes of a log; bytes and rates of POSIX, MPI-IO and STDIO.
-
-A log itself is not read: the library of Darshan ends the whole process on some that are damaged.
-"""
+"""Darshan: a log, or text of `darshan-parser --total --perf`; bytes and rates of POSIX, MPI-IO, STDIO."""
 
 from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import xarray as xr
 
@@ -12,21 +16,32 @@ from analysis.readers.merits.output import Output
 
 _MODULE = r"^# (?P<module>POSIX|MPI-IO|STDIO) module data$"
 _BYTES = r"^total_(?:POSIX|MPIIO|STDIO)_BYTES_(?P<what>READ|WRITTEN): (?P<value>\d+)$"
+_TIME = r"^# agg_time_by_slowest: (?P<value>\S+) # seconds$"
 _RATE = r"^# agg_perf_by_slowest: (?P<value>\S+) # MiB/s$"
+_LOG = re.compile(
+    rb"3\.\d\d\x00{4}(?:75d\x00{5}|\x00{5}d57)"
+)  # its version and its number, of either byte order
+# In a process of its own: Darshan's library ends the process on some logs that are damaged.
+_READER = Path(__file__).parents[1] / "darshan_log.py"
+_LIMIT = 120.0  # s; a log of a thousand ranks takes some 3
+_TEXT = "darshan-parser --total --perf"
 
 
 def sniff(head: bytes, name: str = "") -> bool:
-    """Tell whether some bytes are a text of darshan-parser."""
-    return b"# darshan log version: " in head
+    """Tell whether some bytes are a log of Darshan 3 or a text of darshan-parser."""
+    return _LOG.match(head) is not None or b"# darshan log version: " in head
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read totals and rates of each module: kind ``merits``, the layer in the figure's name.
 
-    The rate of POSIX speaks for the log: what MPI-IO moves goes through it.
+    The rate of POSIX speaks for the log: what MPI-IO moves goes through it. A log becomes its text first, by
+    the package `darshan`, and the lines of figures are those of that.
     """
     if not sniff(data):
-        raise ReadError.at(source, 0, "no '# darshan log version'", "give the text of darshan-parser")
+        raise ReadError.at(source, 0, "no '# darshan log version'", "give a log of Darshan 3 or its text")
+    if _LOG.match(data):
+        data = _text(data, source)
     output = Output(data, source)
     output.facts |= {"ranks": output.first(r"^# nprocs: (\d+)$")}
     modules = [(line, match["module"]) for line, match in output.find(_MODULE)]
@@ -38,9 +53,38 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         output.add("run time", match["value"], "s", line)
     for line, match in output.find(_BYTES):
         output.add(f"{module(line)} bytes {match['what'].lower()}", match["value"], "B", line)
+    for line, match in output.find(_TIME):
+        output.add(f"{module(line)} time", match["value"], "s", line)
     for line, match in output.find(_RATE):
         output.add(f"{module(line)} rate", match["value"], "MiB/s", line)
+    for line, match in output.find(r"^# \*(?:WARNING|ERROR)\*: The (.+) module contains incomplete data!$"):
+        found = f"{match[1]} ran out of memory for records"
+        output.faults.damage(line, found, "give it more by DARSHAN_MODMEM; kept what is there")
     ends = r"^# agg_perf_by_slowest: .*\n"
     output.close(ends, "'agg_perf_by_slowest' of each module", opening=_MODULE)
     version = output.first(r"^# metadata: lib_ver = (\S+)$")
     return output.dataset("darshan", "Darshan", version, main="POSIX rate", time="run time")
+
+
+def _text(log: bytes, source: str) -> bytes:
+    """Make of a log its text; a log that the library cannot read costs that process only."""
+    if importlib.util.find_spec("darshan") is None:
+        remedy = f"pip install 'benchbook[darshan]', or give its text by {_TEXT}"
+        raise ReadError.at(source, 0, "a Darshan log takes the package darshan to read", remedy)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.darshan"
+        path.write_bytes(log)
+        # -P: the files beside the program are no packages of it.
+        command = [sys.executable, "-P", str(_READER), str(path)]
+        try:
+            ended = subprocess.run(command, capture_output=True, cwd=folder, timeout=_LIMIT, check=False)
+        except subprocess.TimeoutExpired as error:
+            found = f"Darshan's library did not read the log in {_LIMIT:.0f} s"
+            raise ReadError.at(source, 0, found, f"give its text by {_TEXT}") from error
+    if ended.returncode:
+        how = f"signal {-ended.returncode}" if ended.returncode < 0 else "an error"
+        found = f"Darshan's library ended with {how} on the log"
+        raise ReadError.at(
+            source, 0, found, f"it is damaged or cut: copy it again, or give its text by {_TEXT}"
+        )
+    return ended.stdout
