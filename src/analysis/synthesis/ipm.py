@@ -1,4 +1,7 @@
-"""IPM 2's XML with full log: one task a rank, totals by function and the hash of all calls."""
+"""IPM 2's XML with full log: one task a rank, totals by function and the hash of all calls.
+
+A real file also has MPI_Init and MPI_Finalize, of 0 s; the reports' tables, from which these come, have not.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ def files(job: Job, ranks: list[Rank]) -> dict[str, str]:
     start = job.start + LAUNCH
     seconds, fraction = divmod(round(start * 1e6), 10**6)
     name = f"{_USER}.{seconds}.{fraction}.ipm.xml"
-    names = sorted({row.call for rank in ranks for row in rank.rows} | {"MPI_Init", "MPI_Finalize"})
+    names = sorted({row.call for rank in ranks for row in rank.rows})
     lines = ['<?xml version="1.0" encoding="iso-8859-1"?>', "<ipm_job_profile>", '<calltable nsections="1" >']
     lines += [f'<section module="MPI" nentries="{len(names)}" >']
     lines += [f'<entry name="{call}" />' for call in names]
@@ -79,8 +82,6 @@ def _functions(rank: Rank) -> Iterator[str]:
         total[0] += row.calls
         total[1] += row.calls * row.size
         total[2] += row.time
-    for call in ("MPI_Init", "MPI_Finalize"):
-        yield f'<func name="{call}" count="1" bytes="0.0000e+00" > 0.0000e+00 </func>'
     for call, (count, size, time) in sums.items():
         yield f'<func name="{call}" count="{count}" bytes="{size:.4e}" > {time:.4e} </func>'
 
