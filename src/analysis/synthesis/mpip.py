@@ -120,16 +120,26 @@ def _by_rank(ranks: list[Rank], sites: Sites) -> Iterator[str]:
     yield "Name              Site Rank  Count      Max     Mean      Min   App%   MPI%"
     app, mpi = sum(rank.app_time for rank in ranks), sum(rank.mpi_time for rank in ranks)
     for site, (name, by_rank) in enumerate(sites.items(), 1):
+        means = [1e3 * time / count for count, time, *_ in by_rank]
         rows = [
-            (str(number), count, time, ranks[number].app_time, ranks[number].mpi_time)
-            for number, (count, time, *_) in enumerate(by_rank)
+            (
+                str(number),
+                count,
+                mean,
+                4 * mean,
+                mean / 4,
+                time,
+                ranks[number].app_time,
+                ranks[number].mpi_time,
+            )
+            for number, ((count, time, *_), mean) in enumerate(zip(by_rank, means, strict=True))
         ]
-        rows.append(("*", sum(row[1] for row in rows), sum(row[2] for row in rows), app, mpi))
-        for rank, count, time, own_app, own_mpi in rows:
-            mean = 1e3 * time / count
+        calls, times = sum(row[1] for row in rows), sum(row[5] for row in rows)
+        rows.append(("*", calls, 1e3 * times / calls, 4 * max(means), min(means) / 4, times, app, mpi))
+        for rank, count, mean, most, least, time, own_app, own_mpi in rows:
             yield _SITE.format(
-                name=_short(name), site=site, rank=rank, count=count, most=4 * mean, mean=mean,
-                least=mean / 4, app=_percent(time, own_app), mpi=_percent(time, own_mpi),
+                name=_short(name), site=site, rank=rank, count=count, most=most, mean=mean,
+                least=least, app=_percent(time, own_app), mpi=_percent(time, own_mpi),
             )  # fmt: skip
         yield ""
 
