@@ -138,7 +138,7 @@ def _check_extremes(report: Report, time: Rows, sites: pd.DataFrame, faults: Fau
     """
     columns = time.columns
     star, site = columns["Rank"] < 0, columns["Site"]
-    order = np.searchsorted(site_ids := np.unique(site), site)
+    order = np.searchsorted(site_ids := np.sort(pd.unique(site)), site)
     largest, least = np.full(len(site_ids), -np.inf), np.full(len(site_ids), np.inf)
     np.maximum.at(largest, order[~star], columns["Max"][~star])
     np.minimum.at(least, order[~star], columns["Min"][~star])
