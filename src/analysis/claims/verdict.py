@@ -24,6 +24,9 @@ class Verdict:
     is none. `base` is the absolute value that a ratio refers to, ``value unit label``; `differs` names
     what is not as in the report, `note` what a reader should know of the claim; `source` has the
     ``section`` and ``lines`` of the report, `inputs` one ``path`` and ``sha256`` a raw file or run.
+    `distance` is that from the claim's conditions (same, scaled, analogue, out of reach; empty where nothing
+    ran or no machine did), `distances` that of each factor, ``factor wanted found distance why``; `bound` the
+    greatest speed-up that the set-up could have shown; `about` what the claim is of, software or machine.
     """
 
     claim: str
@@ -61,6 +64,13 @@ class Verdict:
     page: str | None = None
     runs: list[str] = field(default_factory=list)
     inputs: list[dict[str, str]] = field(default_factory=list)
+    distance: str = ""
+    distances: list[dict[str, str]] = field(default_factory=list)
+    bound: float | None = None
+    about: str = ""
+    report_publisher: str = ""
+    report_date: str = ""
+    report_url: str = ""
 
     @property
     def tested(self) -> bool:

@@ -22,9 +22,11 @@ SOURCES = "sources.csv"
 
 # Columns of the table of figures that are factors of a run under another name.
 _FACTORS = {"environment": "build", "transport": "tuning"}
-_SAME = ("application", "case", "cluster", "cpu", "interconnect", "mpi", "nodes", "ranks")
+_SAME = ("application", "version", "case", "cluster", "cpu", "interconnect", "mpi", "nodes", "ranks")
 # Metrics that the table of runs holds.
 _METRICS = ("target_time", "benchmark_time", "elapsed", "official_time")
+# Metrics that it holds under another name.
+_NAMED = {"reduction_time": "allreduce_time"}
 
 
 def read_figures(raw: Path, declaration: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
@@ -102,6 +104,7 @@ def _run(
     row |= {factor: first[factor] for factor in _SAME}
     row |= {factor: first[column] for column, factor in _FACTORS.items()}
     row |= {metric: values.get(metric, np.nan) for metric in _METRICS}
+    row |= {column: values.get(metric, np.nan) for column, metric in _NAMED.items()}
     row["question"] = f"{first['application']} {first['version']}".strip()
     whole = first["nodes"] > 0 and first["ranks"] > 0 and first["ranks"] % first["nodes"] == 0
     row["ranks_per_node"] = first["ranks"] // first["nodes"] if whole else -1

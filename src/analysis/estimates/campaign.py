@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile, StandIn, View
+from analysis.base.campaigns import Apart, CampaignFile, StandIn, View
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import known
 from analysis.base.words import Level
@@ -63,8 +63,8 @@ def _machine(values: dict[str, Any]) -> str:
     return f"{cores} core{'s' if cores > 1 else ''} of {model}{size}"
 
 
-# Factors that follow from another one: a case has its grid.
-FOLLOWS = {"case": ("local_size",)}
+# Factors that follow from another one: a case has its grid, a build its release.
+FOLLOWS = {"case": ("local_size",), "build": ("version",)}
 
 
 class NotCoveredError(Exception):
@@ -76,7 +76,7 @@ class Campaign:
     """Datasets of one campaign with its declaration.
 
     `tree` has the groups ``runs calls messages ranks matrix micro files``; `stand_ins` says of a factor and
-    a level of the report which own levels stand for it. Runs of
+    a level of the report which own levels stand for it, `apart` how far it is from others. Runs of
     `profiler` speak for shares of time, empty if any may; `pool` are factors whose levels are put together
     in quantities of profiles. Where there are views, the runs speak only to claims of a view, as it shows
     them.
@@ -88,6 +88,7 @@ class Campaign:
     evidence: str
     hardware: str
     stand_ins: Mapping[str, Mapping[str, StandIn]] = field(default_factory=dict)
+    apart: Mapping[str, Apart] = field(default_factory=dict)
     profiler: str = ""
     pool: tuple[str, ...] = ()
     views: tuple[View, ...] = ()
@@ -126,9 +127,11 @@ class Campaign:
         """All runs, failed ones included."""
         return self.frame("runs")
 
-    def view_for(self, report: str, topic: str) -> View | None:
-        """Return the view that answers a topic of a report."""
-        return next((one for one in self.views if one.report == report and topic in one.topics), None)
+    def view_for(self, report: str, topic: str, claim: str = "") -> View | None:
+        """Return the view that answers a claim of a report, the one that names it before that of its topic."""
+        fitting = [one for one in self.views if one.report == report and topic in one.topics]
+        named = [one for one in fitting if claim in one.claims]
+        return next(iter(named or [one for one in fitting if not one.claims]), None)
 
     def seen(self, view: View) -> Campaign:
         """Show the campaign as a view has it.
@@ -151,7 +154,7 @@ class Campaign:
             }
         groups = {str(name): node.to_dataset() for name, node in self.tree.children.items()}
         groups["runs"] = to_dataset([runs], "runs")
-        return replace(self, tree=xr.DataTree.from_dict(groups), stand_ins=stand_ins, views=())
+        return replace(self, tree=xr.DataTree.from_dict(groups), stand_ins=stand_ins, apart={**self.apart, **view.apart}, views=())
 
     def resolve(self, factor: str, level: Level) -> list[Level]:
         """Say which of this campaign's levels stand for a level of the report, spelt as in a claim.
@@ -250,6 +253,7 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         evidence=declared.evidence,
         hardware=hardware(declared.hardware, project.raw(name, base) / "runs"),
         stand_ins=declared.levels,
+        apart=declared.apart,
         profiler=declared.profiler,
         pool=tuple(declared.pool.factors if declared.pool else ()),
         views=tuple(declared.views),
