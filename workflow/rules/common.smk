@@ -188,9 +188,15 @@ def page_parameters(wildcards):
 def raw_files(wildcards):
     """A campaign's raw files; what a synthetic one consists of is not known before it is built."""
     folder = project.raw(wildcards.campaign, Path())
+    if modelled(wildcards.campaign):
+        return sorted(Path("config/model").rglob("*.yaml"))
     if synthetic(wildcards.campaign):
         return [folder / "sacct.txt", folder / "README.md", folder / "runs"]
     return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def modelled(campaign):
+    return bool(project.load_yaml(project.declaration(campaign, Path())).get("model"))
 
 
 def synthetic(campaign):

@@ -274,6 +274,30 @@ class View(Model):
         return self.alike.factors if self.alike else []
 
 
+class ModelledCells(Model):
+    """Cells of one application: every combination of cluster, case, nodes and link."""
+
+    model: Name = Field(description="a file of config/model/applications")
+    cluster: Names
+    case: Annotated[Several[str], Field(description="a case of the application or a list of them")]
+    nodes: Counts
+    interconnect: Names
+    ranks_per_node: Maybe[Count] = Field(None, description="all cores of a node where it is not said")
+    factors: dict[str, Level] = Field({}, description="variable of kind runs -> value, alike in all cells")
+
+
+class ModelledCampaign(Model):
+    """Runs that a model computes, ``config/model``: every draw of what is not known is a run of each cell."""
+
+    draws: Annotated[int, Field(ge=100, le=5000)] = 500
+    seed: int = 1
+    widening: dict[str, Share] = Field(
+        {},
+        description="link -> relative error of the model where it could be held against runs, or `default`",
+    )
+    cells: Annotated[list[ModelledCells], Field(min_length=1)]
+
+
 class CampaignFile(Model):
     """A campaign and what its levels stand for."""
 
@@ -290,6 +314,7 @@ class CampaignFile(Model):
     profiler: str = Field("", description="the profiler whose runs speak for shares of time")
     pool: Maybe[Pool] = None
     matrix: Maybe[Matrix] = None
+    model: Maybe[ModelledCampaign] = None
     power: Maybe[CampaignPower] = None
     assumed: dict[str, Level] = Field(
         {}, description="of published figures: variable of kind runs -> value, where the sources do not say"

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.base.campaigns import View
-from analysis.claims import distance
+from analysis.claims import bands, distance
 from analysis.claims.model import Claim, Expectation, Report
 from analysis.claims.verdict import Verdict, finite
 from analysis.claims.verdicts import (
@@ -77,6 +77,10 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
     try:
         if campaign.views:  # none of them answers this topic
             raise NotCoveredError(f"no {campaign.evidence} run that we have speaks to it")
+        if campaign.evidence == "modelled":
+            finding, word, why = bands.judge(claim, campaign)
+            record = _record(claim, report, campaign, word, why, [finding])
+            return replace(record, inputs=campaign.files_read())
         found = findings(claim.question, campaign)
         apart = [] if campaign.evidence == "synthetic" else distance.distances(claim, campaign, found)
     except NotCoveredError as gap:

@@ -16,7 +16,8 @@ import pandas as pd
 import xarray as xr
 
 from analysis import readers
-from analysis.base import project
+from analysis.base import models, project
+from analysis.base.campaigns import CampaignFile
 from analysis.base.errors import ConfigError, Fault, sparing
 from analysis.base.files import printable
 from analysis.datasets.applications import load_applications
@@ -25,6 +26,7 @@ from analysis.datasets.published import FIGURES, read_figures
 from analysis.datasets.run import RECORD, RunFolder, file_entry, read_run
 from analysis.energy.attribution import attribute
 from analysis.energy.meters import declared_power, read_logs
+from analysis.model.campaign import modelled
 from analysis.schema import storage
 from analysis.schema.frames import to_dataset
 
@@ -56,8 +58,12 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     is there. ConfigError if there is no run at all, or the declaration cannot be used.
     """
     found: list[RunFolder] = []
-    if (raw / FIGURES).is_file() and not (raw / "runs").exists():
-        groups, faults = read_figures(raw, declaration or project.declaration(raw.name))
+    declaration = declaration or project.declaration(raw.name)
+    declared = models.load(CampaignFile, declaration) if declaration.is_file() else None
+    if declared is not None and declared.model is not None:
+        groups, faults = modelled(project.root(), declared.model, raw.name), list[str]()
+    elif (raw / FIGURES).is_file() and not (raw / "runs").exists():
+        groups, faults = read_figures(raw, declaration)
     else:
         power = declared_power(raw.name, path=declaration)
         found = _read_runs(_folders(raw), power, progress)

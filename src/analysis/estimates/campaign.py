@@ -80,7 +80,8 @@ class Campaign:
     a level of the report which own levels stand for it, `apart` how far it is from others. Runs of
     `profiler` speak for shares of time, empty if any may; `pool` are factors whose levels are put together
     in quantities of profiles. Where there are views, the runs speak only to claims of a view, as it shows
-    them. `references` are title and address of each source of published figures.
+    them. `references` are title and address of each source of published figures, `widening` the relative
+    error of modelled ratios by link.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Campaign:
     pool: tuple[str, ...] = ()
     views: tuple[View, ...] = ()
     references: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    widening: Mapping[str, float] = field(default_factory=dict)
     # Every claim asks for the same few tables.
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False, compare=False)
     _sources: list[dict[str, str]] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -123,6 +125,12 @@ class Campaign:
             self._sources.append(dict(zip(runs["run"], runs["checksum"], strict=True)))
             self._sources.append(dict(zip(shared["checksum"], shared["path"], strict=True)))
         return self._sources[0], self._sources[1]
+
+    def files_read(self) -> list[dict[str, str]]:
+        """Return path and checksum of every file that the campaign follows from."""
+        files = self.frame("files")
+        pairs = zip(files["path"], files["checksum"], strict=True)
+        return [{"path": path, "sha256": checksum} for path, checksum in pairs]
 
     def cited(self, runs: Iterable[str]) -> list[dict[str, str]]:
         """Return title and address of the sources that published runs are from."""
@@ -277,5 +285,6 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         profiler=declared.profiler,
         pool=tuple(declared.pool.factors if declared.pool else ()),
         views=tuple(declared.views),
+        widening=declared.model.widening if declared.model else {},
         references=load_references(project.raw(name, base)),
     )

@@ -58,6 +58,7 @@ _VERDICTS = (
     _is("cannot tell", "?", "open", "cannot be told"),
     _is("inside the band", "⊂", "agrees"),
     _is("outside the band", "⊄", "odds"),
+    _is("too wide to tell", "?", "open"),
     _is("inconsistent", "≠", "odds"),
     _is("consistent", "=", "agrees"),
     _is("not checkable", "?", "open"),
@@ -91,7 +92,7 @@ _EVIDENCE = (
     Evidence(
         "modelled",
         "a what-if with fixed hardware facts; a parameter sweep gives the band",
-        frozenset({"inside the band", "outside the band", "not tested"}),
+        frozenset({"inside the band", "outside the band", "too wide to tell", "not tested"}),
     ),
     Evidence(
         "reported",

@@ -1,0 +1,247 @@
+"""Claims held against a model: the band of what the hardware permits, over draws of what is not known.
+
+Each draw answers a claim's question by itself, from the same draw on both sides. The band reaches from the
+least to the greatest answer, widened by the error of the model where it could be held against runs.
+
+- inside the band: something that the claim allows is permitted; that confirms nothing;
+- too wide to tell: half of the claimed effect and twice of it are permitted too, or an order both ways;
+- outside the band: nothing that the claim allows is permitted.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import pandas as pd
+
+from analysis.base.models import as_list
+from analysis.claims.model import NOT_SAID, Claim
+from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.finding import Finding, common, group_name
+from analysis.estimates.groups import cells, groups, measured
+from analysis.estimates.quantities import better_is_more
+from analysis.estimates.question import Comparison, Question
+from analysis.estimates.stats import Array, Estimate
+
+INSIDE, OUTSIDE, TOO_WIDE = "inside the band", "outside the band", "too wide to tell"
+DRAWN = "draw"
+DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Ratios of speed that draws and sweeps give for one comparison, by the number of the draw.
+
+    `of` turns a ratio into the unit of the claim, rising or falling; `error` is the model's relative error.
+    """
+
+    ratios: pd.Series
+    asked: pd.Series
+    compared: str
+    error: float
+    of: Callable[[Array], Array]
+
+    @property
+    def values(self) -> Array:
+        """What the random draws answer, in the unit of the claim."""
+        return self.of(self.ratios[self.asked == DRAWN].to_numpy(dtype="f8"))
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """The least and the greatest answer, widened."""
+        drawn = self.ratios[self.asked == DRAWN].to_numpy(dtype="f8")
+        ends = self.of(np.array([drawn.min() / (1 + self.error), drawn.max() * (1 + self.error)]))
+        return float(ends.min()), float(ends.max())
+
+    def needed(self, low: float, high: float) -> dict[str, float]:
+        """Say for each unknown the value nearest to the middle of its range with which the claim is reached.
+
+        The others are in the middle of theirs. An unknown that cannot do it is left out.
+        """
+        found = {}
+        swept = self.asked[self.asked != DRAWN].str.split(" ", expand=True)
+        for name, part in swept.groupby(1, sort=True) if len(swept) else ():
+            at = part[2].astype(float)
+            answers = pd.Series(self.of(self.ratios[part.index].to_numpy(dtype="f8")), index=at.to_numpy())
+            fits = answers.index[(answers >= low) & (answers <= high)].to_numpy(dtype="f8")
+            if len(fits):
+                middle = np.sqrt(at.min() * at.max())
+                found[str(name)] = float(fits[np.argmin(np.abs(np.log(fits / middle)))])
+        return found
+
+
+def judge(claim: Claim, campaign: Campaign) -> tuple[Finding, str, str]:
+    """Hold a claim against a modelled campaign: what was found, the word, and the reason.
+
+    Raises `NotCoveredError` if the campaign has no cells for it or its quantity has no band.
+    """
+    found = answers(claim, campaign)
+    one = _settling(claim, found)
+    low, high = _allowed(claim)
+    band, values = one.band, one.values
+    reached = float(np.mean((values >= low) & (values <= high)))
+    if band[1] < low or band[0] > high:
+        word, why = OUTSIDE, "the model reaches nothing that the claim allows"
+    elif _open(claim, one):
+        word, why = TOO_WIDE, "half of the claimed effect and twice of it are permitted too"
+        if _ordered(claim):
+            why = "both orders are permitted"
+    else:
+        word, why = INSIDE, "permitted, which confirms nothing"
+    reason = f"{why}; {_percent(reached)} of {len(values)} draws reach it"
+    if 0 < reached < 1 or word == OUTSIDE:
+        reason += _needs(one.needed(low, high))
+    estimate = Estimate(float(np.median(values)), *band, len(values))
+    arithmetic = (
+        f"draws from {values.min():.4g} to {values.max():.4g}, median {np.median(values):.4g}; "
+        f"widened by {one.error:.0%} to {band[0]:.4g} to {band[1]:.4g}"
+    )
+    return Finding(estimate, one.compared, arithmetic, ()), word, reason
+
+
+def answers(claim: Claim, campaign: Campaign) -> list[Answers]:
+    """Answer a claim's question from each draw and each step of the sweeps, one `Answers` a comparison.
+
+    A model can take the claim's own conditions: only cells of these counts are asked.
+    """
+    question = claim.question
+    campaign.require(question.levels())
+    compare = question.compare
+    if compare is None or question.quantity not in _FORMS:
+        raise NotCoveredError(f"the model gives no band for a {question.quantity} without a comparison")
+    frame = _under_conditions(claim, compare, measured(question, campaign))
+    return _FORMS[question.quantity](question, compare, campaign, frame)
+
+
+def _under_conditions(claim: Claim, compare: Comparison, frame: pd.DataFrame) -> pd.DataFrame:
+    moving = {*compare.moving, *(compare.along or ())[:1]}
+    for factor in ("nodes", "ranks_per_node"):
+        wanted = claim.conditions.get(factor, NOT_SAID)
+        if factor in moving or wanted == NOT_SAID:
+            continue
+        if isinstance(wanted, dict):
+            low, high = wanted.get("min", -np.inf), wanted.get("max", np.inf)
+            frame = frame[frame[factor].between(low, high)]
+        else:
+            frame = frame[frame[factor].isin(as_list(wanted))]
+        if frame.empty:
+            raise NotCoveredError(f"no cell was modelled with {factor.replace('_', ' ')} {wanted}")
+    return frame
+
+
+def _speed(question: Question, treatment: pd.DataFrame, baseline: pd.DataFrame) -> pd.Series:
+    """Return how many times as fast one group is as another, by draw."""
+    x, y = (part.set_index("repeat")["value"] for part in (treatment, baseline))
+    return x / y if better_is_more(question, treatment) else y / x
+
+
+def _answers(
+    question: Question,
+    campaign: Campaign,
+    ratios: pd.Series,
+    parts: Sequence[pd.DataFrame],
+    told: str,
+    more: float = 1,
+) -> Answers:
+    widening = campaign.widening
+    links = set().union(*(part["interconnect"] for part in parts))
+    error = max((widening.get(link, widening.get(DEFAULT, 0.0)) for link in links), default=0.0)
+    forms: dict[str, Callable[[Array], Array]] = {
+        "gain": lambda ratio: 100 * (ratio - 1),
+        "reduction": lambda ratio: 100 * (1 - 1 / ratio),
+        "efficiency": lambda ratio: 100 * ratio / more,
+    }
+    asked = parts[0].set_index("repeat")["question"]
+    return Answers(ratios, asked, told, error, forms.get(question.quantity, lambda ratio: ratio))
+
+
+def _pairs(question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame) -> list[Answers]:
+    out = []
+    for one in groups(question, compare, campaign, frame, ordered=False):
+        for x, y in one.pairs:
+            names = [group_name(compare.factor, part) for part in (x, y)]
+            told = f"{names[0]} against {names[1]}; {common(x, y)}"
+            more = float(x["ranks"].iloc[0] / y["ranks"].iloc[0])
+            out.append(_answers(question, campaign, _speed(question, x, y), (x, y), told, more))
+    return out
+
+
+def _order(question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame) -> list[Answers]:
+    out = []
+    for one in groups(question, compare, campaign, frame, ordered=True):
+        steps = [_speed(question, a, b) for a, b in itertools.pairwise(one.ordered)]
+        names = " > ".join(group_name(compare.factor, part) for part in one.ordered)
+        weakest = pd.concat(steps, axis=1).min(axis=1)
+        out.append(_answers(question, campaign, weakest, one.ordered, f"{names}; {common(*one.ordered)}"))
+    return out
+
+
+def _growth(
+    question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame
+) -> list[Answers]:
+    out = []
+    for top, bottom in cells(question, compare, campaign, frame):
+        for above, below in zip(top.pairs, bottom.pairs, strict=True):
+            ratios = _speed(question, *above) / _speed(question, *below)
+            told = f"{common(*above)} against {common(*below)}"
+            out.append(_answers(question, campaign, ratios, (*above, *below), told))
+    return out
+
+
+_FORMS = {
+    **dict.fromkeys(("speedup", "gain", "reduction", "efficiency", "equality"), _pairs),
+    "ordering": _order,
+    "interaction": _growth,
+}
+
+
+def _allowed(claim: Claim) -> tuple[float, float]:
+    """Return what a claim allows, in the unit of its answers."""
+    if claim.question.quantity == "equality":
+        margin = 1 + claim.question.margin
+        return 1 / margin, margin
+    return (1.0, np.inf) if claim.question.quantity == "ordering" else claim.expect.band
+
+
+def _settling(claim: Claim, found: Sequence[Answers]) -> Answers:
+    """Return the comparison that settles the claim: of "up to" the greatest, else the hardest to reach."""
+    if len(found) == 1:
+        return found[0]
+    low, high = _allowed(claim)
+    if claim.question.aggregate in ("max", "min"):
+        choose = operator.gt if claim.question.aggregate == "max" else operator.lt
+        return reduce(lambda a, b: b if choose(np.median(b.values), np.median(a.values)) else a, found)
+    return min(found, key=lambda one: float(np.mean((one.values >= low) & (one.values <= high))))
+
+
+def _ordered(claim: Claim) -> bool:
+    neutral = {"gain": 0.0, "reduction": 0.0}.get(claim.question.quantity, 1.0)
+    return claim.question.quantity == "ordering" or claim.expect.value == neutral
+
+
+def _open(claim: Claim, one: Answers) -> bool:
+    """Tell whether a band says nothing: half and twice the claimed effect lie in it too."""
+    low, high = one.band
+    if claim.question.quantity == "equality":
+        margin = 2 * claim.question.margin
+        return low < 1 / (1 + margin) and high > 1 + margin
+    if _ordered(claim):
+        neutral = {"gain": 0.0, "reduction": 0.0}.get(claim.question.quantity, 1.0)
+        return low < neutral < high
+    claimed = claim.expect.value if claim.expect.value is not None else np.mean(claim.expect.band)
+    return bool(low <= claimed / 2 and high >= 2 * claimed)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if 0 < share < 0.995 else f"{100 * share:.0f} %"
+
+
+def _needs(needed: dict[str, float]) -> str:
+    if not needed:
+        return "; no unknown by itself reaches it within ten times its range"
+    return "; by itself it takes " + " or ".join(f"{name} {value:.2g}" for name, value in needed.items())

@@ -1,0 +1,56 @@
+"""Draws of what is not known: the same for every network, cluster and node count, seeded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import qmc
+
+from analysis.model.inputs import Range
+
+Array = NDArray[np.float64]
+STEPS = 25  # of a sweep of one unknown
+REACH = 10.0  # how far beyond its range a sweep goes, as a factor
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Values of each unknown: `values` has arrays of one length, the random draws first, then the sweeps.
+
+    `swept` names the unknown of each entry that is moved alone with the others in the middle of their
+    ranges; it is empty for the random ones.
+    """
+
+    values: Mapping[str, Array]
+    swept: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Array:
+        return self.values[name]
+
+    def __len__(self) -> int:
+        return len(self.swept)
+
+
+def draw(unknowns: Mapping[str, Range], count: int, seed: int) -> Draws:
+    """Draw `count` values of each unknown by a Latin hypercube, even in the logarithm, then sweep each.
+
+    A range of no width is drawn as its value and not swept.
+    """
+    names = sorted(unknowns)
+    lows, highs = (np.log([getattr(unknowns[name], end) for name in names]) for end in ("low", "high"))
+    cube = qmc.LatinHypercube(len(names), rng=np.random.default_rng(seed)).random(count)
+    random = np.exp(lows + cube * (highs - lows))
+    parts, swept = [random], [""] * count
+    middle = np.exp((lows + highs) / 2)
+    for at, name in enumerate(names):
+        if lows[at] == highs[at]:
+            continue
+        part = np.tile(middle, (STEPS, 1))
+        part[:, at] = np.geomspace(np.exp(lows[at]) / REACH, np.exp(highs[at]) * REACH, STEPS)
+        parts.append(part)
+        swept += [name] * STEPS
+    whole = np.vstack(parts)
+    return Draws({name: whole[:, at] for at, name in enumerate(names)}, tuple(swept))

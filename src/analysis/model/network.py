@@ -1,0 +1,92 @@
+"""Time of a step over a network: LogGP with an adapter that serialises and ranks that share it.
+
+A phase takes max(own messages x o, node's bytes / B + node's messages x g) + L, where o is the processor's
+own time of a message, g the adapter's, B its payload bandwidth and L the latency. A reduction takes
+ceil(log2 nodes) small messages, one after the other, and ceil(log2 ranks a node) within a node.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.model.draws import Array, Draws
+from analysis.model.inputs import Inputs
+from analysis.model.patterns import Exchanged, Pattern, Reduced, Transposed
+
+INSIDE = "shared-memory"  # unknowns of messages within a node
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network with what is drawn of it: one value a draw, s and B/s."""
+
+    own: Array
+    nic: Array
+    bandwidth: Array
+    latency: Array
+    header: float
+    inside_latency: Array
+    inside_bandwidth: Array
+
+    @classmethod
+    def drawn(cls, inputs: Inputs, draws: Draws, link: str) -> Network:
+        """Take a link's draws; own and adapter's time of a message are those of its kind."""
+        facts = inputs.links[link]
+        return cls(
+            draws[f"own.{facts.kind}"],
+            draws[f"nic.{facts.kind}"],
+            draws[f"bandwidth.{link}"],
+            draws[f"latency.{link}"],
+            facts.header,
+            draws[f"latency.{INSIDE}"],
+            draws[f"bandwidth.{INSIDE}"],
+        )
+
+    def step(self, pattern: Pattern, nodes: int, ranks_per_node: int) -> Array:
+        """Return the seconds that a step's messages take, one value a draw."""
+        total: Array = np.zeros_like(self.own)
+        for exchanged in pattern.exchanged:
+            total = total + exchanged.times * self._exchange(exchanged)
+        for reduced in pattern.reduced:
+            total = total + reduced.times * self._reduce(reduced, nodes, ranks_per_node)
+        for transposed in pattern.transposed:
+            total = total + transposed.times * self._transpose(transposed, nodes, ranks_per_node)
+        return total
+
+    def _exchange(self, sent: Exchanged) -> Array:
+        wire = (sent.node_payload + sent.node_messages * self.header) / self.bandwidth
+        busy = np.maximum(sent.messages * self.own, wire + sent.node_messages * self.nic)
+        away = np.where(np.asarray(sent.node_messages) > 0, busy + self.latency, 0.0)
+        within = sent.inside * self.inside_latency + sent.inside_payload / self.inside_bandwidth
+        found: Array = away + within
+        return found
+
+    def _reduce(self, one: Reduced, nodes: int, ranks_per_node: int) -> Array:
+        hop = 2 * self.own + self.nic + self.latency + (one.payload + self.header) / self.bandwidth
+        found: Array = _rounds(nodes) * hop + _rounds(ranks_per_node) * self.inside_latency
+        return found
+
+    def _transpose(self, one: Transposed, nodes: int, ranks_per_node: int) -> Array:
+        """Everybody sends to everybody of a group, pair by pair; what stays in the node costs no wire."""
+        ranks = nodes * ranks_per_node
+        partners = one.members - 1.0
+        outside = 0.0 if nodes == 1 else (ranks - ranks_per_node) / (ranks - 1)
+        each = one.payload / ranks / one.members  # B of one message
+        away = partners * outside
+        sent = Exchanged(
+            1.0,
+            away,
+            away * each,
+            away * ranks_per_node,
+            away * ranks_per_node * each,
+            partners - away,
+            (partners - away) * each,
+        )
+        return self._exchange(sent)
+
+
+def _rounds(members: int) -> int:
+    return math.ceil(math.log2(members)) if members > 1 else 0
