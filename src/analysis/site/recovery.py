@@ -22,8 +22,13 @@ def table(verdicts: Sequence[Verdict], known: Mapping[str, str]) -> str:
     lines.append(_line("all", verdicts))
     for one in verdicts:
         if one.verdict != WORDS[0]:
-            lines.append(f"{one.verdict}: {one.claim}: {known.get(one.claim) or 'UNEXPECTED: ' + one.reason}")
+            lines.append(f"{one.verdict}: {one.claim}: {_why(one, known)}")
     return "\n".join(lines) + "\n"
+
+
+def _why(one: Verdict, known: Mapping[str, str]) -> str:
+    looked_up = "looked up" if one.application == LOOKED_UP else ""
+    return known.get(one.claim) or looked_up or f"UNEXPECTED: {one.reason}"
 
 
 def _line(name: str, verdicts: Sequence[Verdict]) -> str:
