@@ -61,7 +61,7 @@ class Answers:
     def needed(self, low: float, high: float) -> dict[str, float]:
         """Say for each unknown the value nearest to the middle of its range with which the claim is reached.
 
-        The others are in the middle of theirs. An unknown that cannot do it is left out.
+        The others are in the middle of theirs. An unknown that cannot do it, or changes nothing, is left out.
         """
         found = {}
         swept = self.asked[self.asked != DRAWN].str.split(" ", expand=True)
@@ -69,39 +69,68 @@ class Answers:
             at = part[2].astype(float)
             answers = pd.Series(self.of(self.ratios[part.index].to_numpy(dtype="f8")), index=at.to_numpy())
             fits = answers.index[(answers >= low) & (answers <= high)].to_numpy(dtype="f8")
-            if len(fits):
+            if len(fits) and np.ptp(answers) > 1e-3 * np.abs(answers).max():
                 middle = np.sqrt(at.min() * at.max())
                 found[str(name)] = float(fits[np.argmin(np.abs(np.log(fits / middle)))])
         return found
 
 
-def judge(claim: Claim, campaign: Campaign) -> tuple[Finding, str, str]:
-    """Hold a claim against a modelled campaign: what was found, the word, and the reason.
+@dataclass(frozen=True)
+class Judged:
+    """A claim held against a model: the comparison that settles it, the word, and what it takes.
+
+    `reached` is the share of draws that the claim allows, `low` and `high` what it allows, `needed` the
+    value of each unknown with which the claim is reached by it alone.
+    """
+
+    answers: Answers
+    word: str
+    why: str
+    low: float
+    high: float
+    reached: float
+    needed: dict[str, float]
+
+    @property
+    def reason(self) -> str:
+        """Why the word is that, with the share of draws and what it takes."""
+        said = f"{self.why}; {_percent(self.reached)} of {len(self.answers.values)} draws reach it"
+        if self.reached == 1:
+            return said
+        if not self.needed:
+            return f"{said}; no unknown by itself reaches it within ten times its range"
+        return f"{said}; by itself it takes " + " or ".join(f"{k} {v:.2g}" for k, v in self.needed.items())
+
+    @property
+    def finding(self) -> Finding:
+        """The band as what was found: the median, and its widened ends as the interval."""
+        one, values, (low, high) = self.answers, self.answers.values, self.answers.band
+        arithmetic = (
+            f"draws from {values.min():.4g} to {values.max():.4g}, median {np.median(values):.4g}; "
+            f"widened by {one.error:.0%} to {low:.4g} to {high:.4g}"
+        )
+        return Finding(
+            Estimate(float(np.median(values)), low, high, len(values)), one.compared, arithmetic, ()
+        )
+
+
+def judge(claim: Claim, campaign: Campaign) -> Judged:
+    """Hold a claim against a modelled campaign.
 
     Raises `NotCoveredError` if the campaign has no cells for it or its quantity has no band.
     """
-    found = answers(claim, campaign)
-    one = _settling(claim, found)
+    one = _settling(claim, answers(claim, campaign))
     low, high = _allowed(claim)
-    band, values = one.band, one.values
-    reached = float(np.mean((values >= low) & (values <= high)))
-    if band[1] < low or band[0] > high:
+    least, most = one.band
+    if most < low or least > high:
         word, why = OUTSIDE, "the model reaches nothing that the claim allows"
     elif _open(claim, one):
-        word, why = TOO_WIDE, "half of the claimed effect and twice of it are permitted too"
-        if _ordered(claim):
-            why = "both orders are permitted"
+        effect = "both orders" if _ordered(claim) else "half of the claimed effect and twice of it"
+        word, why = TOO_WIDE, f"{effect} are permitted"
     else:
         word, why = INSIDE, "permitted, which confirms nothing"
-    reason = f"{why}; {_percent(reached)} of {len(values)} draws reach it"
-    if 0 < reached < 1 or word == OUTSIDE:
-        reason += _needs(one.needed(low, high))
-    estimate = Estimate(float(np.median(values)), *band, len(values))
-    arithmetic = (
-        f"draws from {values.min():.4g} to {values.max():.4g}, median {np.median(values):.4g}; "
-        f"widened by {one.error:.0%} to {band[0]:.4g} to {band[1]:.4g}"
-    )
-    return Finding(estimate, one.compared, arithmetic, ()), word, reason
+    reached = float(np.mean((one.values >= low) & (one.values <= high)))
+    return Judged(one, word, why, low, high, reached, one.needed(low, high))
 
 
 def answers(claim: Claim, campaign: Campaign) -> list[Answers]:
@@ -239,9 +268,3 @@ def _open(claim: Claim, one: Answers) -> bool:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2g} %" if 0 < share < 0.995 else f"{100 * share:.0f} %"
-
-
-def _needs(needed: dict[str, float]) -> str:
-    if not needed:
-        return "; no unknown by itself reaches it within ten times its range"
-    return "; by itself it takes " + " or ".join(f"{name} {value:.2g}" for name, value in needed.items())

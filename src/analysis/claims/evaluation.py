@@ -78,8 +78,8 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
         if campaign.views:  # none of them answers this topic
             raise NotCoveredError(f"no {campaign.evidence} run that we have speaks to it")
         if campaign.evidence == "modelled":
-            finding, word, why = bands.judge(claim, campaign)
-            record = _record(claim, report, campaign, word, why, [finding])
+            held = bands.judge(claim, campaign)
+            record = _record(claim, report, campaign, held.word, held.reason, [held.finding])
             return replace(record, inputs=campaign.files_read())
         found = findings(claim.question, campaign)
         apart = [] if campaign.evidence == "synthetic" else distance.distances(claim, campaign, found)
