@@ -1,0 +1,125 @@
+"""Bands of a model beside the claims, as a table and as a figure, for the notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from analysis.base.words import number
+from analysis.claims import bands
+from analysis.claims.model import Claim, Report
+from analysis.claims.verdicts import expected_text, unit_of
+from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.stats import Estimate
+from analysis.pages.figures.style import GREY, HUES, INK, LINE
+
+_LOOKS = {bands.INSIDE: ("green", "o"), bands.TOO_WIDE: ("grey", "p"), bands.OUTSIDE: ("red", "X")}
+# Quantities whose values are ratios, and how the others become one.
+_AS_RATIO: dict[str, Callable[[float], float]] = {
+    "gain": lambda value: 1 + value / 100,
+    "reduction": lambda value: 1 / (1 - value / 100),
+    "efficiency": lambda value: value / 100,
+}
+
+
+def table(reports: Iterable[Report], campaign: Campaign) -> pd.DataFrame:
+    """Hold the claims of some reports against a modelled campaign, one row a claim that it has cells for.
+
+    Columns ``report claim statement claimed unit median low high reached word why needed compared``, the
+    band widened, in `unit`; and ``ratio ratio_low ratio_high claim_low claim_high`` on a common axis.
+    """
+    rows = []
+    for report in reports:
+        for claim in report.claims:
+            try:
+                held = bands.judge(claim, campaign)
+            except NotCoveredError:
+                continue
+            rows.append({"report": report.name} | _row(claim, held))
+    return pd.DataFrame(rows)
+
+
+def _row(claim: Claim, held: bands.Judged) -> dict[str, object]:
+    found: Estimate = held.finding.estimate
+    ratio = _AS_RATIO.get(claim.question.quantity, float)
+    ends = {"ratio": found.value, "ratio_low": found.low, "ratio_high": found.high}
+    ends |= {"claim_low": held.low, "claim_high": held.high}
+    return {
+        "claim": claim.id,
+        "statement": claim.statement,
+        "claimed": expected_text(claim),
+        "band": number(found, unit_of(claim)),
+        "draws_that_reach_it": f"{100 * held.reached:.3g} %",
+        "word": held.word,
+        "needed": "; ".join(f"{name} {value:.2g}" for name, value in held.needed.items()) or "–",
+        "compared": held.answers.compared,
+        **{name: ratio(value) for name, value in ends.items()},
+    }
+
+
+def draw(found: pd.DataFrame, *, ax: Axes) -> Axes:
+    """Draw each claim's band with its median on a logarithmic axis, and what the claim allows as a bar."""
+    ends = found[["ratio", "ratio_low", "ratio_high", "claim_low", "claim_high"]].to_numpy(dtype=float)
+    left, right = 0.9 * np.nanmin(ends[:, 1]), 1.1 * np.nanmax(ends[:, 2])
+    claimed = ends[:, 3:][np.isfinite(ends[:, 3:])]
+    right = max(right, 1.15 * claimed.max(initial=0))
+    for place, (ratio, low, high, *allowed) in enumerate(ends):
+        hue, mark = _LOOKS[str(found["word"].iloc[place])]
+        bar = np.clip(np.nan_to_num(allowed, neginf=left, posinf=right), left, right)
+        ax.plot(bar, (place, place), color=LINE, linewidth=11, solid_capstyle="butt", zorder=1)
+        ax.errorbar(
+            [ratio], [place], xerr=[[ratio - low], [high - ratio]], color=HUES[hue], marker=mark,
+            markersize=7, capsize=3.5, elinewidth=1.8, zorder=3,
+        )  # fmt: skip
+    ax.set_yticks(range(len(found)), found["claim"].str.replace("-", " "), color=INK)
+    ax.invert_yaxis()
+    ax.set_xscale("log", base=2)
+    ticks = [tick for tick in (0.25, 0.5, 1, 2, 5, 10, 20, 50) if left <= tick <= right]
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.minorticks_off()
+    ax.set_xlim(left, right)
+    ax.axvline(1.0, color=GREY, linestyle=(0, (5, 3)), linewidth=1.3, zorder=0)
+    ax.set(xlabel="ratio (1)", ylabel="")
+    for word, (hue, mark) in _LOOKS.items():
+        ax.plot([], [], color=HUES[hue], marker=mark, linestyle="none", markersize=8, label=word)
+    ax.plot([], [], color=LINE, linewidth=9, label="what the claim allows")
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, columnspacing=1.2)
+    return ax
+
+
+def unknowns(campaign: Campaign) -> pd.DataFrame:
+    """List what is not known: columns ``unknown low high unit source``, in the order of their names."""
+    from analysis.base import project
+    from analysis.model.inputs import load
+
+    found = load(project.root()).unknowns
+    rows = [{"unknown": name, **found[name].model_dump()} for name in sorted(found)]
+    return pd.DataFrame(rows)
+
+
+def together(found: pd.DataFrame, campaign: Campaign, reports: Iterable[Report]) -> pd.DataFrame:
+    """Find pairs of claims of a report that each are inside and that no draw reaches together.
+
+    Columns ``report first second alone_first alone_second together``, shares of draws.
+    """
+    rows = []
+    for report in reports:
+        inside = [c for c in report.claims if c.id in set(found.loc[found["word"] == bands.INSIDE, "claim"])]
+        reached = {claim: _reached(claim, campaign) for claim in inside}
+        for at, first in enumerate(inside):
+            for second in inside[at + 1 :]:
+                both = float((reached[first] & reached[second]).mean())
+                alone = [float(reached[one].mean()) for one in (first, second)]
+                if both == 0 and min(alone) > 0:
+                    rows.append((report.name, first.id, second.id, *alone, both))
+    columns = ["report", "first", "second", "alone_first", "alone_second", "together"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _reached(claim: Claim, campaign: Campaign) -> np.ndarray:
+    held = bands.judge(claim, campaign)
+    values = held.answers.values
+    return np.asarray((values >= held.low) & (values <= held.high))
