@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -103,19 +104,16 @@ def unknowns(campaign: Campaign) -> pd.DataFrame:
 def together(found: pd.DataFrame, campaign: Campaign, reports: Iterable[Report]) -> pd.DataFrame:
     """Find pairs of claims of a report that each are inside and that no draw reaches together.
 
-    Columns ``report first second alone_first alone_second together``, shares of draws.
+    Columns ``report first second draws_of_first draws_of_second``, the last two shares of draws.
     """
     rows = []
     for report in reports:
         inside = [c for c in report.claims if c.id in set(found.loc[found["word"] == bands.INSIDE, "claim"])]
-        reached = {claim: _reached(claim, campaign) for claim in inside}
-        for at, first in enumerate(inside):
-            for second in inside[at + 1 :]:
-                both = float((reached[first] & reached[second]).mean())
-                alone = [float(reached[one].mean()) for one in (first, second)]
-                if both == 0 and min(alone) > 0:
-                    rows.append((report.name, first.id, second.id, *alone, both))
-    columns = ["report", "first", "second", "alone_first", "alone_second", "together"]
+        reached = {claim.id: _reached(claim, campaign) for claim in inside}
+        for (first, one), (second, other) in itertools.combinations(reached.items(), 2):
+            if one.any() and other.any() and not (one & other).any():
+                rows.append((report.name, first, second, one.mean(), other.mean()))
+    columns = ["report", "first", "second", "draws_of_first", "draws_of_second"]
     return pd.DataFrame(rows, columns=columns)
 
 
