@@ -83,6 +83,18 @@ def _parser() -> argparse.ArgumentParser:
     meters.add_argument("--nodes", default="", help="nodes to ask for, like n[01-04]")
     meters.set_defaults(command="analysis.cli.meters:meters")
 
+    what = "forecast a profiled job on another link or number of nodes, as a band"
+    whatif = commands.add_parser("whatif", help=what, description=what)
+    whatif.add_argument("--profile", dest="path", required=True, metavar="FILE", help="of IPM or mpiP")
+    whatif.add_argument(
+        "--from", dest="profiled_on", required=True, metavar="LINK", help="it was profiled on"
+    )
+    whatif.add_argument("--link", metavar="LINK", help="the other one; else that of --on, or the same")
+    whatif.add_argument("--nodes", type=int, metavar="N", help="the other number of nodes")
+    whatif.add_argument("--on", metavar="CLUSTER.yaml", help="a cluster: nodes, links, how fast it computes")
+    whatif.add_argument("--json", help="an object instead of text", **as_json)
+    whatif.set_defaults(command="analysis.cli.whatif:whatif")
+
     new = commands.add_parser("new-campaign", help="make the folders and the declaration of a campaign")
     new.add_argument("name", metavar="NAME")
     new.set_defaults(command="analysis.cli.new:new_campaign")

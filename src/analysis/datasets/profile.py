@@ -13,6 +13,12 @@ import xarray as xr
 # Calls whose payload a rank hands to the network for one partner. Sendrecv is profiled by its send side.
 _SENDS = "Send Ssend Rsend Bsend Isend Issend Irsend Ibsend Sendrecv Sendrecv_replace"
 SENDS = frozenset(f"MPI_{name}" for name in _SENDS.split())
+# Calls in which every rank hears of every other, in as many rounds as their number has bits.
+_REDUCTIONS = (
+    "Allreduce Reduce Bcast Barrier Scan Exscan Gather Gatherv Scatter Scatterv Allgather Allgatherv"
+)
+REDUCTIONS = frozenset(f"MPI_{name}" for name in _REDUCTIONS.split())
+TRANSPOSES = frozenset({"MPI_Alltoall", "MPI_Alltoallv", "MPI_Alltoallw"})
 # Calls that only look up or manage; they appear in profiles but are no communication.
 HOUSEKEEPING = frozenset({"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Comm_rank", "MPI_Comm_size"})
 
@@ -58,6 +64,21 @@ def matrix(ds: xr.Dataset) -> pd.DataFrame:
     obs = _observations(ds, "rank", "peer", "call", "count", "bytes")
     obs = obs[obs["call"].isin(SENDS) & (obs["peer"] >= 0) & (obs["rank"] >= 0)]
     return obs.groupby(["rank", "peer"], sort=True)[["count", "bytes"]].sum().reset_index()
+
+
+def collectives(ds: xr.Dataset) -> tuple[dict[float, float], dict[float, float]]:
+    """Count the collective calls of a mean rank: size -> calls, of reductions and of transposes.
+
+    The size is B of a call; of a transpose (all-to-all) it is what all ranks hand over together.
+    """
+    obs = _observations(ds, "call", "size", "count")
+    size, members = obs["size"].clip(lower=0).astype(float), ds.sizes["rank"]
+    transposed = obs["call"].isin(TRANSPOSES)
+    found = []
+    for chosen, factor in ((obs["call"].isin(REDUCTIONS), 1.0), (transposed, float(members))):
+        counts = (obs.loc[chosen, "count"] / members).groupby(size[chosen] * factor).sum()
+        found.append(dict(zip(counts.index.astype(float).tolist(), counts.tolist(), strict=True)))
+    return found[0], found[1]
 
 
 def ranks(ds: xr.Dataset) -> pd.DataFrame:

@@ -7,7 +7,7 @@ against, nor from another result of the same report; sizes and counts of a repor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -134,6 +134,18 @@ class Links(Model):
     links: dict[str, LinkFacts]
 
 
+class WhatIfFile(Model):
+    """A cluster that a profiled job is to be forecast on."""
+
+    title: str
+    nodes: Maybe[Annotated[int, Field(ge=1)]] = Field(None, description="nodes of the job")
+    link: str = Field("", description="a link of this file or of config/model/links.yaml")
+    faster: Positive = Field(
+        1.0, description="how many times as fast a core computes as where the job was profiled"
+    )
+    links: dict[str, LinkFacts] = Field({})
+
+
 class Machines(Model):
     """Clusters by name."""
 
@@ -148,6 +160,10 @@ class Inputs:
     links: Mapping[str, LinkFacts]
     machines: Mapping[str, MachineFacts]
     applications: Mapping[str, ModelledApplication]
+
+    def with_links(self, links: Mapping[str, LinkFacts]) -> Inputs:
+        """Return these inputs with further links, which win over those of the same name."""
+        return replace(self, links={**self.links, **links})
 
     @property
     def unknowns(self) -> dict[str, Range]:
