@@ -117,7 +117,7 @@ def _as_text(told: dict[str, Any]) -> str:
             f"{significant(was['mpi'])} s in MPI",
             f"forecast  {now['ranks']} ranks on {now['nodes']} nodes over {now['link']} ({told['title']}):",
             f"          {spelt('seconds')} s, {spelt('speedup')} times as fast",
-            f"messages  {spelt('messages')} s there, {spelt('messages_as_profiled')} s as profiled, by the model",
+            f"messages  {spelt('messages')} s, as profiled {spelt('messages_as_profiled')} s, by the model",
             f"waiting   {spelt('waiting')} s of the profile's MPI time are not explained by messages; "
             "between none and all of it stays",
             f"          bands over {2 * model.DRAWS} draws, widened by {told['widened_by']:.0%}; "
