@@ -66,8 +66,11 @@ def preload(meanwhile: Callable[[], None]) -> None:
 
     What can be done without the modules of pages is done `meanwhile`, between the imports of these.
     """
-    # The validator of notebooks takes two seconds to build a grammar of addresses, which no notebook has.
-    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+    # The validator of notebooks takes two seconds to build a grammar of addresses, which no notebook has; a
+    # debugger that nobody uses is most of a kernel's start.
+    for unused in ("rfc3987_syntax", "debugpy"):
+        sys.modules[unused] = None  # type: ignore[assignment]
+    gc.disable()  # what is imported stays: to look for garbage in it is a sixth of the time
     for name in PRELOAD:
         _import(name)
     for name in PRELOAD_OF_PAGES:
@@ -77,8 +80,7 @@ def preload(meanwhile: Callable[[], None]) -> None:
 
     matplotlib.rcParams["svg.hashsalt"] = "benchbook"  # identifiers in figures: random otherwise
     _draw()
-    gc.collect()
-    gc.freeze()  # a collection in a child would copy every page of memory it looks at
+    _validate()
 
 
 def _import(name: str) -> None:
@@ -100,6 +102,13 @@ def _draw() -> None:
         figure, axes = figures.new_figure("measured")
         axes.set(xscale="log", yscale="log", xlabel="nodes", ylabel="time in s")
         figures.svg(figure, description="the first figure")
+
+
+def _validate() -> None:
+    """Validate a notebook once: the rules of the format are compiled here instead of once a page."""
+    import nbformat
+
+    nbformat.validate(nbformat.v4.new_notebook())  # type: ignore[no-untyped-call]
 
 
 def run(function: str, given: dict[str, Any]) -> str:
@@ -155,6 +164,8 @@ class _Handler(socketserver.BaseRequestHandler):
 
 def _work(order: dict[str, Any], log: int, reply: int) -> None:
     """Carry out an order in the process that was forked for it; never returns."""
+    gc.freeze()  # a collection would copy every page of memory it looks at
+    gc.enable()
     try:
         for number in (1, 2):
             os.dup2(log, number)
