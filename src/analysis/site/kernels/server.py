@@ -25,8 +25,8 @@ from analysis.base.errors import BenchbookError
 from analysis.site.kernels import PageError
 
 PREPARED = b'{"prepared": true'  # an order that needs all that pages use begins like this
-# What stages and notebooks use, imported once here instead of once for each: first what datasets and verdicts
-# need, which are asked for first. Not the inline backend: it ties itself to the shell that imports it.
+# What stages and notebooks use, imported once here instead of once for each: first what datasets need, which
+# are asked for first. Not the inline backend: it ties itself to the shell that imports it.
 PRELOAD = (
     "numpy",
     "pandas",
@@ -40,25 +40,32 @@ PRELOAD = (
     "analysis.readers",
     "analysis.schema.profiles",
     "analysis.datasets.campaign",
+)
+PRELOAD_OF_PAGES = (
     "scipy.stats",
     "analysis.claims.audit",
     "analysis.claims.evaluation",
     "analysis.estimates.tables",
-)
-PRELOAD_OF_PAGES = (
     "dask.array",
     "matplotlib.pyplot",
     "matplotlib.backends.backend_svg",
     "seaborn",
     "IPython.core.completer",
+    "IPython.core.oinspect",
+    "IPython.extensions.storemagic",
+    "ipykernel.debugger",
     "ipykernel.kernelapp",
+    "tornado.platform.asyncio",
     "black",
     "analysis.site.kernels.execute",
     "analysis.pages",
     "analysis.pages.figures",
     "analysis.pages.notebook",
     "analysis.site.build",
+    "nbconvert.filters.highlight",
+    "nbconvert.filters.markdown_mistune",
 )
+MODELS = ("analysis.base.campaigns:CampaignFile", "analysis.claims.model:ClaimsFile")
 
 
 def preload(meanwhile: Callable[[], None]) -> None:
@@ -76,6 +83,7 @@ def preload(meanwhile: Callable[[], None]) -> None:
     for name in PRELOAD_OF_PAGES:
         meanwhile()
         _import(name)
+    _build_models()
     import matplotlib
 
     matplotlib.rcParams["svg.hashsalt"] = "benchbook"  # identifiers in figures: random otherwise
@@ -90,6 +98,13 @@ def _import(name: str) -> None:
         print(f"{name} is not there; pages that need it will say so", file=sys.stderr)
     except Exception:
         traceback.print_exc()
+
+
+def _build_models() -> None:
+    """Build the models of files that most stages read: they are built when they are first used."""
+    for name in MODELS:
+        module, _, model = name.partition(":")
+        getattr(importlib.import_module(module), model).model_rebuild()
 
 
 def _draw() -> None:
@@ -228,7 +243,7 @@ class _Server(socketserver.ForkingMixIn, socketserver.BaseServer):
                     send(child, signal.SIGKILL)
 
 
-def serve(listener: socket.socket) -> int:
+def serve(listener: socket.socket) -> None:
     """Answer orders until the standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the owner; its end ends this
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -240,8 +255,9 @@ def serve(listener: socket.socket) -> int:
     finally:
         Path(listener.getsockname()).unlink(missing_ok=True)
         server.end()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(serve(socket.socket(fileno=int(sys.argv[1]))))
+    with contextlib.suppress(SystemExit):
+        serve(socket.socket(fileno=int(sys.argv[1])))
+    os._exit(0)  # to take down in order all that was imported takes a while, for which the build would wait
