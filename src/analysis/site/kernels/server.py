@@ -89,6 +89,7 @@ def preload(meanwhile: Callable[[], None]) -> None:
     matplotlib.rcParams["svg.hashsalt"] = "benchbook"  # identifiers in figures: random otherwise
     _draw()
     _validate()
+    importlib.import_module("analysis.site.build").compile_templates()
 
 
 def _import(name: str) -> None:
