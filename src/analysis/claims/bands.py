@@ -29,7 +29,7 @@ from analysis.estimates.question import Comparison, Question
 from analysis.estimates.stats import Array, Estimate
 
 INSIDE, OUTSIDE, TOO_WIDE = "inside the band", "outside the band", "too wide to tell"
-DRAWN = "draw"
+DRAWN, ASSUMED = "draw", "draw, assumed structure"  # `question` of a draw, as the model names it
 DEFAULT = "default"
 
 
@@ -47,14 +47,24 @@ class Answers:
     of: Callable[[Array], Array]
 
     @property
+    def drawn(self) -> pd.Series:
+        """Which answers are of draws, not of sweeps."""
+        return self.asked.isin((DRAWN, ASSUMED))
+
+    @property
+    def assumed(self) -> bool:
+        """Whether the structure of the messages is assumed."""
+        return bool((self.asked == ASSUMED).any())
+
+    @property
     def values(self) -> Array:
         """What the random draws answer, in the unit of the claim."""
-        return self.of(self.ratios[self.asked == DRAWN].to_numpy(dtype="f8"))
+        return self.of(self.ratios[self.drawn].to_numpy(dtype="f8"))
 
     @property
     def band(self) -> tuple[float, float]:
         """The least and the greatest answer, widened."""
-        drawn = self.ratios[self.asked == DRAWN].to_numpy(dtype="f8")
+        drawn = self.ratios[self.drawn].to_numpy(dtype="f8")
         ends = self.of(np.array([drawn.min() / (1 + self.error), drawn.max() * (1 + self.error)]))
         return float(ends.min()), float(ends.max())
 
@@ -64,7 +74,7 @@ class Answers:
         The others are in the middle of theirs. An unknown that cannot do it, or changes nothing, is left out.
         """
         found = {}
-        swept = self.asked[self.asked != DRAWN].str.split(" ", expand=True)
+        swept = self.asked[~self.drawn].str.split(" ", expand=True)
         for name, part in swept.groupby(1, sort=True) if len(swept) else ():
             at = part[2].astype(float)
             answers = pd.Series(self.of(self.ratios[part.index].to_numpy(dtype="f8")), index=at.to_numpy())
@@ -95,6 +105,7 @@ class Judged:
     def reason(self) -> str:
         """Why the word is that, with the share of draws and what it takes."""
         said = f"{self.why}; {_percent(self.reached)} of {len(self.answers.values)} draws reach it"
+        said = f"assumed structure: {said}" if self.answers.assumed else said
         if self.reached == 1:
             return said
         if not self.needed:

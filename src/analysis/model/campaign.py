@@ -19,6 +19,7 @@ from analysis.model.network import Network
 from analysis.model.patterns import of_grid, of_structure
 from analysis.schema.frames import blank, to_dataset
 
+ASSUMED = "draw, assumed structure"  # of an application whose messages nobody has profiled
 DRAWN = "draw"  # `question` of a random draw; of a sweep ``sweep <unknown> <value>``
 
 
@@ -52,9 +53,7 @@ def runs(inputs: Inputs, declared: ModelledCampaign, name: str) -> xr.Dataset:
     counts the draws, the same for all cells; `question` tells draws from sweeps.
     """
     draws = draw(inputs.unknowns, declared.draws, declared.seed)
-    asked = np.array(
-        [f"sweep {one} {draws[one][at]:.6g}" if one else DRAWN for at, one in enumerate(draws.swept)]
-    )
+    swept = [f"sweep {one} {draws[one][at]:.6g}" if one else "" for at, one in enumerate(draws.swept)]
     frames = []
     for number, (application, cell) in enumerate(_cells(inputs, declared.cells)):
         found = seconds(inputs, draws, application, cell["case"], cell)
@@ -64,7 +63,8 @@ def runs(inputs: Inputs, declared: ModelledCampaign, name: str) -> xr.Dataset:
         frame = pd.DataFrame({key: [value] * len(draws) for key, value in row.items()})
         frame["run"] = [f"{number:03d}-{at:04d}" for at in range(len(draws))]
         frame["repeat"] = np.arange(len(draws))
-        frame["question"] = asked
+        drawn = DRAWN if application.grid else ASSUMED
+        frame["question"] = [one or drawn for one in swept]
         frame["elapsed"] = found
         frame["figure_of_merit"] = 1 / found if application.grid else found
         frame["figure_of_merit_unit"] = "1/s" if application.grid else "s"
