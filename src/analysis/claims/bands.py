@@ -71,17 +71,20 @@ class Answers:
     def needed(self, low: float, high: float) -> dict[str, float]:
         """Say for each unknown the value nearest to the middle of its range with which the claim is reached.
 
-        The others are in the middle of theirs. An unknown that cannot do it, or changes nothing, is left out.
+        The others are in the middle of theirs. Nothing where the claim is reached with all in the middle; an
+        unknown that cannot do it, or changes nothing, is left out.
         """
         found = {}
         swept = self.asked[~self.drawn].str.split(" ", expand=True)
         for name, part in swept.groupby(1, sort=True) if len(swept) else ():
-            at = part[2].astype(float)
-            answers = pd.Series(self.of(self.ratios[part.index].to_numpy(dtype="f8")), index=at.to_numpy())
-            fits = answers.index[(answers >= low) & (answers <= high)].to_numpy(dtype="f8")
-            if len(fits) and np.ptp(answers) > 1e-3 * np.abs(answers).max():
-                middle = np.sqrt(at.min() * at.max())
-                found[str(name)] = float(fits[np.argmin(np.abs(np.log(fits / middle)))])
+            at = part[2].to_numpy(dtype="f8")
+            answers = self.of(self.ratios[part.index].to_numpy(dtype="f8"))
+            away = np.abs(np.log(at / np.sqrt(at.min() * at.max())))
+            fits = (answers >= low) & (answers <= high)
+            if fits[np.argmin(away)]:
+                return {}
+            if fits.any() and np.ptp(answers) > 1e-3 * np.abs(answers).max():
+                found[str(name)] = float(at[fits][np.argmin(away[fits])])
         return found
 
 
@@ -106,8 +109,8 @@ class Judged:
         """Why the word is that, with the share of draws and what it takes."""
         said = f"{self.why}; {_percent(self.reached)} of {len(self.answers.values)} draws reach it"
         said = f"assumed structure: {said}" if self.answers.assumed else said
-        if self.reached == 1:
-            return said
+        if self.reached > 0 and not self.needed:
+            return f"{said}, also that with everything in the middle" if self.reached < 1 else said
         if not self.needed:
             return f"{said}; no unknown by itself reaches it within ten times its range"
         return f"{said}; by itself it takes " + " or ".join(f"{k} {v:.2g}" for k, v in self.needed.items())
