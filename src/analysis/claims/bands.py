@@ -68,10 +68,10 @@ class Answers:
         ends = self.of(np.array([drawn.min() / (1 + self.error), drawn.max() * (1 + self.error)]))
         return float(ends.min()), float(ends.max())
 
-    def needed(self, low: float, high: float) -> dict[str, float]:
+    def needed(self, low: float, high: float) -> dict[str, float] | None:
         """Say for each unknown the value nearest to the middle of its range with which the claim is reached.
 
-        The others are in the middle of theirs. Nothing where the claim is reached with all in the middle; an
+        The others are in the middle of theirs. None where the claim is reached with all in the middle; an
         unknown that cannot do it, or changes nothing, is left out.
         """
         found = {}
@@ -82,7 +82,7 @@ class Answers:
             away = np.abs(np.log(at / np.sqrt(at.min() * at.max())))
             fits = (answers >= low) & (answers <= high)
             if fits[np.argmin(away)]:
-                return {}
+                return None
             if fits.any() and np.ptp(answers) > 1e-3 * np.abs(answers).max():
                 found[str(name)] = float(at[fits][np.argmin(away[fits])])
         return found
@@ -102,14 +102,14 @@ class Judged:
     low: float
     high: float
     reached: float
-    needed: dict[str, float]
+    needed: dict[str, float] | None
 
     @property
     def reason(self) -> str:
         """Why the word is that, with the share of draws and what it takes."""
         said = f"{self.why}; {_percent(self.reached)} of {len(self.answers.values)} draws reach it"
         said = f"assumed structure: {said}" if self.answers.assumed else said
-        if self.reached > 0 and not self.needed:
+        if self.needed is None:
             return f"{said}, also that with everything in the middle" if self.reached < 1 else said
         if not self.needed:
             return f"{said}; no unknown by itself reaches it within ten times its range"
