@@ -50,6 +50,13 @@ _VERDICTS = (
         "fails",
     ),
     _is("consistent", "✓", "stands"),
+    VerdictWord(
+        "could not fail",
+        "{} has only a relation that could not fail",
+        "{} have only a relation that could not fail",
+        "–",
+        "none",
+    ),
     _is("inconsistent", "✕", "fails"),
     _is("not checkable", "?", "open"),
     _is("recovered", "◇", "pipeline", " from synthetic files"),
@@ -81,7 +88,7 @@ _EVIDENCE = (
     Evidence(
         "reported",
         "arithmetic between a report's own statements",
-        frozenset({"consistent", "inconsistent", "not checkable", "not tested"}),
+        frozenset({"consistent", "could not fail", "inconsistent", "not checkable", "not tested"}),
     ),
     Evidence(
         "synthetic",
