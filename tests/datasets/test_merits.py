@@ -20,18 +20,20 @@ APPLICATIONS = load_applications(ROOT / "config/applications")
 ALL = {name: one for name, one in APPLICATIONS.items() if one.engine in TEXTS}
 
 
-def read(folder: Path, application: str, text: str, *, case: str = "a", ranks: int = -1) -> RunFolder:
+def read(
+    folder: Path, application: str, text: str, *, case: str = "a", ranks: int = -1, nodes: int = -1
+) -> RunFolder:
     record = {
         "run": folder.name,
         "campaign": "x",
         "evidence": "measured",
         "application": application,
         "case": case,
-        "nodes": 1,
+        "nodes": nodes,
         "ranks": ranks,
         "concurrent_jobs": 1,
         "start": 1795220000.0,
-        "end": 1795220010.0,
+        "end": 1795220000.0 + 3600,
         "exit_code": 0,
         "profiler": None,
     }
@@ -45,7 +47,7 @@ def read(folder: Path, application: str, text: str, *, case: str = "a", ranks: i
 def test_merits__a_run_has_the_figure_in_the_applications_unit(application: str, tmp_path: Path) -> None:
     text = TEXTS[ALL[application].engine]
     ds = readers.parse(text.encode())
-    found = read(tmp_path / "a", application, text, ranks=int(ds.ranks))
+    found = read(tmp_path / "a", application, text, ranks=int(ds.ranks), nodes=int(ds.nodes))
     assert (found.row["reason"], found.faults) == ("", [])
     assert found.row["figure_of_merit"] == float(ds.figure_of_merit)
     assert found.row["figure_of_merit_resolution"] == float(ds.figure_of_merit_resolution)
