@@ -59,6 +59,11 @@ LIES = [
     ("015", {"nodes": 2}, "its profile is of 1 nodes, its record of 2"),
     ("013", {"case": "osu_latency"}, "its result is of osu_allreduce, its case is 'osu_latency'"),
     ("013", {"ranks": 3}, "its command starts 2 ranks, its record says 3"),
+    (
+        "013",
+        {"command": "srun --mpi=pmix -n 3 ./osu_allreduce -n 9"},
+        "its command starts 3 ranks, its record says 2",
+    ),
     ("013", {"case": "allreduce", "benchbook": {}}, "its command has no -f, which its case 'allreduce'"),
 ]
 
@@ -78,6 +83,12 @@ def test_read_run__a_lie_that_the_output_contradicts_does_not_count(
 def test_read_run__another_time_zone_is_no_lie(run: Path) -> None:
     """The node's clock shows Berlin's time, of which the record, in UTC, knows nothing."""
     change(run, start=later("start", -3600), end=later("end", -3600))
+    assert read_run(run, APPLICATIONS).row["reason"] == ""
+
+
+@pytest.mark.parametrize("run", ["013"], indirect=True)
+def test_read_run__a_programs_own_number_is_not_the_launchers(run: Path) -> None:
+    change(run, command="srun --exclusive ./osu_allreduce -n 9")
     assert read_run(run, APPLICATIONS).row["reason"] == ""
 
 

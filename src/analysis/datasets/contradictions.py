@@ -56,7 +56,8 @@ def contradictions(
     yield from _of_counts(row, result, noted)
     yield from _of_case(row, application, result)
     yield from _of_times(row, result, source)
-    yield from _of_launch(row)
+    ranks = int(result["ranks"] if "ranks" in result else result.attrs.get("ranks", -1))
+    yield from _of_launch(row, counted=ranks > 0 or profile is not None)
     if "benchbook" in noted:
         yield from _of_arguments(row, application)
     yield from _of_options(row, application, str(row["command"]), "command")
@@ -130,16 +131,20 @@ def _outside(row: Mapping[str, Any], text: str, what: str) -> Iterator[str]:
         yield f"{what} at {text} by its own clock, outside the run in any time zone"
 
 
-def _of_launch(row: Mapping[str, Any]) -> Iterator[str]:
-    """Hold the launcher's own words against the record: how many ranks, which library's it is."""
+def _of_launch(row: Mapping[str, Any], *, counted: bool) -> Iterator[str]:
+    """Hold the launcher's own words against the record: how many ranks, which library's it is.
+
+    Ranks only where no output has `counted` them: what counts knows better than what was asked.
+    """
     words = _words(str(row["command"]))
     at = next((at for at, word in enumerate(words) if _LAUNCHED.search(word)), None)
     if at is None:
         return
-    pairs = zip(words[at + 1 :], words[at + 2 :], strict=False)
+    options = _options(words[at + 1 :])
+    pairs = zip(options, options[1:], strict=False)
     asked = next((value for word, value in pairs if _COUNT.fullmatch(word)), "")
     # Parts of one job with ranks of their own stand behind a colon.
-    if asked.isdecimal() and ":" not in words and 0 <= row["ranks"] != int(asked):
+    if not counted and asked.isdecimal() and ":" not in words and 0 <= row["ranks"] != int(asked):
         yield f"its command starts {asked} ranks, its record says {row['ranks']}"
     said, own = (_families(text) for text in (str(row["mpi"]), Path(words[at]).name))
     if len(said) == len(own) == 1 and said != own:
@@ -155,6 +160,15 @@ def _of_arguments(row: Mapping[str, Any], application: Application) -> Iterator[
     words = _words(str(row["command"]))
     if lacks := [word for word in declared if "$" not in word and word not in words]:
         yield f"its command has no {' '.join(lacks)}, which its case {row['case']!r} declares"
+
+
+def _options(words: list[str]) -> list[str]:
+    """Return the launcher's options, up to what may be the program: its own -n is something else."""
+    for at, word in enumerate(words):
+        value = at > 0 and words[at - 1].startswith("-") and ("/" not in word or "=" in word)
+        if not word.startswith("-") and not value:
+            return words[:at]
+    return words
 
 
 def _families(text: str) -> list[str]:
