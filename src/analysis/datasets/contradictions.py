@@ -9,6 +9,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -141,8 +142,7 @@ def _of_launch(row: Mapping[str, Any], *, counted: bool) -> Iterator[str]:
     if at is None:
         return
     options = _options(words[at + 1 :])
-    pairs = zip(options, options[1:], strict=False)
-    asked = next((value for word, value in pairs if _COUNT.fullmatch(word)), "")
+    asked = next((value for word, value in pairwise(options) if _COUNT.fullmatch(word)), "")
     # Parts of one job with ranks of their own stand behind a colon.
     if not counted and asked.isdecimal() and ":" not in words and 0 <= row["ranks"] != int(asked):
         yield f"its command starts {asked} ranks, its record says {row['ranks']}"
