@@ -27,6 +27,8 @@ _FEWEST = 3
 FAR = 6.0
 # And a run is of the other one that is so many times nearer to it.
 NEARER = 3.0
+# Where more of the other runs of its cell are so too, the cell has two kinds by itself.
+_MIXED = 0.2
 
 Labels = tuple[str, ...]
 
@@ -128,7 +130,7 @@ def _far(one: Seen, rest: list[Seen], near: Mapping[Labels, _Cell]) -> Iterator[
         if len(sizes) < min(_FEWEST, len(own.middle)):
             continue
         away, there = (_distance(one.figures, cell.middle, sizes) for cell in (own, other))
-        if away > NEARER * there and (best is None or there < best[1]):
+        if away > NEARER * there and (best is None or there < best[1]) and _whole(rest, own, other, sizes):
             best = away, there, labels
     if best is not None:
         away, there, labels = best
@@ -136,6 +138,17 @@ def _far(one: Seen, rest: list[Seen], near: Mapping[Labels, _Cell]) -> Iterator[
         said = f"is off the other {len(rest)} runs of its factors by a factor of {np.exp(away):.3g}"
         where = f"off those with {FACTORS[at]} {labels[at]!r} by {np.exp(there):.3g}"
         yield str(one.row["run"]), f"{said}, {where}, where the two differ beyond their scatter"
+
+
+def _whole(rest: list[Seen], own: _Cell, other: _Cell, sizes: list[int]) -> bool:
+    """Tell whether a cell is of one kind, and not of two of which one is like the other cell."""
+    like = 0
+    for one in rest:
+        common = [size for size in sizes if size in one.figures]
+        if common:
+            away, there = (_distance(one.figures, cell.middle, common) for cell in (own, other))
+            like += away > there
+    return like <= _MIXED * len(rest)
 
 
 def _telling(own: _Cell, other: _Cell, near: Iterable[_Cell]) -> list[int]:
