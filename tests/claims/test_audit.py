@@ -14,6 +14,8 @@ from analysis.claims.relations import load_audit
 from analysis.cli import main
 from analysis.site.board import check
 
+IDS = Path(__file__).parents[1] / "data" / "claims" / "catalogue_ids.txt"
+
 REPORTS = ("hpcg2014", "lsdyna2009", "lsdyna2014", "openatom2010", "sharp2019")
 
 
@@ -33,9 +35,9 @@ def test_evaluate__the_site_can_draw_every_record(report: str) -> None:
 @pytest.mark.parametrize("report", REPORTS)
 def test_evaluate__speaks_to_claims_that_are_there(report: str) -> None:
     known = {name for claim in load_report(project.claims(report)).claims for name in (*claim.ids, claim.id)}
-    untested = project.load_yaml(project.root() / "config" / "claims" / "not_testable.yaml")
+    catalogue = IDS.read_text(encoding="utf-8").split()
     named = [name for relation in load_audit(audit_path(report)).relations for name in relation.claims]
-    assert [name for name in named if name not in known and name not in untested] == []
+    assert [name for name in named if name not in known and name not in catalogue] == []
     assert len(named) == len(set(named)), "two relations speak to one claim: which of them is its verdict?"
 
 
@@ -45,15 +47,15 @@ def test_evaluate__takes_statement_and_topic_from_the_claim() -> None:
     assert one.statement == "Most MPI time goes to MPI_Send and MPI_Allreduce"
     assert one.topic == "MPI calls"
     assert one.verdict == "inconsistent"
-    assert (one.estimate, one.low, one.high) == (44, pytest.approx(39.6), pytest.approx(48.4))
+    assert (one.estimate, one.low, one.high) == (44, 42, 46)
     assert (one.expected, one.expected_low, one.expected_high) == (50, 50, 50)
     # What the report claims, and beside it what its own figures give.
     assert one.expected_text == "at least 50 %"
-    assert one.estimate_text == "44 % (39.6 to 48.4) against 50 %"
+    assert one.estimate_text == "44 % (42 to 46) against 50 %"
     assert one.scale == "word"
     assert one.source == {"section": "MPI profiling", "lines": [154]}
     assert one.reason == "the sum of the two shares is not greater than a half"
-    assert one.arithmetic.startswith("~20 + ~24 = 44 % (39.6 to 48.4) against 50 %")
+    assert one.arithmetic.startswith("~20 + ~24 = 44 % (42 to 46) against 50 %")
 
 
 def test_evaluate__a_relation_without_a_claim_has_a_record_of_its_own() -> None:
@@ -106,22 +108,26 @@ def test_evaluate__what_could_not_fail_says_why() -> None:
 
 @pytest.mark.parametrize("report", REPORTS)
 def test_evaluate__reads_a_figure_as_its_claim_does(report: str) -> None:
-    """What a claim and the audit both read as about so much has one width."""
-    claims = load_report(project.claims(report)).claims
-    about = {
-        (one.expect.value, one.expect.unit or "%"): one.id for one in claims if one.expect.relation == "about"
-    }
+    """What a claim and the audit both print has one width."""
+    claims = {claim.id: claim for claim in load_report(project.claims(report)).claims}
+    by_id = {name: claim for claim in claims.values() for name in (*claim.ids, claim.id)}
+    held = 0
     for relation in load_audit(audit_path(report)).relations:
-        for name, figure in relation.figures.items():
-            if figure.reading == "about" and not figure.report:
-                assert figure.claim == about.get((figure.value, figure.unit), ""), (relation.id, name)
+        for expect in (by_id[name].expect for name in relation.claims if name in by_id):
+            for name, figure in relation.figures.items():
+                # The same number in the same unit; a count of nodes is no result.
+                if (figure.value, figure.unit) == (expect.value, expect.unit) and figure.reading != "exact":
+                    span = figure.span
+                    assert expect.band == pytest.approx((span.low, span.high)), (relation.id, name)
+                    held += 1
+    assert held or report in ("openatom2010", "sharp2019", "lsdyna2009")
 
 
-def test_evaluate__two_terabytes_are_what_rounds_to_two() -> None:
+def test_evaluate__two_terabytes_have_one_reading() -> None:
     claim = load_report(project.claims("lsdyna2014")).claim("lsdyna2014-prof-aggregate-2tb-32n")
     (relation,) = (r for r in load_audit(audit_path("lsdyna2014")).relations if r.id == "data-of-all-ranks")
     total = relation.figures["total"].span
-    assert (total.low, total.high) == claim.expect.band == (1.5, 2.5)
+    assert (total.low, total.high) == claim.expect.band == (1, 3)
 
 
 def test_evaluate__words_tell_must_from_may() -> None:

@@ -27,18 +27,18 @@ FOUND = outcomes()
 # relation -> verdict, left (printed, least, largest), right (printed, least, largest)
 BY_HAND = {
     # hpcg2014
-    "hpcg2014/send-and-allreduce-majority": (NO, (20 + 24, 18 + 21.6, 22 + 26.4), (50, 50, 50)),
-    "hpcg2014/shares-of-mpi-time": (YES, (93, 93 * 0.9, 93 * 1.1), (100, 100, 100)),
-    "hpcg2014/calls-named-in-summary": (OPEN, (49, 44.1, 53.9), (0, 0, 0)),
+    "hpcg2014/send-and-allreduce-majority": (NO, (20 + 24, 19 + 23, 21 + 25), (50, 50, 50)),
+    "hpcg2014/shares-of-mpi-time": (YES, (49 + 24 + 20, 48 + 23 + 19, 50 + 25 + 21), (100, 100, 100)),
+    "hpcg2014/calls-named-in-summary": (OPEN, (49, 48, 50), (0, 0, 0)),
     "hpcg2014/seven-sizes": (NO, (7, 7, 7), (8, 8, 8)),
-    "hpcg2014/small-grid-gain-restated": (YES, (135, 121.5, 148.5), (135, 134.5, 135.5)),
+    "hpcg2014/small-grid-gain-restated": (YES, (135, 134, 136), (135, 134.5, 135.5)),
     "hpcg2014/two-ethernets": (IDLE, (5 / 4.5, 5 / 4.55, INF), (1, 1, 1)),
     "hpcg2014/athena-and-plutus": (
         OPEN,
         (3.34, 3.335, 3.345),
         (28 / 17.58 * 1.02, 28 / 17.58 * 1.01, 28 / 17.58 * 1.03),
     ),
-    "hpcg2014/linear-scaling-and-mpi-time": (OPEN, (100 - 28, 100 - 30.8, 100 - 25.2), (90, 90, 90)),
+    "hpcg2014/linear-scaling-and-mpi-time": (OPEN, (100 - 28, 100 - 29, 100 - 27), (90, 90, 90)),
     "hpcg2014/processes": (YES, (4 * 2 * 10, 80, 80), (80, 80, 80)),
     "hpcg2014/transferred": (OPEN, None, None),
     # lsdyna2009
@@ -124,10 +124,10 @@ BY_HAND = {
     "lsdyna2014/recv-and-collectives": (IDLE, (36 + 27 + 24, 85.5, 88.5), (50, 50, 50)),
     "lsdyna2014/shares-of-mpi-time": (YES, (36 + 27 + 24, 85.5, 88.5), (100, 100, 100)),
     "lsdyna2014/medium-messages": (OPEN, (0, 0, 0), (0, 0, 0)),
-    "lsdyna2014/data-of-all-ranks": (YES, (4 * 640 / 1000, 3.6 * 0.64, 4.4 * 0.64), (2, 1.5, 2.5)),
-    "lsdyna2014/data-of-a-rank": (IDLE, (4, 3.6, 4.4), (10, 9, 11)),
-    "lsdyna2014/memory-of-a-rank": (YES, (38 / 20, 34.2 / 20, 41.8 / 20), (2, 1.8, 2.2)),
-    "lsdyna2014/memory-fits": (YES, (38, 34.2, 41.8), (64, 64, 64)),
+    "lsdyna2014/data-of-all-ranks": (YES, (4 * 640 / 1000, 3 * 0.64, 5 * 0.64), (2, 1, 3)),
+    "lsdyna2014/data-of-a-rank": (IDLE, (4, 3, 5), (10, 9, 11)),
+    "lsdyna2014/memory-of-a-rank": (YES, (38 / 20, 37 / 20, 39 / 20), (2, 1, 3)),
+    "lsdyna2014/memory-fits": (YES, (38, 37, 39), (64, 64, 64)),
     "lsdyna2014/cores": (NO, (32 * 2 * 8, 512, 512), (640, 640, 640)),
     # openatom2010
     "openatom2010/savings-and-speed": (
@@ -159,6 +159,7 @@ BY_HAND = {
     "sharp2019/hdr-expands": (IDLE, (104, 103.5, 104.5), (18, 17.5, 18.5)),
     "sharp2019/two-slots": (YES, (16 * 8 * 128 / 130, 126.0308, 126.0308), (200, 200, 200)),
     "sharp2019/switch-radix": (YES, (40 * 200, 8000, 8000), (80 * 100, 8000, 8000)),
+    "sharp2019/shallow-tree": (IDLE, (32, 32, 32), (40, 40, 40)),
 }
 
 
@@ -239,8 +240,8 @@ def test_relations__an_assumption_is_never_held_against_the_report() -> None:
 
 # relation -> figure -> the nearest print that turns it, by hand; None where none within a factor of two does
 MOVES = {
-    # about: 10 % less of each; 0.9 * (68 + 24 + 20) = 100.8, 0.9 * 111 = 99.9
-    "hpcg2014/shares-of-mpi-time": {"wait": "68", "allreduce": "43", "send": "39"},
+    # about is a unit less at most: 60 + 24 + 20 are 104, less 3
+    "hpcg2014/shares-of-mpi-time": {"wait": "60", "allreduce": "35", "send": "31"},
     # 38 + 65 are 103, less 2.5 of rounding
     "lsdyna2014/shares-of-calls": {"wait": "38", "send": "28", "irecv": "25", "recv": "21", "isend": "19"},
     # 21.5 to 22.5 and 11.5 to 12.5 begin where 31 to 33 end
@@ -249,7 +250,7 @@ MOVES = {
     "lsdyna2014/seven-times-percent": {"over_1gbe": None, "over_10gbe": None},
     # 2 / 2.005 is below 1
     "lsdyna2014/two-jobs-and-scaling": {"gain": "101"},
-    # 8 * 0.9 is below 11, and 4.4 below 5 * 1.1
+    # 8 - 1 is below 10 + 1, and 4 - 1 below 5 + 1
     "lsdyna2014/data-of-a-rank": {"few": None, "many": None},
     # seven of seven, or eight of eight
     "hpcg2014/seven-sizes": {"announced": "8", "listed": "7"},

@@ -59,7 +59,7 @@ def test_board__sentence_of_a_self_test() -> None:
 def test_board__counts_the_claims_of_judged_reports_by_what_they_rest_on() -> None:
     judged = load_report(ROOT / "config/claims/sharp2019.yaml")
     own = load_report(ROOT / "config/claims/house.yaml")
-    first, second, third, *_ = (claim.id for claim in judged.claims)
+    first, second, third, fourth, *_ = (claim.id for claim in judged.claims)
     found = [
         one(claim=first, verdict="seen at this scale", distance="scaled"),
         one(claim=first, verdict="an analogue does not show it", distance="analogue"),
@@ -67,13 +67,14 @@ def test_board__counts_the_claims_of_judged_reports_by_what_they_rest_on() -> No
         one(claim=second, evidence="reported", verdict="consistent", distance=""),
         one(claim=second, evidence="reported", verdict="inconsistent", distance=""),
         one(claim=third, verdict="out of reach here", distance="out of reach"),
+        one(claim=fourth, evidence="published", application="specification"),
         one(claim=own.claims[0].id),  # our own question: on the board, and in no count
         one(claim="sharp2019-audit-x", evidence="reported", verdict="inconsistent", distance=""),
     ]
     board = scoreboard.board(found, [judged, own])
     assert board.sentence == (
-        "Of 6 claims 1 was tested at another scale (1 seen); 1 by the report's own arithmetic only "
-        "(1 inconsistent); 4 by nothing (1 out of reach of what ran, 3 not tested)."
+        "Of 9 claims 1 was tested at another scale (1 seen); 1 looked up (1 holds); 1 by the report's own "
+        "arithmetic only (1 inconsistent); 6 by nothing (1 out of reach of what ran, 5 not tested)."
     )
     rows = {row.claim.claim: row for group in board.groups for row in group.rows}
     assert [v.verdict for v in rows[second].verdicts] == ["inconsistent", "consistent", "out of reach here"]
@@ -316,7 +317,7 @@ def test_board__filters_offer_the_applications_and_factors_of_its_claims() -> No
 
 def test_board__says_what_would_test_a_claim_that_nothing_near_speaks_to() -> None:
     report = load_report(project.claims("lsdyna2014"))
-    claim = report.claim("lsdyna2014-ic-fdr-over-40gbe-almost-5x")
+    claim = report.claim("lsdyna2014-ic-summary-over-5x-10-40gbe")
     found = one(claim=claim.id, distance="scaled", verdict="seen at this scale")
     silent, near = (
         next(row for group in scoreboard.board(verdicts, [report]).groups for row in group.rows
@@ -324,5 +325,5 @@ def test_board__says_what_would_test_a_claim_that_nothing_near_speaks_to() -> No
         for verdicts in ([], [found])
     )  # fmt: skip
     assert "on 32 nodes" in silent.needed
-    assert "ib-fdr and 40gbe" in silent.needed
+    assert "ib-fdr, 10gbe and 40gbe" in silent.needed
     assert near.needed == ""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from analysis.base import project
 from analysis.claims import spans as arithmetic
-from analysis.claims.model import Claim
-from analysis.claims.relations import Audit, Relation, Sides, claims_of, load_audit
+from analysis.claims.model import Claim, load_report
+from analysis.claims.relations import Audit, Relation, Sides, load_audit
 from analysis.claims.spans import Span
 from analysis.claims.trial import FACTOR, Move, moves
 from analysis.claims.verdict import Verdict, finite
@@ -191,7 +191,7 @@ def evaluate(audit: Audit, path: Path | None = None) -> list[Verdict]:
     own name. An inconsistency counts for the first claim that the relation names; which of several is wrong
     cannot be told. The checksum of the file `path` that declares the relations goes into the records.
     """
-    claims = claims_of(audit.report)
+    claims = _claims(audit.report)
     inputs = [{"path": f"config/audit/{path.name}", "sha256": _checksum(path)}] if path else []
     found = []
     for relation in audit.relations:
@@ -209,6 +209,13 @@ def _beside(result: Outcome, counted: str) -> Outcome:
     if result.verdict != INCONSISTENT:
         return result
     return replace(result, verdict=NOT_CHECKABLE, reason=f"{result.reason}; it is counted once, at {counted}")
+
+
+def _claims(report: str) -> dict[str, Claim]:
+    path = project.claims(report)
+    if not path.is_file():
+        return {}
+    return {name: claim for claim in load_report(path).claims for name in (*claim.ids, claim.id)}
 
 
 def _checksum(path: Path) -> str:

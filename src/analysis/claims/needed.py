@@ -43,20 +43,26 @@ class Needed:
     """The runs that would test a claim.
 
     `levels` has for each factor the levels, spelt as in the report, that its conditions and its comparison
-    name; of a range of node counts the doublings. A factor that the report is silent on is not there.
+    name; of a range of node counts the doublings. A factor that the report is silent on is not there. Those
+    `varying` go with a `compared` one, so that not every level of one meets every level of the other. What is
+    `looked_up` needs no run.
     """
 
     application: str
     cases: tuple[str, ...]
     levels: Mapping[str, tuple[Level, ...]]
     compared: tuple[str, ...]
+    varying: tuple[str, ...]
     repeats: int
     profile: bool
     energy: bool
+    looked_up: bool = False
 
     @property
     def line(self) -> str:
         """All of it in one line."""
+        if self.looked_up:
+            return "a specification or a list that prints it; no run does"
         levels = self.levels
         case = f"{self.application} {' and '.join(self.cases) or 'of any case'}"
         nodes = _and(levels["nodes"]) if "nodes" in levels else "any number of"
@@ -108,9 +114,11 @@ def needed(claim: Claim) -> Needed:
             if every and factor not in ("version", "profiler")
         },
         tuple(compared),
+        compare.varying if compare else (),
         1 if once else MIN_REPEATS,
         asked.quantity == "set" or (spec is not None and spec.profile),
         asked.tariff is not None or asked.variable in ("energy", "energy_per_job", "mean_power"),
+        asked.variable == "stated_figure",
     )
 
 

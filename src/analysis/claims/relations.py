@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, PrivateAttr, StringConstraints
+from pydantic import Field, StringConstraints
 
-from analysis.base import models, project
+from analysis.base import models
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import Maybe, Model, Positive, Unique
 from analysis.base.words import Level
-from analysis.claims.model import Claim, ReportFacts, load_report
+from analysis.claims.model import ReportFacts
 from analysis.claims.spans import Expression, Span
 
 _MARKS = {"about": "~", "over": ">", "under": "<", "almost": "<"}
@@ -56,14 +56,10 @@ class Figure(Model):
     )
     reading: Literal["rounded", "exact", "about", "over", "under", "almost", "range", "up to"] = "rounded"
     step: Maybe[Positive] = Field(None, description="unit of the last digit that is meant")
-    claim: str = Field("", description="claim that says it too, whose tolerance is the reading of it")
     unit: str = ""
     meaning: str = ""
     lines: Annotated[list[int], Field(min_length=1)] = Field(description="lines of the report's text")
     report: str = Field("", description="another report that prints it")
-
-    # Of the claim: a reading has one width, there and here.
-    _tolerance: float | None = PrivateAttr(None)
 
     @property
     def span(self) -> Span:
@@ -74,10 +70,7 @@ class Figure(Model):
         """Say what it may have been if that were printed in its place, read the same."""
         if self.members:
             return Span.exactly(float(printed))
-        if self._tolerance is None:
-            return span_of(printed, self.reading, self.step)
-        value, width = float(printed), abs(float(printed)) * self._tolerance
-        return Span(value, value - width, value + width)
+        return span_of(printed, self.reading, self.step)
 
     @property
     def value(self) -> float:
@@ -98,12 +91,6 @@ class Figure(Model):
             return f"{len(self.members) + by:.0f}"
         ends = str(self.printed).split(" to ")
         return " to ".join(f"{float(end) + by:.{len(end.partition('.')[2])}f}" for end in ends)
-
-    def read_as(self, tolerance: float) -> Figure:
-        """Return it with the tolerance of the claim that says it too."""
-        figure = self.model_copy()
-        figure._tolerance = tolerance
-        return figure
 
     @property
     def spelt(self) -> str:
@@ -231,57 +218,25 @@ def load_audit(path: Path) -> Audit:
     ------
     ConfigError
         If the file does not follow its model, a formula is none, uses a
-        figure that is not there or twice, a figure is not used, an id stands twice, or a figure is
-        not what the claim says that it names.
+        figure that is not there or twice, a figure is not used, or an id stands twice.
     """
     content = models.load(AuditFile, path)
     lines = _lines(path)
     faults = []
     seen: set[str] = set()
-    named = any(figure.claim for relation in content.relations for figure in relation.figures.values())
-    claims = claims_of(path.stem) if named else {}
-    relations = []
-    for given in content.relations:
-        relation, faulty = _read_as_claims(given, claims)
-        relations.append(relation)
+    for relation in content.relations:
         line = lines.get(relation.id, 0)
         if relation.id in seen:
             faults.append(Fault(str(path), line, f"id {relation.id!r} stands twice", "rename one"))
         seen.add(relation.id)
         try:
-            wrong = [*faulty, *_wrong(relation)]
+            wrong = list(_wrong(relation))
         except ValueError as error:
             wrong = [(str(error), "correct it")]
         faults += [Fault(str(path), line, f"{relation.id}: {what}", todo) for what, todo in wrong]
     if faults:
         raise ConfigError(*faults)
-    return Audit(path.stem, content.report.title, content.report.publisher, tuple(relations))
-
-
-def claims_of(report: str) -> dict[str, Claim]:
-    """Return the claims of a report by all their ids; none where it has no file."""
-    path = project.claims(report)
-    if not path.is_file():
-        return {}
-    return {name: claim for claim in load_report(path).claims for name in (*claim.ids, claim.id)}
-
-
-def _read_as_claims(
-    relation: Relation, claims: Mapping[str, Claim]
-) -> tuple[Relation, list[tuple[str, str]]]:
-    """Read the figures that claims say too with the claims' tolerances."""
-    figures, wrong = {}, []
-    for name, figure in relation.figures.items():
-        figures[name] = figure
-        if not figure.claim:
-            continue
-        expect = claims[figure.claim].expect if figure.claim in claims else None
-        if expect is None or expect.relation != "about" or expect.value != float(figure.printed or "nan"):
-            what = f"figure {name!r}: no claim {figure.claim!r} expects about {figure.printed}"
-            wrong.append((what, "name the claim that says the same figure"))
-        else:
-            figures[name] = figure.read_as(expect.tolerance)
-    return relation.model_copy(update={"figures": figures}), wrong
+    return Audit(path.stem, content.report.title, content.report.publisher, tuple(content.relations))
 
 
 def _lines(path: Path) -> dict[str, int]:

@@ -115,6 +115,8 @@ def _beyond(wanted: Needed) -> list[str]:
 
 def _cases(claim: Claim, wanted: Needed, applications: Mapping[str, Application]) -> dict[str, str]:
     """Find the application's case for each of the report's; refuse what cannot be a matrix."""
+    if wanted.looked_up:
+        raise ConfigError.at("--claim", 0, f"no run tests {claim.id!r}", f"it needs {wanted.line}")
     source = f"config/applications/{wanted.application}.yaml"
     application = applications.get(wanted.application)
     if application is None or application.launch is None:
@@ -168,6 +170,8 @@ def _alike(wanted: Needed) -> dict[str, list[Any]]:
     for factor in ("nodes", "ranks_per_node", "concurrent_jobs"):
         if factor in levels:
             found[factor] = _counts(levels[factor])
+    if "ranks_per_node" in wanted.varying:  # all that a job has: half of them where two jobs run at once
+        found["ranks_per_node"] = ["all"]
     found.setdefault("nodes", [2 if "interconnect" in wanted.compared else 1])
     if "ranks" in levels and "ranks_per_node" not in levels:
         # So many ranks in all, on the fewest nodes asked for.
@@ -241,7 +245,8 @@ def _cluster(
 ) -> str:
     factors = [one["factors"] for one in subsets]
     nodes, ranks, jobs = (
-        max(_each(factors, name), default=1) for name in ("nodes", "ranks_per_node", "concurrent_jobs")
+        max(_counts(_each(factors, name)), default=1)
+        for name in ("nodes", "ranks_per_node", "concurrent_jobs")
     )
     half = -(-max(_CORES, ranks * jobs) // 2)
     launch: dict[str, Any] = {
