@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import string
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
@@ -22,13 +23,13 @@ Distance = Literal["same", "scaled", "analogue"]
 class StandIn(Model):
     """The campaign's level, or levels, that stand for a level of the reports."""
 
-    NEEDS = {"differs": ("distance",)}
+    NEEDS: ClassVar[Mapping[str, tuple[str, ...]]] = {"differs": ("distance",)}
 
     is_: Levels = Field(alias="is", description="the campaign's own level or a list of levels")
     distance: Distance = Field(
         "same",
-        description="same: another spelling; scaled: the same kind, another size or release; analogue: another "
-        "thing that stands for it",
+        description="same: another spelling; scaled: the same kind in another size or release; "
+        "analogue: another thing that stands for it",
     )
     differs: str = Field("", description="how it differs from the report's level")
 

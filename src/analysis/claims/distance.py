@@ -1,4 +1,4 @@
-"""How far a comparison is from the conditions of its claim, and whether it could have shown the claimed value.
+"""How far a comparison is from the conditions of its claim, and whether it could have shown the value.
 
 The distance of each factor is that of the runs' own level from what the claim names:
 
@@ -107,7 +107,7 @@ def distances(claim: Claim, campaign: Campaign, found: Sequence[Finding]) -> lis
 
 
 def _conditions(claim: Claim) -> dict[str, Any]:
-    """Return a claim's conditions with the number of ranks where it follows from them, the compared ones left out."""
+    """Return a claim's conditions but the compared ones, with the number of ranks where it follows."""
     found, compare = dict(claim.conditions), claim.question.compare
     nodes, each = found.get("nodes"), found.get("ranks_per_node")
     if "ranks" not in found and isinstance(nodes, int) and isinstance(each, int):
@@ -177,7 +177,7 @@ def _spelt(level: Any) -> str:
 
 
 def bound(claim: Claim, campaign: Campaign, finding: Finding) -> float | None:
-    """Compute the greatest speed-up that the set-up of a comparison could have shown, None where none is known.
+    """Compute the greatest speed-up that a set-up could have shown, None where none is known.
 
     A link, a library or its settings move the time in MPI alone: without any of it a run would be
     1 / (1 - f) times as fast. f is the largest share of MPI in profiled runs that agree with the compared

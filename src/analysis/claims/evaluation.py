@@ -70,7 +70,7 @@ def _viewed(verdict: Verdict, view: View) -> Verdict:
     said = [f"asked: {view.asks.variable.replace('_', ' ')}, {view.asks.why}"] if view.asks else []
     if view.alike:
         said.append(f"{' and '.join(view.together)} put together: {view.alike.why}".replace("_", " "))
-    return replace(verdict, differs=[*verdict.differs, *said])
+    return replace(verdict, reading=said)
 
 
 def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
@@ -192,7 +192,6 @@ def _record(
         n_baseline=estimate.n_baseline if estimate else None,
         base=dict(zip(("value", "unit", "label"), first.base, strict=True)) if first and first.base else None,
         compared=" | ".join(finding.compared for finding in found),
-        differs=_differences(claim, campaign) if found else [],
         arithmetic=" | ".join(finding.arithmetic for finding in found),
         runs=runs,
         inputs=_inputs(campaign, runs),
@@ -200,21 +199,8 @@ def _record(
         report_publisher=report.publisher,
         report_date=report.date,
         report_url=report.url,
+        sources=campaign.cited(runs),
     )
-
-
-def _differences(claim: Claim, campaign: Campaign) -> list[str]:
-    wanted: list[tuple[str, Any]] = []
-    for factor, levels in (claim.question.select or {}).items():
-        wanted += [(factor, level) for level in (levels if isinstance(levels, (list, tuple)) else [levels])]
-    compare = claim.question.compare
-    if compare is not None:
-        wanted += [
-            (compare.factor, one)
-            for level in compare.levels
-            for one in (level if isinstance(level, tuple) else (level,))
-        ]
-    return campaign.differences([pair for pair in wanted if isinstance(pair[1], (str, int, float))])
 
 
 def _inputs(campaign: Campaign, runs: Iterable[str]) -> list[dict[str, str]]:

@@ -76,7 +76,8 @@ About = Literal["software", "machine"]
 Conditions = Annotated[
     dict[Factor, Levels | Bounds | None],
     Field(
-        description="factor -> what the report ran: level, list of levels, {min, max}, `not said`; null lifts one"
+        description="factor -> what the report ran: level, list of levels, {min, max} or `not said`; "
+        "null lifts one"
     ),
 ]
 NOT_SAID = "not said"
@@ -236,7 +237,8 @@ class ClaimEntry(Model):
     select: Select = Field({})
     about: Maybe[About] = Field(
         None,
-        description="software: calls, sizes and arithmetic of the application, which any machine shows; or machine",
+        description="software: what the application does, calls, sizes, arithmetic, which any machine shows; "
+        "or machine",
     )
     conditions: Conditions = Field({})
     compare: Maybe[Compare] = None
@@ -252,9 +254,7 @@ class ClaimEntry(Model):
         question = Question(
             self.quantity,
             self.variable,
-            {
-                key: level for key, level in _plain(select).items() if level is not None
-            },
+            {key: level for key, level in _plain(select).items() if level is not None},
             compare,
             # A set is held against what is claimed to be in it.
             tuple(self.expect.members if self.quantity == "set" else self.members),
@@ -337,7 +337,7 @@ def load_report(path: Path) -> Report:
         or if it names an id twice or a variable that is no measure.
     """
     content = models.load(ClaimsFile, path)
-    defaults = content.defaults or ClaimDefaults()
+    defaults = content.defaults or ClaimDefaults(select={}, conditions={})
     claims = tuple(entry.claim(path.stem, defaults) for entry in content.claims)
     seen: set[str] = set()
     for claim in claims:

@@ -13,12 +13,12 @@ import xarray as xr
 from analysis import readers
 from analysis.base import models
 from analysis.base.campaigns import CampaignFile
-from analysis.base.errors import ConfigError, Fault, ReadError
+from analysis.base.errors import ConfigError, Fault
 from analysis.datasets.run import file_entry
+from analysis.readers.published import SOURCES, load_sources
 from analysis.schema.frames import blank, to_dataset
 
 FIGURES = "figures.csv"
-SOURCES = "sources.csv"
 
 # Columns of the table of figures that are factors of a run under another name.
 _FACTORS = {"environment": "build", "transport": "tuning"}
@@ -54,18 +54,6 @@ def read_figures(raw: Path, declaration: Path) -> tuple[dict[str, xr.Dataset], l
         "figures": figures.drop_attrs(deep=False).assign_attrs(kind="published"),
     }
     return groups, list(figures.attrs["warnings"])
-
-
-def load_sources(raw: Path) -> pd.DataFrame:
-    """Load the table of sources: columns ``source title address``, text."""
-    path = raw / SOURCES
-    try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (OSError, ValueError) as error:
-        raise ReadError.at(str(path), 0, f"cannot be read ({error})", "restore it") from error
-    if list(table.columns) != ["source", "title", "address"]:
-        raise ReadError.at(str(path), 1, f"columns {', '.join(table.columns)}", "use source,title,address")
-    return table
 
 
 def _check(raw: Path, table: pd.DataFrame) -> None:
