@@ -93,7 +93,7 @@ def _run(
     row |= {"run": name, "campaign": campaign, "evidence": "published", "valid": True, "timing": True}
     row |= {factor: first[factor] for factor in _SAME}
     row |= {factor: first[column] for column, factor in _FACTORS.items()}
-    row |= {metric: values.get(metric, np.nan) for metric in _METRICS}
+    row |= {metric: values.get(metric, row[metric]) for metric in _METRICS}
     row |= {column: values.get(metric, np.nan) for column, metric in _NAMED.items()}
     row["question"] = f"{first['application']} {first['version']}".strip()
     whole = first["nodes"] > 0 and first["ranks"] > 0 and first["ranks"] % first["nodes"] == 0
