@@ -63,9 +63,11 @@ def _verdicts(campaign: Campaign) -> list[tuple[str, tuple[str, ...]]]:
     ):
         for verdict in evaluate(report, campaign):
             view = campaign.view_for(report.name, verdict.topic, verdict.claim)
-            variable = report.claim(verdict.claim).question.variable
-            variable = view.asks.variable if view is not None and view.asks else variable
-            found += [(run, READS[variable]) for run in verdict.runs]
+            question = report.claim(verdict.claim).question
+            variable = view.asks.variable if view is not None and view.asks else question.variable
+            # A figure that is looked up is the metric that the claim names.
+            reads = READS.get(variable) or tuple(map(str, question.members))
+            found += [(run, reads) for run in verdict.runs]
     return found
 
 
