@@ -42,7 +42,7 @@ def test_figures__one_that_feeds_nothing_is_found(tmp_path: Path) -> None:
     shutil.copytree(project.raw(raw.name), raw)
     lines = (raw / "figures.csv").read_text().splitlines(keepends=True)
     lines.append(
-        lines[1].replace("pw0001,castep-grace-001", "pw9999,nowhere").replace("Grace (QDR)", "Nowhere")
+        lines[1].replace("pw0001,castep-grace-001", "pw9999,nowhere").replace(",castep,", ",another,")
     )
     (raw / "figures.csv").write_text("".join(lines))
     assert idle(raw.name, raw, tmp_path / "out") == ["pw9999"]
