@@ -21,7 +21,7 @@ from analysis.readers.base import as_utf8
 from analysis.readers.power import FORMATS
 
 _PACKAGE = "analysis.readers"
-_PROFILES = ("mpip", "tau", "caliper")
+_PROFILES = ("mpip", "tau", "caliper", "hpctoolkit")
 _TOOLS = ("hpcg", "hpcc", "osu", "imb", "lsdyna", "openatom", "proxy", "published", "run", "sacct")
 ENGINES: dict[str, str] = {name: f"{_PACKAGE}.{name}" for name in (*_PROFILES, *_TOOLS)}
 ENGINES |= {name: f"{_PACKAGE}.merits.formats.{name}" for name in merits.FORMATS}
