@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -407,3 +408,102 @@ def test_merits__mdtest_means_lie_between_their_bounds(old: str, new: str) -> No
     ds = readers.parse(text.replace(old, new).encode(), "x", engine="mdtest")
     assert not ds.attrs["complete"]
     assert any(" do not fit " in warning for warning in ds.attrs["warnings"])
+
+
+IOR_ROWS = """\
+access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter
+write,1250.5000,1251.2000,0.0128,65536.0000,1024.0000,0.0015,0.8184,0.0004,0.8189,16,0
+read,2400.2500,2401.0000,0.0066,65536.0000,1024.0000,0.0002,0.4265,0.0001,0.4266,16,0
+write,1300.7500,1301.2000,0.0128,65536.0000,1024.0000,0.0015,0.7870,0.0004,0.7872,16,1
+"""
+
+
+def test_ior__csv_has_rows_alone() -> None:
+    """As 4.0.0 writes it (`-O summaryFormat=CSV`)."""
+    ds = read("ior", "module list\n" + IOR_ROWS)
+    assert (ds.complete, int(ds.ranks)) == (True, 16)
+    assert named(ds, "write") == [1250.5, 1300.75]
+    assert (float(ds.figure_of_merit), str(ds.figure_of_merit_unit.values)) == (1300.75, "MiB/sec")
+    assert named(ds, "Max Read") == [2400.25]
+    assert read("ior", IOR_ROWS.rstrip()).complete is False
+    assert read("ior", IOR_ROWS.replace(",0.4266,16", ",16")).complete is False
+    # 1024 MiB moved by either rate.
+    assert read("ior", IOR_ROWS.replace("1250.5", "1350.5")).complete is False
+    assert read("ior", IOR_ROWS.replace("2401.0", "2481.0")).complete is False
+
+
+def ior_json() -> dict[str, Any]:
+    """As 3.3.0 and 4.0.0 write it (`-O summaryFormat=JSON`)."""
+    keys = ("access", "bwMiB", "iops", "wrRdTime", "totalTime")
+    cells = (
+        ("write", 1250.5, 1251.2, 0.8184, 0.8189),
+        ("read", 2400.25, 2401.0, 0.4265, 0.4266),
+        ("write", 1300.75, 1301.2, 0.787, 0.7872),
+    )
+    rows = [dict(zip(keys, row, strict=True)) | {"xferKiB": 1024.0} for row in cells]
+    write = {"bwMaxMIB": 1300.75, "bwMinMIB": 1250.5, "bwMeanMIB": 1275.625}
+    return {
+        "Version": "4.0.0",
+        "Began": "Sun Mar  1 10:00:00 2026",
+        "Command line": "ior -i 2 -t 1m -b 64m -O summaryFormat=JSON",
+        "tests": [{"TestID": 0, "Options": {"tasks": 16, "nodes": 2}, "Results": [rows[:2], rows[2:]]}],
+        "summary": [
+            {"operation": "write", "TestID": 0, **write},
+            {
+                "operation": "read",
+                "TestID": 0,
+                "bwMaxMIB": 2400.25,
+                "bwMinMIB": 2400.25,
+                "bwMeanMIB": 2400.25,
+            },
+        ],
+    }
+
+
+def test_ior__json() -> None:
+    content = ior_json()
+    ds = read("ior", json.dumps(content).replace('"Began"', '"rate": -nan, "Began"'))
+    assert (ds.complete, ds.tool_version, int(ds.ranks), int(ds.nodes)) == (True, "4.0.0", 16, 2)
+    assert named(ds, "write") == [1250.5, 1300.75]
+    assert (float(ds.figure_of_merit), str(ds.figure_of_merit_unit.values)) == (1300.75, "MiB/sec")
+    # Without -v there is no summary: the largest rates are those of the rows.
+    quiet = read("ior", json.dumps(content | {"summary": []}))
+    assert float(quiet.figure_of_merit) == 1300.75
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("bwMaxMIB", 1300.0), ("bwMinMIB", 1200.5), ("bwMeanMIB", 1270.0)]
+)
+def test_ior__json_summary_is_that_of_its_rows(key: str, value: float) -> None:
+    content = ior_json()
+    content["summary"][0][key] = value
+    ds = read("ior", json.dumps(content))
+    assert ds.complete is False
+    assert "write: least, mean and largest rate" in ds.warnings[0]
+
+
+def test_ior__without_v_4_has_rows_alone() -> None:
+    head, _, _ = TEXTS["ior"].partition("Max Write")
+    text = head.replace("IOR-3.3.0", "IOR-4.0.0")
+    ds = read("ior", text)
+    assert (ds.complete, float(ds.figure_of_merit)) == (True, 1300.75)
+    assert read("ior", head).complete is False  # 3.3 always has more
+    assert read("ior", text[: text.rindex("read ")]).complete is False
+    assert read("ior", text[: text.rindex("write ")]).complete is False
+    written = text.replace("-i 2", "-w -i 2").replace("read  ", "")
+    assert read("ior", written).complete is True
+
+
+@pytest.mark.parametrize(
+    ("engine", "old", "new"),
+    [
+        ("ior", "write     1250.50", "write     1259.50"),
+        ("ior", "Max Write: 1300.75", "Max Write: 1380.75"),
+        ("ior", "Max Read:  2500.25", "Max Read:  2400.25"),
+    ],
+)
+def test_merits__numbers_are_held_against_each_other(engine: str, old: str, new: str) -> None:
+    assert TEXTS[engine].count(old) == 1
+    ds = read(engine, TEXTS[engine].replace(old, new))
+    assert ds.complete is False
+    assert math.isnan(float(ds.figure_of_merit))
