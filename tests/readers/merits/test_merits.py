@@ -16,7 +16,7 @@ import xarray as xr
 from analysis import readers, schema
 from analysis.base.errors import ReadError
 from analysis.readers import merits
-from analysis.readers.merits.output import figure, step
+from analysis.readers.merits.output import agree, figure, step
 
 from . import texts
 from .texts import TEXTS
@@ -134,10 +134,10 @@ def test_hpl__rows_of_nvidia_and_intel() -> None:
 
 
 def test_hpl__several_results_are_kept_the_largest_speaks_and_a_failure_is_said() -> None:
-    slower = texts.HPL_TABLE + texts.HPL_ROW.replace("5.0800e+02", "4.0000e+02")
+    slower = texts.HPL_TABLE + texts.HPL_ROW.replace("10.50 ", "13.33 ").replace("5.0800e+02", "4.0010e+02")
     text = texts.HPL_HEAD + texts.HPL_TABLE + texts.HPL_ROW + texts.HPL_CHECK.format(word="PASSED")
     both = read("hpl", text + slower + texts.HPL_CHECK.format(word="PASSED") + texts.HPL_END)
-    assert named(both, "Gflops") == [508.0, 400.0]
+    assert named(both, "Gflops") == [508.0, 400.1]
     assert (float(both.figure_of_merit), bool(both.valid)) == (508.0, True)
     assert both.warnings == ["f:16: 2 results in one file; all are kept; the largest speaks for the file"]
     failed = read("hpl", text + slower + texts.HPL_CHECK.format(word="FAILED") + texts.HPL_END)
@@ -500,6 +500,22 @@ def test_ior__without_v_4_has_rows_alone() -> None:
         ("ior", "write     1250.50", "write     1259.50"),
         ("ior", "Max Write: 1300.75", "Max Write: 1380.75"),
         ("ior", "Max Read:  2500.25", "Max Read:  2400.25"),
+        ("stream", "Triad:         111220.9", "Triad:         141220.9"),
+        ("stream", "0.017263", "0.017463"),
+        ("stream", "0.013100", "0.013300"),
+        ("hpl", "5.0800e+02", "5.0700e+02"),
+        ("hpl", "  10.50  ", "  10.70  "),
+        ("lammps", "16.000 timesteps/s", "16.010 timesteps/s"),
+        ("lammps", "Loop time of 12.5 ", "Loop time of 17.5 "),
+        ("lammps", "1.382 ns/day", "1.392 ns/day"),
+        ("lammps", "512.000 katom", "512.900 katom"),
+        ("gromacs", "120.002", "122.002"),
+        ("gromacs", "14.402", "14.802"),
+        ("namd", "Info: 92224 ATOMS", "Info: TIMESTEP              2\nInfo: 92224 ATOMS"),
+        ("graph500", "5.36871e+08", "5.46871e+08"),
+        ("graph500", "8.25e+08", "8.25e+09"),
+        ("graph500", "!  8.00125e+08", "!  1.80012e+09"),
+        ("graph500", "0.0625", "0.0725"),
     ],
 )
 def test_merits__numbers_are_held_against_each_other(engine: str, old: str, new: str) -> None:
@@ -507,3 +523,25 @@ def test_merits__numbers_are_held_against_each_other(engine: str, old: str, new:
     ds = read(engine, TEXTS[engine].replace(old, new))
     assert ds.complete is False
     assert math.isnan(float(ds.figure_of_merit))
+
+
+def test_merits__numbers_agree_within_their_digits() -> None:
+    """89633.9 MB/s in 0.001785 s are 159.996 MB; 90908.8 in 0.00176 s are 159.999."""
+    assert agree(("89633.9", "0.001785"), ("90908.8", "0.001760"))
+    assert not agree(("89633.9", "0.001785"), ("99908.8", "0.001760"))
+    # Of 0.01 s the last digit is all there is.
+    assert agree(("71.88", "0.01"), factor=0.667)
+    assert agree(("0", "12.5"), ("3",))
+    assert agree(("", "12.5"), ("3",))
+
+
+def test_namd__lines_have_a_time_step_in_common() -> None:
+    line = "Info: Benchmark time: 64 CPUs 0.0125 s/step 0.144676 days/ns 812.5 MB memory\n"
+    text = TEXTS["namd"]
+    both = text.replace(line, line + line.replace("0.0125", "0.0120").replace("0.144676", "0.138889"))
+    assert read("namd", both).complete is True
+    assert read("namd", text.replace(line, line + line.replace("0.0125", "0.0120"))).complete is False
+    rates = line.replace("0.144676 days/ns", "6.912 ns/day")
+    stated = text.replace(line, rates).replace("Info: 92224", "Info: TIMESTEP  1\nInfo: 92224")
+    assert read("namd", stated).complete is True
+    assert read("namd", stated.replace("6.912", "6.212")).complete is False

@@ -67,8 +67,10 @@ Hosts:
       package-energy (J): 9000
     Application Totals:
       runtime (s): 100
+      sync-runtime (s): 99.5025
       package-energy (J): 20000
       dram-energy (J): 1000
+      power (W): 201
   n2:
     Application Totals:
       runtime (s): 100
@@ -192,6 +194,14 @@ def test_slurm_profile__older_layout_of_sh5util():
     assert times(ds) == ["2026-03-01T10:00:00.000", "2026-03-01T10:00:05.000"]
     with pytest.raises(ReadError, match="broken HDF5"):
         slurm_profile.parse(data[:200])
+
+
+@pytest.mark.parametrize(("old", "new"), [("power (W): 201", "power (W): 291"), ("(J): 20000", "(J): 20800")])
+def test_geopm__energy_is_power_times_time(old, new):
+    assert readers.parse(GEOPM.encode(), "f").complete
+    ds = readers.parse(GEOPM.replace(old, new).encode(), "f")
+    assert not ds.complete
+    assert any("W of the package" in warning for warning in ds.warnings)
 
 
 # After lists of `eacct -j` that SURF's documentation shows (EAR 4).

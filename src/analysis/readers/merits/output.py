@@ -118,6 +118,11 @@ class Output:
         """Write down whether a check of a result was passed; one that failed is not undone."""
         self._checks[result] = self._checks.get(result, True) and passed
 
+    def hold(self, line: int, agrees: bool, found: str) -> None:
+        """Say that numbers of an output contradict each other, unless they agree."""
+        if not agrees:
+            self.faults.damage(line, found, "a number is damaged: get the output again")
+
     def together(self, names: tuple[str, ...]) -> None:
         """Hold that figures which a program prints together stand equally often in a file."""
         counts = {name: sum(row.merit == name for row in self.rows) for name in names}

@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
-from analysis.readers.merits.output import Format, Merit
+from analysis.readers.merits.output import Format, Merit, Output, agree
+from analysis.readers.text import number
 
 _KERNELS = ("Copy", "Scale", "Add", "Triad")
+_ARRAYS = {"Copy": 2, "Scale": 2, "Add": 3, "Triad": 3}  # that a kernel reads and writes
+_ROW = rf"^(?P<kernel>{'|'.join(_KERNELS)}): +(?P<rate>\S+) +(?P<mean>\S+) +(?P<least>\S+) +(?P<most>\S+) *$"
+_STEP = 2e-6  # s, of printed times
 _BANNER = r"^STREAM [Vv]ersion \$Revision"
+
+
+def _hold(output: Output) -> None:
+    """Hold each rate against its least time: a kernel moves as much per array as Copy did."""
+    first: tuple[str, str, int] | None = None
+    for line, row in output.find(_ROW):
+        kernel, rate, least = row["kernel"], row["rate"], row["least"]
+        mean, most = number(row["mean"]), number(row["most"])
+        found = f"{kernel}: {least} to {most:g} s, {mean:g} s in the mean"
+        output.hold(line, not (number(least) > mean + _STEP or mean > most + _STEP), found)
+        if kernel == "Copy" or first is None:
+            first = (rate, least, _ARRAYS[kernel])
+        else:
+            factor = _ARRAYS[kernel] / first[2]
+            found = (
+                f"{kernel}: {rate} MB/s in {least} s is not {factor:g} times {first[0]} MB/s in {first[1]} s"
+            )
+            output.hold(line, agree((rate, least), first[:2], factor=factor, slack=1e-3), found)
+
 
 FORMAT = Format(
     engine="stream",
@@ -26,6 +49,7 @@ FORMAT = Format(
     },
     starts=_BANNER,
     together=_KERNELS,
+    hold=_hold,
     passed=r"^ ?Solution Validates",
     failed=r"^ ?Failed Validation",
 )
