@@ -34,8 +34,10 @@ ENGINES["ipm"] = f"{_PACKAGE}.ipm"
 # With its first dataset xarray imports dask and pint: most of a second, which is no part of a read.
 xr.Dataset(coords={"x": [0]})
 
-# A banner or a result table may come after pages of the program's own output.
+# A banner or a result table may come after pages of the program's own output; in the output of a job after
+# what its prologue, its modules and its environment print.
 HEAD_BYTES = 65_536
+LONG_HEAD_BYTES = 16 * HEAD_BYTES
 
 
 def reader(engine: str) -> ModuleType:
@@ -56,10 +58,15 @@ def engine_of(ds: xr.Dataset) -> str:
 def engines_of(data: bytes, name: str = "") -> list[str]:
     """Name the engines that recognise the decompressed bytes of a file, most likely first.
 
-    Its name is used only where content alone cannot tell.
+    Its name is used only where content alone cannot tell. A text that none knows by its first 64 KiB is
+    searched further.
     """
-    head = as_utf8(data[:HEAD_BYTES])
-    return [engine for engine in ENGINES if reader(engine).sniff(head, Path(name).name)]
+    for size in (HEAD_BYTES, LONG_HEAD_BYTES):
+        head = as_utf8(data[:size])
+        found = [engine for engine in ENGINES if reader(engine).sniff(head, Path(name).name)]
+        if found or len(data) <= size:
+            break
+    return found
 
 
 def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, **options: Any) -> xr.Dataset:

@@ -545,3 +545,22 @@ def test_namd__lines_have_a_time_step_in_common() -> None:
     stated = text.replace(line, rates).replace("Info: 92224", "Info: TIMESTEP  1\nInfo: 92224")
     assert read("namd", stated).complete is True
     assert read("namd", stated.replace("6.912", "6.212")).complete is False
+
+
+def test_stream__copies_that_ran_at_once_are_added_up() -> None:
+    one = TEXTS["stream"]
+    other = one.replace("111220.9     0.017350     0.017263", "110520.9     0.017450     0.017373")
+    # Behind each other they may be repeats.
+    apart = read("stream", one + other)
+    assert named(apart, "Triad sum") == []
+    assert float(apart.figure_of_merit) == 110520.9
+    labelled = "".join(
+        f"{rank}: {line}\n" for rank, text in enumerate((one, other)) for line in text.splitlines()
+    )
+    mixed = "".join(f"{a}\n{b}\n" for a, b in zip(one.splitlines(), other.splitlines(), strict=True))
+    for text in (labelled, mixed):
+        ds = read("stream", text)
+        assert ds.complete is True
+        assert named(ds, "Triad") == [111220.9, 110520.9]
+        assert named(ds, "Triad sum") == [pytest.approx(221741.8)]
+        assert any("2 copies that ran at once" in warning for warning in ds.warnings)

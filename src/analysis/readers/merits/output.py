@@ -81,7 +81,9 @@ class Output:
         self._checks: dict[int, bool] = {}
         text = decode(as_utf8(data))
         first = [line for line in text[:4096].split("\n")[:20] if line.strip()]
+        self.ranks: set[str] = set()  # that a launcher put before the lines
         if first and all(_TAGGED.match(line) for line in first):
+            self.ranks = set(_TAGGED.findall(text))
             text = _TAGGED.sub("", text)
         end = text.rfind("\n") + 1
         self.text, self.rest = text[:end], text[end:]

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
-from analysis.readers.merits.output import Format, Merit, Output, agree
+import itertools
+import math
+
+from analysis.readers.merits.output import Format, Merit, Output, Row, agree
 from analysis.readers.text import number
 
 _KERNELS = ("Copy", "Scale", "Add", "Triad")
 _ARRAYS = {"Copy": 2, "Scale": 2, "Add": 3, "Triad": 3}  # that a kernel reads and writes
 _ROW = rf"^(?P<kernel>{'|'.join(_KERNELS)}): +(?P<rate>\S+) +(?P<mean>\S+) +(?P<least>\S+) +(?P<most>\S+) *$"
 _STEP = 2e-6  # s, of printed times
+_END = r"^ ?(?:Solution Validates|Failed Validation)"
 _BANNER = r"^STREAM [Vv]ersion \$Revision"
 
 
 def _hold(output: Output) -> None:
+    """Hold the rates against the times; then add up those of copies that ran at once."""
+    _hold_rates(output)
+    marks = [(line, False) for line, _ in output.find(_BANNER)] + [
+        (line, True) for line, _ in output.find(_END)
+    ]
+    copies = sum(not end for _, end in marks)
+    # They did if one began before another had ended, or if a launcher's tags say that ranks printed them.
+    ends = [end for _, end in sorted(marks)]
+    at_once = len(output.ranks) == copies or any(not a and not b for a, b in itertools.pairwise(ends))
+    if copies < 2 or not at_once:
+        return
+    for kernel in _KERNELS:
+        rows = [row for row in output.rows if row.merit == kernel]
+        if len(rows) == copies:
+            rate = sum(row.value for row in rows)
+            output.rows.append(Row(f"{kernel} sum", rate, "MB/s", math.nan, rows[-1].line))
+    output.faults.note(marks[0][0], f"{copies} copies that ran at once", "their rates are added up as sums")
+
+
+def _hold_rates(output: Output) -> None:
     """Hold each rate against its least time: a kernel moves as much per array as Copy did."""
     first: tuple[str, str, int] | None = None
     for line, row in output.find(_ROW):
@@ -38,7 +62,7 @@ FORMAT = Format(
         Merit(kernel, rf"^{kernel}: +(?P<value>\S+)(?: +\S+){{3}} *$", "MB/s") for kernel in _KERNELS
     ),
     main="Triad",
-    closing=r"^ ?(?:Solution Validates|Failed Validation)",
+    closing=_END,
     closed_by="that says whether the solution validates",
     opening=_BANNER,
     facts={
