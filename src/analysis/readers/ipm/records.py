@@ -71,12 +71,11 @@ _ATTRIBUTE = re.compile(rb'(?<!\w)(\w++)="([^"]*)"')
 _INTEGER = re.compile(rb"-?\d{1,18}")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _KEY = re.compile(rb"[0-9A-F]{32}")
-# The last half word of a key of IPM 2 holds the partner; these three mean all, any and none.
-_ANYONE = (0x3FFFFFFD, 0x3FFFFFFE, 0x3FFFFFFF)
+# The last half word of a key of IPM 2 holds the partner; from here on it means all, any and none.
+_ANYONE = 0x3FFFFFFD
 _PARTNER, _SITE = 0x3FFFFFFF, 0xFFFF
-# Hexadecimal digits of a key: where size, partner, call site and the kind of its second half stand.
-_SIZE_AT, _PARTNER_AT, _SITE_AT, _KIND_AT = slice(16, 24), slice(24, 32), slice(8, 12), 15
-_DIGITS = np.full(256, -1, dtype=np.int64)
+# Values of hexadecimal digits; of other letters 255.
+_DIGITS = np.full(256, 255, dtype=np.uint8)
 _DIGITS[np.frombuffer(b"0123456789ABCDEF", dtype=np.uint8)] = np.arange(16)
 _FUNC = re.compile(
     rb'<func name="([^"\n]*)" count="(\d{1,18})"(?: bytes="([^"\n]*)")? ?>\s*+([^<>\n]*+)\s*+</func>\s*'
@@ -153,18 +152,13 @@ def _keyed(keys: np.ndarray, found: Mapping[str, np.ndarray]) -> tuple[np.ndarra
     (`hashkey.h`).
     """
     digits = _DIGITS[keys]
-
-    def value(at: slice) -> np.ndarray:
-        width = at.stop - at.start
-        number: np.ndarray = digits[:, at] @ (1 << 4 * np.arange(width - 1, -1, -1, dtype=np.int64))
-        return number
-
-    partner = value(_PARTNER_AT) & _PARTNER
-    anyone = np.isin(partner, _ANYONE)
-    known = (digits >= 0).all(axis=1) & (digits[:, _KIND_AT] == 0)
-    astray = (found["size"] & 0xFFFFFFFF) != value(_SIZE_AT)
+    words = (digits[:, 0::2] << 4 | digits[:, 1::2]).view(">u4").astype(np.int64)
+    partner = words[:, 3] & _PARTNER
+    anyone = partner >= _ANYONE
+    known = (digits.max(axis=1, initial=0) < 16) & (words[:, 1] & 15 == 0)
+    astray = (found["size"] & 0xFFFFFFFF) != words[:, 2]
     astray |= ~anyone & (found["orank"] != partner)
-    astray |= (found["site"] >= 0) & ((found["site"] & _SITE) != value(_SITE_AT))
+    astray |= (found["site"] >= 0) & ((found["site"] & _SITE) != words[:, 1] >> 16)
     return anyone & known, astray & known
 
 
