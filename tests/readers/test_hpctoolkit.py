@@ -261,3 +261,9 @@ def test_hpctoolkit__contexts_that_contain_each_other_end() -> None:
     struct.pack_into("<Q", meta, main + 8, main)
     with pytest.raises(ReadError, match="damaged"):
         readers.parse(packed({"db/meta.db": bytes(meta), "db/profile.db": _profile(TIMES)}), "f")
+
+
+def test_hpctoolkit__a_part_of_a_database_says_how_to_give_the_whole() -> None:
+    for part in (_meta(), metric_db(FIRST)):
+        with pytest.raises(ReadError, match="pack .* as a tar"):
+            readers.parse(part, "f")
