@@ -564,3 +564,7 @@ def test_stream__copies_that_ran_at_once_are_added_up() -> None:
         assert named(ds, "Triad") == [111220.9, 110520.9]
         assert named(ds, "Triad sum") == [pytest.approx(221741.8)]
         assert any("2 copies that ran at once" in warning for warning in ds.warnings)
+    # Two launches, one after the other: which copies are of which no file says.
+    twice = read("stream", mixed + mixed)
+    assert (twice.complete, named(twice, "Triad sum")) == (True, [])
+    assert any("some of 4 copies ran at once, not all" in warning for warning in twice.warnings)

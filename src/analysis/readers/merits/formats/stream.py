@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 from analysis.readers.merits.output import Format, Merit, Output, Row, agree
@@ -17,23 +16,28 @@ _BANNER = r"^STREAM [Vv]ersion \$Revision"
 
 
 def _hold(output: Output) -> None:
-    """Hold the rates against the times; then add up those of copies that ran at once."""
+    """Hold the rates against the times; then add up those of copies that all ran at once."""
     _hold_rates(output)
-    marks = [(line, False) for line, _ in output.find(_BANNER)] + [
-        (line, True) for line, _ in output.find(_END)
-    ]
-    copies = sum(not end for _, end in marks)
-    # They did if one began before another had ended, or if a launcher's tags say that ranks printed them.
-    ends = [end for _, end in sorted(marks)]
-    at_once = len(output.ranks) == copies or any(not a and not b for a, b in itertools.pairwise(ends))
-    if copies < 2 or not at_once:
+    begins = [line for line, _ in output.find(_BANNER)]
+    ends = [line for line, _ in output.find(_END)]
+    copies, alone = len(begins), 0
+    running = 0
+    for _, change in sorted([(line, 1) for line in begins] + [(line, -1) for line in ends])[:-1]:
+        running += change
+        alone += running == 0
+    if copies < 2 or len(ends) != copies or (alone == copies - 1 and len(output.ranks) != copies):
+        return
+    # By their tags they are ranks of one launch; or from the first to the last there was always one running.
+    if len(output.ranks) != copies and alone:
+        output.faults.note(
+            begins[0], f"some of {copies} copies ran at once, not all", "they are not added up"
+        )
         return
     for kernel in _KERNELS:
         rows = [row for row in output.rows if row.merit == kernel]
-        if len(rows) == copies:
-            rate = sum(row.value for row in rows)
-            output.rows.append(Row(f"{kernel} sum", rate, "MB/s", math.nan, rows[-1].line))
-    output.faults.note(marks[0][0], f"{copies} copies that ran at once", "their rates are added up as sums")
+        rate = sum(row.value for row in rows)
+        output.rows.append(Row(f"{kernel} sum", rate, "MB/s", math.nan, rows[-1].line if rows else -1))
+    output.faults.note(begins[0], f"{copies} copies that ran at once", "their rates are added up as sums")
 
 
 def _hold_rates(output: Output) -> None:
