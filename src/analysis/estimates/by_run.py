@@ -43,6 +43,18 @@ def micro(name: str) -> Measure:
     return compute
 
 
+def stated_figure(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
+    """Figure that a source states of a product or a rule: of the metric that `members` names, as it stands.
+
+    What is about so much, or a limit, is no exact figure and is left out.
+    """
+    if "figures" not in campaign.tree.children:
+        return pd.Series(dtype=float)
+    table = rows_of(campaign, "figures", runs)
+    plain = table[table["metric"].isin(members) & (table["qualifier"] == "")]
+    return plain.groupby("run")["value"].first()
+
+
 def _whole_sets(runs: pd.DataFrame, values: pd.Series) -> pd.Series:
     """Add up a rate over the jobs that ran at once.
 
@@ -79,6 +91,13 @@ def application_time(campaign: Campaign, runs: pd.DataFrame, members: Members) -
 def jobs_per_day(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
     """Jobs that the nodes finish in a day: 86400 / time from launch to exit, added over jobs at once."""
     return _whole_sets(runs, DAY / runs["elapsed"].where(runs["elapsed"] > 0))
+
+
+def reduction_share(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
+    """Share of the reductions of dot products in the rated phase, by the output, %."""
+    if "reduction_time" not in runs:
+        return pd.Series(dtype=float)
+    return (100 * runs["reduction_time"] / runs["benchmark_time"]).set_axis(runs["run"])
 
 
 def energy_per_job(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:

@@ -7,6 +7,7 @@ in ``pyproject.toml``; a power log needs neither (`analysis.readers.power`).
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -40,6 +41,7 @@ HEAD_BYTES = 65_536
 LONG_HEAD_BYTES = 16 * HEAD_BYTES
 
 
+@cache
 def reader(engine: str) -> ModuleType:
     """Return the module that reads `engine`'s format."""
     return import_module(ENGINES[engine])
@@ -61,9 +63,10 @@ def engines_of(data: bytes, name: str = "") -> list[str]:
     Its name is used only where content alone cannot tell. A text that none knows by its first 64 KiB is
     searched further.
     """
+    bare = Path(name).name
     for size in (HEAD_BYTES, LONG_HEAD_BYTES):
         head = as_utf8(data[:size])
-        found = [engine for engine in ENGINES if reader(engine).sniff(head, Path(name).name)]
+        found = [engine for engine in ENGINES if reader(engine).sniff(head, bare)]
         if found or len(data) <= size:
             break
     return found
