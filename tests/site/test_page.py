@@ -42,12 +42,12 @@ def test_read__takes_the_notebook_apart(tmp_path: Path) -> None:
     assert page.errors == []
 
 
-def test_inputs__a_page_names_its_sources_and_may_ask_in_its_own_words(tmp_path: Path) -> None:
+def test_inputs__a_page_names_its_sources_and_its_title_may_ask(tmp_path: Path) -> None:
     first = site_mock.pages(tmp_path, "<svg/>")[0]
     tree = xr.DataTree()
     references = {"a": ("Runs of others", "https://example.org/a"), "b": ("More", "https://example.org/b")}
     campaign = Campaign("mock", tree, "", "published", "", references=references)
-    entry = {"name": first.path.stem, "campaign": "mock", "question": "What do others see?"}
+    entry = {"name": first.path.stem, "campaign": "mock", "title": "What do others see?"}
     (found,) = inputs([entry], {"mock": campaign}, first.path.parent)
     assert found.sources == tuple(references.values())
     page = read(found)

@@ -81,8 +81,7 @@ class Page(Model):
     notebook: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*\.ipynb$")] = Field(
         description="the name of a notebook in notebooks/"
     )
-    title: Maybe[str] = Field(None, description="a short one for the navigation")
-    question: Maybe[str] = Field(None, description="heading of the page in place of the notebook's own")
+    title: Maybe[str] = None
     campaign: Maybe[Name] = None
     campaigns: Maybe[NameList] = None
     evidence: Maybe[Evidence] = Field(

@@ -29,8 +29,8 @@ _RICH = ("image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown
 class PageInput:
     """A page to build: name of its file (``a-z 0-9 - _``), executed notebook, what everything on it rests on.
 
-    The title is a short one for the navigation, the question where empty; the question is the notebook's
-    first heading where empty. `sources` are title and address of what published figures are from.
+    The title is a short one for the navigation; the notebook's first heading where empty. A title that asks
+    is the page's question. `sources` are title and address of what published figures are from.
     """
 
     name: str
@@ -39,7 +39,6 @@ class PageInput:
     campaign: str
     title: str = ""
     sources: tuple[tuple[str, str], ...] = ()
-    question: str = ""
 
 
 def inputs(
@@ -52,8 +51,8 @@ def inputs(
         classes = list(dict.fromkeys(campaigns[one].evidence for one in used)) or [entry["evidence"]]
         path = folder / f"{name}.ipynb"
         cited = tuple(dict.fromkeys(pair for one in used for pair in campaigns[one].references.values()))
-        words = entry.get("title", ""), cited, entry.get("question", "")
-        found.append(PageInput(name, path, ", ".join(classes), ", ".join(used), *words))
+        title = entry.get("title", "")
+        found.append(PageInput(name, path, ", ".join(classes), ", ".join(used), title, cited))
     return found
 
 
@@ -116,7 +115,8 @@ def read(page: PageInput) -> Page:
             _add_text(out, cell.source, where)
         elif cell.cell_type == "code":
             _add_code(out, cell, position, where)
-    out.question = page.question or out.question or page.title or page.name
+    # A notebook that is executed on many things asks in general; what one page asks, its title says.
+    out.question = page.title if page.title.endswith("?") else out.question or page.title or page.name
     out.title = page.title or out.question
     return out
 
