@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
@@ -10,44 +9,23 @@ import pytest
 import yaml
 
 from analysis import readers
-from analysis.datasets.applications import load_applications
 from analysis.datasets.run import RunFolder, read_run
 
 from ..readers.merits.texts import TEXTS
+from .folders import APPLICATIONS, ROOT, read_folder
 
-ROOT = Path(__file__).parents[2]
-APPLICATIONS = load_applications(ROOT / "config/applications")
 ALL = {name: one for name, one in APPLICATIONS.items() if one.engine in TEXTS}
 
 
-def read(
-    folder: Path, application: str, text: str, *, case: str = "a", ranks: int = -1, nodes: int = -1
-) -> RunFolder:
-    record = {
-        "run": folder.name,
-        "campaign": "x",
-        "evidence": "measured",
-        "application": application,
-        "case": case,
-        "nodes": nodes,
-        "ranks": ranks,
-        "concurrent_jobs": 1,
-        "start": 1795220000.0,
-        "end": 1795220000.0 + 3600,
-        "exit_code": 0,
-        "profiler": None,
-    }
-    folder.mkdir()
-    (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")
-    (folder / "stdout.txt").write_text(text, encoding="utf-8")
-    return read_run(folder, APPLICATIONS)
+def read(folder: Path, application: str, text: str, *, case: str = "a", ranks: int = -1) -> RunFolder:
+    return read_folder(folder, application, text.encode(), case=case, ranks=ranks)
 
 
 @pytest.mark.parametrize("application", sorted(ALL))
 def test_merits__a_run_has_the_figure_in_the_applications_unit(application: str, tmp_path: Path) -> None:
     text = TEXTS[ALL[application].engine]
     ds = readers.parse(text.encode())
-    found = read(tmp_path / "a", application, text, ranks=int(ds.ranks), nodes=int(ds.nodes))
+    found = read(tmp_path / "a", application, text, ranks=int(ds.ranks))
     assert (found.row["reason"], found.faults) == ("", [])
     assert found.row["figure_of_merit"] == float(ds.figure_of_merit)
     assert found.row["figure_of_merit_resolution"] == float(ds.figure_of_merit_resolution)
