@@ -18,20 +18,22 @@ HERE = Path(__file__).parent
 HEADER = (
     "run", "application", "version", "case", "cluster", "cpu", "interconnect", "mpi", "build", "tuning",
     "nodes", "ranks", "ranks_per_node", "local_size", "figure_of_merit", "figure_of_merit_unit",
-    "benchmark_time", "reduction_time", "reason",
+    "benchmark_time", "reduction_time", "source", "reason",
 )  # fmt: skip
+# Link, which the first repository does not name, and source.
+ARMS = ("", "hpcg-for-arm")
 A64FX, XEON = "Fujitsu A64FX", "Xeon Platinum 8360Y"
 # Folder of the first repository -> cluster, processor, MPI library, code; folders that varied the code are left out.
 ARM = {
-    "qpace4_SVE_mpich": ("QPACE4", A64FX, "MPICH", "Arm's code"),
-    "qpace4_SVE_openmpi": ("QPACE4", A64FX, "Open MPI", "Arm's code"),
-    "ookami_fj2_mpi_2": ("Ookami", A64FX, "Fujitsu MPI", "Arm's code, Fujitsu"),
-    "Fritz_OMP_Intel": ("Fritz", XEON, "", "Arm's code, Intel"),
-    "Fritz_OMP_GCC": ("Fritz", XEON, "", "Arm's code, GCC"),
+    "qpace4_SVE_mpich": ("QPACE4", A64FX, "MPICH", "Arm's code", *ARMS),
+    "qpace4_SVE_openmpi": ("QPACE4", A64FX, "Open MPI", "Arm's code", *ARMS),
+    "ookami_fj2_mpi_2": ("Ookami", A64FX, "Fujitsu MPI", "Arm's code, Fujitsu", *ARMS),
+    "Fritz_OMP_Intel": ("Fritz", XEON, "", "Arm's code, Intel", *ARMS),
+    "Fritz_OMP_GCC": ("Fritz", XEON, "", "Arm's code, GCC", *ARMS),
 }
 # Of folders with several versions of the code the last.
 BRANCHES = {"Fritz_OMP_Intel": "test_opt_2", "Fritz_OMP_GCC": "test_opt_2", "ookami_fj2_mpi_2": "test_multinode_160"}
-GOOGLE = ("GKE", "h3-standard-88", "", "reference code")
+GOOGLE = ("GKE", "h3-standard-88", "", "reference code", "ethernet-tcp", "google-study")
 
 
 def values(text: str) -> dict[str, str]:
@@ -39,10 +41,10 @@ def values(text: str) -> dict[str, str]:
     return dict(line.rsplit("=", 1) for line in text.splitlines() if "=" in line)
 
 
-def run(name: str, text: str, place: tuple[str, str, str, str], link: str, nodes: str = "") -> list[str]:
+def run(name: str, text: str, place: tuple[str, ...], nodes: str = "") -> list[str]:
     """Return the row of one output; one that is not rated valid has a reason."""
     said = values(text)
-    cluster, cpu, mpi, build = place
+    cluster, cpu, mpi, build, link, source = place
     ranks = said["Machine Summary::Distributed Processes"]
     nodes = nodes or said.get("SLURM VARIABLES::SLURM_JOB_NUM_NODES", "")
     each = str(int(ranks) // int(nodes)) if nodes and int(ranks) % int(nodes) == 0 else ""
@@ -55,7 +57,7 @@ def run(name: str, text: str, place: tuple[str, str, str, str], link: str, nodes
         nodes, ranks, each, grid[0] if cube else "", rating, "Gflop/s",
         said.get("Benchmark Time Summary::Total", ""),
         said.get("DDOT Timing Variations::Avg DDOT MPI_Allreduce time", ""),
-        "" if rating else "HPCG rates it not valid",
+        source, "" if rating else "HPCG rates it not valid",
     ]  # fmt: skip
 
 
@@ -64,7 +66,7 @@ def arm(repository: str) -> Iterator[list[str]]:
     for path, text in _files(repository, re.compile(r".*HPCG-Benchmark_3.*\.txt")):
         folder, *rest = path.split("/")
         if folder in ARM and rest[0] == BRANCHES.get(folder, rest[0]) and "Final Summary=" in text:
-            yield run(path.removesuffix(".txt"), text, ARM[folder], "")
+            yield run(path.removesuffix(".txt"), text, ARM[folder])
 
 
 def google(repository: str) -> Iterator[list[str]]:
@@ -75,7 +77,7 @@ def google(repository: str) -> Iterator[list[str]]:
             output = output.partition("FLUX-RUN END")[0]
             if "Final Summary=" in output:
                 size = Path(path).parts[-3]
-                yield run(f"{size} {name}", output, GOOGLE, "ethernet-tcp", size.removeprefix("size-"))
+                yield run(f"{size} {name}", output, GOOGLE, size.removeprefix("size-"))
 
 
 def _files(repository: str, wanted: re.Pattern[str]) -> Iterator[tuple[str, str]]:
