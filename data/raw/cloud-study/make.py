@@ -23,7 +23,7 @@ SIZE = ("run", "case", "size", "latency", "bandwidth")
 VALUES = {"osu_latency": "latency_us", "osu_bw": "bandwidth_mb_s", "osu_allreduce": "avg_latency_us"}
 # Every eighth size, and 4 MiB.
 SIZES = {8**power for power in range(1, 8)} | {4 * 2**20}
-# Environment -> machine, cores of a node that have ranks, link, by the study's own protocols; Dane's are not there.
+# Environment -> machine, cores of a node that have ranks, link, by the study's protocols, which lack Dane.
 PLACES = {
     "google/gke": ("c2d-standard-112", 56, "ethernet-tcp"),
     "google/compute-engine": ("c2d-standard-112", 56, "ethernet-tcp"),
@@ -74,7 +74,9 @@ def main(folder: str, out: Path = HERE) -> None:
     all_runs, all_sizes = [], []
     for case in VALUES:
         for nodes in (32, 64, 128, 256):
-            with (Path(folder) / f"{case}-{nodes}-cpu-dataframe.csv").open(encoding="utf-8", newline="") as file:
+            with (Path(folder) / f"{case}-{nodes}-cpu-dataframe.csv").open(
+                encoding="utf-8", newline=""
+            ) as file:
                 found, sizes = runs(csv.DictReader(file), case)
             all_runs += found
             all_sizes += sizes

@@ -1,4 +1,4 @@
-"""Make prices.csv of the average prices of electricity in the United States: ``python make.py Table_9.8_….csv``.
+"""Make prices.csv of prices of electricity in the United States: ``python make.py Table_9.8_….csv``.
 
 The original is ``data/Table_9.8_Average_Retail_Prices_of_Electricity.csv`` of the repository and commit that
 README.md names.

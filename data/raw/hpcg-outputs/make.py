@@ -23,7 +23,7 @@ HEADER = (
 # Link, which the first repository does not name, and source.
 ARMS = ("", "hpcg-for-arm")
 A64FX, XEON = "Fujitsu A64FX", "Xeon Platinum 8360Y"
-# Folder of the first repository -> cluster, processor, MPI library, code; folders that varied the code are left out.
+# Folder of the first repository -> cluster, processor, MPI library, code; others varied the code.
 ARM = {
     "qpace4_SVE_mpich": ("QPACE4", A64FX, "MPICH", "Arm's code", *ARMS),
     "qpace4_SVE_openmpi": ("QPACE4", A64FX, "Open MPI", "Arm's code", *ARMS),
@@ -32,7 +32,11 @@ ARM = {
     "Fritz_OMP_GCC": ("Fritz", XEON, "", "Arm's code, GCC", *ARMS),
 }
 # Of folders with several versions of the code the last.
-BRANCHES = {"Fritz_OMP_Intel": "test_opt_2", "Fritz_OMP_GCC": "test_opt_2", "ookami_fj2_mpi_2": "test_multinode_160"}
+BRANCHES = {
+    "Fritz_OMP_Intel": "test_opt_2",
+    "Fritz_OMP_GCC": "test_opt_2",
+    "ookami_fj2_mpi_2": "test_multinode_160",
+}
 GOOGLE = ("GKE", "h3-standard-88", "", "reference code", "ethernet-tcp", "google-study")
 
 
@@ -52,8 +56,9 @@ def run(name: str, text: str, place: tuple[str, ...], nodes: str = "") -> list[s
     cube = len(set(grid)) == 1
     rating = said.get("Final Summary::HPCG result is VALID with a GFLOP/s rating of", "")
     return [
-        name, "hpcg", said["version"].removeprefix("HPCG-Benchmark_"), f"{grid[0]}³" if cube else "×".join(grid),
-        cluster, cpu, link, mpi, build, f"{said['Machine Summary::Threads per processes']} threads a rank",
+        name, "hpcg", said["version"].removeprefix("HPCG-Benchmark_"),
+        f"{grid[0]}³" if cube else "×".join(grid), cluster, cpu, link, mpi, build,
+        f"{said['Machine Summary::Threads per processes']} threads a rank",
         nodes, ranks, each, grid[0] if cube else "", rating, "Gflop/s",
         said.get("Benchmark Time Summary::Total", ""),
         said.get("DDOT Timing Variations::Avg DDOT MPI_Allreduce time", ""),
@@ -83,7 +88,11 @@ def google(repository: str) -> Iterator[list[str]]:
 def _files(repository: str, wanted: re.Pattern[str]) -> Iterator[tuple[str, str]]:
     git = ["git", "-C", repository]
     tree = subprocess.run([*git, "ls-tree", "-r", "HEAD"], capture_output=True, text=True, check=True).stdout
-    named = [(line.split()[2], line.split("\t")[1]) for line in tree.splitlines() if wanted.fullmatch(line.split("\t")[1])]
+    named = [
+        (line.split()[2], line.split("\t")[1])
+        for line in tree.splitlines()
+        if wanted.fullmatch(line.split("\t")[1])
+    ]
     blobs = "".join(f"{blob}\n" for blob, _ in named).encode()
     data = subprocess.run([*git, "cat-file", "--batch"], input=blobs, capture_output=True, check=True).stdout
     at = 0

@@ -33,13 +33,10 @@ def results(rows: Iterable[Mapping[str, str]]) -> list[list[str]]:
         watts, idle = row["avg. watts @ 100%"], row["avg. watts @ active idle"]
         whole = bool(watts and idle and row["Result"])
         date = datetime.strptime(row["Published"], "%b-%Y").strftime("%Y-%m-01")
-        out.append(
-            [
-                f"result {row['']}", "specpower", date, f"{row['Hardware Vendor']}, {row['System']}",
-                cpu(row["CPU Description"], row["Chips"]), row["# Cores"], row["Result"], "ssj_ops/W",
-                watts, idle, "" if whole else "no power is given",
-            ]  # fmt: skip
-        )
+        system = f"{row['Hardware Vendor']}, {row['System']}"
+        processors = cpu(row["CPU Description"], row["Chips"])
+        line = [f"result {row['']}", "specpower", date, system, processors, row["# Cores"], row["Result"]]
+        out.append([*line, "ssj_ops/W", watts, idle, "" if whole else "no power is given"])
     return out
 
 

@@ -51,8 +51,9 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     """Read a raw campaign and write its datasets, with a bar on standard error for `progress`.
 
     `raw` (``data/raw/<campaign>``) has ``runs/<run>/run.json`` and, beside it, Slurm's records; or a table of
-    published figures, or tables of runs, instead of runs. `processed` gets ``campaign.nc`` (groups `TABLES`, of published figures
-    ``figures`` too) and ``runs/<run>.nc`` (groups ``profile result``) for each profiled run. `declaration`
+    published figures, or tables of runs, instead. `processed` gets ``campaign.nc`` (groups `TABLES`, of
+    published figures ``figures`` too) and ``runs/<run>.nc`` (groups ``profile result``) for each profiled
+    run. `declaration`
     says under ``power`` which meter feeds which node; by default ``config/campaigns/<campaign>.yaml``, if it
     is there. ConfigError if there is no run at all, or the declaration cannot be used.
     """

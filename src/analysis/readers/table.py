@@ -1,6 +1,6 @@
-"""Tables of runs: a CSV headed by variables of kind ``runs``, or of kind ``micro`` with a message size a line.
+"""Tables of runs: a CSV headed by variables of kind ``runs``, or of ``micro`` with a message size a line.
 
-What other people publish in bulk is made such a table by a script beside it; what a table leaves out is blank.
+What other people publish in bulk is made such a table by a script beside it; what it leaves out is blank.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import pandas as pd
 import xarray as xr
@@ -26,12 +26,6 @@ _CELLS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "i8": (re.compile(r"\d{1,18}", re.ASCII), "count"),
     "datetime64[ns]": (re.compile(r"\d{4}-\d\d-\d\d", re.ASCII), "date like 2009-11-01"),
 }
-_TYPED: Mapping[str, Callable[[pd.Series], pd.Series]] = {
-    "f8": lambda cells: cells.replace("", "nan").astype(float),
-    "i4": lambda cells: cells.replace("", "-1").astype(int),
-    "i8": lambda cells: cells.replace("", "-1").astype(int),
-    "datetime64[ns]": lambda cells: pd.to_datetime(cells.replace("", None), format="%Y-%m-%d").astype("M8[ns]"),
-}
 
 
 def sniff(head: bytes, name: str = "") -> bool:
@@ -47,13 +41,24 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     header = _header(data)
     kind = _kind(header)
     if not kind:
-        raise ReadError.at(source, 1, "is no heading of a table of runs", "name variables of kind runs, run first")
+        raise ReadError.at(
+            source, 1, "is no heading of a table of runs", "name variables of kind runs, run first"
+        )
     faults = Faults(source)
     dtypes = [schema.declared(kind)[name].dtype for name in header]
     frame = pd.DataFrame(_rows(decode(data), kind, header, dtypes, faults), columns=header, dtype=object)
     for name, dtype in zip(header, dtypes, strict=True):
-        frame[name] = _TYPED.get(dtype, lambda cells: cells)(frame[name])
-    return to_dataset([frame], kind).assign_attrs(engine="table", tool="table", tool_version="", **faults.attrs())
+        frame[name] = _typed(frame[name], dtype)
+    about = {"engine": "table", "tool": "table", "tool_version": ""}
+    return to_dataset([frame], kind).assign_attrs(**about, **faults.attrs())
+
+
+def _typed(cells: pd.Series, dtype: str) -> pd.Series:
+    if dtype in ("i4", "i8"):
+        return cells.replace("", "-1").astype(int)
+    if dtype == "datetime64[ns]":
+        return pd.to_datetime(cells.replace("", None), format="%Y-%m-%d").astype("datetime64[ns]")
+    return cells.replace("", "nan").astype(float) if dtype == "f8" else cells
 
 
 def _header(data: bytes) -> list[str]:
@@ -67,13 +72,12 @@ def _kind(header: list[str]) -> str:
     return next((kind for kind in ("runs", "micro") if set(header) <= set(schema.declared(kind))), "")
 
 
-def _rows(
-    text: str, kind: str, header: list[str], dtypes: list[str], faults: Faults
-) -> Iterator[list[str]]:
+def _rows(text: str, kind: str, header: list[str], dtypes: list[str], faults: Faults) -> Iterator[list[str]]:
     checks = [(at, header[at], *_CELLS[dtype]) for at, dtype in enumerate(dtypes) if dtype in _CELLS]
     keys = [at for at, name in enumerate(header) if name in (("run",) if kind == "runs" else ("run", "size"))]
     seen: set[tuple[str, ...]] = set()
-    lines = csv.reader(io.StringIO(text), strict=True)
+    whole, _, rest = text.rpartition("\n")
+    lines = csv.reader(io.StringIO(whole), strict=True)
     try:
         for cells in lines:
             if lines.line_num == 1 or not cells:
@@ -89,8 +93,8 @@ def _rows(
             yield cells
     except csv.Error as error:
         faults.damage(lines.line_num, f"is no CSV ({error})", "what stands before is kept")
-    if not text.endswith("\n"):
-        faults.damage(lines.line_num, "the last line has no end", "it may be cut; copy the file again")
+    if rest:  # its last number may have lost digits
+        faults.damage(text.count("\n") + 1, "the last line has no end", "left out; copy the file again")
 
 
 def _wrong(cells: list[str], header: list[str], checks: list[tuple[int, str, re.Pattern[str], str]]) -> str:

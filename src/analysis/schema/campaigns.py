@@ -56,7 +56,7 @@ timing         | run | bool |    | whether its times may enter a statistic
 figure_of_merit | run | f8 |     | figure of merit of the application, NaN where it has none
 figure_of_merit_unit | run | str | | its unit
 ?figure_of_merit_resolution | run | f8 | | step in which it is printed, in its unit; NaN where none is known
-?peak          | run | f8   |    | greatest rate that the machine could have, in the unit of the figure of merit
+?peak          | run | f8   |    | greatest rate of the machine, in the unit of the figure of merit
 ?cores         | run | i4   | 1  | cores of the machine, -1 where not stated
 elapsed        | run | f8   | s  | wall-clock time from launch to exit
 elapsed_slurm  | run | f8   | s  | the same by Slurm, whole seconds
