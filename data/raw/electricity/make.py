@@ -15,7 +15,9 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 FROM, TO = "2006-01-01", "2019-12-01"  # around the reports
-HEADER = ("run", "application", "case", "cluster", "start", "figure_of_merit", "figure_of_merit_unit")
+HEADER = (
+    "run", "question", "application", "case", "cluster", "start", "figure_of_merit", "figure_of_merit_unit",
+)  # fmt: skip
 CUSTOMERS = {"Commercial": 2, "Industrial": 3}  # columns of the original
 
 
@@ -30,9 +32,8 @@ def prices(lines: Iterable[Sequence[str]]) -> list[list[str]]:
         for name, column in CUSTOMERS.items():
             if FROM <= date <= TO and cells[column] != "Not Available":
                 dollars = str(Decimal(cells[column]).scaleb(-2))
-                case = f"{name.lower()} {date[:4]}"
-                run = f"{date[:7]} {name.lower()}"
-                out.append([run, "electricity", case, "United States", date, dollars, "USD/kWh"])
+                line = [f"{date[:7]} {name.lower()}", date[:4], "electricity", name.lower(), "United States"]
+                out.append([*line, date, dollars, "USD/kWh"])
     return out
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import pandas as pd
 from IPython.display import Markdown
 
-from analysis.base import project
+from analysis.base import models, project
+from analysis.base.campaigns import CampaignFile
 from analysis.claims import Verdict, evaluate, verdict_table
 from analysis.claims.model import Report, load_report
 from analysis.estimates.campaign import Campaign, load_campaign
@@ -79,6 +80,12 @@ def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ())
     """Open a campaign's datasets with the claims to hold them against; `ReadError` if they are not built."""
     loaded = tuple(load_report(project.claims(name)) for name in reports)
     return Book(load_campaign(campaign), loaded, tuple(topics))
+
+
+def notes(campaign: Campaign) -> Markdown:
+    """List what a campaign's declaration says of it."""
+    declared = models.load(CampaignFile, project.declaration(campaign.name))
+    return Markdown("\n".join(f"- {' '.join(one.split())}" for one in declared.notes))
 
 
 def leading(verdicts: Iterable[Verdict]) -> list[Verdict]:
