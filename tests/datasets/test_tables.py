@@ -254,7 +254,7 @@ def test_cloud__latency_by_link(tmp_path: Path) -> None:
     eks = [f"aws-eks 32 osu_latency {i}" for i in range(1, 29)]
     found = micro[micro["run"].isin(eks) & (micro["size"] == 8)]["latency"]
     assert (median(found), min(found), max(found)) == (16.18, 13.28, 17.28)
-    assert len(micro) == len(rows("cloud-study", "sizes.csv.xz")) == 21148
+    assert len(micro) == len(rows("cloud-study", "sizes.csv.xz")) == 18626
 
 
 def test_electricity__prices_of_2009(runs: dict[str, pd.DataFrame]) -> None:

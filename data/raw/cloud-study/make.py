@@ -21,8 +21,8 @@ RUN = (
 SIZE = ("run", "case", "size", "latency", "bandwidth")
 # The value's column in the original, and whether it is a latency.
 VALUES = {"osu_latency": "latency_us", "osu_bw": "bandwidth_mb_s", "osu_allreduce": "avg_latency_us"}
-# Every eighth size, and 4 MiB.
-SIZES = {8**power for power in range(1, 8)} | {4 * 2**20}
+# Powers of eight, and 4 MiB.
+SIZES = {8**power for power in range(1, 7)} | {4 * 2**20}
 # Environment -> machine, cores of a node that have ranks, link, by the study's protocols, which lack Dane.
 PLACES = {
     "google/gke": ("c2d-standard-112", 56, "ethernet-tcp"),

@@ -98,9 +98,10 @@ def leading(verdicts: Iterable[Verdict]) -> list[Verdict]:
     return list(found.values())
 
 
-def closing(verdicts: Iterable[Verdict]) -> Table:
+def closing(verdicts: Iterable[Verdict]) -> Table | Markdown:
     """Make the table that closes a notebook; claims that were not tested are left to the scoreboard."""
-    return Table(verdict_table([one for one in verdicts if one.verdict != "not tested"]))
+    tested = [one for one in verdicts if one.verdict != "not tested"]
+    return Table(verdict_table(tested)) if tested else Markdown("None of these runs speaks to a claim.")
 
 
 def sentence(verdict: Verdict) -> str:

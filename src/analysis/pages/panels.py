@@ -19,7 +19,7 @@ from analysis.pages.runs import question, unit_of
 
 SIZE = "size"  # the one axis that is no column of the runs
 _NUMBERS = ("median", "low", "high", "unit", "n")
-_SAID = 4  # points of an axis of words that a sentence names, those with the most curves
+_SAID = 2  # points of an axis of words that a sentence names, those with the most runs
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Panel:
 
     title: str
     what: str
+    axis: str
     x: str
     unit: str
     more: bool
@@ -45,7 +46,7 @@ class Panel:
     @property
     def description(self) -> str:
         """Say what the figure shows."""
-        return f"{self.title}: {self.what} along {self.x.replace('_', ' ')}, medians with 95 % intervals"
+        return f"{self.title}: {self.what} by {self.axis}, medians with 95 % intervals"
 
     @property
     def named(self) -> pd.DataFrame:
@@ -62,7 +63,7 @@ class Panel:
         # Of messages the end says most at which the measure is the link's own.
         told = ([-1] if self.more else [0]) if self.x == SIZE else [0, -1]
         curves.sort(key=lambda part: part["median"].iloc[told[-1]], reverse=self.more)
-        for part in curves:
+        for part in curves if self.x != SIZE else (curves[0], curves[-1]):
             each = (f"{self._value(part['median'].iloc[end])} {self._place(part, end)}" for end in told)
             yield f"{part['series'].iloc[0]} {', '.join(each)}"
 
@@ -76,17 +77,15 @@ class Panel:
 
     def _points(self) -> Iterator[str]:
         curves = self.table.groupby(self.x, sort=False)
-        counts = curves["n"].sum().where(curves.size() == curves.size().max(), -1)
-        said = counts.nlargest(_SAID).index if len(counts) > _SAID else counts.index
+        alone = self.table["series"].nunique() == 1
+        ends = self.table[self.x].iloc[[0, -1]]
+        said = set(ends if alone else curves["n"].sum().where(curves.size() > 1, -1).nlargest(_SAID).index)
         for at, part in curves:
             if at in said:
                 best = part.sort_values("median", ascending=not self.more)
                 rows = zip(best["series"], best["median"], best["n"], strict=True)
-                names = part["series"].nunique() > 1 or self.table["series"].nunique() > 1
-                each = (
-                    f"{f'{name} ' if names else ''}{self._value(value)} (n = {n})" for name, value, n in rows
-                )
-                yield f"{at} {', '.join(each)}"
+                each = (f"{'' if alone else name} {self._value(value)} (n = {n})" for name, value, n in rows)
+                yield f"{at} {', '.join(one.strip() for one in each)}"
 
 
 def panel(
@@ -97,6 +96,7 @@ def panel(
     x: str,
     by: str,
     what: str = "",
+    axis: str = "",
     select: Mapping[str, Any] | None = None,
     order: Sequence[Level] = (),
     names: Mapping[str, str] | None = None,
@@ -106,7 +106,8 @@ def panel(
 
     `x` may be the message size, for a latency or a bandwidth. `select` names columns of the runs and their
     values; `order` the levels of `x`, and those that are shown, from left to right; `names` what a level is
-    called. `per` is a count that the measure is divided by. Raises `NotCoveredError` without any run.
+    called, `axis` what `x` is. `per` is a count that the measure is divided by. Raises `NotCoveredError`
+    without any run.
     """
     runs = tables.counted(campaign, **(select or {}))
     if x == SIZE:
@@ -127,7 +128,7 @@ def panel(
     unit = unit_of(question(campaign, variable), runs)
     table = found[[*dict.fromkeys((x, "series")), "median", "low", "high", "n"]].reset_index(drop=True)
     more = MEASURES[variable].higher_is_better
-    return Panel(title, what or variable.replace("_", " "), x, unit, more, table)
+    return Panel(title, what or variable.replace("_", " "), axis or x.replace("_", " "), x, unit, more, table)
 
 
 def draw_panel(shown: Panel, campaign: Campaign) -> Figure:

@@ -29,7 +29,8 @@ _RICH = ("image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown
 class PageInput:
     """A page to build: name of its file (``a-z 0-9 - _``), executed notebook, what everything on it rests on.
 
-    The title is a short one for the navigation; the notebook's first heading where empty.
+    The title is a short one for the navigation; the notebook's first heading where empty. A title that asks
+    is the page's question.
     """
 
     name: str
@@ -110,7 +111,8 @@ def read(page: PageInput) -> Page:
             _add_text(out, cell.source, where)
         elif cell.cell_type == "code":
             _add_code(out, cell, position, where)
-    out.question = out.question or page.title or page.name
+    # A notebook that is executed on many things asks in general; what one page asks, its title says.
+    out.question = page.title if page.title.endswith("?") else out.question or page.title or page.name
     out.title = page.title or out.question
     return out
 

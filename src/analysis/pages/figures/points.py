@@ -189,7 +189,7 @@ def _finish(ax: Axes, places: Floats, labels: list[str] | None, log2: bool, xlab
             ax.set_xscale("log", base=2)
         ticks = np.unique(places)
         if len(ticks) <= 12:
-            ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
+            ax.set_xticks(ticks, [f"{t:g}" if t < 1e6 else f"{t:,.0f}" for t in ticks])
             ax.minorticks_off()
 
 
