@@ -42,8 +42,8 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
 
 def test_panel__medians_of_what_is_not_marked(campaign: Campaign) -> None:
     found = pages.panel(
-        campaign, title="HPL", variable="peak_share", x="cpu", by="interconnect", select={"application": "hpl"},
-        order=["B", "A"], names={"ib": "InfiniBand"},
+        campaign, title="HPL", variable="peak_share", x="cpu", by="interconnect",
+        select={"application": "hpl"}, order=["B", "A"], names={"ib": "InfiniBand"},
     )  # fmt: skip
     rows = found.table[["cpu", "series", "median", "n"]].to_numpy().tolist()
     assert rows == [["B", "InfiniBand", 75.0, 1], ["A", "1gbe", 50.0, 1], ["A", "InfiniBand", 85.0, 2]]
