@@ -125,7 +125,8 @@ def test_bulk__what_speaks_against_a_claim_is_said(verdicts: dict[str, Verdict])
     assert verdicts["hpcg2014-size-advantage-tune-low"].verdict == "an analogue does not show it"
     same = verdicts["hpcg2014-mpi-comparable"]
     qpace = [row for row in rows("hpcg-outputs/runs.csv.xz") if row["cluster"] == "QPACE4"]
-    full = [row for row in qpace if (row["nodes"], row["ranks"]) == ("4", "16")]
+    grids = ("96³", "112³", "144³")
+    full = [row for row in qpace if (row["nodes"], row["ranks"]) == ("4", "16") and row["case"] in grids]
     rates = {
         mpi: [float(row["figure_of_merit"]) for row in full if row["mpi"] == mpi]
         for mpi in ("Open MPI", "MPICH")

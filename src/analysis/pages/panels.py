@@ -19,7 +19,7 @@ from analysis.pages.runs import question, unit_of
 
 SIZE = "size"  # the one axis that is no column of the runs
 _NUMBERS = ("median", "low", "high", "unit", "n")
-_SAID = 2  # points of an axis of words that a sentence names, those with the most runs
+_SAID = 2  # points of an axis of words that a sentence names, those with the most curves and runs
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,18 @@ class Panel:
     def _points(self) -> Iterator[str]:
         curves = self.table.groupby(self.x, sort=False)
         alone = self.table["series"].nunique() == 1
+        several = bool((self.table["n"] > 1).any())
         ends = self.table[self.x].iloc[[0, -1]]
-        said = set(ends if alone else curves["n"].sum().where(curves.size() > 1, -1).nlargest(_SAID).index)
+        told = pd.DataFrame({"curves": curves.size(), "n": curves["n"].sum()})
+        said = set(ends if alone else told.nlargest(_SAID, ["curves", "n"]).index)
         for at, part in curves:
             if at in said:
                 best = part.sort_values("median", ascending=not self.more)
                 rows = zip(best["series"], best["median"], best["n"], strict=True)
-                each = (f"{'' if alone else name} {self._value(value)} (n = {n})" for name, value, n in rows)
+                each = (
+                    f"{'' if alone else name} {self._value(value)}{f' (n = {n})' if several else ''}"
+                    for name, value, n in rows
+                )
                 yield f"{at} {', '.join(one.strip() for one in each)}"
 
 
@@ -135,9 +140,11 @@ def draw_panel(shown: Panel, campaign: Campaign) -> Figure:
     """Draw a panel: medians with intervals, joined along numbers."""
     if pd.api.types.is_numeric_dtype(shown.table[shown.x]):
         ylabel = f"{shown.what} ({shown.unit})" if shown.unit else shown.what
-        return draw_series(
-            shown.table, evidence=campaign.evidence, campaign=campaign.name, x=shown.x, ylabel=ylabel
-        )
+        place = {"evidence": campaign.evidence, "campaign": campaign.name}
+        fig = draw_series(shown.table, **place, x=shown.x, ylabel=ylabel)
+        if shown.x != SIZE:
+            fig.axes[0].set_xlabel(shown.axis)
+        return fig
     height = max(4.2, 0.46 * shown.table[shown.x].nunique() + 1.6)
     fig, ax = figures.new_figure(campaign.evidence, campaign.name, height=height)
     figures.interval_rows(shown.table, ax=ax, x=shown.x, hue="series", xlabel=f"{shown.what} ({shown.unit})")
