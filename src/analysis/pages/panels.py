@@ -140,8 +140,9 @@ def draw_panel(shown: Panel, campaign: Campaign) -> Figure:
     """Draw a panel: medians with intervals, joined along numbers."""
     if pd.api.types.is_numeric_dtype(shown.table[shown.x]):
         ylabel = f"{shown.what} ({shown.unit})" if shown.unit else shown.what
-        place = {"evidence": campaign.evidence, "campaign": campaign.name}
-        fig = draw_series(shown.table, **place, x=shown.x, ylabel=ylabel)
+        fig = draw_series(
+            shown.table, evidence=campaign.evidence, campaign=campaign.name, x=shown.x, ylabel=ylabel
+        )
         if shown.x != SIZE:
             fig.axes[0].set_xlabel(shown.axis)
         return fig
