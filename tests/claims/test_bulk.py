@@ -20,7 +20,7 @@ from analysis.estimates.question import FACTORS
 VIEWED = {
     "top500": ("hpcg2014", "lsdyna2009", "openatom2010"),
     "hpcg-outputs": ("hpcg2014",),
-    "cloud-study": ("lsdyna2009",),
+    "cloud-study": ("lsdyna2009", "openatom2010"),
     "electricity": ("openatom2010",),
 }
 
@@ -132,7 +132,7 @@ def test_bulk__what_speaks_against_a_claim_is_said(verdicts: dict[str, Verdict])
         for mpi in ("Open MPI", "MPICH")
     }
     assert same.estimate == pytest.approx(median(rates["Open MPI"]) / median(rates["MPICH"]))
-    assert min(rates["Open MPI"]) > 2.5 * max(rates["MPICH"])
+    assert min(rates["Open MPI"]) > 2.4 * max(rates["MPICH"])
     assert (same.n, same.n_baseline) == (6, 7)
     assert same.verdict == "an analogue does not show it"
 
