@@ -83,9 +83,11 @@ def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ())
 
 
 def notes(campaign: Campaign) -> Markdown:
-    """List what a campaign's declaration says of it."""
+    """List what a campaign's declaration says of it, and its sources as links."""
     declared = models.load(CampaignFile, project.declaration(campaign.name))
-    return Markdown("\n".join(f"- {' '.join(one.split())}" for one in declared.notes))
+    said = [" ".join(one.split()) for one in declared.notes]
+    said += [f"Source: [{title}]({address})" for title, address in campaign.references.values()]
+    return Markdown("\n".join(f"- {one}" for one in said))
 
 
 def leading(verdicts: Iterable[Verdict]) -> list[Verdict]:
