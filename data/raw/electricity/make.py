@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 FROM, TO = "2006-01-01", "2019-12-01"  # around the reports
 HEADER = (
-    "run", "question", "application", "case", "cluster", "start", "figure_of_merit", "figure_of_merit_unit",
+    "run", "question", "application", "case", "cluster", "figure_of_merit", "figure_of_merit_unit",
 )  # fmt: skip
 CUSTOMERS = {"Commercial": 2, "Industrial": 3}  # columns of the original
 
@@ -33,7 +33,7 @@ def prices(lines: Iterable[Sequence[str]]) -> list[list[str]]:
             if FROM <= date <= TO and cells[column] != "Not Available":
                 dollars = str(Decimal(cells[column]).scaleb(-2))
                 line = [f"{date[:7]} {name.lower()}", date[:4], "electricity", name.lower(), "United States"]
-                out.append([*line, date, dollars, "USD/kWh"])
+                out.append([*line, dollars, "USD/kWh"])
     return out
 
 

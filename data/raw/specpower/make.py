@@ -14,7 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 HEADER = (
-    "run", "application", "start", "cluster", "cpu", "cores", "figure_of_merit", "figure_of_merit_unit",
+    "run", "application", "question", "cluster", "cpu", "cores", "figure_of_merit", "figure_of_merit_unit",
     "mean_power", "idle_power", "reason",
 )  # fmt: skip
 # What makers write around a processor's name.
@@ -32,7 +32,7 @@ def results(rows: Iterable[Mapping[str, str]]) -> list[list[str]]:
     for row in rows:
         watts, idle = row["avg. watts @ 100%"], row["avg. watts @ active idle"]
         whole = bool(watts and idle and row["Result"])
-        date = datetime.strptime(row["Published"], "%b-%Y").strftime("%Y-%m-01")
+        date = datetime.strptime(row["Published"], "%b-%Y").strftime("%Y-%m")
         system = f"{row['Hardware Vendor']}, {row['System']}"
         processors = cpu(row["CPU Description"], row["Chips"])
         line = [f"result {row['']}", "specpower", date, system, processors, row["# Cores"], row["Result"]]

@@ -15,8 +15,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 FROM = "2006"  # lists before it have none of the processors or links that reports compare
 SYSTEM = (
-    "run", "application", "start", "cpu", "interconnect", "cores", "figure_of_merit", "figure_of_merit_unit",
-    "peak", "mean_power", "reason",
+    "run", "application", "question", "cpu", "interconnect", "cores", "figure_of_merit",
+    "figure_of_merit_unit", "peak", "mean_power", "reason",
 )  # fmt: skip
 SHARE = ("run", "application", "case", "interconnect", "figure_of_merit", "figure_of_merit_unit")
 # The whole of a link's name, spaces apart; systems with two kinds of link are of neither.
@@ -77,7 +77,7 @@ def _system(row: Row, power: float) -> list[str]:
     watts = "" if row["power"] == "NA" else format(1000 * float(row["power"]), ".10g")
     name = " ".join(row["processor"].removeprefix("Intel ").split())
     return [
-        row["system_id"], "hpl", row["list"], name, link(row["interconnect"]), row["cores"], row["rmax"],
+        row["system_id"], "hpl", row["list"][:7], name, link(row["interconnect"]), row["cores"], row["rmax"],
         "Gflop/s", row["rpeak"], watts, "" if fits else MISFIT,
     ]  # fmt: skip
 
