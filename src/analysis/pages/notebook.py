@@ -83,11 +83,9 @@ def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ())
 
 
 def notes(campaign: Campaign) -> Markdown:
-    """List what a campaign's declaration says of it, and its sources as links."""
+    """List what a campaign's declaration says of it."""
     declared = models.load(CampaignFile, project.declaration(campaign.name))
-    said = [" ".join(one.split()) for one in declared.notes]
-    said += [f"Source: [{title}]({address})" for title, address in campaign.references.values()]
-    return Markdown("\n".join(f"- {one}" for one in said))
+    return Markdown("\n".join(f"- {' '.join(one.split())}" for one in declared.notes))
 
 
 def leading(verdicts: Iterable[Verdict]) -> list[Verdict]:
