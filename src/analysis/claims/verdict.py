@@ -24,6 +24,9 @@ class Verdict:
     is none. `base` is the absolute value that a ratio refers to, ``value unit label``; `differs` names
     what is not as in the report, `note` what a reader should know of the claim; `source` has the
     ``section`` and ``lines`` of the report, `inputs` one ``path`` and ``sha256`` a raw file or run.
+    `level` is that of the interval; `days` on how many days the runs were, None where nobody knows; `p` the
+    p-value of the word, `q` the same among all verdicts that it stands with, and `discovery` says if it would
+    not stand among them.
     """
 
     claim: str
@@ -59,6 +62,11 @@ class Verdict:
     differs: list[str] = field(default_factory=list)
     arithmetic: str = ""
     page: str | None = None
+    level: float | None = None
+    days: int | None = None
+    p: float | None = None
+    q: float | None = None
+    discovery: str = ""
     runs: list[str] = field(default_factory=list)
     inputs: list[dict[str, str]] = field(default_factory=list)
 

@@ -12,6 +12,7 @@ from analysis.datasets.profile import HOUSEKEEPING
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import median_of, ratio_of
+from analysis.estimates.stats import Estimate
 
 
 def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
@@ -34,16 +35,21 @@ def summary(
 ) -> pd.DataFrame:
     """Estimate the median of a column in each group, as `quantities.median_of` does for a verdict.
 
-    A frame has one row a repeat. Columns of the result: `by` and ``median low high n``; ends are NaN below
-    six repeats. `variable` is the measure that the column holds, by default the one of its name: what its
-    meters or its rounding leave open is in the intervals.
+    A frame has one row a repeat. Columns of the result: `by` and ``median low high n``; ends are NaN where
+    there is no interval at 95 %, as below six repeats. `variable` is the measure that the column holds, by
+    default the one of its name: what its meters or its rounding leave open is in the intervals.
     """
     frame = frame.assign(value=frame[value])
     rows = []
     for key, part in frame.groupby(list(by), sort=True):
         estimate, _ = median_of(variable or value, part)
-        rows.append((*key, estimate.value, estimate.low, estimate.high, estimate.n))
+        rows.append((*key, estimate.value, *ends(estimate), len(part)))
     return pd.DataFrame(rows, columns=[*by, "median", "low", "high", "n"])
+
+
+def ends(estimate: Estimate) -> tuple[float, float]:
+    """Return the ends of an interval at 95 %: a figure or a table has room for one level."""
+    return (estimate.low, estimate.high) if estimate.full else (np.nan, np.nan)
 
 
 def ratios(
@@ -68,7 +74,7 @@ def ratios(
         for level, one in part[part[factor] != baseline].groupby(factor, sort=True):
             r, _ = ratio_of(value, one, base)
             middle = float(base["value"].median())
-            rows.append((*key, level, r.value, r.low, r.high, len(one), len(base), middle))
+            rows.append((*key, level, r.value, *ends(r), len(one), len(base), middle))
     return pd.DataFrame(rows, columns=[*by, factor, "ratio", "low", "high", "n", "n_baseline", "base"])
 
 
