@@ -55,6 +55,19 @@ def ratings(**factors: object) -> list[float]:
     return [rating(r["run"]) for r in records() if all(r[key] == value for key, value in wanted.items())]
 
 
+def profiled() -> list[str]:
+    """Runs of 16³ with two ranks on two nodes under IPM."""
+    wanted = {
+        "application": "hpcg",
+        "case": "nx16",
+        "nodes": 2,
+        "ranks": 2,
+        "profiler": "ipm",
+        "exit_code": 0,
+    }
+    return [r["run"] for r in records() if all(r[key] == value for key, value in wanted.items())]
+
+
 @cache
 def verdicts(report: str) -> dict[str, Verdict]:
     found = evaluate(load_report(project.claims(report)), load_campaign("vm-hpcg"))
@@ -71,7 +84,7 @@ def test_scoreboard__small_grid_over_default() -> None:
     gain = 100 * (median(small) / median(default) - 1)
     assert gain == pytest.approx(36.08, abs=0.01)
     assert hpcg("size-135pct-over-104").estimate == pytest.approx(gain)
-    assert hpcg("size-135pct-over-104").verdict == "holds in direction"
+    assert hpcg("size-135pct-over-104").verdict == "seen"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +93,10 @@ def test_scoreboard__small_grid_over_default() -> None:
 def test_scoreboard__open_link_over_shaped_links(claim: str, link: str) -> None:
     ratio = median(ratings(interconnect="veth-open")) / median(ratings(interconnect=link))
     assert hpcg(claim).estimate == pytest.approx(ratio)
-    assert hpcg(claim).verdict == "does not hold"
+    # 37.7 % of the time is MPI in the median run, 39.3 % at most: no link could give 4.05 times the rate.
+    assert hpcg(claim).verdict == "out of reach here"
+    share = max(mpi / wall for _, mpi, wall in map(_ipm_times, profiled()))
+    assert hpcg(claim).bound == pytest.approx(1 / (1 - share), rel=1e-4)
 
 
 def test_scoreboard__order_of_links_shows_its_weakest_step() -> None:
@@ -95,7 +111,7 @@ def test_scoreboard__duration() -> None:
     longer = [median(ratings(target_seconds=seconds)) / base for seconds in (15, 45)]
     # The weakest comparison is shown: both hold, so the smaller ratio.
     assert hpcg("dur-no-effect").estimate == pytest.approx(min(longer))
-    assert hpcg("dur-no-effect").verdict == "holds"
+    assert hpcg("dur-no-effect").verdict == "seen at this scale"
 
 
 def test_scoreboard__compiler_flags() -> None:

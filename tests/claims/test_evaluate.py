@@ -26,7 +26,7 @@ evidence: {evidence}
 hardware: a drawing
 levels:
   interconnect:
-    fast: {{ is: open, differs: a link without a name }}
+    fast: {{ is: open, distance: scaled, differs: a link without a name }}
     slow: {{ is: [one, ten] }}
 """
 FASTER = """  - id: faster
@@ -68,10 +68,17 @@ def declare(base: Path, evidence: str) -> None:
 def test_evaluate__a_level_that_stands_for_two_must_hold_for_both(base: Path) -> None:
     (got,) = evaluate(load_report(base / "report.yaml"), load_campaign("two", base))
     # 3 times over the one, 4 times over the ten: the second is of another size.
-    assert (got.verdict, got.estimate, got.n, got.n_baseline) == ("holds in direction", 4.0, 6, 6)
+    assert (got.verdict, got.estimate, got.n, got.n_baseline) == ("seen", 4.0, 6, 6)
     assert got.reason == "clear in direction, of another size (1 of 2 comparisons say so)"
     assert got.base == {"value": 40.0, "unit": "s", "label": "ten"}
-    assert got.differs == ["fast is a link without a name"]
+    assert (got.distance, got.bound) == ("scaled", None)
+    assert got.distances[0] == {
+        "factor": "interconnect",
+        "wanted": "fast",
+        "found": "open",
+        "distance": "scaled",
+        "why": "a link without a name",
+    }
     assert (got.estimate_text, got.expected_text) == ("4× (exact)", "about 3× (± 10%)")
     assert (got.expected_low, got.expected_high) == (2.7, 3.3)
     assert got.arithmetic.split(" | ") == ["40 (n 6) / 10 (n 6) = 4", "30 (n 6) / 10 (n 6) = 3"]
@@ -92,7 +99,7 @@ def test_evaluate__the_command_writes_json_and_names_what_is_missing(
     monkeypatch.chdir(base)
     assert cli.main(["stage", "verdicts", "two", "out/two.json", "report.yaml"]) == 0
     (record,) = json.loads((base / "out" / "two.json").read_text(encoding="utf-8"))
-    assert (record["claim"], record["verdict"], record["estimate"]) == ("faster", "holds in direction", 4.0)
+    assert (record["claim"], record["verdict"], record["estimate"]) == ("faster", "seen", 4.0)
     shutil.rmtree(base / "data")
     assert cli.main(["stage", "verdicts", "two", "out/two.json", "report.yaml"]) == 1
     assert "campaign.nc:0: " in capsys.readouterr().err

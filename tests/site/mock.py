@@ -29,6 +29,8 @@ def tell(claim: str, topic: str, statement: str, verdict: str = "not tested", **
     else:
         given["runs"] = [f"{i:03d}" for i in range(12)]
         given["inputs"] = [mock_input(f"{claim}/{i:03d}.txt") for i in range(12)]
+    if verdict != "not tested" and (given | more)["evidence"] in ("measured", "published"):
+        given["distance"] = "same"
     return Verdict(**given | more, claim=claim, topic=topic, statement=statement, verdict=verdict)
 
 

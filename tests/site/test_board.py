@@ -40,9 +40,9 @@ def test_board__counts_are_those_of_the_mock(board: scoreboard.Board) -> None:
 
 def test_board__sentence_counts_what_was_tested(board: scoreboard.Board) -> None:
     assert board.sentence == (
-        "Of 38 conclusions, 28 could be tested: 11 hold, 3 hold in direction, 7 do not hold, "
-        "on 4 the data cannot tell, 1 is consistent, 1 is inconsistent, 1 is not checkable; "
-        "1 is recovered from synthetic files; 9 are not tested."
+        "Of 38 claims 25 were tested under their own conditions (11 hold, 3 in direction, 7 do not hold, "
+        "4 cannot be told); 2 by the report's own arithmetic only (1 inconsistent, 1 consistent); "
+        "1 on synthetic files (1 recovered); 10 by nothing (1 not checkable, 9 not tested)."
     )
 
 
@@ -51,8 +51,45 @@ def test_board__sentence_of_a_self_test() -> None:
         one(claim=c, evidence="synthetic", verdict=v) for c, v in (("a", "recovered"), ("b", "not tested"))
     ]
     assert scoreboard.board(told).sentence == (
-        "Of 2 conclusions, 1 is recovered from synthetic files; 1 is not tested."
+        "Of 2 claims 1 was tested on synthetic files (1 recovered); 1 by nothing."
     )
+
+
+def test_board__counts_the_claims_of_judged_reports_by_what_they_rest_on() -> None:
+    judged = load_report(ROOT / "config/claims/sharp2019.yaml")
+    own = load_report(ROOT / "config/claims/house.yaml")
+    first, second, third, *_ = (claim.id for claim in judged.claims)
+    found = [
+        one(claim=first, verdict="seen at this scale", distance="scaled"),
+        one(claim=first, verdict="an analogue does not show it", distance="analogue"),
+        one(claim=second, verdict="out of reach here", distance="out of reach"),
+        one(claim=second, evidence="reported", verdict="consistent", distance=""),
+        one(claim=second, evidence="reported", verdict="inconsistent", distance=""),
+        one(claim=third, verdict="out of reach here", distance="out of reach"),
+        one(claim=own.claims[0].id),  # our own question: on the board, and in no count
+        one(claim="sharp2019-audit-x", evidence="reported", verdict="inconsistent", distance=""),
+    ]
+    board = scoreboard.board(found, [judged, own])
+    assert board.sentence == (
+        "Of 6 claims 1 was tested at another scale (1 seen); 1 by the report's own arithmetic only "
+        "(1 inconsistent); 4 by nothing (1 out of reach of what ran, 3 not tested)."
+    )
+    rows = {row.claim.claim: row for group in board.groups for row in group.rows}
+    assert [v.verdict for v in rows[second].verdicts] == ["inconsistent", "consistent", "out of reach here"]
+    assert rows[first].lead.distance == "scaled"
+
+
+def test_board__the_nearest_leads_then_the_class() -> None:
+    near = one(evidence="published", verdict="cannot tell", distance="same")
+    far = one(verdict="seen at this scale", distance="scaled")
+    like = one(verdict="an analogue shows it", distance="analogue")
+    (group,) = scoreboard.board([like, far, near, one(verdict="holds", distance="same")]).groups
+    assert [(v.evidence, v.distance) for v in group.rows[0].verdicts] == [
+        ("measured", "same"),
+        ("published", "same"),
+        ("measured", "scaled"),
+        ("measured", "analogue"),
+    ]
 
 
 def test_board__rows_group_by_topic_in_order_of_appearance(board: scoreboard.Board) -> None:
@@ -82,7 +119,7 @@ def test_board__a_claim_without_evidence_keeps_its_row() -> None:
     rows = scoreboard.rows(board, report="r")
     assert [(row.anchor, row.lead.verdict, row.missing) for row in rows] == [
         ("c", "holds", []),
-        ("d", "not tested", ["no evidence yet"]),
+        ("d", "not tested", ["nothing here speaks to it"]),
     ]
     assert rows[1].claim.expected_text == "about 2 GB (± 10%)"
     assert rows[1].topic == "Memory"
@@ -106,10 +143,11 @@ def test_board__a_self_test_that_was_not_built_is_said() -> None:
 
 
 def test_row__says_what_is_missing() -> None:
-    open_ = one(report="r", verdict="cannot tell", reason="too few runs", differs=["mpi: another"])
+    away = {"factor": "mpi", "wanted": "hpc-x", "found": "MPICH", "distance": "analogue", "why": "another"}
+    open_ = one(report="r", verdict="cannot tell", reason="too few runs", distances=[away])
     silent = one(report="r", verdict="not tested", campaign="other", reason="no run with DDR")
     (row,) = scoreboard.rows(scoreboard.board([open_, silent]), report="r")
-    assert row.missing == ["too few runs", "not as in the report: mpi: another"]
+    assert row.missing == ["too few runs", "not as in the report: MPICH for hpc-x"]
     (row,) = scoreboard.rows(scoreboard.board([silent]), report="r")
     assert row.missing == ["no run with DDR"]
 
@@ -187,10 +225,20 @@ def test_chips__name_what_is_missing_and_what_is_extra() -> None:
 
 def test_words__each_evidence_class_uses_known_words() -> None:
     assert {w for e in EVIDENCE.values() for w in e.words} == set(VERDICTS)
-    assert (
-        len({v.sign for v in VERDICTS.values() if v.tone in ("stands", "partly", "fails", "open", "none")})
-        == 5
-    )
+    # Colour is never the only carrier, and a consistent relation never looks like a claim that holds.
+    signs: dict[str, set[str]] = {}
+    for word in VERDICTS.values():
+        signs.setdefault(word.tone, set()).add(word.sign)
+    plain = [signs[tone] for tone in ("stands", "partly", "fails", "like", "unlike", "none")]
+    assert all(len(found) == 1 for found in plain)
+    assert len(set.union(*plain)) == len(plain)
+    assert not signs["agrees"] & signs["stands"]
+    assert not signs["odds"] & signs["fails"]
+
+
+def test_check__a_measured_verdict_has_a_distance() -> None:
+    with pytest.raises(ConfigError, match="no distance from the conditions of the claim"):
+        scoreboard.check([one(distance="")], frozenset())
 
 
 @pytest.mark.parametrize(

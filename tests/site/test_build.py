@@ -172,7 +172,7 @@ def test_build__a_report_has_a_page_with_every_claim(site: Path) -> None:
     assert "<span>1.09× [1.05, 1.13]</span>" in section
     assert "mock-published · n 6 against 6" in section
     silent = text[text.index('id="silent"') :]
-    assert "no evidence yet" in silent.partition("</ul>")[0]
+    assert "nothing supports it" in silent.partition("</ul>")[0]
     assert 'href="report-lsdyna2014.html"' in (site / "index.html").read_text()
 
 
@@ -203,7 +203,7 @@ def test_build__removes_only_its_own_stale_pages(tmp_path: Path) -> None:
 
 def test_build__without_verdicts_says_so(tmp_path: Path) -> None:
     build([], [], Provenance(), tmp_path)
-    assert "None of 0 conclusions could be tested yet." in (tmp_path / "index.html").read_text()
+    assert "There are no claims yet." in (tmp_path / "index.html").read_text()
 
 
 def test_build__two_pages_of_one_name_are_an_error(tmp_path: Path) -> None:

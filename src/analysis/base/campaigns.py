@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import string
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
@@ -16,11 +17,36 @@ from analysis.base.words import Level
 Levels = Level | Annotated[list[Level], Field(min_length=1)]
 
 
+Distance = Literal["same", "scaled", "analogue"]
+
+
 class StandIn(Model):
     """The campaign's level, or levels, that stand for a level of the reports."""
 
+    NEEDS: ClassVar[Mapping[str, tuple[str, ...]]] = {"differs": ("distance",)}
+
     is_: Levels = Field(alias="is", description="the campaign's own level or a list of levels")
+    distance: Distance = Field(
+        "same",
+        description="same: another spelling; scaled: the same kind in another size or release; "
+        "analogue: another thing that stands for it",
+    )
     differs: str = Field("", description="how it differs from the report's level")
+
+
+class Apart(Model):
+    """How far a campaign is from every level of a factor that it does not have."""
+
+    distance: Literal["scaled", "analogue"]
+    why: Annotated[str, StringConstraints(min_length=3)] = Field(
+        description="what the campaign has, and why it may speak for another level"
+    )
+
+
+Aparts = Annotated[
+    dict[str, Apart],
+    Field(description="factor -> distance from any level of it that a claim names and no run has"),
+]
 
 
 class Pool(Model):
@@ -216,6 +242,16 @@ class Alike(Model):
     why: str
 
 
+class Asks(Model):
+    """What a view asks in place of its claims' own question: a level that the report's figures imply."""
+
+    variable: str = Field(description="a measure, see docs/reference/measures.md")
+    low: float
+    high: float
+    unit: str = ""
+    why: str = Field(description="how the two ends follow from what the report prints")
+
+
 class View(Model):
     """Claims by report and topic, the runs that speak to them, and what their levels stand for.
 
@@ -225,9 +261,12 @@ class View(Model):
 
     report: str
     topics: Annotated[list[str], Field(min_length=1)]
+    claims: Unique[str] = Field([], description="only these claims of the topics; without it all of them")
+    asks: Maybe[Asks] = None
     select: dict[str, Any] = Field(description="variable of kind runs -> value or values")
     alike: Maybe[Alike] = None
     levels: dict[str, dict[str, StandIn]] = Field({})
+    apart: Aparts = Field({})
 
     @property
     def together(self) -> list[str]:
@@ -247,6 +286,7 @@ class CampaignFile(Model):
     levels: dict[str, dict[str, StandIn]] = Field(
         {}, description="factor -> the report's level -> this campaign's level or levels, with what differs"
     )
+    apart: Aparts = Field({})
     profiler: str = Field("", description="the profiler whose runs speak for shares of time")
     pool: Maybe[Pool] = None
     matrix: Maybe[Matrix] = None

@@ -25,6 +25,7 @@ class RunRecord(Model, extra="allow"):
     application: Needed = Field(description="a file of config/applications")
     evidence: Evidence
     question: Factor = Field(None, description="what the run was made for")
+    version: Factor = Field(None, description="release of the application; what its output says counts")
     case: Factor = None
     cluster: Factor = None
     cpu: Factor = None

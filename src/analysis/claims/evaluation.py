@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import asdict, replace
 
 import pandas as pd
 
 from analysis.base.campaigns import View
-from analysis.claims import allreduce
+from analysis.claims import distance
 from analysis.claims.discovery import controlled
-from analysis.claims.model import Claim, Report
+from analysis.claims.model import Claim, Expectation, Report
 from analysis.claims.settling import settle
 from analysis.claims.verdict import Verdict, finite
 from analysis.claims.verdicts import (
+    HOLDS,
     NOT_TESTED,
     band,
     estimate_text,
@@ -25,6 +25,7 @@ from analysis.claims.verdicts import (
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, days_said
 from analysis.estimates.quantities import QUANTITIES, findings
+from analysis.estimates.question import Question
 
 
 def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None = None) -> list[Verdict]:
@@ -33,25 +34,38 @@ def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None
     One verdict a claim, in the report's order; "not tested" with the reason where the campaign has no runs
     that could speak to it.
     """
-    claims = [claim for claim in report.claims if topics is None or claim.topic in topics]
-    views = {claim.topic: campaign.view_for(report.name, claim.topic) for claim in claims}
-    shown = {topic: campaign.seen(view) for topic, view in views.items() if view is not None}
+    seen: dict[int, Campaign] = {}
     out = []
-    for claim in claims:
-        verdict = _verdict(claim, report, shown.get(claim.topic, campaign))
-        out.append(_viewed(verdict, views[claim.topic], campaign) if campaign.views else verdict)
+    for claim in report.claims:
+        if topics is not None and claim.topic not in topics:
+            continue
+        view = campaign.view_for(report.name, claim.topic, claim.id)
+        if view is None:
+            out.append(_verdict(claim, report, campaign))
+            continue
+        shown = seen.setdefault(id(view), campaign.seen(view))
+        out.append(_viewed(_verdict(_asked(claim, view), report, shown), view))
     return controlled(out)
 
 
-def _viewed(verdict: Verdict, view: View | None, campaign: Campaign) -> Verdict:
+def _asked(claim: Claim, view: View) -> Claim:
+    """Return a claim as a view asks for it."""
+    if view.asks is None:
+        return claim
+    asks = view.asks
+    question = Question("level", asks.variable, claim.question.select)
+    expect = Expectation(relation="range", low=asks.low, high=asks.high, unit=asks.unit)
+    return replace(claim, question=question, expect=expect)
+
+
+def _viewed(verdict: Verdict, view: View) -> Verdict:
     """Say under which reading of its levels a campaign with views speaks to a claim."""
-    if verdict.claim == allreduce.CLAIM:
-        found = allreduce.allreduce_verdict(verdict, campaign)
-        return replace(found, inputs=_inputs(campaign, found.runs))
-    if view is None or verdict.verdict == NOT_TESTED or not view.alike:
+    if verdict.verdict == NOT_TESTED:
         return verdict
-    together = f"{' and '.join(view.together)} put together: {view.alike.why}".replace("_", " ")
-    return replace(verdict, differs=[*verdict.differs, together])
+    said = [f"asked: {view.asks.variable.replace('_', ' ')}, {view.asks.why}"] if view.asks else []
+    if view.alike:
+        said.append(f"{' and '.join(view.together)} put together: {view.alike.why}".replace("_", " "))
+    return replace(verdict, reading=said)
 
 
 def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
@@ -59,12 +73,36 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
         if campaign.views:  # none of them answers this topic
             raise NotCoveredError(f"no {campaign.evidence} run that we have speaks to it")
         found = findings(claim.question, campaign)
+        apart = [] if campaign.evidence == "synthetic" else distance.distances(claim, campaign, found)
     except NotCoveredError as gap:
         return _record(claim, report, campaign, words(campaign.evidence, NOT_TESTED), str(gap), [])
     settled = settle(claim, found)
     ordered = [settled.finding, *settled.others]
-    word = words(campaign.evidence, settled.word)
-    return replace(_record(claim, report, campaign, word, settled.reason, ordered), p=settled.p)
+    if campaign.evidence == "synthetic":
+        return _record(
+            claim, report, campaign, words(campaign.evidence, settled.word), settled.reason, ordered
+        )
+    verdict = replace(_record(claim, report, campaign, settled.word, settled.reason, ordered), p=settled.p)
+    return _at_distance(verdict, claim, campaign, settled.finding, apart)
+
+
+def _at_distance(
+    verdict: Verdict, claim: Claim, campaign: Campaign, chosen: Finding, apart: Sequence[distance.Apartness]
+) -> Verdict:
+    """Say a verdict in the words of its distance from the claim's conditions."""
+    limit = distance.bound(claim, campaign, chosen)
+    away, reason = distance.worst(apart), verdict.reason
+    if verdict.verdict != HOLDS and limit is not None and not distance.reaches(claim, limit):
+        away = distance.OUT_OF_REACH
+        reason = f"without any time in MPI a run would be {limit:.3g} times as fast here; {reason}"
+    return replace(
+        verdict,
+        verdict=words(campaign.evidence, verdict.verdict, away),
+        reason=reason,
+        distance=away,
+        distances=[asdict(one) for one in apart],
+        bound=limit,
+    )
 
 
 def _applications(claim: Claim) -> str:
@@ -113,7 +151,6 @@ def _record(
         n_baseline=estimate.n_baseline if estimate else None,
         base=dict(zip(("value", "unit", "label"), first.base, strict=True)) if first and first.base else None,
         compared=" | ".join(finding.compared for finding in found),
-        differs=_differences(claim, campaign) if found else [],
         arithmetic="; ".join(filter(None, [" | ".join(one.arithmetic for one in found), days_said(estimate)]))
         if estimate
         else "",
@@ -121,21 +158,12 @@ def _record(
         days=min(estimate.days, default=None) if estimate else None,
         runs=runs,
         inputs=_inputs(campaign, runs),
+        about=claim.about,
+        report_publisher=report.publisher,
+        report_date=report.date,
+        report_url=report.url,
+        sources=campaign.cited(runs),
     )
-
-
-def _differences(claim: Claim, campaign: Campaign) -> list[str]:
-    wanted: list[tuple[str, Any]] = []
-    for factor, levels in (claim.question.select or {}).items():
-        wanted += [(factor, level) for level in (levels if isinstance(levels, (list, tuple)) else [levels])]
-    compare = claim.question.compare
-    if compare is not None:
-        wanted += [
-            (compare.factor, one)
-            for level in compare.levels
-            for one in (level if isinstance(level, tuple) else (level,))
-        ]
-    return campaign.differences([pair for pair in wanted if isinstance(pair[1], (str, int, float))])
 
 
 def _inputs(campaign: Campaign, runs: Iterable[str]) -> list[dict[str, str]]:

@@ -22,6 +22,10 @@ class ReportFacts(Model):
     title: str
     publisher: str
     date: str
+    url: str = Field("", description="where it is published")
+    own: bool = Field(
+        False, description="true for questions of one's own, which stand apart from the claims of reports"
+    )
 
 
 Levels = Annotated[
@@ -68,6 +72,15 @@ Select = Annotated[
     dict[Factor, Levels | Bounds | None],
     Field(description="factor -> level, list of levels, {min, max}, or null to lift a default"),
 ]
+About = Literal["software", "machine"]
+Conditions = Annotated[
+    dict[Factor, Levels | Bounds | None],
+    Field(
+        description="factor -> what the report ran: level, list of levels, {min, max} or `not said`; "
+        "null lifts one"
+    ),
+]
+NOT_SAID = "not said"
 Values = Annotated[dict[Factor, LevelOfReport], Field(description="factor -> level")]
 
 
@@ -160,7 +173,8 @@ class Source(Model):
 class Claim:
     """One conclusion of a report: what is asked of a campaign, what the report says to that, and where.
 
-    `ids` are those of the catalogue of conclusions.
+    `ids` are those of the catalogue of conclusions; `about` says what the sentence is true of, `conditions`
+    under which levels the report found it, those of its question included.
     """
 
     id: str
@@ -172,6 +186,8 @@ class Claim:
     source: Source = field(default_factory=Source)
     ids: tuple[str, ...] = ()
     note: str = ""
+    about: About = "machine"
+    conditions: Mapping[str, Any] = field(default_factory=dict)
 
 
 ALONG_LEVELS = ("ordering", "trend", "saturation")
@@ -219,11 +235,18 @@ class ClaimEntry(Model):
     )
     tariff: Maybe[Tariff] = None
     select: Select = Field({})
+    about: Maybe[About] = Field(
+        None,
+        description="software: what the application does, calls, sizes, arithmetic, which any machine shows; "
+        "or machine",
+    )
+    conditions: Conditions = Field({})
     compare: Maybe[Compare] = None
     expect: Expectation
 
-    def claim(self, report: str, defaults: Mapping[Any, Any]) -> Claim:
-        """Make the claim of a report, whose own selection wins over the report's defaults."""
+    def claim(self, report: str, given: ClaimDefaults) -> Claim:
+        """Make the claim of a report, which wins over the report's defaults."""
+        defaults: Mapping[Any, Any] = given.select
         compare = self.compare.comparison if self.compare else None
         # Null lifts a default, and so does comparing it.
         moving = {*compare.moving, *(compare.along or ())[:1]} if compare else set()
@@ -231,11 +254,7 @@ class ClaimEntry(Model):
         question = Question(
             self.quantity,
             self.variable,
-            {
-                key: level.model_dump(exclude_none=True) if isinstance(level, Bounds) else level
-                for key, level in select.items()
-                if level is not None
-            },
+            {key: level for key, level in _plain(select).items() if level is not None},
             compare,
             # A set is held against what is claimed to be in it.
             tuple(self.expect.members if self.quantity == "set" else self.members),
@@ -248,15 +267,36 @@ class ClaimEntry(Model):
             self.tariff,
         )
         source, ids = self.source or Source(), tuple(self.ids or [self.id])
+        held = {key: level for key, level in (select | given.conditions).items() if key not in moving}
+        conditions = _plain(held | self.conditions)
         return Claim(
-            self.id, report, self.topic, self.statement, question, self.expect, source, ids, self.note
+            self.id,
+            report,
+            self.topic,
+            self.statement,
+            question,
+            self.expect,
+            source,
+            ids,
+            self.note,
+            self.about or given.about,
+            {key: level for key, level in conditions.items() if level is not None},
         )
+
+
+def _plain(levels: Mapping[Any, Any]) -> dict[Any, Any]:
+    return {
+        key: level.model_dump(exclude_none=True) if isinstance(level, Bounds) else level
+        for key, level in levels.items()
+    }
 
 
 class ClaimDefaults(Model):
     """What holds for all claims that do not say otherwise."""
 
     select: Select = Field({})
+    about: About = "machine"
+    conditions: Conditions = Field({})
 
 
 class ClaimsFile(Model):
@@ -276,6 +316,8 @@ class Report:
     publisher: str
     date: str
     claims: tuple[Claim, ...]
+    url: str = ""
+    own: bool = False
 
     def claim(self, name: str) -> Claim:
         """Return one claim by its id."""
@@ -295,7 +337,7 @@ def load_report(path: Path) -> Report:
         or if it names an id twice or a variable that is no measure.
     """
     content = models.load(ClaimsFile, path)
-    defaults = content.defaults.select if content.defaults else {}
+    defaults = content.defaults or ClaimDefaults(select={}, conditions={})
     claims = tuple(entry.claim(path.stem, defaults) for entry in content.claims)
     seen: set[str] = set()
     for claim in claims:
@@ -305,7 +347,7 @@ def load_report(path: Path) -> Report:
             seen.add(name)
         _check(claim, path)
     facts = content.report
-    return Report(path.stem, facts.title, facts.publisher, facts.date, claims)
+    return Report(path.stem, facts.title, facts.publisher, facts.date, claims, facts.url, facts.own)
 
 
 def _check(claim: Claim, path: Path) -> None:

@@ -21,9 +21,15 @@ class Verdict:
     """What one campaign says about one claim.
 
     The fields are those of ``benchbook verdicts --json``; numbers are in `unit`, None where there
-    is none. `base` is the absolute value that a ratio refers to, ``value unit label``; `differs` names
-    what is not as in the report, `note` what a reader should know of the claim; `source` has the
-    ``section`` and ``lines`` of the report, `inputs` one ``path`` and ``sha256`` a raw file or run.
+    is none. `base` is the absolute value that a ratio refers to, ``value unit label``; `reading` says what a
+    campaign's view put together or asked instead, `note` what a reader should know of the claim; `source`
+    has the ``section`` and ``lines`` of the report, `inputs` one ``path`` and ``sha256`` a raw file or run,
+    `sources` ``title`` and ``address`` of published figures.
+
+    `distance` is that from the claim's conditions (same, scaled, analogue, out of reach; empty where no run
+    speaks to it), `distances` that of each factor, ``factor wanted found distance why``; `bound` the greatest
+    speed-up that the set-up could have shown; `about` what the claim is of, software or machine.
+
     `level` is that of the interval; `days` on how many days the runs were, None where nobody knows; `p` the
     p-value of the word, `q` the same among all verdicts that it stands with, and `discovery` says if it would
     not stand among them.
@@ -59,7 +65,7 @@ class Verdict:
     n_baseline: int | None = None
     base: dict[str, Any] | None = None
     compared: str = ""
-    differs: list[str] = field(default_factory=list)
+    reading: list[str] = field(default_factory=list)
     arithmetic: str = ""
     page: str | None = None
     level: float | None = None
@@ -69,6 +75,14 @@ class Verdict:
     discovery: str = ""
     runs: list[str] = field(default_factory=list)
     inputs: list[dict[str, str]] = field(default_factory=list)
+    distance: str = ""
+    distances: list[dict[str, str]] = field(default_factory=list)
+    bound: float | None = None
+    about: str = ""
+    report_publisher: str = ""
+    report_date: str = ""
+    report_url: str = ""
+    sources: list[dict[str, str]] = field(default_factory=list)
 
     @property
     def tested(self) -> bool:

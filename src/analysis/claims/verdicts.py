@@ -22,10 +22,11 @@ intervals that hold for all k at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from analysis.base.words import FULL, attached, general, in_order, number, stop
+from analysis.claims.distance import OUT_OF_REACH
 from analysis.claims.model import Claim
 from analysis.estimates.family import family_level
 from analysis.estimates.finding import Finding
@@ -97,14 +98,29 @@ def band(claim: Claim) -> Band:
     return RULES[claim.question.quantity].band(claim)
 
 
-def words(evidence: str, verdict: str) -> str:
-    """Translate a verdict into the words of an evidence class.
+def words(evidence: str, verdict: str, distance: str = "same") -> str:
+    """Translate a verdict into the words of an evidence class at a distance from the claim's conditions.
 
     A synthetic campaign tests the pipeline: its claims are recovered or they are not.
     """
-    if evidence != "synthetic" or verdict == NOT_TESTED:
+    if verdict == NOT_TESTED:
         return verdict
-    return "recovered" if verdict == HOLDS else "not recovered"
+    if evidence == "synthetic":
+        return "recovered" if verdict == HOLDS else "not recovered"
+    if distance == OUT_OF_REACH:
+        return "out of reach here"
+    if verdict.startswith(DIRECTION):
+        size = verdict.removeprefix(DIRECTION)
+        return {"scaled": "seen" + size, "analogue": "an analogue shows the direction"}.get(distance, verdict)
+    return _AT[distance].get(verdict, verdict)
+
+
+# Distance -> verdict -> word, where it is another.
+_AT: Mapping[str, Mapping[str, str]] = {
+    "same": {},
+    "scaled": {HOLDS: "seen at this scale", FAILS: "not seen at this scale"},
+    "analogue": {HOLDS: "an analogue shows it", FAILS: "an analogue does not show it"},
+}
 
 
 def _too_few(estimate: Estimate) -> str:

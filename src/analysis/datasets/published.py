@@ -13,18 +13,20 @@ import xarray as xr
 from analysis import readers
 from analysis.base import models
 from analysis.base.campaigns import CampaignFile
-from analysis.base.errors import ConfigError, Fault, ReadError
+from analysis.base.errors import ConfigError, Fault
 from analysis.datasets.run import file_entry
+from analysis.readers.published import SOURCES, load_sources
 from analysis.schema.frames import blank, to_dataset
 
 FIGURES = "figures.csv"
-SOURCES = "sources.csv"
 
 # Columns of the table of figures that are factors of a run under another name.
 _FACTORS = {"environment": "build", "transport": "tuning"}
-_SAME = ("application", "case", "cluster", "cpu", "interconnect", "mpi", "nodes", "ranks")
+_SAME = ("application", "version", "case", "cluster", "cpu", "interconnect", "mpi", "nodes", "ranks")
 # Metrics that the table of runs holds.
 _METRICS = ("target_time", "benchmark_time", "elapsed", "official_time")
+# Metrics that it holds under another name.
+_NAMED = {"reduction_time": "allreduce_time"}
 
 
 def read_figures(raw: Path, declaration: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
@@ -50,18 +52,6 @@ def read_figures(raw: Path, declaration: Path) -> tuple[dict[str, xr.Dataset], l
         "figures": figures.drop_attrs(deep=False).assign_attrs(kind="published"),
     }
     return groups, list(figures.attrs["warnings"])
-
-
-def load_sources(raw: Path) -> pd.DataFrame:
-    """Load the table of sources: columns ``source title address``, text."""
-    path = raw / SOURCES
-    try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (OSError, ValueError) as error:
-        raise ReadError.at(str(path), 0, f"cannot be read ({error})", "restore it") from error
-    if list(table.columns) != ["source", "title", "address"]:
-        raise ReadError.at(str(path), 1, f"columns {', '.join(table.columns)}", "use source,title,address")
-    return table
 
 
 def _check(raw: Path, table: pd.DataFrame) -> None:
@@ -102,6 +92,7 @@ def _run(
     row |= {factor: first[factor] for factor in _SAME}
     row |= {factor: first[column] for column, factor in _FACTORS.items()}
     row |= {metric: values.get(metric, np.nan) for metric in _METRICS}
+    row |= {column: values.get(metric, np.nan) for column, metric in _NAMED.items()}
     row["question"] = f"{first['application']} {first['version']}".strip()
     whole = first["nodes"] > 0 and first["ranks"] > 0 and first["ranks"] % first["nodes"] == 0
     row["ranks_per_node"] = first["ranks"] // first["nodes"] if whole else -1

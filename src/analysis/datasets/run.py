@@ -219,6 +219,7 @@ def _best_profile(found: Iterable[_Found]) -> _Found | None:
 
 def _take_result(out: RunFolder, application: Application, result: xr.Dataset) -> None:
     out.row |= facts(application, result, case=out.row["case"], reason=out.row["reason"])
+    out.row["version"] = printable(str(result.attrs.get("tool_version", ""))) or out.row["version"]
     if application.engine in micro.ENGINES:
         out.frames["micro"], unclear = micro.micro(result, out.row)
         out.faults += unclear

@@ -81,6 +81,13 @@ def jobs_per_day(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd
     return _whole_sets(runs, DAY / runs["elapsed"].where(runs["elapsed"] > 0))
 
 
+def reduction_share(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
+    """Share of the reductions of dot products in the rated phase, by the output, %."""
+    if "reduction_time" not in runs:
+        return pd.Series(dtype=float)
+    return (100 * runs["reduction_time"] / runs["benchmark_time"]).set_axis(runs["run"])
+
+
 def energy_per_job(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
     """Energy of one job, Wh."""
     return column("energy")(campaign, runs, members) / JOULES_PER_WH

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,13 @@ import pandas as pd
 import xarray as xr
 
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile, StandIn, View
+from analysis.base.campaigns import Apart, CampaignFile, StandIn, View
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import known
 from analysis.base.words import Level
 from analysis.base.yaml import Where
 from analysis.estimates.question import FACTORS
+from analysis.readers.published import SOURCES, load_sources
 from analysis.schema import storage
 from analysis.schema.frames import to_dataset
 
@@ -63,8 +64,8 @@ def _machine(values: dict[str, Any]) -> str:
     return f"{cores} core{'s' if cores > 1 else ''} of {model}{size}"
 
 
-# Factors that follow from another one: a case has its grid.
-FOLLOWS = {"case": ("local_size",)}
+# Factors that follow from another one: a case has its grid, a build its release.
+FOLLOWS = {"case": ("local_size",), "build": ("version",)}
 
 
 class NotCoveredError(Exception):
@@ -76,10 +77,10 @@ class Campaign:
     """Datasets of one campaign with its declaration.
 
     `tree` has the groups ``runs calls messages ranks matrix micro files``; `stand_ins` says of a factor and
-    a level of the report which own levels stand for it. Runs of
+    a level of the report which own levels stand for it, `apart` how far it is from others. Runs of
     `profiler` speak for shares of time, empty if any may; `pool` are factors whose levels are put together
     in quantities of profiles. Where there are views, the runs speak only to claims of a view, as it shows
-    them.
+    them. `references` are title and address of each source of published figures.
     """
 
     name: str
@@ -88,9 +89,11 @@ class Campaign:
     evidence: str
     hardware: str
     stand_ins: Mapping[str, Mapping[str, StandIn]] = field(default_factory=dict)
+    apart: Mapping[str, Apart] = field(default_factory=dict)
     profiler: str = ""
     pool: tuple[str, ...] = ()
     views: tuple[View, ...] = ()
+    references: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     # Every claim asks for the same few tables.
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False, compare=False)
     _sources: list[dict[str, str]] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -121,14 +124,24 @@ class Campaign:
             self._sources.append(dict(zip(shared["checksum"], shared["path"], strict=True)))
         return self._sources[0], self._sources[1]
 
+    def cited(self, runs: Iterable[str]) -> list[dict[str, str]]:
+        """Return title and address of the sources that published runs are from."""
+        if not self.references:
+            return []
+        figures = self.frame("figures")
+        names = sorted(set(figures.loc[figures["run"].isin(set(runs)), "source"]))
+        return [dict(zip(("title", "address"), self.references[name], strict=True)) for name in names]
+
     @property
     def runs(self) -> pd.DataFrame:
         """All runs, failed ones included."""
         return self.frame("runs")
 
-    def view_for(self, report: str, topic: str) -> View | None:
-        """Return the view that answers a topic of a report."""
-        return next((one for one in self.views if one.report == report and topic in one.topics), None)
+    def view_for(self, report: str, topic: str, claim: str = "") -> View | None:
+        """Return the view that answers a claim of a report, one that names it before one of its topic."""
+        fitting = [one for one in self.views if one.report == report and topic in one.topics]
+        named = [one for one in fitting if claim in one.claims]
+        return next(iter(named or [one for one in fitting if not one.claims]), None)
 
     def seen(self, view: View) -> Campaign:
         """Show the campaign as a view has it.
@@ -151,7 +164,13 @@ class Campaign:
             }
         groups = {str(name): node.to_dataset() for name, node in self.tree.children.items()}
         groups["runs"] = to_dataset([runs], "runs")
-        return replace(self, tree=xr.DataTree.from_dict(groups), stand_ins=stand_ins, views=())
+        return replace(
+            self,
+            tree=xr.DataTree.from_dict(groups),
+            stand_ins=stand_ins,
+            apart={**self.apart, **view.apart},
+            views=(),
+        )
 
     def resolve(self, factor: str, level: Level) -> list[Level]:
         """Say which of this campaign's levels stand for a level of the report, spelt as in a claim.
@@ -178,11 +197,6 @@ class Campaign:
         if missing:
             listed = (f"{factor} {', '.join(dict.fromkeys(levels))}" for factor, levels in missing.items())
             raise NotCoveredError(f"no run of {self.name} stands for {'; '.join(listed)}")
-
-    def differences(self, wanted: Sequence[tuple[str, Level]]) -> list[str]:
-        """Say how this campaign's levels differ from the report's."""
-        declared = [(level, self.stand_ins.get(factor, {}).get(str(level))) for factor, level in wanted]
-        return [f"{level} is {one.differs}" for level, one in declared if one and one.differs]
 
     def select(self, selection: Mapping[str, Any] | None, *, timing: bool) -> pd.DataFrame:
         """Return the valid runs that a selection names, with `timing` only those whose times may be used.
@@ -232,6 +246,15 @@ def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fau
     ]
 
 
+def load_references(raw: Path) -> dict[str, tuple[str, str]]:
+    """Return title and address of each source of a campaign of published figures."""
+    if not (raw / SOURCES).is_file():
+        return {}
+    table = load_sources(raw)
+    pairs = zip(table["title"], table["address"], strict=True)
+    return dict(zip(table["source"], pairs, strict=True))
+
+
 def load_campaign(name: str, base: Path | None = None) -> Campaign:
     """Load a campaign's datasets and declaration, ``config/campaigns/<name>.yaml``, of a project.
 
@@ -250,7 +273,9 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         evidence=declared.evidence,
         hardware=hardware(declared.hardware, project.raw(name, base) / "runs"),
         stand_ins=declared.levels,
+        apart=declared.apart,
         profiler=declared.profiler,
         pool=tuple(declared.pool.factors if declared.pool else ()),
         views=tuple(declared.views),
+        references=load_references(project.raw(name, base)),
     )

@@ -66,6 +66,9 @@ MEASURES: dict[str, Spec] = {
     "mean_power": _cost(column("mean_power"), "W"),
     "latency": _cost(whole.micro("latency"), "us"),
     "bandwidth": Spec(whole.micro("bandwidth"), timing=True, profile=False, unit="MB/s"),
+    "reduction_share": Spec(
+        whole.reduction_share, timing=True, profile=False, higher_is_better=False, unit="%"
+    ),
     "node_memory_slurm": Spec(column("node_memory_slurm"), timing=False, profile=False, unit="B"),
     "data_memory": Spec(column("data_memory"), timing=False, profile=False, unit="B"),
     "grid_ratio": Spec(column("grid_ratio"), timing=False, profile=False, exact=True),

@@ -19,7 +19,7 @@ from analysis.base.words import Level
 _Factor = Literal[
     "application", "case", "cluster", "cpu", "interconnect", "mpi", "build", "dimm", "tuning",
     "placement", "profiler", "nodes", "ranks", "ranks_per_node", "concurrent_jobs", "target_time",
-    "local_size",
+    "local_size", "version",
 ]  # fmt: skip
 Factor = Annotated[
     _Factor, Field(description="a factor of a run, see kind runs in docs/reference/variables.md")

@@ -10,9 +10,11 @@ import csv
 import io
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from analysis import schema
@@ -27,6 +29,7 @@ COLUMNS = (*TEXTS, *_FACTORS, "size", "metric", "value", "high", "unit", "qualif
 # How a source gives a number; an empty one is as it stands.
 QUALIFIERS = ("", "about", "over", "at most", "range", "suspect")
 
+SOURCES = "sources.csv"
 _HEAD = ",".join(COLUMNS).encode()
 
 
@@ -102,3 +105,15 @@ def _column(name: str, rows: list[dict[str, Any]]) -> np.ndarray:
     values = np.empty(len(rows), dtype=dtype)
     values[:] = [row[name] for row in rows]
     return values
+
+
+def load_sources(raw: Path) -> pd.DataFrame:
+    """Load the table of sources: columns ``source title address``, text."""
+    path = raw / SOURCES
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:
+        raise ReadError.at(str(path), 0, f"cannot be read ({error})", "restore it") from error
+    if list(table.columns) != ["source", "title", "address"]:
+        raise ReadError.at(str(path), 1, f"columns {', '.join(table.columns)}", "use source,title,address")
+    return table

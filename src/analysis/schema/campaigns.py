@@ -9,6 +9,7 @@ _FACTORS = """
 *evidence      | run | str |   | evidence class
 *question      | run | str |   | what the run was made for
 *application   | run | str |   | application
+*version       | run | str |   | release of the application, as its output says
 *case          | run | str |   | input case
 *cluster       | run | str |   | cluster
 *cpu           | run | str |   | CPU model
@@ -58,6 +59,7 @@ figure_of_merit_unit | run | str | | its unit
 elapsed        | run | f8   | s  | wall-clock time from launch to exit
 elapsed_slurm  | run | f8   | s  | the same by Slurm, whole seconds
 benchmark_time | run | f8   | s  | the application's own rated phase
+?reduction_time | run | f8  | s  | mean time of a rank in the reductions of dot products, by the output
 mpi_fraction   | run | f8   | 1  | MPI time over wall-clock time, summed over ranks; profiled runs only
 imbalance      | run | f8   | 1  | largest over mean time outside MPI across ranks, minus 1
 rank_memory    | run | f8   | B  | largest resident set of a rank, mean over ranks; profiled runs only

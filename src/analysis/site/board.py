@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
@@ -13,16 +13,18 @@ from analysis.claims.model import Claim, Report
 from analysis.claims.verdict import Verdict
 from analysis.claims.verdicts import expected_text
 from analysis.site import forest
-from analysis.site.words import EVIDENCE, SCALES, VERDICTS, VerdictWord, slug
+from analysis.site.words import EVIDENCE, GROUNDS, SCALES, VERDICTS, Ground, VerdictWord, ground_of, slug
 
 UNBUILT = "not built"
 _WEIGHT = {name: i for i, name in enumerate(EVIDENCE)}
+_NEARNESS = {name: i for i, name in enumerate(GROUNDS)}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One claim on the scoreboard; tested verdicts come first, by weight of evidence.
+    """One claim on the scoreboard; the verdict that is nearest to it comes first, then by class.
 
+    `counted` says that it is a claim of a report, not a question of one's own or a relation without a claim;
     `anchor` is its HTML id, `plot` its marks (None without numbers), `members` the chips of a claim about a
     set, `recovered` the self-test's word, `UNBUILT` if that was not built, empty if it has not the claim.
     """
@@ -32,11 +34,17 @@ class Row:
     plot: Markup | None
     members: list[tuple[str, str]]
     recovered: str = ""
+    counted: bool = True
 
     @property
     def lead(self) -> Verdict:
         """The verdict that speaks for the row."""
         return self.verdicts[0]
+
+    @property
+    def ground(self) -> Ground:
+        """What it rests on."""
+        return _ground(self.lead)
 
     @property
     def claim(self) -> Verdict:
@@ -78,7 +86,11 @@ class Row:
         said = [one.reason for one in tested if VERDICTS[one.verdict].tone == "open"]
         if all(one.evidence == "reported" for one in tested):
             said += [one.reason for one in self.verdicts if not one.tested]
-        said += ["not as in the report: " + "; ".join(one.differs) for one in tested if one.differs]
+        said += [
+            "not as in the report: " + "; ".join(f"{away['found']} for {away['wanted']}" for away in apart)
+            for one in tested
+            if (apart := [away for away in one.distances if away["distance"] != "same"])
+        ]
         return list(dict.fromkeys(said))
 
 
@@ -94,23 +106,44 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Tally:
+    """The rows that rest on the same ground, counted by verdict."""
+
+    ground: Ground
+    words: list[tuple[VerdictWord, int]]
+
+    @property
+    def total(self) -> int:
+        """Number of rows."""
+        return sum(n for _, n in self.words)
+
+    @property
+    def said(self) -> str:
+        """The verdicts in a few words."""
+        return ", ".join((word.one if n == 1 else word.many).format(n) for word, n in self.words)
+
+
+@dataclass(frozen=True, slots=True)
 class Board:
-    """What the index shows: topics as they first appear, claims counted by what speaks for them."""
+    """What the index shows: topics as they first appear, the reports' claims counted by what they rest on."""
 
     groups: tuple[Group, ...]
     counts: list[tuple[VerdictWord, int]]
+    tallies: list[Tally]
     axis: forest.Axis
     sentence: str
 
     @property
     def total(self) -> int:
-        """Number of claims."""
+        """Number of rows."""
         return sum(n for _, n in self.counts)
 
     def values(self, name: str) -> list[str]:
         """Return the different values of a verdict's field, for a filter, in order of appearance."""
         if name == "topic":
             return [g.topic for g in self.groups]
+        if name == "ground":
+            return [one.ground.label for one in tally([row for group in self.groups for row in group.rows])]
         rows = [row for group in self.groups for row in group.rows]
         if name == "evidence":
             verdicts = [verdict for row in rows for verdict in row.shown if verdict.tested]
@@ -138,9 +171,17 @@ def board(
     axis = forest.ratio_axis(verdicts)
     words = {claim.id: UNBUILT for report in reports if report.name in selftest for claim in report.claims}
     words |= {one.claim: one.verdict for one in recovered}
-    found = _rows(by_claim, axis, words)
-    counts = count(found)
-    return Board(grouped(found), counts, axis, sentence(counts))
+    judged = {claim.id for report in reports if not report.own for claim in report.claims}
+    found = [
+        replace(row, counted=not reports or row.claim.claim in judged) for row in _rows(by_claim, axis, words)
+    ]
+    tallies = tally([row for row in found if row.counted])
+    return Board(grouped(found), count(found), tallies, axis, sentence(tallies, _judged(reports)))
+
+
+def _judged(reports: Sequence[Report]) -> str:
+    number = sum(not report.own for report in reports)
+    return f" of {number} reports" if number > 1 else ""
 
 
 def check(verdicts: Sequence[Verdict], pages: frozenset[str]) -> None:
@@ -162,6 +203,8 @@ def _wrong(one: Verdict, pages: frozenset[str]) -> Iterator[tuple[str, str]]:
     elif one.verdict not in EVIDENCE[one.evidence].words:
         words = ", ".join(sorted(EVIDENCE[one.evidence].words))
         yield f"verdict {one.verdict!r} is not a word for {one.evidence} evidence", f"use {words}"
+    if one.tested and one.evidence in ("measured", "published") and not one.distance:
+        yield "no distance from the conditions of the claim", "make the verdicts again: `make datasets`"
     if one.scale not in SCALES:
         yield f"scale {one.scale!r} is not known", "use " + ", ".join(SCALES)
     if one.page and one.page not in pages:
@@ -195,21 +238,28 @@ def grouped(rows: Sequence[Row]) -> tuple[Group, ...]:
     return tuple(groups)
 
 
-def sentence(counts: Sequence[tuple[VerdictWord, int]]) -> str:
-    """Say: ``Of 37 conclusions, 21 could be tested: 9 hold, 12 do not hold; 16 are not tested``."""
-    total = sum(n for _, n in counts)
-    noun = "conclusion" if total == 1 else "conclusions"
-    said = [(v.tone in ("none", "pipeline"), n, (v.one if n == 1 else v.many).format(n)) for v, n in counts]
-    tested = [text for aside, _, text in said if not aside]
-    parts = [text for aside, _, text in said if aside]
-    if tested:
-        number = sum(n for aside, n, _ in said if not aside)
-        parts.insert(0, f"Of {total} {noun}, {number} could be tested: {', '.join(tested)}")
-    elif any(v.tone == "pipeline" for v, _ in counts):
-        parts[0] = f"Of {total} {noun}, {parts[0]}"
-    else:
-        parts = [f"None of {total} {noun} could be tested yet"] + [t for t in parts if "not tested" not in t]
-    return "; ".join(parts) + "."
+def tally(rows: Sequence[Row]) -> list[Tally]:
+    """Count rows by what they rest on, from the nearest to nothing, without zeros."""
+    by_ground = {name: [row for row in rows if row.ground.name == name] for name in GROUNDS}
+    return [Tally(GROUNDS[name], count(found)) for name, found in by_ground.items() if found]
+
+
+def sentence(tallies: Sequence[Tally], judged: str = "") -> str:
+    """Say: ``Of 9 claims 2 were tested under their own conditions (2 hold); 7 by nothing``."""
+    total = sum(one.total for one in tallies)
+    parts = []
+    for one in tallies:
+        more = f" ({one.said})" if one.ground.name != "none" or len(one.words) > 1 else ""
+        parts.append(one.ground.said.format(one.total) + more)
+    if not parts:
+        return "There are no claims yet."
+    first = "were" if tallies[0].total != 1 else "was"
+    tested = parts[0].replace(" ", f" {first} tested ", 1)
+    return f"Of {total} claim{'s' if total != 1 else ''}{judged} {'; '.join([tested, *parts[1:]])}."
+
+
+def _ground(verdict: Verdict) -> Ground:
+    return GROUNDS[ground_of(verdict.evidence, verdict.distance, verdict.verdict)]
 
 
 def _rows(by_claim: dict[str, list[Verdict]], axis: forest.Axis, recovered: Mapping[str, str]) -> list[Row]:
@@ -248,7 +298,11 @@ def _silent(report: Report, claim: Claim) -> Verdict:
         source={"section": claim.source.section},
         quantity=claim.question.quantity,
         expected_text=expected_text(claim),
-        reason="no evidence yet",
+        reason="nothing here speaks to it",
+        about=claim.about,
+        report_publisher=report.publisher,
+        report_date=report.date,
+        report_url=report.url,
     )
 
 
@@ -266,8 +320,11 @@ def _claim(verdicts: Sequence[Verdict]) -> Verdict:
     return next((r for r in verdicts if r.evidence != "reported"), verdicts[0])
 
 
-def _order(verdict: Verdict) -> tuple[bool, int]:
-    return not verdict.tested, _WEIGHT.get(verdict.evidence, len(_WEIGHT))
+def _order(verdict: Verdict) -> tuple[int, bool, int, int]:
+    # Of a report's relations the one that contradicts it counts.
+    contradicts = verdict.verdict == "inconsistent"
+    weight = _WEIGHT.get(verdict.evidence, len(_WEIGHT))
+    return _NEARNESS[_ground(verdict).name], not verdict.tested, not contradicts, weight
 
 
 def _plot(verdicts: Sequence[Verdict], axis: forest.Axis) -> Markup | None:

@@ -21,7 +21,7 @@ from analysis.site import docs as documentation
 from analysis.site import forest
 from analysis.site import page as notebooks
 from analysis.site.provenance import Provenance
-from analysis.site.words import EVIDENCE, VERDICTS, VerdictWord
+from analysis.site.words import EVIDENCE, VERDICTS
 
 _GENERATOR = '<meta name="generator" content="Benchbook">'
 
@@ -74,11 +74,11 @@ def build(
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A report with what is known of its claims: groups of rows by topic, counts, the counts in words."""
+    """A report with its claims: rows by topic, counts by what they rest on, and these in words."""
 
     report: Report
     groups: tuple[scoreboard.Group, ...]
-    counts: list[tuple[VerdictWord, int]]
+    tallies: list[scoreboard.Tally]
     sentence: str
 
     @property
@@ -89,8 +89,9 @@ class Told:
 
 def _told(report: Report, board: scoreboard.Board) -> Told:
     rows = scoreboard.rows(board, report=report.name)
-    counts = scoreboard.count(rows)
-    return Told(report, scoreboard.grouped(rows), counts, scoreboard.sentence(counts))
+    of_claims = {claim.id for claim in report.claims}
+    tallies = scoreboard.tally([row for row in rows if row.claim.claim in of_claims])
+    return Told(report, scoreboard.grouped(rows), tallies, scoreboard.sentence(tallies))
 
 
 def _write(files: Mapping[str, str], out: Path) -> list[Path]:

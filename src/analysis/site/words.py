@@ -7,7 +7,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 SCALES = ("ratio", "share", "level", "set", "word")
-Tone = Literal["stands", "partly", "fails", "open", "none", "pipeline"]
+Tone = Literal[
+    "stands",
+    "partly",
+    "fails",
+    "seen",
+    "unseen",
+    "like",
+    "unlike",
+    "agrees",
+    "odds",
+    "open",
+    "none",
+    "pipeline",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,34 +39,31 @@ class VerdictWord:
     tone: Tone
 
 
-def _is(word: str, sign: str, tone: Tone, tail: str = "") -> VerdictWord:
-    return VerdictWord(word, f"{{}} is {word}{tail}", f"{{}} are {word}{tail}", sign, tone)
+def _is(word: str, sign: str, tone: Tone, said: str = "", many: str = "") -> VerdictWord:
+    one = f"{{}} {said or word}"
+    return VerdictWord(word, one, f"{{}} {many}" if many else one, sign, tone)
 
 
+_SIZES = (", larger", ", size open", ", smaller")
 _VERDICTS = (
-    VerdictWord("holds", "{} holds", "{} hold", "✓", "stands"),
-    VerdictWord("holds in direction", "{} holds in direction", "{} hold in direction", "↗", "partly"),
-    VerdictWord("does not hold", "{} does not hold", "{} do not hold", "✕", "fails"),
-    VerdictWord("cannot tell", "on {} the data cannot tell", "on {} the data cannot tell", "?", "open"),
-    VerdictWord(
-        "inside the band",
-        "{} is inside its modelled band",
-        "{} are inside their modelled band",
-        "✓",
-        "stands",
-    ),
-    VerdictWord(
-        "outside the band",
-        "{} is outside its modelled band",
-        "{} are outside their modelled band",
-        "✕",
-        "fails",
-    ),
-    _is("consistent", "✓", "stands"),
-    _is("inconsistent", "✕", "fails"),
+    _is("holds", "✓", "stands", "holds", "hold"),
+    *(_is(f"holds in direction{size}", "↗", "partly", f"in direction{size}") for size in ("", *_SIZES)),
+    _is("does not hold", "✕", "fails", "does not hold", "do not hold"),
+    _is("seen at this scale", "◐", "seen", "seen"),
+    *(_is(f"seen{size}", "↗", "seen") for size in ("", *_SIZES)),
+    _is("not seen at this scale", "◌", "unseen", "not seen"),
+    _is("an analogue shows it", "∼", "like", "shown"),
+    _is("an analogue shows the direction", "∼", "like", "shown in direction"),
+    _is("an analogue does not show it", "≁", "unlike", "not shown"),
+    _is("cannot tell", "?", "open", "cannot be told"),
+    _is("inside the band", "⊂", "agrees"),
+    _is("outside the band", "⊄", "odds"),
+    _is("inconsistent", "≠", "odds"),
+    _is("consistent", "=", "agrees"),
     _is("not checkable", "?", "open"),
-    _is("recovered", "◇", "pipeline", " from synthetic files"),
-    _is("not recovered", "✕", "pipeline", " from synthetic files"),
+    _is("out of reach here", "↛", "open", "out of reach of what ran"),
+    _is("recovered", "◇", "pipeline"),
+    _is("not recovered", "✕", "pipeline"),
     _is("not tested", "–", "none"),
 )
 VERDICTS: dict[str, VerdictWord] = {v.word: v for v in _VERDICTS}
@@ -68,8 +78,13 @@ class Evidence:
     words: frozenset[str]
 
 
-_TESTED = frozenset({"holds", "holds in direction", "does not hold", "cannot tell", "not tested"})
-# In order of weight: the first class that was tested speaks for the row.
+_TESTED = frozenset(
+    {"holds", "does not hold", "cannot tell", "not tested", "out of reach here"}
+    | {f"{word}{size}" for word in ("holds in direction", "seen") for size in ("", *_SIZES)}
+    | {"seen at this scale", "not seen at this scale"}
+    | {word for word in VERDICTS if word.startswith("an analogue")}
+)
+# In order of weight: of classes that are as near to the claim, the first that was tested speaks for the row.
 _EVIDENCE = (
     Evidence("measured", "jobs that we ran, raw output and job record kept", _TESTED),
     Evidence("published", "other people's numbers, each with its source", _TESTED),
@@ -91,6 +106,58 @@ _EVIDENCE = (
     ),
 )
 EVIDENCE: dict[str, Evidence] = {e.name: e for e in _EVIDENCE}
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a row rests on: the nearest that speaks to its claim.
+
+    `one` and `many` stand in the front sentence around the number.
+    """
+
+    name: str
+    label: str
+    said: str
+    meaning: str
+
+
+# From the nearest to nothing.
+_GROUNDS = (
+    Ground("same", "own conditions", "{} under their own conditions", "what the claim names is what ran"),
+    Ground(
+        "scaled",
+        "another scale",
+        "{} at another scale",
+        "the same kind of machine, application and link in another size, count or release",
+    ),
+    Ground(
+        "analogue",
+        "an analogue",
+        "{} by an analogue",
+        "something else that is declared to stand for it, with its reason: neither tick nor cross",
+    ),
+    Ground("modelled", "a model", "{} by a model", "what the hardware permits"),
+    Ground(
+        "reported",
+        "arithmetic only",
+        "{} by the report's own arithmetic only",
+        "its statements held against each other: consistent confirms nothing",
+    ),
+    Ground("synthetic", "synthetic files", "{} on synthetic files", "a test of the pipeline"),
+    Ground("none", "nothing", "{} by nothing", "nothing here speaks to it"),
+)
+GROUNDS: dict[str, Ground] = {ground.name: ground for ground in _GROUNDS}
+
+
+# Verdicts that neither support nor contradict: nothing could be held against anything.
+_SILENT = ("not tested", "not checkable", "out of reach here")
+
+
+def ground_of(evidence: str, distance: str, verdict: str) -> str:
+    """Say what a verdict rests on, a name of `GROUNDS`."""
+    if verdict in _SILENT:
+        return "none"
+    return distance if evidence in ("measured", "published") else evidence
 
 
 def slug(text: str) -> str:

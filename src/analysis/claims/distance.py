@@ -1,0 +1,210 @@
+"""How far a comparison is from the conditions of its claim, and whether it could have shown the value.
+
+The distance of each factor is that of the runs' own level from what the claim names:
+
+- same: that level, or another spelling of it;
+- scaled: the same kind of thing in another size, count or release. Counts are, unless declared otherwise;
+  so is what the report does not say;
+- analogue: another thing that a campaign declares to stand for it, with its reason.
+
+The worst factor counts. A level that differs and is declared nowhere has no distance: such runs do not speak
+to the claim. What a claim about software says, any machine shows: only what determines the work counts then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import pandas as pd
+
+from analysis.base.campaigns import Distance
+from analysis.base.words import Level, in_order, level_name
+from analysis.claims.model import NOT_SAID, Claim
+from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.finding import Finding
+from analysis.estimates.question import FACTORS
+
+DISTANCES: tuple[str, ...] = get_args(Distance)  # from the nearest to the farthest
+OUT_OF_REACH = "out of reach"
+# The profiler is how a run is seen, and the grid follows from the case.
+_ASKED = tuple(factor for factor in FACTORS if factor not in ("profiler", "local_size"))
+_OF_SOFTWARE = ("application", "version", "case", "ranks", "target_time")
+_COUNTS = ("nodes", "ranks", "ranks_per_node", "concurrent_jobs", "target_time")
+# What moves nothing but the time in MPI.
+_OF_MPI = ("interconnect", "mpi", "tuning")
+
+
+@dataclass(frozen=True, slots=True)
+class Apartness:
+    """The distance in one factor: what the claim names, what the runs had, and why it is as far as that."""
+
+    factor: str
+    wanted: str
+    found: str
+    distance: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """A level that a claim names for a factor, held against one that runs have."""
+
+    factor: str
+    wanted: Any
+    own: Any
+
+    @property
+    def named(self) -> bool:
+        """Whether the claim allows the runs' level by name, in a list or a range."""
+        if isinstance(self.wanted, Mapping):
+            low, high = self.wanted.get("min", float("-inf")), self.wanted.get("max", float("inf"))
+            return bool(low <= self.own <= high)
+        return bool(self.own == self.wanted)
+
+    def apart(self, campaign: Campaign) -> Apartness:
+        """Say how far the two are from each other; `NotCoveredError` if nobody declared it."""
+        distance, why = self._declared(campaign)
+        found = level_name(self.factor, self.own) if _known(self.own) else "not known"
+        return Apartness(self.factor, _spelt(self.wanted), found, distance, why)
+
+    def _declared(self, campaign: Campaign) -> tuple[str, str]:
+        stand_in = campaign.stand_ins.get(self.factor, {}).get(str(self.wanted))
+        if stand_in is not None and self.own in (
+            stand_in.is_ if isinstance(stand_in.is_, list) else [stand_in.is_]
+        ):
+            return stand_in.distance, stand_in.differs
+        if self.wanted == NOT_SAID:
+            return "scaled", "the report does not say"
+        if self.named:
+            return "same", ""
+        if declared := campaign.apart.get(self.factor):
+            return declared.distance, declared.why
+        if self.factor in _COUNTS and _known(self.own):
+            return "scaled", ""
+        name = self.factor.replace("_", " ")
+        raise NotCoveredError(
+            f"nothing declares how far {name} {_spelt(self.own) or 'unknown'} of {campaign.name} is from "
+            f"{_spelt(self.wanted)}: say it under `apart` or `levels` of the campaign"
+        )
+
+
+def distances(claim: Claim, campaign: Campaign, found: Sequence[Finding]) -> list[Apartness]:
+    """Say for each factor of a claim's conditions how far the runs of its findings are from them.
+
+    Raises `NotCoveredError` if a level that differs is declared nowhere.
+    """
+    named = {run for finding in found for run in finding.runs}
+    runs = campaign.runs[campaign.runs["run"].isin(named)]
+    out = [_farthest(pairs) for pairs in _compared(claim, campaign, runs)]
+    counted = _OF_SOFTWARE if claim.about == "software" else _ASKED
+    conditions = _conditions(claim)
+    for factor in (one for one in counted if one in conditions):
+        wanted = _levels(conditions[factor])
+        out.append(_farthest(_nearest(factor, own, wanted, campaign) for own in _own(runs, factor)))
+    return [one for one in out if one is not None]
+
+
+def _conditions(claim: Claim) -> dict[str, Any]:
+    """Return a claim's conditions but the compared ones, with the number of ranks where it follows."""
+    found, compare = dict(claim.conditions), claim.question.compare
+    nodes, each = found.get("nodes"), found.get("ranks_per_node")
+    if "ranks" not in found and isinstance(nodes, int) and isinstance(each, int):
+        found["ranks"] = nodes * each
+    for factor in (compare.factor, *(compare.along or ())[:1]) if compare else ():
+        found.pop(str(factor), None)
+    return found
+
+
+def worst(found: Iterable[Apartness]) -> str:
+    """Return the distance that counts: the farthest of all factors."""
+    return max((one.distance for one in found), key=DISTANCES.index, default="same")
+
+
+def _compared(claim: Claim, campaign: Campaign, runs: pd.DataFrame) -> Iterator[list[Apartness]]:
+    """Hold every level that a claim compares against those of the runs that stand for it."""
+    question = claim.question
+    asked = dict.fromkeys(question.levels())
+    if question.compare is None:
+        return
+    sides = {question.compare.factor, *((question.compare.along or ())[:1])}
+    sides |= {factor for where in question.compare.where for factor in where}
+    for factor in (one for one in _ASKED if one in sides):
+        pairs = []
+        for wanted in (level for name, level in asked if name == factor):
+            own = set(campaign.resolve(factor, wanted)) & set(_own(runs, factor))
+            pairs += [_Level(factor, wanted, level).apart(campaign) for level in in_order(own)]
+        yield pairs
+
+
+def _nearest(factor: str, own: Level, wanted: Sequence[Any], campaign: Campaign) -> Apartness:
+    """Hold a run's level against the nearest of those that a claim allows."""
+    found = []
+    for level in wanted:
+        try:
+            found.append(_Level(factor, level, own).apart(campaign))
+        except NotCoveredError:
+            if level is wanted[-1] and not found:
+                raise
+    return min(found, key=_rank)
+
+
+def _farthest(found: Iterable[Apartness]) -> Apartness | None:
+    return max(found, key=_rank, default=None)
+
+
+def _rank(one: Apartness) -> int:
+    return DISTANCES.index(one.distance)
+
+
+def _levels(wanted: Any) -> list[Any]:
+    return list(wanted) if isinstance(wanted, (list, tuple)) else [wanted]
+
+
+def _own(runs: pd.DataFrame, factor: str) -> list[Level]:
+    return in_order({"" if pd.isna(level) else level for level in runs[factor]})
+
+
+def _known(level: Any) -> bool:
+    return level not in ("", -1) and level == level
+
+
+def _spelt(level: Any) -> str:
+    if isinstance(level, Mapping):
+        return " and ".join(f"{'at least' if end == 'min' else 'at most'} {level[end]:g}" for end in level)
+    return f"{level:g}" if isinstance(level, float) else str(level)
+
+
+def bound(claim: Claim, campaign: Campaign, finding: Finding) -> float | None:
+    """Compute the greatest speed-up that a set-up could have shown, None where none is known.
+
+    A link, a library or its settings move the time in MPI alone: without any of it a run would be
+    1 / (1 - f) times as fast. f is the largest share of MPI in profiled runs that agree with the compared
+    ones in case, nodes and ranks, of the campaign's own profiler if it names one.
+    """
+    compare = claim.question.compare
+    if compare is None or compare.factor not in _OF_MPI or claim.question.quantity not in _SPEEDUPS:
+        return None
+    runs = campaign.runs
+    alike = runs["valid"] & runs["mpi_fraction"].notna()
+    for factor in ("application", "version", "case", "nodes", "ranks"):
+        alike &= runs[factor].isin(runs.loc[runs["run"].isin(finding.runs), factor])
+    if campaign.profiler:
+        alike &= runs["profiler"] == campaign.profiler
+    shares = runs.loc[alike, "mpi_fraction"]
+    return None if shares.empty or shares.max() >= 1 else float(1 / (1 - shares.max()))
+
+
+# Quantity -> the speed-up that a value of it is.
+_SPEEDUPS: Mapping[str, Any] = {
+    "speedup": lambda value: value,
+    "gain": lambda value: 1 + value / 100,
+    "reduction": lambda value: 1 / (1 - value / 100) if value < 100 else float("inf"),
+}
+
+
+def reaches(claim: Claim, limit: float | None) -> bool:
+    """Tell whether a set-up with a greatest speed-up could have shown the least that a claim allows."""
+    least = claim.expect.band[0]
+    return limit is None or least == float("-inf") or _SPEEDUPS[claim.question.quantity](least) <= limit

@@ -1,0 +1,113 @@
+"""The distance of comparisons from their claims, against what was declared by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.base.campaigns import Apart, StandIn
+from analysis.claims import Verdict
+from analysis.estimates.campaign import Campaign
+from tests.estimates.hand import campaign, claim, repeats, verdict
+
+ASKED = """quantity: speedup
+variable: elapsed
+about: {about}
+conditions: {conditions}
+compare: {{ factor: interconnect, treatment: fast, baseline: slow }}
+expect: {{ relation: at-least, value: {value} }}
+"""
+
+
+def links(**factors: Any) -> Campaign:
+    """Six runs a link: 10 s over the fast one, 20 s over the slow one, of which half is MPI under IPM."""
+    common = {"cluster": "own", "mpi": "Open MPI", "profiler": "none", **factors}
+    rows = repeats([10.0] * 6, interconnect="fast", **common)
+    rows += repeats([20.0] * 6, interconnect="slow", **common)
+    rows += repeats([21.0], interconnect="slow", mpi_fraction=0.5, **common | {"profiler": "ipm"})
+    rows += repeats([29.0], interconnect="slow", mpi_fraction=0.9, **common | {"profiler": "mpip"})
+    return replace(campaign(rows), profiler="ipm")
+
+
+def told(
+    folder: Path, on: Campaign, conditions: str = "{}", about: str = "machine", value: float = 1.5
+) -> Verdict:
+    text = ASKED.format(about=about, conditions=conditions, value=value)
+    return verdict(claim(folder, "select: { profiler: none }\n" + text), on)
+
+
+def away(found: Verdict) -> dict[str, str]:
+    return {one["factor"]: one["distance"] for one in found.distances}
+
+
+def test_distance__what_the_claim_names_is_the_same(tmp_path: Path) -> None:
+    got = told(tmp_path, links(), "{ cluster: own, nodes: 1, mpi: [MPICH, Open MPI] }")
+    assert away(got) == {"interconnect": "same", "cluster": "same", "nodes": "same", "mpi": "same"}
+    assert (got.distance, got.verdict, got.estimate) == ("same", "holds", 2.0)
+
+
+def test_distance__another_count_is_scaled_and_the_worst_factor_counts(tmp_path: Path) -> None:
+    got = told(tmp_path, links(), "{ cluster: own, nodes: 32 }")
+    assert (got.distance, got.verdict) == ("scaled", "seen at this scale")
+    stands = {"interconnect": {"fast": StandIn.model_validate(
+        {"is": "fast", "distance": "analogue", "differs": "a wire"}, strict=True
+    )}}  # fmt: skip
+    got = told(tmp_path, replace(links(), stand_ins=stands), "{ cluster: own, nodes: 32 }")
+    assert away(got) == {"interconnect": "analogue", "cluster": "same", "nodes": "scaled"}
+    assert (got.distance, got.verdict) == ("analogue", "an analogue shows it")
+
+
+def test_distance__a_range_of_counts_is_met_or_scaled(tmp_path: Path) -> None:
+    assert told(tmp_path, links(nodes=4), "{ nodes: { min: 2, max: 4 } }").distance == "same"
+    assert told(tmp_path, links(nodes=8), "{ nodes: { min: 2, max: 4 } }").distance == "scaled"
+
+
+def test_distance__what_the_report_does_not_say_is_never_the_same(tmp_path: Path) -> None:
+    got = told(tmp_path, links(), "{ nodes: not said }")
+    assert got.distances[1]["why"] == "the report does not say"
+    assert got.distance == "scaled"
+
+
+def test_distance__nothing_may_be_undeclared(tmp_path: Path) -> None:
+    got = told(tmp_path, links(), "{ cluster: theirs }")
+    assert (got.verdict, got.distance) == ("not tested", "")
+    assert got.reason == (
+        "nothing declares how far cluster own of hand is from theirs: "
+        "say it under `apart` or `levels` of the campaign"
+    )
+    apart = {"cluster": Apart(distance="analogue", why="a drawing of theirs")}
+    got = told(tmp_path, replace(links(), apart=apart), "{ cluster: theirs }")
+    assert (got.distance, got.distances[1]["why"]) == ("analogue", "a drawing of theirs")
+
+
+@pytest.mark.parametrize(("ranks", "distance"), [(1, "same"), (2, "scaled")])
+def test_distance__any_machine_shows_what_software_does(tmp_path: Path, ranks: int, distance: str) -> None:
+    # The cluster is declared nowhere: for a claim about software it does not matter; the ranks do.
+    conditions = f"{{ cluster: theirs, nodes: {ranks}, ranks_per_node: 1 }}"
+    assert told(tmp_path, links(), conditions, about="software").distance == distance
+
+
+def test_bound__half_of_the_time_in_mpi_bounds_a_link_by_two(tmp_path: Path) -> None:
+    # 1 / (1 - 0.5); the profiler that is not the campaign's own would give 10.
+    got = told(tmp_path, links(), value=3)
+    assert (got.bound, got.distance, got.verdict) == (2.0, "out of reach", "out of reach here")
+    assert got.reason.startswith("without any time in MPI a run would be 2 times as fast here")
+
+
+def test_bound__does_not_excuse_what_could_have_been_shown(tmp_path: Path) -> None:
+    slower = replace(links(), stand_ins={"interconnect": {
+        "fast": StandIn.model_validate({"is": "slow"}, strict=True),
+        "slow": StandIn.model_validate({"is": "fast"}, strict=True),
+    }})  # fmt: skip
+    got = told(tmp_path, slower, value=1.9)
+    assert (got.bound, got.distance, got.verdict) == (2.0, "same", "does not hold")
+
+
+def test_bound__only_where_mpi_is_what_the_factor_moves(tmp_path: Path) -> None:
+    text = ASKED.format(about="machine", conditions="{}", value=3).replace("interconnect", "placement")
+    rows = repeats([10.0] * 6, placement="fast") + repeats([20.0] * 6, placement="slow", mpi_fraction=0.5)
+    got = verdict(claim(tmp_path, text), campaign(rows))
+    assert (got.bound, got.verdict) == (None, "holds in direction")
