@@ -102,6 +102,7 @@ def _at_distance(
         distance=away,
         distances=[asdict(one) for one in apart],
         bound=limit,
+        p=None if away == distance.OUT_OF_REACH else verdict.p,  # which says nothing of the claim
     )
 
 

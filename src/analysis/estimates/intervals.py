@@ -100,8 +100,8 @@ def worst_level(counts: Sequence[int]) -> float:
     4 p q, or if one does and its values clear those of the other on that side; which of two groups clears
     the other is one event and its opposite, with chances a and 1 - a, so each side of the median adds
     a p (1 - 2 q) + (1 - a) q (1 - 2 p). All that is 2 max(p, q) at most, and one group without scatter
-    reaches it. Of more groups all ranges must hold.
+    reaches it. Of more groups all ranges must hold, whatever they have to do with each other.
     """
     if len(counts) <= 2:
         return range_level(min(counts))
-    return float(np.prod([range_level(n) for n in counts]))
+    return max(1.0 - sum(2.0 ** (1 - n) for n in counts), 0.0)

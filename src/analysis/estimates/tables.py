@@ -12,7 +12,6 @@ from analysis.datasets.profile import HOUSEKEEPING
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import median_of, ratio_of
-from analysis.estimates.stats import Estimate
 
 
 def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
@@ -43,13 +42,8 @@ def summary(
     rows = []
     for key, part in frame.groupby(list(by), sort=True):
         estimate, _ = median_of(variable or value, part)
-        rows.append((*key, estimate.value, *ends(estimate), len(part)))
+        rows.append((*key, estimate.value, estimate.shown.low, estimate.shown.high, len(part)))
     return pd.DataFrame(rows, columns=[*by, "median", "low", "high", "n"])
-
-
-def ends(estimate: Estimate) -> tuple[float, float]:
-    """Return the ends of an interval at 95 %: a figure or a table has room for one level."""
-    return (estimate.low, estimate.high) if estimate.full else (np.nan, np.nan)
 
 
 def ratios(
@@ -72,9 +66,9 @@ def ratios(
         if base.empty:
             continue
         for level, one in part[part[factor] != baseline].groupby(factor, sort=True):
-            r, _ = ratio_of(value, one, base)
+            r = ratio_of(value, one, base)[0].shown
             middle = float(base["value"].median())
-            rows.append((*key, level, r.value, *ends(r), len(one), len(base), middle))
+            rows.append((*key, level, r.value, r.low, r.high, len(one), len(base), middle))
     return pd.DataFrame(rows, columns=[*by, factor, "ratio", "low", "high", "n", "n_baseline", "base"])
 
 
