@@ -200,6 +200,11 @@ def check(
         raise ConfigError(*sorted(dict.fromkeys(faults), key=lambda fault: fault.line)) from None
 
 
+def as_list(value: Any) -> list[Any]:
+    """Take one level as a list of one."""
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
 def known(name: str, names: Iterable[str], otherwise: str = "none") -> str:
     """Say in a remedy which names there are, and which of them may have been meant."""
     listed = list(names)

@@ -178,14 +178,14 @@ def _inputs(campaign: Campaign, runs: Iterable[str]) -> list[dict[str, str]]:
 def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
     """Make the table that closes a notebook.
 
-    Columns ``claim expected estimate n evidence verdict why``, text throughout.
+    Columns ``claim expected estimate n evidence distance verdict why``, text throughout.
     """
-    columns = ("claim", "expected", "estimate", "n", "evidence", "verdict", "why")
+    columns = ("claim", "expected", "estimate", "n", "evidence", "distance", "verdict", "why")
     rows = []
     for verdict in verdicts:
         n = "" if verdict.n is None else str(verdict.n)
         n += f" / {verdict.n_baseline}" if verdict.n_baseline is not None else ""
         texts = (verdict.statement, verdict.expected_text, verdict.estimate_text or "–", n)
         why = "; ".join(filter(None, (verdict.reason, verdict.discovery)))
-        rows.append((*texts, verdict.evidence, verdict.verdict, why))
+        rows.append((*texts, verdict.evidence, verdict.distance, verdict.verdict, why))
     return pd.DataFrame(rows, columns=list(columns))

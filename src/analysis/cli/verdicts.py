@@ -15,7 +15,7 @@ from analysis.claims.model import load_report
 from analysis.cli import FINE
 from analysis.estimates.campaign import Campaign, load_campaign
 
-COLUMNS = ("claim", "expected_text", "estimate_text", "n", "evidence", "verdict")
+COLUMNS = ("claim", "expected_text", "estimate_text", "n", "evidence", "distance", "verdict")
 
 
 def verdicts(reports: Sequence[str] | None, campaigns: Sequence[str] | None, *, as_json: bool) -> int:

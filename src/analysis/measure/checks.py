@@ -1,15 +1,18 @@
-"""Whether a matrix fits its cluster and its applications: every level known, every job small enough."""
+"""Whether a matrix fits its cluster and its applications: every level known, every job small enough.
+
+Faults are noted where they are found and looked up in their files at the end, all at once.
+"""
 
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analysis.base.campaigns import AdaptiveRepeats, Application, ApplicationLaunch, Exclusion, Matrix, Subset
-from analysis.base.errors import Fault
-from analysis.base.models import known
+from analysis.base.errors import ConfigError, Fault
+from analysis.base.models import as_list, known
 from analysis.base.yaml import Where
 from analysis.measure.cores import PLACEMENTS
 from analysis.measure.declare import Declaration, Declared
@@ -22,36 +25,21 @@ MAX_FAULTS = 30
 READERS = Path(__file__).parents[1] / "readers"
 
 
-class Rules:
-    """Exclusions of one place, a subset's or the matrix's, and how many combinations each takes out."""
+class Note(NamedTuple):
+    """What is wrong in a file, and what to do: a remedy, or the names of which one was meant."""
 
-    def __init__(self, rules: list[Exclusion], where: Where) -> None:
-        self._rules, self._where = rules, where
-        self._used = [0] * len(rules)
-        self._idle = set(range(len(rules)))
-
-    def take(self, combination: Mapping[str, Any]) -> bool:
-        """Tell whether a rule takes a combination out; the first counts it."""
-        found = [
-            at
-            for at, rule in enumerate(self._rules)
-            if all(combination.get(name) in as_list(levels) for name, levels in rule.when.items())
-        ]
-        for at in found[:1]:
-            self._used[at] += 1
-        self._idle -= set(found)
-        return bool(found)
+    file: Declaration[Any]
+    where: Where
+    found: str
+    remedy: str
+    meant: str = ""
+    names: tuple[str, ...] = ()
 
     @property
-    def counted(self) -> list[tuple[int, str]]:
-        """How many combinations each rule that took any has taken out, and why."""
-        pairs = zip(self._used, self._rules, strict=True)
-        return [(used, rule.why) for used, rule in pairs if used]
-
-    @property
-    def idle(self) -> list[Where]:
-        """Where the rules stand that took nothing out."""
-        return [(*self._where, at) for at in sorted(self._idle)]
+    def fault(self) -> Fault:
+        """The fault at its line, with the nearest name."""
+        remedy = known(self.meant, self.names, self.remedy) if self.meant else self.remedy
+        return self.file.fault(self.where, self.found, remedy)
 
 
 class Checker:
@@ -66,33 +54,61 @@ class Checker:
             "mpi": list(declared.launch.mpi),
             **{name: list(declared.launch.levels(name)) for name in ("interconnect", "cpu", "dimm")},
         }
-        self._fitting: dict[tuple[Any, ...], bool] = {}
-        self.faults: list[Fault] = []
+        self._notes: list[Note] = []
+        self._usable = [index for index in range(len(declared.matrix.subsets)) if self._subset(index)]
 
-    def note(self, where: Where, found: str, remedy: str) -> bool:
-        """Add a fault of the campaign's file; return False."""
-        fault = self._declared.campaign.fault(where, found, remedy)
-        if fault not in self.faults and len(self.faults) < MAX_FAULTS:
-            self.faults.append(fault)
-        return False
+    def usable(self, index: int) -> bool:
+        """Tell whether what a subset names is there, so that its combinations can be looked at."""
+        return index in self._usable
+
+    def require(
+        self,
+        jobs: Iterable[tuple[int, Mapping[str, Any]]],
+        cells: Collection[Mapping[str, Any]],
+        idle: Iterable[Where],
+        idle_in_all: Iterable[Where],
+    ) -> None:
+        """Raise ConfigError with all that is wrong, if anything is.
+
+        `jobs` are the combinations with the number of their subset, `cells` those of the runs, `idle` where
+        the rules stand that took nothing out: of a subset, and of the whole matrix.
+        """
+        fitting: set[tuple[Any, ...]] = set()
+        names = ("nodes", "ranks_per_node", "threads", "concurrent_jobs", "placement", "mpi", "interconnect")
+        for index, job in jobs:
+            key = (index, *(job[name] for name in (*names, "tuning", "profiler")))
+            if key not in fitting:
+                fitting.add(key)
+                self._fits(("matrix", "subsets", index), job)
+        self._idle(idle)
+        if not self._notes:  # of a subset that cannot be used nothing was asked
+            self._alike(cells)
+            self._idle(idle_in_all)
+        if not self._notes and not cells:
+            self._note(("matrix",), "has no runs", "its exclusions leave nothing")
+        if faults := dict.fromkeys(note.fault for note in self._notes):
+            raise ConfigError(*list(faults)[:MAX_FAULTS])
+
+    def _note(self, where: Where, found: str, remedy: str) -> None:
+        self._notes.append(Note(self._declared.campaign, where, found, remedy))
 
     def _unknown(self, where: Where, what: str, name: str, names: Iterable[str], none: str = "none") -> None:
         """Note a name that there is not, with those that there are."""
-        self.note(where, what, known(name, names, none))
+        self._notes.append(Note(self._declared.campaign, where, what, none, name, tuple(names)))
 
-    def rules(self, rules: Rules) -> None:
+    def _idle(self, places: Iterable[Where]) -> None:
         """Name rules that take nothing out: a level in them is likely misspelt."""
-        for where in rules.idle:
-            self.note(where, "excludes nothing", "check its levels or drop it")
+        for where in places:
+            self._note(where, "excludes nothing", "check its levels or drop it")
 
-    def subset(self, index: int) -> bool:
-        """Check what a subset names; return whether its combinations can be looked at."""
+    def _subset(self, index: int) -> bool:
+        """Check what a subset names; return whether all of it is there."""
         where: Where = ("matrix", "subsets", index)
         matrix = self._declared.matrix
         subset = matrix.subsets[index]
-        before = len(self.faults)
+        before = len(self._notes)
         if subset.name in [other.name for other in matrix.subsets[:index]]:
-            self.note((*where, "name"), f"two subsets are called {subset.name!r}", "rename one")
+            self._note((*where, "name"), f"two subsets are called {subset.name!r}", "rename one")
         parts: tuple[tuple[Where, Subset | Matrix], ...] = ((where, subset), (("matrix",), matrix))
         self._application(subset, where)
         for place, part in parts:
@@ -101,12 +117,12 @@ class Checker:
                 self._levels(factor, levels, (*place, "factors", factor))
             for at, rule in enumerate(part.exclude):
                 self._rule(rule, (*place, "exclude", at, "when"))
-        return len(self.faults) == before
+        return len(self._notes) == before
 
     def _repeats(self, asked: int | AdaptiveRepeats | None, where: Where) -> None:
         if isinstance(asked, AdaptiveRepeats) and asked.least > asked.most:
             what = f"at least {asked.least} repeats, and at most {asked.most}"
-            self.note(where, what, "raise 'most' or lower 'least'")
+            self._note(where, what, "raise 'most' or lower 'least'")
 
     def _rule(self, rule: Exclusion, where: Where) -> None:
         factors = (*self._known, *_SIZES, "application", "case")
@@ -136,14 +152,14 @@ class Checker:
         site = self._declared.launch.applications
         if name not in site:
             remedy = f"name its program in {self._declared.cluster.source}"
-            self.note((*where, "application"), f"the cluster has no program for {name!r}", remedy)
+            self._note((*where, "application"), f"the cluster has no program for {name!r}", remedy)
         for case in as_list(subset.case):
             needs = launch.link_inputs or (case in launch.cases and launch.cases[case].inputs)
             if case not in launch.cases:
                 self._unknown((*where, "case"), f"{name} has no case {case!r}", case, launch.cases)
             elif needs and not (name in site and site[name].inputs):
                 remedy = f"name the folder under 'inputs' of {name} in {self._declared.cluster.source}"
-                self.note((*where, "case"), f"case {case!r} needs input files", remedy)
+                self._note((*where, "case"), f"case {case!r} needs input files", remedy)
             else:
                 self._templates(launch, case, (*where, "case"), name)
 
@@ -176,15 +192,7 @@ class Checker:
                 what = f"{name} needs ${{{unknown}}}, which case {case!r} does not give"
                 self._unknown(where, what, unknown, sorted(given))
 
-    def combination(self, index: int, combination: Mapping[str, Any]) -> bool:
-        """Check whether a job of this size can be started on the cluster."""
-        names = ("nodes", "ranks_per_node", "threads", "concurrent_jobs", "placement", "mpi", "interconnect")
-        key = (index, *(combination[name] for name in (*names, "tuning", "profiler")))
-        if key not in self._fitting:
-            self._fitting[key] = self._fits(("matrix", "subsets", index), combination)
-        return self._fitting[key]
-
-    def cells(self, found: Iterable[Mapping[str, Any]]) -> None:
+    def _alike(self, found: Iterable[Mapping[str, Any]]) -> None:
         """Refuse cells whose runs would leave records with the same factors: they would count as repeats.
 
         A record has the library's name instead of the level of `mpi`, and no threads beside the ranks.
@@ -202,26 +210,31 @@ class Checker:
             elif cell is not other:
                 what = f"cells of {cell['application']} differ in threads alone, which records do not tell"
                 remedy = "let ranks_per_node follow (all), or measure them in campaigns of their own"
-                self.note(("matrix",), what, remedy)
+                self._note(("matrix",), what, remedy)
 
-    def _fits(self, where: Where, job: Mapping[str, Any]) -> bool:
+    def _fits(self, where: Where, job: Mapping[str, Any]) -> None:
+        """Check whether a job of this size can be started on the cluster; the first fault of it counts."""
+        found = self._unfit(job) or self._unfit_cores(job) or self._unfit_launcher(job)
+        if found:
+            self._note(where, *found)
+
+    def _unfit(self, job: Mapping[str, Any]) -> tuple[str, str] | None:
         launch = self._declared.launch
         if job["nodes"] > launch.nodes:
-            return self.note(where, f"{job['nodes']} nodes; the cluster has {launch.nodes}", "ask for fewer")
+            return f"{job['nodes']} nodes; the cluster has {launch.nodes}", "ask for fewer"
         for factor in ("mpi", "interconnect"):
             if not job[factor] and self._known[factor]:
-                remedy = f"choose: {', '.join(self._known[factor])}"
-                return self.note(where, f"does not say which {factor}", remedy)
+                return f"does not say which {factor}", f"choose: {', '.join(self._known[factor])}"
         families = self._declared.tunings[job["tuning"]].families
         family = launch.mpi[job["mpi"]].family
         if families and family not in families:
             what = f"tuning {job['tuning']!r} is not for {family}"
-            return self.note(where, what, f"it is for {', '.join(families)}: exclude the others")
+            return what, f"it is for {', '.join(families)}: exclude the others"
         if job["profiler"] != "none" and not self._declared.application(job["application"]).preload:
-            return self.note(where, f"{job['application']} takes no profiler", "use profiler: none")
-        return self._fits_cores(where, job) and self._fits_launcher(where, job)
+            return f"{job['application']} takes no profiler", "use profiler: none"
+        return None
 
-    def _fits_launcher(self, where: Where, job: Mapping[str, Any]) -> bool:
+    def _unfit_launcher(self, job: Mapping[str, Any]) -> tuple[str, str] | None:
         mpi, site = self._declared.launch.mpi[job["mpi"]], self._declared.launch.applications
         if (mpi.family == "charm") != mpi.start.startswith("charmrun"):
             what = f"{job['mpi']!r} is of the family {mpi.family} and started by {mpi.start}"
@@ -229,13 +242,13 @@ class Checker:
             self._in_cluster(("launch", "mpi", job["mpi"], "start"), what, remedy)
         if mpi.family == "charm" and job["application"] in site and site[job["application"]].container:
             what = f"{job['application']} is in a container, and {job['mpi']!r} starts it by charmrun"
-            return self.note(where, what, "charmrun looks for the program outside: give its path there")
+            return what, "charmrun looks for the program outside: give its path there"
         secret = self._declared.application(job["application"]).forward
         for place, named in self._environments(job):
             for name in sorted(set(secret) & set(named)):
                 remedy = "set it where you submit from: what stands in this file is written into records"
                 self._in_cluster((*place, "environment", name), f"{name} is not to be written down", remedy)
-        return True
+        return None
 
     def _environments(self, job: Mapping[str, Any]) -> Iterator[tuple[Where, Mapping[str, Any]]]:
         launch = self._declared.launch
@@ -248,22 +261,15 @@ class Checker:
         self._in_file(self._declared.cluster, where, found, remedy)
 
     def _in_file(self, file: Declaration[Any], where: Where, found: str, remedy: str) -> None:
-        fault = file.fault(where, found, remedy)
-        if fault not in self.faults:
-            self.faults.append(fault)
+        self._notes.append(Note(file, where, found, remedy))
 
-    def _fits_cores(self, where: Where, job: Mapping[str, Any]) -> bool:
+    def _unfit_cores(self, job: Mapping[str, Any]) -> tuple[str, str] | None:
         cores = self._declared.cores.usable(job["placement"])
         wanted = job["ranks_per_node"] * job["threads"] * job["concurrent_jobs"]
         if cores < job["concurrent_jobs"]:
             what = f"{job['concurrent_jobs']} jobs at once on {cores} cores ({job['placement']})"
-            return self.note(where, what, "each needs a core of its own: exclude it or ask for fewer")
+            return what, "each needs a core of its own: exclude it or ask for fewer"
         if wanted > cores and not self._declared.launch.oversubscribe:
             what = f"{wanted} ranks and threads on a node; {job['placement']} gives it {cores} cores"
-            return self.note(where, what, "ask for fewer, or set 'oversubscribe' for the cluster")
-        return True
-
-
-def as_list(value: Any) -> list[Any]:
-    """Take one level as a list of one."""
-    return list(value) if isinstance(value, list) else [value]
+            return what, "ask for fewer, or set 'oversubscribe' for the cluster"
+        return None

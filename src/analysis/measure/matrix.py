@@ -6,14 +6,16 @@ import hashlib
 import itertools
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from analysis.base.campaigns import AdaptiveRepeats, Subset
+from analysis.base.campaigns import AdaptiveRepeats, Exclusion, Subset
 from analysis.base.errors import ConfigError
-from analysis.measure.checks import Checker, Rules, as_list
+from analysis.base.models import as_list
+from analysis.base.yaml import Where
+from analysis.measure.checks import Checker
 from analysis.measure.declare import Declared
 
 # Factor -> level where the campaign does not say; None: the cluster's only level, or none at all.
@@ -99,48 +101,92 @@ class Plan:
         raise ConfigError.at(source, 0, f"the matrix has no run {name!r}", "list them: benchbook plan --runs")
 
 
+class Rules:
+    """Exclusions of one place, a subset's or the matrix's, and how many combinations each takes out."""
+
+    def __init__(self, rules: list[Exclusion], where: Where) -> None:
+        self._rules, self._where = rules, where
+        self._used = [0] * len(rules)
+        self._idle = set(range(len(rules)))
+
+    def take(self, combination: Mapping[str, Any]) -> bool:
+        """Tell whether a rule takes a combination out; the first counts it."""
+        found = [
+            at
+            for at, rule in enumerate(self._rules)
+            if all(combination.get(name) in as_list(levels) for name, levels in rule.when.items())
+        ]
+        for at in found[:1]:
+            self._used[at] += 1
+        self._idle -= set(found)
+        return bool(found)
+
+    @property
+    def counted(self) -> list[tuple[int, str]]:
+        """How many combinations each rule that took any has taken out, and why."""
+        pairs = zip(self._used, self._rules, strict=True)
+        return [(used, rule.why) for used, rule in pairs if used]
+
+    @property
+    def idle(self) -> list[Where]:
+        """Where the rules stand that took nothing out."""
+        return [(*self._where, at) for at in sorted(self._idle)]
+
+
+class _Cells:
+    """The combinations that no exclusion takes out, by the name of their cell, and their repeats."""
+
+    def __init__(self, declared: Declared, usable: Callable[[int], bool]) -> None:
+        matrix = declared.matrix
+        self.jobs: list[tuple[int, dict[str, Any]]] = []
+        self.found: dict[str, tuple[dict[str, Any], int]] = {}
+        self.adaptive: dict[str, tuple[float, int]] = {}
+        self.shared = 0
+        self.general = Rules(matrix.exclude, ("matrix", "exclude"))
+        self.own: list[Rules] = []
+        for index, subset in enumerate(matrix.subsets):
+            if not usable(index):
+                continue
+            own = Rules(subset.exclude, ("matrix", "subsets", index, "exclude"))
+            self.own.append(own)
+            for combination in _combinations(declared, subset):
+                # Both are asked: a rule that agrees with another is not idle.
+                if not own.take(combination) + self.general.take(combination):
+                    self.jobs.append((index, combination))
+                    self._add(combination, subset.repeats or matrix.repeats)
+
+    def _add(self, combination: dict[str, Any], asked: int | AdaptiveRepeats) -> None:
+        cell = _cell_name(combination)
+        self.shared += cell in self.found
+        if isinstance(asked, AdaptiveRepeats):
+            self.adaptive.setdefault(cell, (asked.share, asked.most))
+            asked = asked.least
+        first, repeats = self.found.get(cell, (combination, 0))
+        self.found[cell] = (first, max(repeats, asked))
+
+    @property
+    def excluded(self) -> list[tuple[int, str]]:
+        """How many combinations each exclusion took out, and why."""
+        return [counted for rules in (*self.own, self.general) for counted in rules.counted]
+
+
 def expand(declared: Declared) -> Plan:
-    """Expand a campaign's matrix to runs, shuffled by its seed; of adaptive repeats the least number."""
+    """Expand a campaign's matrix to runs, shuffled by its seed; of adaptive repeats the least number.
+
+    Raises ConfigError with all that does not fit the cluster or the applications.
+    """
     checker = Checker(declared)
-    found: dict[str, tuple[dict[str, Any], int]] = {}
-    general = Rules(declared.matrix.exclude, ("matrix", "exclude"))
-    excluded: list[tuple[int, str]] = []
-    adaptive: dict[str, tuple[float, int]] = {}
-    shared = 0
-    for index, subset in enumerate(declared.matrix.subsets):
-        if not checker.subset(index):
-            continue
-        own = Rules(subset.exclude, ("matrix", "subsets", index, "exclude"))
-        for combination in _combinations(declared, subset):
-            # Both are asked: a rule that agrees with another is not idle.
-            if own.take(combination) + general.take(combination):
-                continue
-            if not checker.combination(index, combination):
-                continue
-            cell = _cell_name(combination)
-            shared += cell in found
-            asked = subset.repeats or declared.matrix.repeats
-            if isinstance(asked, AdaptiveRepeats):
-                adaptive.setdefault(cell, (asked.share, asked.most))
-                asked = asked.least
-            first, repeats = found.get(cell, (combination, 0))
-            found[cell] = (first, max(repeats, asked))
-        excluded += own.counted
-        checker.rules(own)
-    checker.cells(combination for combination, _ in found.values())
-    if not checker.faults:  # of a subset that cannot be used nothing was asked
-        excluded += general.counted
-        checker.rules(general)
-    if not checker.faults and not found:
-        checker.note(("matrix",), "has no runs", "its exclusions leave nothing")
-    if checker.faults:
-        raise ConfigError(*checker.faults)
+    cells = _Cells(declared, checker.usable)
+    combinations = [combination for combination, _ in cells.found.values()]
+    idle = [where for rules in cells.own for where in rules.idle]
+    checker.require(cells.jobs, combinations, idle, cells.general.idle)
     runs = [
         _run(declared, cell, combination, repeat)
-        for cell, (combination, repeats) in found.items()
+        for cell, (combination, repeats) in cells.found.items()
         for repeat in range(1, repeats + 1)
     ]
-    return Plan(declared, _shuffled(runs, declared.matrix.seed), excluded, shared, adaptive)
+    shuffled = _shuffled(runs, declared.matrix.seed)
+    return Plan(declared, shuffled, cells.excluded, cells.shared, cells.adaptive)
 
 
 def _combinations(declared: Declared, subset: Subset) -> Iterator[dict[str, Any]]:
