@@ -109,9 +109,12 @@ def test_scoreboard__order_of_links_shows_its_weakest_step() -> None:
 def test_scoreboard__duration() -> None:
     base = median(ratings(nodes=1, ranks=2))
     longer = [median(ratings(target_seconds=seconds)) / base for seconds in (15, 45)]
-    # The weakest comparison is shown: both hold, so the smaller ratio.
-    assert hpcg("dur-no-effect").estimate == pytest.approx(min(longer))
-    assert hpcg("dur-no-effect").verdict == "seen at this scale"
+    one = hpcg("dur-no-effect")
+    assert one.estimate == pytest.approx(min(longer))
+    # Equal by the tests on ranks; but the median of 45 s could be as low as the least of its six runs.
+    assert one.low == pytest.approx(min(ratings(target_seconds=45)) / base)
+    assert one.low < 1 / 1.05
+    assert one.verdict == "cannot tell"
 
 
 def test_scoreboard__compiler_flags() -> None:

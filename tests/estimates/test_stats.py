@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest, kendalltau, permutation_test
 
-from analysis.estimates import family, stats, trends
+from analysis.estimates import family, intervals, stats, trends
 
 # HPCG ratings of six runs each, as they stand in the result files of vm-hpcg.
 NX16 = [8.8586, 8.8201, 8.7001, 9.0618, 8.7583, 8.8384]
@@ -19,20 +21,31 @@ def test_ratio_of_medians__value_is_the_quotient_of_the_medians() -> None:
     assert (ratio.n, ratio.n_baseline) == (6, 6)
 
 
+LOW = [8.8, 8.9, 9.0, 9.2, 9.3, 9.4]
+
+
 def test_ratio_of_medians__squares_of_both_distances_add_on_logarithms() -> None:
     # Six values: the ends lie 5 x 0.1 / (1 + 4 x 0.1) of the way from the outermost to the next value,
     # since 1 - 2 / 64 = 0.96875 and 1 - 14 / 64 = 0.78125 leave 0.1 of the step to 0.95.
     weight = 0.5 / 1.4
-    x, y = np.sort(NX16), np.sort(NX104)
+    x, y = np.array(LOW), np.array(LOW) / 2
     ends = [(v[0] + weight * (v[1] - v[0]), v[5] - weight * (v[5] - v[4])) for v in (x, y)]
     middle = [np.median(v) for v in (x, y)]
     down = np.hypot(np.log(middle[0] / ends[0][0]), np.log(ends[1][1] / middle[1]))
     up = np.hypot(np.log(ends[0][1] / middle[0]), np.log(middle[1] / ends[1][0]))
-    estimate = stats.ratio_of_medians(NX16, NX104)
+    estimate = stats.ratio_of_medians(x, y)
     ratio = middle[0] / middle[1]
     assert (estimate.value, estimate.level) == (ratio, 0.95)
     assert estimate.low == pytest.approx(ratio * np.exp(-down), rel=1e-12)
     assert estimate.high == pytest.approx(ratio * np.exp(up), rel=1e-12)
+
+
+def test_ratio_of_medians__is_no_surer_than_either_median_alone() -> None:
+    """One side hardly scatters: what is left is the exact interval of the other, its whole range."""
+    estimate = stats.ratio_of_medians(NX16, NX104)
+    middle = np.median(NX104)
+    assert estimate.low == pytest.approx(estimate.value * middle / max(NX104), rel=1e-12)
+    assert estimate.high == pytest.approx(estimate.value * middle / min(NX104), rel=1e-12)
 
 
 def test_ratio_of_medians__below_six_the_ranges_at_their_worst() -> None:
@@ -238,3 +251,18 @@ def test_extreme__says_what_few_repeats_leave_of_its_level() -> None:
     # All four ranges reach below their median with (1 - 1/64)^4, and the best one is held above with 0.975.
     assert got.level == pytest.approx((63 / 64) ** 4 + 0.975 - 1)
     assert family.extreme([stats.median([1.0]), *found[:1]], 1.0) == found[0]
+
+
+def test_worst_level__no_pair_of_lopsided_distributions_misses_more_often() -> None:
+    """Differences of medians, both 0, of values that reach farther to one side: 81 pairs of them."""
+    rng = np.random.default_rng(11)
+    n, m, draws = 3, 5, 8_000
+    least = 1.0
+    for up, down, over, under in itertools.product((0.01, 1.0, 100.0), repeat=4):
+        x, y = rng.normal(size=(draws, n)), rng.normal(size=(draws, m))
+        x, y = np.where(x > 0, up * x, down * x), np.where(y > 0, over * y, under * y)
+        low, high = x.min(axis=1) - y.max(axis=1), x.max(axis=1) - y.min(axis=1)
+        least = min(least, float(np.mean((low <= 0) & (high >= 0))))
+    # The level of the smaller, which is reached; four standard errors of 0.0048 below it for 81 draws.
+    assert intervals.worst_level((n, m)) == 0.75
+    assert 0.75 - 4 * 0.0048 < least < 0.76

@@ -30,7 +30,8 @@ def count_bars(table: pd.DataFrame, *, ax: Axes, xlabel: str) -> Axes:
 
     Verdicts stand in the order of what they say for a claim.
     """
-    table = table[sorted(table, key=list(_LOOKS).index)]
+    words: list[str] = sorted(map(str, table.columns), key=list(_LOOKS).index)
+    table = table[words]
     places = np.arange(len(table))
     left = np.zeros(len(table))
     for word in map(str, table.columns):
