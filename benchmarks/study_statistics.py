@@ -363,7 +363,7 @@ RULES: dict[str, tuple[str, Rule]] = {
     "Holds in direction": ("The claim is about 20 % ± 10 % of it.", directions),
     "Days": (
         "A day that does as much as the scatter of runs. With one day between days is not covered; with two "
-        "or three the interval is that of these days and covers any day as far as their range does.",
+        "to five the interval is that of these days, and covers any day as far as their range does.",
         days,
     ),
     "False discoveries": ("Benjamini and Hochberg over a page, at 5 %.", discoveries),

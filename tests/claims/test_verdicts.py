@@ -101,7 +101,7 @@ def test_verdicts__sides_of_two_different_days_cannot_tell(tmp_path: Path) -> No
     apart = stats.ratio_of_medians([24.0] * 6, [1.0] * 6, ([1] * 6, [2] * 6))
     word, why = judge(one(tmp_path, "speedup", "at-least, value: 10"), Finding(apart, "", "", ("r",)))
     assert word == "cannot tell"
-    assert why == "the sides ran on different days (1 and 1): too few for an interval, 4 each are needed"
+    assert why == "the sides ran on different days (1 and 1): too few, 4 each are needed"
 
 
 def test_verdicts__a_trend_that_chance_gives_as_often_is_none(tmp_path: Path) -> None:

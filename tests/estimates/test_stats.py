@@ -111,31 +111,34 @@ def test_of_medians__more_than_two_small_groups_must_all_hold() -> None:
     assert estimate.level == 1 - 3 * 0.25
 
 
-DAYS = [1, 1, 2, 2, 3, 3, 4, 4]
+DAYS = [1, 1, 2, 2, 3, 3, 4, 4, 5, 6]
+WILD = np.array([1.0, 1.1, 10, 11, 100, 110, 1000, 1100, 1e4, 1e5])
 
 
 def test_days__what_both_sides_share_cancels() -> None:
-    """The treatment is twice the baseline on each of four days, which differ tenfold."""
-    base = np.array([1.0, 1.1, 10, 11, 100, 110, 1000, 1100])
-    found = stats.ratio_of_medians(2 * base, base, (DAYS, DAYS))
+    """The treatment is twice the baseline on each of six days, which differ tenfold."""
+    found = stats.ratio_of_medians(2 * WILD, WILD, (DAYS, DAYS))
     assert found.value == pytest.approx(2.0)
     assert (found.low, found.high) == (pytest.approx(2.0), pytest.approx(2.0))
-    assert (found.level, found.days, found.n, found.n_baseline) == (0.875, (4,), 8, 8)  # 1 - 2 / 16
-    assert stats.ratio_of_medians(2 * base, base).high > 100
+    assert (found.level, found.days, found.n, found.n_baseline) == (0.95, (6,), 10, 10)
+    assert stats.ratio_of_medians(2 * WILD, WILD).high > 100
 
 
-def test_days__from_four_on_the_interval_is_that_of_their_medians() -> None:
-    values = [1.0, 3.0, 4.0, 6.0, 8.0, 10.0, 2.0, 2.0]  # by day 2, 5, 9, 2
+def test_days__from_six_on_the_interval_is_that_of_their_medians() -> None:
+    values = [1.0, 3.0, 4.0, 6.0, 8.0, 10.0, 2.0, 2.0, 4.0, 7.0]  # by day 2, 5, 9, 2, 4, 7
     found = stats.median(values, DAYS)
-    assert (found.value, found.low, found.high, found.level) == (3.5, 2.0, 9.0, 0.875)
+    assert (found.value, found.low, found.high, found.level) == (4.5, 2.0, 9.0, 0.95)
 
 
-def test_days__two_or_three_widen_the_interval_of_the_runs() -> None:
+def test_days__up_to_five_widen_the_interval_of_the_runs() -> None:
     days = [1] * 6 + [2]
-    found = stats.median([1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 9.0], days)
-    alone = stats.median([1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 9.0])
-    assert found.value == (1.25 + 9.0) / 2  # each day counts once
-    assert (found.low, found.high, found.days) == (alone.low, 9.0, (2,))
+    found = stats.median([1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.9], days)
+    assert (found.value, found.low, found.high, found.days) == (1.3, 1.0, 1.9, (2,))
+    # Of nine runs the second and the eighth; the one of the second day lies outside.
+    many = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 9.0]
+    found = stats.median(many, [1] * 8 + [2])
+    assert (stats.median(many).high, found.low, found.high) == (1.7, 1.1, 9.0)
+    assert found.at(0.5).high == 9.0
 
 
 def test_days__of_one_day_it_is_the_interval_of_the_runs() -> None:
@@ -146,9 +149,21 @@ def test_days__of_one_day_it_is_the_interval_of_the_runs() -> None:
     assert unknown == alone
 
 
-def test_days__a_run_of_a_day_that_one_side_has_not_is_left_out() -> None:
-    found = stats.ratio_of_medians([*NX16, 99.0], NX104, ([3] * 6 + [4], [3] * 6))
-    assert (found.value, found.n) == (stats.ratio_of_medians(NX16, NX104).value, 6)
+def test_days__runs_of_days_that_one_side_has_not() -> None:
+    few = stats.ratio_of_medians([*NX16, 99.0], NX104, ([3] * 6 + [4], [3] * 6))
+    alone = stats.ratio_of_medians([*NX16, 99.0], NX104)
+    assert (few.value, few.low, few.high) == (alone.value, alone.low, alone.high)
+    assert (few.n, few.days, few.beside) == (7, (1,), 1)
+    many = stats.ratio_of_medians([*(2 * WILD), 5.0], WILD, ([*DAYS, 7], DAYS))
+    assert (many.value, many.days, many.beside, many.n) == (pytest.approx(2.0), (6,), 1, 10)
+
+
+def test_days__sides_that_share_a_few_of_many_count_their_own() -> None:
+    x, y = [1.0, 2, 3, 4, 5, 6], [1.0, 1, 1, 1, 1, 2]
+    found = stats.ratio_of_medians(x, y, ([1, 2, 3, 4, 5, 6], [5, 6, 7, 8, 9, 10]))
+    alone = stats.ratio_of_medians(x, y)
+    assert (found.value, found.low, found.high) == (alone.value, alone.low, alone.high)
+    assert found.days == (6, 6)
 
 
 def test_days__sides_of_different_days_count_their_days() -> None:

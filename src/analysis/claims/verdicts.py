@@ -127,7 +127,7 @@ def _too_few(estimate: Estimate) -> str:
     counts = f"{estimate.n}" if estimate.n_baseline is None else f"{estimate.n} and {estimate.n_baseline}"
     if len(estimate.days) > 1:
         days = " and ".join(map(str, estimate.days))
-        return f"the sides ran on different days ({days}): too few for an interval, {FEWEST} each are needed"
+        return f"the sides ran on different days ({days}): too few, {FEWEST} each are needed"
     if not estimate.bounded:
         return f"too few runs for an interval: {counts}, {FEWEST} are needed"
     level = f"{estimate.level:.0%}, {MIN_LEVEL:.0%} are needed"

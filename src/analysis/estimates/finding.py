@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from analysis.base.words import Level, labelled, level_name
 from analysis.estimates import stats
 from analysis.estimates.intervals import range_level
-from analysis.estimates.stats import NO_DAY, Estimate, covers_days
+from analysis.estimates.stats import NO_DAY, Estimate
 
 
 @dataclass(frozen=True)
@@ -55,17 +55,25 @@ def measuring_days(part: pd.DataFrame) -> NDArray[np.int64]:
 
 def days_said(estimate: Estimate) -> str:
     """Say of which days the runs are and what of a day's effect an interval holds; empty if not known."""
-    days = estimate.days
+    days, beside = estimate.days, estimate.beside
     if not days:
         return ""
     if len(days) > 1:
-        return f"the sides ran on different days, {' and '.join(map(str, days))}: a day stands for a run"
-    if days[0] == 1:
+        return (
+            f"the sides have {' and '.join(map(str, days))} days, not the same ones: a day stands for a run"
+        )
+    if estimate.by_days:
+        left = f", and {beside} runs of other days are left out" if beside else ""
+        return f"over {days[0]} days, each of which counts once{left}"
+    if days[0] == 1 and not beside:
         return "all runs are of one day: between days is not covered"
-    if not covers_days(days[0]):
-        covered = f"{range_level(days[0]):.0%}"
-        return f"all runs are of {days[0]} days: between days only {covered} is covered"
-    return f"over {days[0]} days, each of which counts once"
+    if not days[0]:
+        return "the groups share no day: between days is not covered"
+    covered = f"only {range_level(days[0]):.0%} is" if days[0] > 1 else "is not"
+    runs = f"all runs are of {days[0]} days"
+    if beside:
+        runs = f"both sides ran on {days[0]} day{'s' if days[0] > 1 else ''}, and {beside} runs are of others"
+    return f"{runs}: between days {covered} covered"
 
 
 def group_name(factor: str, part: pd.DataFrame) -> str:

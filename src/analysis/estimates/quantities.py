@@ -125,7 +125,7 @@ def _speed(question: Question, x: pd.DataFrame, y: pd.DataFrame) -> tuple[Estima
 def _quotient(top: pd.DataFrame, bottom: pd.DataFrame, ratio: Estimate) -> str:
     """Spell two medians and how their ratio follows from them: in one, or from that of each day."""
     medians = f"{median_text(top['value'])} / {median_text(bottom['value'])}"
-    return f"{medians} =" if max(ratio.days, default=0) < 2 else f"{medians}; by days"
+    return f"{medians} =" if not ratio.by_days else f"{medians}; by days"
 
 
 def _percent_more(ratio: float) -> float:

@@ -43,8 +43,9 @@ class Estimate:
 
     `n` counts the repeats behind it: of the treatment, where two groups are compared, and `n_baseline` the
     others. `level` is the least probability that the interval holds the truth, on the days it speaks of:
-    `days` counts them, those of each group if they share none; it is empty if they are not known. `again`
-    makes the estimate anew with an interval of another level; what does not scatter has none.
+    `days` counts them, those of each group where a day stands for a repeat of one group, and is empty if they
+    are not known; `beside` counts the runs of days that not all groups have. `again` makes the estimate anew
+    with an interval of another level; what does not scatter has none.
     """
 
     value: float
@@ -54,12 +55,18 @@ class Estimate:
     n_baseline: int | None = None
     level: float = LEVEL
     days: tuple[int, ...] = ()
+    beside: int = 0
     again: Callable[[float], Estimate] | None = field(default=None, compare=False, repr=False)
 
     @property
     def bounded(self) -> bool:
         """Whether there is an interval."""
         return bool(np.isfinite(self.low) and np.isfinite(self.high))
+
+    @property
+    def by_days(self) -> bool:
+        """Whether a day, not a run, is what counts."""
+        return len(self.days) > 1 or any(map(covers_days, self.days))
 
     @property
     def full(self) -> bool:
@@ -117,7 +124,7 @@ def median(values: ArrayLike, days: ArrayLike | None = None) -> Estimate:
     """Estimate the median of repeats, shape (n,), each of a day, an integer; NaN are left out.
 
     The interval is the narrowest one of order statistics that holds the median at 95 % or more, whatever the
-    distribution; below six repeats the range at its own level. Over four days or more the day's medians take
+    distribution; below six repeats the range at its own level. Over six days or more the days' medians take
     the place of repeats (see `of_medians`).
     """
     return of_medians(np.asarray, values, days=None if days is None else (days,))
@@ -138,10 +145,11 @@ def of_medians(
     From six repeats on the intervals of the medians are combined in squares; below, all ranges at their
     worst, with the level that this has whatever the distributions. One repeat gives no interval.
 
-    Repeats of one day share what the day does. On days that all groups have, the function is taken of each
-    day's medians: from four days on the interval is that of the median of those; of two or three days it is
-    that of the runs, widened to hold the values of the days. Runs of a day that one group has not are left
-    out. Groups that share no day stand for as many repeats as they have days.
+    Repeats of one day share what the day does. On six or more days that all groups have, the function is
+    taken of each day's medians, and the interval is that of their median; runs of other days are left out.
+    Groups of six or more days each, which share fewer, stand for as many repeats as they have days; so do
+    two groups that share none, or more if one has a single day. Of fewer days the interval is that of the
+    runs, widened to hold the function of each day that all groups have.
     """
     samples = [np.asarray(group, dtype="f8").ravel() for group in groups]
     kept = [np.isfinite(sample) for sample in samples]
@@ -177,7 +185,7 @@ def _ranked(
     if smallest > 1:
         low, high, reached = _interval(function, ordered, middles, level)
     again = partial(_ranked, function, ordered, middles, days)
-    return Estimate(float(function(*middles)), low, high, *_counts(ordered), reached, days, again)
+    return Estimate(float(function(*middles)), low, high, *_counts(ordered), reached, days, again=again)
 
 
 def _interval(
@@ -216,35 +224,40 @@ def _combined(
 def _of_days(function: Callable[..., Array], values: Sequence[Array], labels: Sequence[Array]) -> Estimate:
     each = [sorted(set(label.tolist())) for label in labels]
     common = [day for day in each[0] if all(day in other for other in each[1:])]
-    if not common:
+    if len({day for own in each for day in own}) == 1:
+        return _of_runs(function, values, (1,))
+    shared = [one[np.isin(label, common)] for one, label in zip(values, labels, strict=True)]
+    beside = sum(map(len, values)) - sum(map(len, shared))
+    of_day = [
+        float(function(*(np.median(one[label == day]) for one, label in zip(values, labels, strict=True))))
+        for day in common
+    ]
+    if covers_days(len(common)):
+        by_day = _of_runs(np.asarray, [np.array(of_day)], (len(common),)).counted(*_counts(shared))
+        return replace(by_day, beside=beside)
+    fewest = min(map(len, each))
+    if covers_days(fewest) or (not common and (len(each) == 2 or fewest == 1)):
         medians = [
             np.array([np.median(one[label == day]) for day in own])
             for one, label, own in zip(values, labels, each, strict=True)
         ]
         return _of_runs(function, medians, tuple(map(len, each))).counted(*_counts(values))
-    shared = [one[np.isin(label, common)] for one, label in zip(values, labels, strict=True)]
-    together = _of_runs(function, shared, (len(common),))
-    if len(common) == 1:
-        return together
-    of_day = [
-        float(function(*(np.median(one[label == day]) for one, label in zip(values, labels, strict=True))))
-        for day in common
-    ]
-    by_day = _of_runs(np.asarray, [np.array(of_day)], (len(common),)).counted(*_counts(shared))
-    return by_day if covers_days(len(common)) else _hull(together, by_day, LEVEL)
+    together = replace(_of_runs(function, values, (len(common),)), beside=beside)
+    return _widened(together, of_day, LEVEL)
 
 
 def covers_days(days: int) -> bool:
-    """Whether an interval over so many days may speak of days in general."""
-    return range_level(days) >= MIN_LEVEL
+    """Whether an interval over so many days speaks of days in general, at 95 %."""
+    return days >= MIN_REPEATS
 
 
-def _hull(together: Estimate, by_day: Estimate, level: float) -> Estimate:
+def _widened(together: Estimate, of_day: Sequence[float], level: float) -> Estimate:
     """Widen the interval of all runs to hold the values of a few days."""
     runs = together.at(level)
-    low, high = min(runs.low, by_day.low), max(runs.high, by_day.high)
-    again = partial(_hull, together, by_day)
-    return replace(runs, value=by_day.value, low=low, high=high, again=again)
+    low, high = min([runs.low, *of_day]), max([runs.high, *of_day])
+    return replace(
+        runs, low=low, high=high, beside=together.beside, again=partial(_widened, together, of_day)
+    )
 
 
 @dataclass(frozen=True, slots=True)
