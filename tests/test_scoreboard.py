@@ -99,22 +99,20 @@ def test_scoreboard__open_link_over_shaped_links(claim: str, link: str) -> None:
     assert hpcg(claim).bound == pytest.approx(1 / (1 - share), rel=1e-4)
 
 
-def test_scoreboard__order_of_links_shows_its_weakest_step() -> None:
+def test_scoreboard__ahead_of_both_links_shows_the_nearer_one() -> None:
     open_, ten, one = (
         median(ratings(interconnect=link)) for link in ("veth-open", "veth-10gbit", "veth-1gbit")
     )
-    assert hpcg("ic-fdr-beats-ethernet").estimate == pytest.approx(min(open_ / ten, ten / one))
+    assert hpcg("ic-fdr-beats-ethernet").estimate == pytest.approx(min(open_ / ten, open_ / one))
 
 
 def test_scoreboard__duration() -> None:
     base = median(ratings(nodes=1, ranks=2))
     longer = [median(ratings(target_seconds=seconds)) / base for seconds in (15, 45)]
-    one = hpcg("dur-no-effect")
-    assert one.estimate == pytest.approx(min(longer))
-    # Equal by the tests on ranks; but the median of 45 s could be as low as the least of its six runs.
-    assert one.low == pytest.approx(min(ratings(target_seconds=45)) / base)
-    assert one.low < 1 / 1.05
-    assert one.verdict == "cannot tell"
+    # The weakest comparison is shown: one is equal within 2 %, the other may be.
+    assert any(hpcg("dur-no-effect").estimate == pytest.approx(one) for one in longer)
+    assert max(abs(one - 1) for one in longer) < 0.02
+    assert hpcg("dur-no-effect").verdict == "cannot tell"
 
 
 def test_scoreboard__compiler_flags() -> None:

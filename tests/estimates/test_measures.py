@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from analysis.estimates.measures import MEASURES, SETS
+from analysis.readers import published
 from tests.estimates.hand import campaign, repeats
 
 # One run of two ranks; MPI_Recv and MPI_Wait carry again what was sent.
@@ -130,3 +131,20 @@ def test_measures__only_selected_runs_are_measured() -> None:
     here = campaign(repeats([12.0, 12.0], ranks=2), calls=[*CALLS, {**CALLS[0], "run": "r01"}])
     runs = here.runs[here.runs["run"] == "r01"]
     assert MEASURES["distinct_calls"].compute(here, runs, ()).to_dict() == {"r01": 1}
+
+
+def test_stated_figure__takes_what_stands_as_it_is() -> None:
+    head = ",".join(published.COLUMNS)
+    cells = dict.fromkeys(published.COLUMNS, "") | {"source": "s", "unit": "1", "metric": "ports"}
+    lines = [
+        cells | {"figure": "a", "run": "r00", "value": "40"},
+        cells | {"figure": "b", "run": "r00", "value": "36", "metric": "other"},
+        cells | {"figure": "c", "run": "r01", "value": "41", "qualifier": "about"},
+    ]
+    text = "\n".join([head, *(",".join(line.values()) for line in lines)]) + "\n"
+    here = campaign(repeats([1.0, 1.0]))
+    spec = MEASURES["stated_figure"]
+    assert spec.compute(here, here.runs, ("ports",)).empty  # a campaign of runs states nothing
+    here.tree["figures"] = published.parse(text.encode())
+    assert spec.compute(here, here.runs, ("ports",)).to_dict() == {"r00": 40.0}
+    assert spec.exact

@@ -25,7 +25,9 @@ def as_xarray_reads(path: Path) -> xr.DataTree:
     found = {}
     for group in groups:
         with xr.open_dataset(path, group=group, engine="h5netcdf") as ds:
-            found[group] = storage._decode(ds.load())
+            spelt = {name: storage._spelt(array) for name, array in ds.load().variables.items()}
+            coords = {name: spelt.pop(name) for name in ds.coords}
+            found[group] = xr.Dataset(spelt, coords, storage._decode_attrs(ds.attrs))
     return xr.DataTree.from_dict(found)
 
 

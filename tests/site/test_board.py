@@ -71,8 +71,8 @@ def test_board__counts_the_claims_of_judged_reports_by_what_they_rest_on() -> No
     ]
     board = scoreboard.board(found, [judged, own])
     assert board.sentence == (
-        "Of 6 claims 1 was tested at another scale (1 seen); 1 by the report's own arithmetic only "
-        "(1 inconsistent); 4 by nothing (1 out of reach of what ran, 3 not tested)."
+        "Of 9 claims 1 was tested at another scale (1 seen); 1 by the report's own arithmetic only "
+        "(1 inconsistent); 7 by nothing (1 out of reach of what ran, 6 not tested)."
     )
     rows = {row.claim.claim: row for group in board.groups for row in group.rows}
     assert [v.verdict for v in rows[second].verdicts] == ["inconsistent", "consistent", "out of reach here"]

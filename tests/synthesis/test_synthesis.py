@@ -19,6 +19,7 @@ from analysis.claims import Verdict
 from analysis.claims.model import load_report
 from analysis.datasets.campaign import ingest
 from analysis.schema import storage
+from analysis.site.recovery import LOOKED_UP
 from analysis.synthesis.campaign import build
 from analysis.synthesis.plan import cells, jobs
 from analysis.synthesis.truth import Truth, load_truth
@@ -36,8 +37,8 @@ SMALLEST_FIRST = (
     "sharp2019",
     *(pytest.param(one, marks=pytest.mark.slow) for one in REPORTS if one != "sharp2019"),
 )
-# Nothing that was run can show what HPCG does with a size that it is not given.
-OUT_OF_REACH = {"hpcg2014-size-min-16"}
+# Figures of products, which no run of the report shows.
+OUT_OF_REACH = {"openatom2010-bg-ib-latency-1us", "openatom2010-bg-ib-gap-lowest-latency"}
 
 Judge = Callable[..., dict[str, Verdict]]
 
@@ -70,7 +71,8 @@ def test_synthesis__recovers_all_but_what_the_report_contradicts(report: str, ju
     assert {verdict.evidence for verdict in verdicts.values()} == {"synthetic"}
     missed = {claim for claim, verdict in verdicts.items() if verdict.verdict == "not recovered"}
     assert missed == set(truth.contradicted or {})
-    untested = {claim for claim, verdict in verdicts.items() if verdict.verdict == "not tested"}
+    ran = {claim: verdict for claim, verdict in verdicts.items() if verdict.application != LOOKED_UP}
+    untested = {claim for claim, verdict in ran.items() if verdict.verdict == "not tested"}
     assert untested <= OUT_OF_REACH
 
 
@@ -124,8 +126,8 @@ def test_synthesis__planted_falsehood_is_not_recovered(report: str, judged: Judg
 def test_synthesis__estimates_are_those_of_the_truth(judged: Judge) -> None:
     honest = changed(truth_of("lsdyna2014"), runs=FALSEHOODS["lsdyna2014"][1])
     claim = FALSEHOODS["lsdyna2014"][0]
-    # 5.2 times and 3 times by the declared effect.
-    for slower in (5.2, 3.0):
+    # 4.9 times and 3 times by the declared effect.
+    for slower in (4.9, 3.0):
         verdict = judged(planting(honest, claim, slower), "lsdyna2014", claim)[claim]
         assert verdict.estimate == pytest.approx(slower, rel=0.005)
         assert verdict.low is not None
@@ -177,7 +179,7 @@ def test_synthesis__an_effect_changes_only_the_runs_under_it() -> None:
     for before, after in zip(jobs(truth), jobs(other), strict=True):
         slow = before.factors["interconnect"] == "10gbe"
         assert (before.name, before.factors) == (after.name, after.factors)
-        assert (after.value / before.value == pytest.approx(3.0 / 5.2)) is slow
+        assert (after.value / before.value == pytest.approx(3.0 / 4.9)) is slow
         assert (after.value == before.value) is not slow
 
 
@@ -249,9 +251,9 @@ def test_synthesis__command_line(tmp_path: Path, capsys: pytest.CaptureFixture[s
     out = tmp_path / "raw"
     assert cli.main(["stage", "synthesis", "sharp2019", str(out)]) == 0
     assert (
-        capsys.readouterr().out == f"{out}: 55 runs\n"
-    )  # (1 + 1 + 2) + 5 OSU cells, 6 times, and a failed one
-    assert len(list((out / "runs").iterdir())) == 55
+        capsys.readouterr().out == f"{out}: 43 runs\n"
+    )  # (1 + 1 + 2) + 3 OSU cells, 6 times, and a failed one
+    assert len(list((out / "runs").iterdir())) == 43
     assert cli.main(["stage", "synthesis", str(tmp_path / "none.yaml"), str(out)]) == 1
     assert capsys.readouterr().err.startswith(f"{tmp_path}/none.yaml:0: No such file or directory; ")
 

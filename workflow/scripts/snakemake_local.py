@@ -1,12 +1,14 @@
 """Snakemake for builds on this machine.
 
-Without the Slurm plugin, whose import of pandas costs a second; and the process that stages are forked from
-imports what they use while Snakemake starts, instead of after that.
+Without the Slurm plugin, whose import of pandas costs a second, and without pandas itself, which Snakemake
+imports to see whether a parameter is a table; and the process that stages are forked from imports what they
+use while Snakemake starts, instead of after that.
 """
 
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import pkgutil
 import sys
@@ -41,6 +43,8 @@ def run() -> int:
 if "measure" in sys.argv:  # nothing else is to run beside a measurement
     status = run()
 else:
+    sys.modules["pandas"] = None  # type: ignore[assignment]
+    gc.disable()  # it ends before its garbage matters
     with start():
         status = run()
 # A timer of Snakemake's scheduler would be waited for, then all be taken down in order: a second together.

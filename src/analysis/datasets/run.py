@@ -109,7 +109,7 @@ def _results(found: list[_Found], application: Application | None) -> list[_Foun
     A program that ran several times in the job left several; a job that printed the file has each twice.
     """
     own = [one for one in found if application and readers.engine_of(one.ds) == application.engine]
-    if not (application and hasattr(readers.reader(application.engine), "parse_each")):
+    if len(own) < 2 or not (application and hasattr(readers.reader(application.engine), "parse_each")):
         return own[:1]
     distinct: list[_Found] = []
     for one in own:

@@ -43,6 +43,18 @@ def micro(name: str) -> Measure:
     return compute
 
 
+def stated_figure(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
+    """Figure that a source states of a product or a rule: of the metric that `members` names, as it stands.
+
+    What is about so much, or a limit, is no exact figure and is left out.
+    """
+    if "figures" not in campaign.tree.children:
+        return pd.Series(dtype=float)
+    table = rows_of(campaign, "figures", runs)
+    plain = table[table["metric"].isin(members) & (table["qualifier"] == "")]
+    return plain.groupby("run")["value"].first()
+
+
 def _whole_sets(runs: pd.DataFrame, values: pd.Series) -> pd.Series:
     """Add up a rate over the jobs that ran at once.
 

@@ -7,6 +7,7 @@ in ``pyproject.toml``; a power log needs neither (`analysis.readers.power`).
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -38,6 +39,7 @@ xr.Dataset(coords={"x": [0]})
 HEAD_BYTES = 65_536
 
 
+@cache
 def reader(engine: str) -> ModuleType:
     """Return the module that reads `engine`'s format."""
     return import_module(ENGINES[engine])
@@ -58,8 +60,8 @@ def engines_of(data: bytes, name: str = "") -> list[str]:
 
     Its name is used only where content alone cannot tell.
     """
-    head = as_utf8(data[:HEAD_BYTES])
-    return [engine for engine in ENGINES if reader(engine).sniff(head, Path(name).name)]
+    head, bare = as_utf8(data[:HEAD_BYTES]), Path(name).name
+    return [engine for engine in ENGINES if reader(engine).sniff(head, bare)]
 
 
 def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, **options: Any) -> xr.Dataset:

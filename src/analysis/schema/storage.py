@@ -89,7 +89,7 @@ def _stored(path: str | Path, groups: Collection[str] | None) -> dict[str, xr.Da
         with h5py.File(path) as file:
             found = list(_groups(file)) if groups is None else [_group(file, name) for name in groups]
             for group in found:
-                nodes[group.name] = _decode(_dataset(group, file))
+                nodes[group.name] = _dataset(group, file)
     # What HDF5 says of damage comes as any of these.
     except (OSError, LookupError, ValueError, RuntimeError, TypeError, MemoryError) as error:
         raise ReadError.at(str(path), 0, f"cannot be read ({error})", "rebuild it: make report") from error
@@ -132,9 +132,10 @@ def _dataset(group: h5py.Group, file: h5py.File) -> xr.Dataset:
     found, attrs, named = xr.conventions.decode_cf_variables(
         variables, _attrs(group.attrs), decode_timedelta=False
     )
-    coords = {name: array for name, array in found.items() if name in named or array.dims == (name,)}
-    data = {name: array for name, array in found.items() if name not in coords}
-    return xr.Dataset(data, coords, attrs)
+    spelt = {name: _spelt(array) for name, array in found.items()}
+    coords = {name: array for name, array in spelt.items() if name in named or array.dims == (name,)}
+    data = {name: array for name, array in spelt.items() if name not in coords}
+    return xr.Dataset(data, coords, _decode_attrs(attrs))
 
 
 def _address(item: Any) -> int:
@@ -152,9 +153,10 @@ def _attrs(stored: h5py.AttributeManager) -> dict[str, Any]:
 
 
 def _encode(ds: xr.Dataset) -> xr.Dataset:
-    return _rebuilt(
-        ds, {str(name): _coded(array) for name, array in ds.variables.items()}, _encode_attrs(ds.attrs)
-    )
+    variables = {str(name): _coded(array) for name, array in ds.variables.items()}
+    coords = {name: array for name, array in variables.items() if name in ds.coords}
+    data = {name: array for name, array in variables.items() if name not in ds.coords}
+    return xr.Dataset(data, coords, _encode_attrs(ds.attrs))
 
 
 def _coded(array: xr.Variable) -> xr.Variable:
@@ -165,14 +167,6 @@ def _coded(array: xr.Variable) -> xr.Variable:
     return xr.Variable(array.dims, codes.astype("int32").reshape(array.shape), attrs)
 
 
-def _decode(ds: xr.Dataset) -> xr.Dataset:
-    attrs = {
-        key: json.loads(value[len(_JSON) :]) if isinstance(value, str) and value.startswith(_JSON) else value
-        for key, value in ds.attrs.items()
-    }
-    return _rebuilt(ds, {str(name): _spelt(array) for name, array in ds.variables.items()}, attrs)
-
-
 def _spelt(array: xr.Variable) -> xr.Variable:
     if "labels" not in array.attrs:
         return array
@@ -180,13 +174,8 @@ def _spelt(array: xr.Variable) -> xr.Variable:
     # A code of -1 (a missing label) reads the empty one at the end.
     table = np.array([*names, ""], dtype=object)
     attrs = {key: value for key, value in array.attrs.items() if key != "labels"}
-    return xr.Variable(array.dims, table[array.values], attrs)
-
-
-def _rebuilt(ds: xr.Dataset, variables: Mapping[str, xr.Variable], attrs: Mapping[Any, Any]) -> xr.Dataset:
-    coords = {name: array for name, array in variables.items() if name in ds.coords}
-    data = {name: array for name, array in variables.items() if name not in ds.coords}
-    return xr.Dataset(data, coords, attrs)
+    # Without its fast path xarray sends every single label through pandas and back.
+    return xr.Variable(array.dims, table[array.values], attrs, fastpath=bool(array.dims))
 
 
 def _encode_attrs(attrs: Mapping[Any, Any]) -> dict[str, Any]:
@@ -198,6 +187,13 @@ def _encode_attrs(attrs: Mapping[Any, Any]) -> dict[str, Any]:
         plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
         out[str(key)] = value if plain else _JSON + json.dumps(value, sort_keys=True)
     return out
+
+
+def _decode_attrs(attrs: Mapping[Any, Any]) -> dict[Any, Any]:
+    return {
+        key: json.loads(value[len(_JSON) :]) if isinstance(value, str) and value.startswith(_JSON) else value
+        for key, value in attrs.items()
+    }
 
 
 def _append(name: str, mode: str, group: str | None, ds: xr.Dataset, ids: Iterator[int]) -> None:

@@ -128,5 +128,11 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
+def compile_templates() -> None:
+    """Compile all templates: once in a process that others are forked from."""
+    for name in _environment().list_templates(extensions=["j2"]):
+        _environment().get_template(name)
+
+
 def _render(template: str, **context: Any) -> str:
     return _environment().get_template(template).render(**context)

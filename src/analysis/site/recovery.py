@@ -10,6 +10,8 @@ from analysis.base.errors import ConfigError, Fault
 from analysis.claims.verdict import Verdict
 
 WORDS = ("recovered", "not recovered", "not tested")
+# What a source states of a product is in no run, so that no synthetic one can give it back.
+LOOKED_UP = "specification"
 
 
 def table(verdicts: Sequence[Verdict], known: Mapping[str, str]) -> str:
@@ -20,8 +22,13 @@ def table(verdicts: Sequence[Verdict], known: Mapping[str, str]) -> str:
     lines.append(_line("all", verdicts))
     for one in verdicts:
         if one.verdict != WORDS[0]:
-            lines.append(f"{one.verdict}: {one.claim}: {known.get(one.claim) or 'UNEXPECTED: ' + one.reason}")
+            lines.append(f"{one.verdict}: {one.claim}: {_why(one, known)}")
     return "\n".join(lines) + "\n"
+
+
+def _why(one: Verdict, known: Mapping[str, str]) -> str:
+    looked_up = "looked up" if one.application == LOOKED_UP else ""
+    return known.get(one.claim) or looked_up or f"UNEXPECTED: {one.reason}"
 
 
 def _line(name: str, verdicts: Sequence[Verdict]) -> str:
@@ -36,6 +43,7 @@ def check(verdicts: Sequence[Verdict], known: Mapping[str, str], config: str) ->
 
 
 def _faults(verdicts: Sequence[Verdict], known: Mapping[str, str], config: str) -> Iterator[Fault]:
+    verdicts = [one for one in verdicts if one.application != LOOKED_UP]
     lost = {one.claim for one in verdicts if one.verdict != WORDS[0]}
     for one in verdicts:
         if one.verdict != WORDS[0] and one.claim not in known:

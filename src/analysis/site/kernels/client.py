@@ -6,9 +6,7 @@ import contextlib
 import json
 import os
 import socket
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,6 +38,8 @@ def call(
     with Path(log).open("wb") as stream:
         reply = _ask(order, stream.fileno(), server)
         if reply is None and prepared:
+            import tempfile  # not at every start of a stage
+
             with tempfile.TemporaryDirectory(prefix="benchbook-") as folder, start(Path(folder, "s")):
                 reply = _ask(order, stream.fileno(), Path(folder, "s"))
     if reply is None:
@@ -74,6 +74,8 @@ def _ask(order: dict[str, Any], log: int, server: str | Path) -> str | None:
 @contextlib.contextmanager
 def start(path: str | Path = SOCKET) -> Iterator[None]:
     """Run a server while the context lasts, unless one listens there; it ends with this process anyhow."""
+    import subprocess  # not at every start of a stage
+
     path = Path(path)
     if _listening(path):
         yield

@@ -13,6 +13,7 @@ from typing import Any
 
 import papermill
 from nbclient.exceptions import DeadKernelError
+from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 from papermill.translators import PythonTranslator
 
@@ -23,6 +24,22 @@ from analysis.site.kernels.kernel import ForkedKernel, ForkedKernelManager
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _INJECTED = "injected-parameters"
 _MARKER = "papermill-error-cell-tag"
+
+
+class _Engine(NBClientEngine):  # type: ignore[misc]
+    """Saves a notebook when all is done or a cell failed: papermill by itself saves it twice a cell."""
+
+    @classmethod
+    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> None:
+        """Execute a notebook; what was reached is saved after that."""
+        out, nb_man.output_path = nb_man.output_path, None
+        try:
+            super().execute_managed_notebook(nb_man, kernel_name, **options)
+        finally:
+            nb_man.output_path = out
+
+
+papermill_engines.register("page", _Engine)
 
 
 def run(**page: Any) -> None:
@@ -45,8 +62,9 @@ def execute(page: Page) -> None:
             partial = Path(folder, "page.ipynb")
             try:
                 papermill.execute_notebook(
-                    str(source), str(partial), page.parameters, kernel_name="python3", language="python",
-                    progress_bar=False, cwd=str(source.parent), km=ForkedKernelManager(kernel),
+                    str(source), str(partial), page.parameters, engine_name="page", kernel_name="python3",
+                    language="python", progress_bar=False, cwd=str(source.parent),
+                    km=ForkedKernelManager(kernel),
                 )  # fmt: skip
             except Exception as error:
                 out.unlink(missing_ok=True)

@@ -12,10 +12,13 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
+from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
@@ -31,20 +34,27 @@ class ForkedKernel:
         # A user's own start-up files and history have no place in a build.
         self.profile = tempfile.TemporaryDirectory(prefix="benchbook-kernel-", dir=_short_folder())
         read, self._write = os.pipe()
+        self._listens, listens = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
         parent = os.getpid()
         self.pid = os.fork()
         if self.pid == 0:
             os.close(self._write)
-            _become_kernel(read, parent, str(cwd), self.profile.name)
+            os.close(self._listens)
+            _become_kernel(read, listens, parent, str(cwd), self.profile.name)
         os.close(read)
+        os.close(listens)
 
     def connect(self, connection_file: str) -> None:
-        """Let the process go on as a kernel of this connection file."""
+        """Let the process go on as a kernel of this connection file; return when it listens, or has ended.
+
+        Who connects to a socket that is not there yet tries again only after a while.
+        """
         os.write(self._write, connection_file.encode())
         os.close(self._write)
         self._write = -1
+        os.read(self._listens, 1)
 
     def poll(self) -> int | None:
         """Return the exit status (negative: the signal), or None while the process runs."""
@@ -66,6 +76,7 @@ class ForkedKernel:
         if self._write >= 0:
             os.close(self._write)
             self._write = -1
+        os.close(self._listens)
         if self.poll() is None:
             self.signal(signal.SIGKILL)
             _, status = os.waitpid(self.pid, 0)
@@ -79,7 +90,7 @@ def _short_folder() -> str:
     return folder if len(folder) < 60 else "/tmp"
 
 
-def _become_kernel(read: int, parent: int, cwd: str, profile: str) -> None:
+def _become_kernel(read: int, listens: int, parent: int, cwd: str, profile: str) -> None:
     """Run the kernel in the forked process; never returns."""
     status = 1
     try:
@@ -94,6 +105,8 @@ def _become_kernel(read: int, parent: int, cwd: str, profile: str) -> None:
         app: Any = IPKernelApp.instance()
         arguments = [f"--f={connection_file}", f"--ipython-dir={profile}", "--HistoryManager.enabled=False"]
         app.initialize([*arguments, f"--IPKernelApp.parent_handle={parent}"])
+        os.write(listens, b".")
+        os.close(listens)
         app.start()
         status = 0
     except SystemExit as end:
@@ -151,6 +164,31 @@ class _ForkedProvisioner(KernelProvisionerBase):
         return self.connection_info
 
 
+class _Client(AsyncKernelClient):
+    """Hears from the kernel when it is ready: the usual client waits for 0.2 s of silence."""
+
+    async def wait_for_ready(self, timeout: float | None = None) -> None:
+        """Wait for an answer on both channels; RuntimeError if the kernel has ended or is too slow."""
+        deadline = time.monotonic() + (60 if timeout is None else timeout)
+        while time.monotonic() < deadline:
+            asked = self.kernel_info()
+            try:
+                while not _ends(await self.get_iopub_msg(timeout=1), asked):
+                    pass
+                await self.get_shell_msg(timeout=1)
+                return
+            except Empty:  # it has ended, or what it said came before we could hear it
+                if not await self.is_alive():
+                    raise RuntimeError("the kernel died before it answered") from None
+        raise RuntimeError("the kernel did not answer in time")
+
+
+def _ends(message: dict[str, Any], asked: str) -> bool:
+    """Tell whether a message is the last one of what was asked."""
+    idle: bool = message["content"].get("execution_state") == "idle"
+    return idle and message["parent_header"].get("msg_id") == asked
+
+
 class ForkedKernelManager(AsyncKernelManager):
     """Kernel manager of a kernel that was forked beforehand."""
 
@@ -158,7 +196,11 @@ class ForkedKernelManager(AsyncKernelManager):
         # Sockets in the file system: a build opens no port.
         folder = Path(forked.profile.name)
         super().__init__(
-            transport="ipc", ip=str(folder / "k"), connection_file=str(folder / "connection.json"), **kwargs
+            transport="ipc",
+            ip=str(folder / "k"),
+            connection_file=str(folder / "connection.json"),
+            client_factory=_Client,
+            **kwargs,
         )
         provisioner = _ForkedProvisioner(parent=self)
         provisioner.kernel, provisioner.manager = forked, self

@@ -25,8 +25,8 @@ from analysis.base.errors import BenchbookError
 from analysis.site.kernels import PageError
 
 PREPARED = b'{"prepared": true'  # an order that needs all that pages use begins like this
-# What stages and notebooks use, imported once here instead of once for each: first what datasets and verdicts
-# need, which are asked for first. Not the inline backend: it ties itself to the shell that imports it.
+# What stages and notebooks use, imported once here instead of once for each: first what datasets need, which
+# are asked for first. Not the inline backend: it ties itself to the shell that imports it.
 PRELOAD = (
     "numpy",
     "pandas",
@@ -40,25 +40,32 @@ PRELOAD = (
     "analysis.readers",
     "analysis.schema.profiles",
     "analysis.datasets.campaign",
+)
+PRELOAD_OF_PAGES = (
     "scipy.stats",
     "analysis.claims.audit",
     "analysis.claims.evaluation",
     "analysis.estimates.tables",
-)
-PRELOAD_OF_PAGES = (
     "dask.array",
     "matplotlib.pyplot",
     "matplotlib.backends.backend_svg",
     "seaborn",
     "IPython.core.completer",
+    "IPython.core.oinspect",
+    "IPython.extensions.storemagic",
+    "ipykernel.debugger",
     "ipykernel.kernelapp",
+    "tornado.platform.asyncio",
     "black",
     "analysis.site.kernels.execute",
     "analysis.pages",
     "analysis.pages.figures",
     "analysis.pages.notebook",
     "analysis.site.build",
+    "nbconvert.filters.highlight",
+    "nbconvert.filters.markdown_mistune",
 )
+MODELS = ("analysis.base.campaigns:CampaignFile", "analysis.claims.model:ClaimsFile")
 
 
 def preload(meanwhile: Callable[[], None]) -> None:
@@ -66,19 +73,23 @@ def preload(meanwhile: Callable[[], None]) -> None:
 
     What can be done without the modules of pages is done `meanwhile`, between the imports of these.
     """
-    # The validator of notebooks takes two seconds to build a grammar of addresses, which no notebook has.
-    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+    # The validator of notebooks takes two seconds to build a grammar of addresses, which no notebook has; a
+    # debugger that nobody uses is most of a kernel's start.
+    for unused in ("rfc3987_syntax", "debugpy"):
+        sys.modules[unused] = None  # type: ignore[assignment]
+    gc.disable()  # what is imported stays: to look for garbage in it is a sixth of the time
     for name in PRELOAD:
         _import(name)
     for name in PRELOAD_OF_PAGES:
         meanwhile()
         _import(name)
+    _build_models()
     import matplotlib
 
     matplotlib.rcParams["svg.hashsalt"] = "benchbook"  # identifiers in figures: random otherwise
     _draw()
-    gc.collect()
-    gc.freeze()  # a collection in a child would copy every page of memory it looks at
+    _validate()
+    importlib.import_module("analysis.site.build").compile_templates()
 
 
 def _import(name: str) -> None:
@@ -88,6 +99,13 @@ def _import(name: str) -> None:
         print(f"{name} is not there; pages that need it will say so", file=sys.stderr)
     except Exception:
         traceback.print_exc()
+
+
+def _build_models() -> None:
+    """Build the models of files that most stages read: they are built when they are first used."""
+    for name in MODELS:
+        module, _, model = name.partition(":")
+        getattr(importlib.import_module(module), model).model_rebuild()
 
 
 def _draw() -> None:
@@ -100,6 +118,13 @@ def _draw() -> None:
         figure, axes = figures.new_figure("measured")
         axes.set(xscale="log", yscale="log", xlabel="nodes", ylabel="time in s")
         figures.svg(figure, description="the first figure")
+
+
+def _validate() -> None:
+    """Validate a notebook once: the rules of the format are compiled here instead of once a page."""
+    import nbformat
+
+    nbformat.validate(nbformat.v4.new_notebook())  # type: ignore[no-untyped-call]
 
 
 def run(function: str, given: dict[str, Any]) -> str:
@@ -155,6 +180,8 @@ class _Handler(socketserver.BaseRequestHandler):
 
 def _work(order: dict[str, Any], log: int, reply: int) -> None:
     """Carry out an order in the process that was forked for it; never returns."""
+    gc.freeze()  # a collection would copy every page of memory it looks at
+    gc.enable()
     try:
         for number in (1, 2):
             os.dup2(log, number)
@@ -217,7 +244,7 @@ class _Server(socketserver.ForkingMixIn, socketserver.BaseServer):
                     send(child, signal.SIGKILL)
 
 
-def serve(listener: socket.socket) -> int:
+def serve(listener: socket.socket) -> None:
     """Answer orders until the standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the owner; its end ends this
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -229,8 +256,9 @@ def serve(listener: socket.socket) -> int:
     finally:
         Path(listener.getsockname()).unlink(missing_ok=True)
         server.end()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(serve(socket.socket(fileno=int(sys.argv[1]))))
+    with contextlib.suppress(SystemExit):
+        serve(socket.socket(fileno=int(sys.argv[1])))
+    os._exit(0)  # to take down in order all that was imported takes a while, for which the build would wait
