@@ -46,6 +46,11 @@ def test_settle__up_to_has_an_interval_for_all_strata_at_once(tmp_path: Path) ->
     assert settled.reason.endswith(
         "(the largest of 3 comparisons, and an interval that holds for all of them at once)"
     )
+    single = Finding(stats.ratio_of_medians([4.0], SIX), "", "", ("s",), stratum={"case": "w"})
+    fewer = settle(ask(tmp_path, "max"), [*found, single])
+    assert fewer.reason.endswith("4 comparisons, and an interval that holds for the 3 that have one at once)")
+    only = settle(ask(tmp_path, "max"), [found[0], single])
+    assert only.reason.endswith("(the largest of 2 comparisons, the only one with an interval)")
     least = settle(ask(tmp_path, "min"), found)
     assert (least.finding.estimate.value, least.word) == (1.0, "cannot tell")
 

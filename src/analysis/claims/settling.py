@@ -43,7 +43,7 @@ def settle(claim: Claim, found: Sequence[Finding]) -> Settled:
     chosen = min(range(len(judged)), key=lambda at: _strength(judged[at]))
     finding, word, reason = judged[chosen]
     if ranged:
-        reason += f" (the {'largest' if sign > 0 else 'least'} of {len(found)} comparisons, and {_AT_ONCE})"
+        reason += f" (the {'largest' if sign > 0 else 'least'} of {len(found)} comparisons{_at_once(found)})"
     elif len(found) > 1:
         agree = sum(one[1] == word for one in judged)
         reason += f" ({agree} of {len(found)} comparisons say so)"
@@ -53,7 +53,12 @@ def settle(claim: Claim, found: Sequence[Finding]) -> Settled:
     )
 
 
-_AT_ONCE = "an interval that holds for all of them at once"
+def _at_once(found: Sequence[Finding]) -> str:
+    bounded = sum(one.estimate.bounded for one in found)
+    if bounded < 2:
+        return ", the only one with an interval" if bounded else ""
+    which = "all of them" if bounded == len(found) else f"the {bounded} that have one"
+    return f", and an interval that holds for {which} at once"
 
 
 def _groups(claim: Claim, found: Sequence[Finding]) -> list[list[Finding]]:
