@@ -58,7 +58,7 @@ def test_board__sentence_of_a_self_test() -> None:
 def test_board__counts_the_claims_of_judged_reports_by_what_they_rest_on() -> None:
     judged = load_report(ROOT / "config/claims/sharp2019.yaml")
     own = load_report(ROOT / "config/claims/house.yaml")
-    first, second, third, *_ = (claim.id for claim in judged.claims)
+    first, second, third, fourth, *_ = (claim.id for claim in judged.claims)
     found = [
         one(claim=first, verdict="seen at this scale", distance="scaled"),
         one(claim=first, verdict="an analogue does not show it", distance="analogue"),
@@ -66,13 +66,14 @@ def test_board__counts_the_claims_of_judged_reports_by_what_they_rest_on() -> No
         one(claim=second, evidence="reported", verdict="consistent", distance=""),
         one(claim=second, evidence="reported", verdict="inconsistent", distance=""),
         one(claim=third, verdict="out of reach here", distance="out of reach"),
+        one(claim=fourth, evidence="published", application="specification"),
         one(claim=own.claims[0].id),  # our own question: on the board, and in no count
         one(claim="sharp2019-audit-x", evidence="reported", verdict="inconsistent", distance=""),
     ]
     board = scoreboard.board(found, [judged, own])
     assert board.sentence == (
-        "Of 9 claims 1 was tested at another scale (1 seen); 1 by the report's own arithmetic only "
-        "(1 inconsistent); 7 by nothing (1 out of reach of what ran, 6 not tested)."
+        "Of 9 claims 1 was tested at another scale (1 seen); 1 looked up (1 holds); 1 by the report's own "
+        "arithmetic only (1 inconsistent); 6 by nothing (1 out of reach of what ran, 5 not tested)."
     )
     rows = {row.claim.claim: row for group in board.groups for row in group.rows}
     assert [v.verdict for v in rows[second].verdicts] == ["inconsistent", "consistent", "out of reach here"]

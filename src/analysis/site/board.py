@@ -250,7 +250,8 @@ def sentence(tallies: Sequence[Tally], judged: str = "") -> str:
     parts = []
     for one in tallies:
         more = f" ({one.said})" if one.ground.name != "none" or len(one.words) > 1 else ""
-        parts.append(one.ground.said.format(one.total) + more)
+        said = one.ground.said.format(one.total)
+        parts.append((said.replace("their", "its") if one.total == 1 else said) + more)
     if not parts:
         return "There are no claims yet."
     first = "were" if tallies[0].total != 1 else "was"
@@ -259,7 +260,7 @@ def sentence(tallies: Sequence[Tally], judged: str = "") -> str:
 
 
 def _ground(verdict: Verdict) -> Ground:
-    return GROUNDS[ground_of(verdict.evidence, verdict.distance, verdict.verdict)]
+    return GROUNDS[ground_of(verdict.evidence, verdict.distance, verdict.verdict, verdict.application)]
 
 
 def _rows(by_claim: dict[str, list[Verdict]], axis: forest.Axis, recovered: Mapping[str, str]) -> list[Row]:

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
 from analysis.claims.verdict import Verdict
+from analysis.site.words import LOOKED_UP
 
 WORDS = ("recovered", "not recovered", "not tested")
-# What a source states of a product is in no run, so that no synthetic one can give it back.
-LOOKED_UP = "specification"
 
 
 def table(verdicts: Sequence[Verdict], known: Mapping[str, str]) -> str:
@@ -27,6 +26,7 @@ def table(verdicts: Sequence[Verdict], known: Mapping[str, str]) -> str:
 
 
 def _why(one: Verdict, known: Mapping[str, str]) -> str:
+    # What a source states of a product is in no run, so that no synthetic one can give it back.
     looked_up = "looked up" if one.application == LOOKED_UP else ""
     return known.get(one.claim) or looked_up or f"UNEXPECTED: {one.reason}"
 

@@ -138,6 +138,12 @@ _GROUNDS = (
     ),
     Ground("modelled", "a model", "{} by a model", "what the hardware permits"),
     Ground(
+        "looked-up",
+        "looked up",
+        "{} looked up",
+        "a specification, a list or a price of its time, with its source: nothing was run",
+    ),
+    Ground(
         "reported",
         "arithmetic only",
         "{} by the report's own arithmetic only",
@@ -149,14 +155,17 @@ _GROUNDS = (
 GROUNDS: dict[str, Ground] = {ground.name: ground for ground in _GROUNDS}
 
 
+LOOKED_UP = "specification"  # the application of claims that need no run
 # Verdicts that neither support nor contradict: nothing could be held against anything.
 _SILENT = ("not tested", "not checkable", "out of reach here")
 
 
-def ground_of(evidence: str, distance: str, verdict: str) -> str:
+def ground_of(evidence: str, distance: str, verdict: str, application: str = "") -> str:
     """Say what a verdict rests on, a name of `GROUNDS`."""
     if verdict in _SILENT:
         return "none"
+    if application == LOOKED_UP and evidence == "published":
+        return "looked-up"
     return distance if evidence in ("measured", "published") else evidence
 
 
