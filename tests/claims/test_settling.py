@@ -103,9 +103,10 @@ def runs(days: list[str], seconds: list[float], mpi: str) -> list[dict[str, Any]
 
 def test_days__are_those_of_the_start_in_utc() -> None:
     stamps = ["1970-01-01T23:59:59", "1970-01-02T00:00:00", "NaT"]
-    frame = pd.DataFrame({"start": pd.to_datetime(stamps)})
+    frame = pd.DataFrame({"start": pd.to_datetime(stamps), "evidence": "measured"})
     assert measuring_days(frame).tolist() == [0, 1, stats.NO_DAY]
     assert measuring_days(frame[[]]).tolist() == [stats.NO_DAY] * 3
+    assert measuring_days(frame.assign(evidence="synthetic")).tolist() == [stats.NO_DAY] * 3
 
 
 def test_days__that_all_runs_are_of_one_is_said(tmp_path: Path) -> None:

@@ -158,6 +158,13 @@ def test_days__runs_of_days_that_one_side_has_not() -> None:
     assert (many.value, many.days, many.beside, many.n) == (pytest.approx(2.0), (6,), 1, 10)
 
 
+def test_days__a_side_that_ran_mostly_on_a_day_of_its_own_shares_none() -> None:
+    mostly = stats.ratio_of_medians(NX16, NX104, ([1] * 6, [1, 1, 2, 2, 2, 2]))
+    assert (mostly.days, mostly.bounded) == ((1, 2), False)
+    half = stats.ratio_of_medians(NX16, NX104, ([1] * 6, [1, 1, 1, 2, 2, 2]))
+    assert (half.days, half.bounded, half.beside) == ((1,), True, 3)
+
+
 def test_days__sides_that_share_a_few_of_many_count_their_own() -> None:
     x, y = [1.0, 2, 3, 4, 5, 6], [1.0, 1, 1, 1, 1, 2]
     found = stats.ratio_of_medians(x, y, ([1, 2, 3, 4, 5, 6], [5, 6, 7, 8, 9, 10]))

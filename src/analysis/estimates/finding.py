@@ -46,8 +46,11 @@ class Finding:
 
 
 def measuring_days(part: pd.DataFrame) -> NDArray[np.int64]:
-    """Return the day of each run, days since 1970 in UTC, `NO_DAY` where its start is not known."""
-    if "start" not in part:
+    """Return the day of each run, days since 1970 in UTC, `NO_DAY` where its start is not known.
+
+    Generated runs have none either: their dates are made up, and no day did anything to them.
+    """
+    if "start" not in part or (part["evidence"] == "synthetic").any():
         return np.full(len(part), NO_DAY)
     start = part["start"].to_numpy("datetime64[D]")
     return np.where(np.isnat(start), NO_DAY, start.astype("i8"))

@@ -148,7 +148,8 @@ def of_medians(
     Repeats of one day share what the day does. On six or more days that all groups have, the function is
     taken of each day's medians, and the interval is that of their median; runs of other days are left out.
     Groups of six or more days each, which share fewer, stand for as many repeats as they have days; so do
-    two groups that share none, or more if one has a single day. Of fewer days the interval is that of the
+    two groups that share none, more if one has a single day, and those of which one ran mostly on a day of
+    its own. Of fewer days the interval is that of the
     runs, widened to hold the function of each day that all groups have.
     """
     samples = [np.asarray(group, dtype="f8").ravel() for group in groups]
@@ -236,7 +237,8 @@ def _of_days(function: Callable[..., Array], values: Sequence[Array], labels: Se
         by_day = _of_runs(np.asarray, [np.array(of_day)], (len(common),)).counted(*_counts(shared))
         return replace(by_day, beside=beside)
     fewest = min(map(len, each))
-    if covers_days(fewest) or (not common and (len(each) == 2 or fewest == 1)):
+    apart = not common and (len(each) == 2 or fewest == 1)
+    if covers_days(fewest) or apart or any(map(partial(_elsewhere, common), labels)):
         medians = [
             np.array([np.median(one[label == day]) for day in own])
             for one, label, own in zip(values, labels, each, strict=True)
@@ -244,6 +246,12 @@ def _of_days(function: Callable[..., Array], values: Sequence[Array], labels: Se
         return _of_runs(function, medians, tuple(map(len, each))).counted(*_counts(values))
     together = replace(_of_runs(function, values, (len(common),)), beside=beside)
     return _widened(together, of_day, LEVEL)
+
+
+def _elsewhere(common: Sequence[int], label: Array) -> bool:
+    """Tell whether most runs of a group are of one day that others have not: its effect would be theirs."""
+    days, counts = np.unique(label[~np.isin(label, common)], return_counts=True)
+    return bool(len(days)) and int(counts.max()) * 2 > len(label)
 
 
 def covers_days(days: int) -> bool:
