@@ -22,7 +22,7 @@ SIZE = {engine: len(data) for engine, data in SAMPLES.items()}
 TEXTS = {engine: data for engine, data in SAMPLES.items() if engine != "slurm_profile"} | {"json": JSON}
 # Sums and guesses over what is left, and free text that is kept in parts.
 DERIVED = {"energy_counter", "step_time", "startup_steps", "valid", "termination", "extra", "step", "row"}
-PROFILES = ("ipm", "mpip", "tau", "caliper")
+PROFILES = ("ipm", "mpip", "tau", "caliper", "hpctoolkit")
 CUTS = 120  # of a longer file; a shorter one is cut at every byte
 
 

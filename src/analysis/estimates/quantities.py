@@ -70,7 +70,8 @@ def findings(question: Question, campaign: Campaign) -> Findings:
     if question.each:
         single = [replace(question, members=(member,), each=False) for member in question.members]
         return [finding for one in single for finding in findings(one, campaign)]
-    campaign.require(question.levels())
+    timing = question.variable in MEASURES and MEASURES[question.variable].timing
+    campaign.require(question.levels(), timing=timing)
     frame = measured(question, campaign) if QUANTITIES[question.quantity].measured else pd.DataFrame()
     return findings_of(question, campaign, frame)
 
