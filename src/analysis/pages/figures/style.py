@@ -36,6 +36,8 @@ LEVELS = {
     **dict.fromkeys(("10gbe", "10g", "10gbit", "veth-10gbit"), "orange"),
     **dict.fromkeys(("1gbe", "1g", "1gbit", "gige", "veth-1gbit"), "red"),
     **dict.fromkeys(("shared-memory", "shm"), "grey"),
+    "fdr infiniband": "blue",
+    "qdr infiniband": "sky",
     # MPI libraries
     **dict.fromkeys(("openmpi", "open mpi", "hpc-x"), "green"),
     **dict.fromkeys(("mpich", "platform-mpi"), "purple"),
