@@ -19,7 +19,6 @@ _LOOKS = {
     **dict.fromkeys(("an analogue shows it", "an analogue shows the direction"), ("olive", "")),
     **dict.fromkeys(("cannot tell", "not checkable"), ("grey", "..")),
     "could not fail": ("sky", ".."),
-    "too wide to tell": ("grey", "//"),
     "out of reach here": ("grey", "oo"),
     "an analogue does not show it": ("olive", "xx"),
     "not seen at this scale": ("orange", "xx"),
