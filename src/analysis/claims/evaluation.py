@@ -49,13 +49,16 @@ def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None
 
 
 def _asked(claim: Claim, view: View) -> Claim:
-    """Return a claim as a view asks for it."""
-    if view.asks is None:
-        return claim
-    asks = view.asks
-    question = Question("level", asks.variable, claim.question.select)
+    """Return a claim as a view asks for it: without what it selects by factors that are apart."""
+    lifted = view.apart.keys() - view.levels.keys()
+    selected = {name: level for name, level in (claim.question.select or {}).items() if name not in lifted}
+    question, asks = replace(claim.question, select=selected), view.asks
+    if asks is None:
+        return replace(claim, question=question)
+    if asks.low is None:
+        return replace(claim, question=replace(question, variable=asks.variable))
     expect = Expectation(relation="range", low=asks.low, high=asks.high, unit=asks.unit)
-    return replace(claim, question=question, expect=expect)
+    return replace(claim, question=Question("level", asks.variable, selected), expect=expect)
 
 
 def _viewed(verdict: Verdict, view: View) -> Verdict:

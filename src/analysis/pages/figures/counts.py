@@ -18,6 +18,8 @@ _LOOKS = {
     **{f"seen{size}": ("sky", "\\\\") for size in _SIZES},
     **dict.fromkeys(("an analogue shows it", "an analogue shows the direction"), ("olive", "")),
     **dict.fromkeys(("cannot tell", "not checkable"), ("grey", "..")),
+    "could not fail": ("sky", ".."),
+    "too wide to tell": ("grey", "//"),
     "out of reach here": ("grey", "oo"),
     "an analogue does not show it": ("olive", "xx"),
     "not seen at this scale": ("orange", "xx"),
