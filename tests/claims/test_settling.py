@@ -63,9 +63,11 @@ def test_settle__one_of_many_is_against_a_claim_by_chance_more_often(tmp_path: P
     settled = settle(asked, [weak, *(finding(2.0) for _ in range(19))])
     assert settled.word == "cannot tell"
     assert settled.reason.startswith("against the claim, but not clear for one of 20 comparisons (1 of 20")
-    strong = settle(asked, [finding(0.5), *(finding(2.0) for _ in range(19))])
+    # However far off it is, of ten ranges of six one misses its side in 1 - (63/64)^10 = 15 % of cases.
+    assert settle(asked, [finding(0.5), *(finding(2.0) for _ in range(9))]).word == "cannot tell"
+    strong = settle(asked, [finding(0.5), finding(2.0), finding(2.0)])
     assert strong.word == "does not hold"
-    assert strong.p == pytest.approx(20 * 2**-6, rel=1e-4)
+    assert strong.p == pytest.approx(3 * 2**-6, rel=1e-4)
     assert settle(asked, [finding(2.0), finding(3.0)]).p == pytest.approx(2**-6, rel=1e-4)
 
 

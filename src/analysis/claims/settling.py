@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis.claims.model import Claim
 from analysis.claims.verdicts import FAILS, RANKING, UNKNOWN, judge, p_value
-from analysis.estimates.family import extreme, family_level
+from analysis.estimates.family import extreme
 from analysis.estimates.finding import Finding
 
 # A finding with its verdict and the reason.
@@ -83,7 +83,7 @@ def _same(one: Finding, value: float) -> bool:
 
 def _judged(claim: Claim, finding: Finding, k: int) -> Judged:
     word, reason = judge(claim, finding)
-    if word == FAILS and k > 1 and judge(claim, finding.at(family_level(k)))[0] != FAILS:
+    if word == FAILS and k > 1 and judge(claim, finding.among(k))[0] != FAILS:
         return finding, UNKNOWN, f"against the claim, but not clear for one of {k} comparisons"
     return finding, word, reason
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from analysis.base.words import FULL, attached, general, in_order, number, stop
 from analysis.claims.distance import OUT_OF_REACH
 from analysis.claims.model import Claim
-from analysis.estimates.family import family_level
+from analysis.estimates.family import among
 from analysis.estimates.finding import Finding
 from analysis.estimates.intervals import range_level
 from analysis.estimates.quantities import QUANTITIES
@@ -248,8 +248,7 @@ def _p_steps(claim: Claim, finding: Finding, word: str) -> float:
 
 def _together(finding: Finding) -> list[Estimate]:
     """Return the steps with intervals that hold for all of them at once."""
-    level = family_level(len(finding.steps))
-    return [step.at(level) for step in finding.steps]
+    return [among(step, len(finding.steps)) for step in finding.steps]
 
 
 def _settled(clear: bool, step: Estimate) -> bool:

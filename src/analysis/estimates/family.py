@@ -20,6 +20,15 @@ def family_level(k: int, level: float = LEVEL) -> float:
     return 2 * side - 1
 
 
+def among(estimate: Estimate, k: int) -> Estimate:
+    """Return one of k estimates with an interval whose one side holds for all of them at once.
+
+    Its level is what all of them together reach: few repeats leave little of it.
+    """
+    one = estimate.at(family_level(k))
+    return replace(one, level=min(2 * ((1 + one.level) / 2) ** k - 1, LEVEL))
+
+
 def extreme(estimates: Sequence[Estimate], sign: float, level: float = LEVEL) -> Estimate:
     """Estimate the largest (sign 1) or the least (sign -1) of the true values of k strata.
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from analysis.base.words import Level, labelled, level_name
 from analysis.estimates import stats
+from analysis.estimates.family import among
 from analysis.estimates.intervals import range_level
 from analysis.estimates.stats import NO_DAY, Estimate
 
@@ -39,10 +40,10 @@ class Finding:
     unequal: tuple[str, ...] = field(default=())
     stratum: Mapping[str, Level] = field(default_factory=dict)
 
-    def at(self, level: float) -> Finding:
-        """Return what was found with intervals of another level."""
-        steps = tuple(step.at(level) for step in self.steps)
-        return replace(self, estimate=self.estimate.at(level), steps=steps)
+    def among(self, k: int) -> Finding:
+        """Return what was found as one of k findings, with intervals that hold for all at once."""
+        steps = tuple(among(step, k) for step in self.steps)
+        return replace(self, estimate=among(self.estimate, k), steps=steps)
 
 
 def measuring_days(part: pd.DataFrame) -> NDArray[np.int64]:

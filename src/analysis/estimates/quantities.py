@@ -22,7 +22,7 @@ import pandas as pd
 from analysis.base.words import in_order
 from analysis.estimates import cost, stats, uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.family import family_level
+from analysis.estimates.family import among
 from analysis.estimates.finding import (
     Finding,
     common,
@@ -319,9 +319,8 @@ def _saturation(
     def first(fails: Callable[[Estimate], bool], otherwise: float) -> float:
         return next((level for level, step in zip(levels, steps, strict=False) if fails(step)), otherwise)
 
-    together = family_level(len(steps))
     low = first(lambda step: not (step.settles and step.low >= bar), levels[-1])
-    high = first(lambda step: step.settles and step.at(together).high < bar, np.inf)
+    high = first(lambda step: (one := among(step, len(steps))).settles and one.high < bar, np.inf)
     value = first(lambda step: step.value < bar, levels[-1])
     medians = ", ".join(f"{x:g}: {median_text(part['value'])}" for x, part in zip(levels, parts, strict=True))
     gains = ", ".join(
