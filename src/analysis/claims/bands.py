@@ -263,7 +263,8 @@ def _trend(question: Question, compare: Comparison, campaign: Campaign, frame: p
         pairs = pd.concat([b / a for a, b in itertools.combinations(values, 2)], axis=1)
 
         def tau(off: pd.Series, pairs: pd.DataFrame = pairs) -> pd.Series:
-            return np.sign(pairs.loc[off.index].mul(off, axis=0) - 1).mean(axis=1)
+            ahead: pd.Series = np.sign(pairs.loc[off.index].mul(off, axis=0) - 1).mean(axis=1)
+            return ahead
 
         out.append(_of_levels(question, compare, campaign, one.ordered, tau, (-1.0, 1.0)))
     return out

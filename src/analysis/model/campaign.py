@@ -132,7 +132,8 @@ def runs(inputs: Inputs, declared: ModelledCampaign, name: str) -> dict[str, xr.
     """
     draws = draw(inputs.unknowns, declared.draws, declared.seed)
     swept = [f"sweep {one} {draws.values[one][at]:.6g}" if one else "" for at, one in enumerate(draws.swept)]
-    drawn, asked = [], defaultdict(set)
+    drawn = []
+    asked: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for cell in _cells(inputs, declared.cells):
         draws.asked.clear()
         one = step(inputs, draws, cell)
@@ -156,7 +157,7 @@ def _frame(name: str, number: int, cell: Cell, job: int, values: dict[str, Any])
     """Return the runs of one job of a cell; jobs at once have one position in the order of execution."""
     row = blank("runs") | {key: value for key, value in cell.row.items() if key in blank("runs")}
     row |= {"campaign": name, "evidence": "modelled", "valid": True, "timing": True, "exit_code": 0}
-    frame = pd.DataFrame({key: value for key, value in row.items()} | values)
+    frame = pd.DataFrame(row | values)
     frame["run"] = [f"{number:03d}-{at:04d}-{job}" for at in values["repeat"]]
     frame["order"] = number * 100_000 + values["repeat"] if cell.jobs > 1 else -1
     merit = 1 / values["elapsed"] if cell.application.grid else values["elapsed"]
