@@ -75,20 +75,23 @@ class Answers:
         ends = [self.of(drawn / (1 + self.error)), self.of(drawn * (1 + self.error))]
         return float(min(one.min() for one in ends)), float(max(one.max() for one in ends))
 
-    def needed(self, low: float, high: float) -> dict[str, float]:
+    def needed(self, low: float, high: float) -> dict[str, float] | None:
         """Say for each unknown the value nearest to the middle of its range with which the claim is reached.
 
-        The others are in the middle of theirs. An unknown that cannot do it, or changes nothing, is left out.
+        The others are in the middle of theirs. None where the claim is reached with all in the middle; an
+        unknown that cannot do it, or changes nothing, is left out.
         """
         found = {}
         swept = self.asked[~self.drawn].str.split(" ", expand=True)
         for name, part in swept.groupby(1, sort=True) if len(swept) else ():
-            at = part[2].astype(float)
-            answers = self.of(self.ratios[part.index]).set_axis(at.to_numpy())
-            fits = answers.index[(answers >= low) & (answers <= high)].to_numpy(dtype="f8")
-            if len(fits) and np.ptp(answers) > 1e-3 * np.abs(answers).max():
-                middle = np.sqrt(at.min() * at.max())
-                found[str(name)] = float(fits[np.argmin(np.abs(np.log(fits / middle)))])
+            at = part[2].to_numpy(dtype="f8")
+            answers = self.of(self.ratios[part.index]).to_numpy(dtype="f8")
+            away = np.abs(np.log(at / np.sqrt(at.min() * at.max())))
+            fits = (answers >= low) & (answers <= high)
+            if fits[np.argmin(away)]:
+                return None
+            if fits.any() and np.ptp(answers) > 1e-3 * np.abs(answers).max():
+                found[str(name)] = float(at[fits][np.argmin(away[fits])])
         return found
 
 
@@ -106,15 +109,15 @@ class Judged:
     low: float
     high: float
     reached: float
-    needed: dict[str, float]
+    needed: dict[str, float] | None
 
     @property
     def reason(self) -> str:
         """Why the word is that, with the share of draws and what it takes."""
         said = f"{self.why}; {_percent(self.reached)} of {len(self.answers.values)} draws reach it"
         said = f"assumed structure: {said}" if self.answers.assumed else said
-        if self.reached == 1:
-            return said
+        if self.needed is None:
+            return f"{said}, also that with everything in the middle" if self.reached < 1 else said
         if not self.needed:
             return f"{said}; no unknown by itself reaches it within ten times its range"
         return f"{said}; by itself it takes " + " or ".join(f"{k} {v:.2g}" for k, v in self.needed.items())
@@ -144,6 +147,7 @@ def judge(claim: Claim, campaign: Campaign) -> Judged:
         word, why = OUTSIDE, "the model reaches nothing that the claim allows"
     elif _open(claim, one):
         effect = "both orders" if _ordered(claim) else "half of the claimed effect and twice of it"
+        effect = "the first level to the last" if one.levels else effect
         word, why = TOO_WIDE, f"{effect} are permitted"
     else:
         word, why = INSIDE, "permitted, which confirms nothing"

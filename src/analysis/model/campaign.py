@@ -143,7 +143,8 @@ def runs(inputs: Inputs, declared: ModelledCampaign, name: str) -> dict[str, xr.
     for number, (cell, one, watts) in enumerate(drawn):
         known = {"", *asked[cell.application.application, cell.machine.report]}
         kept = np.flatnonzero([unknown in known for unknown in draws.swept])
-        labels = np.array([text or (DRAWN if cell.application.grid else ASSUMED) for text in swept])
+        profiled = cell.application.grid or not cell.application.cost  # what a benchmark calls is known
+        labels = np.array([text or (DRAWN if profiled else ASSUMED) for text in swept])
         values = {"elapsed": one.seconds[kept], "repeat": kept, "question": labels[kept]}
         if watts is not None:
             values |= {"mean_power": watts[kept], "energy": (watts * one.seconds)[kept]}

@@ -58,10 +58,16 @@ def _row(claim: Claim, held: bands.Judged) -> dict[str, object]:
         "band": number(found, unit_of(claim)),
         "draws_that_reach_it": f"{100 * held.reached:.3g} %",
         "word": held.word,
-        "needed": "; ".join(f"{name} {value:.2g}" for name, value in held.needed.items()) or "–",
+        "needed": _needed(held.needed),
         "compared": held.answers.compared,
         **{name: ratio(value) for name, value in ends.items()},
     }
+
+
+def _needed(needed: dict[str, float] | None) -> str:
+    if needed is None:
+        return "nothing: the middle of all ranges reaches it"
+    return "; ".join(f"{name} {value:.2g}" for name, value in needed.items()) or "no unknown by itself"
 
 
 def draw(found: pd.DataFrame, *, ax: Axes) -> Axes:
