@@ -269,6 +269,23 @@ def test_judge__a_mean_is_of_sums_of_times() -> None:
     assert held.answers.values == pytest.approx(100 * (1 - 5 / 8))  # (4 + 1) over (5 + 3) at each count
 
 
+@pytest.mark.parametrize(
+    ("claim", "cells", "error"),
+    [
+        (("lsdyna2014", "ic-fdr-over-1gbe-7x"), IVB, 0.35),
+        (("lsdyna2014", "ic-fdr-over-10gbe-almost-5x"), IVB, 0.2),
+        (("lsdyna2014", "ic-1gbe-saturates-4-nodes"), IVB, 0.25),
+        (("lsdyna2014", "ic-10gbe-saturates-8-nodes"), IVB, 0.05),
+        (("lsdyna2014", "mem-dual-rank-better"), IVB, 0.05),
+        (("lsdyna2009", "pwr-energy-proportional-runtime"), SHANGHAI, 0.05),
+    ],
+)
+def test_judge__bands_are_widened_by_what_both_sides_do_not_share(
+    claim: tuple[str, str], cells: list[int], error: float
+) -> None:
+    assert bands.judge(_claim(*claim), _untouched(*cells)).answers.error == error
+
+
 # ---- the same bytes ---------------------------------------------------------------------------------
 
 

@@ -11,10 +11,8 @@ least to the greatest answer, widened by the error of the model where it could b
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 import pandas as pd
@@ -34,7 +32,7 @@ INSIDE, OUTSIDE, TOO_WIDE = "inside the band", "outside the band", "too wide to 
 DRAWN, ASSUMED = "draw", "draw, assumed structure"  # `question` of a draw, as the model names it
 DEFAULT = "default"  # widening of a link that has none of its own
 # Widening where no network is used, and where one link is on both sides, ranks placed alike: what the model
-# has wrong about messages it has wrong twice.
+# has wrong about messages it has wrong twice. A link that congests has one of its own, ``same-link.1gbe``.
 ONE_NODE, SAME_LINK = "one-node", "same-link"
 
 
@@ -222,7 +220,8 @@ def _error(question: Question, campaign: Campaign, parts: Sequence[pd.DataFrame]
     if found["nodes"] == {1}:
         return widening.get(ONE_NODE, 0.0)
     if len(links) == 1 and len(found["placement"]) == 1:
-        return widening.get(SAME_LINK, 0.0)
+        (link,) = links
+        return widening.get(f"{SAME_LINK}.{link}", widening.get(SAME_LINK, 0.0))
     return max((widening.get(link, widening.get(DEFAULT, 0.0)) for link in links), default=0.0)
 
 
@@ -380,8 +379,10 @@ def _settling(claim: Claim, found: Sequence[Answers]) -> Answers:
         return found[0]
     low, high = _allowed(claim)
     if claim.question.aggregate in ("max", "min"):
-        choose = operator.gt if claim.question.aggregate == "max" else operator.lt
-        return reduce(lambda a, b: b if choose(np.median(b.values), np.median(a.values)) else a, found)
+        # Of equal medians the one whose band reaches farther.
+        if claim.question.aggregate == "max":
+            return max(found, key=lambda one: (np.median(one.values), one.band[1]))
+        return min(found, key=lambda one: (np.median(one.values), one.band[0]))
     return min(found, key=lambda one: float(np.mean((one.values >= low) & (one.values <= high))))
 
 
