@@ -24,9 +24,10 @@ from analysis.estimates import cost
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, common, group_name
 from analysis.estimates.groups import Groups, Pair, cells, groups, measured
+from analysis.estimates.intervals import Array
 from analysis.estimates.quantities import better_is_more
 from analysis.estimates.question import Comparison, Question
-from analysis.estimates.stats import Array, Estimate
+from analysis.estimates.stats import Estimate
 
 INSIDE, OUTSIDE, TOO_WIDE = "inside the band", "outside the band", "too wide to tell"
 DRAWN, ASSUMED = "draw", "draw, assumed structure"  # `question` of a draw, as the model names it

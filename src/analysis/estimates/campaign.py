@@ -136,8 +136,8 @@ class Campaign:
         """Return title and address of the sources that published runs are from."""
         if not self.references:
             return []
-        figures = self.frame("figures")
-        names = sorted(set(figures.loc[figures["run"].isin(set(runs)), "source"]))
+        table = self.frame("figures" if "figures" in self.tree.children else "runs")
+        names = sorted(set(table.loc[table["run"].isin(set(runs)), "source"]))
         return [dict(zip(("title", "address"), self.references[name], strict=True)) for name in names]
 
     @property
@@ -194,8 +194,11 @@ class Campaign:
             return [level]
         raise NotCoveredError(f"no run of {self.name} stands for {factor.replace('_', ' ')} {level}")
 
-    def require(self, wanted: Iterable[tuple[str, Level]]) -> None:
-        """Raise `NotCoveredError` with all levels of the report that nothing stands for, by factor."""
+    def require(self, wanted: Iterable[tuple[str, Level]], *, timing: bool = False) -> None:
+        """Raise `NotCoveredError` with all levels of the report that nothing stands for, by factor.
+
+        With `timing` it says too if the times of no run may be used: no further level would help then.
+        """
         missing: dict[str, list[str]] = {}
         for factor, level in wanted:
             try:
@@ -204,7 +207,10 @@ class Campaign:
                 missing.setdefault(factor.replace("_", " "), []).append(str(level))
         if missing:
             listed = (f"{factor} {', '.join(dict.fromkeys(levels))}" for factor, levels in missing.items())
-            raise NotCoveredError(f"no run of {self.name} stands for {'; '.join(listed)}")
+            reason = f"no run of {self.name} stands for {'; '.join(listed)}"
+            if timing and not (self.runs["valid"] & self.runs["timing"]).any():
+                reason += ", and the times of its runs may not be used"
+            raise NotCoveredError(reason)
 
     def select(self, selection: Mapping[str, Any] | None, *, timing: bool) -> pd.DataFrame:
         """Return the valid runs that a selection names, with `timing` only those whose times may be used.
