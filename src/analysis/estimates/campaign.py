@@ -218,25 +218,25 @@ class Campaign:
         Raises `NotCoveredError` if a level has no stand-in or no valid run is left.
         """
         runs = self.runs
-        runs = runs[runs["valid"] & (runs["timing"] | (not timing))]
+        chosen = runs["valid"] & (runs["timing"] | (not timing))
         for factor, wanted in (selection or {}).items():
             if isinstance(wanted, Mapping):
                 low, high = wanted.get("min", float("-inf")), wanted.get("max", float("inf"))
-                runs = runs[runs[factor].between(low, high)]
+                chosen &= runs[factor].between(low, high)
                 text = " and ".join(
                     f"{'at least' if k == 'min' else 'at most'} {v}" for k, v in wanted.items()
                 )
             else:
                 levels = wanted if isinstance(wanted, (list, tuple)) else [wanted]
                 own = [mine for level in levels for mine in self.resolve(factor, level)]
-                runs = runs[runs[factor].isin(own)]
+                chosen &= runs[factor].isin(own)
                 text = " or ".join(map(str, own))
-            if runs.empty:
+            if not chosen.any():
                 why = "" if not timing else " whose times may be used"
                 raise NotCoveredError(
                     f"{self.name} has no valid run{why} with {factor.replace('_', ' ')} {text}"
                 )
-        return runs
+        return runs[chosen]  # once, as a frame of many runs is large
 
 
 def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fault]:
