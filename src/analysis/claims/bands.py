@@ -135,10 +135,17 @@ class Judged:
 
 
 def judge(claim: Claim, campaign: Campaign) -> Judged:
-    """Hold a claim against a modelled campaign.
+    """Hold a claim against a modelled campaign, once: a page asks for the same several times.
 
     Raises `NotCoveredError` if the campaign has no cells for it or its quantity has no band.
     """
+    if claim.id not in campaign.judged:
+        campaign.judged[claim.id] = _judged(claim, campaign)
+    found: Judged = campaign.judged[claim.id]
+    return found
+
+
+def _judged(claim: Claim, campaign: Campaign) -> Judged:
     one = _settling(claim, answers(claim, campaign))
     low, high = _allowed(claim)
     least, most = one.band
@@ -151,6 +158,8 @@ def judge(claim: Claim, campaign: Campaign) -> Judged:
     else:
         word, why = INSIDE, "permitted, which confirms nothing"
     reached = float(np.mean((one.values >= low) & (one.values <= high)))
+    if word == INSIDE and not reached:
+        why = "permitted by the model's own error alone"
     return Judged(one, word, why, low, high, reached, one.needed(low, high))
 
 
@@ -164,6 +173,9 @@ def answers(claim: Claim, campaign: Campaign) -> list[Answers]:
     compare = question.compare
     if compare is None or question.quantity not in _FORMS:
         raise NotCoveredError(f"the model gives no band for a {question.quantity} without a comparison")
+    application = (question.select or {}).get("application", "")
+    if isinstance(application, str) and application:
+        campaign = campaign.only("application", application)
     frame = _under_conditions(claim, compare, measured(question, campaign))
     return _FORMS[question.quantity](question, compare, campaign, frame)
 

@@ -99,7 +99,21 @@ class Campaign:
     # Every claim asks for the same few tables.
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False, compare=False)
     _sources: list[dict[str, str]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _parts: dict[tuple[str, Level], Campaign] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    judged: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     _present: dict[str, frozenset[Level]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def only(self, factor: str, level: Level) -> Campaign:
+        """Show the campaign with the runs of one level alone, made once: many questions ask for the same."""
+        key = (factor, level)
+        if key not in self._parts:
+            part = replace(self)
+            runs = self.runs
+            part._frames["runs"] = runs[runs[factor] == level].reset_index(drop=True)
+            self._parts[key] = part
+        return self._parts[key]
 
     def frame(self, group: str) -> pd.DataFrame:
         """Return one of the tree's tables as a frame, coordinates as columns.
