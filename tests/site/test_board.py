@@ -80,6 +80,13 @@ def test_board__counts_the_claims_of_judged_reports_by_what_they_rest_on() -> No
     assert rows[first].lead.distance == "scaled"
 
 
+def test_sentence__tells_a_direction_from_the_whole_claim() -> None:
+    whole = one(claim="a", verdict="seen at this scale", distance="scaled")
+    direction = one(claim="b", verdict="seen", distance="scaled")
+    board = scoreboard.board([whole, direction])
+    assert board.sentence == "Of 2 claims 2 were tested at another scale (1 seen, 1 seen in direction)."
+
+
 def test_board__the_nearest_leads_then_the_class() -> None:
     near = one(evidence="published", verdict="cannot tell", distance="same")
     far = one(verdict="seen at this scale", distance="scaled")
@@ -145,10 +152,15 @@ def test_board__a_self_test_that_was_not_built_is_said() -> None:
 
 def test_row__says_what_is_missing() -> None:
     away = {"factor": "mpi", "wanted": "hpc-x", "found": "MPICH", "distance": "analogue", "why": "another"}
-    open_ = one(report="r", verdict="cannot tell", reason="too few runs", distances=[away])
+    unsaid = {"factor": "nodes", "wanted": "not said", "found": "2 nodes", "distance": "scaled", "why": ""}
+    alike = {"factor": "case", "wanted": "16³", "found": "nx16", "distance": "same", "why": ""}
+    open_ = one(report="r", verdict="cannot tell", reason="too few runs", distances=[away, unsaid, alike])
     silent = one(report="r", verdict="not tested", campaign="other", reason="no run with DDR")
     (row,) = scoreboard.rows(scoreboard.board([open_, silent]), report="r")
-    assert row.missing == ["too few runs", "not as in the report: MPICH for hpc-x"]
+    assert row.missing == [
+        "too few runs",
+        "mock-hpcg: not as in the report: mpi MPICH for hpc-x; the report does not give nodes",
+    ]
     (row,) = scoreboard.rows(scoreboard.board([silent]), report="r")
     assert row.missing == ["no run with DDR"]
 

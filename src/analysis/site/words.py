@@ -50,7 +50,7 @@ _VERDICTS = (
     *(_is(f"holds in direction{size}", "↗", "partly", f"in direction{size}") for size in ("", *_SIZES)),
     _is("does not hold", "✕", "fails", "does not hold", "do not hold"),
     _is("seen at this scale", "◐", "seen", "seen"),
-    *(_is(f"seen{size}", "↗", "seen") for size in ("", *_SIZES)),
+    *(_is(f"seen{size}", "↗", "seen", f"seen in direction{size}") for size in ("", *_SIZES)),
     _is("not seen at this scale", "◌", "unseen", "not seen"),
     _is("an analogue shows it", "∼", "like", "shown"),
     _is("an analogue shows the direction", "∼", "like", "shown in direction"),
