@@ -21,18 +21,18 @@ def read_folder(
     ranks: int = -1,
     name: str = "stdout.txt",
 ) -> RunFolder:
-    """Write a run of ten seconds whose output is in one file, and read it."""
+    """Write a run of an hour, on nodes that are not known, whose output is in one file, and read it."""
     record = {
         "run": folder.name,
         "campaign": "x",
         "evidence": "measured",
         "application": application,
         "case": case,
-        "nodes": 1,
+        "nodes": None,
         "ranks": ranks,
         "concurrent_jobs": 1,
         "start": 1795220000.0,
-        "end": 1795220010.0,
+        "end": 1795223600.0,
         "exit_code": 0,
         "profiler": None,
     }

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.claims.model import Claim, Expectation, Report, load_report
 from analysis.claims.verdict import Verdict
@@ -324,3 +325,17 @@ def test_board__filters_offer_the_applications_and_factors_of_its_claims() -> No
     )
     assert board.values("application") == ["hpcg", "ls-dyna"]
     assert board.values("factor") == ["interconnect", "cpu"]
+
+
+def test_board__says_what_would_test_a_claim_that_nothing_near_speaks_to() -> None:
+    report = load_report(project.claims("lsdyna2014"))
+    claim = report.claim("lsdyna2014-ic-summary-over-5x-10-40gbe")
+    found = one(claim=claim.id, distance="scaled", verdict="seen at this scale")
+    silent, near = (
+        next(row for group in scoreboard.board(verdicts, [report]).groups for row in group.rows
+             if row.claim.claim == claim.id)
+        for verdicts in ([], [found])
+    )  # fmt: skip
+    assert "on 32 nodes" in silent.needed
+    assert "ib-fdr, 10gbe and 40gbe" in silent.needed
+    assert near.needed == ""

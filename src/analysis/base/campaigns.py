@@ -390,4 +390,7 @@ class Application(Model):
     fixed_time: bool = Field(
         description="true if a run lasts as long as it is told to: its length is then no time to solution"
     )
+    options: dict[str, str] = Field(
+        {}, description="numeric factor -> option of the program that sets it, such as --nx=${value}"
+    )
     launch: Maybe[ApplicationLaunch] = None

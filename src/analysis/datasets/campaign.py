@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,11 @@ from analysis.base import project
 from analysis.base.errors import ConfigError, Fault, sparing
 from analysis.base.files import printable
 from analysis.datasets.applications import load_applications
+from analysis.datasets.likeness import seen, unlike
 from analysis.datasets.micro import cut_tables
 from analysis.datasets.published import FIGURES, read_figures
 from analysis.datasets.run import RECORD, RunFolder, file_entry, read_run
+from analysis.datasets.slurm import against_slurm
 from analysis.energy.attribution import attribute
 from analysis.energy.meters import declared_power, read_logs
 from analysis.schema import storage
@@ -70,6 +73,23 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     return Summary(raw.name, valid.size, int(valid.sum()), len(faults))
 
 
+def doubts(raw: Path) -> tuple[list[Fault], list[Fault]]:
+    """Read a raw campaign as `ingest` does; return the records that its files contradict, and its odd runs.
+
+    A run of the first kind is not valid; those of the second are only unlike others with their factors.
+    """
+    found = _read_runs(_folders(raw), MappingProxyType({}), progress=False)
+    before = [run.row["reason"] for run in found]
+    _join_records([run.row for run in found], _read_records(raw)[0])
+    wrong = []
+    for run, said in zip(found, before, strict=True):
+        if why := run.contradiction or (run.row["reason"] if run.row["reason"] != said else ""):
+            remedy = "the run does not count: correct its record, or put its files where they belong"
+            wrong.append(Fault(f"{run.row['run']}/{RECORD}", 0, why, remedy))
+    counting = (run for run in found if not run.row["reason"] and not _slurm_reason(run.row))
+    return wrong, list(unlike([seen(run.row, run.frames.get("micro")) for run in counting]))
+
+
 def _folders(raw: Path) -> list[Path]:
     folders = sorted(path for path in (raw / "runs").glob("*") if path.is_dir())
     if not folders:
@@ -97,6 +117,7 @@ def _tables(
         row["valid"] = not row["reason"]
     tables = ((run.row, run.frames["micro"], run.sources["result"]) for run in found if "micro" in run.frames)
     faults += map(str, cut_tables(table for table in tables if table[0]["valid"]))
+    faults += map(str, unlike([seen(run.row, run.frames.get("micro")) for run in found if run.row["valid"]]))
     faults += _add_repeats(rows, found)
     beside = {"files": files, "meters": meters}
     groups = {"runs": to_dataset([pd.DataFrame(rows)], "runs")}
@@ -187,7 +208,7 @@ def _join_records(rows: list[dict[str, Any]], records: pd.DataFrame) -> list[flo
     if records.empty:
         return [np.nan] * len(rows)
     jobs = records[records["step"] == ""].drop_duplicates("job_id").set_index("job_id")
-    known = jobs[["elapsed", "state", "energy"]].to_dict("index")
+    known = jobs[["elapsed", "state", "energy", "start", "end", "nodes", "node_list"]].to_dict("index")
     steps = records[(records["step"] != "") & records["memory_max"].notna()]
     nodes = steps.groupby(["job_id", "node_list"])["memory_max"].sum()
     memory = nodes.groupby("job_id").max().to_dict()
@@ -198,6 +219,9 @@ def _join_records(rows: list[dict[str, Any]], records: pd.DataFrame) -> list[flo
         if job is not None:
             row |= {"elapsed_slurm": job["elapsed"], "state": job["state"]}
         counted.append(float(job["energy"]) if job is not None else np.nan)
+    joined = [(row, known[row["job_id"]]) for row in rows if row["job_id"] and row["job_id"] in known]
+    for row, said in against_slurm(joined):
+        row["reason"] = row["reason"] or said
     return counted
 
 

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from analysis.base.errors import ConfigError, Fault
 from analysis.claims.model import NOT_SAID, Claim, Report
+from analysis.claims.needed import needed
 from analysis.claims.verdict import Verdict
 from analysis.claims.verdicts import expected_text
 from analysis.site import forest
@@ -26,7 +27,8 @@ class Row:
 
     `counted` says that it is a claim of a report, not a question of one's own or a relation without a claim;
     `anchor` is its HTML id, `plot` its marks (None without numbers), `members` the chips of a claim about a
-    set, `recovered` the self-test's word, `UNBUILT` if that was not built, empty if it has not the claim.
+    set, `recovered` the self-test's word, `UNBUILT` if that was not built, empty if it has not the claim;
+    `needed` the runs that would test it, empty where runs of its kind of machine speak to it.
     """
 
     anchor: str
@@ -35,6 +37,7 @@ class Row:
     members: list[tuple[str, str]]
     recovered: str = ""
     counted: bool = True
+    needed: str = ""
 
     @property
     def lead(self) -> Verdict:
@@ -168,8 +171,16 @@ def board(
     words = {claim.id: UNBUILT for report in reports if report.name in selftest for claim in report.claims}
     words |= {one.claim: one.verdict for one in recovered}
     judged = {claim.id for report in reports if not report.own for claim in report.claims}
+    wanted = {claim.id: needed(claim).line for report in reports for claim in report.claims}
     found = [
-        replace(row, counted=not reports or row.claim.claim in judged) for row in _rows(by_claim, axis, words)
+        replace(
+            row,
+            counted=not reports or row.claim.claim in judged,
+            needed=""
+            if row.ground.name in ("same", "scaled", "looked-up")
+            else wanted.get(row.claim.claim, ""),
+        )
+        for row in _rows(by_claim, axis, words)
     ]
     tallies = tally([row for row in found if row.counted])
     return Board(grouped(found), count(found), tallies, axis, sentence(tallies, _judged(reports)))

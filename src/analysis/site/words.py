@@ -60,6 +60,7 @@ _VERDICTS = (
     _is("outside the band", "⊄", "odds"),
     _is("inconsistent", "≠", "odds"),
     _is("consistent", "=", "agrees"),
+    _is("could not fail", "–", "none", "agrees but could not fail", "agree but could not fail"),
     _is("not checkable", "?", "open"),
     _is("out of reach here", "↛", "open", "out of reach of what ran"),
     _is("recovered", "◇", "pipeline"),
@@ -96,7 +97,7 @@ _EVIDENCE = (
     Evidence(
         "reported",
         "arithmetic between a report's own statements",
-        frozenset({"consistent", "inconsistent", "not checkable", "not tested"}),
+        frozenset({"consistent", "could not fail", "inconsistent", "not checkable", "not tested"}),
     ),
     Evidence(
         "synthetic",
@@ -157,7 +158,7 @@ GROUNDS: dict[str, Ground] = {ground.name: ground for ground in _GROUNDS}
 
 LOOKED_UP = "specification"  # the application of claims that need no run
 # Verdicts that neither support nor contradict: nothing could be held against anything.
-_SILENT = ("not tested", "not checkable", "out of reach here")
+_SILENT = ("not tested", "not checkable", "could not fail", "out of reach here")
 
 
 def ground_of(evidence: str, distance: str, verdict: str, application: str = "") -> str:

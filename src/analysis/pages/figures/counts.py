@@ -17,6 +17,7 @@ _LOOKS = {
     "holds in direction": ("sky", "//"),
     "cannot tell": ("grey", ".."),
     "not checkable": ("grey", ".."),
+    "could not fail": ("sky", ".."),
     "does not hold": ("red", "xx"),
     "inconsistent": ("red", "xx"),
     "not recovered": ("red", "xx"),
