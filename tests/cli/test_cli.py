@@ -98,7 +98,7 @@ class TestVerdicts:
         promised |= {"estimate", "low", "high", "expected", "unit", "n"}
         assert all(promised <= set(record) for record in records)
         found = {record["claim"]: record for record in records}
-        assert found["hpcg2014-size-135pct-over-104"]["verdict"] == "seen"
+        assert found["hpcg2014-size-135pct-over-104"]["verdict"] == "seen, smaller"
 
     def test_table_has_a_row_a_claim(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["verdicts", "--report", "house"]) == 0

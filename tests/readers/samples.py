@@ -99,6 +99,7 @@ SAMPLES = LOGS | {
     "published": (",".join(published.COLUMNS) + "\n" + FIGURE + FIGURE.replace("f1", "f2")).encode(),
     "run": (CAMPAIGN / "runs/001/run.json").read_bytes(),
     "sacct": b"".join((CAMPAIGN / "sacct.txt").read_bytes().splitlines(keepends=True)[:6]),
+    "table": b"run,cpu,cores\n" + b"".join(b"%d,Xeon X5670,12\n" % i for i in range(2, 5)),
     "tau": TAU,
     "caliper": CALIPER,
     "hpctoolkit": EXPERIMENT,

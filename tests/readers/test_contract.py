@@ -76,7 +76,7 @@ def test_contract__content_finds_the_engine_and_xarray_opens_it(engine: str, tmp
     ds = readers.open(path, engine=engine)
     schema.check(ds)
     assert ds.complete is True
-    kinds = dict.fromkeys(PROFILES, "profile") | dict.fromkeys(MERITS, "merits")
+    kinds = dict.fromkeys(PROFILES, "profile") | dict.fromkeys(MERITS, "merits") | {"table": "runs"}
     assert ds.kind == ("power" if readers.is_power(engine) else kinds.get(engine, engine))
     assert ds.kind != "merits" or readers.engine_of(ds) == engine
     assert ds.identical(readers.open(path)) or engine == "slurm_energy"

@@ -243,20 +243,23 @@ class Alike(Model):
 
 
 class Asks(Model):
-    """What a view asks in place of its claims' own question: a level that the report's figures imply."""
+    """What a view asks in place of its claims' measure; with low and high a level, no comparison."""
+
+    NEEDS: ClassVar = {"low": ("high",), "high": ("low",)}
 
     variable: str = Field(description="a measure, see docs/reference/measures.md")
-    low: float
-    high: float
+    low: Maybe[float] = None
+    high: Maybe[float] = None
     unit: str = ""
-    why: str = Field(description="how the two ends follow from what the report prints")
+    why: str = Field(description="why this measure speaks for the claimed one, or how the two ends follow")
 
 
 class View(Model):
     """Claims by report and topic, the runs that speak to them, and what their levels stand for.
 
     Runs that others made for other questions: each topic of a report is put to those that bear on it, under
-    a reading of their levels that is declared and shown with the verdict.
+    a reading of their levels that is declared and shown with the verdict. What a claim selects by a factor
+    that is `apart`, and that `levels` do not declare, selects no runs: it counts as distance alone.
     """
 
     report: str

@@ -26,6 +26,7 @@ from analysis.datasets.micro import cut_tables
 from analysis.datasets.published import FIGURES, read_figures
 from analysis.datasets.run import RECORD, RunFolder, file_entry, read_run
 from analysis.datasets.slurm import against_slurm
+from analysis.datasets.tables import has_tables, read_tables
 from analysis.energy.attribution import attribute
 from analysis.energy.meters import declared_power, read_logs
 from analysis.schema import storage
@@ -53,14 +54,17 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     """Read a raw campaign and write its datasets, with a bar on standard error for `progress`.
 
     `raw` (``data/raw/<campaign>``) has ``runs/<run>/run.json`` and, beside it, Slurm's records; or a table of
-    published figures instead of runs. `processed` gets ``campaign.nc`` (groups `TABLES`, of published figures
-    ``figures`` too) and ``runs/<run>.nc`` (groups ``profile result``) for each profiled run. `declaration`
+    published figures, or tables of runs, instead. `processed` gets ``campaign.nc`` (groups `TABLES`, of
+    published figures ``figures`` too) and ``runs/<run>.nc`` (groups ``profile result``) for each profiled
+    run. `declaration`
     says under ``power`` which meter feeds which node; by default ``config/campaigns/<campaign>.yaml``, if it
     is there. ConfigError if there is no run at all, or the declaration cannot be used.
     """
     found: list[RunFolder] = []
     if (raw / FIGURES).is_file() and not (raw / "runs").exists():
         groups, faults = read_figures(raw, declaration or project.declaration(raw.name))
+    elif has_tables(raw):
+        groups, faults = read_tables(raw, declaration or project.declaration(raw.name))
     else:
         power = declared_power(raw.name, path=declaration)
         found = _read_runs(_folders(raw), power, progress)

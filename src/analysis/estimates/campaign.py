@@ -128,8 +128,8 @@ class Campaign:
         """Return title and address of the sources that published runs are from."""
         if not self.references:
             return []
-        figures = self.frame("figures")
-        names = sorted(set(figures.loc[figures["run"].isin(set(runs)), "source"]))
+        table = self.frame("figures" if "figures" in self.tree.children else "runs")
+        names = sorted(set(table.loc[table["run"].isin(set(runs)), "source"]))
         return [dict(zip(("title", "address"), self.references[name], strict=True)) for name in names]
 
     @property

@@ -23,7 +23,7 @@ from analysis.readers.power import FORMATS
 
 _PACKAGE = "analysis.readers"
 _PROFILES = ("mpip", "tau", "caliper", "hpctoolkit")
-_TOOLS = ("hpcg", "hpcc", "osu", "imb", "lsdyna", "openatom", "proxy", "published", "run", "sacct")
+_TOOLS = ("hpcg", "hpcc", "osu", "imb", "lsdyna", "openatom", "proxy", "published", "run", "sacct", "table")
 ENGINES: dict[str, str] = {name: f"{_PACKAGE}.{name}" for name in (*_PROFILES, *_TOOLS)}
 ENGINES |= {name: f"{_PACKAGE}.merits.formats.{name}" for name in merits.FORMATS}
 ENGINES |= {name: f"{_PACKAGE}.power.formats.{name}" for name in FORMATS}

@@ -156,7 +156,8 @@ _GROUNDS = (
 GROUNDS: dict[str, Ground] = {ground.name: ground for ground in _GROUNDS}
 
 
-LOOKED_UP = "specification"  # the application of claims that need no run
+# The applications of claims that need no run: what makers state, lists, prices.
+LOOKED_UP = ("specification", "electricity")
 # Verdicts that neither support nor contradict: nothing could be held against anything.
 _SILENT = ("not tested", "not checkable", "could not fail", "out of reach here")
 
@@ -165,7 +166,7 @@ def ground_of(evidence: str, distance: str, verdict: str, application: str = "")
     """Say what a verdict rests on, a name of `GROUNDS`."""
     if verdict in _SILENT:
         return "none"
-    if application == LOOKED_UP and evidence == "published":
+    if application in LOOKED_UP and evidence == "published":
         return "looked-up"
     return distance if evidence in ("measured", "published") else evidence
 
