@@ -71,6 +71,16 @@ def test_distance__what_the_report_does_not_say_is_never_the_same(tmp_path: Path
     assert got.distance == "scaled"
 
 
+def test_distance__names_every_level_that_is_as_far(tmp_path: Path) -> None:
+    stands = {"interconnect": {
+        wanted: StandIn.model_validate({"is": wanted, "distance": "analogue", "differs": why}, strict=True)
+        for wanted, why in (("fast", "a wire"), ("slow", "a string"))
+    }}  # fmt: skip
+    (link, *_) = told(tmp_path, replace(links(), stand_ins=stands), "{ cluster: own }").distances
+    assert (link["found"], link["wanted"]) == ("fast, slow", "fast, slow")
+    assert link["why"] == "a wire; a string"
+
+
 def test_distance__nothing_may_be_undeclared(tmp_path: Path) -> None:
     got = told(tmp_path, links(), "{ cluster: theirs }")
     assert (got.verdict, got.distance) == ("not tested", "")

@@ -153,14 +153,18 @@ def test_board__a_self_test_that_was_not_built_is_said() -> None:
 
 def test_row__says_what_is_missing() -> None:
     away = {"factor": "mpi", "wanted": "hpc-x", "found": "MPICH", "distance": "analogue", "why": "another"}
+    fewer = {"factor": "ranks", "wanted": "192", "found": "40 ranks", "distance": "scaled", "why": ""}
     unsaid = {"factor": "nodes", "wanted": "not said", "found": "2 nodes", "distance": "scaled", "why": ""}
     alike = {"factor": "case", "wanted": "16³", "found": "nx16", "distance": "same", "why": ""}
-    open_ = one(report="r", verdict="cannot tell", reason="too few runs", distances=[away, unsaid, alike])
+    open_ = one(
+        report="r", verdict="cannot tell", reason="too few runs", distances=[away, fewer, unsaid, alike]
+    )
     silent = one(report="r", verdict="not tested", campaign="other", reason="no run with DDR")
     (row,) = scoreboard.rows(scoreboard.board([open_, silent]), report="r")
     assert row.missing == [
         "too few runs",
-        "mock-hpcg: not as in the report: mpi MPICH for hpc-x; the report does not give nodes",
+        "mock-hpcg: not as in the report: mpi MPICH for hpc-x, 40 ranks for 192; "
+        "the report does not give nodes",
     ]
     (row,) = scoreboard.rows(scoreboard.board([silent]), report="r")
     assert row.missing == ["no run with DDR"]

@@ -317,15 +317,17 @@ def _silent(report: Report, claim: Claim) -> Verdict:
 def _apart(one: Verdict) -> str:
     """Name what one campaign had otherwise than the report, and what the report leaves open."""
     away = [record for record in one.distances if record["distance"] != "same"]
-    other = [
-        f"{_factor(record)} {record['found']} for {record['wanted']}"
-        for record in away
-        if record["wanted"] != NOT_SAID
-    ]
+    other = [f"{_found(record)} for {record['wanted']}" for record in away if record["wanted"] != NOT_SAID]
     silent = [_factor(record) for record in away if record["wanted"] == NOT_SAID]
     said = [f"not as in the report: {', '.join(other)}"] if other else []
     said += [f"the report does not give {', '.join(silent)}"] if silent else []
     return f"{one.campaign}: " * bool(one.campaign) + "; ".join(said)
+
+
+def _found(record: Mapping[str, str]) -> str:
+    """Name what was found with its factor, which a count like ``4 nodes`` has already."""
+    factor, found = _factor(record), record["found"]
+    return found if factor.removesuffix("s") in found else f"{factor} {found}"
 
 
 def _factor(record: Mapping[str, str]) -> str:
