@@ -84,8 +84,12 @@ def test_board__counts_the_claims_of_judged_reports_by_what_they_rest_on() -> No
 def test_sentence__tells_a_direction_from_the_whole_claim() -> None:
     whole = one(claim="a", verdict="seen at this scale", distance="scaled")
     direction = one(claim="b", verdict="seen", distance="scaled")
-    board = scoreboard.board([whole, direction])
-    assert board.sentence == "Of 2 claims 2 were tested at another scale (1 seen, 1 seen in direction)."
+    smaller = one(claim="c", verdict="seen, smaller", distance="scaled")
+    board = scoreboard.board([whole, direction, smaller])
+    assert board.sentence == (
+        "Of 3 claims 3 were tested at another scale "
+        "(1 seen, 1 seen in direction, 1 seen in direction but smaller)."
+    )
 
 
 def test_board__the_nearest_leads_then_the_class() -> None:
