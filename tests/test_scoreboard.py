@@ -84,7 +84,7 @@ def test_scoreboard__small_grid_over_default() -> None:
     gain = 100 * (median(small) / median(default) - 1)
     assert gain == pytest.approx(36.08, abs=0.01)
     assert hpcg("size-135pct-over-104").estimate == pytest.approx(gain)
-    assert hpcg("size-135pct-over-104").verdict == "seen"
+    assert hpcg("size-135pct-over-104").verdict == "seen, smaller"
 
 
 @pytest.mark.parametrize(

@@ -205,8 +205,8 @@ NEEDED = {
     },
     "software": {"application", "case"},
 }
-# What HPCG's input and rules say of every case and number of ranks.
-OF_ANY = ("hpcg2014-size-local-sets-global", "hpcg2014-dur-official-3600s")
+# What HPCG's input and rules say of every case and number of ranks; and a price is of no machine.
+OF_ANY = ("hpcg2014-size-local-sets-global", "hpcg2014-dur-official-3600s", "openatom2010-pwr-tariff-0-20")
 
 
 @pytest.mark.parametrize("name", REPORTS)

@@ -68,8 +68,11 @@ def declare(base: Path, evidence: str) -> None:
 def test_evaluate__a_level_that_stands_for_two_must_hold_for_both(base: Path) -> None:
     (got,) = evaluate(load_report(base / "report.yaml"), load_campaign("two", base))
     # 3 times over the one, 4 times over the ten: the second is of another size.
-    assert (got.verdict, got.estimate, got.n, got.n_baseline) == ("seen", 4.0, 6, 6)
-    assert got.reason == "clear in direction, of another size (1 of 2 comparisons say so)"
+    assert (got.verdict, got.estimate, got.n, got.n_baseline) == ("seen, larger", 4.0, 6, 6)
+    assert (
+        got.reason
+        == "clear in direction, and the whole interval is beyond the claim (1 of 2 comparisons say so)"
+    )
     assert got.base == {"value": 40.0, "unit": "s", "label": "ten"}
     assert (got.distance, got.bound) == ("scaled", None)
     assert got.distances[0] == {
@@ -99,7 +102,7 @@ def test_evaluate__the_command_writes_json_and_names_what_is_missing(
     monkeypatch.chdir(base)
     assert cli.main(["stage", "verdicts", "two", "out/two.json", "report.yaml"]) == 0
     (record,) = json.loads((base / "out" / "two.json").read_text(encoding="utf-8"))
-    assert (record["claim"], record["verdict"], record["estimate"]) == ("faster", "seen", 4.0)
+    assert (record["claim"], record["verdict"], record["estimate"]) == ("faster", "seen, larger", 4.0)
     shutil.rmtree(base / "data")
     assert cli.main(["stage", "verdicts", "two", "out/two.json", "report.yaml"]) == 1
     assert "campaign.nc:0: " in capsys.readouterr().err

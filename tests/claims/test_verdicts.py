@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from analysis.claims.model import Claim
-from analysis.claims.verdicts import judge, words
+from analysis.claims.verdicts import RANKING, estimate_text, judge, p_value, words
+from analysis.estimates import stats
 from analysis.estimates.finding import Finding
 from analysis.estimates.stats import Equivalence, Estimate
 from tests.estimates.hand import claim
@@ -28,8 +30,8 @@ def one(folder: Path, quantity: str, expect: str) -> Claim:
     return claim(folder, f"quantity: {quantity}\n{HEADS[quantity]}\nexpect: {{ relation: {expect} }}")
 
 
-def found(value: float, low: float, high: float) -> Finding:
-    return Finding(Estimate(value, low, high, 6, 7), "", "", ("r",))
+def found(value: float, low: float, high: float, level: float = 0.95) -> Finding:
+    return Finding(Estimate(value, low, high, 6, 7, level), "", "", ("r",), chance=0.01)
 
 
 @pytest.mark.parametrize(
@@ -37,24 +39,27 @@ def found(value: float, low: float, high: float) -> Finding:
     [
         ("speedup", "about, value: 5, tolerance: 10%", (4.6, 5.4), "holds"),
         ("speedup", "about, value: 5, tolerance: 10%", (4.5, 5.5), "holds"),  # the ends belong to it
-        ("speedup", "about, value: 5, tolerance: 10%", (4.4, 5.4), "holds in direction"),
-        ("speedup", "about, value: 5, tolerance: 10%", (6.0, 7.0), "holds in direction"),
+        ("speedup", "about, value: 5, tolerance: 10%", (4.4, 5.4), "holds in direction, size open"),
+        ("speedup", "about, value: 5, tolerance: 10%", (6.0, 7.0), "holds in direction, larger"),
+        ("speedup", "about, value: 5, tolerance: 10%", (1.1, 4.4), "holds in direction, smaller"),
         ("speedup", "about, value: 5, tolerance: 10%", (0.9, 5.0), "cannot tell"),
         ("speedup", "about, value: 5, tolerance: 10%", (0.9, 1.1), "does not hold"),
         ("speedup", "about, value: 5, tolerance: 10%", (0.8, 0.9), "does not hold"),
         ("speedup", "at-least, value: 1", (1.0, 1.2), "holds"),
         ("speedup", "at-least, value: 1", (0.99, 1.2), "cannot tell"),
         ("speedup", "at-least, value: 1", (0.8, 0.99), "does not hold"),
-        ("speedup", "at-least, value: 7", (3.0, 4.0), "holds in direction"),
+        ("speedup", "at-least, value: 7", (3.0, 4.0), "holds in direction, smaller"),
         ("gain", "range, low: 9, high: 27", (9.0, 27.0), "holds"),
-        ("gain", "range, low: 9, high: 27", (8.0, 10.0), "holds in direction"),
+        ("gain", "range, low: 9, high: 27", (8.0, 10.0), "holds in direction, size open"),
         ("gain", "about, value: 20, tolerance: 10%", (-5.0, -1.0), "does not hold"),
         ("reduction", "about, value: 60, tolerance: 10%", (55.0, 65.0), "holds"),
-        ("reduction", "about, value: 60, tolerance: 10%", (10.0, 20.0), "holds in direction"),
+        ("reduction", "about, value: 60, tolerance: 10%", (10.0, 20.0), "holds in direction, smaller"),
+        ("reduction", "about, value: -20, tolerance: 10%", (-10.0, -5.0), "holds in direction, smaller"),
+        ("reduction", "about, value: -20, tolerance: 10%", (-30.0, -25.0), "holds in direction, larger"),
         ("reduction", "about, value: 60, tolerance: 10%", (-10.0, -2.0), "does not hold"),
         ("reduction", "about, value: 60, tolerance: 10%", (-1.0, 60.0), "cannot tell"),
         ("cost", "about, value: 3200, tolerance: 10%", (3000.0, 3400.0), "holds"),
-        ("cost", "about, value: 3200, tolerance: 10%", (100.0, 200.0), "holds in direction"),
+        ("cost", "about, value: 3200, tolerance: 10%", (100.0, 200.0), "holds in direction, smaller"),
         ("cost", "about, value: 3200, tolerance: 10%", (-200.0, -100.0), "does not hold"),
         ("level", "about, value: 50, tolerance: 10%", (45.0, 55.0), "holds"),
         ("level", "about, value: 50, tolerance: 10%", (44.0, 55.0), "cannot tell"),
@@ -78,8 +83,42 @@ def test_verdicts__where_the_interval_lies(
 @pytest.mark.parametrize("quantity", ["speedup", "level", "trend"])
 def test_verdicts__no_interval_cannot_tell(tmp_path: Path, quantity: str) -> None:
     expect = "rising" if quantity == "trend" else "at-least, value: 1"
-    word, why = judge(one(tmp_path, quantity, expect), found(5.0, math.nan, math.nan))
-    assert (word, why) == ("cannot tell", "too few runs for an interval: 6 and 7, 6 are needed")
+    word, why = judge(one(tmp_path, quantity, expect), found(5.0, math.nan, math.nan, 0.0))
+    assert (word, why) == ("cannot tell", "too few runs for an interval: 6 and 7, 4 are needed")
+
+
+def test_verdicts__a_word_says_the_level_of_its_interval(tmp_path: Path) -> None:
+    claimed = one(tmp_path, "speedup", "at-least, value: 10")
+    five = Finding(stats.ratio_of_medians([22.0, 23, 24, 25, 26], [1.0] * 5), "", "", ("r",))
+    assert judge(claimed, five) == ("holds", "the whole interval agrees with the claim, at 94%")
+    assert estimate_text(claimed, five) == "24.0× (22.0 to 26.0, at 94%)"
+    three = Finding(stats.ratio_of_medians([22.0, 24, 26], [1.0] * 5), "", "", ("r",))
+    why = "too few runs: 3 and 5; their range holds the truth at 75%, 85% are needed"
+    assert judge(claimed, three) == ("cannot tell", why)
+
+
+def test_verdicts__sides_of_two_different_days_cannot_tell(tmp_path: Path) -> None:
+    apart = stats.ratio_of_medians([24.0] * 6, [1.0] * 6, ([1] * 6, [2] * 6))
+    word, why = judge(one(tmp_path, "speedup", "at-least, value: 10"), Finding(apart, "", "", ("r",)))
+    assert word == "cannot tell"
+    assert why == "the sides ran on different days (1 and 1): too few, 4 each are needed"
+
+
+def test_verdicts__a_trend_that_chance_gives_as_often_is_none(tmp_path: Path) -> None:
+    finding = replace(found(0.7, 0.3, 0.9), chance=0.07)
+    word, why = judge(one(tmp_path, "trend", "rising"), finding)
+    assert (word, why) == (
+        "cannot tell", "no clear trend: runs in another order give one as clear (p = 0.07)",
+    )  # fmt: skip
+
+
+def test_verdicts__one_value_far_off_is_not_equal(tmp_path: Path) -> None:
+    """The tests on ranks pass, the interval does not: the one value may be the truth."""
+    x, y = [1.001, 0.999, 1.0005, 0.9995, 1.0002, 0.18], [1.0] * 6
+    test = stats.equivalence(x, y, 0.05)
+    assert test.equivalent
+    finding = Finding(stats.ratio_of_medians(x, y), "", "", ("r",), equivalence=test)
+    assert judge(one(tmp_path, "equality", "equal, tolerance: 5%"), finding)[0] == "cannot tell"
 
 
 @pytest.mark.parametrize(
@@ -131,3 +170,25 @@ def test_verdicts__a_synthetic_campaign_only_recovers() -> None:
     assert words("synthetic", "cannot tell") == "not recovered"
     assert words("synthetic", "not tested") == "not tested"
     assert words("measured", "holds in direction") == "holds in direction"
+
+
+def test_verdicts__p_values_are_those_of_the_side_that_speaks(tmp_path: Path) -> None:
+    """Six alike on each side: a range of six fails with 2^-6, whatever is claimed beside it."""
+    six = Finding(stats.ratio_of_medians([2.0, 2, 2, 2, 2, 2.1], [1.0] * 6), "", "", ("r",))
+    for expect, word in (
+        ("at-least, value: 1.5", "holds"),
+        ("at-least, value: 3", "holds in direction, smaller"),
+        ("at-most, value: 1.5", "holds in direction, larger"),
+    ):
+        claimed = one(tmp_path, "speedup", expect)
+        assert judge(claimed, six)[0] == word
+        assert p_value(claimed, six, word) == pytest.approx(2**-6, rel=1e-4)
+    assert p_value(claimed, six, "cannot tell") == 1.0
+    alone = Finding(stats.ratio_of_medians([2.0], [1.0]), "", "", ("r",))
+    assert p_value(claimed, alone, "cannot tell") is None
+
+
+def test_verdicts__a_size_ruled_out_is_weaker_than_one_left_open() -> None:
+    assert [word.removeprefix("holds in direction, ") for word in RANKING] == [
+        "does not hold", "cannot tell", "smaller", "larger", "size open", "holds",
+    ]  # fmt: skip

@@ -60,11 +60,14 @@ def lay_out(raw: Path) -> Path:
         folder.mkdir(parents=True)
         start = START + 100 * number
         record = {"run": name, "application": application, "case": "x", **FACTORS, **more}
-        record |= {"node_list": [f"n{number + 1}"], "start": start, "end": start + 10}
+        # The profile was made on a node of that name.
+        node = "vm" if name == "c" else f"n{number + 1}"
+        record |= {"node_list": [node], "start": start, "end": start + 10}
         files = {"run.json": json.dumps(record, indent=1), "stdout.txt": stdout, **files}
         for file, text in files.items():
             (folder / file).write_text(text, encoding="utf-8")
-    shutil.copy(DATA / "mpip/mix_350_d.mpiP", raw / "runs/c/mix.4.11.1.mpiP")
+    report = (DATA / "mpip/mix_350_d.mpiP").read_text().replace("11 20 23:34:38", "11 21 00:30:52")
+    (raw / "runs/c/mix.4.11.1.mpiP").write_text(report, encoding="utf-8")
     (raw / "sacct.txt").write_text(SACCT, encoding="ascii")
     (raw / "pdu.csv").write_text(readings("n2", START + 100, 100), encoding="ascii")
     return raw

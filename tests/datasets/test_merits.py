@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
@@ -10,35 +9,16 @@ import pytest
 import yaml
 
 from analysis import readers
-from analysis.datasets.applications import load_applications
 from analysis.datasets.run import RunFolder, read_run
 
 from ..readers.merits.texts import TEXTS
+from .folders import APPLICATIONS, ROOT, read_folder
 
-ROOT = Path(__file__).parents[2]
-APPLICATIONS = load_applications(ROOT / "config/applications")
 ALL = {name: one for name, one in APPLICATIONS.items() if one.engine in TEXTS}
 
 
 def read(folder: Path, application: str, text: str, *, case: str = "a", ranks: int = -1) -> RunFolder:
-    record = {
-        "run": folder.name,
-        "campaign": "x",
-        "evidence": "measured",
-        "application": application,
-        "case": case,
-        "nodes": 1,
-        "ranks": ranks,
-        "concurrent_jobs": 1,
-        "start": 1795220000.0,
-        "end": 1795220010.0,
-        "exit_code": 0,
-        "profiler": None,
-    }
-    folder.mkdir()
-    (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")
-    (folder / "stdout.txt").write_text(text, encoding="utf-8")
-    return read_run(folder, APPLICATIONS)
+    return read_folder(folder, application, text.encode(), case=case, ranks=ranks)
 
 
 @pytest.mark.parametrize("application", sorted(ALL))

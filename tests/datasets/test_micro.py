@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 
 import pytest
 
-from analysis.datasets.applications import load_applications
-from analysis.datasets.run import RunFolder, read_run
+from analysis.datasets.run import RunFolder
 
-ROOT = Path(__file__).parents[2]
+from .folders import ROOT, read_folder
+
 DATA = ROOT / "tests/data"
 
 
 def read(folder: Path, application: str, case: str, ranks: int, output: Path) -> RunFolder:
-    record = {
-        "run": folder.name,
-        "campaign": "x",
-        "evidence": "measured",
-        "application": application,
-        "case": case,
-        "nodes": 1,
-        "ranks": ranks,
-        "concurrent_jobs": 1,
-        "start": 1795220000.0,
-        "end": 1795220010.0,
-        "exit_code": 0,
-        "profiler": None,
-    }
-    folder.mkdir()
-    (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")
-    shutil.copy(output, folder)
-    return read_run(folder, load_applications(ROOT / "config/applications"))
+    return read_folder(folder, application, output.read_bytes(), case=case, ranks=ranks, name=output.name)
 
 
 def test_micro__a_run_of_imb_has_rows_as_one_of_osu(tmp_path: Path) -> None:

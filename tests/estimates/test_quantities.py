@@ -89,6 +89,17 @@ def test_quantities__all_missing_levels_are_named_at_once(tmp_path: Path) -> Non
     assert str(error.value) == "no run of hand stands for cpu z80, m68k; mpi b; ranks 2"
 
 
+def test_quantities__times_that_may_not_be_used_are_said_beside_missing_levels(tmp_path: Path) -> None:
+    text = f"quantity: speedup\nvariable: elapsed\n{PAIR}"
+    rows = [row | {"timing": False} for row in timed(a=1.0)]
+    with pytest.raises(NotCoveredError) as error:
+        one(tmp_path, text, rows)
+    assert str(error.value) == "no run of hand stands for mpi b, and the times of its runs may not be used"
+    # Memory rests on no times.
+    with pytest.raises(NotCoveredError, match=r"stands for mpi b$"):
+        one(tmp_path, text.replace("elapsed", "node_memory_slurm"), rows)
+
+
 def test_quantities__the_mean_is_of_costs_and_not_of_ratios(tmp_path: Path) -> None:
     rows = [
         *repeats([8.0] * 6, mpi="a", case="x"),

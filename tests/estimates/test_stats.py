@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau
+from scipy.stats import binomtest, kendalltau, permutation_test
 
-from analysis.estimates import stats
+from analysis.estimates import family, intervals, stats, trends
 
 # HPCG ratings of six runs each, as they stand in the result files of vm-hpcg.
 NX16 = [8.8586, 8.8201, 8.7001, 9.0618, 8.7583, 8.8384]
@@ -21,39 +21,67 @@ def test_ratio_of_medians__value_is_the_quotient_of_the_medians() -> None:
     assert (ratio.n, ratio.n_baseline) == (6, 6)
 
 
-def test_ratio_of_medians__interval_agrees_with_exhaustive_enumeration() -> None:
-    """Every one of the 6^6 resamples of each group has the same weight: no random number needed."""
-    medians = [
-        np.median(np.array(list(itertools.product(sorted(group), repeat=6))), axis=1)
-        for group in (NX16, NX104)
-    ]
-    rng = np.random.default_rng(1)
-    draws = [rng.choice(values, 400_000) for values in medians]
-    low, high = np.percentile(draws[0] / draws[1], [2.5, 97.5])
+LOW = [8.8, 8.9, 9.0, 9.2, 9.3, 9.4]
+
+
+def test_ratio_of_medians__squares_of_both_distances_add_on_logarithms() -> None:
+    # Six values: the ends lie 5 x 0.1 / (1 + 4 x 0.1) of the way from the outermost to the next value,
+    # since 1 - 2 / 64 = 0.96875 and 1 - 14 / 64 = 0.78125 leave 0.1 of the step to 0.95.
+    weight = 0.5 / 1.4
+    x, y = np.array(LOW), np.array(LOW) / 2
+    ends = [(v[0] + weight * (v[1] - v[0]), v[5] - weight * (v[5] - v[4])) for v in (x, y)]
+    middle = [np.median(v) for v in (x, y)]
+    down = np.hypot(np.log(middle[0] / ends[0][0]), np.log(ends[1][1] / middle[1]))
+    up = np.hypot(np.log(ends[0][1] / middle[0]), np.log(middle[1] / ends[1][0]))
+    estimate = stats.ratio_of_medians(x, y)
+    ratio = middle[0] / middle[1]
+    assert (estimate.value, estimate.level) == (ratio, 0.95)
+    assert estimate.low == pytest.approx(ratio * np.exp(-down), rel=1e-12)
+    assert estimate.high == pytest.approx(ratio * np.exp(up), rel=1e-12)
+
+
+def test_ratio_of_medians__is_no_surer_than_either_median_alone() -> None:
+    """One side hardly scatters: what is left is the exact interval of the other, its whole range."""
     estimate = stats.ratio_of_medians(NX16, NX104)
-    assert estimate.low == pytest.approx(low, rel=0.01)
-    assert estimate.high == pytest.approx(high, rel=0.01)
+    middle = np.median(NX104)
+    assert estimate.low == pytest.approx(estimate.value * middle / max(NX104), rel=1e-12)
+    assert estimate.high == pytest.approx(estimate.value * middle / min(NX104), rel=1e-12)
 
 
-def test_ratio_of_medians__is_the_same_every_time() -> None:
-    assert stats.ratio_of_medians(NX16, NX104) == stats.ratio_of_medians(NX16, NX104)
+def test_ratio_of_medians__below_six_the_ranges_at_their_worst() -> None:
+    estimate = stats.ratio_of_medians([22, 23, 24, 25, 26], [1.0, 0.9, 1.1])
+    assert (estimate.value, estimate.low, estimate.high) == (24.0, 22 / 1.1, 26 / 0.9)
+    assert estimate.level == 0.75  # of three: 1 - 2 / 8
+    assert stats.ratio_of_medians([1.0] * 5, [2.0, 3, 4, 5, 6]).level == 0.9375
 
 
-def test_ratio_of_medians__five_repeats_have_no_interval() -> None:
-    estimate = stats.ratio_of_medians(NX16[:5], NX104)
-    assert np.isfinite(estimate.value)
-    assert not estimate.bounded
+def test_ratio_of_medians__one_value_has_no_interval() -> None:
+    estimate = stats.ratio_of_medians([24.0], [1.0, 1.1, 1.2])
+    assert (estimate.value, estimate.bounded, estimate.level) == (24 / 1.1, False, 0.0)
 
 
 def test_median__leaves_out_what_is_missing() -> None:
     estimate = stats.median([1.0, np.nan, 3.0, 5.0])
     assert (estimate.value, estimate.n) == (3.0, 3)
-    assert not estimate.bounded
+    assert (estimate.low, estimate.high, estimate.level) == (1.0, 5.0, 0.75)
 
 
-def test_median__equal_values_are_exact() -> None:
+@pytest.mark.parametrize(
+    ("n", "first", "level"),
+    [(2, 1, 0.5), (4, 1, 0.875), (5, 1, 0.9375), (6, 1, 0.95), (8, 1, 0.95), (9, 2, 0.95), (20, 6, 0.95)],
+)
+def test_median__interval_is_that_of_the_sign_test(n: int, first: int, level: float) -> None:
+    """The ends as tables of the sign test have them: of 20 values the 6th and the 15th."""
+    estimate = stats.median(np.arange(1.0, n + 1)[::-1])
+    assert (estimate.low, estimate.high, estimate.level) == (first, n + 1 - first, level)
+    if n >= 6:
+        p = binomtest(first - 1, n).pvalue if first > 1 else 2 * 0.5**n
+        assert p <= 0.05 < binomtest(first, n).pvalue
+
+
+def test_median__values_that_are_alike_are_no_more_certain_than_others() -> None:
     estimate = stats.median([7.0, 7.0, 7.0])
-    assert (estimate.value, estimate.low, estimate.high) == (7.0, 7.0, 7.0)
+    assert (estimate.value, estimate.low, estimate.high, estimate.level) == (7.0, 7.0, 7.0, 0.75)
 
 
 def test_median__of_nothing_is_not_a_number() -> None:
@@ -64,17 +92,92 @@ def test_median__one_value_has_no_interval() -> None:
     assert not stats.median([7.0]).bounded
 
 
-def test_median__interval_covers_what_it_says() -> None:
-    """Coverage of the 95 % interval at six repeats, on a skewed distribution whose median is known."""
-    rng = np.random.default_rng(7)
-    true = np.exp(0.0)
-    hits = 0
-    rounds = 200
-    for _ in range(rounds):
-        estimate = stats.median(rng.lognormal(0.0, 0.2, size=6))
-        hits += estimate.low <= true <= estimate.high
-    # A percentile interval at n = 6 is a little short of its 95 %; below 85 % it would mislead.
-    assert 0.85 <= hits / rounds <= 1.0
+def test_estimate__p_value_is_that_of_the_sign_test() -> None:
+    estimate = stats.median([1.0, 2, 3, 4, 5, 6, 7])
+    assert estimate.p_above(0.5) == pytest.approx(2**-7, rel=1e-4)
+    assert estimate.p_below(8.0) == pytest.approx(2**-7, rel=1e-4)
+    # One value of seven lies below 1.5: P(Bin(7, 1/2) <= 1) = 8 / 128.
+    assert estimate.p_above(1.5) == pytest.approx(8 / 128, rel=1e-4)
+    assert estimate.p_above(1.5) == pytest.approx(binomtest(6, 7, alternative="greater").pvalue, rel=1e-4)
+    assert estimate.p_above(8.0) == 1.0
+
+
+def test_of_medians__more_than_two_small_groups_must_all_hold() -> None:
+    def product(a: float, b: float, c: float) -> float:
+        return a * b / c
+
+    estimate = stats.of_medians(product, [1, 2, 3], [4, 5, 6], [1, 2, 4])  # type: ignore[arg-type]
+    assert (estimate.value, estimate.low, estimate.high) == (5.0, 1.0, 18.0)
+    assert estimate.level == 1 - 3 * 0.25
+
+
+DAYS = [1, 1, 2, 2, 3, 3, 4, 4, 5, 6]
+WILD = np.array([1.0, 1.1, 10, 11, 100, 110, 1000, 1100, 1e4, 1e5])
+
+
+def test_days__what_both_sides_share_cancels() -> None:
+    """The treatment is twice the baseline on each of six days, which differ tenfold."""
+    found = stats.ratio_of_medians(2 * WILD, WILD, (DAYS, DAYS))
+    assert found.value == pytest.approx(2.0)
+    assert (found.low, found.high) == (pytest.approx(2.0), pytest.approx(2.0))
+    assert (found.level, found.days, found.n, found.n_baseline) == (0.95, (6,), 10, 10)
+    assert stats.ratio_of_medians(2 * WILD, WILD).high > 100
+
+
+def test_days__from_six_on_the_interval_is_that_of_their_medians() -> None:
+    values = [1.0, 3.0, 4.0, 6.0, 8.0, 10.0, 2.0, 2.0, 4.0, 7.0]  # by day 2, 5, 9, 2, 4, 7
+    found = stats.median(values, DAYS)
+    assert (found.value, found.low, found.high, found.level) == (4.5, 2.0, 9.0, 0.95)
+
+
+def test_days__up_to_five_widen_the_interval_of_the_runs() -> None:
+    days = [1] * 6 + [2]
+    found = stats.median([1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.9], days)
+    assert (found.value, found.low, found.high, found.days) == (1.3, 1.0, 1.9, (2,))
+    # Of nine runs the second and the eighth; the one of the second day lies outside.
+    many = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 9.0]
+    found = stats.median(many, [1] * 8 + [2])
+    assert (stats.median(many).high, found.low, found.high) == (1.7, 1.1, 9.0)
+    assert found.at(0.5).high == 9.0
+
+
+def test_days__of_one_day_it_is_the_interval_of_the_runs() -> None:
+    found = stats.ratio_of_medians(NX16, NX104, ([3] * 6, [3] * 6))
+    alone = stats.ratio_of_medians(NX16, NX104)
+    assert (found.low, found.high, found.days, alone.days) == (alone.low, alone.high, (1,), ())
+    unknown = stats.ratio_of_medians(NX16, NX104, ([3] * 6, [3] * 5 + [stats.NO_DAY]))
+    assert unknown == alone
+
+
+def test_days__runs_of_days_that_one_side_has_not() -> None:
+    few = stats.ratio_of_medians([*NX16, 99.0], NX104, ([3] * 6 + [4], [3] * 6))
+    alone = stats.ratio_of_medians([*NX16, 99.0], NX104)
+    assert (few.value, few.low, few.high) == (alone.value, alone.low, alone.high)
+    assert (few.n, few.days, few.beside) == (7, (1,), 1)
+    many = stats.ratio_of_medians([*(2 * WILD), 5.0], WILD, ([*DAYS, 7], DAYS))
+    assert (many.value, many.days, many.beside, many.n) == (pytest.approx(2.0), (6,), 1, 10)
+
+
+def test_days__a_side_that_ran_mostly_on_a_day_of_its_own_shares_none() -> None:
+    mostly = stats.ratio_of_medians(NX16, NX104, ([1] * 6, [1, 1, 2, 2, 2, 2]))
+    assert (mostly.days, mostly.bounded) == ((1, 2), False)
+    half = stats.ratio_of_medians(NX16, NX104, ([1] * 6, [1, 1, 1, 2, 2, 2]))
+    assert (half.days, half.bounded, half.beside) == ((1,), True, 3)
+
+
+def test_days__sides_that_share_a_few_of_many_count_their_own() -> None:
+    x, y = [1.0, 2, 3, 4, 5, 6], [1.0, 1, 1, 1, 1, 2]
+    found = stats.ratio_of_medians(x, y, ([1, 2, 3, 4, 5, 6], [5, 6, 7, 8, 9, 10]))
+    alone = stats.ratio_of_medians(x, y)
+    assert (found.value, found.low, found.high) == (alone.value, alone.low, alone.high)
+    assert found.days == (6, 6)
+
+
+def test_days__sides_of_different_days_count_their_days() -> None:
+    found = stats.ratio_of_medians(NX16, NX104, ([1] * 6, [2] * 6))
+    assert (found.days, found.bounded) == ((1, 1), False)
+    found = stats.ratio_of_medians(NX16, NX104, ([1, 1, 3, 3, 5, 5], [2, 2, 4, 4, 6, 6]))
+    assert (found.days, found.level, found.n) == ((3, 3), 0.75, 6)
 
 
 def test_equivalence__separated_groups_have_the_exact_p_value() -> None:
@@ -93,21 +196,24 @@ def test_equivalence__close_groups_are_equivalent_within_a_wide_margin_only() ->
 
 def test_trend__perfect_order_is_one_and_its_reverse_minus_one() -> None:
     levels = [1, 1, 2, 2, 3, 3]
-    rising = stats.trend(levels, [1, 2, 3, 4, 5, 6])
+    rising, p = trends.trend(levels, [1, 2, 3, 4, 5, 6])
+    # Of the 90 ways to put six runs to three pairs of levels, this one and its reverse are as clear.
+    assert p == pytest.approx(2 / 90)
     # Ties in the levels: tau-b of 12 concordant pairs is 12 / sqrt(12 * 15).
     assert rising.value == pytest.approx(12 / np.sqrt(12 * 15))
-    assert stats.trend(levels, [6, 5, 4, 3, 2, 1]).high < 0
+    assert trends.trend(levels, [6, 5, 4, 3, 2, 1])[0].high < 0
 
 
 def test_trend__interval_holds_the_estimate_in_spite_of_ties() -> None:
     levels = np.repeat([1, 2, 3, 4], 6)
     values = np.repeat([1.0, 2.0, 3.0, 4.0], 6) + np.tile([0.0, 0.1, 0.2, 0.3, 0.4, 0.5], 4)
-    found = stats.trend(levels, values)
+    found, p = trends.trend(levels, values)
+    assert p == pytest.approx(1e-4)  # the one found among 9,999 that were drawn
     assert found.low <= found.value <= found.high
 
 
 def test_trend__needs_two_levels() -> None:
-    assert np.isnan(stats.trend([1, 1, 1], [1, 2, 3]).value)
+    assert np.isnan(trends.trend([1, 1, 1], [1, 2, 3])[0].value)
 
 
 def test_estimate__falling_function_keeps_low_below_high() -> None:
@@ -124,5 +230,61 @@ def test_trend__draws_at_once_are_what_scipy_says_of_each() -> None:
         drawn[-1][0] = drawn[0][0, 0]
         fixed = np.repeat(np.arange(levels), repeats)
         alone = [kendalltau(fixed, row).statistic for row in np.concatenate(drawn, axis=1)]
-        assert stats._tau(drawn).tolist() == alone
-    assert np.isnan(stats._tau([np.ones((1, 3)), np.ones((1, 3))])).all()
+        assert trends._tau(drawn).tolist() == alone
+    assert np.isnan(trends._tau([np.ones((1, 3)), np.ones((1, 3))])).all()
+
+
+def test_trend__chance_is_what_scipy_finds_by_trying_all_orders() -> None:
+    levels, values = np.repeat([1, 2, 3], 2), np.array([1.0, 4.0, 2.0, 5.0, 3.0, 6.0])
+    scipys = permutation_test(
+        (values,), lambda y: abs(kendalltau(levels, y).statistic), permutation_type="pairings",
+        alternative="greater", vectorized=False, n_resamples=np.inf,
+    )  # fmt: skip
+    assert trends.trend(levels, values)[1] == pytest.approx(scipys.pvalue)
+
+
+def test_trend__runs_change_places_within_their_day() -> None:
+    """Each level on a day of its own: that the days differ would look the same."""
+    levels, values = [1, 1, 2, 2, 3, 3], [1.0, 2, 3, 4, 5, 6]
+    assert trends.trend(levels, values, [1, 1, 2, 2, 3, 3])[1] == 1.0
+    # Two days with all three levels: 6 orders each, and 2 of the 36 are as clear.
+    assert trends.trend(levels, values, [1, 2, 1, 2, 1, 2])[1] == pytest.approx(2 / 36)
+
+
+def test_family__one_side_of_all_misses_as_one_of_one() -> None:
+    assert family.family_level(1) == pytest.approx(0.95)
+    side = 1 - (1 - family.family_level(4)) / 2
+    assert side**4 == pytest.approx(0.975)
+
+
+def test_extreme__lower_end_holds_for_all_and_upper_end_for_the_best() -> None:
+    groups = [np.arange(1.0, 21) + shift for shift in (0.0, 2.0, 1.0)]
+    found = [stats.median(group) for group in groups]
+    got = family.extreme(found, 1.0)
+    # Of 20 values the 5th is clear at 1 - P(Bin(20, 1/2) < 5) = 0.99409, more than 0.975^(1/3) = 0.99160.
+    assert (got.value, got.low, got.high, got.level) == (12.5, 7.0, 17.0, 0.95)
+    least = family.extreme(found, -1.0)
+    assert (least.value, least.low, least.high) == (10.5, 6.0, 16.0)
+
+
+def test_extreme__says_what_few_repeats_leave_of_its_level() -> None:
+    found = [stats.median([1.0, 2, 3, 4, 5, 6])] * 4
+    got = family.extreme(found, 1.0)
+    # All four ranges reach below their median with (1 - 1/64)^4, and the best one is held above with 0.975.
+    assert got.level == pytest.approx((63 / 64) ** 4 + 0.975 - 1)
+    assert family.extreme([stats.median([1.0]), *found[:1]], 1.0) == found[0]
+
+
+def test_worst_level__no_pair_of_lopsided_distributions_misses_more_often() -> None:
+    """Differences of medians, both 0, of values that reach farther to one side: 81 pairs of them."""
+    rng = np.random.default_rng(11)
+    n, m, draws = 3, 5, 8_000
+    least = 1.0
+    for up, down, over, under in itertools.product((0.01, 1.0, 100.0), repeat=4):
+        x, y = rng.normal(size=(draws, n)), rng.normal(size=(draws, m))
+        x, y = np.where(x > 0, up * x, down * x), np.where(y > 0, over * y, under * y)
+        low, high = x.min(axis=1) - y.max(axis=1), x.max(axis=1) - y.min(axis=1)
+        least = min(least, float(np.mean((low <= 0) & (high >= 0))))
+    # The level of the smaller, which is reached; four standard errors of 0.0048 below it for 81 draws.
+    assert intervals.worst_level((n, m)) == 0.75
+    assert 0.75 - 4 * 0.0048 < least < 0.76

@@ -24,6 +24,8 @@ from analysis.model.traces import Step, Wires
 
 ROOT = Path(__file__).parents[2]
 INPUTS = load(ROOT)
+DECLARED = models.load(replay.CampaignFile, ROOT / "config/campaigns/modelled.yaml").model
+assert DECLARED is not None
 CHECKS = models.load(replay.Checks, ROOT / replay.CHECKS).checks
 TABLE = pd.read_csv(ROOT / "data/model/whatif-check.csv")
 # 1 GB/s, 5 µs; 2 µs of a core and 100 ns, worth 100 B, of the adapter a message; 50 B of header.
@@ -140,10 +142,11 @@ def test_platform__holds_the_facts(link: str) -> None:
 
 
 def test_points__are_the_ends_of_the_band_with_whole_counts() -> None:
-    draws = draw(INPUTS.unknowns, 500, 3)
+    assert DECLARED is not None
+    draws = draw(INPUTS.unknowns, DECLARED.draws, DECLARED.seed)
     for check in CHECKS[:3]:
-        ratios = replay._ratios(INPUTS, draws, check)[:500]
-        low, middle, high = replay.points(INPUTS, check, 500, 3)
+        low, middle, high = replay.points(INPUTS, DECLARED, check)
+        ratios = replay._ratios(draws, INPUTS, low.fast, low.slow)[: DECLARED.draws]
         assert (low.draw, high.draw) == (int(np.argmin(ratios)), int(np.argmax(ratios)))
         assert ratios[middle.draw] == pytest.approx(np.median(ratios), rel=0.01)
         if check.model == "hpcg":  # nothing there is made whole
@@ -155,7 +158,7 @@ def test_points__are_the_ends_of_the_band_with_whole_counts() -> None:
 
 def test_structure__of_a_trace_has_the_pattern_s_bytes() -> None:
     """Parts in a block of 2 x 2 x 5 a node: the surface that leaves it is near to the pattern's cube."""
-    point = list(replay.points(INPUTS, CHECKS[2], 500, 1))[1]
+    point = list(replay.points(INPUTS, DECLARED, CHECKS[2]))[1]
     application = INPUTS.applications["ls-dyna"]
     assert application.structure is not None
     elements = application.cases["3cars"].work
@@ -195,18 +198,16 @@ def test_replay__takes_the_time_that_the_facts_say() -> None:
     assert replay.replay(shared, WIRES) == pytest.approx(2e-3, rel=0.02)
     apart = Step(4, 1, (0.0,) * 4, (halo,))
     assert replay.replay(apart, WIRES) == pytest.approx(1e-3, rel=0.02)
-    # A reduction over four nodes: two rounds of 4 µs of cores, 5 µs and 158 ns.
+    # A reduction over four nodes: two rounds of 2 µs of a core, 5 µs and 158 ns.
     reduced = Step(4, 1, (0.0,) * 4, (8.0,))
-    assert replay.replay(reduced, WIRES) == pytest.approx(2 * (4e-6 + 5e-6 + 0.158e-6), abs=0.5e-6)
+    assert replay.replay(reduced, WIRES) == pytest.approx(2 * (2e-6 + 5e-6 + 0.158e-6), abs=0.5e-6)
 
 
 @needs_simgrid
 def test_check__gives_the_shipped_table_again() -> None:
     """The lowest draw of HPCG over 10GbE: a second of simulation."""
-    declared = models.load(replay.CampaignFile, ROOT / "config/campaigns/modelled.yaml").model
-    assert declared is not None
-    point = next(replay.points(INPUTS, CHECKS[1], declared.draws, declared.seed))
-    fast, slow = (replay.simulated(INPUTS, point, link) for link in ("ib-fdr", "10gbe"))
+    point = next(replay.points(INPUTS, DECLARED, CHECKS[1]))
+    fast, slow = (replay.simulated(INPUTS, point, cell) for cell in (point.fast, point.slow))
     row = TABLE[(TABLE["claim"] == CHECKS[1].claim) & (TABLE["end"] == "lowest")].iloc[0]
     assert (row["draw"], row["analytic"]) == (point.draw, pytest.approx(point.ratio, abs=1e-3))
     assert slow / fast == pytest.approx(row["simulated"], abs=2e-3)
@@ -214,8 +215,6 @@ def test_check__gives_the_shipped_table_again() -> None:
 
 def test_table__is_of_the_checks_and_of_today_s_model() -> None:
     """A changed fact makes the shipped table old: `snakemake whatif-check` makes it anew."""
-    declared = models.load(replay.CampaignFile, ROOT / "config/campaigns/modelled.yaml").model
-    assert declared is not None
     named = {claim.id for name in ("hpcg2014", "lsdyna2014")
              for claim in load_report(ROOT / f"config/claims/{name}.yaml").claims}  # fmt: skip
     rows = []
@@ -223,7 +222,7 @@ def test_table__is_of_the_checks_and_of_today_s_model() -> None:
         assert check.claim in named
         rows += [
             (check.claim, one.end, one.draw, round(one.ratio, 3))
-            for one in replay.points(INPUTS, check, declared.draws, declared.seed)
+            for one in replay.points(INPUTS, DECLARED, check)
         ]
     shipped = TABLE[["claim", "end", "draw", "analytic"]].itertuples(index=False, name=None)
     assert list(shipped) == [(*row[:3], pytest.approx(row[3], abs=1e-3)) for row in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from analysis.pages import audit, figures
@@ -13,9 +14,12 @@ def test_tables__count_every_relation_once() -> None:
     table = audit.relations(REPORTS)
     counted = audit.counts(table)
     assert list(counted.index) == REPORTS
-    assert list(counted.columns) == ["consistent", "not checkable", "inconsistent"]
+    assert list(counted.columns) == ["consistent", "could not fail", "not checkable", "inconsistent"]
     assert int(counted.to_numpy().sum()) == len(table) == 87
-    assert counted.loc["hpcg2014"].tolist() == [4, 4, 2]
+    assert counted.loc["hpcg2014"].tolist() == [3, 1, 4, 2]
+    margin = table.set_index("relation")["margin"]
+    assert margin["two-jobs-and-scaling"] == pytest.approx(101 / 77 - 1)
+    assert np.isnan(margin["seven-times-percent"])
 
 
 def test_tables__agreements_are_relative_to_the_printed_right_side() -> None:

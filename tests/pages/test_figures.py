@@ -14,8 +14,10 @@ from matplotlib.textpath import TextPath
 
 from analysis.base.errors import ConfigError
 from analysis.pages import figures
+from analysis.pages.figures import counts
 from analysis.pages.figures.style import HUES, hue_names, looks
 from analysis.site.safety import active, loads
+from analysis.site.words import VERDICTS
 
 
 @pytest.fixture(autouse=True)
@@ -307,3 +309,17 @@ def test_svg__long_labels_are_not_cut() -> None:
     label = ax.get_yticklabels()[0]
     width = TextPath((0, 0), text, prop=label.get_fontproperties()).get_extents().width / 72
     assert label.get_window_extent().x1 / fig.dpi - width >= 0.02  # inches from the left edge
+
+
+def test_count_bars__has_a_look_for_every_word_of_a_verdict() -> None:
+    # The words without a size head those that have one.
+    assert set(VERDICTS) - {"holds in direction", "seen", "not tested"} == set(counts._LOOKS)
+
+
+def test_count_bars__stand_in_one_order() -> None:
+    _, ax = figures.new_figure("measured", "two")
+    table = pd.DataFrame({"does not hold": [1], "seen, smaller": [2], "holds": [3]}, index=["links"])
+    figures.count_bars(table, ax=ax, xlabel="claims (count)")
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["holds", "seen, smaller", "does not hold"]

@@ -83,7 +83,7 @@ def test_every_ratio_of_a_comparison_page_is_that_of_the_verdict(campaign: Campa
         for finding in found:
             ends = shown(claim, finding, campaign)
             if ends is not None:
-                estimate = finding.estimate
+                estimate = finding.estimate.shown
                 assert in_percent(claim, ends) == pytest.approx(
                     (estimate.value, estimate.low, estimate.high), rel=1e-12, nan_ok=True
                 )

@@ -17,6 +17,7 @@ from .power.test_devices import BARE, POWER, T0, WT, xml
 from .power.test_ipmi import FREE, block
 from .power.test_node import EACCT, GEOPM
 from .test_caliper import PROFILE as CALIPER
+from .test_hpctoolkit import EXPERIMENT
 from .test_lsdyna import ACCOUNT
 from .test_openatom import OUTPUT
 from .test_proxy import LINE as PROXY
@@ -98,8 +99,10 @@ SAMPLES = LOGS | {
     "published": (",".join(published.COLUMNS) + "\n" + FIGURE + FIGURE.replace("f1", "f2")).encode(),
     "run": (CAMPAIGN / "runs/001/run.json").read_bytes(),
     "sacct": b"".join((CAMPAIGN / "sacct.txt").read_bytes().splitlines(keepends=True)[:6]),
+    "table": b"run,cpu,cores\n" + b"".join(b"%d,Xeon X5670,12\n" % i for i in range(2, 5)),
     "tau": TAU,
     "caliper": CALIPER,
+    "hpctoolkit": EXPERIMENT,
 }
 # Closed by a mark of their own, so that a cut is seen wherever it is.
 CLOSED = (
@@ -114,4 +117,5 @@ CLOSED = (
     "run",
     "tau",
     "caliper",
+    "hpctoolkit",
 )

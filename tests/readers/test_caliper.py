@@ -115,3 +115,58 @@ def test_caliper__damage_is_said(old: bytes, new: bytes, found: str) -> None:
 def test_caliper__a_trace_is_refused() -> None:
     with pytest.raises(ReadError, match="no sum of time"):
         read(PROFILE.replace(b"time.duration", b"time.stamp"))
+
+
+# `runtime-report,profile.mpi` of 2.8, whose times lack those of inner regions, in a program's output.
+REPORT = """\
+solver starts
+Path              Min time/rank Max time/rank Avg time/rank Time %    
+main                   0.500000      0.750000      0.625000 12.500000 
+  solve fast           1.500000      2.500000      2.000000 40.000000 
+    MPI_Allreduce      2.000000      2.750000      2.375000 47.500000 
+MPI_Finalize           0.000020      0.000030      0.000025  0.000500 
+solver ends
+"""  # noqa: W291
+
+
+def test_caliper__report_has_the_slowest_rank() -> None:
+    ds = read(REPORT.encode())
+    assert (ds.complete, ds.kind, readers.engine_of(ds)) == (True, "merits", "caliper")
+    assert dict(zip(ds["merit"].values, ds["value"].values, strict=True)) == {
+        "main alone": 0.75,
+        "main/solve fast alone": 2.5,
+        "main/solve fast/MPI_Allreduce alone": 2.75,
+        "MPI_Finalize alone": 0.00003,
+    }
+    assert float(ds["figure_of_merit"]) == 0.75
+
+
+def test_caliper__report_with_inner_regions() -> None:
+    text = REPORT.replace("0.500000      0.750000      0.625000", "4.000000      6.000000      5.000000")
+    text = text.replace("1.500000      2.500000      2.000000", "3.500000      5.250000      4.375000")
+    ds = read(text.encode())
+    assert list(ds["merit"].values)[:2] == ["main", "main/solve fast"]
+    titles = b"Path     Time (E) Time (I) Time % (E) Time % (I) \n"
+    serial = read(titles + b"main     0.500000 4.250000  12.500000  99.500000 \n")
+    assert dict(zip(serial["merit"].values, serial["value"].values, strict=True)) == {"main": 4.25}
+
+
+def test_caliper__two_reports_are_two_results() -> None:
+    ds = read((REPORT + REPORT.replace("0.750000", "0.800000")).encode())
+    assert list(ds["result"].values) == [0] * 4 + [1] * 4
+    assert float(ds["figure_of_merit"]) == 0.8
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("0.625000", "0.825000", "f:3: main: 0.5 to 0.75 s, 0.825 s in the mean"),
+        (" 2.500000", " 2.50x000", "f:4: main/solve fast alone is '2.50x000', no finite number"),
+        (" \nsolver ends\n", "", "f:6: the last line does not end"),
+    ],
+)
+def test_caliper__damage_of_a_report_is_said(old: str, new: str, found: str) -> None:
+    assert REPORT.count(old) == 1
+    ds = read(REPORT.replace(old, new).encode())
+    assert not ds.complete
+    assert any(found in warning for warning in ds.warnings), ds.warnings

@@ -22,7 +22,7 @@ SIZE = {engine: len(data) for engine, data in SAMPLES.items()}
 TEXTS = {engine: data for engine, data in SAMPLES.items() if engine != "slurm_profile"} | {"json": JSON}
 # Sums and guesses over what is left, and free text that is kept in parts.
 DERIVED = {"energy_counter", "step_time", "startup_steps", "valid", "termination", "extra", "step", "row"}
-PROFILES = ("ipm", "mpip", "tau", "caliper")
+PROFILES = ("ipm", "mpip", "tau", "caliper", "hpctoolkit")
 CUTS = 120  # of a longer file; a shorter one is cut at every byte
 
 
@@ -76,7 +76,7 @@ def test_contract__content_finds_the_engine_and_xarray_opens_it(engine: str, tmp
     ds = readers.open(path, engine=engine)
     schema.check(ds)
     assert ds.complete is True
-    kinds = dict.fromkeys(PROFILES, "profile") | dict.fromkeys(MERITS, "merits")
+    kinds = dict.fromkeys(PROFILES, "profile") | dict.fromkeys(MERITS, "merits") | {"table": "runs"}
     assert ds.kind == ("power" if readers.is_power(engine) else kinds.get(engine, engine))
     assert ds.kind != "merits" or readers.engine_of(ds) == engine
     assert ds.identical(readers.open(path)) or engine == "slurm_energy"

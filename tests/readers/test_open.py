@@ -13,6 +13,8 @@ import zstandard
 from analysis import readers, schema
 from analysis.base.errors import ReadError
 
+from .samples import SAMPLES as WHOLE
+
 ROOT = Path(__file__).parents[2]
 CAMPAIGN = ROOT / "data/raw/vm-hpcg"
 DATA = ROOT / "tests/data"
@@ -83,3 +85,16 @@ def test_open__unknown_content_is_refused(data: bytes, tmp_path: Path) -> None:
 def test_open__missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"none:0: No such file or directory; check the path"):
         readers.open(tmp_path / "none")
+
+
+@pytest.mark.parametrize("engine", ["hpl", "osu", "stream", "tau"])
+def test_open__a_benchmark_after_a_long_prologue_is_found(engine: str, tmp_path: Path) -> None:
+    """A job's output begins with its modules; a profile has no such beginning."""
+    modules = b"".join(b"Loading module library/%d\n" % number for number in range(8000))
+    assert len(modules) > 3 * readers.HEAD_BYTES
+    data = modules + WHOLE[engine]
+    assert readers.engines_of(data) == ([] if engine == "tau" else [engine])
+    path = tmp_path / "slurm-4711.out"
+    path.write_bytes(data)
+    if engine != "tau":
+        assert readers.open(path).identical(readers.parse(data, str(path), engine=engine))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import json
 import lzma
 import re
 import time
@@ -19,7 +20,11 @@ from analysis import readers, schema
 from analysis.base.errors import ReadError
 from analysis.base.files import unpacked
 
+from .merits.test_merits import IOR_ROWS, ior_json
 from .samples import DATA, JSON, SAMPLES
+from .test_caliper import REPORT
+from .test_hpctoolkit import SPARSE, database
+from .test_tau import MERGED
 
 # A sample takes some milliseconds. What hangs, or grows with the square of a line, takes minutes.
 LIMIT = 5.0  # s
@@ -32,6 +37,12 @@ FILES = {
     "mpip concise": (DATA / "mpip/mix_350_c.mpiP").read_bytes(),
     "imb suite": (DATA / "imb/suite_openmpi_n4.txt").read_bytes(),
     "sacct json": JSON,
+    "hpctoolkit tar": database(),
+    "hpctoolkit 4": SPARSE,
+    "tau merged": MERGED,
+    "caliper report": REPORT.encode(),
+    "ior csv": IOR_ROWS.encode(),
+    "ior json": json.dumps(ior_json()).encode(),
 }
 # Where it hurts: long runs of one letter, numbers that are none, marks of other formats, deep nests.
 STRAY = (

@@ -29,7 +29,7 @@ def test_published__reads_every_line_of_the_table() -> None:
         rows = list(csv.DictReader(file))
     assert ds.attrs["kind"] == "published"
     assert ds.attrs["complete"]
-    assert ds.sizes["figure"] == len(rows) == 1005
+    assert ds.sizes["figure"] == len(rows) == 417
     assert list(ds["figure"].values) == [row["figure"] for row in rows]
     assert ds["value"].values.sum() == pytest.approx(sum(float(row["value"]) for row in rows))
     assert int((ds["nodes"] == -1).sum()) == sum(not row["nodes"] for row in rows)

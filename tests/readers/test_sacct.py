@@ -308,3 +308,38 @@ def test_sacct__other_json_is_refused() -> None:
     assert not sacct.sniff(b'{"jobs": [1]}')
     with pytest.raises(ReadError, match="'jobs' is not a list"):
         sacct.parse(b'{"jobs": {"job_id": 5}}')
+
+
+TIMES = "JobID|Start|End|Elapsed|ElapsedRaw\n7|2026-03-01T10:00:00|2026-03-01T10:01:40|00:01:40|100\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complete", "found"),
+    [
+        ("|100\n", "|160\n", False, "ElapsedRaw is 160, Elapsed 00:01:40"),
+        ("T10:01:40", "T10:01:10", False, "took 100 s, from start to end 70 s"),
+        ("T10:00:00", "T10:00:50", False, "took 100 s, from start to end 50 s"),
+        ("T10:01:40", "T10:04:40", True, "took 100 s, from start to end 280 s; it was suspended"),
+    ],
+)
+def test_sacct__elapsed_is_from_start_to_end(old: str, new: str, complete: bool, found: str) -> None:
+    assert sacct.parse(TIMES.encode(), "s.txt").warnings == []
+    ds = sacct.parse(TIMES.replace(old, new).encode(), "s.txt")
+    assert ds.complete is complete
+    assert any(found in warning for warning in ds.warnings), ds.warnings
+
+
+def test_sacct__the_hour_of_summer_time_is_no_fault() -> None:
+    """Local times: from 01:59 to 03:01 are two minutes in March, and one hour and two minutes in October."""
+    text = "JobID|Start|End|Elapsed\n7|2026-03-29T01:59:00|2026-03-29T03:01:00|00:02:00\n"
+    assert sacct.parse(text.encode(), "s.txt").warnings == []
+    text = "JobID|Start|End|Elapsed\n7|2026-10-25T01:59:00|2026-10-25T03:01:00|02:02:00\n"
+    assert sacct.parse(text.encode(), "s.txt").warnings == []
+
+
+def test_sacct__json_is_held_too() -> None:
+    document = json.loads(JSON.read_text())
+    document["jobs"][0]["time"]["elapsed"] += 60
+    ds = sacct.parse(json.dumps(document).encode(), "s.json")
+    assert not ds.complete
+    assert any("from start to end" in warning for warning in ds.warnings)

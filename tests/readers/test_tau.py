@@ -40,6 +40,78 @@ EVENTS = b"""\
 "Message size for all-reduce" 1050 8 8 8 67200
 """
 
+# Two ranks, the second written first, and the sums over both, as TAU_PROFILE_FORMAT=merged has it.
+_RANK = """\
+<profile_xml>
+
+<thread id="{node}.0.0.4711" node="{node}" context="0" thread="0">
+<metadata>
+<attribute>
+<name>MPI Processor Name</name>
+<value>n0{node}</value>
+</attribute>
+<attribute>
+<name>Starting Timestamp</name>
+<value>179603280{node}500000</value>
+</attribute>
+</metadata>
+</thread>
+
+<definitions thread="{node}.0.0.4711">
+<metric id="0"><name>TIME</name>
+<units>unknown</units>
+</metric>
+</definitions>
+
+<profile thread="{node}.0.0.4711">
+<timestamp>1796032805500000</timestamp>
+<interval_data metrics="0 ">
+0 1 1 20 5000000 
+1 1 {calls} {own} 4999980 
+2 {calls} 0 {mpi} {mpi} 
+3 {calls} 0 {mpi} {mpi} 
+</interval_data>
+<atomic_data>
+</atomic_data>
+</profile>
+
+</profile_xml>
+"""
+MERGED = (
+    """\
+<profile_xml>
+
+<definitions thread="*">
+<metric id="0"><name>TIME</name>
+<units>unknown</units>
+</metric>
+<event id="0"><name>.TAU application</name><group>TAU_USER</group></event>
+<event id="1"><name><![CDATA[int main(int, char **) <C>]]></name><group>TAU_USER</group></event>
+<event id="2"><name>MPI_Allreduce()</name><group>MPI</group></event>
+<event id="3"><name>int main(int, char **) =&gt; MPI_Allreduce()</name><group>MPI|TAU_CALLPATH</group></event>
+
+</definitions>
+</profile_xml>
+"""
+    + _RANK.format(node=1, calls=1050, own=3499980, mpi=1500000)
+    + _RANK.format(node=0, calls=1050, own=3999980, mpi=1000000)
+    + """\
+<profile_xml>
+<derivedentity id="total">
+</derivedentity>
+<derivedprofile derivedentity="total">
+<derivedinterval_data metrics="0 ">
+0 2 2 40 10000000 
+1 2 2100 7499960 9999960 
+2 2100 0 2500000 2500000 
+3 2100 0 2500000 2500000 
+</derivedinterval_data>
+</derivedprofile>
+
+</profile_xml>
+"""
+).encode()
+
 
 def read(data: bytes = PROFILE, name: str = "profile.3.0.0") -> xr.Dataset:
     return readers.parse(data, name)
@@ -118,3 +190,57 @@ def test_tau__damage_is_said(old: bytes, new: bytes, found: str) -> None:
 def test_tau__what_counts_no_wall_clock_time_is_refused(metric: bytes) -> None:
     with pytest.raises(ReadError, match=f"profile.3.0.0:1: counts {metric.decode()}"):
         read(PROFILE.replace(b"MULTI_TIME", b"MULTI_" + metric))
+
+
+def test_tau__merged_file_has_all_ranks() -> None:
+    ds = read(MERGED, "tauprofile.xml")
+    assert ds.complete
+    assert ds.ranks_expected == 2
+    assert list(ds["call"].values) == ["MPI_Allreduce"] * 2
+    assert list(ds["rank"].values) == [0, 1]
+    assert list(ds["count"].values) == [1050, 1050]
+    np.testing.assert_allclose(ds["time"], [1.0, 1.5])
+    np.testing.assert_allclose(ds["app_time"], [5.0, 5.0])
+    assert list(ds["host"].values) == ["n00", "n01"]
+    assert profile.mpi_fraction(ds) == pytest.approx(2.5 / 10)
+    assert ds.attrs["start"] == pytest.approx(1796032800.5)
+
+
+def test_tau__of_snapshots_the_last_counts() -> None:
+    early = _RANK.format(node=0, calls=3, own=4999000, mpi=980)
+    ds = read(
+        MERGED.replace(b'<profile_xml>\n\n<thread id="0', early.encode() + b'<profile_xml>\n\n<thread id="0')
+    )
+    assert ds.complete
+    assert list(ds["count"].values) == [1050, 1050]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        (b"2 1050 0 1500000 1500000", b"2 1050 0 1600000 1600000", "timers took 5.1"),
+        (b"2 1050 0 1500000 1500000", b"2 1050 0 1500000 1600000", "all in all 2100, 2.5"),
+        (b"2 1050 0 1500000 1500000", b"2 1O50 0 1500000 1500000", "no row of an event"),
+        (b"2 2100 0 2500000 2500000", b"2 2101 0 2500000 2500000", "2100 calls, 2.500000 s, all in all 2101"),
+        (b'<event id="2"', b'<event id="Z"', "is no event"),
+        (b'node="1"', b'node="5"', "2 ranks, the last is 5"),
+    ],
+)
+def test_tau__damage_of_a_merged_file_is_said(old: bytes, new: bytes, found: str) -> None:
+    assert MERGED.count(old) == 1
+    ds = read(MERGED.replace(old, new))
+    assert not ds.complete
+    assert any(found in warning for warning in ds.warnings), ds.warnings
+
+
+def test_tau__merged_file_that_is_cut_is_not_whole() -> None:
+    clock = MERGED.index(b"TIME</name>") + len(b"TIME</name>")
+    with pytest.raises(ReadError, match="counts nothing, no time"):
+        read(MERGED[: clock - 1])
+    for at in range(clock, len(MERGED) - 1, 31):
+        assert not read(MERGED[:at]).complete
+
+
+def test_tau__merged_file_without_a_clock_is_refused() -> None:
+    with pytest.raises(ReadError, match="counts PAPI_L2_TCM, no time"):
+        read(MERGED.replace(b"<name>TIME<", b"<name>PAPI_L2_TCM<"))

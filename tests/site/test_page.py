@@ -7,10 +7,12 @@ from typing import Any
 
 import nbformat
 import pytest
+import xarray as xr
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from analysis.base.errors import ConfigError
-from analysis.site.page import Page, PageInput, read
+from analysis.estimates.campaign import Campaign
+from analysis.site.page import Page, PageInput, inputs, read
 from analysis.site.safety import active, loads
 from tests.site import mock as site_mock
 
@@ -38,6 +40,18 @@ def test_read__takes_the_notebook_apart(tmp_path: Path) -> None:
     assert "How it was measured" in page.body[0]
     assert [c.count for c in page.code] == [1, 2, 3, 4]
     assert page.errors == []
+
+
+def test_inputs__a_page_names_its_sources_and_its_title_may_ask(tmp_path: Path) -> None:
+    first = site_mock.pages(tmp_path, "<svg/>")[0]
+    tree = xr.DataTree()
+    references = {"a": ("Runs of others", "https://example.org/a"), "b": ("More", "https://example.org/b")}
+    campaign = Campaign("mock", tree, "", "published", "", references=references)
+    entry = {"name": first.path.stem, "campaign": "mock", "title": "What do others see?"}
+    (found,) = inputs([entry], {"mock": campaign}, first.path.parent)
+    assert found.sources == tuple(references.values())
+    page = read(found)
+    assert (page.question, page.sources) == ("What do others see?", found.sources)
 
 
 def test_read__shows_an_error_and_says_so_at_the_top(tmp_path: Path) -> None:

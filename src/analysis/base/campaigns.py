@@ -243,20 +243,23 @@ class Alike(Model):
 
 
 class Asks(Model):
-    """What a view asks in place of its claims' own question: a level that the report's figures imply."""
+    """What a view asks in place of its claims' measure; with low and high a level, no comparison."""
+
+    NEEDS: ClassVar = {"low": ("high",), "high": ("low",)}
 
     variable: str = Field(description="a measure, see docs/reference/measures.md")
-    low: float
-    high: float
+    low: Maybe[float] = None
+    high: Maybe[float] = None
     unit: str = ""
-    why: str = Field(description="how the two ends follow from what the report prints")
+    why: str = Field(description="why this measure speaks for the claimed one, or how the two ends follow")
 
 
 class View(Model):
     """Claims by report and topic, the runs that speak to them, and what their levels stand for.
 
     Runs that others made for other questions: each topic of a report is put to those that bear on it, under
-    a reading of their levels that is declared and shown with the verdict.
+    a reading of their levels that is declared and shown with the verdict. What a claim selects by a factor
+    that is `apart`, and that `levels` do not declare, selects no runs: it counts as distance alone.
     """
 
     report: str
@@ -282,8 +285,10 @@ class ModelledCells(Model):
     case: Annotated[Several[str], Field(description="a case of the application or a list of them")]
     nodes: Counts
     interconnect: Names
-    ranks_per_node: Maybe[Count] = Field(None, description="all cores of a node where it is not said")
+    ranks_per_node: Maybe[Counts] = Field(None, description="all cores of a node where it is not said")
     factors: dict[str, Level] = Field({}, description="variable of kind runs -> value, alike in all cells")
+    slower: str = Field("", description="range that the cost of work is multiplied by, as of other memory")
+    in_switches: str = Field("", description="range: seconds of a reduction that the switches make")
 
 
 class ModelledCampaign(Model):
@@ -414,5 +419,8 @@ class Application(Model):
     higher_is_better: bool
     fixed_time: bool = Field(
         description="true if a run lasts as long as it is told to: its length is then no time to solution"
+    )
+    options: dict[str, str] = Field(
+        {}, description="numeric factor -> option of the program that sets it, such as --nx=${value}"
     )
     launch: Maybe[ApplicationLaunch] = None

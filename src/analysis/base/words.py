@@ -10,6 +10,8 @@ Level = str | int | float
 
 # An interval of synthetic values can be as narrow as their rounding; more digits than these tell nobody more.
 FIGURES = 4
+# Intervals hold the truth at 95 % unless they say otherwise; what is nearer than rounding is that.
+FULL = 0.95 - 1e-9
 
 
 class Interval(Protocol):
@@ -26,6 +28,10 @@ class Interval(Protocol):
     @property
     def high(self) -> float:
         """Upper end."""
+
+    @property
+    def level(self) -> float:
+        """The probability that the interval holds the truth, as a fraction."""
 
 
 def decimals(estimate: Interval, figures: int = 2) -> int:
@@ -50,9 +56,11 @@ def number(estimate: Interval, unit: str) -> str:
     value = attached(_rounded(estimate.value, places), unit)
     if not _bounded(estimate):
         return f"{value} (no interval)"
+    level = "" if estimate.level >= FULL else f", at {estimate.level:.0%}"
     if estimate.low == estimate.high:
-        return f"{attached(general(estimate.value), unit)} (exact)"
-    return f"{value} ({_rounded(estimate.low, places)} to {_rounded(estimate.high, places)})"
+        text = attached(general(estimate.value), unit)
+        return f"{text} (exact)" if not level else f"{text} (all alike{level})"
+    return f"{value} ({_rounded(estimate.low, places)} to {_rounded(estimate.high, places)}{level})"
 
 
 def stop(estimate: Interval, unit: str) -> str:
@@ -92,6 +100,8 @@ def level_name(factor: str, level: Level) -> str:
     """Name a level in a sentence: words as they are, numbers with their factor: ``2 concurrent jobs``."""
     if isinstance(level, str):
         return level
+    if factor == "target_time":
+        return f"{_count(level)} s"
     word = factor.replace("_", " ")
     if level == 1:
         word = "rank per node" if word == "ranks per node" else word.removesuffix("s")
@@ -105,7 +115,7 @@ def at_level(factor: str, level: Level) -> str:
 
 def labelled(factor: str, level: Level) -> str:
     """Name a level in a list or a formula: words as they are, numbers behind their factor: ``nodes 8``."""
-    return level if isinstance(level, str) else f"{factor.replace('_', ' ')} {_count(level)}"
+    return level or "not stated" if isinstance(level, str) else f"{factor.replace('_', ' ')} {_count(level)}"
 
 
 def _count(level: float) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analysis.base import project
@@ -12,10 +13,13 @@ from analysis.claims import spans as arithmetic
 from analysis.claims.model import Claim, load_report
 from analysis.claims.relations import Audit, Relation, Sides, load_audit
 from analysis.claims.spans import Span
+from analysis.claims.trial import FACTOR, Move, moves
 from analysis.claims.verdict import Verdict, finite
 from analysis.claims.verdicts import expected_text
 
 CONSISTENT = "consistent"
+# It agrees, but would have agreed whatever had been printed, or had an assumption to blame.
+COULD_NOT_FAIL = "could not fail"
 INCONSISTENT = "inconsistent"
 NOT_CHECKABLE = "not checkable"
 
@@ -43,10 +47,11 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one relation: ``consistent``, ``inconsistent`` or ``not checkable``.
+    """What became of one relation: ``consistent``, ``could not fail``, ``inconsistent``, ``not checkable``.
 
     `arithmetic` is the numbers as they were put together, and what else follows from them; `compared` has
-    one a reading, the first that agrees first.
+    one a reading, the first that agrees first; `moves` says of each figure how else it would have to be
+    printed for the opposite.
     """
 
     relation: Relation
@@ -54,13 +59,20 @@ class Outcome:
     reason: str
     arithmetic: str
     compared: tuple[Compared, ...] = ()
+    moves: tuple[Move, ...] = ()
+
+    @property
+    def margin(self) -> float:
+        """Least share by which a figure would have to change for the opposite; NaN where none would do."""
+        return min((abs(move.share) for move in self.moves if move.printed), default=math.nan)
 
 
 def outcome(relation: Relation) -> Outcome:
     """Compute one relation.
 
     Consistent if values that round to the printed figures satisfy the relation, in any reading of the text;
-    otherwise inconsistent, or not checkable where an assumption is needed.
+    otherwise inconsistent, or not checkable where an assumption is needed. An agreement that no other print
+    of one figure, within a factor of two, would have made inconsistent could not fail.
     """
     spans = relation.spans
     compared = sorted(
@@ -69,14 +81,49 @@ def outcome(relation: Relation) -> Outcome:
     words = _arithmetic(relation, tuple(compared), spans)
     if not relation.relation:
         return Outcome(relation, NOT_CHECKABLE, relation.missing, words)
+    turned = moves(relation, _agreement(relation))
+    could = any(move.printed for move in turned if move.name in relation.free) and not relation.assumes
     agrees = compared[0].agrees
-    verdict = CONSISTENT if agrees else NOT_CHECKABLE if relation.assumes else INCONSISTENT
-    return Outcome(relation, verdict, _reason(relation, compared), words, tuple(compared))
+    verdict = CONSISTENT if could else COULD_NOT_FAIL
+    if not agrees:
+        verdict = NOT_CHECKABLE if relation.assumes else INCONSISTENT
+    reason = _reason(relation, compared) + (_proves_nothing(relation) if verdict == COULD_NOT_FAIL else "")
+    text = "; ".join(part for part in (words, _moved(relation, turned, agrees=agrees)) if part)
+    return Outcome(relation, verdict, reason, text, tuple(compared), turned)
+
+
+def _agreement(relation: Relation) -> Callable[[Mapping[str, Span]], bool]:
+    """Return what tells whether the relation holds in any reading, with the formulas parsed once."""
+    formulas = [(one.left.expression, one.right.expression) for one in relation.sides]
+    holds = _TESTS[relation.relation][0]
+    return lambda spans: any(holds(left.evaluate(spans), right.evaluate(spans)) for left, right in formulas)
 
 
 def _compare(relation: Relation, sides: Sides, spans: Mapping[str, Span]) -> Compared:
     left, right = sides.left.expression.evaluate(spans), sides.right.expression.evaluate(spans)
     return Compared(sides, left, right, _TESTS[relation.relation][0](left, right))
+
+
+def _proves_nothing(relation: Relation) -> str:
+    if relation.assumes:
+        return "; were it otherwise, that would be to blame"
+    return "; no result printed within a factor of 2 would make it otherwise"
+
+
+def _moved(relation: Relation, turned: tuple[Move, ...], *, agrees: bool) -> str:
+    """Say how each figure would have to be printed for the opposite."""
+    named = {name: figure.meaning or name.replace("_", " ") for name, figure in relation.figures.items()}
+    does = [f"{named[one.name]} {one.printed} ({_signed(one.share)})" for one in turned if one.printed]
+    does_not = [named[one.name] for one in turned if not one.printed]
+    text = f"it {'breaks' if agrees else 'agrees'} with {', or '.join(does)}" if does else ""
+    within = f"no {', no '.join(does_not)} within a factor of {FACTOR:g}" if does_not else ""
+    if not text:
+        return f"it {'breaks' if agrees else 'agrees'} with {within}" if within else ""
+    return f"{text}; with {within}" if within else text
+
+
+def _signed(share: float) -> str:
+    return f"{share:+.{0 if abs(share) >= 0.1 else 1}%}".replace("-", "−")
 
 
 def _reason(relation: Relation, compared: list[Compared]) -> str:
@@ -141,7 +188,8 @@ def evaluate(audit: Audit, path: Path | None = None) -> list[Verdict]:
     """Evaluate a report's audit: one verdict for each claim that a relation speaks to.
 
     In the words of reported evidence; a relation that speaks to no catalogued claim has a record under its
-    own name. The checksum of the file `path` that declares the relations goes into the records.
+    own name. An inconsistency counts for the first claim that the relation names; which of several is wrong
+    cannot be told. The checksum of the file `path` that declares the relations goes into the records.
     """
     claims = _claims(audit.report)
     inputs = [{"path": f"config/audit/{path.name}", "sha256": _checksum(path)}] if path else []
@@ -151,16 +199,23 @@ def evaluate(audit: Audit, path: Path | None = None) -> list[Verdict]:
         # Several ids of the catalogue may be one claim here: it gets one record.
         names = list(dict.fromkeys(claims[one].id if one in claims else one for one in relation.claims))
         for name in names or [f"{audit.report}-audit-{relation.id}"]:
-            found.append(_record(audit, result, name, claims.get(name), inputs))
+            counted = result if name in names[:1] or not names else _beside(result, names[0])
+            found.append(_record(audit, counted, name, claims.get(name), inputs))
     return found
+
+
+def _beside(result: Outcome, counted: str) -> Outcome:
+    """Return what an inconsistency says of the claims beside the one that it counts for, the first named."""
+    if result.verdict != INCONSISTENT:
+        return result
+    return replace(result, verdict=NOT_CHECKABLE, reason=f"{result.reason}; it is counted once, at {counted}")
 
 
 def _claims(report: str) -> dict[str, Claim]:
     path = project.claims(report)
     if not path.is_file():
         return {}
-    loaded = load_report(path)
-    return {name: claim for claim in loaded.claims for name in (*claim.ids, claim.id)}
+    return {name: claim for claim in load_report(path).claims for name in (*claim.ids, claim.id)}
 
 
 def _checksum(path: Path) -> str:

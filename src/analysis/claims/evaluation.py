@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
 import pandas as pd
 
 from analysis.base.campaigns import View
 from analysis.claims import bands, distance
+from analysis.claims.discovery import controlled
 from analysis.claims.model import Claim, Expectation, Report
+from analysis.claims.settling import settle
 from analysis.claims.verdict import Verdict, finite
 from analysis.claims.verdicts import (
     HOLDS,
     NOT_TESTED,
-    RANKING,
     band,
     estimate_text,
     expected_text,
-    judge,
     unit_of,
     words,
 )
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.finding import Finding
+from analysis.estimates.finding import Finding, days_said
 from analysis.estimates.quantities import QUANTITIES, findings
 from analysis.estimates.question import Question
-
-# A finding with its verdict and the reason.
-Judged = tuple[Finding, str, str]
 
 
 def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None = None) -> list[Verdict]:
@@ -50,17 +45,20 @@ def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None
             continue
         shown = seen.setdefault(id(view), campaign.seen(view))
         out.append(_viewed(_verdict(_asked(claim, view), report, shown), view))
-    return out
+    return controlled(out)
 
 
 def _asked(claim: Claim, view: View) -> Claim:
-    """Return a claim as a view asks for it."""
-    if view.asks is None:
-        return claim
-    asks = view.asks
-    question = Question("level", asks.variable, claim.question.select)
+    """Return a claim as a view asks for it: without what it selects by factors that are apart."""
+    lifted = view.apart.keys() - view.levels.keys()
+    selected = {name: level for name, level in (claim.question.select or {}).items() if name not in lifted}
+    question, asks = replace(claim.question, select=selected), view.asks
+    if asks is None:
+        return replace(claim, question=question)
+    if asks.low is None:
+        return replace(claim, question=replace(question, variable=asks.variable))
     expect = Expectation(relation="range", low=asks.low, high=asks.high, unit=asks.unit)
-    return replace(claim, question=question, expect=expect)
+    return replace(claim, question=Question("level", asks.variable, selected), expect=expect)
 
 
 def _viewed(verdict: Verdict, view: View) -> Verdict:
@@ -85,20 +83,14 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
         apart = [] if campaign.evidence == "synthetic" else distance.distances(claim, campaign, found)
     except NotCoveredError as gap:
         return _record(claim, report, campaign, words(campaign.evidence, NOT_TESTED), str(gap), [])
-    judged = [(finding, *judge(claim, finding)) for finding in found]
-    chosen, verdict, reason = min(_settling(claim, judged), key=_strength)
-    if len(judged) > 1 and claim.question.aggregate in ("max", "min"):
-        extreme = "largest" if claim.question.aggregate == "max" else "least"
-        reason += f" (the {extreme} of {len(judged)} comparisons)"
-    elif len(judged) > 1:
-        agree = sum(one[1] == verdict for one in judged)
-        reason += f" ({agree} of {len(judged)} comparisons say so)"
-    ordered = [chosen, *(finding for finding in found if finding is not chosen)]
+    settled = settle(claim, found)
+    ordered = [settled.finding, *settled.others]
     if campaign.evidence == "synthetic":
-        return _record(claim, report, campaign, words(campaign.evidence, verdict), reason, ordered)
-    return _at_distance(
-        _record(claim, report, campaign, verdict, reason, ordered), claim, campaign, chosen, apart
-    )
+        return _record(
+            claim, report, campaign, words(campaign.evidence, settled.word), settled.reason, ordered
+        )
+    verdict = replace(_record(claim, report, campaign, settled.word, settled.reason, ordered), p=settled.p)
+    return _at_distance(verdict, claim, campaign, settled.finding, apart)
 
 
 def _at_distance(
@@ -117,37 +109,8 @@ def _at_distance(
         distance=away,
         distances=[asdict(one) for one in apart],
         bound=limit,
+        p=None if away == distance.OUT_OF_REACH else verdict.p,  # which says nothing of the claim
     )
-
-
-def _settling(claim: Claim, judged: list[Judged]) -> list[Judged]:
-    """Return the findings of which the weakest settles the claim.
-
-    "Up to" rests on the largest estimate, "at worst" on the least: of all strata, or of those that
-    agree in every factor but the ones that the claim ranges over.
-    """
-    if claim.question.aggregate not in ("max", "min"):
-        return judged
-    sign = 1.0 if claim.question.aggregate == "max" else -1.0
-    best: dict[tuple[Any, ...], Judged] = {}
-    for one in judged:
-        stratum = one[0].stratum
-        over = claim.question.over
-        key = tuple((k, v) for k, v in stratum.items() if k not in over) if over else ()
-        if key not in best or _extreme(one, sign) > _extreme(best[key], sign):
-            best[key] = one
-    return list(best.values())
-
-
-def _extreme(one: Judged, sign: float) -> tuple[bool, float]:
-    # An estimate without an interval settles nothing as long as there is one with.
-    estimate = one[0].estimate
-    return estimate.bounded, sign * estimate.value if math.isfinite(estimate.value) else -math.inf
-
-
-def _strength(one: Judged) -> tuple[int, float]:
-    estimate = one[0].estimate
-    return RANKING.index(one[1]), estimate.value if math.isfinite(estimate.value) else -math.inf
 
 
 def _applications(claim: Claim) -> str:
@@ -196,7 +159,11 @@ def _record(
         n_baseline=estimate.n_baseline if estimate else None,
         base=dict(zip(("value", "unit", "label"), first.base, strict=True)) if first and first.base else None,
         compared=" | ".join(finding.compared for finding in found),
-        arithmetic=" | ".join(finding.arithmetic for finding in found),
+        arithmetic="; ".join(filter(None, [" | ".join(one.arithmetic for one in found), days_said(estimate)]))
+        if estimate
+        else "",
+        level=estimate.level if estimate and estimate.bounded else None,
+        days=min(estimate.days, default=None) if estimate else None,
         runs=runs,
         inputs=_inputs(campaign, runs),
         about=claim.about,
@@ -226,5 +193,6 @@ def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
         n = "" if verdict.n is None else str(verdict.n)
         n += f" / {verdict.n_baseline}" if verdict.n_baseline is not None else ""
         texts = (verdict.statement, verdict.expected_text, verdict.estimate_text or "–", n)
-        rows.append((*texts, verdict.evidence, verdict.distance, verdict.verdict, verdict.reason))
+        why = "; ".join(filter(None, (verdict.reason, verdict.discovery)))
+        rows.append((*texts, verdict.evidence, verdict.distance, verdict.verdict, why))
     return pd.DataFrame(rows, columns=list(columns))

@@ -64,9 +64,33 @@ class Figure(Model):
     @property
     def span(self) -> Span:
         """What the number may have been before it was rounded."""
+        return self.span_if(str(len(self.members) if self.members else self.printed))
+
+    def span_if(self, printed: str) -> Span:
+        """Say what it may have been if that were printed in its place, read the same."""
         if self.members:
-            return Span.exactly(float(len(self.members)))
-        return span_of(str(self.printed), self.reading, self.step)
+            return Span.exactly(float(printed))
+        return span_of(printed, self.reading, self.step)
+
+    @property
+    def value(self) -> float:
+        """The printed number; the middle of a range."""
+        return self.span.value
+
+    @property
+    def print_unit(self) -> float:
+        """Unit of the last printed digit."""
+        if self.members:
+            return 1.0
+        decimals = len(str(self.printed).split(" ")[0].partition(".")[2])
+        return self.step if self.step is not None else 10.0**-decimals
+
+    def moved(self, by: float) -> str:
+        """Print it larger by so much, with as many decimals; a range with both ends."""
+        if self.members:
+            return f"{len(self.members) + by:.0f}"
+        ends = str(self.printed).split(" to ")
+        return " to ".join(f"{float(end) + by:.{len(end.partition('.')[2])}f}" for end in ends)
 
     @property
     def spelt(self) -> str:
@@ -157,6 +181,12 @@ class Relation(Model):
     def spans(self) -> dict[str, Span]:
         """What the figures may have been, by name."""
         return {name: one.span for name, one in self.figures.items()}
+
+    @property
+    def free(self) -> set[str]:
+        """Figures that might have been measured otherwise; all, where all are counts and data sheets."""
+        exact = {name for name, one in self.figures.items() if one.members or one.reading == "exact"}
+        return set(self.figures) - exact or exact
 
     @property
     def lines(self) -> list[int]:

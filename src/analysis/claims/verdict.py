@@ -29,6 +29,10 @@ class Verdict:
     `distance` is that from the claim's conditions (same, scaled, analogue, out of reach; empty where no run
     speaks to it), `distances` that of each factor, ``factor wanted found distance why``; `bound` the greatest
     speed-up that the set-up could have shown; `about` what the claim is of, software or machine.
+
+    `level` is that of the interval; `days` on how many days the runs were, None where nobody knows; `p` the
+    p-value of the word, `q` the same among all verdicts that it stands with, and `discovery` says if it would
+    not stand among them.
     """
 
     claim: str
@@ -64,6 +68,11 @@ class Verdict:
     reading: list[str] = field(default_factory=list)
     arithmetic: str = ""
     page: str | None = None
+    level: float | None = None
+    days: int | None = None
+    p: float | None = None
+    q: float | None = None
+    discovery: str = ""
     runs: list[str] = field(default_factory=list)
     inputs: list[dict[str, str]] = field(default_factory=list)
     distance: str = ""

@@ -3,15 +3,20 @@
 For a quantity with a neutral value (a ratio of 1, a gain of 0 %)
 
 - holds: the whole interval lies within what the claim allows;
-- holds in direction: the interval is clear of the neutral value on the claim's side, the size is
-  not shown;
+- holds in direction: the interval is clear of the neutral value on the claim's side, but not within
+  what the claim allows: *smaller* if it lies wholly short of that, *larger* if wholly beyond it, and
+  *size open* if it lies across an edge;
 - does not hold: the interval is clear of it on the other side, or lies wholly short of what the
   claim allows without being clear of it;
-- cannot tell: neither, or no interval.
+- cannot tell: neither, or no interval that is wide enough to trust.
 
 For a quantity without one (a share, a size, a count) the interval within, beside or across what
 the claim allows means holds, does not hold or cannot tell. So does the level at which scaling
-stops. Two sides cross over if each is clearly ahead somewhere.
+stops. Two sides cross over if each is clearly ahead somewhere. Equality needs two one-sided tests and
+the whole interval within the margin, a trend a permutation test and a clear interval.
+
+What is claimed of every stratum or step needs each of them; that one of k contradicts it is clear only by
+intervals that hold for all k at once.
 """
 
 from __future__ import annotations
@@ -20,21 +25,30 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from analysis.base.words import attached, general, in_order, number, stop
+from analysis.base.words import FULL, attached, general, in_order, number, stop
 from analysis.claims.distance import OUT_OF_REACH
 from analysis.claims.model import Claim
+from analysis.estimates.family import among
 from analysis.estimates.finding import Finding
+from analysis.estimates.intervals import range_level
 from analysis.estimates.quantities import QUANTITIES
-from analysis.estimates.stats import MIN_REPEATS, Estimate
+from analysis.estimates.stats import LEVEL, MIN_LEVEL, Estimate
 
 HOLDS = "holds"
 DIRECTION = "holds in direction"
+DIRECTION_SMALLER = f"{DIRECTION}, smaller"
+DIRECTION_LARGER = f"{DIRECTION}, larger"
+DIRECTION_OPEN = f"{DIRECTION}, size open"
 FAILS = "does not hold"
 UNKNOWN = "cannot tell"
 NOT_TESTED = "not tested"
 
-# From the weakest to the strongest, for claims that must hold in every stratum.
-RANKING = (FAILS, UNKNOWN, DIRECTION, HOLDS)
+# From the weakest to the strongest, for claims that must hold in every stratum. A size that was ruled out is
+# weaker than one that may yet be right, and an effect short of the claim weaker than one beyond it.
+RANKING = (FAILS, UNKNOWN, DIRECTION_SMALLER, DIRECTION_LARGER, DIRECTION_OPEN, HOLDS)
+
+# So many repeats, or days, are the least whose range is trusted.
+FEWEST = next(n for n in range(2, 99) if range_level(n) >= MIN_LEVEL)
 
 # A verdict in the words of measured evidence, and the reason in a few words.
 Judgement = tuple[str, str]
@@ -45,9 +59,23 @@ Band = tuple[float | None, float | None]
 def judge(claim: Claim, finding: Finding) -> Judgement:
     """Judge one finding; what needs an interval and has none cannot be told."""
     rule = RULES[claim.question.quantity]
-    if rule.bounded and not finding.estimate.bounded:
+    if rule.bounded and not finding.estimate.settles:
         return UNKNOWN, _too_few(finding.estimate)
-    return rule.judge(claim, finding)
+    word, reason = rule.judge(claim, finding)
+    level = finding.estimate.level
+    return word, reason if level >= FULL else f"{reason}, at {level:.0%}"
+
+
+def p_value(claim: Claim, finding: Finding, word: str) -> float | None:
+    """Return the p-value behind a word: how far the interval's level can rise until it no longer bears it.
+
+    One-sided, as a verdict is; the larger of two where both sides count. 1 where the data cannot tell; None
+    where no verdict can rest on the interval, or nothing scatters.
+    """
+    rule = RULES[claim.question.quantity]
+    if rule.p is None or (rule.bounded and not finding.estimate.settles):
+        return None
+    return 1.0 if word == UNKNOWN else rule.p(claim, finding, word)
 
 
 def unit_of(claim: Claim) -> str:
@@ -97,7 +125,13 @@ _AT: Mapping[str, Mapping[str, str]] = {
 
 def _too_few(estimate: Estimate) -> str:
     counts = f"{estimate.n}" if estimate.n_baseline is None else f"{estimate.n} and {estimate.n_baseline}"
-    return f"too few runs for an interval: {counts}, {MIN_REPEATS} are needed"
+    if len(estimate.days) > 1:
+        days = " and ".join(map(str, estimate.days))
+        return f"the sides ran on different days ({days}): too few, {FEWEST} each are needed"
+    if not estimate.bounded:
+        return f"too few runs for an interval: {counts}, {FEWEST} are needed"
+    level = f"{estimate.level:.0%}, {MIN_LEVEL:.0%} are needed"
+    return f"too few runs: {counts}; their range holds the truth at {level}"
 
 
 def _judge_ratio(claim: Claim, finding: Finding) -> Judgement:
@@ -108,15 +142,19 @@ def _judge_ratio(claim: Claim, finding: Finding) -> Judgement:
     wanted = claim.expect.value if claim.expect.value is not None else low
     upward = wanted >= neutral
     clear = estimate.low > neutral if upward else estimate.high < neutral
+    beyond = estimate.low > high if upward else estimate.high < low
     opposite = estimate.high < neutral if upward else estimate.low > neutral
     short = estimate.high < low if upward else estimate.low > high
     if estimate.low >= low and estimate.high <= high:
         return HOLDS, "the whole interval agrees with the claim"
     if opposite:
         return FAILS, "the effect is clear and goes the other way"
+    if clear and short:
+        return DIRECTION_SMALLER, "clear in direction, and the whole interval is short of the claim"
+    if clear and beyond:
+        return DIRECTION_LARGER, "clear in direction, and the whole interval is beyond the claim"
     if clear:
-        beside = estimate.high < low or estimate.low > high
-        return DIRECTION, "clear in direction, " + ("of another size" if beside else "its size not settled")
+        return DIRECTION_OPEN, "clear in direction, its size not settled"
     if short:
         return FAILS, "no clear effect, and one of the claimed size is ruled out"
     return UNKNOWN, "the interval leaves both no effect and the claimed one open"
@@ -132,33 +170,89 @@ def _judge_level(claim: Claim, finding: Finding) -> Judgement:
     return UNKNOWN, "the interval lies across the edge of what the claim allows"
 
 
+def _p_ratio(claim: Claim, finding: Finding, word: str) -> float | None:
+    neutral, estimate = QUANTITIES[claim.question.quantity].neutral, finding.estimate
+    if neutral is None or claim.question.compare is None or word == HOLDS:
+        return _p_level(claim, finding, word)
+    low, high = claim.expect.band
+    upward = (claim.expect.value if claim.expect.value is not None else low) >= neutral
+    if estimate.again is None:
+        return None
+    if word != FAILS:
+        return estimate.p_above(neutral) if upward else estimate.p_below(neutral)
+    return estimate.p_below(max(low, neutral)) if upward else estimate.p_above(min(high, neutral))
+
+
+def _p_level(claim: Claim, finding: Finding, word: str) -> float | None:
+    low, high = claim.expect.band
+    estimate = finding.estimate
+    if estimate.again is None:
+        return None
+    above, below = (estimate.p_above, estimate.p_below)
+    if word == FAILS:
+        return min(below(low) if math.isfinite(low) else 1.0, above(high) if math.isfinite(high) else 1.0)
+    return max(above(low) if math.isfinite(low) else 0.0, below(high) if math.isfinite(high) else 0.0)
+
+
 def _judge_equality(claim: Claim, finding: Finding) -> Judgement:
     margin = claim.question.margin
     estimate, test = finding.estimate, finding.equivalence
     equal, apart = (FAILS, HOLDS) if claim.expect.relation == "different" else (HOLDS, FAILS)
-    if test is not None and test.equivalent:
-        return equal, f"equal within {margin:.0%} (p = {test.p:.2g})"
+    within = estimate.low >= 1 / (1 + margin) and estimate.high <= 1 + margin
+    if test is not None and test.equivalent and within:
+        return equal, f"equal within {margin:.0%} (p = {test.p:.2g}), and so is the whole interval"
     if estimate.high < 1 / (1 + margin) or estimate.low > 1 + margin:
         return apart, f"they differ by more than {margin:.0%}"
     return UNKNOWN, f"neither equal within {margin:.0%} nor clearly apart"
 
 
+def _p_equality(claim: Claim, finding: Finding, word: str) -> float:
+    margin, estimate = claim.question.margin, finding.estimate
+    low, high = 1 / (1 + margin), 1 + margin
+    if (word == HOLDS) == (claim.expect.relation == "different"):
+        return min(estimate.p_above(high), estimate.p_below(low))
+    test = finding.equivalence.p if finding.equivalence else 1.0
+    return max(test, estimate.p_above(low), estimate.p_below(high))
+
+
 def _judge_trend(claim: Claim, finding: Finding) -> Judgement:
     estimate = finding.estimate
     sign = -1.0 if claim.expect.relation == "falling" else 1.0
+    chance = 1.0 if finding.chance is None else finding.chance
+    if chance > 1 - LEVEL:
+        return UNKNOWN, f"no clear trend: runs in another order give one as clear (p = {chance:.2g})"
     if min(sign * estimate.low, sign * estimate.high) > 0:
-        return HOLDS, f"clearly {claim.expect.relation}"
+        return HOLDS, f"clearly {claim.expect.relation} (p = {chance:.2g})"
     if max(sign * estimate.low, sign * estimate.high) < 0:
-        return FAILS, "clear, the other way"
+        return FAILS, f"clear, the other way (p = {chance:.2g})"
     return UNKNOWN, "no clear trend"
 
 
+def _p_trend(claim: Claim, finding: Finding, word: str) -> float:
+    return 1.0 if finding.chance is None else finding.chance
+
+
 def _judge_steps(claim: Claim, finding: Finding) -> Judgement:
-    if all(step.low > 1 for step in finding.steps):
+    if all(step.settles and step.low > 1 for step in finding.steps):
         return HOLDS, "every step of the order is clear"
-    if any(step.high < 1 for step in finding.steps):
+    if any(_settled(step.high < 1, step) for step in _together(finding)):
         return FAILS, "a step of the order is clearly the other way round"
     return UNKNOWN, "a step of the order is not clear"
+
+
+def _p_steps(claim: Claim, finding: Finding, word: str) -> float:
+    if word == HOLDS:
+        return max(step.p_above(1) for step in finding.steps)
+    return min(1.0, len(finding.steps) * min(step.p_below(1) for step in finding.steps))
+
+
+def _together(finding: Finding) -> list[Estimate]:
+    """Return the steps with intervals that hold for all of them at once."""
+    return [among(step, len(finding.steps)) for step in finding.steps]
+
+
+def _settled(clear: bool, step: Estimate) -> bool:
+    return clear and step.settles
 
 
 def _judge_saturation(claim: Claim, finding: Finding) -> Judgement:
@@ -173,19 +267,36 @@ def _judge_saturation(claim: Claim, finding: Finding) -> Judgement:
         return FAILS, f"a step is clearly short of {gain} earlier"
     if estimate.low > high:
         return FAILS, f"steps are clear of {gain} further on"
-    if not any(step.bounded for step in finding.steps):
+    if not any(step.settles for step in finding.steps):
         return UNKNOWN, _too_few(estimate)
     return UNKNOWN, f"a step is neither clear of {gain} nor short of it"
 
 
 def _judge_crossover(claim: Claim, finding: Finding) -> Judgement:
-    up = sum(step.low > 1 for step in finding.steps)
-    down = sum(step.high < 1 for step in finding.steps)
+    steps = _together(finding)
+    up = sum(_settled(step.low > 1, step) for step in steps)
+    down = sum(_settled(step.high < 1, step) for step in steps)
     if up and down:
         return HOLDS, f"each side is clearly ahead somewhere ({up} and {down} times)"
-    if max(up, down) == len(finding.steps):
-        return FAILS, "the same side is clearly ahead everywhere"
+    for ahead in ([step.low > 1 for step in finding.steps], [step.high < 1 for step in finding.steps]):
+        if all(map(_settled, ahead, finding.steps)):
+            return FAILS, "the same side is clearly ahead everywhere"
     return UNKNOWN, "a side that is clearly ahead somewhere is missing"
+
+
+def _p_crossover(claim: Claim, finding: Finding, word: str) -> float:
+    up, down = ([ask(step) for step in finding.steps] for ask in (_p_up, _p_down))
+    if word == HOLDS:
+        return min(1.0, len(finding.steps) * max(min(up), min(down)))
+    return min(max(up), max(down))
+
+
+def _p_up(step: Estimate) -> float:
+    return step.p_above(1)
+
+
+def _p_down(step: Estimate) -> float:
+    return step.p_below(1)
 
 
 def _judge_set(claim: Claim, finding: Finding) -> Judgement:
@@ -254,7 +365,8 @@ class Rule:
     """How findings of one quantity are judged and spelt.
 
     `expected` and `spelt` say what the claim expects and what was found; `band` is what agrees with the
-    claim, where that has ends on its axis; `bounded` that a finding without an interval settles nothing.
+    claim, where that has ends on its axis; `bounded` that a finding without an interval settles nothing; `p`
+    the p-value of a word, where there is one.
     """
 
     judge: Callable[[Claim, Finding], Judgement]
@@ -262,15 +374,18 @@ class Rule:
     spelt: Callable[[Finding, str], str] = _number
     band: Callable[[Claim], Band] = _expected_band
     bounded: bool = True
+    p: Callable[[Claim, Finding, str], float | None] | None = None
 
 
 RULES = {
-    **dict.fromkeys(("speedup", "gain", "reduction", "interaction", "cost"), Rule(_judge_ratio)),
-    **dict.fromkeys(("efficiency", "level"), Rule(_judge_level)),
-    "equality": Rule(_judge_equality, _expected_equality, band=_equality_band),
-    "ordering": Rule(_judge_steps, _expected_order, band=_no_band),
-    "trend": Rule(_judge_trend, lambda claim: claim.expect.relation, band=_no_band),
+    **dict.fromkeys(("speedup", "gain", "reduction", "interaction", "cost"), Rule(_judge_ratio, p=_p_ratio)),
+    **dict.fromkeys(("efficiency", "level"), Rule(_judge_level, p=_p_level)),
+    "equality": Rule(_judge_equality, _expected_equality, band=_equality_band, p=_p_equality),
+    "ordering": Rule(_judge_steps, _expected_order, band=_no_band, p=_p_steps),
+    "trend": Rule(_judge_trend, lambda claim: claim.expect.relation, band=_no_band, p=_p_trend),
     "saturation": Rule(_judge_saturation, spelt=_stop, bounded=False),
-    "crossover": Rule(_judge_crossover, lambda claim: "each ahead somewhere", band=_no_band, bounded=False),
+    "crossover": Rule(
+        _judge_crossover, lambda claim: "each ahead somewhere", band=_no_band, bounded=False, p=_p_crossover
+    ),
     "set": Rule(_judge_set, _expected_set, _members, band=_no_band, bounded=False),
 }

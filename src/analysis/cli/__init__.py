@@ -67,10 +67,14 @@ def _parser() -> argparse.ArgumentParser:
     verdicts.set_defaults(command="analysis.cli.verdicts:verdicts")
 
     plan = commands.add_parser("plan", help="show the runs and the node hours of a campaign; start nothing")
-    plan.add_argument("name", metavar="CAMPAIGN")
+    plan.add_argument("name", metavar="CAMPAIGN", nargs="?", default="")
+    plan.add_argument(
+        "--claim", default="", metavar="ID", help="write the campaign that would test this claim"
+    )
+    plan.add_argument("--cluster", default="", help="with --claim: one of yours; else a file to fill in")
     plan.add_argument("--runs", action="store_true", help="every run, in the order of submission")
     plan.add_argument("--json", help="a list of objects, one a run", **as_json)
-    plan.set_defaults(command="analysis.measure.progress:print_plan")
+    plan.set_defaults(command="analysis.cli.plan:plan")
 
     progress = commands.add_parser("progress", help="say how far a campaign is that is being measured")
     progress.add_argument("name", metavar="CAMPAIGN")

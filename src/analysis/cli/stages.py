@@ -60,10 +60,12 @@ def verdicts(campaign: str, out: str, claims: list[str]) -> None:
 def collect(out: str, paths: list[str], *, config: str = CONFIG) -> None:
     """Join the verdicts of all campaigns, each with the first page of its topic.
 
-    In the order of the configuration: of its reports and their campaigns, what was audited last.
+    In the order of the configuration: of its reports and their campaigns, what was audited last. False
+    discoveries are counted over all verdicts of a report and evidence class.
     """
     from analysis.base import project
     from analysis.claims import read_verdicts, write_verdicts
+    from analysis.claims.discovery import controlled
 
     build = project.load_yaml(config)
     order = [(report, campaign) for report, used in build["reports"].items() for campaign in used]
@@ -74,7 +76,7 @@ def collect(out: str, paths: list[str], *, config: str = CONFIG) -> None:
     built = {page["name"] for page in pages}
     # An audit names its page, which this build may not have.
     kept = [replace(one, page=one.page if one.page in built else _page_of(one, pages)) for one in found]
-    write_verdicts(kept, Path(out))
+    write_verdicts(controlled(kept), Path(out))
 
 
 def _page_of(verdict: Verdict, pages: Sequence[dict[str, Any]]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ def verify(campaigns: Sequence[str], *, write: bool, force: bool) -> int:
         declared = declaration(name)
         found = records.check(folder, label, evidence=str(declared.get("evidence", "")))
         faults += found.faults
+        wrong, odd = against_outputs(folder, label) if found.runs else ([], [])
+        faults += wrong
+        found.notes.extend(odd)
         missing, more = against_matrix(name, declared, folder)
         faults += missing
         faults += against_claims(name, {} if missing else found.levels)
@@ -61,6 +65,16 @@ def document(path: Path) -> dict[str, Any]:
     """Return what a YAML file says; empty without one, or if it is no mapping."""
     found = project.load_yaml(path) if path.is_file() else {}
     return found if isinstance(found, dict) else {}
+
+
+def against_outputs(folder: Path, label: str) -> tuple[list[Fault], list[Fault]]:
+    """Hold records against what the runs printed; return what contradicts them, and runs unlike their own."""
+    from analysis.datasets import doubts
+
+    wrong, odd = (
+        [replace(one, source=f"{label}/runs/{one.source}") for one in told] for told in doubts(folder)
+    )
+    return wrong, odd
 
 
 def against_claims(campaign: str, own: Mapping[str, Collection[Any]]) -> list[Fault]:

@@ -1,5 +1,5 @@
 """From a raw campaign folder to datasets: `ingest` reads every run and writes one tree."""
 
-from analysis.datasets.campaign import ingest
+from analysis.datasets.campaign import doubts, ingest
 
-__all__ = ["ingest"]
+__all__ = ["doubts", "ingest"]

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,12 @@ from analysis.base.campaigns import CampaignFile
 from analysis.base.errors import ConfigError, Fault, sparing
 from analysis.base.files import printable
 from analysis.datasets.applications import load_applications
+from analysis.datasets.likeness import seen, unlike
 from analysis.datasets.micro import cut_tables
 from analysis.datasets.published import FIGURES, read_figures
 from analysis.datasets.run import RECORD, RunFolder, file_entry, read_run
+from analysis.datasets.slurm import against_slurm
+from analysis.datasets.tables import has_tables, read_tables
 from analysis.energy.attribution import attribute
 from analysis.energy.meters import declared_power, read_logs
 from analysis.model.campaign import modelled
@@ -52,18 +56,21 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     """Read a raw campaign and write its datasets, with a bar on standard error for `progress`.
 
     `raw` (``data/raw/<campaign>``) has ``runs/<run>/run.json`` and, beside it, Slurm's records; or a table of
-    published figures instead of runs. `processed` gets ``campaign.nc`` (groups `TABLES`, of published figures
-    ``figures`` too) and ``runs/<run>.nc`` (groups ``profile result``) for each profiled run. `declaration`
+    published figures, or tables of runs, instead. `processed` gets ``campaign.nc`` (groups `TABLES`, of
+    published figures ``figures`` too) and ``runs/<run>.nc`` (groups ``profile result``) for each profiled
+    run. `declaration`
     says under ``power`` which meter feeds which node; by default ``config/campaigns/<campaign>.yaml``, if it
     is there. ConfigError if there is no run at all, or the declaration cannot be used.
     """
     found: list[RunFolder] = []
-    declaration = declaration or project.declaration(raw.name)
-    declared = models.load(CampaignFile, declaration) if declaration.is_file() else None
+    at = declaration or project.declaration(raw.name)
+    declared = models.load(CampaignFile, at) if at.is_file() else None
     if declared is not None and declared.model is not None:
         groups, faults = modelled(project.root(), declared.model, raw.name), list[str]()
     elif (raw / FIGURES).is_file() and not (raw / "runs").exists():
-        groups, faults = read_figures(raw, declaration)
+        groups, faults = read_figures(raw, at)
+    elif has_tables(raw):
+        groups, faults = read_tables(raw, at)
     else:
         power = declared_power(raw.name, path=declaration)
         found = _read_runs(_folders(raw), power, progress)
@@ -74,6 +81,23 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     storage.write_tree(ordered, processed / "campaign.nc", {"campaign": raw.name, "faults": faults})
     valid = groups["runs"]["valid"].values
     return Summary(raw.name, valid.size, int(valid.sum()), len(faults))
+
+
+def doubts(raw: Path) -> tuple[list[Fault], list[Fault]]:
+    """Read a raw campaign as `ingest` does; return the records that its files contradict, and its odd runs.
+
+    A run of the first kind is not valid; those of the second are only unlike others with their factors.
+    """
+    found = _read_runs(_folders(raw), MappingProxyType({}), progress=False)
+    before = [run.row["reason"] for run in found]
+    _join_records([run.row for run in found], _read_records(raw)[0])
+    wrong = []
+    for run, said in zip(found, before, strict=True):
+        if why := run.contradiction or (run.row["reason"] if run.row["reason"] != said else ""):
+            remedy = "the run does not count: correct its record, or put its files where they belong"
+            wrong.append(Fault(f"{run.row['run']}/{RECORD}", 0, why, remedy))
+    counting = (run for run in found if not run.row["reason"] and not _slurm_reason(run.row))
+    return wrong, list(unlike([seen(run.row, run.frames.get("micro")) for run in counting]))
 
 
 def _folders(raw: Path) -> list[Path]:
@@ -103,6 +127,7 @@ def _tables(
         row["valid"] = not row["reason"]
     tables = ((run.row, run.frames["micro"], run.sources["result"]) for run in found if "micro" in run.frames)
     faults += map(str, cut_tables(table for table in tables if table[0]["valid"]))
+    faults += map(str, unlike([seen(run.row, run.frames.get("micro")) for run in found if run.row["valid"]]))
     faults += _add_repeats(rows, found)
     beside = {"files": files, "meters": meters}
     groups = {"runs": to_dataset([pd.DataFrame(rows)], "runs")}
@@ -193,7 +218,7 @@ def _join_records(rows: list[dict[str, Any]], records: pd.DataFrame) -> list[flo
     if records.empty:
         return [np.nan] * len(rows)
     jobs = records[records["step"] == ""].drop_duplicates("job_id").set_index("job_id")
-    known = jobs[["elapsed", "state", "energy"]].to_dict("index")
+    known = jobs[["elapsed", "state", "energy", "start", "end", "nodes", "node_list"]].to_dict("index")
     steps = records[(records["step"] != "") & records["memory_max"].notna()]
     nodes = steps.groupby(["job_id", "node_list"])["memory_max"].sum()
     memory = nodes.groupby("job_id").max().to_dict()
@@ -204,6 +229,9 @@ def _join_records(rows: list[dict[str, Any]], records: pd.DataFrame) -> list[flo
         if job is not None:
             row |= {"elapsed_slurm": job["elapsed"], "state": job["state"]}
         counted.append(float(job["energy"]) if job is not None else np.nan)
+    joined = [(row, known[row["job_id"]]) for row in rows if row["job_id"] and row["job_id"] in known]
+    for row, said in against_slurm(joined):
+        row["reason"] = row["reason"] or said
     return counted
 
 

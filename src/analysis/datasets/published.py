@@ -25,6 +25,8 @@ _FACTORS = {"environment": "build", "transport": "tuning"}
 _SAME = ("application", "version", "case", "cluster", "cpu", "interconnect", "mpi", "nodes", "ranks")
 # Metrics that the table of runs holds.
 _METRICS = ("target_time", "benchmark_time", "elapsed", "official_time")
+# Metrics that are a run's figure of merit: HPCG's rate, the time of a step of OpenFOAM.
+_MERITS = ("rating", "step_time")
 # Metrics that it holds under another name.
 _NAMED = {"reduction_time": "allreduce_time"}
 
@@ -91,15 +93,16 @@ def _run(
     row |= {"run": name, "campaign": campaign, "evidence": "published", "valid": True, "timing": True}
     row |= {factor: first[factor] for factor in _SAME}
     row |= {factor: first[column] for column, factor in _FACTORS.items()}
-    row |= {metric: values.get(metric, np.nan) for metric in _METRICS}
+    row |= {metric: values.get(metric, row[metric]) for metric in _METRICS}
     row |= {column: values.get(metric, np.nan) for column, metric in _NAMED.items()}
     row["question"] = f"{first['application']} {first['version']}".strip()
     whole = first["nodes"] > 0 and first["ranks"] > 0 and first["ranks"] % first["nodes"] == 0
     row["ranks_per_node"] = first["ranks"] // first["nodes"] if whole else -1
     edge = first["case"].removesuffix("³")
     row["local_size"] = int(edge) if first["application"] == "hpcg" and edge.isdecimal() else -1
-    if "rating" in values:
-        row |= {"figure_of_merit": values["rating"], "figure_of_merit_unit": units["rating"]}
+    for metric in _MERITS:
+        if metric in values:
+            row |= {"figure_of_merit": values[metric], "figure_of_merit_unit": units[metric]}
     return row | {"checksum": checksum, "exit_code": 0}
 
 
@@ -110,6 +113,6 @@ def _repeats(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _micro(whole: pd.DataFrame) -> pd.DataFrame:
-    table = whole[(whole["application"] == "osu") & (whole["size"] >= 0)]
+    table = whole[whole["size"] >= 0]
     wide = table.pivot_table(index=["run", "case", "size"], columns="metric", values="value")
     return wide.reset_index().rename_axis(columns=None)

@@ -11,7 +11,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -22,13 +21,12 @@ from analysis.base.files import printable, unpacked
 from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import facts
+from analysis.datasets.contradictions import contradictions
 from analysis.energy.attribution import RunEnergy, first_power_engine, own_energy
 from analysis.readers.run import records
 from analysis.schema.frames import blank
 
 RECORD = "run.json"
-# Clocks of the nodes and of the host that wrote the record may differ by this much.
-_SLACK = np.timedelta64(60, "s")
 
 
 @dataclass
@@ -38,7 +36,8 @@ class RunFolder:
     `row` is of kind ``runs``, but for its energy; `energy` what the power logs in the folder give; `frames`
     the tables ``calls messages ranks matrix micro files``; `datasets` the long forms as read, ``profile`` and
     ``result`` where there are any, each read from one of `sources`; `repeats` what differs in the rows of
-    further executions in the same job; `faults` all that was wrong with a file, one line each.
+    further executions in the same job; `faults` all that was wrong with a file, one line each; `noted` what
+    the record says beside the columns of the row; `contradiction` the reason if that is the run's own output.
     """
 
     row: dict[str, Any]
@@ -48,6 +47,8 @@ class RunFolder:
     sources: dict[str, str] = field(default_factory=dict)
     repeats: list[dict[str, Any]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    noted: dict[str, Any] = field(default_factory=dict)
+    contradiction: str = ""
 
 
 @dataclass
@@ -95,11 +96,11 @@ def read_run(
         faults += told
     out.faults += map(str, faults)
     for other in results[1:]:
-        reason = _reason(out.row, record, application, out.datasets | {"result": other.ds})
+        reason = _reason(out, record, application, other)
         with sparing(other.source) as faults:
             out.repeats.append({**(facts(application, other.ds) if application else {}), "reason": reason})
         out.faults += map(str, faults)
-    out.row["reason"] = _reason(out.row, record, application, out.datasets)
+    out.row["reason"] = _reason(out, record, application, result)
     return out
 
 
@@ -167,7 +168,8 @@ def _take_record(data: bytes, source: str, out: RunFolder) -> bool:
         faults.note(0, "'start' and 'end' are the same moment", "no run takes no time: it does not count")
     out.faults += faults.attrs()["warnings"]
     out.row |= {name: value for name, value in record.items() if name in out.row}
-    if isinstance(why := json.loads(record["extra"]).get("reason"), str):
+    out.noted = json.loads(record["extra"])
+    if isinstance(why := out.noted.get("reason"), str):
         out.row["reason"] = printable(why)
     elif record["elapsed"] == 0:
         out.row["reason"] = "took no time, by its record"
@@ -235,13 +237,10 @@ def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:
 
 
 def _reason(
-    row: Mapping[str, Any],
-    record: bool | None,
-    application: Application | None,
-    datasets: Mapping[str, xr.Dataset],
+    out: RunFolder, record: bool | None, application: Application | None, found: _Found | None
 ) -> str:
-    """Say why a run may not enter a statistic; empty if it may."""
-    result, profile = datasets.get("result"), datasets.get("profile")
+    """Say why a run may not enter a statistic with a result; empty if it may."""
+    row, profile = out.row, out.datasets.get("profile")
     if record is None:
         return f"no readable {RECORD}"
     if not record:
@@ -252,8 +251,9 @@ def _reason(
         return f"unknown application {row['application']!r}: no config/applications/{row['application']}.yaml"
     if row["exit_code"] != 0:
         return "no exit code was recorded" if row["exit_code"] < 0 else f"exit code {row['exit_code']}"
-    if result is None:
+    if found is None:
         return f"left no {application.engine} result"
+    result = found.ds
     if not result.attrs["complete"]:
         return f"its {application.engine} result is cut or damaged"
     if "valid" in result and not bool(result["valid"]):
@@ -262,25 +262,5 @@ def _reason(
         return f"left no {row['profiler']} profile"
     if profile is not None and not profile.attrs["complete"]:
         return "its profile is cut or damaged"
-    return _contradiction(row, result, profile)
-
-
-def _contradiction(row: Mapping[str, Any], result: xr.Dataset, profile: xr.Dataset | None) -> str:
-    """Say where record, result and profile cannot be of the same run, as after files were swapped."""
-    ranks = int(result["ranks"] if "ranks" in result else result.attrs.get("ranks", -1))
-    if 0 <= ranks != row["ranks"]:
-        return f"its result is of {ranks} ranks, its record of {row['ranks']}"
-    if "local_size" in result and row["local_size"] > 0:
-        grid = sorted(set(map(int, result["local_size"].values)))
-        if grid != [row["local_size"]]:
-            return f"its result is of a local grid of {grid}, its record of {row['local_size']}"
-    if profile is None:
-        return ""
-    if profile.attrs["ranks_expected"] != row["ranks"]:
-        return f"its profile is of {profile.attrs['ranks_expected']} ranks, its record of {row['ranks']}"
-    started = profile.attrs.get("start")
-    if isinstance(started, float) and not np.isnat(row["start"]) and not np.isnat(row["end"]):
-        at = np.datetime64(int(started * 1e9), "ns")
-        if not row["start"] - _SLACK <= at <= row["end"] + _SLACK:
-            return f"its profile began at {at.astype('datetime64[s]')} UTC, outside the run"
-    return ""
+    out.contradiction = next(contradictions(row, application, result, found.source, profile, out.noted), "")
+    return out.contradiction

@@ -100,6 +100,19 @@ def reduction_share(campaign: Campaign, runs: pd.DataFrame, members: Members) ->
     return (100 * runs["reduction_time"] / runs["benchmark_time"]).set_axis(runs["run"])
 
 
+def peak_share(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
+    """Figure of merit over the greatest rate of the machine, %: the efficiency of an HPL run."""
+    if "peak" not in runs:
+        return pd.Series(dtype=float)
+    return (100 * runs["figure_of_merit"] / runs["peak"]).set_axis(runs["run"])
+
+
+def rate_per_watt(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
+    """Rate in Gflop/s over the mean power, so Gflop of work a joule."""
+    rates = runs["figure_of_merit"].where(runs["figure_of_merit_unit"] == "Gflop/s")
+    return (rates / runs["mean_power"]).set_axis(runs["run"])
+
+
 def energy_per_job(campaign: Campaign, runs: pd.DataFrame, members: Members) -> pd.Series:
     """Energy of one job, Wh."""
     return column("energy")(campaign, runs, members) / JOULES_PER_WH

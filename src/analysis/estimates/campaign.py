@@ -99,7 +99,21 @@ class Campaign:
     # Every claim asks for the same few tables.
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False, compare=False)
     _sources: list[dict[str, str]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _parts: dict[tuple[str, Level], Campaign] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    judged: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     _present: dict[str, frozenset[Level]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def only(self, factor: str, level: Level) -> Campaign:
+        """Show the campaign with the runs of one level alone, made once: many questions ask for the same."""
+        key = (factor, level)
+        if key not in self._parts:
+            part = replace(self)
+            runs = self.runs
+            part._frames["runs"] = runs[runs[factor] == level].reset_index(drop=True)
+            self._parts[key] = part
+        return self._parts[key]
 
     def frame(self, group: str) -> pd.DataFrame:
         """Return one of the tree's tables as a frame, coordinates as columns.
@@ -136,8 +150,8 @@ class Campaign:
         """Return title and address of the sources that published runs are from."""
         if not self.references:
             return []
-        figures = self.frame("figures")
-        names = sorted(set(figures.loc[figures["run"].isin(set(runs)), "source"]))
+        table = self.frame("figures" if "figures" in self.tree.children else "runs")
+        names = sorted(set(table.loc[table["run"].isin(set(runs)), "source"]))
         return [dict(zip(("title", "address"), self.references[name], strict=True)) for name in names]
 
     @property
@@ -194,8 +208,11 @@ class Campaign:
             return [level]
         raise NotCoveredError(f"no run of {self.name} stands for {factor.replace('_', ' ')} {level}")
 
-    def require(self, wanted: Iterable[tuple[str, Level]]) -> None:
-        """Raise `NotCoveredError` with all levels of the report that nothing stands for, by factor."""
+    def require(self, wanted: Iterable[tuple[str, Level]], *, timing: bool = False) -> None:
+        """Raise `NotCoveredError` with all levels of the report that nothing stands for, by factor.
+
+        With `timing` it says too if the times of no run may be used: no further level would help then.
+        """
         missing: dict[str, list[str]] = {}
         for factor, level in wanted:
             try:
@@ -204,7 +221,10 @@ class Campaign:
                 missing.setdefault(factor.replace("_", " "), []).append(str(level))
         if missing:
             listed = (f"{factor} {', '.join(dict.fromkeys(levels))}" for factor, levels in missing.items())
-            raise NotCoveredError(f"no run of {self.name} stands for {'; '.join(listed)}")
+            reason = f"no run of {self.name} stands for {'; '.join(listed)}"
+            if timing and not (self.runs["valid"] & self.runs["timing"]).any():
+                reason += ", and the times of its runs may not be used"
+            raise NotCoveredError(reason)
 
     def select(self, selection: Mapping[str, Any] | None, *, timing: bool) -> pd.DataFrame:
         """Return the valid runs that a selection names, with `timing` only those whose times may be used.
@@ -212,25 +232,25 @@ class Campaign:
         Raises `NotCoveredError` if a level has no stand-in or no valid run is left.
         """
         runs = self.runs
-        runs = runs[runs["valid"] & (runs["timing"] | (not timing))]
+        chosen = runs["valid"] & (runs["timing"] | (not timing))
         for factor, wanted in (selection or {}).items():
             if isinstance(wanted, Mapping):
                 low, high = wanted.get("min", float("-inf")), wanted.get("max", float("inf"))
-                runs = runs[runs[factor].between(low, high)]
+                chosen &= runs[factor].between(low, high)
                 text = " and ".join(
                     f"{'at least' if k == 'min' else 'at most'} {v}" for k, v in wanted.items()
                 )
             else:
                 levels = wanted if isinstance(wanted, (list, tuple)) else [wanted]
                 own = [mine for level in levels for mine in self.resolve(factor, level)]
-                runs = runs[runs[factor].isin(own)]
+                chosen &= runs[factor].isin(own)
                 text = " or ".join(map(str, own))
-            if runs.empty:
+            if not chosen.any():
                 why = "" if not timing else " whose times may be used"
                 raise NotCoveredError(
                     f"{self.name} has no valid run{why} with {factor.replace('_', ' ')} {text}"
                 )
-        return runs
+        return runs[chosen]  # once, as a frame of many runs is large
 
 
 def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fault]:

@@ -12,11 +12,12 @@ from analysis.base.units import JOULES_PER_KWH, YEAR_HOURS
 from analysis.energy.money import yearly_cost
 from analysis.estimates import stats, uncertainty
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import Finding, common, group_name, median_text, runs_of
+from analysis.estimates.finding import Finding, common, group_name, measuring_days, median_text, runs_of
 from analysis.estimates.groups import Groups, Pair
+from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.question import Comparison, Question, Tariff
-from analysis.estimates.stats import Array, Estimate
+from analysis.estimates.stats import Estimate
 
 YEAR = YEAR_HOURS * 3600  # s
 
@@ -37,7 +38,7 @@ def level(question: Question, part: pd.DataFrame, pace: pd.DataFrame | None = No
     columns = [(part, "value"), (part if pace is None else pace, "seconds")]
     estimate, note = _estimated(partial(yearly_cost, tariff=tariff.price, pue=tariff.pue), columns)
     return Finding(
-        Estimate(estimate.value, estimate.low, estimate.high, len(part)),
+        estimate.counted(len(part)),
         compared=common(part),
         arithmetic=f"{_job(part)}; {_rate(tariff)}{note}",
         runs=runs_of(part),
@@ -61,7 +62,7 @@ def saving(question: Question, compare: Comparison, pair: Pair, groups: Groups) 
             f"; as many jobs as {group_name(compare.factor, slow)}, one in {median_text(slow['seconds'])} s"
         )
     return Finding(
-        Estimate(estimate.value, estimate.low, estimate.high, len(treatment), len(baseline)),
+        estimate.counted(len(treatment), len(baseline)),
         compared=f"{group_name(compare.factor, treatment)} against {name}; {common(treatment, baseline)}",
         arithmetic=f"{text}; {_rate(_tariff(question))}{note}",
         runs=_runs(pair, groups),
@@ -81,7 +82,7 @@ def growth(
     factor, high, low = compare.along or ("", "", "")
     n, n_baseline = (min(map(len, side)) for side in zip(top, bottom, strict=True))
     return Finding(
-        Estimate(estimate.value, estimate.low, estimate.high, n, n_baseline),
+        estimate.counted(n, n_baseline),
         compared=f"{names[0]} against {names[1]}, at {factor} {high} and {low}; {common(*top, *bottom)}",
         arithmetic=f"saving at {high} / saving at {low}; {_rate(_tariff(question))}{note}",
         runs=(*_runs(top, cell[0]), *_runs(bottom, cell[1])),
@@ -95,7 +96,8 @@ def _quotient(large: Function, small: Function, k: int, *medians: Array) -> Arra
 
 def _estimated(function: Function, columns: Sequence[Column]) -> tuple[Estimate, str]:
     """Estimate a function of medians, its interval with what the meters leave open, and say so."""
-    estimate = stats.of_medians(function, *(part[name] for part, name in columns))
+    days = [measuring_days(part) for part, _ in columns]
+    estimate = stats.of_medians(function, *(part[name] for part, name in columns), days=days)
     medians = [
         uncertainty.metered(part) if name == "value" else uncertainty.exact(part[name])
         for part, name in columns

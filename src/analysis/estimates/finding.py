@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from analysis.base.words import Level, labelled, level_name
 from analysis.estimates import stats
-from analysis.estimates.stats import Estimate
+from analysis.estimates.family import among
+from analysis.estimates.intervals import range_level
+from analysis.estimates.stats import NO_DAY, Estimate
 
 
 @dataclass(frozen=True)
@@ -20,8 +23,9 @@ class Finding:
 
     `compared` says what was held against what and what both had in common, `arithmetic` the numbers as they
     were put together, `base` value, unit and name of the baseline. `steps` are the ratios of an order's or a
-    saturation's steps, or of a crossover's strata; `members` is a set that was found, `unequal` names the
-    runs that have another one than claimed; `stratum` has the factors in which all runs agree.
+    saturation's steps, or of a crossover's strata; `chance` the p-value of a trend; `members` is a set that
+    was found, `unequal` names the runs that have another one than claimed; `stratum` has the factors in
+    which all runs agree.
     """
 
     estimate: Estimate
@@ -31,9 +35,49 @@ class Finding:
     base: tuple[float, str, str] | None = None
     equivalence: stats.Equivalence | None = None
     steps: tuple[Estimate, ...] = ()
+    chance: float | None = None
     members: frozenset[Level] | None = None
     unequal: tuple[str, ...] = field(default=())
     stratum: Mapping[str, Level] = field(default_factory=dict)
+
+    def among(self, k: int) -> Finding:
+        """Return what was found as one of k findings, with intervals that hold for all at once."""
+        steps = tuple(among(step, k) for step in self.steps)
+        return replace(self, estimate=among(self.estimate, k), steps=steps)
+
+
+def measuring_days(part: pd.DataFrame) -> NDArray[np.int64]:
+    """Return the day of each run, days since 1970 in UTC, `NO_DAY` where its start is not known.
+
+    Generated runs have none either: their dates are made up, and no day did anything to them.
+    """
+    if "start" not in part or (part["evidence"] == "synthetic").any():
+        return np.full(len(part), NO_DAY)
+    start = part["start"].to_numpy("datetime64[D]")
+    return np.where(np.isnat(start), NO_DAY, start.astype("i8"))
+
+
+def days_said(estimate: Estimate) -> str:
+    """Say of which days the runs are and what of a day's effect an interval holds; empty if not known."""
+    days, beside = estimate.days, estimate.beside
+    if not days:
+        return ""
+    if len(days) > 1:
+        return (
+            f"the sides have {' and '.join(map(str, days))} days, not the same ones: a day stands for a run"
+        )
+    if estimate.by_days:
+        left = f", and {beside} runs of other days are left out" if beside else ""
+        return f"over {days[0]} days, each of which counts once{left}"
+    if days[0] == 1 and not beside:
+        return "all runs are of one day: between days is not covered"
+    if not days[0]:
+        return "the groups share no day: between days is not covered"
+    covered = f"only {range_level(days[0]):.0%} is" if days[0] > 1 else "is not"
+    runs = f"all runs are of {days[0]} days"
+    if beside:
+        runs = f"both sides ran on {days[0]} day{'s' if days[0] > 1 else ''}, and {beside} runs are of others"
+    return f"{runs}: between days {covered} covered"
 
 
 def group_name(factor: str, part: pd.DataFrame) -> str:
@@ -46,7 +90,7 @@ def common(*parts: pd.DataFrame) -> str:
     words = []
     for factor in ("case", "nodes", "ranks", "interconnect", "mpi", "profiler", "target_time"):
         values = sorted({value for part in parts for value in part[factor].dropna()})
-        if len(values) == 1 and values[0] not in ("", "none", -1):
+        if len(values) == 1 and values[0] not in ("", "none", -1, 0):  # 0 s: no time was given to the run
             words.append(_phrase(factor, values[0]))
         elif len(values) > 1 and factor in ("interconnect", "nodes", "ranks"):
             words.append(f"{factor} {', '.join(map(str, values))}")
@@ -54,8 +98,6 @@ def common(*parts: pd.DataFrame) -> str:
 
 
 def _phrase(factor: str, value: Any) -> str:
-    if factor == "target_time":
-        return f"{value:g} s"
     return f"under {value}" if factor == "profiler" else level_name(factor, value)
 
 

@@ -64,6 +64,9 @@ MEASURES: dict[str, Spec] = {
     "energy": _cost(column("energy"), "J"),
     "energy_per_job": _cost(whole.energy_per_job, "Wh"),
     "mean_power": _cost(column("mean_power"), "W"),
+    "idle_power": _cost(column("idle_power"), "W"),
+    "peak_share": Spec(whole.peak_share, timing=True, profile=False, unit="%"),
+    "rate_per_watt": Spec(whole.rate_per_watt, timing=True, profile=False, unit="Gflop/s/W"),
     "latency": _cost(whole.micro("latency"), "us"),
     "bandwidth": Spec(whole.micro("bandwidth"), timing=True, profile=False, unit="MB/s"),
     "reduction_share": Spec(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -22,11 +22,22 @@ import pandas as pd
 from analysis.base.words import in_order
 from analysis.estimates import cost, stats, uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.finding import Finding, common, group_name, listed, median_text, runs_of
+from analysis.estimates.family import among
+from analysis.estimates.finding import (
+    Finding,
+    common,
+    group_name,
+    listed,
+    measuring_days,
+    median_text,
+    runs_of,
+)
 from analysis.estimates.groups import Groups, Pair, cells, groups, measured, strata
+from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES, SETS, TIMES, unit_of
 from analysis.estimates.question import Comparison, Question
-from analysis.estimates.stats import Array, Estimate
+from analysis.estimates.stats import Estimate
+from analysis.estimates.trends import trend
 
 Findings = list[Finding]
 Estimator = Callable[[Question, Campaign, pd.DataFrame], Findings]
@@ -59,7 +70,8 @@ def findings(question: Question, campaign: Campaign) -> Findings:
     if question.each:
         single = [replace(question, members=(member,), each=False) for member in question.members]
         return [finding for one in single for finding in findings(one, campaign)]
-    campaign.require(question.levels())
+    timing = question.variable in MEASURES and MEASURES[question.variable].timing
+    campaign.require(question.levels(), timing=timing)
     frame = measured(question, campaign) if QUANTITIES[question.quantity].measured else pd.DataFrame()
     return findings_of(question, campaign, frame)
 
@@ -74,13 +86,20 @@ def median_of(variable: str, part: pd.DataFrame) -> tuple[Estimate, str]:
 
     The interval holds what meters and rounding leave open, where there are any; so do all below.
     """
-    return uncertainty.widened_for(variable, stats.median(part["value"]), float, part)
+    found = stats.median(part["value"], measuring_days(part))
+    return uncertainty.widened_for(variable, found, float, part)
 
 
 def ratio_of(variable: str, top: pd.DataFrame, bottom: pd.DataFrame) -> tuple[Estimate, str]:
     """Return the ratio of the medians of two groups and what is to be said of its interval."""
-    ratio = stats.ratio_of_medians(top["value"], bottom["value"])
+    days = measuring_days(top), measuring_days(bottom)
+    ratio = stats.ratio_of_medians(top["value"], bottom["value"], days)
     return uncertainty.widened_for(variable, ratio, operator.truediv, top, bottom)
+
+
+def _of_medians(function: Callable[..., Array], parts: Sequence[pd.DataFrame]) -> Estimate:
+    days = [measuring_days(part) for part in parts]
+    return stats.of_medians(function, *(part["value"] for part in parts), days=days)
 
 
 def better_is_more(question: Question, part: pd.DataFrame) -> bool:
@@ -99,8 +118,15 @@ def _speed(question: Question, x: pd.DataFrame, y: pd.DataFrame) -> tuple[Estima
     upright = question.quantity == "equality" or better_is_more(question, x)
     top, bottom = (x, y) if upright else (y, x)
     ratio, note = ratio_of(question.variable, top, bottom)
-    text = f"{median_text(top['value'])} / {median_text(bottom['value'])} = {ratio.value:.4g}"
-    return Estimate(ratio.value, ratio.low, ratio.high, len(x), len(y)), text, note
+    text = f"{_quotient(top, bottom, ratio)} {ratio.value:.4g}"
+    counts = (ratio.n, ratio.n_baseline or 0)
+    return ratio.counted(*(counts if upright else counts[::-1])), text, note
+
+
+def _quotient(top: pd.DataFrame, bottom: pd.DataFrame, ratio: Estimate) -> str:
+    """Spell two medians and how their ratio follows from them: in one, or from that of each day."""
+    medians = f"{median_text(top['value'])} / {median_text(bottom['value'])}"
+    return f"{medians} =" if not ratio.by_days else f"{medians}; by days"
 
 
 def _percent_more(ratio: float) -> float:
@@ -175,8 +201,7 @@ def _gain(question: Question, treatment: pd.DataFrame, baseline: pd.DataFrame) -
 def _reduction(question: Question, treatment: pd.DataFrame, baseline: pd.DataFrame) -> tuple[Estimate, str]:
     ratio, note = ratio_of(question.variable, treatment, baseline)
     estimate = ratio.transformed(_percent_less)
-    medians = f"{median_text(treatment['value'])} / {median_text(baseline['value'])}"
-    return estimate, f"1 - {medians} = {estimate.value:.3g} % less{note}"
+    return estimate, f"1 - {_quotient(treatment, baseline, ratio)} {estimate.value:.3g} % less{note}"
 
 
 def _efficiency(question: Question, treatment: pd.DataFrame, baseline: pd.DataFrame) -> tuple[Estimate, str]:
@@ -205,13 +230,13 @@ def _mean_ratio(question: Question, compare: Comparison, found: list[Groups]) ->
         return np.asarray(bottom / top if question.quantity == "speedup" else 100 * (bottom / top - 1))
 
     parts = (*treatments, *baselines)
-    estimate = stats.of_medians(function, *(part["value"] for part in parts))
+    estimate = _of_medians(function, parts)
     estimate, note = uncertainty.widened_for(question.variable, estimate, function, *parts)
     n, n_baseline = (min(map(len, side)) for side in (treatments, baselines))
     sums = [sum(float(part["value"].median()) for part in side) for side in (treatments, baselines)]
     name = group_name(compare.factor, baselines[0])
     return Finding(
-        Estimate(estimate.value, estimate.low, estimate.high, n, n_baseline),
+        estimate.counted(n, n_baseline),
         compared=f"{group_name(compare.factor, treatments[0])} against {name}, mean of {k} strata; "
         + common(*parts),
         arithmetic=f"sums of {k} medians: {sums[0]:.4g} against {sums[1]:.4g}{note}",
@@ -266,12 +291,18 @@ def _trend(
     medians = ", ".join(
         f"{name} {median_text(part['value'])}" for name, part in zip(names, parts, strict=True)
     )
+    estimate, chance = trend(position, values, np.concatenate([measuring_days(part) for part in parts]))
     return Finding(
-        stats.trend(position, values),
+        estimate,
         compared=f"along {', '.join(names)}; {common(*parts)}",
-        arithmetic=f"Kendall's tau over {len(values)} runs; {medians}",
+        arithmetic=f"Kendall's tau over {len(values)} runs, p = {chance:.2g} by permutation; {medians}",
         runs=runs_of(*parts),
+        chance=chance,
     )
+
+
+def _span(step: Estimate) -> str:
+    return f"{step.low:.3g} to {step.high:.3g}" if np.isfinite(step.low) else "no interval"
 
 
 def _saturation(
@@ -282,7 +313,8 @@ def _saturation(
     The estimate is a level: `value` by the medians, `low` the last level up to which every step is a clear
     gain, `high` the one after which a step is clearly short of the threshold (infinite if none is). A scale
     that never stops has its last level as `value` and `low`. A step's gain is 100 (median ratio of speeds
-    - 1); it is clear if its interval lies at or above, short if it lies below the threshold.
+    - 1); it is clear if its interval lies at or above, short if it lies below the threshold. That all steps
+    are clear needs each; that any of them is short, the intervals that hold for all of them at once.
     """
     levels = [float(part[compare.factor].iloc[0]) for part in parts]
     steps = tuple(faster(question, b, a)[0].transformed(_percent_more) for a, b in itertools.pairwise(parts))
@@ -291,17 +323,24 @@ def _saturation(
     def first(fails: Callable[[Estimate], bool], otherwise: float) -> float:
         return next((level for level, step in zip(levels, steps, strict=False) if fails(step)), otherwise)
 
-    low = first(lambda step: not step.low >= bar, levels[-1])
-    high = first(lambda step: step.high < bar, np.inf)
+    low = first(lambda step: not (step.settles and step.low >= bar), levels[-1])
+    high = first(lambda step: (one := among(step, len(steps))).settles and one.high < bar, np.inf)
     value = first(lambda step: step.value < bar, levels[-1])
     medians = ", ".join(f"{x:g}: {median_text(part['value'])}" for x, part in zip(levels, parts, strict=True))
     gains = ", ".join(
-        f"{a:g} to {b:g} {step.value:+.3g} % ({step.low:.3g} to {step.high:.3g})"
+        f"{a:g} to {b:g} {step.value:+.3g} % ({_span(step)})"
         for (a, b), step in zip(itertools.pairwise(levels), steps, strict=True)
     )
     note = uncertainty.note(question.variable, *parts)
     return Finding(
-        Estimate(value, low, high, min(map(len, parts))),
+        Estimate(
+            value,
+            low,
+            high,
+            min(map(len, parts)),
+            level=min(step.level for step in steps),
+            days=steps[0].days,
+        ),
         compared=f"along {', '.join(names)}; {common(*parts)}",
         arithmetic=f"{medians}; gain from one to the next: {gains}{note}",
         runs=runs_of(*parts),
@@ -340,7 +379,7 @@ def _growth(
         return np.asarray((a / b) / (c / d) if more else (b / a) / (d / c))
 
     parts = (*top, *bottom)
-    estimate = stats.of_medians(function, *(part["value"] for part in parts))
+    estimate = _of_medians(function, parts)
     estimate, _ = uncertainty.widened_for(question.variable, estimate, function, *parts)  # the ratios say so
     n, n_baseline = min(len(top[0]), len(bottom[0])), min(len(top[1]), len(bottom[1]))
     ratios = [faster(question, x, y)[1] for x, y in (top, bottom)]
@@ -348,7 +387,7 @@ def _growth(
     names = [group_name(compare.factor, part) for part in top]
     place = f"at {factor.replace('_', ' ')} {high} and {low}"
     return Finding(
-        Estimate(estimate.value, estimate.low, estimate.high, n, n_baseline),
+        estimate.counted(n, n_baseline),
         compared=f"{names[0]} against {names[1]}, {place}; {common(*parts)}",
         arithmetic=f"at {high}: {ratios[0]}; at {low}: {ratios[1]}; {estimate.value:.4g} times",
         runs=runs_of(*parts),
@@ -385,7 +424,9 @@ def _level(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Findi
     spec = MEASURES[question.variable]
     if spec.exact:
         found = frame["value"]
-        middle = Estimate(float(found.median()), float(found.min()), float(found.max()), len(found))
+        middle = Estimate(
+            float(found.median()), float(found.min()), float(found.max()), len(found), level=1.0
+        )
         # One value where the quantity depends on nothing else; otherwise its whole range.
         return [Finding(middle, common(frame), f"every run: {listed(found)}", tuple(frame["run"]))]
     out = []
@@ -419,7 +460,7 @@ def _set(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Finding
     union = frozenset().union(*sets.values())
     n = float(len(union))
     finding = Finding(
-        Estimate(n, n, n, len(sets)),
+        Estimate(n, n, n, len(sets), level=1.0),
         compared=common(runs[runs["run"].isin(sets)]),
         arithmetic="; ".join(
             f"run {run}: {', '.join(map(str, in_order(found)))}" for run, found in sets.items()

@@ -1,35 +1,51 @@
-"""Statistics of claims: medians with bootstrap intervals, equivalence and trend; scipy does the work.
+"""Statistics of claims: medians with their intervals, equivalence and trend.
 
 Nothing here assumes a normal distribution: run times of shared machines are skewed and often have
-two humps. All functions take plain arrays of repeats.
+two humps. All functions take plain arrays of repeats, and the measuring day of each where it is known.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
-Array = NDArray[np.float64]
+from analysis.estimates.intervals import (
+    Array,
+    at_worst,
+    exact_ends,
+    in_quadrature,
+    interpolated_ends,
+    range_level,
+    worst_level,
+)
 
-# Below six repeats a percentile interval of the median cannot reach 95 %: with n values the widest
-# one, from the least to the largest, covers 1 - 2^(1-n): 93.8 % at five, 96.9 % at six.
-MIN_REPEATS = 6
 LEVEL = 0.95
+# The least number of repeats, or of days, whose range holds the median at 95 %: 96.9 %; at five 93.8 %.
+MIN_REPEATS = 6
+# Below this level no verdict rests on an interval: its one side may miss in 1 of 16 cases, at four repeats.
+MIN_LEVEL = 0.85
 RESAMPLES = 9_999
 SEED = 20_140_701
+# A run whose measuring day is not known.
+NO_DAY = -1
+_TINY = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its interval, whose ends are NaN where there are too few repeats.
+    """A value with its interval, whose ends are NaN where a single repeat gives none.
 
     `n` counts the repeats behind it: of the treatment, where two groups are compared, and `n_baseline` the
-    others.
+    others. `level` is the least probability that the interval holds the truth, on the days it speaks of:
+    `days` counts them, those of each group where a day stands for a repeat of one group, and is empty if they
+    are not known; `beside` counts the runs of days that not all groups have. `again` makes the estimate anew
+    with an interval of another level; what does not scatter has none.
     """
 
     value: float
@@ -37,79 +53,219 @@ class Estimate:
     high: float
     n: int
     n_baseline: int | None = None
+    level: float = LEVEL
+    days: tuple[int, ...] = ()
+    beside: int = 0
+    again: Callable[[float], Estimate] | None = field(default=None, compare=False, repr=False)
 
     @property
     def bounded(self) -> bool:
         """Whether there is an interval."""
         return bool(np.isfinite(self.low) and np.isfinite(self.high))
 
+    @property
+    def by_days(self) -> bool:
+        """Whether a day, not a run, is what counts."""
+        return len(self.days) > 1 or any(map(covers_days, self.days))
+
+    @property
+    def full(self) -> bool:
+        """Whether there is an interval at 95 %."""
+        return self.bounded and self.level >= LEVEL - _TINY
+
+    @property
+    def settles(self) -> bool:
+        """Whether there is an interval that a verdict may rest on."""
+        return self.bounded and self.level >= MIN_LEVEL
+
+    @property
+    def shown(self) -> Estimate:
+        """The estimate as figures and tables have it, with room for one level: no interval but at 95 %."""
+        return self if self.full else replace(self, low=np.nan, high=np.nan)
+
+    def at(self, level: float) -> Estimate:
+        """Return the estimate with an interval of another level, or the widest that there is."""
+        return self if self.again is None else self.again(level)
+
+    def counted(self, n: int, n_baseline: int | None = None) -> Estimate:
+        """Return the estimate with other numbers of repeats."""
+        again = None if self.again is None else lambda level: self.at(level).counted(n, n_baseline)
+        return replace(self, n=n, n_baseline=n_baseline, again=again)
+
     def transformed(self, function: Callable[[float], float]) -> Estimate:
         """Apply a monotone function to value and interval."""
         ends = sorted((function(self.low), function(self.high))) if self.bounded else [np.nan, np.nan]
-        return Estimate(function(self.value), ends[0], ends[1], self.n, self.n_baseline)
+        again = None if self.again is None else lambda level: self.at(level).transformed(function)
+        return replace(self, value=function(self.value), low=ends[0], high=ends[1], again=again)
+
+    def p_above(self, bound: float) -> float:
+        """Return the one-sided p-value of "no more than `bound`": where the interval just reaches it."""
+        return self._p(lambda one: one.low > bound)
+
+    def p_below(self, bound: float) -> float:
+        """Return the one-sided p-value of "no less than `bound`"."""
+        return self._p(lambda one: one.high < bound)
+
+    def _p(self, clear: Callable[[Estimate], bool]) -> float:
+        def reached(p: float) -> bool:
+            one = self.at(1 - 2 * p)
+            return one.bounded and one.level >= 1 - 2 * p - _TINY and clear(one)
+
+        below, above = math.log(1e-6), math.log(0.5 - _TINY)
+        if not reached(math.exp(above)):
+            return 1.0
+        for _ in range(24):
+            middle = (below + above) / 2
+            below, above = (below, middle) if reached(math.exp(middle)) else (middle, above)
+        return math.exp(above)
 
 
-def median(values: ArrayLike) -> Estimate:
-    """Estimate the median of repeats, shape (n,); NaN are left out.
+def median(values: ArrayLike, days: ArrayLike | None = None) -> Estimate:
+    """Estimate the median of repeats, shape (n,), each of a day, an integer; NaN are left out.
 
-    Interval: 95 % percentile bootstrap, 9,999 resamples, fixed seed; none below six repeats. Values that are
-    all equal have an interval of no width, whatever their number but one.
+    The interval is the narrowest one of order statistics that holds the median at 95 % or more, whatever the
+    distribution; below six repeats the range at its own level. Over six days or more the days' medians take
+    the place of repeats (see `of_medians`).
     """
-    sample = _clean(values)
-    return _bootstrap((sample,), lambda x, axis: np.median(x, axis=axis), len(sample), None)
+    return of_medians(np.asarray, values, days=None if days is None else (days,))
 
 
-def ratio_of_medians(treatment: ArrayLike, baseline: ArrayLike) -> Estimate:
-    """Estimate how many times the median of one group is that of another; never a mean of ratios.
-
-    The two groups are resampled independently; no interval if either has fewer than six.
-    """
-    top, bottom = _clean(treatment), _clean(baseline)
-
-    def ratio(x: Array, y: Array, axis: int) -> Array:
-        return np.asarray(np.median(x, axis=axis) / np.median(y, axis=axis))
-
-    return _bootstrap((top, bottom), ratio, len(top), len(bottom))
-
-
-def of_medians(function: Callable[..., Array], *groups: ArrayLike) -> Estimate:
-    """Estimate a function of the medians of several independent groups."""
-    samples = tuple(_clean(group) for group in groups)
-
-    def statistic(*drawn: Array, axis: int) -> Array:
-        return function(*(np.median(one, axis=axis) for one in drawn))
-
-    return _bootstrap(samples, statistic, len(samples[0]), len(samples[1]) if len(samples) > 1 else None)
-
-
-def _clean(values: ArrayLike) -> Array:
-    sample: Array = np.asarray(values, dtype="f8").ravel()
-    kept: Array = sample[np.isfinite(sample)]
-    return kept
-
-
-def _bootstrap(
-    samples: Sequence[Array], statistic: Callable[..., Array], n: int, n_baseline: int | None
+def ratio_of_medians(
+    treatment: ArrayLike, baseline: ArrayLike, days: tuple[ArrayLike, ArrayLike] | None = None
 ) -> Estimate:
-    smallest = min(map(len, samples))
-    if smallest == 0:
-        return Estimate(np.nan, np.nan, np.nan, n, n_baseline)
-    value = float(statistic(*samples, axis=-1))
-    if smallest > 1 and all(np.ptp(sample) == 0 for sample in samples):
-        return Estimate(value, value, value, n, n_baseline)
-    if smallest < MIN_REPEATS:
-        return Estimate(value, np.nan, np.nan, n, n_baseline)
-    # The percentile method: the accelerated one needs a jackknife, which is degenerate for medians.
-    interval = stats.bootstrap(
-        tuple(samples),
-        statistic,
-        n_resamples=RESAMPLES,
-        confidence_level=LEVEL,
-        method="percentile",
-        vectorized=True,
-        rng=np.random.default_rng(SEED),
-    ).confidence_interval
-    return Estimate(value, float(interval.low), float(interval.high), n, n_baseline)
+    """Estimate how many times the median of one group is that of another; never a mean of ratios."""
+    return of_medians(lambda x, y: np.asarray(x / y), treatment, baseline, days=days)
+
+
+def of_medians(
+    function: Callable[..., Array], *groups: ArrayLike, days: Sequence[ArrayLike] | None = None
+) -> Estimate:
+    """Estimate a function of the medians of independent groups, monotone in each.
+
+    From six repeats on the intervals of the medians are combined in squares; below, all ranges at their
+    worst, with the level that this has whatever the distributions. One repeat gives no interval.
+
+    Repeats of one day share what the day does. On six or more days that all groups have, the function is
+    taken of each day's medians, and the interval is that of their median; runs of other days are left out.
+    Groups of six or more days each, which share fewer, stand for as many repeats as they have days; so do
+    two groups that share none, more if one has a single day, and those of which one ran mostly on a day of
+    its own. Of fewer days the interval is that of the
+    runs, widened to hold the function of each day that all groups have.
+    """
+    samples = [np.asarray(group, dtype="f8").ravel() for group in groups]
+    kept = [np.isfinite(sample) for sample in samples]
+    values = [sample[keep] for sample, keep in zip(samples, kept, strict=True)]
+    labels = [np.asarray(day).ravel()[keep] for day, keep in zip(days, kept, strict=True)] if days else []
+    if min(map(len, values)) == 0:
+        return Estimate(np.nan, np.nan, np.nan, *_counts(values), level=0.0)
+    if not labels or any((label == NO_DAY).any() for label in labels):
+        return _of_runs(function, values, ())
+    return _of_days(function, values, labels)
+
+
+def _counts(values: Sequence[Array]) -> tuple[int, int | None]:
+    return len(values[0]), len(values[1]) if len(values) > 1 else None
+
+
+def _of_runs(function: Callable[..., Array], values: Sequence[Array], days: tuple[int, ...]) -> Estimate:
+    """Estimate from repeats that are independent of each other."""
+    ordered = [np.sort(one) for one in values]
+    middles = [float(np.median(one)) for one in ordered]
+    return _ranked(function, ordered, middles, days, LEVEL)
+
+
+def _ranked(
+    function: Callable[..., Array],
+    ordered: Sequence[Array],
+    middles: Sequence[float],
+    days: tuple[int, ...],
+    level: float,
+) -> Estimate:
+    smallest = min(map(len, ordered))
+    low, high, reached = np.nan, np.nan, 0.0
+    if smallest > 1:
+        low, high, reached = _interval(function, ordered, middles, level)
+    again = partial(_ranked, function, ordered, middles, days)
+    return Estimate(float(function(*middles)), low, high, *_counts(ordered), reached, days, again=again)
+
+
+def _interval(
+    function: Callable[..., Array], ordered: Sequence[Array], middles: Sequence[float], level: float
+) -> tuple[float, float, float]:
+    """Return the ends of an interval, and its level."""
+    counts = [len(one) for one in ordered]
+    enough = range_level(min(counts)) >= level
+    reached = level if enough else min(level, worst_level(counts))
+    if len(ordered) == 1:  # which needs no function but the identity or a monotone one
+        ends = sorted(float(function(end)) for end in exact_ends(ordered[0], level))
+        return ends[0], ends[1], reached
+    if enough:
+        low, high = _combined(function, ordered, middles, level)
+    else:
+        low, high = at_worst(function, middles, [(float(one[0]), float(one[-1])) for one in ordered])
+    return low, high, reached
+
+
+def _combined(
+    function: Callable[..., Array], ordered: Sequence[Array], middles: Sequence[float], level: float
+) -> tuple[float, float]:
+    """Combine the intervals of medians, but to no less than each of them alone is sure to leave open.
+
+    Interpolated ends hold a median a little less often than they say where it lies between two humps. That
+    is lost in the squares unless one group scatters and the others do not.
+    """
+    ends = [in_quadrature(function, middles, [interpolated_ends(one, level) for one in ordered])]
+    for at, one in enumerate(ordered):
+        alone = [(middle, middle) for middle in middles]
+        alone[at] = exact_ends(one, level)
+        ends.append(in_quadrature(function, middles, alone))
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def _of_days(function: Callable[..., Array], values: Sequence[Array], labels: Sequence[Array]) -> Estimate:
+    each = [sorted(set(label.tolist())) for label in labels]
+    common = [day for day in each[0] if all(day in other for other in each[1:])]
+    if len({day for own in each for day in own}) == 1:
+        return _of_runs(function, values, (1,))
+    shared = [one[np.isin(label, common)] for one, label in zip(values, labels, strict=True)]
+    beside = sum(map(len, values)) - sum(map(len, shared))
+    of_day = [
+        float(function(*(np.median(one[label == day]) for one, label in zip(values, labels, strict=True))))
+        for day in common
+    ]
+    if covers_days(len(common)):
+        by_day = _of_runs(np.asarray, [np.array(of_day)], (len(common),)).counted(*_counts(shared))
+        return replace(by_day, beside=beside)
+    fewest = min(map(len, each))
+    apart = not common and (len(each) == 2 or fewest == 1)
+    if covers_days(fewest) or apart or any(map(partial(_elsewhere, common), labels)):
+        medians = [
+            np.array([np.median(one[label == day]) for day in own])
+            for one, label, own in zip(values, labels, each, strict=True)
+        ]
+        return _of_runs(function, medians, tuple(map(len, each))).counted(*_counts(values))
+    together = replace(_of_runs(function, values, (len(common),)), beside=beside)
+    return _widened(together, of_day, LEVEL)
+
+
+def _elsewhere(common: Sequence[int], label: Array) -> bool:
+    """Tell whether most runs of a group are of one day that others have not: its effect would be theirs."""
+    days, counts = np.unique(label[~np.isin(label, common)], return_counts=True)
+    return bool(len(days)) and int(counts.max()) * 2 > len(label)
+
+
+def covers_days(days: int) -> bool:
+    """Whether an interval over so many days speaks of days in general, at 95 %."""
+    return days >= MIN_REPEATS
+
+
+def _widened(together: Estimate, of_day: Sequence[float], level: float) -> Estimate:
+    """Widen the interval of all runs to hold the values of a few days."""
+    runs = together.at(level)
+    low, high = min([runs.low, *of_day]), max([runs.high, *of_day])
+    return replace(
+        runs, low=low, high=high, beside=together.beside, again=partial(_widened, together, of_day)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +295,8 @@ def equivalence(treatment: ArrayLike, baseline: ArrayLike, margin: float) -> Equ
     """Test whether two groups are the same within a relative margin such as 0.05 (TOST on ranks).
 
     Two one-sided Mann-Whitney tests of independent positive repeats, shapes (n,) and (m,), on logarithms
-    shifted by log(1 + margin); exact for small groups without ties.
+    shifted by log(1 + margin); exact for small groups without ties. Ranks do not see how far a few values
+    lie away: that the interval of the ratio lies within the margin is asked beside this.
     """
     top, bottom = np.log(_clean(treatment)), np.log(_clean(baseline))
     if min(len(top), len(bottom)) == 0:
@@ -150,57 +307,7 @@ def equivalence(treatment: ArrayLike, baseline: ArrayLike, margin: float) -> Equ
     return Equivalence(margin, float(above), float(below))
 
 
-def trend(levels: ArrayLike, values: ArrayLike) -> Estimate:
-    """Estimate how monotone values are along an ordered factor; level and value of each run, shape (n,).
-
-    Kendall's tau-b from -1 (always falling) to 1. The bootstrap draws within each level, because the levels
-    were chosen, not sampled; no interval below six runs or two runs a level.
-    """
-    x, y = np.asarray(levels, dtype="f8"), np.asarray(values, dtype="f8")
-    keep = np.isfinite(x) & np.isfinite(y)
-    x, y = x[keep], y[keep]
-    if len(x) < 2 or np.ptp(x) == 0:
-        return Estimate(np.nan, np.nan, np.nan, len(x))
-    value = float(stats.kendalltau(x, y).statistic)
-    groups = [y[x == level] for level in np.unique(x)]
-    if len(x) < MIN_REPEATS or min(map(len, groups)) < 2:
-        return Estimate(value, np.nan, np.nan, len(x))
-    interval = stats.bootstrap(
-        groups,
-        lambda *drawn, axis: _tau(drawn),
-        vectorized=True,
-        n_resamples=999,
-        confidence_level=LEVEL,
-        method="percentile",
-        rng=np.random.default_rng(SEED),
-    ).confidence_interval
-    # Draws with ties can all lie to one side of the estimate; the interval then reaches back to it.
-    low, high = min(float(interval.low), value), max(float(interval.high), value)
-    return Estimate(value, low, high, len(x))
-
-
-def _tau(drawn: Sequence[Array]) -> Array:
-    """Return Kendall's tau-b of m draws at once, to the last bit what scipy says of one draw a call.
-
-    What is drawn has few values: counts of them take the place of pairs. Pairs of one level say nothing, and
-    those of two are counted from the upper one.
-    """
-    values = np.unique(np.concatenate([level.ravel() for level in drawn]))
-    rows = np.arange(len(drawn[0]))[:, None] * len(values)
-    below = np.zeros((len(drawn[0]), len(values)), dtype="i8")
-    concordant = np.zeros(len(below), dtype="i8")
-    for level in drawn:
-        places = (rows + np.searchsorted(values, level)).ravel()
-        counts = np.bincount(places, minlength=below.size).reshape(below.shape)
-        up_to = np.cumsum(below, axis=1)
-        concordant += (counts * (2 * up_to - below - up_to[:, -1:])).sum(axis=1)  # less discordant
-        below += counts
-    pairs = _pairs(sum(level.shape[1] for level in drawn))
-    ordered = pairs - sum(_pairs(level.shape[1]) for level in drawn)
-    with np.errstate(invalid="ignore"):  # a draw of one value has no order
-        tau: Array = concordant / np.sqrt(ordered) / np.sqrt(pairs - _pairs(below).sum(axis=1))
-    return np.clip(tau, -1, 1)
-
-
-def _pairs(count: Any) -> Any:
-    return count * (count - 1) // 2
+def _clean(values: ArrayLike) -> Array:
+    sample: Array = np.asarray(values, dtype="f8").ravel()
+    kept: Array = sample[np.isfinite(sample)]
+    return kept

@@ -34,15 +34,15 @@ def summary(
 ) -> pd.DataFrame:
     """Estimate the median of a column in each group, as `quantities.median_of` does for a verdict.
 
-    A frame has one row a repeat. Columns of the result: `by` and ``median low high n``; ends are NaN below
-    six repeats. `variable` is the measure that the column holds, by default the one of its name: what its
-    meters or its rounding leave open is in the intervals.
+    A frame has one row a repeat. Columns of the result: `by` and ``median low high n``; ends are NaN where
+    there is no interval at 95 %, as below six repeats. `variable` is the measure that the column holds, by
+    default the one of its name: what its meters or its rounding leave open is in the intervals.
     """
     frame = frame.assign(value=frame[value])
     rows = []
     for key, part in frame.groupby(list(by), sort=True):
         estimate, _ = median_of(variable or value, part)
-        rows.append((*key, estimate.value, estimate.low, estimate.high, estimate.n))
+        rows.append((*key, estimate.value, estimate.shown.low, estimate.shown.high, len(part)))
     return pd.DataFrame(rows, columns=[*by, "median", "low", "high", "n"])
 
 
@@ -66,7 +66,7 @@ def ratios(
         if base.empty:
             continue
         for level, one in part[part[factor] != baseline].groupby(factor, sort=True):
-            r, _ = ratio_of(value, one, base)
+            r = ratio_of(value, one, base)[0].shown
             middle = float(base["value"].median())
             rows.append((*key, level, r.value, r.low, r.high, len(one), len(base), middle))
     return pd.DataFrame(rows, columns=[*by, factor, "ratio", "low", "high", "n", "n_baseline", "base"])

@@ -8,15 +8,16 @@ seconds: repeats that lie closer are all rounded alike. All of this widens the i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from analysis.energy.points import point
-from analysis.estimates.stats import Estimate
+from analysis.estimates.stats import LEVEL, Estimate
 
 # Measures that rest on a meter.
 METERED = ("energy", "energy_per_job", "mean_power")
@@ -118,11 +119,23 @@ def widened(estimate: Estimate, function: Callable[..., Any], medians: Sequence[
 
     The distance from the value to an end of its interval, if there is one, becomes g + sqrt(h² + (1.96 u)²):
     h is the distance that the repeats give; u² the sum of the squares of what one standard uncertainty of
-    each median changes; g what the bounds of gaps, all at their worst, change in that direction. An error
-    that both sides of a ratio share is not taken to cancel: an accuracy is a limit, not an error.
+    each median changes, 1.96 of which hold 95 % of a normal distribution; g what the bounds of gaps, all at
+    their worst, change in that direction. An error that both sides of a ratio share is not taken to cancel:
+    an accuracy is a limit, not an error.
     """
-    if not estimate.bounded:
-        return estimate
+    return _widened(estimate, function, medians, LEVEL) if estimate.bounded else estimate
+
+
+def _coverage(level: float) -> float:
+    """Return how many standard uncertainties stand beside an interval of a level, at least those of 95 %."""
+    one = NormalDist().inv_cdf
+    return COVERAGE if level <= LEVEL else COVERAGE * one((1 + level) / 2) / one((1 + LEVEL) / 2)
+
+
+def _widened(
+    plain: Estimate, function: Callable[..., Any], medians: Sequence[Bounded], level: float
+) -> Estimate:
+    estimate = plain.at(level)
     middle = [one.value for one in medians]
     value = float(function(*middle))
 
@@ -132,10 +145,10 @@ def widened(estimate: Estimate, function: Callable[..., Any], medians: Sequence[
     spread = np.hypot.reduce([0.0, *(moved(i, one.value + one.uncertainty) for i, one in enumerate(medians))])
     ends = [sorted((one.low, one.high), key=partial(moved, i)) for i, one in enumerate(medians)]
     least, most = (float(function(*chosen)) for chosen in zip(*ends, strict=True))
-    noise = COVERAGE * float(spread)
+    noise = _coverage(level) * float(spread)
     low = estimate.value + min(least - value, 0.0) - float(np.hypot(estimate.value - estimate.low, noise))
     high = estimate.value + max(most - value, 0.0) + float(np.hypot(estimate.high - estimate.value, noise))
-    return Estimate(estimate.value, low, high, estimate.n, estimate.n_baseline)
+    return replace(estimate, low=low, high=high, again=partial(_widened, plain, function, medians))
 
 
 def widened_for(

@@ -48,7 +48,7 @@ def wanted(values: Sequence[float], within: float, most: int, repeats: int) -> i
     share of it away. The width falls with the square root of n: n (w / within)^2 repeats are expected to do.
     """
     estimate = stats.median(values)
-    if not estimate.bounded or estimate.value == 0:
+    if not estimate.full or estimate.value == 0:
         return min(most, max(repeats + 1, repeats + stats.MIN_REPEATS - estimate.n))
     width = max(estimate.high - estimate.value, estimate.value - estimate.low) / abs(estimate.value)
     if width <= within:

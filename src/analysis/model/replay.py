@@ -21,10 +21,10 @@ import numpy as np
 import pandas as pd
 
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile
+from analysis.base.campaigns import CampaignFile, ModelledCampaign
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.base.models import Model, Name
-from analysis.model.campaign import seconds
+from analysis.model.campaign import Cell, cells, step
 from analysis.model.draws import Array, Draws, draw
 from analysis.model.inputs import Inputs, ModelledApplication, load
 from analysis.model.network import Network
@@ -32,7 +32,7 @@ from analysis.model.traces import Step, Wires, platform, step_of
 
 CHECKS = Path("config/whatif-check.yaml")
 INSTALL = "install SimGrid 3.32 or later: as root on Debian `apt-get install libsimgrid-dev`"
-STEPS = 3  # in a row: a simulation tells its time to a microsecond
+STEPS = 2  # in a row: a simulation tells its time to a microsecond
 # Facts are payload rates: nothing is taken off them for protocols or for answers the other way, and small
 # messages are no slower. `compute` lines count whatever they are worth.
 OPTIONS = (
@@ -67,6 +67,8 @@ class Point:
     """A check at one draw: which end of the band it is, and the ratio of the model."""
 
     check: Check
+    fast: Cell
+    slow: Cell
     end: str
     draw: int
     ratio: float
@@ -81,32 +83,33 @@ def simgrid() -> str:
     return found
 
 
-def points(inputs: Inputs, check: Check, count: int, seed: int) -> Iterator[Point]:
+def points(inputs: Inputs, declared: ModelledCampaign, check: Check) -> Iterator[Point]:
     """Yield a check at the draws of a campaign with the lowest, the middle and the highest ratio."""
-    draws = draw(inputs.unknowns, count, seed)
-    ratios = _ratios(inputs, draws, check)[:count]
-    order = np.argsort(ratios, kind="stable")
+    count = declared.draws
+    draws = draw(inputs.unknowns, count, declared.seed)
+    pair = [_cell(inputs, declared, check, link) for link in (check.treatment, check.baseline)]
+    order = np.argsort(_ratios(draws, inputs, *pair)[:count], kind="stable")
     for end, at in zip(ENDS, (order[0], order[(count - 1) // 2], order[-1]), strict=True):
-        application = inputs.applications[check.model]
-        whole = {name: float(value) for name, value in _whole(application, draws, int(at)).items()}
+        whole = _whole(pair[0].application, draws, int(at))
         one = Draws({name: np.array([value]) for name, value in whole.items()}, ("",))
-        yield Point(check, end, int(at), float(_ratios(inputs, one, check)[0]), one)
+        yield Point(check, pair[0], pair[1], end, int(at), float(_ratios(one, inputs, *pair)[0]), one)
 
 
-def _ratios(inputs: Inputs, draws: Draws, check: Check) -> Array:
-    fast, slow = (_seconds(inputs, draws, check, link) for link in (check.treatment, check.baseline))
-    ratios: Array = slow / fast
+def _ratios(draws: Draws, inputs: Inputs, fast: Cell, slow: Cell) -> Array:
+    ratios: Array = step(inputs, draws, slow).seconds / step(inputs, draws, fast).seconds
     return ratios
 
 
-def _seconds(inputs: Inputs, draws: Draws, check: Check, link: str) -> Array:
-    cell = {
-        "cluster": check.cluster,
-        "interconnect": link,
-        "nodes": check.nodes,
-        "ranks_per_node": inputs.machines[check.cluster].cores_per_node,
-    }
-    return seconds(inputs, draws, inputs.applications[check.model], check.case, cell)
+def _cell(inputs: Inputs, declared: ModelledCampaign, check: Check, link: str) -> Cell:
+    """Return the cell of a campaign with one job on all cores of unchanged nodes."""
+    for cell in cells(inputs, declared.cells):
+        given = (cell.declared.model, cell.cluster, cell.case, cell.nodes, cell.interconnect)
+        plain = cell.jobs == 1 and not cell.declared.slower and not cell.declared.in_switches
+        full = cell.ranks_per_node == cell.machine.cores_per_node
+        if given == (check.model, check.cluster, check.case, check.nodes, link) and plain and full:
+            return cell
+    what = f"{check.claim}: the campaign has no such cell over {link}"
+    raise ConfigError.at(CHECKS.as_posix(), 0, what, "name cells of config/campaigns/modelled.yaml")
 
 
 def _whole(application: ModelledApplication, draws: Draws, at: int) -> dict[str, float]:
@@ -121,28 +124,27 @@ def _whole(application: ModelledApplication, draws: Draws, at: int) -> dict[str,
     return found
 
 
-def simulated(inputs: Inputs, point: Point, link: str) -> float:
-    """Return the simulated seconds of a step of a point over one of its networks."""
-    check, application = point.check, inputs.applications[point.check.model]
-    each = inputs.machines[check.cluster].cores_per_node
-    known = {name: float(values[0]) for name, values in point.draws.values.items()}
-    size = application.cases[check.case].work
-    share = size if application.grid else size / (check.nodes * each)
-    mean = share * known[application.cost[check.cluster]]
-    step = step_of(application, known, size, mean, check.nodes, each)
-    return replay(step, Wires.of(Network.drawn(inputs, point.draws, link)))
+def simulated(inputs: Inputs, point: Point, cell: Cell) -> float:
+    """Return the simulated seconds of a step of one of a point's cells."""
+    application, draws = cell.application, point.draws
+    known = {name: float(values[0]) for name, values in draws.values.items()}
+    mean = float(step(inputs, draws, cell).computing[0]) / known[application.imbalance]
+    size = application.cases[cell.case].work
+    trace = step_of(application, known, size, mean, cell.nodes, cell.ranks_per_node)
+    link = cell.machine.links.get(cell.interconnect, cell.interconnect)
+    return replay(trace, Wires.of(Network.drawn(inputs, draws, link)))
 
 
-def replay(step: Step, wires: Wires) -> float:
+def replay(trace: Step, wires: Wires) -> float:
     """Replay a step `STEPS` times in SimGrid; return the seconds of one."""
-    ranks, launcher = step.nodes * step.ranks_per_node, simgrid()
+    ranks, launcher = trace.nodes * trace.ranks_per_node, simgrid()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "platform.xml").write_text(platform(wires, step.nodes, step.ranks_per_node))
-        hosts = [f"node{rank // step.ranks_per_node}\n" for rank in range(ranks)]
+        (folder / "platform.xml").write_text(platform(wires, trace.nodes, trace.ranks_per_node))
+        hosts = [f"node{rank // trace.ranks_per_node}\n" for rank in range(ranks)]
         (folder / "hosts").write_text("".join(hosts))
         for rank in range(ranks):
-            actions = ["init", *list(step.lines(rank, wires)) * STEPS, "finalize"]
+            actions = ["init", *list(trace.lines(rank, wires)) * STEPS, "finalize"]
             (folder / f"{rank}.txt").write_text("".join(f"{rank} {one}\n" for one in actions))
         # SimGrid looks for the files of a list where it was started, unless their paths are whole.
         (folder / "list").write_text("".join(f"{folder / str(rank)}.txt\n" for rank in range(ranks)))
@@ -157,16 +159,16 @@ def replay(step: Step, wires: Wires) -> float:
     return float(told[1]) / STEPS
 
 
-def check(inputs: Inputs, base: Path, count: int, seed: int, workers: int) -> pd.DataFrame:
+def check(inputs: Inputs, base: Path, declared: ModelledCampaign, workers: int) -> pd.DataFrame:
     """Simulate every check of a project at three draws, `workers` at a time.
 
     Columns ``claim treatment baseline end draw analytic simulated difference``: ratios, and what the
     simulated one is more than the analytic, relative.
     """
     simgrid()
-    declared = models.load(Checks, base / CHECKS).checks
-    found = [point for one in declared for point in points(inputs, one, count, seed)]
-    links = [(point, link) for point in found for link in (point.check.treatment, point.check.baseline)]
+    checks = models.load(Checks, base / CHECKS).checks
+    found = [point for one in checks for point in points(inputs, declared, one)]
+    links = [(point, cell) for point in found for cell in (point.fast, point.slow)]
     with ThreadPoolExecutor(workers) as pool:
         times = list(pool.map(lambda given: simulated(inputs, *given), links))
     rows = []
@@ -199,7 +201,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         declared = models.load(CampaignFile, project.declaration(given.campaign, base)).model
         if declared is None:
             raise ConfigError.at(given.campaign, 0, "is not modelled", "name a campaign that has `model:`")
-        found = check(load(base), base, declared.draws, declared.seed, given.workers)
+        found = check(load(base), base, declared, given.workers)
     except BenchbookError as error:
         print(error, file=sys.stderr)
         return 1

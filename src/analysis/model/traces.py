@@ -2,7 +2,8 @@
 
 What the analytic model adds up is spelt out here: who sends to whom, in which order. Nothing is recorded.
 A message to another node is longer by its header and by what the adapter's time of a message is worth in
-bytes; the processor's own time is computing before it. The format is SimGrid's time-independent trace.
+bytes; the processor's own time, of sending it and of receiving one, is computing before it. The format is
+SimGrid's time-independent trace.
 """
 
 from __future__ import annotations
@@ -104,7 +105,6 @@ class Step:
                 yield self._receive(rank, source, payload, wires)
                 yield from self._send(rank, target, payload, wires)
                 yield f"wait {source} {rank} {TAG}"
-                yield f"compute {wires.own * SPEED:.0f}"
         for far in reversed(tree):
             if far == joins:
                 yield from self._received(rank, rank - far, payload, wires)
@@ -139,10 +139,9 @@ def step_of(
         return Step(nodes, ranks_per_node, work, hpcg(round(size ** (1 / 3)), ranks))
     one = application.structure
     assert one is not None  # the model sees to it
-    if one.transpose is not None:
-        raise ConfigError.at(
-            "config/whatif-check.yaml", 0, "messages of all with all take hours", "leave the check out"
-        )
+    if one.transpose is not None or one.pairs is not None:
+        what = "only neighbours and reductions are simulated, all with all would take hours"
+        raise ConfigError.at("config/whatif-check.yaml", 0, what, "leave the check out")
     phases: tuple[Halo | float, ...] = ()
     if one.exchange is not None:
         side = (size / ranks) ** (1 / 3)

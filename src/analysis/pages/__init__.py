@@ -8,12 +8,14 @@ from analysis.pages.calls import call_sentences, claimed, messages, shares, size
 from analysis.pages.comparison import Compared, Stratum, compare
 from analysis.pages.drawing import draw, draw_pareto, draw_power, draw_series
 from analysis.pages.energy import assumption_sentence, cost_sentences, yearly_costs
+from analysis.pages.panels import Panel, draw_panel, panel
 from analysis.pages.power import levels, metered, meters, power, power_sentences
 from analysis.pages.repeats import draw_repeats, repeats, spread, spread_sentences
 from analysis.pages.scaling import scaling, scaling_sentences, series, series_sentences, size_sentence, sizes
 
 __all__ = [
     "Compared",
+    "Panel",
     "Stratum",
     "assumption_sentence",
     "call_sentences",
@@ -21,6 +23,7 @@ __all__ = [
     "compare",
     "cost_sentences",
     "draw",
+    "draw_panel",
     "draw_pareto",
     "draw_power",
     "draw_repeats",
@@ -29,6 +32,7 @@ __all__ = [
     "messages",
     "metered",
     "meters",
+    "panel",
     "power",
     "power_sentences",
     "repeats",

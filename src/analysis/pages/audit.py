@@ -9,19 +9,32 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from analysis.claims.audit import CONSISTENT, INCONSISTENT, NOT_CHECKABLE, audit_path, outcome
+from analysis.claims.audit import (
+    CONSISTENT,
+    COULD_NOT_FAIL,
+    INCONSISTENT,
+    NOT_CHECKABLE,
+    audit_path,
+    outcome,
+)
 from analysis.claims.relations import load_audit
 from analysis.claims.spans import Span
 from analysis.pages.figures.style import GREY, HUES, INK, LINE
 
-WORDS = (CONSISTENT, NOT_CHECKABLE, INCONSISTENT)
-_LOOKS = {CONSISTENT: ("green", "o"), NOT_CHECKABLE: ("grey", "p"), INCONSISTENT: ("red", "X")}
+WORDS = (CONSISTENT, COULD_NOT_FAIL, NOT_CHECKABLE, INCONSISTENT)
+_LOOKS = {
+    CONSISTENT: ("green", "o"),
+    COULD_NOT_FAIL: ("sky", "s"),
+    NOT_CHECKABLE: ("grey", "p"),
+    INCONSISTENT: ("red", "X"),
+}
 
 
 def relations(reports: Sequence[str]) -> pd.DataFrame:
     """Compute the audits of some reports, one row a relation.
 
-    Columns ``report relation statement claims kind unit verdict why arithmetic``, and the two sides ``left
+    Columns ``report relation statement claims kind unit verdict why arithmetic``, ``margin``, the least share
+    by which a figure would have to change for the opposite (NaN where none does), and the two sides ``left
     left_low left_high right right_low right_high`` in `unit` (NaN where nothing is computed, infinite ends
     where nothing bounds a figure), of the reading that agrees or the first.
     """
@@ -40,6 +53,7 @@ def relations(reports: Sequence[str]) -> pd.DataFrame:
                 "verdict": found.verdict,
                 "why": found.reason,
                 "arithmetic": found.arithmetic,
+                "margin": found.margin,
             }
             nothing = Span(math.nan, math.nan, math.nan)
             sides = {"left": first.left, "right": first.right} if first else {}

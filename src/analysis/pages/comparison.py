@@ -158,7 +158,8 @@ def _ratios(
             if asked.quantity == "reduction":
                 ratio = ratio.transformed(lambda less: 1.0 - less / 100.0)
             assert finding.base is not None
-            ends = (ratio.value, ratio.low, ratio.high, ratio.n, ratio.n_baseline)
+            shown = ratio.shown
+            ends = (shown.value, shown.low, shown.high, shown.n, shown.n_baseline)
             rows.append((finding.stratum[along], level, *ends, finding.base[0]))
     columns = [along, factor, "ratio", "low", "high", "n", "n_baseline", "base"]
     table = pd.DataFrame(rows, columns=columns)

@@ -12,6 +12,7 @@ from analysis.base.words import Level, significant
 from analysis.energy.money import emissions
 from analysis.estimates import cost, groups, stats
 from analysis.estimates.campaign import Campaign
+from analysis.estimates.finding import measuring_days
 from analysis.estimates.groups import strata, strata_names
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import median_of
@@ -68,9 +69,10 @@ def yearly_costs(
 def _row(asked: Question, part: pd.DataFrame, pace: pd.DataFrame | None, carbon: float) -> dict[str, float]:
     """Ask for time, energy and cost of one level, done as often as the jobs of `pace` follow each other."""
     pace = part if pace is None else pace
-    time = stats.median(part["seconds"])
+    time = stats.median(part["seconds"], measuring_days(part)).shown
     energy, _ = median_of("energy_per_job", part.assign(value=part["energy"] / JOULES_PER_WH))
-    year = cost.level(asked, part, pace).estimate
+    energy = energy.shown
+    year = cost.level(asked, part, pace).estimate.shown
     jobs = cost.YEAR / float(pace["seconds"].median())
     pue = asked.tariff.pue if asked.tariff else 1.0
     return {

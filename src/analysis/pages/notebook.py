@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import pandas as pd
 from IPython.display import Markdown
 
-from analysis.base import project
+from analysis.base import models, project
+from analysis.base.campaigns import CampaignFile
 from analysis.claims import Verdict, evaluate, verdict_table
 from analysis.claims.model import Report, load_report
 from analysis.estimates.campaign import Campaign, load_campaign
@@ -81,6 +82,12 @@ def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ())
     return Book(load_campaign(campaign), loaded, tuple(topics))
 
 
+def notes(campaign: Campaign) -> Markdown:
+    """List what a campaign's declaration says of it."""
+    declared = models.load(CampaignFile, project.declaration(campaign.name))
+    return Markdown("\n".join(f"- {' '.join(one.split())}" for one in declared.notes))
+
+
 def leading(verdicts: Iterable[Verdict]) -> list[Verdict]:
     """Take one verdict a claim: the first campaign's that could test it, or the first that says why not."""
     found: dict[str, Verdict] = {}
@@ -91,9 +98,10 @@ def leading(verdicts: Iterable[Verdict]) -> list[Verdict]:
     return list(found.values())
 
 
-def closing(verdicts: Iterable[Verdict]) -> Table:
+def closing(verdicts: Iterable[Verdict]) -> Table | Markdown:
     """Make the table that closes a notebook; claims that were not tested are left to the scoreboard."""
-    return Table(verdict_table([one for one in verdicts if one.verdict != "not tested"]))
+    tested = [one for one in verdicts if one.verdict != "not tested"]
+    return Table(verdict_table(tested)) if tested else Markdown("None of these runs speaks to a claim.")
 
 
 def sentence(verdict: Verdict) -> str:

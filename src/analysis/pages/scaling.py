@@ -127,7 +127,7 @@ def _curve(asked: Question, campaign: Campaign, values: pd.DataFrame, compare: C
     for count in more:
         pair = replace(asked, compare=replace(compare, levels=(count, least)))
         speedup, share = (
-            findings_of(replace(pair, quantity=name), own, values)[0].estimate
+            findings_of(replace(pair, quantity=name), own, values)[0].estimate.shown
             for name in ("speedup", "efficiency")
         )
         rows.append(_point(values, along, count, speedup, share))

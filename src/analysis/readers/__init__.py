@@ -22,8 +22,8 @@ from analysis.readers.base import as_utf8
 from analysis.readers.power import FORMATS
 
 _PACKAGE = "analysis.readers"
-_PROFILES = ("mpip", "tau", "caliper")
-_TOOLS = ("hpcg", "hpcc", "osu", "imb", "lsdyna", "openatom", "proxy", "published", "run", "sacct")
+_PROFILES = ("mpip", "tau", "caliper", "hpctoolkit")
+_TOOLS = ("hpcg", "hpcc", "osu", "imb", "lsdyna", "openatom", "proxy", "published", "run", "sacct", "table")
 ENGINES: dict[str, str] = {name: f"{_PACKAGE}.{name}" for name in (*_PROFILES, *_TOOLS)}
 ENGINES |= {name: f"{_PACKAGE}.merits.formats.{name}" for name in merits.FORMATS}
 ENGINES |= {name: f"{_PACKAGE}.power.formats.{name}" for name in FORMATS}
@@ -35,8 +35,10 @@ ENGINES["ipm"] = f"{_PACKAGE}.ipm"
 # With its first dataset xarray imports dask and pint: most of a second, which is no part of a read.
 xr.Dataset(coords={"x": [0]})
 
-# A banner or a result table may come after pages of the program's own output.
+# A banner or a result table may come after pages of the program's own output; in the output of a job after
+# what its prologue, its modules and its environment print.
 HEAD_BYTES = 65_536
+LONG_HEAD_BYTES = 16 * HEAD_BYTES
 
 
 @cache
@@ -58,10 +60,16 @@ def engine_of(ds: xr.Dataset) -> str:
 def engines_of(data: bytes, name: str = "") -> list[str]:
     """Name the engines that recognise the decompressed bytes of a file, most likely first.
 
-    Its name is used only where content alone cannot tell.
+    Its name is used only where content alone cannot tell. A text that none knows by its first 64 KiB is
+    searched further.
     """
-    head, bare = as_utf8(data[:HEAD_BYTES]), Path(name).name
-    return [engine for engine in ENGINES if reader(engine).sniff(head, bare)]
+    bare = Path(name).name
+    for size in (HEAD_BYTES, LONG_HEAD_BYTES):
+        head = as_utf8(data[:size])
+        found = [engine for engine in ENGINES if reader(engine).sniff(head, bare)]
+        if found or len(data) <= size:
+            break
+    return found
 
 
 def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, **options: Any) -> xr.Dataset:

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -264,6 +264,8 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     attrs = {"tool": "sacct", "tool_version": "", "time_zone": "UTC"}
     if _JSON.match(data):
         records, attrs["tool_version"] = json_records(decode(data), faults)
+        for record in records:
+            _check_elapsed(record, 0, {}, faults)
         fields = set(_BLANKS)
     else:
         attrs["time_zone"] = "as printed by sacct"
@@ -310,7 +312,9 @@ def _table(data: bytes, faults: Faults) -> tuple[list[dict[str, Any]], set[str]]
     for at, line in enumerate(lines[first + 1 :], first + 2):
         cells = line.split(delimiter)[: -1 if trailing else None]
         if len(cells) == len(names):
-            records.append(_record(dict(zip(names, cells, strict=True)), at, faults))
+            row = dict(zip(names, cells, strict=True))
+            records.append(_record(row, at, faults))
+            _check_elapsed(records[-1], at, row, faults)
         elif line.strip():
             faults.damage(
                 at,
@@ -337,6 +341,30 @@ def _record(cells: dict[str, str], at: int, faults: Faults) -> dict[str, Any]:
     record["job_id"], _, step = record.get("job_id", "").partition(".")
     record["step"] = "" if integer(step) >= RESERVED_STEP else step
     return record
+
+
+def _check_elapsed(record: dict[str, Any], at: int, cells: Mapping[str, str], faults: Faults) -> None:
+    """Hold the time that a record took against its start and end, and against the other ways of saying it.
+
+    It lacks the time for which a job was suspended; local times jump by an hour twice a year.
+    """
+    elapsed = record.get("elapsed", math.nan)
+    both = [cells.get(name, "").strip() for name in ("ElapsedRaw", "Elapsed")]
+    if all(both) and abs(number(both[0]) - duration(both[1])) >= 1:
+        faults.damage(
+            at, f"ElapsedRaw is {both[0]}, Elapsed {both[1]}", "one of them is damaged: ask sacct again"
+        )
+    start, end = record.get("start"), record.get("end")
+    if start is None or end is None or np.isnat(start) or np.isnat(end) or not math.isfinite(elapsed):
+        return
+    span = float((end - start) / np.timedelta64(1, "s"))
+    if abs(span - elapsed) <= 1 or abs(abs(span - elapsed) - 3600) <= 1:
+        return
+    found = f"took {elapsed:g} s, from start to end {span:g} s"
+    if span < elapsed:
+        faults.damage(at, found, "a number is damaged: ask sacct again")
+    else:
+        faults.note(at, found, "it was suspended, or a number is damaged")
 
 
 def _time(text: str) -> np.datetime64 | None:

@@ -24,7 +24,8 @@ _BINARIES = {
     b"\x89PNG": "a PNG picture",
     b"SQLite format 3": "an SQLite database",
     b"OTF2": "an OTF2 trace",
-    b"HPCPROF-": "a profile of HPCToolkit",
+    b"HPCPROF-": "a profile of HPCToolkit: pack its whole database as a tar",
+    b"HPCTOOLKIT": "a part of a database of HPCToolkit: pack the whole as a tar",
     b"\x28\xb5\x2f\xfd": "Zstandard inside another compression",
 }
 # Engine -> a word that points to its tool, and what its reader asks for beside it.

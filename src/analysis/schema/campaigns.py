@@ -56,6 +56,8 @@ timing         | run | bool |    | whether its times may enter a statistic
 figure_of_merit | run | f8 |     | figure of merit of the application, NaN where it has none
 figure_of_merit_unit | run | str | | its unit
 ?figure_of_merit_resolution | run | f8 | | step in which it is printed, in its unit; NaN where none is known
+?peak          | run | f8   |    | greatest rate of the machine, in the unit of the figure of merit
+?cores         | run | i4   | 1  | cores of the machine, -1 where not stated
 elapsed        | run | f8   | s  | wall-clock time from launch to exit
 elapsed_slurm  | run | f8   | s  | the same by Slurm, whole seconds
 benchmark_time | run | f8   | s  | the application's own rated phase
@@ -89,6 +91,7 @@ start          | run | datetime64[ns] | | start, UTC
 end            | run | datetime64[ns] | | end, UTC
 load_before    | run | f8   | 1  | load average before the start
 checksum       | run | str  |    | SHA-256 over names and contents of the run's files
+?source        | run | str  |    | key of the source in sources.csv, of runs that others published
 """
 )
 

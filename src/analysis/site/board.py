@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from analysis.base.errors import ConfigError, Fault
-from analysis.claims.model import Claim, Report
+from analysis.claims.model import NOT_SAID, Claim, Report
+from analysis.claims.needed import needed
 from analysis.claims.verdict import Verdict
 from analysis.claims.verdicts import expected_text
 from analysis.site import forest
@@ -26,7 +27,8 @@ class Row:
 
     `counted` says that it is a claim of a report, not a question of one's own or a relation without a claim;
     `anchor` is its HTML id, `plot` its marks (None without numbers), `members` the chips of a claim about a
-    set, `recovered` the self-test's word, `UNBUILT` if that was not built, empty if it has not the claim.
+    set, `recovered` the self-test's word, `UNBUILT` if that was not built, empty if it has not the claim;
+    `needed` the runs that would test it, empty where runs of its kind of machine speak to it.
     """
 
     anchor: str
@@ -35,6 +37,7 @@ class Row:
     members: list[tuple[str, str]]
     recovered: str = ""
     counted: bool = True
+    needed: str = ""
 
     @property
     def lead(self) -> Verdict:
@@ -86,11 +89,7 @@ class Row:
         said = [one.reason for one in tested if VERDICTS[one.verdict].tone == "open"]
         if all(one.evidence == "reported" for one in tested):
             said += [one.reason for one in self.verdicts if not one.tested]
-        said += [
-            "not as in the report: " + "; ".join(f"{away['found']} for {away['wanted']}" for away in apart)
-            for one in tested
-            if (apart := [away for away in one.distances if away["distance"] != "same"])
-        ]
+        said += [_apart(one) for one in tested if any(away["distance"] != "same" for away in one.distances)]
         return list(dict.fromkeys(said))
 
 
@@ -172,8 +171,16 @@ def board(
     words = {claim.id: UNBUILT for report in reports if report.name in selftest for claim in report.claims}
     words |= {one.claim: one.verdict for one in recovered}
     judged = {claim.id for report in reports if not report.own for claim in report.claims}
+    wanted = {claim.id: needed(claim).line for report in reports for claim in report.claims}
     found = [
-        replace(row, counted=not reports or row.claim.claim in judged) for row in _rows(by_claim, axis, words)
+        replace(
+            row,
+            counted=not reports or row.claim.claim in judged,
+            needed=""
+            if row.ground.name in ("same", "scaled", "looked-up")
+            else wanted.get(row.claim.claim, ""),
+        )
+        for row in _rows(by_claim, axis, words)
     ]
     tallies = tally([row for row in found if row.counted])
     return Board(grouped(found), count(found), tallies, axis, sentence(tallies, _judged(reports)))
@@ -305,6 +312,26 @@ def _silent(report: Report, claim: Claim) -> Verdict:
         report_date=report.date,
         report_url=report.url,
     )
+
+
+def _apart(one: Verdict) -> str:
+    """Name what one campaign had otherwise than the report, and what the report leaves open."""
+    away = [record for record in one.distances if record["distance"] != "same"]
+    other = [f"{_found(record)} for {record['wanted']}" for record in away if record["wanted"] != NOT_SAID]
+    silent = [_factor(record) for record in away if record["wanted"] == NOT_SAID]
+    said = [f"not as in the report: {', '.join(other)}"] if other else []
+    said += [f"the report does not give {', '.join(silent)}"] if silent else []
+    return f"{one.campaign}: " * bool(one.campaign) + "; ".join(said)
+
+
+def _found(record: Mapping[str, str]) -> str:
+    """Name what was found with its factor, which a count like ``4 nodes`` has already."""
+    factor, found = _factor(record), record["found"]
+    return found if factor.removesuffix("s") in found else f"{factor} {found}"
+
+
+def _factor(record: Mapping[str, str]) -> str:
+    return record["factor"].replace("_", " ")
 
 
 def section(verdict: Verdict) -> str:

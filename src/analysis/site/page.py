@@ -29,7 +29,8 @@ _RICH = ("image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown
 class PageInput:
     """A page to build: name of its file (``a-z 0-9 - _``), executed notebook, what everything on it rests on.
 
-    The title is a short one for the navigation; the notebook's first heading where empty.
+    The title is a short one for the navigation; the notebook's first heading where empty. A title that asks
+    is the page's question. `sources` are title and address of what published figures are from.
     """
 
     name: str
@@ -37,6 +38,7 @@ class PageInput:
     evidence: str
     campaign: str
     title: str = ""
+    sources: tuple[tuple[str, str], ...] = ()
 
 
 def inputs(
@@ -48,7 +50,9 @@ def inputs(
         name, used = entry["name"], project.as_list(entry, "campaign")
         classes = list(dict.fromkeys(campaigns[one].evidence for one in used)) or [entry["evidence"]]
         path = folder / f"{name}.ipynb"
-        found.append(PageInput(name, path, ", ".join(classes), ", ".join(used), entry.get("title", "")))
+        cited = tuple(dict.fromkeys(pair for one in used for pair in campaigns[one].references.values()))
+        title = entry.get("title", "")
+        found.append(PageInput(name, path, ", ".join(classes), ", ".join(used), title, cited))
     return found
 
 
@@ -73,6 +77,7 @@ class Page:
     title: str
     evidence: str
     campaign: str
+    sources: tuple[tuple[str, str], ...] = ()
     question: str = ""
     answer: Markup = field(default_factory=Markup)
     intro: Markup = field(default_factory=Markup)
@@ -103,14 +108,15 @@ def read(page: PageInput) -> Page:
         what = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         found = f"is no readable notebook ({what})"
         raise ConfigError.at(str(page.path), 0, found, "execute it again") from None
-    out = Page(page.name, page.title, page.evidence, page.campaign)
+    out = Page(page.name, page.title, page.evidence, page.campaign, page.sources)
     for position, cell in enumerate(notebook.cells, start=1):
         where = f"{page.path} cell {position}"
         if cell.cell_type == "markdown":
             _add_text(out, cell.source, where)
         elif cell.cell_type == "code":
             _add_code(out, cell, position, where)
-    out.question = out.question or page.title or page.name
+    # A notebook that is executed on many things asks in general; what one page asks, its title says.
+    out.question = page.title if page.title.endswith("?") else out.question or page.title or page.name
     out.title = page.title or out.question
     return out
 

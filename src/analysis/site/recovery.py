@@ -27,7 +27,7 @@ def table(verdicts: Sequence[Verdict], known: Mapping[str, str]) -> str:
 
 def _why(one: Verdict, known: Mapping[str, str]) -> str:
     # What a source states of a product is in no run, so that no synthetic one can give it back.
-    looked_up = "looked up" if one.application == LOOKED_UP else ""
+    looked_up = "looked up" if one.application in LOOKED_UP else ""
     return known.get(one.claim) or looked_up or f"UNEXPECTED: {one.reason}"
 
 
@@ -43,7 +43,7 @@ def check(verdicts: Sequence[Verdict], known: Mapping[str, str], config: str) ->
 
 
 def _faults(verdicts: Sequence[Verdict], known: Mapping[str, str], config: str) -> Iterator[Fault]:
-    verdicts = [one for one in verdicts if one.application != LOOKED_UP]
+    verdicts = [one for one in verdicts if one.application not in LOOKED_UP]
     lost = {one.claim for one in verdicts if one.verdict != WORDS[0]}
     for one in verdicts:
         if one.verdict != WORDS[0] and one.claim not in known:

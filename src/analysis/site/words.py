@@ -44,13 +44,19 @@ def _is(word: str, sign: str, tone: Tone, said: str = "", many: str = "") -> Ver
     return VerdictWord(word, one, f"{{}} {many}" if many else one, sign, tone)
 
 
-_SIZES = (", larger", ", size open", ", smaller")
+# How a direction's size ends its word, and how it is said in a sentence that lists by commas.
+_SIZES = {", larger": " but larger", ", size open": " with its size open", ", smaller": " but smaller"}
 _VERDICTS = (
     _is("holds", "✓", "stands", "holds", "hold"),
-    *(_is(f"holds in direction{size}", "↗", "partly", f"in direction{size}") for size in ("", *_SIZES)),
+    _is("holds in direction", "↗", "partly", "in direction"),
+    *(
+        _is(f"holds in direction{size}", "↗", "partly", f"in direction{said}")
+        for size, said in _SIZES.items()
+    ),
     _is("does not hold", "✕", "fails", "does not hold", "do not hold"),
     _is("seen at this scale", "◐", "seen", "seen"),
-    *(_is(f"seen{size}", "↗", "seen") for size in ("", *_SIZES)),
+    _is("seen", "↗", "seen", "seen in direction"),
+    *(_is(f"seen{size}", "↗", "seen", f"seen in direction{said}") for size, said in _SIZES.items()),
     _is("not seen at this scale", "◌", "unseen", "not seen"),
     _is("an analogue shows it", "∼", "like", "shown"),
     _is("an analogue shows the direction", "∼", "like", "shown in direction"),
@@ -61,6 +67,7 @@ _VERDICTS = (
     _is("too wide to tell", "?", "open"),
     _is("inconsistent", "≠", "odds"),
     _is("consistent", "=", "agrees"),
+    _is("could not fail", "–", "none", "agrees but could not fail", "agree but could not fail"),
     _is("not checkable", "?", "open"),
     _is("out of reach here", "↛", "open", "out of reach of what ran"),
     _is("recovered", "◇", "pipeline"),
@@ -97,7 +104,7 @@ _EVIDENCE = (
     Evidence(
         "reported",
         "arithmetic between a report's own statements",
-        frozenset({"consistent", "inconsistent", "not checkable", "not tested"}),
+        frozenset({"consistent", "could not fail", "inconsistent", "not checkable", "not tested"}),
     ),
     Evidence(
         "synthetic",
@@ -156,16 +163,17 @@ _GROUNDS = (
 GROUNDS: dict[str, Ground] = {ground.name: ground for ground in _GROUNDS}
 
 
-LOOKED_UP = "specification"  # the application of claims that need no run
+# The applications of claims that need no run: what makers state, lists, prices.
+LOOKED_UP = ("specification", "electricity")
 # Verdicts that neither support nor contradict: nothing could be held against anything.
-_SILENT = ("not tested", "not checkable", "out of reach here")
+_SILENT = ("not tested", "not checkable", "could not fail", "out of reach here")
 
 
 def ground_of(evidence: str, distance: str, verdict: str, application: str = "") -> str:
     """Say what a verdict rests on, a name of `GROUNDS`."""
     if verdict in _SILENT:
         return "none"
-    if application == LOOKED_UP and evidence == "published":
+    if application in LOOKED_UP and evidence == "published":
         return "looked-up"
     return distance if evidence in ("measured", "published") else evidence
 

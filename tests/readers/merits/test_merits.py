@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -15,7 +16,7 @@ import xarray as xr
 from analysis import readers, schema
 from analysis.base.errors import ReadError
 from analysis.readers import merits
-from analysis.readers.merits.output import figure, step
+from analysis.readers.merits.output import agree, figure, step
 
 from . import texts
 from .texts import TEXTS
@@ -133,10 +134,10 @@ def test_hpl__rows_of_nvidia_and_intel() -> None:
 
 
 def test_hpl__several_results_are_kept_the_largest_speaks_and_a_failure_is_said() -> None:
-    slower = texts.HPL_TABLE + texts.HPL_ROW.replace("5.0800e+02", "4.0000e+02")
+    slower = texts.HPL_TABLE + texts.HPL_ROW.replace("10.50 ", "13.33 ").replace("5.0800e+02", "4.0010e+02")
     text = texts.HPL_HEAD + texts.HPL_TABLE + texts.HPL_ROW + texts.HPL_CHECK.format(word="PASSED")
     both = read("hpl", text + slower + texts.HPL_CHECK.format(word="PASSED") + texts.HPL_END)
-    assert named(both, "Gflops") == [508.0, 400.0]
+    assert named(both, "Gflops") == [508.0, 400.1]
     assert (float(both.figure_of_merit), bool(both.valid)) == (508.0, True)
     assert both.warnings == ["f:16: 2 results in one file; all are kept; the largest speaks for the file"]
     failed = read("hpl", text + slower + texts.HPL_CHECK.format(word="FAILED") + texts.HPL_END)
@@ -407,3 +408,163 @@ def test_merits__mdtest_means_lie_between_their_bounds(old: str, new: str) -> No
     ds = readers.parse(text.replace(old, new).encode(), "x", engine="mdtest")
     assert not ds.attrs["complete"]
     assert any(" do not fit " in warning for warning in ds.attrs["warnings"])
+
+
+IOR_ROWS = """\
+access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter
+write,1250.5000,1251.2000,0.0128,65536.0000,1024.0000,0.0015,0.8184,0.0004,0.8189,16,0
+read,2400.2500,2401.0000,0.0066,65536.0000,1024.0000,0.0002,0.4265,0.0001,0.4266,16,0
+write,1300.7500,1301.2000,0.0128,65536.0000,1024.0000,0.0015,0.7870,0.0004,0.7872,16,1
+"""
+
+
+def test_ior__csv_has_rows_alone() -> None:
+    """As 4.0.0 writes it (`-O summaryFormat=CSV`)."""
+    ds = read("ior", "module list\n" + IOR_ROWS)
+    assert (ds.complete, int(ds.ranks)) == (True, 16)
+    assert named(ds, "write") == [1250.5, 1300.75]
+    assert (float(ds.figure_of_merit), str(ds.figure_of_merit_unit.values)) == (1300.75, "MiB/sec")
+    assert named(ds, "Max Read") == [2400.25]
+    assert read("ior", IOR_ROWS.rstrip()).complete is False
+    assert read("ior", IOR_ROWS.replace(",0.4266,16", ",16")).complete is False
+    # 1024 MiB moved by either rate.
+    assert read("ior", IOR_ROWS.replace("1250.5", "1350.5")).complete is False
+    assert read("ior", IOR_ROWS.replace("2401.0", "2481.0")).complete is False
+
+
+def ior_json() -> dict[str, Any]:
+    """As 3.3.0 and 4.0.0 write it (`-O summaryFormat=JSON`)."""
+    keys = ("access", "bwMiB", "iops", "wrRdTime", "totalTime")
+    cells = (
+        ("write", 1250.5, 1251.2, 0.8184, 0.8189),
+        ("read", 2400.25, 2401.0, 0.4265, 0.4266),
+        ("write", 1300.75, 1301.2, 0.787, 0.7872),
+    )
+    rows = [dict(zip(keys, row, strict=True)) | {"xferKiB": 1024.0} for row in cells]
+    write = {"bwMaxMIB": 1300.75, "bwMinMIB": 1250.5, "bwMeanMIB": 1275.625}
+    return {
+        "Version": "4.0.0",
+        "Began": "Sun Mar  1 10:00:00 2026",
+        "Command line": "ior -i 2 -t 1m -b 64m -O summaryFormat=JSON",
+        "tests": [{"TestID": 0, "Options": {"tasks": 16, "nodes": 2}, "Results": [rows[:2], rows[2:]]}],
+        "summary": [
+            {"operation": "write", "TestID": 0, **write},
+            {
+                "operation": "read",
+                "TestID": 0,
+                "bwMaxMIB": 2400.25,
+                "bwMinMIB": 2400.25,
+                "bwMeanMIB": 2400.25,
+            },
+        ],
+    }
+
+
+def test_ior__json() -> None:
+    content = ior_json()
+    ds = read("ior", json.dumps(content).replace('"Began"', '"rate": -nan, "Began"'))
+    assert (ds.complete, ds.tool_version, int(ds.ranks), int(ds.nodes)) == (True, "4.0.0", 16, 2)
+    assert named(ds, "write") == [1250.5, 1300.75]
+    assert (float(ds.figure_of_merit), str(ds.figure_of_merit_unit.values)) == (1300.75, "MiB/sec")
+    # Without -v there is no summary: the largest rates are those of the rows.
+    quiet = read("ior", json.dumps(content | {"summary": []}))
+    assert float(quiet.figure_of_merit) == 1300.75
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("bwMaxMIB", 1300.0), ("bwMinMIB", 1200.5), ("bwMeanMIB", 1270.0)]
+)
+def test_ior__json_summary_is_that_of_its_rows(key: str, value: float) -> None:
+    content = ior_json()
+    content["summary"][0][key] = value
+    ds = read("ior", json.dumps(content))
+    assert ds.complete is False
+    assert "write: least, mean and largest rate" in ds.warnings[0]
+
+
+def test_ior__without_v_4_has_rows_alone() -> None:
+    head, _, _ = TEXTS["ior"].partition("Max Write")
+    text = head.replace("IOR-3.3.0", "IOR-4.0.0")
+    ds = read("ior", text)
+    assert (ds.complete, float(ds.figure_of_merit)) == (True, 1300.75)
+    assert read("ior", head).complete is False  # 3.3 always has more
+    assert read("ior", text[: text.rindex("read ")]).complete is False
+    assert read("ior", text[: text.rindex("write ")]).complete is False
+    written = text.replace("-i 2", "-w -i 2").replace("read  ", "")
+    assert read("ior", written).complete is True
+
+
+@pytest.mark.parametrize(
+    ("engine", "old", "new"),
+    [
+        ("ior", "write     1250.50", "write     1259.50"),
+        ("ior", "Max Write: 1300.75", "Max Write: 1380.75"),
+        ("ior", "Max Read:  2500.25", "Max Read:  2400.25"),
+        ("stream", "Triad:         111220.9", "Triad:         141220.9"),
+        ("stream", "0.017263", "0.017463"),
+        ("stream", "0.013100", "0.013300"),
+        ("hpl", "5.0800e+02", "5.0700e+02"),
+        ("hpl", "  10.50  ", "  10.70  "),
+        ("lammps", "16.000 timesteps/s", "16.010 timesteps/s"),
+        ("lammps", "Loop time of 12.5 ", "Loop time of 17.5 "),
+        ("lammps", "1.382 ns/day", "1.392 ns/day"),
+        ("lammps", "512.000 katom", "512.900 katom"),
+        ("gromacs", "120.002", "122.002"),
+        ("gromacs", "14.402", "14.802"),
+        ("namd", "Info: 92224 ATOMS", "Info: TIMESTEP              2\nInfo: 92224 ATOMS"),
+        ("graph500", "5.36871e+08", "5.46871e+08"),
+        ("graph500", "8.25e+08", "8.25e+09"),
+        ("graph500", "!  8.00125e+08", "!  1.80012e+09"),
+        ("graph500", "0.0625", "0.0725"),
+    ],
+)
+def test_merits__numbers_are_held_against_each_other(engine: str, old: str, new: str) -> None:
+    assert TEXTS[engine].count(old) == 1
+    ds = read(engine, TEXTS[engine].replace(old, new))
+    assert ds.complete is False
+    assert math.isnan(float(ds.figure_of_merit))
+
+
+def test_merits__numbers_agree_within_their_digits() -> None:
+    """89633.9 MB/s in 0.001785 s are 159.996 MB; 90908.8 in 0.00176 s are 159.999."""
+    assert agree(("89633.9", "0.001785"), ("90908.8", "0.001760"))
+    assert not agree(("89633.9", "0.001785"), ("99908.8", "0.001760"))
+    # Of 0.01 s the last digit is all there is.
+    assert agree(("71.88", "0.01"), factor=0.667)
+    assert agree(("0", "12.5"), ("3",))
+    assert agree(("", "12.5"), ("3",))
+
+
+def test_namd__lines_have_a_time_step_in_common() -> None:
+    line = "Info: Benchmark time: 64 CPUs 0.0125 s/step 0.144676 days/ns 812.5 MB memory\n"
+    text = TEXTS["namd"]
+    both = text.replace(line, line + line.replace("0.0125", "0.0120").replace("0.144676", "0.138889"))
+    assert read("namd", both).complete is True
+    assert read("namd", text.replace(line, line + line.replace("0.0125", "0.0120"))).complete is False
+    rates = line.replace("0.144676 days/ns", "6.912 ns/day")
+    stated = text.replace(line, rates).replace("Info: 92224", "Info: TIMESTEP  1\nInfo: 92224")
+    assert read("namd", stated).complete is True
+    assert read("namd", stated.replace("6.912", "6.212")).complete is False
+
+
+def test_stream__copies_that_ran_at_once_are_added_up() -> None:
+    one = TEXTS["stream"]
+    other = one.replace("111220.9     0.017350     0.017263", "110520.9     0.017450     0.017373")
+    # Behind each other they may be repeats.
+    apart = read("stream", one + other)
+    assert named(apart, "Triad sum") == []
+    assert float(apart.figure_of_merit) == 110520.9
+    labelled = "".join(
+        f"{rank}: {line}\n" for rank, text in enumerate((one, other)) for line in text.splitlines()
+    )
+    mixed = "".join(f"{a}\n{b}\n" for a, b in zip(one.splitlines(), other.splitlines(), strict=True))
+    for text in (labelled, mixed):
+        ds = read("stream", text)
+        assert ds.complete is True
+        assert named(ds, "Triad") == [111220.9, 110520.9]
+        assert named(ds, "Triad sum") == [pytest.approx(221741.8)]
+        assert any("2 copies that ran at once" in warning for warning in ds.warnings)
+    # Two launches, one after the other: which copies are of which no file says.
+    twice = read("stream", mixed + mixed)
+    assert (twice.complete, named(twice, "Triad sum")) == (True, [])
+    assert any("some of 4 copies ran at once, not all" in warning for warning in twice.warnings)

@@ -67,8 +67,10 @@ Hosts:
       package-energy (J): 9000
     Application Totals:
       runtime (s): 100
+      sync-runtime (s): 99.5025
       package-energy (J): 20000
       dram-energy (J): 1000
+      power (W): 201
   n2:
     Application Totals:
       runtime (s): 100
@@ -194,6 +196,14 @@ def test_slurm_profile__older_layout_of_sh5util():
         slurm_profile.parse(data[:200])
 
 
+@pytest.mark.parametrize(("old", "new"), [("power (W): 201", "power (W): 291"), ("(J): 20000", "(J): 20800")])
+def test_geopm__energy_is_power_times_time(old, new):
+    assert readers.parse(GEOPM.encode(), "f").complete
+    ds = readers.parse(GEOPM.replace(old, new).encode(), "f")
+    assert not ds.complete
+    assert any("W of the package" in warning for warning in ds.warnings)
+
+
 # After lists of `eacct -j` that SURF's documentation shows (EAR 4).
 EACCT = """\
     JOB-STEP USER       APPLICATION      POLICY NODES AVG/DEF/IMC(GHz) TIME(s)    POWER(W) GBS     CPI   ENERGY(J)    GFLOPS/W IO(MBs) MPI%  G-POW (T/U)   G-FREQ  G-UTIL(G/MEM)
@@ -213,3 +223,31 @@ def test_eacct__list_counts_a_job_once():
     assert 300.0 in ds["power"].values[1].tolist()
     assert ds.complete
     assert ds.warnings[0].startswith("f:1: 1 steps within batch steps; ")
+
+
+# After the list of `eacct -l` in EAR's own guide (4.0 to 5.0); `energy` in its unit.
+EACCT_LONG = """\
+     JOB-STEP    NODE ID    USER ID    APPLICATION      AVG-F/IMC-F TIME(s)    POWER(s)   GBS        CPI        ENERGY({unit})  IO(MBS) MPI%  VPI(%)  G-POW(T/U)    G-FREQ G-UTIL(G/M)
+  4711-sb        n1         alice      my app            2.57/---   400.00     250.50     ---        ---        {a}     ---     ---   ---     ---     ---      ---
+  4711-sb        n2         alice      my app            2.57/---   400.00     250.00     ---        ---        {b}     ---     ---   ---     ---     ---      ---
+  4711-0         n1         alice      my app            2.57/1.47  100.00     300.00     8.33       0.33       {c}     0.0     21.2  0.23    ---     ---      ---
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize(
+    ("unit", "a", "b", "c", "joules"),
+    [("J", "100200", "100000", "30000", 100200.0), ("KWh", "0.0278333", "0.0277778", "0.0083333", 100199.88)],
+)
+def test_eacct__long_list_has_a_meter_for_each_node(unit, a, b, c, joules):
+    text = EACCT_LONG.format(unit=unit, a=a, b=b, c=c)
+    ds = readers.parse(text.encode(), "f", start="2026-03-01T10:00:00Z")
+    assert ds["meter"].values.tolist() == ["4711-sb/n1", "4711-sb/n2"]
+    assert float(np.nanmax(ds["energy_counter"].values[0])) == pytest.approx(joules)
+    assert ds.complete
+
+
+@pytest.mark.parametrize(("old", "new"), [("500.50", "600.50"), ("400400", "401400"), ("350.50", "358.50")])
+def test_eacct__energy_is_power_times_time_of_all_nodes(old, new):
+    ds = readers.parse(EACCT.replace(old, new).encode(), "f", start="2026-03-01T10:00:00Z")
+    assert not ds.complete
+    assert "a number is damaged" in ds.warnings[0]

@@ -5,7 +5,13 @@ is the same bytes for the same data and follows the light or dark page that it s
 """
 
 from analysis.pages.figures.counts import count_bars
-from analysis.pages.figures.points import from_zero, interval_points, strip_with_interval, upper_bound
+from analysis.pages.figures.points import (
+    from_zero,
+    interval_points,
+    interval_rows,
+    strip_with_interval,
+    upper_bound,
+)
 from analysis.pages.figures.profiles import heatmap, share_bars, size_histogram
 from analysis.pages.figures.style import colour, new_figure, use_style
 from analysis.pages.figures.svg import show, svg
@@ -17,6 +23,7 @@ __all__ = [
     "from_zero",
     "heatmap",
     "interval_points",
+    "interval_rows",
     "new_figure",
     "share_bars",
     "show",

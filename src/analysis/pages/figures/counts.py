@@ -10,25 +10,34 @@ from matplotlib.ticker import MaxNLocator
 from analysis.pages.figures.style import GREY, HUES, INK, PAPER, name_bars
 
 # Verdicts differ by hatch as well as by colour, so that they can be told apart in grey.
+_SIZES = (", larger", ", size open", ", smaller")
 _LOOKS = {
-    "holds": ("green", ""),
-    "consistent": ("green", ""),
-    "recovered": ("green", ""),
-    "holds in direction": ("sky", "//"),
-    "cannot tell": ("grey", ".."),
-    "not checkable": ("grey", ".."),
-    "does not hold": ("red", "xx"),
-    "inconsistent": ("red", "xx"),
-    "not recovered": ("red", "xx"),
+    **dict.fromkeys(("holds", "consistent", "recovered", "inside the band"), ("green", "")),
+    **{f"holds in direction{size}": ("sky", "//") for size in _SIZES},
+    "seen at this scale": ("sky", ""),
+    **{f"seen{size}": ("sky", "\\\\") for size in _SIZES},
+    **dict.fromkeys(("an analogue shows it", "an analogue shows the direction"), ("olive", "")),
+    **dict.fromkeys(("cannot tell", "not checkable"), ("grey", "..")),
+    "could not fail": ("sky", ".."),
+    "too wide to tell": ("grey", "//"),
+    "out of reach here": ("grey", "oo"),
+    "an analogue does not show it": ("olive", "xx"),
+    "not seen at this scale": ("orange", "xx"),
+    **dict.fromkeys(("does not hold", "inconsistent", "not recovered", "outside the band"), ("red", "xx")),
 }
 
 
 def count_bars(table: pd.DataFrame, *, ax: Axes, xlabel: str) -> Axes:
-    """Draw counts, shape (topic, verdict), as stacked horizontal bars; `xlabel` says what is counted."""
+    """Draw counts, shape (topic, verdict), as stacked horizontal bars; `xlabel` says what is counted.
+
+    Verdicts stand in the order of what they say for a claim.
+    """
+    words: list[str] = sorted(map(str, table.columns), key=list(_LOOKS).index)
+    table = table[words]
     places = np.arange(len(table))
     left = np.zeros(len(table))
     for word in map(str, table.columns):
-        hue, hatch = _LOOKS.get(word, ("grey", ""))
+        hue, hatch = _LOOKS[word]
         counts = table[word].to_numpy(dtype=float)
         ax.barh(
             places, counts, left=left, height=0.62, color=HUES[hue], hatch=hatch, edgecolor=PAPER,

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from numpy.typing import NDArray
 
-from analysis.pages.figures.style import GREY, INK, PAPER, legend_beside, looks, refused
+from analysis.pages.figures.style import GREY, INK, PAPER, legend_beside, looks, name_bars, refused
 
 Floats = NDArray[np.float64]
 _END = "line-end"  # marks the names at the ends of lines
@@ -40,7 +40,8 @@ def interval_points(
     difference. Raises `ConfigError` if a column is missing, or an estimate lies outside its interval.
     """
     _need(frame, [x, y, low, high, *([hue] if hue else [])])
-    outside = frame[(frame[y] < frame[low]) | (frame[y] > frame[high])]
+    slack = 1e-9 * frame[y].abs()  # a resampled median of equal values is rounded in another order
+    outside = frame[(frame[y] < frame[low] - slack) | (frame[y] > frame[high] + slack)]
     if len(outside):
         row = outside.iloc[0]
         found = f"{y} {row[y]} is outside [{row[low]}, {row[high]}] at {x} {row[x]}"
@@ -59,7 +60,7 @@ def interval_points(
         xs = places[mask][order] + shift
         shade, mark = styles[level] if level else (INK, "o")
         ys = part[y].to_numpy(dtype=float)
-        reach = np.vstack([ys - part[low].to_numpy(float), part[high].to_numpy(float) - ys])
+        reach = np.vstack([ys - part[low].to_numpy(float), part[high].to_numpy(float) - ys]).clip(0)
         ax.errorbar(
             xs, ys, reach, color=shade, marker=mark, markersize=7, markeredgecolor=PAPER, markeredgewidth=0.8,
             capsize=3.5, elinewidth=1.6, linestyle="-" if ordered else "none", linewidth=1.8, zorder=3,
@@ -115,6 +116,34 @@ def strip_with_interval(
     return ax
 
 
+def interval_rows(frame: pd.DataFrame, *, ax: Axes, x: str, hue: str, xlabel: str) -> Axes:
+    """Draw medians with their intervals in rows, one a level of `x` with its name, the first on top.
+
+    Columns `x`, `hue`, ``median low high``, in the unit of `xlabel`; the axis begins at zero. Each level of
+    `hue` has its fixed colour and marker. Raises `ConfigError` if a column is missing.
+    """
+    _need(frame, [x, hue, "median", "low", "high"])
+    rows = [str(v) for v in frame[x].drop_duplicates()]
+    levels = [str(v) for v in frame[hue].drop_duplicates()]
+    for i, (level, (shade, mark)) in enumerate(looks(levels).items()):
+        part = frame[frame[hue].astype(str) == level]
+        shift = 0.18 * (i - (len(levels) - 1) / 2)
+        ys = [rows.index(str(v)) + shift for v in part[x]]
+        middle = part["median"].to_numpy(float)
+        ends = [middle - part["low"].to_numpy(float), part["high"].to_numpy(float) - middle]
+        reach = np.vstack(ends).clip(0)
+        ax.errorbar(
+            middle, ys, xerr=reach, color=shade, marker=mark, markersize=7, markeredgecolor=PAPER,
+            markeredgewidth=0.8, capsize=3, elinewidth=1.6, linestyle="none", zorder=3, label=level,
+        )  # fmt: skip
+    name_bars(ax, rows, xlabel)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_xlim(0, 1.06 * float(np.nanmax(frame[["median", "high"]].to_numpy(float))))
+    if len(levels) > 1:
+        legend_beside(ax)
+    return ax
+
+
 def upper_bound(ax: Axes, value: float, label: str) -> None:
     """Draw an upper bound (peak, ideal speedup) as a dashed line with its name, in the unit of the y axis."""
     bottom, top = ax.get_ylim()
@@ -160,7 +189,7 @@ def _finish(ax: Axes, places: Floats, labels: list[str] | None, log2: bool, xlab
             ax.set_xscale("log", base=2)
         ticks = np.unique(places)
         if len(ticks) <= 12:
-            ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
+            ax.set_xticks(ticks, [f"{t:g}" if t < 1e6 else f"{t:,.0f}" for t in ticks])
             ax.minorticks_off()
 
 

@@ -31,11 +31,13 @@ _MARKERS = dict(zip(_NAMES, "os^DvPXp", strict=True))
 # A level keeps its colour on every page. Levels of one factor that meet in a figure have different ones.
 LEVELS = {
     # interconnects, fast to slow
-    **dict.fromkeys(("ib-fdr", "ib-edr", "ib-hdr", "fdr", "open", "veth-open"), "blue"),
+    **dict.fromkeys(("ib-fdr", "ib-edr", "ib-hdr", "fdr", "ib", "infiniband", "open", "veth-open"), "blue"),
     **dict.fromkeys(("ib-qdr", "ib-ddr", "roce", "40gbe"), "sky"),
     **dict.fromkeys(("10gbe", "10g", "10gbit", "veth-10gbit"), "orange"),
     **dict.fromkeys(("1gbe", "1g", "1gbit", "gige", "veth-1gbit"), "red"),
     **dict.fromkeys(("shared-memory", "shm"), "grey"),
+    "fdr infiniband": "blue",
+    "qdr infiniband": "sky",
     # MPI libraries
     **dict.fromkeys(("openmpi", "open mpi", "hpc-x"), "green"),
     **dict.fromkeys(("mpich", "platform-mpi"), "purple"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -52,6 +52,7 @@ class Rows:
     time_min: np.ndarray
     time_max: np.ndarray
     anyone: np.ndarray  # whether the key says that there is no single partner, whatever `orank` says
+    astray: np.ndarray  # whether the key says another size, partner or call site
 
     def take(self, index: np.ndarray) -> Rows:
         """Return the rows that a mask or an index selects."""
@@ -69,9 +70,13 @@ _RECORD = re.compile(rb'<hent((?:\s+\w+="[^"]*")+)\s*>([^<>"]*)</hent>\s*')
 _ATTRIBUTE = re.compile(rb'(?<!\w)(\w++)="([^"]*)"')
 _INTEGER = re.compile(rb"-?\d{1,18}")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
-# The last half word of a key of IPM 2 holds the partner; these three mean all, any and none.
-_NO_PARTNER = ("3FFFFFFD", "3FFFFFFE", "3FFFFFFF")
-_KEY = re.compile(rb"[0-9A-F]{24}3FFFFFF[DEF]")
+_KEY = re.compile(rb"[0-9A-F]{32}")
+# The last half word of a key of IPM 2 holds the partner; from here on it means all, any and none.
+_ANYONE = 0x3FFFFFFD
+_PARTNER, _SITE = 0x3FFFFFFF, 0xFFFF
+# Values of hexadecimal digits; of other letters 255.
+_DIGITS = np.full(256, 255, dtype=np.uint8)
+_DIGITS[np.frombuffer(b"0123456789ABCDEF", dtype=np.uint8)] = np.arange(16)
 _FUNC = re.compile(
     rb'<func name="([^"\n]*)" count="(\d{1,18})"(?: bytes="([^"\n]*)")? ?>\s*+([^<>\n]*+)\s*+</func>\s*'
 )
@@ -108,12 +113,13 @@ def read_lines(data: bytes, span: Span, names: Names) -> Rows:
         task=np.full(len(lines), task, dtype=np.int32),
         call=np.array(calls, dtype=np.int16),
         anyone=np.array([line[3] for line in lines], dtype=bool),
+        astray=np.array([line[4] for line in lines], dtype=bool),
         **number_of,
         **seconds,
     )
 
 
-def _record(line: bytes, offset: int) -> tuple[bytes, list[int], list[float], bool]:
+def _record(line: bytes, offset: int) -> tuple[bytes, list[int], list[float], bool, bool]:
     match = _RECORD.fullmatch(line)
     if match is None:
         raise BadLineError(offset, f"no <hent> record: {_shown(line)}")
@@ -129,8 +135,31 @@ def _record(line: bytes, offset: int) -> tuple[bytes, list[int], list[float], bo
         seconds = []
     if len(seconds) != 3 or not np.isfinite(seconds).all():
         raise BadLineError(offset, f"a <hent> without three times: {_shown(line)}")
-    anyone = bool(_KEY.fullmatch(table.get(b"key", b"")))
-    return table[b"call"], [int(value) for value in integers], seconds, anyone
+    own = [int(value) for value in integers]
+    anyone = astray = False
+    key = table.get(b"key", b"")
+    if _KEY.fullmatch(key):
+        size, orank, _, site, _ = (np.array([one]) for one in own)
+        columns = {"size": size, "orank": orank, "site": site}
+        (anyone,), (astray,) = _keyed(np.frombuffer(key, dtype=np.uint8).reshape(1, 32), columns)
+    return table[b"call"], own, seconds, bool(anyone), bool(astray)
+
+
+def _keyed(keys: np.ndarray, found: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Read keys of IPM 2, shape (n, 32): whether each names no single partner, and contradicts its record.
+
+    A key holds call, region, thread and call site, and, unless its kind is another, size and partner
+    (`hashkey.h`).
+    """
+    digits = _DIGITS[keys]
+    words = (digits[:, 0::2] << 4 | digits[:, 1::2]).view(">u4").astype(np.int64)
+    partner = words[:, 3] & _PARTNER
+    anyone = partner >= _ANYONE
+    known = (digits.max(axis=1, initial=0) < 16) & (words[:, 1] & 15 == 0)
+    astray = (found["size"] & 0xFFFFFFFF) != words[:, 2]
+    astray |= ~anyone & (found["orank"] != partner)
+    astray |= (found["site"] >= 0) & ((found["site"] & _SITE) != words[:, 1] >> 16)
+    return anyone & known, astray & known
 
 
 def _shown(line: bytes) -> str:
@@ -310,9 +339,8 @@ def _converted(table: dict[str, pa.Array], names: Names) -> dict[str, np.ndarray
         return None
     codes = np.array([names.code(name) for name in calls], dtype=np.int16)
     found |= {"size": found.pop("bytes"), "call": codes[table["call"].indices.to_numpy()]}
-    found["anyone"] = np.zeros(lines, dtype=bool)
-    if "key" in table:
-        for ending in _NO_PARTNER:
-            found["anyone"] |= pc.ends_with(table["key"], ending).to_numpy(zero_copy_only=False)
-        found["anyone"] &= pc.binary_length(table["key"]).to_numpy() == 32
+    found["anyone"] = found["astray"] = np.zeros(lines, dtype=bool)
+    if "key" in table and (pc.binary_length(table["key"]).to_numpy() == 32).all():
+        text = np.frombuffer(table["key"].buffers()[2], dtype=np.uint8, count=32 * lines)
+        found["anyone"], found["astray"] = _keyed(text.reshape(lines, 32), found)
     return found

@@ -111,7 +111,7 @@ def _observations(file: _File) -> Observations:
     ranks = np.array([head.rank for _, head in file.tasks], dtype=np.int32)
     heads = [head for _, head in file.tasks]
     parts = []
-    untimed = 0
+    untimed = astray = 0
     for rows in _all_rows(file):
         region = meaning.region_codes(rows, heads, file.labels)
         lost = np.unique(rows.task[meaning.unlisted(region)])
@@ -120,8 +120,12 @@ def _observations(file: _File) -> Observations:
                 _drop(file, task, file.tasks[task][0].start, "has records of a region that it does not list")
             keep = ~np.isin(rows.task, lost)
             rows, region = rows.take(keep), region[keep]
+        astray += int(rows.astray.sum())
         untimed += int(meaning.longest_first(rows).sum())
         parts.append(meaning.from_rows(rows, region, ranks, file.calls))
+    if astray:
+        what = f"{astray} records have another size, partner or call site than their key"
+        file.faults.note(0, what, "the records were used; one of the numbers is damaged, get the file again")
     if untimed:
         what = f"{untimed} records have a shortest call that is longer than all their calls together"
         file.faults.note(0, what, "IPM timed none of them; time_min is left blank")

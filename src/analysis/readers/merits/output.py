@@ -6,8 +6,9 @@ of, the step in which it is printed. One of them, the format's `main`, speaks fo
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
@@ -50,6 +51,25 @@ def step(text: str) -> float:
     return float(f"1e{exponent}") if isinstance(exponent, int) else float("nan")
 
 
+def agree(
+    left: Sequence[str], right: Sequence[str] = (), *, factor: float = 1.0, slack: float = 1e-6
+) -> bool:
+    """Tell whether the product of some printed numbers is `factor` times that of others, within their digits.
+
+    Each may be off by its last digit, and the whole by the fraction `slack`. What is no number, or not
+    positive, cannot tell: then they agree.
+    """
+    texts = (*left, *right)
+    values = [number(text) for text in texts]
+    if not all(0 < value < math.inf for value in values):
+        return True
+    room = math.log1p(slack) + sum(
+        math.log1p(step(text) / value) for text, value in zip(texts, values, strict=True)
+    )
+    logs = [math.log(value) for value in values]
+    return abs(sum(logs[: len(left)]) - sum(logs[len(left) :]) - math.log(factor)) <= room
+
+
 class Output:
     """One output while it is read: its text, what was found so far, what is wrong with it."""
 
@@ -61,7 +81,9 @@ class Output:
         self._checks: dict[int, bool] = {}
         text = decode(as_utf8(data))
         first = [line for line in text[:4096].split("\n")[:20] if line.strip()]
+        self.ranks: set[str] = set()  # that a launcher put before the lines
         if first and all(_TAGGED.match(line) for line in first):
+            self.ranks = set(_TAGGED.findall(text))
             text = _TAGGED.sub("", text)
         end = text.rfind("\n") + 1
         self.text, self.rest = text[:end], text[end:]
@@ -97,6 +119,11 @@ class Output:
     def check(self, result: int, passed: bool) -> None:
         """Write down whether a check of a result was passed; one that failed is not undone."""
         self._checks[result] = self._checks.get(result, True) and passed
+
+    def hold(self, line: int, agrees: bool, found: str) -> None:
+        """Say that numbers of an output contradict each other, unless they agree."""
+        if not agrees:
+            self.faults.damage(line, found, "a number is damaged: get the output again")
 
     def together(self, names: tuple[str, ...]) -> None:
         """Hold that figures which a program prints together stand equally often in a file."""
@@ -222,7 +249,8 @@ class Format:
     that begins a whole output, `closing` of the one that ends it, `closed_by` what to call that. `facts` has
     patterns by the names of scalars (``version`` and those of kind ``merits``). A match of `starts` begins a
     further result; `failed` is a line that says that a check failed, `passed` that it did not. The figures of
-    `together` stand equally often in a whole output.
+    `together` stand equally often in a whole output. `hold` holds the numbers of an output that was read
+    against each other.
     """
 
     engine: str
@@ -240,6 +268,7 @@ class Format:
     which: Which = "last"
     time: str = ""
     together: tuple[str, ...] = ()
+    hold: Callable[[Output], None] | None = None
 
     def sniff(self, head: bytes, name: str = "") -> bool:
         """Tell whether some bytes hold one of the program's marks."""
@@ -263,6 +292,8 @@ class Format:
             for line, _ in output.find(pattern) if pattern else ():
                 output.check(max(int(np.searchsorted(starts, line, side="right")) - 1, 0), passed)
         output.together(self.together)
+        if self.hold:
+            self.hold(output)
         output.close(self.closing, self.closed_by, opening=self.opening)
         return output.dataset(
             self.engine,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import xarray as xr
 
 from analysis.base.errors import ReadError
-from analysis.readers.merits.output import Output
+from analysis.readers.merits.output import Output, agree
 from analysis.readers.text import integer
 
 # NVIDIA adds the rate of one GPU in brackets, Intel a column of its own after the variant.
@@ -34,6 +34,9 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         n, nb, p, q = row["problem"].split()
         case = f"N={n} NB={nb} P={p} Q={q} {row['variant']}"
         grids.add(integer(p) * integer(q))
+        work = (2 / 3 * float(n) + 3 / 2) * float(n) ** 2 / 1e9 or 1.0
+        found = f"{row['rate']} Gflops in {row['time']} s, N = {n} takes {work:.6g} Gflop"
+        output.hold(line, agree((row["rate"], row["time"]), factor=work, slack=1e-4), found)
         output.add("Gflops", row["rate"], "Gflop/s", line, result=result, problem=case)
         output.add("Time", row["time"], "s", line, result=result, problem=case)
     lines = [line for line, _ in rows]

@@ -7,11 +7,35 @@ from dataclasses import replace
 
 import xarray as xr
 
-from analysis.readers.merits.output import Format, Merit
+from analysis.readers.merits.output import Format, Merit, Output, agree
 
 _WALL_TIME_SINCE = 2014
 _LOOP = r"^Loop time of (?P<value>\S+) on \d+ procs"
 _RATE = r"^Performance: (?:.*[ ,])?(?P<value>\d[^\s,]*) (?P<unit>{})(?=[,\s])"
+_SIZE = r"^Loop time of (?P<time>\S+) on \d+ procs for (?P<steps>\d+) steps with (?P<atoms>\d+) atoms"
+_PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+
+
+def _hold(output: Output) -> None:
+    """Hold each run's rates against its time, its steps and its atoms."""
+    loops = list(output.find(_SIZE))
+    for line, match in output.find(r"^Performance: (?P<rates>.*)$"):
+        own = [loop for at, loop in loops if at < line]
+        if not own:
+            continue
+        cells = [cell.split() for cell in match["rates"].split(",")]
+        rates = {cell[1]: cell[0] for cell in cells if len(cell) == 2}
+        steps, atoms = int(own[-1]["steps"]), float(own[-1]["atoms"])
+        rate = rates.get("timesteps/s", "")
+        found = f"{rate} timesteps/s, {steps} steps in {own[-1]['time']} s"
+        output.hold(line, agree((rate, own[-1]["time"]), factor=float(steps) or 1.0, slack=1e-4), found)
+        day = (rates.get("ns/day", ""), rates.get("hours/ns", ""))
+        output.hold(line, agree(day, factor=24.0, slack=1e-4), f"{day[0]} ns/day and {day[1]} hours/ns")
+        for unit in [unit for unit in rates if unit.endswith("atom-step/s")]:
+            factor = atoms / _PREFIX.get(unit.removesuffix("atom-step/s"), 1.0) or 1.0
+            found = f"{rates[unit]} {unit}, {rate} timesteps/s of {atoms:.0f} atoms"
+            output.hold(line, agree((rates[unit],), (rate,), factor=factor, slack=1e-4), found)
+
 
 FORMAT = Format(
     engine="lammps",
@@ -36,6 +60,7 @@ FORMAT = Format(
     },
     starts=_LOOP,
     time="Loop time",
+    hold=_hold,
 )
 _OLD = replace(FORMAT, closing=r"^(?:Total wall time:|Dangerous builds = )")
 _YEAR = re.compile(rb"LAMMPS \(\d+ \w+ (\d{4})")

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
-from analysis.readers.merits.output import Format, Merit
+from analysis.readers.merits.output import Format, Merit, Output, agree
+from analysis.readers.text import number
 
 _LINE = r"^Info: Benchmark time: \d+ CPUs "
+_RATES = _LINE + r"(?P<step>\S+) s/step (?P<rate>\S+) (?P<unit>days/ns|ns/day)"
+_DAY = 86_400.0
+
+
+def _hold(output: Output) -> None:
+    """Hold both rates of each line against the time step, of fs, or where that is not known each other."""
+    fs = number(output.first(r"^Info: TIMESTEP +(\S+)"))
+    first: tuple[str, str] | None = None
+    for line, row in output.find(_RATES):
+        step, rate, days = row["step"], row["rate"], row["unit"] == "days/ns"
+        found = f"{step} s/step and {rate} {row['unit']}"
+        if fs > 0:
+            own = ((step,), (rate,)) if days else ((step, rate), ())
+            agrees = agree(*own, factor=fs * 1e-6 * _DAY, slack=1e-3)
+            output.hold(line, agrees, f"{found}, a step of {fs:g} fs")
+        elif first:
+            both = ((step, first[1]), (rate, first[0])) if days else ((step, rate), first)
+            output.hold(line, agree(*both, slack=1e-3), f"{found}, before {first[0]} and {first[1]}")
+        first = first or (step, rate)
+
 
 FORMAT = Format(
     engine="namd",
@@ -29,5 +50,6 @@ FORMAT = Format(
         "size": r"^Info: (\d+ ATOMS)",
     },
     time="WallClock",
+    hold=_hold,
 )
 sniff, parse = FORMAT.sniff, FORMAT.parse

@@ -10,13 +10,23 @@ from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import reads, spans
 from analysis.readers.text import number as to_number
 
-_HEAD = re.compile(r"\s*JOB-STEP\s+USER\s+APPLICATION\b.*\bTIME\(s\)\s+POWER\(W\).*\bENERGY\(J\)")
-# Nodes, frequencies, TIME(s), POWER(W), GBS, CPI, ENERGY(J); an application's name may have blanks.
-_STEP = re.compile(
-    r"\s*(?P<job>\d+)-(?P<step>\w+) .*? \d++ ++[^\s/]++/\S++ ++(?P<seconds>\d++\.\d++) ++\d++\.\d++"
-    r" ++\S++ ++\S++ ++(?P<energy>\d++) "
+# A row a step, or with -l a row a node of each step. 3.x has ``POWER(Watts)``, 4.x ``POWER(s)`` with -l;
+# 5.2 calls the node ``NODE`` and says ``ENERGY(KWh)``.
+_HEAD = re.compile(
+    r"\s*JOB-STEP\s+(?P<node>NODE(?: ID)?\s+)?USER(?: ID)?\s+APPLICATION\b.*\bTIME\(s\)\s+POWER\(\w+\)"
+    r".*\bENERGY\((?P<unit>J|KWh)\)"
 )
+# Nodes (without -l), frequencies, TIME(s), POWER(W), GBS, CPI, ENERGY; an application's name may have blanks.
+_STEP = re.compile(
+    r"\s*(?P<job>\d+)-(?P<step>\w+) ++(?P<first>\S++) .*?"
+    r"(?: (?P<nodes>\d++) ++[\d.]++(?:/\S++)?| [\d.]++/\S++) ++(?P<seconds>\d++\.\d++)"
+    r" ++(?P<power>\d++\.\d++) ++\S++ ++\S++ ++(?P<energy>\d++(?:\.\d++)?+) "
+)
+_UNITS = {"J": 1.0, "KWh": 3.6e6}
 _BATCH = "sb"
+_SLACK = 2e-3  # of power times time; EAR has them of its own counters
+
+_Step = tuple[str, str, str, float, float]  # job, step, node or nothing, s, J
 
 
 def sniff(head: bytes, name: str) -> bool:
@@ -28,15 +38,16 @@ def sniff(head: bytes, name: str) -> bool:
 def parse(log: PowerLog) -> Readings:
     """Parse energies over the time of steps, a meter for each; a job's batch step holds the job's others.
 
-    The list has no dates: the option ``start`` places all of its steps.
+    With ``-l`` each node of a step has a meter. The list has no dates: the option ``start`` places all of its
+    steps.
     """
     lines = log.lines()
     head = next((at for at, line in enumerate(lines) if _HEAD.match(line)), len(lines))
-    steps: list[tuple[str, str, float, float]] = []
+    title = _HEAD.match(lines[head]) if head < len(lines) else None
+    steps: list[_Step] = []
     for number, line in enumerate(lines[head + 1 :], head + 2):
-        row = _STEP.match(f"{line} ")
-        if row and to_number(row["seconds"]) > 0:
-            steps.append((row["job"], row["step"], to_number(row["seconds"]), to_number(row["energy"])))
+        if title and (step := _step(line, title, number, log)):
+            steps.append(step)
         elif line.strip():
             log.faults.damage(number, "no step with a time and an energy", "the row is not used")
     batch = {job for job, step, *_ in steps if step == _BATCH}
@@ -46,4 +57,20 @@ def parse(log: PowerLog) -> Readings:
     if len(whole) < len(steps):
         log.faults.note(head + 1, f"{len(steps) - len(whole)} steps within batch steps", "not added to them")
     begin = Clock(log).start()
-    return spans([(f"{j}-{s}", begin, begin + round(took * SECOND), joules) for j, s, took, joules in whole])
+    meters = [f"{job}-{step}/{node}".rstrip("/") for job, step, node, *_ in whole]
+    times = [(begin, begin + round(took * SECOND), joules) for *_, took, joules in whole]
+    return spans([(meter, *time) for meter, time in zip(meters, times, strict=True)])
+
+
+def _step(line: str, title: re.Match[str], number: int, log: PowerLog) -> _Step | None:
+    """Read a row, its energy held against its power and time, whose product over the nodes it is."""
+    row = _STEP.match(f"{line} ")
+    seconds, unit = to_number(row["seconds"]) if row else 0.0, _UNITS[title["unit"]]
+    if row is None or not seconds > 0 or not (title["node"] or row["nodes"]):
+        return None
+    nodes = 1 if title["node"] else int(row["nodes"])
+    energy, power = to_number(row["energy"]) * unit, to_number(row["power"]) * nodes
+    if abs(power * seconds - energy) > _SLACK * energy + unit + power * 0.01:
+        found = f"{power:g} W for {seconds:g} s, {energy:g} J"
+        log.faults.damage(number, found, "a number is damaged: get the list again")
+    return row["job"], row["step"], row["first"] if title["node"] else "", seconds, energy

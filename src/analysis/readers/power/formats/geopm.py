@@ -34,6 +34,7 @@ def parse(log: PowerLog) -> Readings:
     host, section, hosts_indent = "", "", -1
     seconds: dict[str, float] = {}
     joules: dict[tuple[str, str], float] = {}
+    stated: dict[tuple[str, str], float] = {}
     for number, line in enumerate(log.lines(), 1):
         match = _LINE.match(line) if line.strip() else None
         if match is None:
@@ -49,8 +50,16 @@ def parse(log: PowerLog) -> Readings:
             host = host if key.startswith(_SECTIONS) else key
         elif section == _TOTALS and key == "runtime":
             seconds[host] = to_number(value)
+        elif section == _TOTALS and key in ("sync-runtime", "power"):
+            stated[host, key] = to_number(value)
         elif section == _TOTALS and key.endswith("-energy") and (match["unit"] or "J") in ("J", "joules"):
             joules[host, key.removesuffix("-energy")] = to_number(value)
+    for h in seconds:
+        took, watts = (stated.get((h, key), math.nan) for key in ("sync-runtime", "power"))
+        energy = joules.get((h, "package"), math.nan)
+        if abs(watts * took - energy) > 1e-4 * energy:
+            found = f"{h}: {watts:g} W of the package for {took:g} s, {energy:g} J"
+            log.faults.damage(0, found, "a number is damaged: get the report again")
     for h in (h for h, length in seconds.items() if not length > 0):
         log.faults.damage(0, f"{h}: no runtime of the application", "the host is left out")
     whole = [(h, part, energy) for (h, part), energy in joules.items() if seconds.get(h, math.nan) > 0]

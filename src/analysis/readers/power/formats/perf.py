@@ -5,22 +5,17 @@ from __future__ import annotations
 import re
 
 from analysis.base.units import SECOND
-from analysis.readers.power.clock import Clock
 from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.perf import EVENT, PART, VALUE, begin, meter
 from analysis.readers.power.rows import intervals, reads
 from analysis.readers.text import plain
 
-# Time, optionally socket (die, core, node) and its CPUs, value, unit, event. A German locale with
-# -x, writes 1,001048308,19,63,Joules: the nine digits of the time tell where it ends.
-_ROW = re.compile(
-    r"^\s*(?P<time>\d+[.,]\d{9})[,;|\s](?:\s*(?P<part>(?:[SND]\d|CPU\d)[\w-]*+)[,;|\s]++(?:\d+[,;|\s])?)?"
-    r"\s*+(?P<value><not \w+>|\d++(?:[.,]\d++)*+)[,;|\s]++(?:Joules[,;|\s]*+)?(?P<event>power/[\w-]+/)"
-)
+# A German locale with -x, writes 1,001048308,19,63,Joules: the nine digits of the time tell where it ends.
+_ROW = re.compile(rf"^\s*(?P<time>\d+[.,]\d{{9}})[,;|\s]\s*+{PART}\s*+{VALUE}(?:Joules[,;|\s]*+)?{EVENT}")
 _JSON = re.compile(
     r'^\{"interval" : (?P<time>\d+\.\d{9}), (?:"(?:socket|die|node|cpu|core)" : "(?P<part>[\w-]+)", )?'
     r'(?>.*?"counter-value" : "(?P<value>[^"]*)").*?"event" : "(?P<event>power/[\w-]+/)"'
 )
-_STARTED = re.compile(r"^# started on (.+)$")
 
 
 def sniff(head: bytes, name: str) -> bool:
@@ -35,20 +30,15 @@ def parse(log: PowerLog) -> Readings:
 
     Without ``# started on`` (perf writes it with ``-o``) or the option ``start``, times count from 1970.
     """
-    started = ""
     rows: list[tuple[int, str, float]] = []
     for number, line in enumerate(log.lines(), 1):
-        begin = _STARTED.match(line)
-        started = started or (begin[1] if begin else "")
         row = _ROW.match(line) or _JSON.match(line)
         if row:
-            meter = "/".join(part for part in (row["part"], row["event"].split("/")[1]) if part)
-            joules = plain(row["value"], decimal_comma=True)
-            rows.append((round(float(row["time"].replace(",", ".")) * SECOND), meter, joules))
+            at = round(float(row["time"].replace(",", ".")) * SECOND)
+            rows.append((at, meter(row), plain(row["value"], decimal_comma=True)))
         elif "power/energy" in line and "Joules" in line and not line.startswith("#"):
             log.faults.damage(number, "an energy without a time", "run perf stat with -I")
     if not rows:
         raise log.empty("interval of a power/energy event")
-    clock = Clock(log)
-    zero = int(clock.utc([started], [1])[0]) if started and not log.options.start else clock.start()
-    return intervals(zero, [(zero + at, meter, joules, True) for at, meter, joules in rows])
+    zero = begin(log)
+    return intervals(zero, [(zero + at, name, joules, True) for at, name, joules in rows])

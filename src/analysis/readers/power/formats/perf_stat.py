@@ -6,21 +6,16 @@ import math
 import re
 
 from analysis.base.units import SECOND
-from analysis.readers.power.clock import Clock
 from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.perf import EVENT, PART, VALUE, begin, meter
 from analysis.readers.power.rows import reads, spans
 from analysis.readers.text import plain
 
-# Optionally socket (die, core) and its CPUs, value, unit, event, and in CSV the time counted in ns.
-_TOTAL = re.compile(
-    r"^\s*+(?:(?P<part>(?:[SND]\d|CPU\d)[\w-]*+)[,;|\s]++(?:\d++[,;|\s]++)?)?"
-    r"(?P<value><not \w+>|\d++(?:[.,]\d++)*+)[,;|\s]++Joules[,;|\s]++(?P<event>power/[\w-]++/)"
-    r"(?:[,;|](?P<nanoseconds>\d+)[,;|])?"
-)
+# In CSV the time counted, in ns, comes last.
+_TOTAL = re.compile(rf"^\s*+{PART}\s*+{VALUE}Joules[,;|\s]++{EVENT}(?:[,;|](?P<nanoseconds>\d+)[,;|])?")
 _INTERVAL = re.compile(r"^\s*\d+[.,]\d{9}[,;|\s]")
 _ELAPSED = re.compile(r"^\s*(?P<value>\d[\d.,]*)(?: \+- \S+)? +seconds time elapsed")
 _RUNS = re.compile(r"^ *Performance counter stats for .*\((?P<runs>\d+) runs\)")
-_STARTED = re.compile(r"^# started on (.+)$")
 
 
 def sniff(head: bytes, name: str) -> bool:
@@ -37,29 +32,25 @@ def parse(log: PowerLog) -> Readings:
     Without ``# started on`` (perf writes it with ``-o``) or the option ``start``, times count from 1970.
     """
     found: list[tuple[str, float, float, int]] = []
-    elapsed, started = math.nan, ""
+    elapsed = math.nan
     for number, line in enumerate(log.lines(), 1):
-        row, took, runs, begin = (one.match(line) for one in (_TOTAL, _ELAPSED, _RUNS, _STARTED))
-        if begin:
-            started = begin[1]
-        elif runs:
+        row, took, runs = (one.match(line) for one in (_TOTAL, _ELAPSED, _RUNS))
+        if runs:
             what = f"the mean of {runs['runs']} runs"
             log.faults.note(number, what, "it is the energy of one of them; log each run by itself")
         elif took:
             elapsed = plain(took["value"], decimal_comma=True)
         elif row and not _INTERVAL.match(line):
             joules = plain(row["value"], decimal_comma=True)
-            meter = "/".join(part for part in (row["part"], row["event"].split("/")[1]) if part)
             if math.isnan(joules):
                 log.faults.damage(number, f"{row['event']} was not counted", "not used; run perf as root")
                 continue
-            found.append((meter, joules, float(row["nanoseconds"] or "nan") / SECOND, number))
-    rows = [(meter, joules, elapsed if elapsed > 0 else own, at) for meter, joules, own, at in found]
+            found.append((meter(row), joules, float(row["nanoseconds"] or "nan") / SECOND, number))
+    rows = [(name, joules, elapsed if elapsed > 0 else own, at) for name, joules, own, at in found]
     for number in (at for *_, seconds, at in rows if not seconds > 0):
         log.faults.damage(number, "an energy without the time elapsed", "not used; the file may be cut")
     rows = [one for one in rows if one[2] > 0]
     if not rows:
         raise log.empty("power/energy event with a time")
-    clock = Clock(log)
-    zero = int(clock.utc([started], [1])[0]) if started and not log.options.start else clock.start()
-    return spans([(meter, zero, zero + round(took * SECOND), joules) for meter, joules, took, _ in rows])
+    zero = begin(log)
+    return spans([(name, zero, zero + round(took * SECOND), joules) for name, joules, took, _ in rows])

@@ -1,4 +1,4 @@
-"""Caliper's profiles (`.cali`): the MPI functions and regions of an aggregated profile with their times."""
+"""Caliper's records (`.cali`): the MPI functions and regions of an aggregated profile with their times."""
 
 from __future__ import annotations
 
@@ -49,9 +49,6 @@ class _Node:
         return bool(props) and integer(props[0], blank=0) & _NESTED != 0
 
 
-_PROP = "cali.attribute.prop"
-
-
 @dataclass
 class _Record:
     """A row of the profile: where in the program, and its values by the names of their attributes."""
@@ -61,20 +58,13 @@ class _Record:
     values: dict[str, str] = field(default_factory=dict)
 
 
-def sniff(head: bytes, name: str) -> bool:
+def is_records(head: bytes) -> bool:
     """Tell whether some bytes begin as a file of Caliper."""
     return head.startswith(_MARK)
 
 
-def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read an aggregated profile: kind ``profile`` if it has MPI functions, else ``merits`` of its regions.
-
-    Where the file has sums over all ranks only, they are of rank -1; attributes ``app_time_total`` and
-    ``mpi_time_total`` are over all ranks. ``region`` is the path of regions down to the call. Calls are not
-    counted (-1) unless the profile has ``region.count``.
-    """
-    if not sniff(data, ""):
-        raise ReadError.at(source, 1, "does not begin with '__rec='", "give a .cali file of Caliper")
+def read(data: bytes, source: str) -> xr.Dataset:
+    """Read a profile: kind ``profile`` if it has MPI functions, else ``merits`` of its regions."""
     faults = Faults(source)
     records, facts = _records(data, faults)
     metric = _metric(records)

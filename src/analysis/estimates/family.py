@@ -1,0 +1,62 @@
+"""Several estimates at once: intervals that hold together, and the largest or the least of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from analysis.estimates.stats import LEVEL, Estimate
+
+
+def family_level(k: int, level: float = LEVEL) -> float:
+    """Return the level of each of k intervals whose one sides, all together, miss as one of `level` does.
+
+    The quantile of the maximum of k independent statistics: a side may miss in 1 - ((1 + level) / 2)^(1/k).
+    Statistics that share a baseline depend on each other positively, and all of them hold more often.
+    """
+    side: float = ((1 + level) / 2) ** (1 / k)
+    return 2 * side - 1
+
+
+def among(estimate: Estimate, k: int) -> Estimate:
+    """Return one of k estimates with an interval whose one side holds for all of them at once.
+
+    Its level is what all of them together reach: few repeats leave little of it.
+    """
+    one = estimate.at(family_level(k))
+    return replace(one, level=min(2 * ((1 + one.level) / 2) ** k - 1, LEVEL))
+
+
+def extreme(estimates: Sequence[Estimate], sign: float, level: float = LEVEL) -> Estimate:
+    """Estimate the largest (sign 1) or the least (sign -1) of the true values of k strata.
+
+    The largest of k estimates lies too high because it was chosen. So the lower end is the largest of the k
+    lower ends that hold all at once, which is right whichever stratum is the best; the upper end is the
+    largest of the k upper ends, each at its own level, since that of the best one alone must hold. The value
+    stays that of the largest estimate, as it can be recomputed from its runs. `level` is what is left of it
+    where few repeats do not reach the level of the family; estimates without an interval do not count as
+    long as one has one.
+    """
+    chosen = max(estimates, key=lambda one: _rank(one, sign))
+    bounded = [one for one in estimates if one.bounded]
+    if len(bounded) < 2:
+        return chosen
+    alone = [one.at(level) for one in bounded]
+    together = [one.at(family_level(len(bounded), level)) for one in bounded]
+    near = math.prod((1 + one.level) / 2 for one in together)
+    far = min((1 + one.level) / 2 for one in alone)
+    low, high = (together, alone) if sign > 0 else (alone, together)
+    pick = max if sign > 0 else min
+    return replace(
+        chosen,
+        low=pick(one.low for one in low),
+        high=pick(one.high for one in high),
+        level=min(near + far - 1, level),
+        again=partial(extreme, estimates, sign),
+    )
+
+
+def _rank(one: Estimate, sign: float) -> tuple[bool, float]:
+    return one.bounded, sign * one.value if math.isfinite(one.value) else -math.inf

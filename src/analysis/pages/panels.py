@@ -1,0 +1,152 @@
+"""Panels of a page on data of other people: medians of a measure by two factors, and their words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis.base.words import Level, at_level, attached, significant
+from analysis.estimates import tables
+from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.measures import MEASURES
+from analysis.pages import figures
+from analysis.pages.drawing import draw_series
+from analysis.pages.runs import question, unit_of
+
+SIZE = "size"  # the one axis that is no column of the runs
+_NUMBERS = ("median", "low", "high", "unit", "n")
+_SAID = 2  # points of an axis of words that a sentence names, those with the most curves and runs
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A measure along `x`, a curve for each level of another factor.
+
+    `table` has the columns x, ``series median low high n``, the median in `unit`; `more` says whether more
+    is better.
+    """
+
+    title: str
+    what: str
+    axis: str
+    x: str
+    unit: str
+    more: bool
+    table: pd.DataFrame
+
+    @property
+    def sentence(self) -> str:
+        """What the medians say, best first: along numbers the ends of a curve, else the curves at a point."""
+        return f"{self.title}: {'; '.join(self._ends() if self._numeric else self._points())}."
+
+    @property
+    def description(self) -> str:
+        """Say what the figure shows."""
+        return f"{self.title}: {self.what} by {self.axis}, medians with 95 % intervals"
+
+    @property
+    def named(self) -> pd.DataFrame:
+        """The table with the title before it, so that those of several panels stand below each other."""
+        numbers = self.table.rename(columns={self.x: "at"}).assign(panel=self.title, unit=self.unit)
+        return numbers[["panel", *(c for c in ("at", "series") if c in numbers), *_NUMBERS]]
+
+    @property
+    def _numeric(self) -> bool:
+        return pd.api.types.is_numeric_dtype(self.table[self.x])
+
+    def _ends(self) -> Iterator[str]:
+        curves = [part.sort_values(self.x) for _, part in self.table.groupby("series", sort=False)]
+        # Of messages the end says most at which the measure is the link's own.
+        told = ([-1] if self.more else [0]) if self.x == SIZE else [0, -1]
+        curves.sort(key=lambda part: part["median"].iloc[told[-1]], reverse=self.more)
+        for part in curves if self.x != SIZE else (curves[0], curves[-1]):
+            each = (f"{self._value(part['median'].iloc[end])} {self._place(part, end)}" for end in told)
+            yield f"{part['series'].iloc[0]} {', '.join(each)}"
+
+    def _value(self, value: float) -> str:
+        return attached(significant(float(value), 3), self.unit)
+
+    def _place(self, part: pd.DataFrame, end: int) -> str:
+        at = int(part[self.x].iloc[end])
+        special = {SIZE: f"at {at:,} B", "local_size": f"at {at}³"}
+        return special.get(self.x) or at_level(self.x, at)
+
+    def _points(self) -> Iterator[str]:
+        curves = self.table.groupby(self.x, sort=False)
+        alone = self.table["series"].nunique() == 1
+        several = bool((self.table["n"] > 1).any())
+        ends = self.table[self.x].iloc[[0, -1]]
+        told = pd.DataFrame({"curves": curves.size(), "n": curves["n"].sum()})
+        said = set(ends if alone else told.nlargest(_SAID, ["curves", "n"]).index)
+        for at, part in curves:
+            if at in said:
+                best = part.sort_values("median", ascending=not self.more)
+                rows = zip(best["series"], best["median"], best["n"], strict=True)
+                each = (
+                    f"{'' if alone else name} {self._value(value)}{f' (n = {n})' if several else ''}"
+                    for name, value, n in rows
+                )
+                yield f"{at} {', '.join(one.strip() for one in each)}"
+
+
+def panel(
+    campaign: Campaign,
+    *,
+    title: str,
+    variable: str,
+    x: str,
+    by: str,
+    what: str = "",
+    axis: str = "",
+    select: Mapping[str, Any] | None = None,
+    order: Sequence[Level] = (),
+    names: Mapping[str, str] | None = None,
+    per: str = "",
+) -> Panel:
+    """Take the medians of a measure along `x` for each level of `by`, both columns of the runs.
+
+    `x` may be the message size, for a latency or a bandwidth. `select` names columns of the runs and their
+    values; `order` the levels of `x`, and those that are shown, from left to right; `names` what a level is
+    called, `axis` what `x` is. `per` is a count that the measure is divided by. Raises `NotCoveredError`
+    without any run.
+    """
+    runs = tables.counted(campaign, **(select or {}))
+    if x == SIZE:
+        micro = campaign.frame("micro").merge(runs[["run", by]], on="run")
+        values = micro.assign(value=micro[variable])
+    else:
+        values = runs.assign(value=runs["run"].map(MEASURES[variable].compute(campaign, runs, ())))
+    if per:
+        values = values.assign(value=values["value"] / values[per])
+    values = values[values["value"].notna() & (values[x].isin(order) if order else True)]
+    if values.empty:
+        raise NotCoveredError(f"no run of {campaign.name} has a {variable} for {title}")
+    found = tables.summary(values, [x, by], "value", variable if variable in MEASURES else "")
+    rank = {level: at for at, level in enumerate(order or found[x].drop_duplicates())}
+    found = found.sort_values(x, key=lambda levels: levels.map(rank), kind="stable")
+    called = dict(names or {})
+    found = found.assign(**{x: found[x].replace(called), "series": found[by].astype(str).replace(called)})
+    unit = unit_of(question(campaign, variable), runs)
+    table = found[[*dict.fromkeys((x, "series")), "median", "low", "high", "n"]].reset_index(drop=True)
+    more = MEASURES[variable].higher_is_better
+    return Panel(title, what or variable.replace("_", " "), axis or x.replace("_", " "), x, unit, more, table)
+
+
+def draw_panel(shown: Panel, campaign: Campaign) -> Figure:
+    """Draw a panel: medians with intervals, joined along numbers."""
+    if pd.api.types.is_numeric_dtype(shown.table[shown.x]):
+        ylabel = f"{shown.what} ({shown.unit})" if shown.unit else shown.what
+        fig = draw_series(
+            shown.table, evidence=campaign.evidence, campaign=campaign.name, x=shown.x, ylabel=ylabel
+        )
+        if shown.x != SIZE:
+            fig.axes[0].set_xlabel(shown.axis)
+        return fig
+    height = max(4.2, 0.46 * shown.table[shown.x].nunique() + 1.6)
+    fig, ax = figures.new_figure(campaign.evidence, campaign.name, height=height)
+    figures.interval_rows(shown.table, ax=ax, x=shown.x, hue="series", xlabel=f"{shown.what} ({shown.unit})")
+    return fig

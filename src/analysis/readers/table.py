@@ -1,0 +1,108 @@
+"""Tables of runs: a CSV headed by variables of kind ``runs``, or of ``micro`` with a message size a line.
+
+What other people publish in bulk is made such a table by a script beside it; what it leaves out is blank.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping
+
+import pandas as pd
+import xarray as xr
+
+from analysis import schema
+from analysis.base.errors import ReadError
+from analysis.readers.base import Faults
+from analysis.readers.text import decode
+from analysis.schema.frames import to_dataset
+
+# Type of a variable -> what a cell of it looks like; an empty one is blank.
+_CELLS: Mapping[str, tuple[re.Pattern[str], str]] = {
+    "f8": (re.compile(r"-?\d+(\.\d*)?(e[+-]?\d+)?", re.ASCII), "number"),
+    "i4": (re.compile(r"\d{1,9}", re.ASCII), "count"),
+    "i8": (re.compile(r"\d{1,18}", re.ASCII), "count"),
+    "datetime64[ns]": (re.compile(r"\d{4}-\d\d-\d\d", re.ASCII), "date like 2009-11-01"),
+}
+
+
+def sniff(head: bytes, name: str = "") -> bool:
+    """Tell whether some bytes begin with the heading of a table of runs."""
+    return head[:3] == b"run" and bool(_kind(_header(head)))
+
+
+def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
+    """Read a table of runs: kind ``runs`` or ``micro``, one entry a line, in the file's order.
+
+    A line that cannot be used is left out and named.
+    """
+    header = _header(data)
+    kind = _kind(header)
+    if not kind:
+        raise ReadError.at(
+            source, 1, "is no heading of a table of runs", "name variables of kind runs, run first"
+        )
+    faults = Faults(source)
+    dtypes = [schema.declared(kind)[name].dtype for name in header]
+    frame = pd.DataFrame(_rows(decode(data), kind, header, dtypes, faults), columns=header, dtype=object)
+    for name, dtype in zip(header, dtypes, strict=True):
+        frame[name] = _typed(frame[name], dtype)
+    about = {"engine": "table", "tool": "table", "tool_version": ""}
+    return to_dataset([frame], kind).assign_attrs(**about, **faults.attrs())
+
+
+def _typed(cells: pd.Series, dtype: str) -> pd.Series:
+    if dtype in ("i4", "i8"):
+        return cells.replace("", "-1").astype(int)
+    if dtype == "datetime64[ns]":
+        return pd.to_datetime(cells.replace("", None), format="%Y-%m-%d").astype("datetime64[ns]")
+    return cells.replace("", "nan").astype(float) if dtype == "f8" else cells
+
+
+def _header(data: bytes) -> list[str]:
+    return decode(data.partition(b"\n")[0]).strip().split(",")
+
+
+def _kind(header: list[str]) -> str:
+    """Name the kind whose variables a heading names, each once; empty if there is none."""
+    if header[0] != "run" or len(header) < 3 or len(set(header)) < len(header):
+        return ""
+    return next((kind for kind in ("runs", "micro") if set(header) <= set(schema.declared(kind))), "")
+
+
+def _rows(text: str, kind: str, header: list[str], dtypes: list[str], faults: Faults) -> Iterator[list[str]]:
+    checks = [(at, header[at], *_CELLS[dtype]) for at, dtype in enumerate(dtypes) if dtype in _CELLS]
+    keys = [at for at, name in enumerate(header) if name in (("run",) if kind == "runs" else ("run", "size"))]
+    seen: set[tuple[str, ...]] = set()
+    whole, _, rest = text.rpartition("\n")
+    lines = csv.reader(io.StringIO(whole), strict=True)
+    try:
+        for cells in lines:
+            if lines.line_num == 1 or not cells:
+                continue
+            wrong = _wrong(cells, header, checks)
+            key = tuple(cells[at] for at in keys) if not wrong else ()
+            if not wrong and key in seen:
+                wrong = f"{' '.join(key)!r} stands twice"
+            if wrong:
+                faults.damage(lines.line_num, wrong, "left out; correct the line")
+                continue
+            seen.add(key)
+            yield cells
+    except csv.Error as error:
+        faults.damage(lines.line_num, f"is no CSV ({error})", "what stands before is kept")
+    if rest:  # its last number may have lost digits
+        faults.damage(text.count("\n") + 1, "the last line has no end", "left out; copy the file again")
+
+
+def _wrong(cells: list[str], header: list[str], checks: list[tuple[int, str, re.Pattern[str], str]]) -> str:
+    if len(cells) != len(header):
+        return f"{len(cells)} cells, the table has {len(header)} columns"
+    if not cells[0]:
+        return "names no run"
+    for at, name, pattern, meaning in checks:
+        if cells[at] and not pattern.fullmatch(cells[at]):
+            return f"{name} {cells[at][:40]!r} is no {meaning}"
+    return ""

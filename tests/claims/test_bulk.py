@@ -1,0 +1,166 @@
+"""Verdicts by data in bulk, recomputed from the tables without reader, dataset or engine."""
+
+from __future__ import annotations
+
+import csv
+import lzma
+from functools import cache
+from statistics import median
+
+import pytest
+
+from analysis.base import project
+from analysis.claims import Verdict, evaluate
+from analysis.claims.model import load_report
+from analysis.datasets.campaign import ingest
+from analysis.estimates.campaign import Campaign, load_campaign
+from analysis.estimates.question import FACTORS
+
+# Campaign -> the reports that its views name.
+VIEWED = {
+    "top500": ("hpcg2014", "lsdyna2009", "openatom2010"),
+    "hpcg-outputs": ("hpcg2014",),
+    "cloud-study": ("lsdyna2009", "openatom2010"),
+    "electricity": ("openatom2010",),
+}
+
+
+@pytest.fixture(scope="module")
+def campaigns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Campaign]:
+    base = tmp_path_factory.mktemp("project")
+    for name in ("data/raw", "config"):
+        (base / name).parent.mkdir(exist_ok=True)
+        (base / name).symlink_to(project.root() / name)
+    for name in VIEWED:
+        ingest(project.raw(name), base / "data/processed" / name)
+    return {name: load_campaign(name, base) for name in VIEWED}
+
+
+@pytest.fixture(scope="module")
+def verdicts(campaigns: dict[str, Campaign]) -> dict[str, Verdict]:
+    found = [
+        one
+        for name, reports in VIEWED.items()
+        for report in reports
+        for one in evaluate(load_report(project.claims(report)), campaigns[name])
+    ]
+    return {one.claim: one for one in found if one.verdict != "not tested"}
+
+
+@cache
+def rows(path: str) -> list[dict[str, str]]:
+    data = (project.root() / "data/raw" / path).read_bytes()
+    text = (lzma.decompress(data) if path.endswith(".xz") else data).decode()
+    return list(csv.DictReader(text.splitlines()))
+
+
+def hpl(cpu: str, link: str) -> list[dict[str, str]]:
+    alike = [row for row in rows("top500/systems.csv") if row["cpu"] == cpu and row["interconnect"] == link]
+    return [row for row in alike if not row["reason"]]
+
+
+def efficiency(cpu: str, link: str) -> float:
+    return median(100 * float(row["figure_of_merit"]) / float(row["peak"]) for row in hpl(cpu, link))
+
+
+def per_watt(cpu: str, link: str) -> float:
+    stated = [row for row in hpl(cpu, link) if row["mean_power"]]
+    return median(float(row["figure_of_merit"]) / float(row["mean_power"]) for row in stated)
+
+
+def test_bulk__every_claim_of_a_view_is_asked_and_none_beside(
+    campaigns: dict[str, Campaign], verdicts: dict[str, Verdict]
+) -> None:
+    named = {
+        claim
+        for name, campaign in campaigns.items()
+        for view in campaign.views
+        if view.report in VIEWED[name]
+        for claim in view.claims
+    }
+    assert set(verdicts) == named
+
+
+def test_bulk__an_analogue_never_holds_and_says_in_which_factors(verdicts: dict[str, Verdict]) -> None:
+    for one in verdicts.values():
+        assert one.distance in ("scaled", "analogue")
+        assert not one.verdict.startswith(("holds", "does not hold"))
+        assert one.sources
+        assert all(given["address"].startswith("https://") for given in one.sources)
+        assert {given["factor"] for given in one.distances} <= set(FACTORS)
+        assert all(given["why"] for given in one.distances if given["distance"] == "analogue")
+    for claim in ("hpcg2014-ic-fdr-beats-ethernet", "lsdyna2009-pwr-ordering"):
+        assert {"factor": "application", "distance": "analogue"}.items() <= max(
+            verdicts[claim].distances, key=lambda given: given["factor"] == "application"
+        ).items()
+
+
+def test_bulk__links_by_hpl_on_one_processor(verdicts: dict[str, Verdict]) -> None:
+    sandy = "Xeon E5-2670 8C 2.6GHz"
+    for claim in (
+        "hpcg2014-ic-fdr-beats-ethernet",
+        "openatom2010-ic-ib-higher",
+        "lsdyna2009-ic-ib-faster-means-more-jobs",
+    ):
+        one = verdicts[claim]
+        assert one.verdict == "an analogue shows it"
+        assert one.estimate == pytest.approx(efficiency(sandy, "ib") / efficiency(sandy, "10gbe"))
+        assert one.n == len(hpl(sandy, "ib")) == 89
+
+
+def test_bulk__infiniband_is_ahead_on_every_processor_with_enough_systems() -> None:
+    cpus = {row["cpu"] for row in rows("top500/systems.csv")}
+    pairs = [(cpu, link) for cpu in cpus for link in ("1gbe", "10gbe")]
+    enough = [(cpu, link) for cpu, link in pairs if min(len(hpl(cpu, "ib")), len(hpl(cpu, link))) >= 6]
+    assert len(enough) == 26
+    assert all(efficiency(cpu, "ib") > efficiency(cpu, link) for cpu, link in enough)
+
+
+def test_bulk__work_for_a_watt_by_link_is_open_on_a_later_processor(verdicts: dict[str, Verdict]) -> None:
+    later = "Xeon E5-2680v3 12C 2.5GHz"
+    for claim in ("openatom2010-pwr-ib-enables-saving", "lsdyna2009-pwr-ordering"):
+        one = verdicts[claim]
+        assert one.estimate == pytest.approx(per_watt(later, "ib") / per_watt(later, "10gbe"))
+        assert one.verdict == "cannot tell"
+
+
+def test_bulk__what_speaks_against_a_claim_is_said(verdicts: dict[str, Verdict]) -> None:
+    linear = verdicts["hpcg2014-obj-nearly-linear"]
+    ookami = [row for row in rows("hpcg-outputs/runs.csv.xz") if row["cluster"] == "Ookami"]
+    twelve = [row for row in ookami if row["tuning"].startswith("12 ") and row["ranks_per_node"] == "4"]
+
+    def rate(nodes: str) -> float:
+        return median(float(row["figure_of_merit"]) for row in twelve if row["nodes"] == nodes)
+
+    assert linear.estimate == pytest.approx(100 * rate("32") / rate("1") / 32)
+    assert linear.verdict == "an analogue does not show it"
+    assert verdicts["hpcg2014-size-advantage-tune-low"].verdict == "an analogue does not show it"
+    same = verdicts["hpcg2014-mpi-comparable"]
+    qpace = [row for row in rows("hpcg-outputs/runs.csv.xz") if row["cluster"] == "QPACE4"]
+    grids = ("96³", "112³", "144³")
+    full = [row for row in qpace if (row["nodes"], row["ranks"]) == ("4", "16") and row["case"] in grids]
+    rates = {
+        mpi: [float(row["figure_of_merit"]) for row in full if row["mpi"] == mpi]
+        for mpi in ("Open MPI", "MPICH")
+    }
+    assert same.estimate == pytest.approx(median(rates["Open MPI"]) / median(rates["MPICH"]))
+    assert min(rates["Open MPI"]) > 2.4 * max(rates["MPICH"])
+    assert (same.n, same.n_baseline) == (6, 7)
+    assert same.verdict == "an analogue does not show it"
+
+
+def test_bulk__latency_of_a_later_infiniband(verdicts: dict[str, Verdict]) -> None:
+    one = verdicts["lsdyna2009-bg-ib-1us"]
+    azure = {row["run"] for row in rows("cloud-study/runs.csv") if row["cluster"] == "azure/cyclecloud"}
+    sizes = [row for row in rows("cloud-study/sizes.csv.xz") if row["case"] == "osu_latency"]
+    found = [float(row["latency"]) for row in sizes if row["run"] in azure and row["size"] == "8"]
+    assert (one.estimate, one.n) == (median(found), len(found)) == (1.57, 280)
+    assert (one.distance, one.verdict) == ("scaled", "not seen at this scale")
+
+
+def test_bulk__price_of_a_kwh(verdicts: dict[str, Verdict]) -> None:
+    one = verdicts["openatom2010-pwr-tariff-0-20"]
+    year = [row for row in rows("electricity/prices.csv") if row["question"] == "2009"]
+    industry = median(float(row["figure_of_merit"]) for row in year if row["case"] == "industrial")
+    assert one.estimate == pytest.approx(industry)
+    assert one.verdict == "not seen at this scale"

@@ -1,0 +1,99 @@
+"""Verdicts by runs of OpenFOAM, CASTEP and VASP, recomputed from the tables without reader or engine."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from analysis.base import models, project
+from analysis.base.campaigns import CampaignFile
+from analysis.claims import Verdict, evaluate
+from analysis.claims.model import load_report
+from analysis.datasets.campaign import ingest
+from analysis.estimates.campaign import Campaign
+from analysis.schema import storage
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
+    found = {}
+    for name in ("published-openfoam", "published-plane-waves"):
+        folder = tmp_path_factory.mktemp(name)
+        ingest(project.raw(name), folder)
+        tree = storage.read_tree(folder / "campaign.nc")
+        views = tuple(models.load(CampaignFile, project.declaration(name)).views)
+        campaign = Campaign(name, tree, "", "published", "", views=views)
+        for report in ("hpcg2014", "lsdyna2014", "lsdyna2009", "openatom2010"):
+            verdicts = evaluate(load_report(project.claims(report)), campaign)
+            found |= {one.claim: one for one in verdicts if one.tested}
+    return found
+
+
+def at(name: str, metric: str, **wanted: str) -> float:
+    """Return the median of a metric, straight from a table."""
+    path: Path = project.raw(name) / "figures.csv"
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["metric"] == metric]
+    return median(float(row["value"]) for row in rows if all(row[k] == v for k, v in wanted.items()))
+
+
+def step(cluster: str, nodes: int, case: str = "channel 3M PCG", **wanted: str) -> float:
+    return at("published-openfoam", "step_time", cluster=cluster, nodes=str(nodes), case=case, **wanted)
+
+
+def test_evaluate__links_of_openfoam_by_hand(told: dict[str, Verdict]) -> None:
+    multigrid, gradient = (
+        step("FOCUS C (1GbE)", 4, case) / step("FOCUS A (QDR)", 4, case)
+        for case in ("channel 3M GAMG", "channel 3M PCG")
+    )
+    assert (multigrid, gradient) == (pytest.approx(5.4154 / 2.945), pytest.approx(4.2174 / 3.8946))
+    assert told["lsdyna2014-ic-fdr-over-1gbe-7x"].estimate == pytest.approx(gradient)  # the weakest decides
+    one = told["lsdyna2009-ic-neon-gige-50pct-16n"]  # up to
+    assert one.estimate == pytest.approx(100 * (1 - 1 / multigrid)) == pytest.approx(45.618, abs=1e-3)
+    assert one.distance == "analogue"
+    assert {away["factor"]: away["found"] for away in one.distances}["nodes"] == "4 nodes"
+
+
+def test_evaluate__processors_of_openfoam_by_hand(told: dict[str, Verdict]) -> None:
+    gains = [
+        100 * (step("TSUBAME 2.5 (QDR)", nodes) / step("FOCUS D (FDR)", nodes) - 1) for nodes in (1, 2, 4, 8)
+    ]
+    assert gains[0] == pytest.approx(100 * (15.846 / 4.6516 - 1))
+    for claim in ("lsdyna2014-cpu-ivb-over-wsm-70pct", "hpcg2014-cpu-athena-234pct"):
+        assert told[claim].estimate == pytest.approx(max(gains))
+        assert told[claim].distance == "analogue"
+
+
+def test_evaluate__scaling_of_castep_by_hand(told: dict[str, Verdict]) -> None:
+    one, sixteen = (
+        at("published-plane-waves", "elapsed", application="castep", nodes=n) for n in ("1", "16")
+    )
+    assert (one, sixteen) == (pytest.approx(1950.12), 363.65)
+    found = told["openatom2010-concl-linear-scalability"]
+    assert found.estimate == pytest.approx(100 * one / sixteen / 16)
+    assert found.verdict == "an analogue does not show it"
+
+
+def test_evaluate__half_the_cores_with_vasp_by_hand(told: dict[str, Verdict]) -> None:
+    # Two nodes against one, 128 ranks, each with the same release of VASP and NCORE: one run of each.
+    half, full = (
+        at(
+            "published-plane-waves", "elapsed", application="vasp", ranks="128", nodes=n,
+            transport="NCORE=4", environment="LibSci 21.08",
+        )
+        for n in ("2", "1")
+    )  # fmt: skip
+    assert (half, full) == (4470.07, 6125.487)
+    assert f"{full:.4g} (n 1) / {half:.4g} (n 1) = {full / half:.4g}" in (
+        told["openatom2010-place-half-cores-better"].arithmetic
+    )
+
+
+def test_evaluate__settings_of_vasp_are_no_repeats(told: dict[str, Verdict]) -> None:
+    # 512 ranks on the halves of eight nodes against 1024 on all of them, NCORE=2 and the later release
+    found = told["openatom2010-place-full-nodes-best-fixed-n"]
+    assert found.estimate == pytest.approx(1191.8 / 1651.3, abs=1e-3)
+    assert (found.n, found.verdict) == (1, "cannot tell")

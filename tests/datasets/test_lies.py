@@ -1,0 +1,168 @@
+"""Records that lie, planted in copies of the shipped campaign: one fact changed, the outputs as they were."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.base import project
+from analysis.cli import main
+from analysis.datasets import doubts
+from analysis.datasets.applications import load_applications
+from analysis.datasets.run import read_run
+
+ROOT = Path(__file__).parents[2]
+RAW = ROOT / "data" / "raw" / "vm-hpcg"
+APPLICATIONS = load_applications(ROOT / "config" / "applications")
+
+Record = dict[str, Any]
+
+
+def change(folder: Path, **values: Any) -> None:
+    path = folder / "run.json"
+    record = json.loads(path.read_text())
+    later = {name: value(record) if callable(value) else value for name, value in values.items()}
+    path.write_text(json.dumps(record | later))
+
+
+def later(name: str, seconds: float) -> Callable[[Record], float]:
+    return lambda record: float(record[name]) + seconds
+
+
+@pytest.fixture
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(RAW / "runs" / request.param, tmp_path / request.param))
+
+
+# 001: HPCG, 16³, 6 s, two nodes, Open MPI; 012: 45 s; 007: under mpiP; 015: under IPM; 013: osu_allreduce
+LIES = [
+    ("001", {"case": "nx64"}, "its result is of a local grid of [16], its case 'nx64' of 64"),
+    ("001", {"nx": 64}, "its result is of a local grid of [16], its record of 64"),
+    ("001", {"ranks": 4}, "its result is of 2 ranks, its record of 4"),
+    ("001", {"mpi": "MPICH 4.0.2"}, "its command is of Open MPI, its record says MPICH 4.0.2"),
+    ("001", {"target_seconds": 60}, "its result ran 6.13 s, its record asked for 60 s"),
+    ("001", {"target_seconds": 9}, "its command says --rt=6, its record target_time 9"),
+    ("001", {"threads": 2}, "its result is of 1 threads a rank, its record of 2"),
+    ("012", {"end": later("start", 5)}, "its result took 45.19 s, its record says 5 s"),
+    (
+        "001",
+        {"start": later("start", 400), "end": later("end", 400)},
+        "its result was written at 2026-11-21T00:27:37 by its own clock, outside the run in any time zone",
+    ),
+    ("007", {"nodelist": ["n1", "n3"]}, "its profile is of n1, n2, its record of n1, n3"),
+    ("007", {"command": lambda r: r["command"] + " --dry"}, "its profile is of xhpcg --nx=16"),
+    ("015", {"nodes": 2}, "its profile is of 1 nodes, its record of 2"),
+    ("013", {"case": "osu_latency"}, "its result is of osu_allreduce, its case is 'osu_latency'"),
+    ("013", {"ranks": 3}, "its command starts 2 ranks, its record says 3"),
+    (
+        "013",
+        {"command": "srun --mpi=pmix -n 3 ./osu_allreduce -n 9"},
+        "its command starts 3 ranks, its record says 2",
+    ),
+    ("013", {"case": "allreduce", "benchbook": {}}, "its command has no -f, which its case 'allreduce'"),
+]
+
+
+@pytest.mark.parametrize(("run", "lie", "said"), LIES, indirect=["run"])
+def test_read_run__a_lie_that_the_output_contradicts_does_not_count(
+    run: Path, lie: Record, said: str
+) -> None:
+    assert read_run(run, APPLICATIONS).row["reason"] == ""
+    change(run, **lie)
+    found = read_run(run, APPLICATIONS)
+    assert found.row["reason"].startswith(said)
+    assert found.contradiction == found.row["reason"]
+
+
+@pytest.mark.parametrize("run", ["001"], indirect=True)
+def test_read_run__another_time_zone_is_no_lie(run: Path) -> None:
+    """The node's clock shows Berlin's time, of which the record, in UTC, knows nothing."""
+    change(run, start=later("start", -3600), end=later("end", -3600))
+    assert read_run(run, APPLICATIONS).row["reason"] == ""
+
+
+@pytest.mark.parametrize("run", ["013"], indirect=True)
+def test_read_run__a_programs_own_number_is_not_the_launchers(run: Path) -> None:
+    change(run, command="srun --exclusive ./osu_allreduce -n 9")
+    assert read_run(run, APPLICATIONS).row["reason"] == ""
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    """The campaign's runs of OSU and those of HPCG at 16³ in one node, and Slurm's records."""
+    folder = tmp_path / "data" / "raw" / "vm-hpcg"
+    for path in sorted((RAW / "runs").iterdir()):
+        record = json.loads((path / "run.json").read_text())
+        inside = record["interconnect"] == "shared-memory" and record["case"] == "nx16"
+        if record["application"] == "osu" or inside:
+            shutil.copytree(path, folder / "runs" / path.name)
+    shutil.copy(RAW / "sacct.txt", folder)
+    return folder
+
+
+def test_doubts__the_campaign_as_it_was_measured_has_none() -> None:
+    assert doubts(RAW) == ([], [])
+
+
+def first(campaign: Path, **wanted: Any) -> Path:
+    """Return the first run that ended well and has some factors."""
+    for path in sorted((campaign / "runs").iterdir()):
+        record = json.loads((path / "run.json").read_text())
+        if record["exit_code"] == 0 and all(record[name] == value for name, value in wanted.items()):
+            return path
+    raise LookupError(wanted)
+
+
+@pytest.mark.parametrize("case", ["osu_latency", "osu_bw", "osu_allreduce"])
+def test_doubts__a_link_is_told_by_what_runs_over_it(campaign: Path, case: str) -> None:
+    """No output names the link; 1 Gbit/s is a twentieth of the open one."""
+    run = first(campaign, case=case, interconnect="veth-open")
+    change(run, interconnect="veth-1gbit")
+    wrong, odd = doubts(campaign)
+    assert wrong == []
+    assert [fault.source for fault in odd] == [f"{run.name}/run.json"]
+    assert "off those with interconnect 'veth-open' by" in odd[0].found
+
+
+def test_doubts__a_build_is_told_by_its_command(campaign: Path) -> None:
+    tuned = "-O3 -march=native -funroll-loops -ffast-math -flto"
+    run = first(campaign, application="hpcg", build=tuned)
+    change(run, build="-O3")
+    wrong, odd = doubts(campaign)
+    assert wrong == []
+    said = f"says build '-O3'; all 5 other runs with its command say {tuned}"
+    assert [(fault.source, fault.found) for fault in odd] == [(f"{run.name}/run.json", said)]
+
+
+@pytest.mark.parametrize(
+    ("lie", "said"),
+    [
+        ({"end": later("end", 60)}, "its record says 60.48 s, Slurm 0 s of its whole job"),
+        ({"nodelist": ["n7"]}, "its record is of n7, its job ran on n1"),
+        ({"start": later("start", 7200), "end": later("end", 7200)}, "it began at 2026-11-21T0"),
+    ],
+)
+def test_doubts__slurm_knows_when_and_where(campaign: Path, lie: Record, said: str) -> None:
+    """The third is of another time zone, but the other runs are not."""
+    run = first(campaign, case="osu_bw", interconnect="shared-memory")
+    change(run, **lie)
+    wrong, _ = doubts(campaign)
+    assert [fault.source for fault in wrong] == [f"{run.name}/run.json"]
+    assert wrong[0].found.startswith(said)
+
+
+def test_verify__names_the_run_that_does_not_count(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = first(campaign, application="hpcg", case="nx16")
+    change(run, case="nx32")
+    monkeypatch.setattr(project, "root", lambda: campaign.parents[2])
+    shutil.copytree(ROOT / "config" / "applications", campaign.parents[2] / "config" / "applications")
+    assert main(["verify", "vm-hpcg", "--write"]) == 1
+    line = f"data/raw/vm-hpcg/runs/{run.name}/run.json:0: its result is of a local grid of [16], its case"
+    assert line in capsys.readouterr().err

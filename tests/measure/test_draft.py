@@ -1,0 +1,108 @@
+"""The campaign that would test a claim: written, planned, and refused where it is no matrix."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from analysis.base import project
+from analysis.claims.model import load_report
+from analysis.claims.needed import needed
+from analysis.cli import main
+from analysis.measure.declare import load
+from analysis.measure.matrix import expand
+
+ROOT = Path(__file__).parents[2]
+LINKS = "lsdyna2014-ic-summary-over-5x-10-40gbe"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("applications", "claims"):
+        shutil.copytree(ROOT / "config" / name, tmp_path / "config" / name)
+    for name in ("campaigns", "clusters"):
+        (tmp_path / "config" / name).mkdir()
+    monkeypatch.setattr(project, "root", lambda: tmp_path)
+    return tmp_path
+
+
+def test_plan__writes_what_would_test_a_claim(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--claim", LINKS]) == 0
+    said = capsys.readouterr().out
+    assert f"wrote config/campaigns/{LINKS}.yaml\nwrote config/clusters/{LINKS}.yaml\n" in said
+    assert "fill in: config/clusters/" in said
+    runs = expand(load(LINKS, place)).runs
+    # Three links, six repeats, all at the node count of the sentence.
+    assert sorted({str(run.factors["interconnect"]) for run in runs}) == ["10gbe", "40gbe", "ib-fdr"]
+    assert (len(runs), {run.nodes for run in runs}, {run.case for run in runs}) == (18, {32}, {"3cars"})
+    assert main(["plan", LINKS]) == 0
+    assert main(["plan", "--claim", LINKS]) == 1
+    assert "exists already; remove or rename it" in capsys.readouterr().err
+
+
+def test_plan__spells_a_case_as_the_application_does(place: Path) -> None:
+    assert main(["plan", "--claim", "hpcg2014-size-135pct-over-104"]) == 0
+    path = place / "config" / "campaigns" / "hpcg2014-size-135pct-over-104.yaml"
+    written = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert written["levels"]["case"] == {"16³": {"is": "nx16"}, "104³": {"is": "nx104"}}
+    assert written["matrix"]["subsets"][0]["case"] == ["nx16", "nx104"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ("nobody-says-so", "no claim is called 'nobody-says-so'"),
+        (
+            "sharp2019-hdr-radix-40-80",
+            "no run tests 'sharp2019-hdr-radix-40-80'; it needs a specification or",
+        ),
+        ("hpcg2014-cc-2pct", "compares build, which no matrix can vary"),
+        ("lsdyna2009-bg-ib-zero-scalable-latency", "has no case for 'osu_multi_lat'"),
+    ],
+)
+def test_plan__refuses_in_one_line(
+    place: Path, claim: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "--claim", claim]) == 1
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+    assert list((place / "config" / "campaigns").iterdir()) == []
+
+
+def test_plan__a_cluster_of_ones_own_is_asked_for_what_it_lacks(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(ROOT / "config" / "clusters" / "local.yaml", place / "config" / "clusters")
+    assert main(["plan", "--claim", LINKS, "--cluster", "local"]) == 1
+    err = capsys.readouterr().err
+    assert "unknown interconnect 'ib-fdr'" in err
+    assert [path.name for path in (place / "config" / "clusters").iterdir()] == ["local.yaml"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["plan"], ["plan", "local", "--claim", LINKS], ["plan", "x", "--cluster", "y"]]
+)
+def test_plan__wants_a_campaign_or_a_claim(arguments: list[str]) -> None:
+    assert main(arguments) == 2
+
+
+def test_plan__nearly_every_claim_is_a_matrix(place: Path) -> None:
+    """What is not: a comparison of builds, target times or clusters, and cases that nobody has declared."""
+    refused = []
+    for report in ("hpcg2014", "lsdyna2009", "lsdyna2014", "openatom2010", "sharp2019"):
+        for claim in load_report(project.claims(report)).claims:
+            if not needed(claim).looked_up and main(["plan", "--claim", claim.id, "--json"]) != 0:
+                refused.append(claim.id)
+    assert len(refused) < 12, refused
+
+
+def test_plan__jobs_at_once_share_the_cores(place: Path) -> None:
+    """One job on all 20 cores of a node, or two on ten each; never two on twenty."""
+    claim = "lsdyna2014-place-two-jobs-77pct"
+    assert main(["plan", "--claim", claim]) == 0
+    runs = expand(load(claim, place)).runs
+    assert {(run.concurrent_jobs, run.ranks_per_node) for run in runs} == {(1, 20), (2, 10)}
