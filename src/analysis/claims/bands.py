@@ -11,8 +11,8 @@ least to the greatest answer, widened by the error of the model where it could b
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -25,11 +25,14 @@ from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, common, group_name
 from analysis.estimates.groups import Groups, Pair, cells, groups, measured
 from analysis.estimates.intervals import Array
+from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import better_is_more
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.stats import Estimate
 
 INSIDE, OUTSIDE, TOO_WIDE = "inside the band", "outside the band", "too wide to tell"
+FIRST = 0  # the number of the first draw
+CELLS = object()  # under which a campaign keeps its runs by cell
 DRAWN, ASSUMED = "draw", "draw, assumed structure"  # `question` of a draw, as the model names it
 DEFAULT = "default"  # widening of a link that has none of its own
 # Widening where no network is used, and where one link is on both sides, ranks placed alike: what the model
@@ -176,8 +179,59 @@ def answers(claim: Claim, campaign: Campaign) -> list[Answers]:
     application = (question.select or {}).get("application", "")
     if isinstance(application, str) and application:
         campaign = campaign.only("application", application)
-    frame = _under_conditions(claim, compare, measured(question, campaign))
-    return _FORMS[question.quantity](question, compare, campaign, frame)
+    first = campaign.only("repeat", FIRST)
+    frame = _under_conditions(claim, compare, measured(question, first))
+    return _FORMS[question.quantity](question, compare, campaign, Cells.of(question, campaign, frame))
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells that a question asks for: one run of each, and with its values every draw and sweep of it.
+
+    Cells are chosen and put together by their first runs; what is held against what are all of their runs.
+    """
+
+    first: pd.DataFrame
+    runs: Mapping[str, pd.DataFrame]
+
+    @classmethod
+    def of(cls, question: Question, campaign: Campaign, first: pd.DataFrame) -> Cells:
+        """Measure all runs of the cells of which `first` has one each."""
+        if CELLS not in campaign.judged:
+            runs = campaign.runs
+            campaign.judged[CELLS] = dict(iter(runs.groupby(_cell(runs), sort=False)))
+        chosen = pd.concat([campaign.judged[CELLS][name] for name in _cell(first).unique()])
+        found = MEASURES[question.variable].compute(campaign, chosen, question.members) * question.scale
+        valued = chosen.assign(value=chosen["run"].map(found)).dropna(subset=["value"])
+        return cls(first, dict(iter(valued.groupby(_cell(valued), sort=False))))
+
+    def _all(self, part: pd.DataFrame) -> pd.DataFrame:
+        names = _cell(part).unique()
+        return self.runs[names[0]] if len(names) == 1 else pd.concat([self.runs[one] for one in names])
+
+    def _filled(self, one: Groups) -> Groups:
+        reference = None if one.reference is None else self._all(one.reference)
+        pairs = tuple((self._all(x), self._all(y)) for x, y in one.pairs)
+        return replace(one, ordered=tuple(map(self._all, one.ordered)), pairs=pairs, reference=reference)
+
+    def groups(
+        self, question: Question, compare: Comparison, campaign: Campaign, *, ordered: bool
+    ) -> list[Groups]:
+        """Return the groups that are held against each other, of all draws."""
+        found = groups(question, compare, campaign, self.first, ordered=ordered)
+        return [self._filled(one) for one in found]
+
+    def both(
+        self, question: Question, compare: Comparison, campaign: Campaign
+    ) -> list[tuple[Groups, Groups]]:
+        """Return the comparisons at both ends of an interaction, of all draws."""
+        found = cells(question, compare, campaign, self.first)
+        return [(self._filled(top), self._filled(bottom)) for top, bottom in found]
+
+
+def _cell(runs: pd.DataFrame) -> pd.Series:
+    """Return the cell of each run, the first part of its name ``cell-draw-job``."""
+    return pd.Series([name.partition("-")[0] for name in runs["run"]], index=runs.index)
 
 
 def _under_conditions(claim: Claim, compare: Comparison, frame: pd.DataFrame) -> pd.DataFrame:
@@ -238,9 +292,9 @@ def _error(question: Question, campaign: Campaign, parts: Sequence[pd.DataFrame]
     return max((widening.get(link, widening.get(DEFAULT, 0.0)) for link in links), default=0.0)
 
 
-def _pairs(question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame) -> list[Answers]:
+def _pairs(question: Question, compare: Comparison, campaign: Campaign, frame: Cells) -> list[Answers]:
     out = []
-    found = groups(question, compare, campaign, frame, ordered=False)
+    found = frame.groups(question, compare, campaign, ordered=False)
     if question.aggregate == "mean":
         return [_mean(question, compare, campaign, [pair for one in found for pair in one.pairs])]
     for one in found:
@@ -252,9 +306,9 @@ def _pairs(question: Question, compare: Comparison, campaign: Campaign, frame: p
     return out
 
 
-def _order(question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame) -> list[Answers]:
+def _order(question: Question, compare: Comparison, campaign: Campaign, frame: Cells) -> list[Answers]:
     out = []
-    for one in groups(question, compare, campaign, frame, ordered=True):
+    for one in frame.groups(question, compare, campaign, ordered=True):
         steps = [_speed(question, a, b) for a, b in itertools.pairwise(one.ordered)]
         names = " > ".join(group_name(compare.factor, part) for part in one.ordered)
         weakest = pd.concat(steps, axis=1).min(axis=1)
@@ -271,10 +325,10 @@ def _mean(question: Question, compare: Comparison, campaign: Campaign, pairs: Se
     return _answers(question, campaign, sides[1] / sides[0], parts, told)
 
 
-def _trend(question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame) -> list[Answers]:
+def _trend(question: Question, compare: Comparison, campaign: Campaign, frame: Cells) -> list[Answers]:
     """Find for each draw Kendall's tau along the levels, 1 where each is ahead of all before."""
     out = []
-    for one in groups(question, compare, campaign, frame, ordered=True):
+    for one in frame.groups(question, compare, campaign, ordered=True):
         values = [part.set_index("repeat")["value"] for part in one.ordered]
         pairs = pd.concat([b / a for a, b in itertools.combinations(values, 2)], axis=1)
 
@@ -300,12 +354,10 @@ def _of_levels(
     return Answers(exact, _asked(parts), told, _error(question, campaign, parts), of, ends)
 
 
-def _saturation(
-    question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame
-) -> list[Answers]:
+def _saturation(question: Question, compare: Comparison, campaign: Campaign, frame: Cells) -> list[Answers]:
     """Find for each draw the first level after which the next one brings less than the threshold."""
     out = []
-    for one in groups(question, compare, campaign, frame, ordered=True):
+    for one in frame.groups(question, compare, campaign, ordered=True):
         levels = np.array([float(part[compare.factor].iloc[0]) for part in one.ordered])
         steps = pd.concat([_speed(question, b, a) for a, b in itertools.pairwise(one.ordered)], axis=1)
 
@@ -318,10 +370,10 @@ def _saturation(
     return out
 
 
-def _cost(question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame) -> list[Answers]:
+def _cost(question: Question, compare: Comparison, campaign: Campaign, frame: Cells) -> list[Answers]:
     """Say what the treatment saves in a year, of the jobs that the tariff's level does."""
     out = []
-    for one in groups(question, compare, campaign, frame, ordered=False):
+    for one in frame.groups(question, compare, campaign, ordered=False):
         for x, y in one.pairs:
             base, ratios = _yearly(question, campaign, one, y), _speed(question, x, y)
 
@@ -345,11 +397,9 @@ def _yearly(question: Question, campaign: Campaign, one: Groups, part: pd.DataFr
     return found
 
 
-def _growth(
-    question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame
-) -> list[Answers]:
+def _growth(question: Question, compare: Comparison, campaign: Campaign, frame: Cells) -> list[Answers]:
     out = []
-    for top, bottom in cells(question, compare, campaign, frame):
+    for top, bottom in frame.both(question, compare, campaign):
         for above, below in zip(top.pairs, bottom.pairs, strict=True):
             ratios = _speed(question, *above) / _speed(question, *below)
             if question.tariff is not None:
