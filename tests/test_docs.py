@@ -30,6 +30,7 @@ needs_datasets = pytest.mark.skipif(
 # Commands that are not started here, each with the file that runs or checks it and how it says so.
 ELSEWHERE = {
     "snakemake --profile slurm -n": ("tests/workflow/test_workflow.py", '"-n", "--profile", "slurm"'),
+    "snakemake --cores 2 whatif-check": ("tests/workflow/test_workflow.py", '"whatif-check"'),
     "snakemake --profile slurm measure --config measure=NAME": (
         "tests/slurm/campaigns.py",
         '"--config", "measure=',

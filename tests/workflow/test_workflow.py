@@ -174,6 +174,23 @@ def test_workflow__plans_for_slurm_without_slurm(project: Path) -> None:
     assert "ingest" in done.stdout + done.stderr
 
 
+@pytest.mark.slow
+def test_workflow__the_simulation_says_what_to_install(project: Path) -> None:
+    tools = project / "bin"
+    tools.mkdir()
+    for tool in ("bash", "sh", "env", "which", "git"):
+        (tools / tool).symlink_to(shutil.which(tool) or "")
+    shutil.copy(ROOT / "config/whatif-check.yaml", project / "config")
+    shutil.copy(ROOT / "config/campaigns/modelled.yaml", project / "config/campaigns")
+    done = run_snakemake(project, "-n", "whatif-check", path=str(tools))
+    assert done.returncode == 1
+    said = [line for line in (done.stdout + done.stderr).splitlines() if "install SimGrid" in line]
+    assert len(said) == 1
+    assert "apt-get install libsimgrid-dev" in said[0]
+    # The report does not ask for it.
+    assert run_snakemake(project, "-n", path=str(tools)).returncode == 0
+
+
 def test_workflow__profile_names_executor_and_survives_a_cancelled_job() -> None:
     profile = yaml.safe_load((ROOT / "slurm/config.yaml").read_text())
     assert profile["executor"] == "slurm"
@@ -195,7 +212,7 @@ def test_workflow__every_rule_has_a_log_and_the_snakefile_is_short() -> None:
                 assert re.search(r"\n    log:\n", block), block
                 assert re.search(r"\n    threads:", block), block
                 assert re.search(r"\n    input:\n        \w+=", block), block
-    assert rules == 10
+    assert rules == 11
 
 
 @pytest.mark.slow

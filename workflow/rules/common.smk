@@ -29,6 +29,7 @@ RECOVERIES = [
     for name in ["results/selftest/verdicts.json"]
     if not SELFTEST and Path(name).is_file()
 ]
+CHECKED = "data/model/whatif-check.csv"  # what `whatif-check` simulated
 MEASURED = config.get("measure", "")  # the campaign that the target `measure` measures
 
 # What runs beside Snakemake and ends with it.
@@ -159,6 +160,7 @@ def page_declarations(wildcards):
     found = [project.claims(name, Path()) for name in reports]
     for campaign in project.as_list(entry, "campaign"):
         found.append(declaration(campaign))
+        found += [Path(CHECKED)] if modelled(campaign) else []
     if entry.get("evidence") == "reported":
         found += [Path(f"config/audit/{name}.yaml") for name in reports]
     return found
@@ -209,3 +211,14 @@ def asked(wildcards):
     if campaign == "audit":
         return [f"config/audit/{path.name}" for path in claims_on(wildcards)]
     return [tree(campaign), declaration(campaign)]
+
+
+def simulated(wildcards):
+    """What is simulated; one line that says what to install where there is no SimGrid."""
+    from analysis.model.replay import simgrid
+
+    try:
+        simgrid()
+    except BenchbookError as error:
+        raise WorkflowError(str(error)) from None
+    return "config/whatif-check.yaml"

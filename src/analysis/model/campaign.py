@@ -134,7 +134,7 @@ def runs(inputs: Inputs, declared: ModelledCampaign, name: str) -> dict[str, xr.
     swept = [f"sweep {one} {draws.values[one][at]:.6g}" if one else "" for at, one in enumerate(draws.swept)]
     drawn = []
     asked: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    for cell in _cells(inputs, declared.cells):
+    for cell in cells(inputs, declared.cells):
         draws.asked.clear()
         one = step(inputs, draws, cell)
         drawn.append((cell, one, power(draws, cell, one)))
@@ -173,7 +173,8 @@ def _calls(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
     return table.assign(latency=1e6 * frame["elapsed"])
 
 
-def _cells(inputs: Inputs, declared: Sequence[ModelledCells]) -> Iterator[Cell]:
+def cells(inputs: Inputs, declared: Sequence[ModelledCells]) -> Iterator[Cell]:
+    """Yield the cells of a modelled campaign."""
     for group in declared:
         application = inputs.applications[group.model]
         for cluster in as_list(group.cluster):

@@ -86,12 +86,12 @@ def of_grid(edge: int, nodes: int, ranks_per_node: int) -> Pattern:
     """
     ranks = nodes * ranks_per_node
     grid = process_grid(ranks)
-    neighbours = [list(_neighbours(rank, grid)) for rank in range(ranks)]
+    near = [list(neighbours(rank, grid)) for rank in range(ranks)]
     exchanged = []
     for level, times in enumerate(HPCG_EXCHANGES):
         side = max(edge >> level, 1)
         sent = np.zeros((ranks, 4))  # messages and bytes to other nodes, and within the node
-        for rank, others in enumerate(neighbours):
+        for rank, others in enumerate(near):
             for other, dimensions in others:
                 outside = rank // ranks_per_node != other // ranks_per_node
                 sent[rank, 0 if outside else 2] += 1
@@ -102,7 +102,7 @@ def of_grid(edge: int, nodes: int, ranks_per_node: int) -> Pattern:
     return Pattern(tuple(exchanged), (Reduced(float(HPCG_REDUCTIONS), BYTES),))
 
 
-def _neighbours(rank: int, grid: tuple[int, int, int]) -> Iterator[tuple[int, int]]:
+def neighbours(rank: int, grid: tuple[int, int, int]) -> Iterator[tuple[int, int]]:
     """Yield a rank's neighbours in the grid, each with the number of axes along which it differs."""
     nx, ny, nz = grid
     x, y, z = rank % nx, rank // nx % ny, rank // (nx * ny)

@@ -114,6 +114,16 @@ def unknowns(campaign: Campaign) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def simulated() -> pd.DataFrame:
+    """Read what `snakemake whatif-check` simulated: ratios of both models at three draws of each band.
+
+    Columns ``claim treatment baseline end draw analytic simulated difference``, the last relative.
+    """
+    from analysis.base import project
+
+    return pd.read_csv(project.root() / "data/model/whatif-check.csv")
+
+
 def together(found: pd.DataFrame, campaign: Campaign, reports: Iterable[Report]) -> pd.DataFrame:
     """Find pairs of claims of a report that each are inside and that no draw reaches together.
 

@@ -1,0 +1,215 @@
+"""The analytic model held against a simulation: generated traces replayed in SimGrid, the same unknowns.
+
+Of each checked ratio the draws with the lowest, the middle and the highest analytic one are simulated. Counts
+that are drawn broken (1.7 exchanges in a step) are made whole, for both sides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from analysis.base import models, project
+from analysis.base.campaigns import CampaignFile, ModelledCampaign
+from analysis.base.errors import BenchbookError, ConfigError
+from analysis.base.models import Model, Name
+from analysis.model.campaign import Cell, cells, step
+from analysis.model.draws import Array, Draws, draw
+from analysis.model.inputs import Inputs, ModelledApplication, load
+from analysis.model.network import Network
+from analysis.model.traces import Step, Wires, platform, step_of
+
+CHECKS = Path("config/whatif-check.yaml")
+INSTALL = "install SimGrid 3.32 or later: as root on Debian `apt-get install libsimgrid-dev`"
+STEPS = 2  # in a row: a simulation tells its time to a microsecond
+# Facts are payload rates: nothing is taken off them for protocols or for answers the other way, and small
+# messages are no slower. `compute` lines count whatever they are worth.
+OPTIONS = (
+    "surf/precision:1e-12", "network/crosstraffic:0", "network/TCP-gamma:0", "network/weight-S:0",
+    "smpi/bw-factor:0:1", "smpi/lat-factor:0:1", "smpi/os:0:0:0", "smpi/or:0:0:0", "smpi/ois:0:0:0",
+    "smpi/simulate-computation:yes", "smpi/cpu-threshold:-1", "smpi/host-speed:1Gf",
+    "contexts/stack-size:256",
+)  # fmt: skip
+ENDS = ("lowest", "middle", "highest")
+
+
+class Check(Model):
+    """A ratio of two networks, how many times as fast the first is, for the cells of a claim."""
+
+    claim: Name
+    model: Name
+    cluster: Name
+    case: str
+    nodes: int
+    treatment: Name
+    baseline: Name
+
+
+class Checks(Model):
+    """What is simulated."""
+
+    checks: list[Check]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A check at one draw: which end of the band it is, and the ratio of the model."""
+
+    check: Check
+    fast: Cell
+    slow: Cell
+    end: str
+    draw: int
+    ratio: float
+    draws: Draws
+
+
+def simgrid() -> str:
+    """Return the path of SimGrid's launcher; ConfigError that says what to install."""
+    found = shutil.which("smpirun")
+    if found is None:
+        raise ConfigError.at("smpirun", 0, "is not there", INSTALL)
+    return found
+
+
+def points(inputs: Inputs, declared: ModelledCampaign, check: Check) -> Iterator[Point]:
+    """Yield a check at the draws of a campaign with the lowest, the middle and the highest ratio."""
+    count = declared.draws
+    draws = draw(inputs.unknowns, count, declared.seed)
+    pair = [_cell(inputs, declared, check, link) for link in (check.treatment, check.baseline)]
+    order = np.argsort(_ratios(draws, inputs, *pair)[:count], kind="stable")
+    for end, at in zip(ENDS, (order[0], order[(count - 1) // 2], order[-1]), strict=True):
+        whole = _whole(pair[0].application, draws, int(at))
+        one = Draws({name: np.array([value]) for name, value in whole.items()}, ("",))
+        yield Point(check, pair[0], pair[1], end, int(at), float(_ratios(one, inputs, *pair)[0]), one)
+
+
+def _ratios(draws: Draws, inputs: Inputs, fast: Cell, slow: Cell) -> Array:
+    ratios: Array = step(inputs, draws, slow).seconds / step(inputs, draws, fast).seconds
+    return ratios
+
+
+def _cell(inputs: Inputs, declared: ModelledCampaign, check: Check, link: str) -> Cell:
+    """Return the cell of a campaign with one job on all cores of unchanged nodes."""
+    for cell in cells(inputs, declared.cells):
+        given = (cell.declared.model, cell.cluster, cell.case, cell.nodes, cell.interconnect)
+        plain = cell.jobs == 1 and not cell.declared.slower and not cell.declared.in_switches
+        full = cell.ranks_per_node == cell.machine.cores_per_node
+        if given == (check.model, check.cluster, check.case, check.nodes, link) and plain and full:
+            return cell
+    what = f"{check.claim}: the campaign has no such cell over {link}"
+    raise ConfigError.at(CHECKS.as_posix(), 0, what, "name cells of config/campaigns/modelled.yaml")
+
+
+def _whole(application: ModelledApplication, draws: Draws, at: int) -> dict[str, float]:
+    """Take one draw with whole counts; partners come in pairs."""
+    found = {name: float(values[at]) for name, values in draws.values.items()}
+    one = application.structure
+    if one is not None and one.exchange is not None:
+        found[one.exchange.rounds] = max(1.0, round(found[one.exchange.rounds]))
+        found[one.exchange.partners] = min(26.0, max(2.0, 2.0 * round(found[one.exchange.partners] / 2)))
+    if one is not None and one.allreduce is not None:
+        found[one.allreduce.count] = max(1.0, round(found[one.allreduce.count]))
+    return found
+
+
+def simulated(inputs: Inputs, point: Point, cell: Cell) -> float:
+    """Return the simulated seconds of a step of one of a point's cells."""
+    application, draws = cell.application, point.draws
+    known = {name: float(values[0]) for name, values in draws.values.items()}
+    mean = float(step(inputs, draws, cell).computing[0]) / known[application.imbalance]
+    size = application.cases[cell.case].work
+    trace = step_of(application, known, size, mean, cell.nodes, cell.ranks_per_node)
+    link = cell.machine.links.get(cell.interconnect, cell.interconnect)
+    return replay(trace, Wires.of(Network.drawn(inputs, draws, link)))
+
+
+def replay(trace: Step, wires: Wires) -> float:
+    """Replay a step `STEPS` times in SimGrid; return the seconds of one."""
+    ranks, launcher = trace.nodes * trace.ranks_per_node, simgrid()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "platform.xml").write_text(platform(wires, trace.nodes, trace.ranks_per_node))
+        hosts = [f"node{rank // trace.ranks_per_node}\n" for rank in range(ranks)]
+        (folder / "hosts").write_text("".join(hosts))
+        for rank in range(ranks):
+            actions = ["init", *list(trace.lines(rank, wires)) * STEPS, "finalize"]
+            (folder / f"{rank}.txt").write_text("".join(f"{rank} {one}\n" for one in actions))
+        # SimGrid looks for the files of a list where it was started, unless their paths are whole.
+        (folder / "list").write_text("".join(f"{folder / str(rank)}.txt\n" for rank in range(ranks)))
+        command = [launcher, "-np", str(ranks), "-platform", "platform.xml", "-hostfile", "hosts"]
+        command += ["-replay", str(folder / "list"), *(f"--cfg={option}" for option in OPTIONS)]
+        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    said = ended.stdout + ended.stderr
+    told = re.search(r"Simulation time ([0-9.]+)", said)
+    if ended.returncode or told is None:
+        last = " ".join(said.split())[-300:] or "it said nothing"
+        raise ConfigError.at("smpirun", 0, f"ended with {ended.returncode}: {last}", INSTALL)
+    return float(told[1]) / STEPS
+
+
+def check(inputs: Inputs, base: Path, declared: ModelledCampaign, workers: int) -> pd.DataFrame:
+    """Simulate every check of a project at three draws, `workers` at a time.
+
+    Columns ``claim treatment baseline end draw analytic simulated difference``: ratios, and what the
+    simulated one is more than the analytic, relative.
+    """
+    simgrid()
+    checks = models.load(Checks, base / CHECKS).checks
+    found = [point for one in checks for point in points(inputs, declared, one)]
+    links = [(point, cell) for point in found for cell in (point.fast, point.slow)]
+    with ThreadPoolExecutor(workers) as pool:
+        times = list(pool.map(lambda given: simulated(inputs, *given), links))
+    rows = []
+    for point, fast, slow in zip(found, times[::2], times[1::2], strict=True):
+        one, ratio = point.check, slow / fast
+        rows.append(
+            {
+                "claim": one.claim,
+                "treatment": one.treatment,
+                "baseline": one.baseline,
+                "end": point.end,
+                "draw": point.draw,
+                "analytic": round(point.ratio, 3),
+                "simulated": round(ratio, 3),
+                "difference": round(ratio / point.ratio - 1, 3),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the table of a project's checks; 1 with one line if that is not possible."""
+    parser = argparse.ArgumentParser(prog="analysis.model.replay", description=__doc__)
+    parser.add_argument("campaign", help="whose draws are taken")
+    parser.add_argument("table")
+    parser.add_argument("--workers", type=int, default=2)
+    given = parser.parse_args(argv)
+    base = project.root()
+    try:
+        declared = models.load(CampaignFile, project.declaration(given.campaign, base)).model
+        if declared is None:
+            raise ConfigError.at(given.campaign, 0, "is not modelled", "name a campaign that has `model:`")
+        found = check(load(base), base, declared, given.workers)
+    except BenchbookError as error:
+        print(error, file=sys.stderr)
+        return 1
+    Path(given.table).parent.mkdir(parents=True, exist_ok=True)
+    found.to_csv(given.table, index=False)
+    print(found.to_string(index=False))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,216 @@
+"""Traces of a step for SimGrid's replay: each rank's messages, one by one, and the platform they run on.
+
+What the analytic model adds up is spelt out here: who sends to whom, in which order. Nothing is recorded.
+A message to another node is longer by its header and by what the adapter's time of a message is worth in
+bytes; the processor's own time, of sending it and of receiving one, is computing before it. The format is
+SimGrid's time-independent trace.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from analysis.base.errors import ConfigError
+from analysis.model.inputs import ModelledApplication
+from analysis.model.network import Network
+from analysis.model.patterns import BYTES, neighbours, process_grid
+
+SPEED = 1e9  # flop/s of every simulated core: computing is given in seconds
+# Levels of HPCG's exchanges in an iteration, in its order: smoothing and residual down the levels, smoothing
+# up again; then, around the product with the matrix, the three scalar products.
+SCALAR = -1
+HPCG_ORDER = (0, 0, 1, 1, 2, 2, 3, 2, 1, 0, SCALAR, 0, SCALAR, SCALAR)
+TAG, BYTE = 99, 6  # any tag; the number of MPI_BYTE in a trace
+
+Halo = tuple[tuple[tuple[int, float], ...], ...]  # of each rank its partners, each with B
+
+
+@dataclass(frozen=True)
+class Wires:
+    """One draw of a network: s, B/s and B, as in `Network`."""
+
+    own: float
+    nic: float
+    bandwidth: float
+    latency: float
+    header: float
+    inside_latency: float
+    inside_bandwidth: float
+
+    @classmethod
+    def of(cls, network: Network) -> Wires:
+        """Take a network of a single draw."""
+        given = {name: getattr(network, name) for name in cls.__dataclass_fields__}
+        return cls(**{name: float(value[0]) if name != "header" else value for name, value in given.items()})
+
+    def padded(self, payload: float) -> int:
+        """Return the bytes on the wire of a message to another node."""
+        return round(payload + self.header + self.nic * self.bandwidth)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a job: work of each rank in s, then phases; a number is a reduction of so many B."""
+
+    nodes: int
+    ranks_per_node: int
+    work: tuple[float, ...]
+    phases: tuple[Halo | float, ...]
+
+    def lines(self, rank: int, wires: Wires) -> Iterator[str]:
+        """Yield a rank's actions, without its number in front."""
+        yield f"compute {self.work[rank] * SPEED:.0f}"
+        for phase in self.phases:
+            if isinstance(phase, float):
+                yield from self._reduction(rank, phase, wires)
+            else:
+                yield from self._exchange(rank, phase[rank], wires)
+
+    def _outside(self, rank: int, other: int) -> bool:
+        return rank // self.ranks_per_node != other // self.ranks_per_node
+
+    def _send(self, rank: int, other: int, payload: float, wires: Wires) -> Iterator[str]:
+        outside = self._outside(rank, other)
+        if outside:
+            yield f"compute {wires.own * SPEED:.0f}"
+        yield f"send {other} {TAG} {wires.padded(payload) if outside else round(payload)} {BYTE}"
+
+    def _receive(self, rank: int, other: int, payload: float, wires: Wires) -> str:
+        size = wires.padded(payload) if self._outside(rank, other) else round(payload)
+        return f"irecv {other} {TAG} {size} {BYTE}"
+
+    def _exchange(self, rank: int, halo: Sequence[tuple[int, float]], wires: Wires) -> Iterator[str]:
+        for other, payload in halo:
+            yield self._receive(rank, other, payload, wires)
+        for other, payload in halo:
+            yield from self._send(rank, other, payload, wires)
+        for other, _ in halo:
+            yield f"wait {other} {rank} {TAG}"
+
+    def _reduction(self, rank: int, payload: float, wires: Wires) -> Iterator[str]:
+        """Reduce in each node to its first rank, among these in ceil(log2 nodes) rounds, and back."""
+        each, (node, place) = self.ranks_per_node, divmod(rank, self.ranks_per_node)
+        tree = [1 << level for level in range((each - 1).bit_length())]
+        joins = next((far for far in tree if place & far), each)  # where the rank gives its part away
+        for far in tree:
+            if far == joins:
+                yield from self._send(rank, rank - far, payload, wires)
+            elif far < joins and place + far < each:
+                yield from self._received(rank, rank + far, payload, wires)
+        if place == 0:
+            for far in (1 << level for level in range((self.nodes - 1).bit_length())):
+                source, target = ((node + by) % self.nodes * each for by in (-far, far))
+                yield self._receive(rank, source, payload, wires)
+                yield from self._send(rank, target, payload, wires)
+                yield f"wait {source} {rank} {TAG}"
+        for far in reversed(tree):
+            if far == joins:
+                yield from self._received(rank, rank - far, payload, wires)
+            elif far < joins and place + far < each:
+                yield from self._send(rank, rank + far, payload, wires)
+
+    def _received(self, rank: int, other: int, payload: float, wires: Wires) -> Iterator[str]:
+        yield self._receive(rank, other, payload, wires)
+        yield f"wait {other} {rank} {TAG}"
+
+
+def step_of(
+    application: ModelledApplication,
+    known: Mapping[str, float],
+    size: float,
+    seconds: float,
+    nodes: int,
+    ranks_per_node: int,
+) -> Step:
+    """Make a step of an application.
+
+    `known` has one draw, its counts whole; `size` is the case's work, `seconds` that of the mean rank. Ranks
+    work between as much less and as much more than the mean as the imbalance says, near ones unlike.
+    """
+    ranks = nodes * ranks_per_node
+    more = known[application.imbalance] - 1
+    # The golden section puts ranks evenly between the ends, whatever their number.
+    spread = [2 * (rank * 0.6180339887 % 1) - 1 for rank in range(ranks)]
+    top = max(spread)
+    work = tuple(seconds * (1 + more * part / top) for part in spread)
+    if application.grid is not None:
+        return Step(nodes, ranks_per_node, work, hpcg(round(size ** (1 / 3)), ranks))
+    one = application.structure
+    assert one is not None  # the model sees to it
+    if one.transpose is not None or one.pairs is not None:
+        what = "only neighbours and reductions are simulated, all with all would take hours"
+        raise ConfigError.at("config/whatif-check.yaml", 0, what, "leave the check out")
+    phases: tuple[Halo | float, ...] = ()
+    if one.exchange is not None:
+        side = (size / ranks) ** (1 / 3)
+        partners = int(known[one.exchange.partners])
+        total = (
+            known[one.exchange.bytes] * partners
+            if one.exchange.bytes
+            else known[one.exchange.bytes_per_surface] * side**2
+        )
+        phases += (blocks(nodes, ranks_per_node, partners, total, side),) * int(known[one.exchange.rounds])
+    if one.allreduce is not None:
+        phases += (float(known[one.allreduce.bytes]),) * int(known[one.allreduce.count])
+    return Step(nodes, ranks_per_node, work, phases)
+
+
+def hpcg(edge: int, ranks: int) -> tuple[Halo | float, ...]:
+    """Return the phases of an iteration of HPCG with a local grid of `edge` cubed on each rank."""
+    grid = process_grid(ranks)
+    near = [sorted(neighbours(rank, grid)) for rank in range(ranks)]
+
+    def halo(level: int) -> Halo:
+        side = max(edge >> level, 1)
+        return tuple(tuple((other, BYTES * side ** (3 - far)) for other, far in one) for one in near)
+
+    return tuple(BYTES if level == SCALAR else halo(level) for level in HPCG_ORDER)
+
+
+def blocks(nodes: int, ranks_per_node: int, partners: int, payload: float, side: float) -> Halo:
+    """Return an exchange between parts of a block: a node holds a block of parts, and nodes make up a block.
+
+    Each rank has `partners` of the 26 around it, faces first, then edges and corners, in pairs of opposite
+    ones; ends are joined, so that all have as many. They share `payload` (B) as side², side and 1.
+    """
+    inner, outer = process_grid(ranks_per_node), process_grid(nodes)[::-1]
+    grid = [a * b for a, b in zip(inner, outer, strict=True)]
+    around = [one for one in itertools.product((-1, 0, 1), repeat=3) if one > (0, 0, 0)]
+    around.sort(key=lambda one: sum(map(abs, one)))
+    offsets = [tuple(sign * by for by in one) for one in around[: partners // 2] for sign in (-1, 1)]
+    share = [side ** (3 - sum(map(abs, one))) for one in offsets]
+
+    def rank_at(place: Sequence[int]) -> int:
+        node = rank = 0
+        for axis in range(3):
+            node = node * outer[axis] + place[axis] // inner[axis]
+            rank = rank * inner[axis] + place[axis] % inner[axis]
+        return node * ranks_per_node + rank
+
+    halo: dict[int, tuple[tuple[int, float], ...]] = {}
+    for place in itertools.product(*map(range, grid)):
+        others = [
+            rank_at([(at + by) % size for at, by, size in zip(place, one, grid, strict=True)])
+            for one in offsets
+        ]
+        sizes = (payload * part / sum(share) for part in share)
+        rank = rank_at(place)
+        halo[rank] = tuple(sorted(pair for pair in zip(others, sizes, strict=True) if pair[0] != rank))
+    return tuple(halo[rank] for rank in range(len(halo)))
+
+
+def platform(wires: Wires, nodes: int, cores: int) -> str:
+    """Return SimGrid's description of a cluster: an adapter a node, both ways at once, under one switch.
+
+    A message passes the adapters of both ends, each with half of the latency.
+    """
+    return f"""<?xml version="1.0"?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <cluster id="cluster" prefix="node" suffix="" radical="0-{nodes - 1}" speed="{SPEED:.0f}f" core="{cores}"
+           bw="{wires.bandwidth!r}Bps" lat="{wires.latency / 2!r}s" sharing_policy="SPLITDUPLEX"
+           loopback_bw="{wires.inside_bandwidth!r}Bps" loopback_lat="{wires.inside_latency!r}s"/>
+</platform>
+"""
