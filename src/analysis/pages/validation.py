@@ -314,6 +314,13 @@ def widening(whole: pd.DataFrame, scaling: pd.DataFrame) -> dict[str, float]:
     return {name: float(np.ceil(20 * spread(part).max() - 1e-9) / 20) for name, part in parts.items()}
 
 
+def as_table(wide: Mapping[str, float]) -> pd.DataFrame:
+    """List the widenings: columns ``of widened_by``, the second as a text."""
+    named = {"default": "steps over a link", "1gbe": "where 1 Gbit/s takes part", "nodes": "between nodes"}
+    rows = [(named[name], f"{100 * value:.0f} %") for name, value in wide.items()]
+    return pd.DataFrame(rows, columns=["of", "widened_by"])
+
+
 def spread(found: pd.DataFrame) -> pd.Series:
     """Return the factor between predicted and seen less 1, whichever is greater."""
     factor = found["predicted"] / found["seen"]
