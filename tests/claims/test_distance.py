@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from analysis.base.campaigns import Apart, StandIn
+from analysis.base import models, project
+from analysis.base.campaigns import Apart, CampaignFile, StandIn
 from analysis.claims import Verdict
 from analysis.estimates.campaign import Campaign
 from tests.estimates.hand import campaign, claim, repeats, verdict
@@ -69,6 +70,32 @@ def test_distance__what_the_report_does_not_say_is_never_the_same(tmp_path: Path
     got = told(tmp_path, links(), "{ nodes: not said }")
     assert got.distances[1]["why"] == "the report does not say"
     assert got.distance == "scaled"
+
+
+def test_distance__names_every_level_that_is_as_far(tmp_path: Path) -> None:
+    stands = {"interconnect": {
+        wanted: StandIn.model_validate({"is": wanted, "distance": "analogue", "differs": why}, strict=True)
+        for wanted, why in (("fast", "a wire"), ("slow", "a string"))
+    }}  # fmt: skip
+    (link, *_) = told(tmp_path, replace(links(), stand_ins=stands), "{ cluster: own }").distances
+    assert (link["found"], link["wanted"]) == ("fast, slow", "fast, slow")
+    assert link["why"] == "a wire; a string"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(project.declaration("x").parent.glob("*.yaml")), ids=lambda one: one.stem
+)
+def test_campaigns__what_no_source_states_is_never_the_same(path: Path) -> None:
+    declared = models.load(CampaignFile, path)
+    parts = [declared.levels, *(view.levels for view in declared.views)]
+    unknown = [
+        (factor, wanted, stand_in.distance)
+        for levels in parts
+        for factor, by_level in levels.items()
+        for wanted, stand_in in by_level.items()
+        if stand_in.is_ == ""
+    ]
+    assert [one for one in unknown if one[2] == "same"] == []
 
 
 def test_distance__nothing_may_be_undeclared(tmp_path: Path) -> None:

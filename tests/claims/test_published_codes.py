@@ -78,9 +78,22 @@ def test_evaluate__scaling_of_castep_by_hand(told: dict[str, Verdict]) -> None:
 
 
 def test_evaluate__half_the_cores_with_vasp_by_hand(told: dict[str, Verdict]) -> None:
+    # Two nodes against one, 128 ranks, each with the same release of VASP and NCORE: one run of each.
     half, full = (
-        at("published-plane-waves", "elapsed", application="vasp", ranks="128", nodes=n) for n in ("2", "1")
+        at(
+            "published-plane-waves", "elapsed", application="vasp", ranks="128", nodes=n,
+            transport="NCORE=4", environment="LibSci 21.08",
+        )
+        for n in ("2", "1")
+    )  # fmt: skip
+    assert (half, full) == (4470.07, 6125.487)
+    assert f"{full:.4g} (n 1) / {half:.4g} (n 1) = {full / half:.4g}" in (
+        told["openatom2010-place-half-cores-better"].arithmetic
     )
-    # Four runs on one node: 6125.487, 6139.715, 7462.499, 7543.744; five on two nodes, the middle 4424.898
-    assert (half, full) == (4424.898, pytest.approx((6139.715 + 7462.499) / 2))
-    assert f"= {full / half:.4g}" in told["openatom2010-place-half-cores-better"].arithmetic
+
+
+def test_evaluate__settings_of_vasp_are_no_repeats(told: dict[str, Verdict]) -> None:
+    # 512 ranks on the halves of eight nodes against 1024 on all of them, NCORE=2 and the later release
+    found = told["openatom2010-place-full-nodes-best-fixed-n"]
+    assert found.estimate == pytest.approx(1191.8 / 1651.3, abs=1e-3)
+    assert (found.n, found.verdict) == (1, "cannot tell")

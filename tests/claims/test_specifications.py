@@ -30,14 +30,14 @@ LOOKED_UP = [
     # links, ways, B, transfers a clock of 1 GHz
     ("openatom2010-bg-opteron-ht-24gbs", 3 * 2 * 2 * 2, "seen at this scale"),
     ("openatom2010-bg-opteron-mem-12-8gbs", 2 * 8 * 0.8, "seen at this scale"),  # channels, B, GT/s
-    ("openatom2010-bg-opteron-same-envelope", 115 / 95, "does not hold"),  # W of the second generation
+    ("openatom2010-bg-opteron-same-envelope", 115 / 95, "not seen at this scale"),  # W
     ("openatom2010-bg-ib-speeds", 4 * 10, "holds"),  # lanes, Gbit/s
     ("openatom2010-bg-ib-speed-of-switches", 12 * 10, "holds"),
     ("lsdyna2009-bg-top500-clusters-over-50pct", 54, "holds"),
     ("lsdyna2009-bg-ib-most-deployed", 141 / 42, "holds"),  # systems
     ("lsdyna2009-bg-amd-scaling-32-cores", 8 * 4, "holds"),
     ("lsdyna2009-bg-amd-cache-bw-doubled", 128 / 64, "holds"),  # bit a cycle
-    ("lsdyna2009-bg-amd-same-thermal", 115 / 95, "does not hold"),  # W
+    ("lsdyna2009-bg-amd-same-thermal", 115 / 95, "not seen at this scale"),  # W
     ("lsdyna2009-bg-ib-40-120-gbps", 4 * 10, "holds"),
     ("lsdyna2009-bg-ib-120-between-switches", 12 * 10, "holds"),
     # years, % of the cost

@@ -116,7 +116,7 @@ class TestVerdicts:
         assert told == {"measured", "published", "reported"}
         # As the site says it: three published runs of 16³ against four of 104³.
         key = ("hpcg2014-size-135pct-over-104", "published")
-        (found,) = [one for one in records if (one["claim"], one["evidence"]) == key]
+        (found,) = [one for one in records if (one["claim"], one["campaign"]) == key]
         assert (found["n"], found["n_baseline"], found["verdict"]) == (3, 4, "cannot tell")
 
     def test_unknown_report_is_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:

@@ -81,6 +81,17 @@ def test_board__counts_the_claims_of_judged_reports_by_what_they_rest_on() -> No
     assert rows[first].lead.distance == "scaled"
 
 
+def test_sentence__tells_a_direction_from_the_whole_claim() -> None:
+    whole = one(claim="a", verdict="seen at this scale", distance="scaled")
+    direction = one(claim="b", verdict="seen", distance="scaled")
+    smaller = one(claim="c", verdict="seen, smaller", distance="scaled")
+    board = scoreboard.board([whole, direction, smaller])
+    assert board.sentence == (
+        "Of 3 claims 3 were tested at another scale "
+        "(1 seen, 1 seen in direction, 1 seen in direction but smaller)."
+    )
+
+
 def test_board__the_nearest_leads_then_the_class() -> None:
     near = one(evidence="published", verdict="cannot tell", distance="same")
     far = one(verdict="seen at this scale", distance="scaled")
@@ -146,10 +157,19 @@ def test_board__a_self_test_that_was_not_built_is_said() -> None:
 
 def test_row__says_what_is_missing() -> None:
     away = {"factor": "mpi", "wanted": "hpc-x", "found": "MPICH", "distance": "analogue", "why": "another"}
-    open_ = one(report="r", verdict="cannot tell", reason="too few runs", distances=[away])
+    fewer = {"factor": "ranks", "wanted": "192", "found": "40 ranks", "distance": "scaled", "why": ""}
+    unsaid = {"factor": "nodes", "wanted": "not said", "found": "2 nodes", "distance": "scaled", "why": ""}
+    alike = {"factor": "case", "wanted": "16³", "found": "nx16", "distance": "same", "why": ""}
+    open_ = one(
+        report="r", verdict="cannot tell", reason="too few runs", distances=[away, fewer, unsaid, alike]
+    )
     silent = one(report="r", verdict="not tested", campaign="other", reason="no run with DDR")
     (row,) = scoreboard.rows(scoreboard.board([open_, silent]), report="r")
-    assert row.missing == ["too few runs", "not as in the report: MPICH for hpc-x"]
+    assert row.missing == [
+        "too few runs",
+        "mock-hpcg: not as in the report: mpi MPICH for hpc-x, 40 ranks for 192; "
+        "the report does not give nodes",
+    ]
     (row,) = scoreboard.rows(scoreboard.board([silent]), report="r")
     assert row.missing == ["no run with DDR"]
 

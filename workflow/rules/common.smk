@@ -74,7 +74,7 @@ def start_pages():
 
 
 # ---- The rooms of the package that a stage can reach; a test holds these lists against the imports.
-READ = ("base", "schema", "readers", "energy", "datasets")
+READ = ("base", "schema", "readers", "energy", "model", "datasets")
 JUDGE = (*READ, "estimates", "claims")
 
 

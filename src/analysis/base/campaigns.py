@@ -285,8 +285,10 @@ class ModelledCells(Model):
     case: Annotated[Several[str], Field(description="a case of the application or a list of them")]
     nodes: Counts
     interconnect: Names
-    ranks_per_node: Maybe[Count] = Field(None, description="all cores of a node where it is not said")
+    ranks_per_node: Maybe[Counts] = Field(None, description="all cores of a node where it is not said")
     factors: dict[str, Level] = Field({}, description="variable of kind runs -> value, alike in all cells")
+    slower: str = Field("", description="range that the cost of work is multiplied by, as of other memory")
+    in_switches: str = Field("", description="range: seconds of a reduction that the switches make")
 
 
 class ModelledCampaign(Model):

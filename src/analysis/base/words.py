@@ -100,6 +100,8 @@ def level_name(factor: str, level: Level) -> str:
     """Name a level in a sentence: words as they are, numbers with their factor: ``2 concurrent jobs``."""
     if isinstance(level, str):
         return level
+    if factor == "target_time":
+        return f"{_count(level)} s"
     word = factor.replace("_", " ")
     if level == 1:
         word = "rank per node" if word == "ranks per node" else word.removesuffix("s")
@@ -113,7 +115,7 @@ def at_level(factor: str, level: Level) -> str:
 
 def labelled(factor: str, level: Level) -> str:
     """Name a level in a list or a formula: words as they are, numbers behind their factor: ``nodes 8``."""
-    return level if isinstance(level, str) else f"{factor.replace('_', ' ')} {_count(level)}"
+    return level or "not stated" if isinstance(level, str) else f"{factor.replace('_', ' ')} {_count(level)}"
 
 
 def _count(level: float) -> str:

@@ -11,19 +11,19 @@ least to the greatest answer, widened by the error of the model where it could b
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 import pandas as pd
 
 from analysis.base.models import as_list
 from analysis.claims.model import NOT_SAID, Claim
+from analysis.energy.money import yearly_cost
+from analysis.estimates import cost
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, common, group_name
-from analysis.estimates.groups import cells, groups, measured
+from analysis.estimates.groups import Groups, Pair, cells, groups, measured
 from analysis.estimates.intervals import Array
 from analysis.estimates.quantities import better_is_more
 from analysis.estimates.question import Comparison, Question
@@ -31,21 +31,26 @@ from analysis.estimates.stats import Estimate
 
 INSIDE, OUTSIDE, TOO_WIDE = "inside the band", "outside the band", "too wide to tell"
 DRAWN, ASSUMED = "draw", "draw, assumed structure"  # `question` of a draw, as the model names it
-DEFAULT = "default"
+DEFAULT = "default"  # widening of a link that has none of its own
+# Widening where no network is used, and where one link is on both sides, ranks placed alike: what the model
+# has wrong about messages it has wrong twice. A link that congests has one of its own, ``same-link.1gbe``.
+ONE_NODE, SAME_LINK = "one-node", "same-link"
 
 
 @dataclass(frozen=True)
 class Answers:
     """Ratios of speed that draws and sweeps give for one comparison, by the number of the draw.
 
-    `of` turns a ratio into the unit of the claim, rising or falling; `error` is the model's relative error.
+    `of` turns ratios into the unit of the claim, rising or falling; `error` is the model's relative error;
+    `levels`, of what has levels for an answer, are the least and the greatest that there are.
     """
 
     ratios: pd.Series
     asked: pd.Series
     compared: str
     error: float
-    of: Callable[[Array], Array]
+    of: Callable[[pd.Series], pd.Series]
+    levels: tuple[float, float] | None = None
 
     @property
     def drawn(self) -> pd.Series:
@@ -60,14 +65,14 @@ class Answers:
     @property
     def values(self) -> Array:
         """What the random draws answer, in the unit of the claim."""
-        return self.of(self.ratios[self.drawn].to_numpy(dtype="f8"))
+        return self.of(self.ratios[self.drawn]).to_numpy(dtype="f8")
 
     @property
     def band(self) -> tuple[float, float]:
         """The least and the greatest answer, widened."""
-        drawn = self.ratios[self.drawn].to_numpy(dtype="f8")
-        ends = self.of(np.array([drawn.min() / (1 + self.error), drawn.max() * (1 + self.error)]))
-        return float(ends.min()), float(ends.max())
+        drawn = self.ratios[self.drawn]
+        ends = [self.of(drawn / (1 + self.error)), self.of(drawn * (1 + self.error))]
+        return float(min(one.min() for one in ends)), float(max(one.max() for one in ends))
 
     def needed(self, low: float, high: float) -> dict[str, float] | None:
         """Say for each unknown the value nearest to the middle of its range with which the claim is reached.
@@ -79,7 +84,7 @@ class Answers:
         swept = self.asked[~self.drawn].str.split(" ", expand=True)
         for name, part in swept.groupby(1, sort=True) if len(swept) else ():
             at = part[2].to_numpy(dtype="f8")
-            answers = self.of(self.ratios[part.index].to_numpy(dtype="f8"))
+            answers = self.of(self.ratios[part.index]).to_numpy(dtype="f8")
             away = np.abs(np.log(at / np.sqrt(at.min() * at.max())))
             fits = (answers >= low) & (answers <= high)
             if fits[np.argmin(away)]:
@@ -130,10 +135,17 @@ class Judged:
 
 
 def judge(claim: Claim, campaign: Campaign) -> Judged:
-    """Hold a claim against a modelled campaign.
+    """Hold a claim against a modelled campaign, once: a page asks for the same several times.
 
     Raises `NotCoveredError` if the campaign has no cells for it or its quantity has no band.
     """
+    if claim.id not in campaign.judged:
+        campaign.judged[claim.id] = _judged(claim, campaign)
+    found: Judged = campaign.judged[claim.id]
+    return found
+
+
+def _judged(claim: Claim, campaign: Campaign) -> Judged:
     one = _settling(claim, answers(claim, campaign))
     low, high = _allowed(claim)
     least, most = one.band
@@ -141,10 +153,13 @@ def judge(claim: Claim, campaign: Campaign) -> Judged:
         word, why = OUTSIDE, "the model reaches nothing that the claim allows"
     elif _open(claim, one):
         effect = "both orders" if _ordered(claim) else "half of the claimed effect and twice of it"
+        effect = "the first level to the last" if one.levels else effect
         word, why = TOO_WIDE, f"{effect} are permitted"
     else:
         word, why = INSIDE, "permitted, which confirms nothing"
     reached = float(np.mean((one.values >= low) & (one.values <= high)))
+    if word == INSIDE and not reached:
+        why = "permitted by the model's own error alone"
     return Judged(one, word, why, low, high, reached, one.needed(low, high))
 
 
@@ -158,6 +173,9 @@ def answers(claim: Claim, campaign: Campaign) -> list[Answers]:
     compare = question.compare
     if compare is None or question.quantity not in _FORMS:
         raise NotCoveredError(f"the model gives no band for a {question.quantity} without a comparison")
+    application = (question.select or {}).get("application", "")
+    if isinstance(application, str) and application:
+        campaign = campaign.only("application", application)
     frame = _under_conditions(claim, compare, measured(question, campaign))
     return _FORMS[question.quantity](question, compare, campaign, frame)
 
@@ -192,21 +210,40 @@ def _answers(
     told: str,
     more: float = 1,
 ) -> Answers:
-    widening = campaign.widening
-    links = set().union(*(part["interconnect"] for part in parts))
-    error = max((widening.get(link, widening.get(DEFAULT, 0.0)) for link in links), default=0.0)
-    forms: dict[str, Callable[[Array], Array]] = {
+    forms: dict[str, Callable[[pd.Series], pd.Series]] = {
         "gain": lambda ratio: 100 * (ratio - 1),
         "reduction": lambda ratio: 100 * (1 - 1 / ratio),
         "efficiency": lambda ratio: 100 * ratio / more,
     }
-    asked = parts[0].set_index("repeat")["question"]
-    return Answers(ratios, asked, told, error, forms.get(question.quantity, lambda ratio: ratio))
+    of = forms.get(question.quantity, lambda ratio: ratio)
+    return Answers(ratios, _asked(parts), told, _error(question, campaign, parts), of)
+
+
+def _asked(parts: Sequence[pd.DataFrame]) -> pd.Series:
+    return parts[0].set_index("repeat")["question"]
+
+
+def _error(question: Question, campaign: Campaign, parts: Sequence[pd.DataFrame]) -> float:
+    """Return the relative error of what is compared: of a measure, of one node, of one link, of several."""
+    widening = campaign.widening
+    found = {name: {part[name].iloc[0] for part in parts} for name in ("interconnect", "nodes", "placement")}
+    links = found["interconnect"]
+    if question.variable in widening:
+        return widening[question.variable]
+    if found["nodes"] == {1}:
+        return widening.get(ONE_NODE, 0.0)
+    if len(links) == 1 and len(found["placement"]) == 1:
+        (link,) = links
+        return widening.get(f"{SAME_LINK}.{link}", widening.get(SAME_LINK, 0.0))
+    return max((widening.get(link, widening.get(DEFAULT, 0.0)) for link in links), default=0.0)
 
 
 def _pairs(question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame) -> list[Answers]:
     out = []
-    for one in groups(question, compare, campaign, frame, ordered=False):
+    found = groups(question, compare, campaign, frame, ordered=False)
+    if question.aggregate == "mean":
+        return [_mean(question, compare, campaign, [pair for one in found for pair in one.pairs])]
+    for one in found:
         for x, y in one.pairs:
             names = [group_name(compare.factor, part) for part in (x, y)]
             told = f"{names[0]} against {names[1]}; {common(x, y)}"
@@ -225,6 +262,89 @@ def _order(question: Question, compare: Comparison, campaign: Campaign, frame: p
     return out
 
 
+def _mean(question: Question, compare: Comparison, campaign: Campaign, pairs: Sequence[Pair]) -> Answers:
+    """Compare the sums of costs over all pairs, a step of each case counting once."""
+    sides = [sum(part.set_index("repeat")["value"] for part in side) for side in zip(*pairs, strict=True)]
+    parts = [part for pair in pairs for part in pair]
+    names = [group_name(compare.factor, part) for part in pairs[0]]
+    told = f"{names[0]} against {names[1]}, mean of {len(pairs)}; {common(*parts)}"
+    return _answers(question, campaign, sides[1] / sides[0], parts, told)
+
+
+def _trend(question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame) -> list[Answers]:
+    """Find for each draw Kendall's tau along the levels, 1 where each is ahead of all before."""
+    out = []
+    for one in groups(question, compare, campaign, frame, ordered=True):
+        values = [part.set_index("repeat")["value"] for part in one.ordered]
+        pairs = pd.concat([b / a for a, b in itertools.combinations(values, 2)], axis=1)
+
+        def tau(off: pd.Series, pairs: pd.DataFrame = pairs) -> pd.Series:
+            ahead: pd.Series = np.sign(pairs.loc[off.index].mul(off, axis=0) - 1).mean(axis=1)
+            return ahead
+
+        out.append(_of_levels(question, compare, campaign, one.ordered, tau, (-1.0, 1.0)))
+    return out
+
+
+def _of_levels(
+    question: Question,
+    compare: Comparison,
+    campaign: Campaign,
+    parts: Sequence[pd.DataFrame],
+    of: Callable[[pd.Series], pd.Series],
+    ends: tuple[float, float],
+) -> Answers:
+    """Answer from all levels at once: `of` takes the factor by which each step is off."""
+    told = f"along {', '.join(group_name(compare.factor, part) for part in parts)}; {common(*parts)}"
+    exact = pd.Series(1.0, index=parts[0]["repeat"].to_numpy())
+    return Answers(exact, _asked(parts), told, _error(question, campaign, parts), of, ends)
+
+
+def _saturation(
+    question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame
+) -> list[Answers]:
+    """Find for each draw the first level after which the next one brings less than the threshold."""
+    out = []
+    for one in groups(question, compare, campaign, frame, ordered=True):
+        levels = np.array([float(part[compare.factor].iloc[0]) for part in one.ordered])
+        steps = pd.concat([_speed(question, b, a) for a, b in itertools.pairwise(one.ordered)], axis=1)
+
+        def stops(off: pd.Series, steps: pd.DataFrame = steps, levels: Array = levels) -> pd.Series:
+            short = steps.loc[off.index].mul(off, axis=0).to_numpy() < 1 + question.threshold
+            return pd.Series(levels[np.where(short.any(axis=1), short.argmax(axis=1), -1)], index=off.index)
+
+        ends = (float(levels[0]), float(levels[-1]))
+        out.append(_of_levels(question, compare, campaign, one.ordered, stops, ends))
+    return out
+
+
+def _cost(question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame) -> list[Answers]:
+    """Say what the treatment saves in a year, of the jobs that the tariff's level does."""
+    out = []
+    for one in groups(question, compare, campaign, frame, ordered=False):
+        for x, y in one.pairs:
+            base, ratios = _yearly(question, campaign, one, y), _speed(question, x, y)
+
+            def saved(ratio: pd.Series, base: pd.Series = base) -> pd.Series:
+                return base.loc[ratio.index] * (1 - 1 / ratio)
+
+            names = [group_name(compare.factor, part) for part in (x, y)]
+            told = f"{names[0]} against {names[1]}; {common(x, y)}"
+            error = _error(question, campaign, (x, y))
+            out.append(Answers(ratios, _asked((x,)), told, error, saved))
+    return out
+
+
+def _yearly(question: Question, campaign: Campaign, one: Groups, part: pd.DataFrame) -> pd.Series:
+    """Return what a year of the jobs costs with the energy of these runs."""
+    assert question.tariff is not None  # the schema sees to it
+    pace = part if one.reference is None else one.reference
+    seconds = cost.with_time(pace, campaign).set_index("repeat")["seconds"]
+    joules = part.set_index("repeat")["value"]
+    found: pd.Series = yearly_cost(joules, seconds, question.tariff.price, pue=question.tariff.pue)
+    return found
+
+
 def _growth(
     question: Question, compare: Comparison, campaign: Campaign, frame: pd.DataFrame
 ) -> list[Answers]:
@@ -232,12 +352,24 @@ def _growth(
     for top, bottom in cells(question, compare, campaign, frame):
         for above, below in zip(top.pairs, bottom.pairs, strict=True):
             ratios = _speed(question, *above) / _speed(question, *below)
+            if question.tariff is not None:
+                ratios = _saving(question, campaign, top, above) / _saving(question, campaign, bottom, below)
             told = f"{common(*above)} against {common(*below)}"
             out.append(_answers(question, campaign, ratios, (*above, *below), told))
     return out
 
 
+def _saving(question: Question, campaign: Campaign, one: Groups, pair: Pair) -> pd.Series:
+    saved = _yearly(question, campaign, one, pair[1]) - _yearly(question, campaign, one, pair[0])
+    if (saved <= 0).any():
+        raise NotCoveredError("some draws save nothing at one of the counts, so that savings have no ratio")
+    return saved
+
+
 _FORMS = {
+    "trend": _trend,
+    "saturation": _saturation,
+    "cost": _cost,
     **dict.fromkeys(("speedup", "gain", "reduction", "efficiency", "equality"), _pairs),
     "ordering": _order,
     "interaction": _growth,
@@ -249,6 +381,8 @@ def _allowed(claim: Claim) -> tuple[float, float]:
     if claim.question.quantity == "equality":
         margin = 1 + claim.question.margin
         return 1 / margin, margin
+    if claim.question.quantity == "trend":  # every level ahead of all before, or behind
+        return (1.0, 1.0) if claim.expect.relation == "rising" else (-1.0, -1.0)
     return (1.0, np.inf) if claim.question.quantity == "ordering" else claim.expect.band
 
 
@@ -258,8 +392,10 @@ def _settling(claim: Claim, found: Sequence[Answers]) -> Answers:
         return found[0]
     low, high = _allowed(claim)
     if claim.question.aggregate in ("max", "min"):
-        choose = operator.gt if claim.question.aggregate == "max" else operator.lt
-        return reduce(lambda a, b: b if choose(np.median(b.values), np.median(a.values)) else a, found)
+        # Of equal medians the one whose band reaches farther.
+        if claim.question.aggregate == "max":
+            return max(found, key=lambda one: (np.median(one.values), one.band[1]))
+        return min(found, key=lambda one: (np.median(one.values), one.band[0]))
     return min(found, key=lambda one: float(np.mean((one.values >= low) & (one.values <= high))))
 
 
@@ -271,6 +407,8 @@ def _ordered(claim: Claim) -> bool:
 def _open(claim: Claim, one: Answers) -> bool:
     """Tell whether a band says nothing: half and twice the claimed effect lie in it too."""
     low, high = one.band
+    if one.levels is not None:
+        return (low, high) == one.levels
     if claim.question.quantity == "equality":
         margin = 2 * claim.question.margin
         return low < 1 / (1 + margin) and high > 1 + margin

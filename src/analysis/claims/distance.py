@@ -14,7 +14,7 @@ to the claim. What a claim about software says, any machine shows: only what det
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import pandas as pd
@@ -151,7 +151,21 @@ def _nearest(factor: str, own: Level, wanted: Sequence[Any], campaign: Campaign)
 
 
 def _farthest(found: Iterable[Apartness]) -> Apartness | None:
-    return max(found, key=_rank, default=None)
+    """Return the distance that counts, with all levels that are as far as that."""
+    every = list(found)
+    far = [one for one in every if _rank(one) == max(map(_rank, every))]
+    if not far:
+        return None
+    return replace(
+        far[0],
+        wanted=_each(one.wanted for one in far),
+        found=_each(one.found for one in far),
+        why=_each((one.why for one in far), "; "),
+    )
+
+
+def _each(words: Iterable[str], between: str = ", ") -> str:
+    return between.join(dict.fromkeys(word for word in words if word))
 
 
 def _rank(one: Apartness) -> int:

@@ -63,14 +63,14 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     is there. ConfigError if there is no run at all, or the declaration cannot be used.
     """
     found: list[RunFolder] = []
-    declaration = declaration or project.declaration(raw.name)
-    declared = models.load(CampaignFile, declaration) if declaration.is_file() else None
+    at = declaration or project.declaration(raw.name)
+    declared = models.load(CampaignFile, at) if at.is_file() else None
     if declared is not None and declared.model is not None:
         groups, faults = modelled(project.root(), declared.model, raw.name), list[str]()
     elif (raw / FIGURES).is_file() and not (raw / "runs").exists():
-        groups, faults = read_figures(raw, declaration)
+        groups, faults = read_figures(raw, at)
     elif has_tables(raw):
-        groups, faults = read_tables(raw, declaration)
+        groups, faults = read_tables(raw, at)
     else:
         power = declared_power(raw.name, path=declaration)
         found = _read_runs(_folders(raw), power, progress)

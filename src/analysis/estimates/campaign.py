@@ -99,7 +99,21 @@ class Campaign:
     # Every claim asks for the same few tables.
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False, compare=False)
     _sources: list[dict[str, str]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _parts: dict[tuple[str, Level], Campaign] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    judged: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     _present: dict[str, frozenset[Level]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def only(self, factor: str, level: Level) -> Campaign:
+        """Show the campaign with the runs of one level alone, made once: many questions ask for the same."""
+        key = (factor, level)
+        if key not in self._parts:
+            part = replace(self)
+            runs = self.runs
+            part._frames["runs"] = runs[runs[factor] == level].reset_index(drop=True)
+            self._parts[key] = part
+        return self._parts[key]
 
     def frame(self, group: str) -> pd.DataFrame:
         """Return one of the tree's tables as a frame, coordinates as columns.
@@ -218,25 +232,25 @@ class Campaign:
         Raises `NotCoveredError` if a level has no stand-in or no valid run is left.
         """
         runs = self.runs
-        runs = runs[runs["valid"] & (runs["timing"] | (not timing))]
+        chosen = runs["valid"] & (runs["timing"] | (not timing))
         for factor, wanted in (selection or {}).items():
             if isinstance(wanted, Mapping):
                 low, high = wanted.get("min", float("-inf")), wanted.get("max", float("inf"))
-                runs = runs[runs[factor].between(low, high)]
+                chosen &= runs[factor].between(low, high)
                 text = " and ".join(
                     f"{'at least' if k == 'min' else 'at most'} {v}" for k, v in wanted.items()
                 )
             else:
                 levels = wanted if isinstance(wanted, (list, tuple)) else [wanted]
                 own = [mine for level in levels for mine in self.resolve(factor, level)]
-                runs = runs[runs[factor].isin(own)]
+                chosen &= runs[factor].isin(own)
                 text = " or ".join(map(str, own))
-            if runs.empty:
+            if not chosen.any():
                 why = "" if not timing else " whose times may be used"
                 raise NotCoveredError(
                     f"{self.name} has no valid run{why} with {factor.replace('_', ' ')} {text}"
                 )
-        return runs
+        return runs[chosen]  # once, as a frame of many runs is large
 
 
 def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fault]:

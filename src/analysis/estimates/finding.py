@@ -90,7 +90,7 @@ def common(*parts: pd.DataFrame) -> str:
     words = []
     for factor in ("case", "nodes", "ranks", "interconnect", "mpi", "profiler", "target_time"):
         values = sorted({value for part in parts for value in part[factor].dropna()})
-        if len(values) == 1 and values[0] not in ("", "none", -1):
+        if len(values) == 1 and values[0] not in ("", "none", -1, 0):  # 0 s: no time was given to the run
             words.append(_phrase(factor, values[0]))
         elif len(values) > 1 and factor in ("interconnect", "nodes", "ranks"):
             words.append(f"{factor} {', '.join(map(str, values))}")
@@ -98,8 +98,6 @@ def common(*parts: pd.DataFrame) -> str:
 
 
 def _phrase(factor: str, value: Any) -> str:
-    if factor == "target_time":
-        return f"{value:g} s"
     return f"under {value}" if factor == "profiler" else level_name(factor, value)
 
 

@@ -301,6 +301,10 @@ def _trend(
     )
 
 
+def _span(step: Estimate) -> str:
+    return f"{step.low:.3g} to {step.high:.3g}" if np.isfinite(step.low) else "no interval"
+
+
 def _saturation(
     question: Question, compare: Comparison, parts: tuple[pd.DataFrame, ...], names: list[str]
 ) -> Finding:
@@ -324,7 +328,7 @@ def _saturation(
     value = first(lambda step: step.value < bar, levels[-1])
     medians = ", ".join(f"{x:g}: {median_text(part['value'])}" for x, part in zip(levels, parts, strict=True))
     gains = ", ".join(
-        f"{a:g} to {b:g} {step.value:+.3g} % ({step.low:.3g} to {step.high:.3g})"
+        f"{a:g} to {b:g} {step.value:+.3g} % ({_span(step)})"
         for (a, b), step in zip(itertools.pairwise(levels), steps, strict=True)
     )
     note = uncertainty.note(question.variable, *parts)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -14,86 +18,171 @@ import xarray as xr
 from analysis.base.campaigns import ModelledCampaign, ModelledCells
 from analysis.base.models import as_list
 from analysis.model.draws import Array, Draws, draw
-from analysis.model.inputs import FOLDER, Inputs, ModelledApplication, load
+from analysis.model.inputs import FOLDER, Inputs, MachineFacts, ModelledApplication, load
 from analysis.model.network import Network
-from analysis.model.patterns import of_grid, of_structure
+from analysis.model.patterns import Pattern, of_grid, of_structure
 from analysis.schema.frames import blank, to_dataset
 
 ASSUMED = "draw, assumed structure"  # of an application whose messages nobody has profiled
 DRAWN = "draw"  # `question` of a random draw; of a sweep ``sweep <unknown> <value>``
+SHARING = "sharing.jobs"  # unknown: part of the time in which jobs at once use the adapter together
+WAITING = "power.waiting"  # unknown: power above idle while waiting, over that while computing
+SMALL = 8  # B of the message whose latency a benchmark of calls has
 
 
-def seconds(
-    inputs: Inputs, draws: Draws, application: ModelledApplication, case: str, cell: Mapping[str, Any]
-) -> Array:
-    """Return the seconds of one step of a cell, one value a draw: work of the slowest rank, then messages.
+@dataclass(frozen=True)
+class Cell:
+    """What one run of the model is of; `declared` is the group that it belongs to."""
 
-    `cell` has ``cluster interconnect nodes ranks_per_node``.
-    """
-    nodes, each = cell["nodes"], cell["ranks_per_node"]
-    work = application.cases[case].work
-    cost = draws[application.cost[cell["cluster"]]]
+    application: ModelledApplication
+    machine: MachineFacts
+    cluster: str
+    case: str
+    nodes: int
+    ranks_per_node: int
+    interconnect: str
+    declared: ModelledCells
+
+    @property
+    def jobs(self) -> int:
+        """Jobs at once on the same nodes."""
+        return int(self.declared.factors.get("concurrent_jobs", 1))
+
+    @property
+    def ranks(self) -> int:
+        """Ranks of one job."""
+        return self.nodes * self.ranks_per_node
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The cell as values of kind ``runs``."""
+        own = ("cluster", "case", "nodes", "ranks_per_node", "interconnect", "ranks")
+        return {
+            **self.declared.factors,
+            **{name: getattr(self, name) for name in own},
+            "cpu": self.machine.cpu,
+            "application": self.application.application,
+        }
+
+
+@dataclass(frozen=True)
+class Step:
+    """Times of one step in s, one value a draw: work of the slowest rank, and messages."""
+
+    computing: Array
+    messaging: Array
+
+    @property
+    def seconds(self) -> Array:
+        """Return the whole step."""
+        found: Array = self.computing + self.messaging
+        return found
+
+
+def step(inputs: Inputs, draws: Draws, cell: Cell) -> Step:
+    """Return the times of one step of a cell."""
+    application, declared = cell.application, cell.declared
+    pattern, share = _pattern(draws, cell)
+    factors = application.cost.get(cell.cluster, [])
+    cost = prod((draws[name] for name in factors), start=np.ones(len(draws))) if factors else 0.0
+    cost = cost * draws[declared.slower] if declared.slower else cost
+    if application.imbalance and cell.ranks > 1:
+        cost = cost * draws[application.imbalance]
+    if application.spread and 2 * cell.ranks_per_node * cell.jobs <= cell.machine.cores_per_node:
+        cost = cost / draws[application.spread]
+    network = Network.drawn(inputs, draws, cell.machine.links.get(cell.interconnect, cell.interconnect))
+    if cell.jobs > 1:
+        network = replace(network, crowd=1 + (cell.jobs - 1) * draws[SHARING])
+    if declared.in_switches:
+        network = replace(network, in_switches=draws[declared.in_switches])
+    messaging = network.step(pattern, cell.nodes, cell.ranks_per_node)
+    return Step(share * cost * np.ones(len(draws)), messaging)
+
+
+def _pattern(draws: Draws, cell: Cell) -> tuple[Pattern, float]:
+    """Return the messages of a step and the units of work of a rank."""
+    application, work = cell.application, cell.application.cases[cell.case].work
     if application.grid is not None:  # so much on every rank
-        edge = round(work ** (1 / 3))
-        pattern, share = of_grid(edge, nodes, each), work
-    else:
-        assert application.structure is not None  # the model sees to it
-        pattern = of_structure(application.structure, draws, work, nodes, each)
-        share = work / (nodes * each)
-    computing = share * cost * (draws[application.imbalance] if nodes * each > 1 else 1.0)
-    network = Network.drawn(inputs, draws, cell["interconnect"])
-    found: Array = computing + network.step(pattern, nodes, each)
+        return of_grid(round(work ** (1 / 3)), cell.nodes, cell.ranks_per_node), work
+    assert application.structure is not None  # the model sees to it
+    pattern = of_structure(application.structure, draws, work, cell.nodes, cell.ranks_per_node)
+    return pattern, work / cell.ranks
+
+
+def power(draws: Draws, cell: Cell, one: Step) -> Array | None:
+    """Return the mean power of a job's share of its nodes in W, None where their watts are not known.
+
+    While it waits for messages a node has between its idle and its loaded power.
+    """
+    if not cell.machine.idle:
+        return None
+    idle, loaded = draws[cell.machine.idle], draws[cell.machine.loaded]
+    waiting = idle + (loaded - idle) * draws[WAITING]
+    joules = one.computing * loaded + one.messaging * waiting
+    found: Array = cell.nodes / cell.jobs * joules / one.seconds
     return found
 
 
-def runs(inputs: Inputs, declared: ModelledCampaign, name: str) -> xr.Dataset:
-    """Make the runs of a modelled campaign, kind ``runs``: a row for each draw of each cell.
+def runs(inputs: Inputs, declared: ModelledCampaign, name: str) -> dict[str, xr.Dataset]:
+    """Make the runs of a modelled campaign, kinds ``runs micro``: a row for each draw of each cell.
 
     `elapsed` is the time of one step and `figure_of_merit`, where more is better, steps in a second; `repeat`
-    counts the draws, the same for all cells; `question` tells draws from sweeps.
+    counts the draws, the same for all cells; `question` tells draws from sweeps. Of jobs at once each is a
+    run. Unknowns that move no cell of an application and a report are not swept there.
     """
     draws = draw(inputs.unknowns, declared.draws, declared.seed)
-    swept = [f"sweep {one} {draws[one][at]:.6g}" if one else "" for at, one in enumerate(draws.swept)]
-    frames = []
-    for number, (application, cell) in enumerate(_cells(inputs, declared.cells)):
-        found = seconds(inputs, draws, application, cell["case"], cell)
-        row = blank("runs") | {key: value for key, value in cell.items() if key in blank("runs")}
-        row |= {"campaign": name, "evidence": "modelled", "valid": True, "timing": True, "exit_code": 0}
-        row |= {"ranks": cell["nodes"] * cell["ranks_per_node"], "application": application.application}
-        frame = pd.DataFrame({key: [value] * len(draws) for key, value in row.items()})
-        frame["run"] = [f"{number:03d}-{at:04d}" for at in range(len(draws))]
-        frame["repeat"] = np.arange(len(draws))
-        drawn = DRAWN if application.grid else ASSUMED
-        frame["question"] = [one or drawn for one in swept]
-        frame["elapsed"] = found
-        frame["figure_of_merit"] = 1 / found if application.grid else found
-        frame["figure_of_merit_unit"] = "1/s" if application.grid else "s"
-        frames.append(frame)
-    return to_dataset(frames, "runs")
+    swept = [f"sweep {one} {draws.values[one][at]:.6g}" if one else "" for at, one in enumerate(draws.swept)]
+    drawn = []
+    asked: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for cell in _cells(inputs, declared.cells):
+        draws.asked.clear()
+        one = step(inputs, draws, cell)
+        drawn.append((cell, one, power(draws, cell, one)))
+        asked[cell.application.application, cell.machine.report] |= draws.asked
+    frames, micro = [], []
+    for number, (cell, one, watts) in enumerate(drawn):
+        known = {"", *asked[cell.application.application, cell.machine.report]}
+        kept = np.flatnonzero([unknown in known for unknown in draws.swept])
+        profiled = cell.application.grid or not cell.application.cost  # what a benchmark calls is known
+        labels = np.array([text or (DRAWN if profiled else ASSUMED) for text in swept])
+        values = {"elapsed": one.seconds[kept], "repeat": kept, "question": labels[kept]}
+        if watts is not None:
+            values |= {"mean_power": watts[kept], "energy": (watts * one.seconds)[kept]}
+        frames += [_frame(name, number, cell, job, values) for job in range(cell.jobs)]
+        if not cell.application.cost:
+            micro.append(_calls(frames[-1], cell))
+    return {"runs": to_dataset(frames, "runs"), "micro": to_dataset(micro, "micro")}
 
 
-def _cells(
-    inputs: Inputs, declared: Sequence[ModelledCells]
-) -> Iterator[tuple[ModelledApplication, dict[str, Any]]]:
+def _frame(name: str, number: int, cell: Cell, job: int, values: dict[str, Any]) -> pd.DataFrame:
+    """Return the runs of one job of a cell; jobs at once have one position in the order of execution."""
+    row = blank("runs") | {key: value for key, value in cell.row.items() if key in blank("runs")}
+    row |= {"campaign": name, "evidence": "modelled", "valid": True, "timing": True, "exit_code": 0}
+    frame = pd.DataFrame(row | values)
+    frame["run"] = [f"{number:03d}-{at:04d}-{job}" for at in values["repeat"]]
+    frame["order"] = number * 100_000 + values["repeat"] if cell.jobs > 1 else -1
+    merit = 1 / values["elapsed"] if cell.application.grid else values["elapsed"]
+    frame["figure_of_merit"] = merit
+    frame["figure_of_merit_unit"] = "1/s" if cell.application.grid else "s"
+    return frame
+
+
+def _calls(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
+    """Return the table that a benchmark of calls prints, in µs."""
+    table = frame[["run"]].assign(case=cell.case, size=SMALL)
+    return table.assign(latency=1e6 * frame["elapsed"])
+
+
+def _cells(inputs: Inputs, declared: Sequence[ModelledCells]) -> Iterator[Cell]:
     for group in declared:
         application = inputs.applications[group.model]
         for cluster in as_list(group.cluster):
             machine = inputs.machines[cluster]
-            for case in as_list(group.case):
-                for nodes in as_list(group.nodes):
-                    for link in as_list(group.interconnect):
-                        yield (
-                            application,
-                            {
-                                **group.factors,
-                                "cluster": cluster,
-                                "cpu": machine.cpu,
-                                "case": case,
-                                "nodes": nodes,
-                                "ranks_per_node": group.ranks_per_node or machine.cores_per_node,
-                                "interconnect": link,
-                            },
-                        )
+            counts = as_list(group.ranks_per_node or machine.cores_per_node)
+            for case, nodes, each, link in itertools.product(
+                as_list(group.case), as_list(group.nodes), counts, as_list(group.interconnect)
+            ):
+                yield Cell(application, machine, cluster, case, nodes, each, link, group)
 
 
 def modelled(base: Path, declared: ModelledCampaign, name: str) -> dict[str, xr.Dataset]:
@@ -108,4 +197,4 @@ def modelled(base: Path, declared: ModelledCampaign, name: str) -> dict[str, xr.
         }
         for path in paths
     ]
-    return {"runs": runs(load(base), declared, name), "files": to_dataset([pd.DataFrame(files)], "files")}
+    return {**runs(load(base), declared, name), "files": to_dataset([pd.DataFrame(files)], "files")}

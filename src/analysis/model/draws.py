@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from scipy.stats import qmc
 from analysis.model.inputs import Range
 
 Array = NDArray[np.float64]
-STEPS = 25  # of a sweep of one unknown
+STEPS = 13  # of a sweep of one unknown
 REACH = 10.0  # how far beyond its range a sweep goes, as a factor
 
 
@@ -26,8 +26,11 @@ class Draws:
 
     values: Mapping[str, Array]
     swept: tuple[str, ...]
+    # Unknowns that were asked for: what nobody asks for needs no sweep.
+    asked: set[str] = field(default_factory=set, compare=False, repr=False)
 
     def __getitem__(self, name: str) -> Array:
+        self.asked.add(name)
         return self.values[name]
 
     def __len__(self) -> int:

@@ -21,7 +21,7 @@ Source = Annotated[
     StringConstraints(min_length=3),
     Field(description="where the number is from; it begins with 'assumed' where nobody has published one"),
 ]
-Kind = Literal["tcp", "rdma"]
+Kind = Literal["tcp", "rdma", "onload"]
 FOLDER = Path("config/model")
 
 
@@ -46,7 +46,9 @@ class LinkFacts(Model):
     """
 
     title: str
-    kind: Kind = Field(description="tcp: the kernel moves the bytes; rdma: the adapter does")
+    kind: Kind = Field(
+        description="tcp: the kernel moves the bytes; rdma: the adapter does; onload: the library does"
+    )
     bandwidth: Range
     latency: Range
     header: Annotated[float, Field(ge=0)] = Field(description="bytes that go with each message")
@@ -57,10 +59,16 @@ class MachineFacts(Model):
     """A cluster as its report or its maker describes it."""
 
     title: str
+    report: Name = Field(description="the report that has it; what is compared is of one report")
     nodes: Annotated[int, Field(ge=1)]
     sockets: Annotated[int, Field(ge=1)]
     cores_per_node: Annotated[int, Field(ge=1)]
     cpu: str
+    idle: str = Field("", description="range: W of a node that does nothing")
+    loaded: str = Field("", description="range: W of a node whose cores all compute")
+    links: dict[str, str] = Field(
+        {}, description="level of a link -> its facts here, where the cluster has an older or a newer one"
+    )
     source: Source
 
 
@@ -84,18 +92,26 @@ class Collective(Model):
     bytes: str = Field(description="range: bytes of each")
 
 
+class Pairs(Model):
+    """A message from every rank to its like on another node, and one back."""
+
+    bytes: str = Field(description="range: bytes of each")
+
+
 class Transpose(Model):
     """An exchange of everybody with everybody: transposed data of a step."""
 
     count: str = Field(description="range: transposes in a step")
     bytes: str = Field(description="range: bytes of all ranks together in one")
     group: str = Field(description="range: share of all ranks that take part in one")
+    pieces: str = Field("", description="range: messages that the data of a pair of ranks goes in")
 
 
 class Structure(Model):
     """What a rank does in a step where no profile and no formula tells: assumed, and said so."""
 
     exchange: Maybe[Exchange] = None
+    pairs: Maybe[Pairs] = None
     allreduce: Maybe[Collective] = None
     transpose: Maybe[Transpose] = None
 
@@ -114,8 +130,13 @@ class ModelledApplication(Model):
 
     application: Name
     unit: str = Field(description="of the work")
-    cost: dict[str, str] = Field(description="cluster -> range: seconds for a unit of work on one core")
-    imbalance: str = Field(description="range: the slowest rank's work over the mean")
+    cost: dict[str, list[str]] = Field(
+        description="cluster -> ranges whose product is the seconds for a unit of work on one core"
+    )
+    imbalance: str = Field("", description="range: the slowest rank's work over the mean")
+    spread: str = Field(
+        "", description="range: how many times as fast a core is where half of its node's cores are idle"
+    )
     cases: Annotated[dict[str, CaseFacts], Field(min_length=1)]
     grid: Maybe[Literal["hpcg"]] = Field(None, description="hpcg: its pattern follows from the grid")
     structure: Maybe[Structure] = None

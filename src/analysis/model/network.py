@@ -1,8 +1,10 @@
 """Time of a step over a network: LogGP with an adapter that serialises and ranks that share it.
 
-A phase takes max(own messages x o, node's bytes / B + node's messages x g) + L, where o is the processor's
-own time of a message, g the adapter's, B its payload bandwidth and L the latency. A reduction takes
-ceil(log2 nodes) small messages, one after the other, and ceil(log2 ranks a node) within a node.
+A phase takes max(own messages x o, (node's bytes / B + node's messages x g) x C) + L, where o is the
+processor's time for a message sent and one received, g the adapter's for each, B its payload bandwidth, C how
+many jobs' messages the adapter carries at once and L the latency. A reduction takes ceil(log2 nodes) small
+messages, one after the other, and ceil(log2 ranks a node) within a node; where the switches reduce, what that
+takes instead of the messages.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ class Network:
     header: float
     inside_latency: Array
     inside_bandwidth: Array
+    crowd: Array | float = 1.0
+    in_switches: Array | None = None  # s of a reduction
 
     @classmethod
     def drawn(cls, inputs: Inputs, draws: Draws, link: str) -> Network:
@@ -58,15 +62,19 @@ class Network:
 
     def _exchange(self, sent: Exchanged) -> Array:
         wire = (sent.node_payload + sent.node_messages * self.header) / self.bandwidth
-        busy = np.maximum(sent.messages * self.own, wire + sent.node_messages * self.nic)
+        wire = (wire + sent.node_messages * self.nic) * self.crowd
+        busy = np.maximum(sent.messages * self.own, wire)
         away = np.where(np.asarray(sent.node_messages) > 0, busy + self.latency, 0.0)
         within = sent.inside * self.inside_latency + sent.inside_payload / self.inside_bandwidth
         found: Array = away + within
         return found
 
     def _reduce(self, one: Reduced, nodes: int, ranks_per_node: int) -> Array:
-        hop = 2 * self.own + self.nic + self.latency + (one.payload + self.header) / self.bandwidth
-        found: Array = _rounds(nodes) * hop + _rounds(ranks_per_node) * self.inside_latency
+        hop = self.own + self.nic + self.latency + (one.payload + self.header) / self.bandwidth
+        across = _rounds(nodes) * hop
+        if self.in_switches is not None and nodes > 1:
+            across = self.own + self.in_switches
+        found: Array = across + _rounds(ranks_per_node) * self.inside_latency
         return found
 
     def _transpose(self, one: Transposed, nodes: int, ranks_per_node: int) -> Array:
@@ -75,14 +83,14 @@ class Network:
         partners = one.members - 1.0
         outside = 0.0 if nodes == 1 else (ranks - ranks_per_node) / (ranks - 1)
         each = one.payload / ranks / one.members  # B of one message
-        away = partners * outside
+        away, pieces = partners * outside, one.pieces
         sent = Exchanged(
             1.0,
-            away,
+            away * pieces,
             away * each,
-            away * ranks_per_node,
+            away * ranks_per_node * pieces,
             away * ranks_per_node * each,
-            partners - away,
+            (partners - away) * pieces,
             (partners - away) * each,
         )
         return self._exchange(sent)

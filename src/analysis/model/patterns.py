@@ -46,11 +46,15 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Transposed:
-    """Exchanges of everybody with everybody in a step: `payload` in B over all ranks, among `members`."""
+    """Exchanges of everybody with everybody in a step: `payload` in B over all ranks, among `members`.
+
+    What one rank sends to another goes in `pieces` messages.
+    """
 
     times: Array | float
     payload: Array | float
     members: Array | float
+    pieces: Array | float = 1.0
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,10 @@ def of_structure(
         )
     reduced = structure.allreduce
     transposed = structure.transpose
+    if structure.pairs is not None and nodes > 1:
+        size = draws[structure.pairs.bytes]
+        one_each = Exchanged(1.0, 1.0, size, ranks_per_node, ranks_per_node * size, 0.0, 0.0)
+        pattern = Pattern((*pattern.exchanged, one_each))
     return Pattern(
         pattern.exchanged,
         (Reduced(draws[reduced.count], draws[reduced.bytes]),) if reduced else (),
@@ -153,8 +161,9 @@ def of_structure(
                 draws[transposed.count],
                 draws[transposed.bytes],
                 np.maximum(2.0, draws[transposed.group] * ranks),
+                draws[transposed.pieces] if transposed.pieces else 1.0,
             ),
         )
-        if transposed
+        if transposed and ranks > 1
         else (),
     )

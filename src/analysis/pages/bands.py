@@ -18,7 +18,9 @@ from analysis.estimates.stats import Estimate
 from analysis.pages.figures.style import GREY, HUES, INK, LINE
 
 _LOOKS = {bands.INSIDE: ("green", "o"), bands.TOO_WIDE: ("grey", "p"), bands.OUTSIDE: ("red", "X")}
-# Quantities whose values are ratios, and how the others become one.
+# Quantities whose values are no ratios and stand in the table alone.
+_NO_RATIO = ("saturation", "trend", "cost")
+# How what is no ratio otherwise becomes one.
 _AS_RATIO: dict[str, Callable[[float], float]] = {
     "gain": lambda value: 1 + value / 100,
     "reduction": lambda value: 1 / (1 - value / 100),
@@ -45,7 +47,8 @@ def table(reports: Iterable[Report], campaign: Campaign) -> pd.DataFrame:
 
 def _row(claim: Claim, held: bands.Judged) -> dict[str, object]:
     found: Estimate = held.finding.estimate
-    ratio = _AS_RATIO.get(claim.question.quantity, float)
+    quantity = claim.question.quantity
+    ratio = (lambda value: np.nan) if quantity in _NO_RATIO else _AS_RATIO.get(quantity, float)
     ends = {"ratio": found.value, "ratio_low": found.low, "ratio_high": found.high}
     ends |= {"claim_low": held.low, "claim_high": held.high}
     return {
@@ -68,7 +71,11 @@ def _needed(needed: dict[str, float] | None) -> str:
 
 
 def draw(found: pd.DataFrame, *, ax: Axes) -> Axes:
-    """Draw each claim's band with its median on a logarithmic axis, and what the claim allows as a bar."""
+    """Draw each claim's band with its median on a logarithmic axis, and what the claim allows as a bar.
+
+    What is no ratio, such as a number of nodes or of dollars, is left out.
+    """
+    found = found[found["ratio"].notna()]
     ends = found[["ratio", "ratio_low", "ratio_high", "claim_low", "claim_high"]].to_numpy(dtype=float)
     left, right = 0.9 * np.nanmin(ends[:, 1]), 1.1 * np.nanmax(ends[:, 2])
     claimed = ends[:, 3:][np.isfinite(ends[:, 3:])]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from analysis.base.errors import ConfigError, Fault
-from analysis.claims.model import Claim, Report
+from analysis.claims.model import NOT_SAID, Claim, Report
 from analysis.claims.needed import needed
 from analysis.claims.verdict import Verdict
 from analysis.claims.verdicts import expected_text
@@ -89,11 +89,7 @@ class Row:
         said = [one.reason for one in tested if VERDICTS[one.verdict].tone == "open"]
         if all(one.evidence == "reported" for one in tested):
             said += [one.reason for one in self.verdicts if not one.tested]
-        said += [
-            "not as in the report: " + "; ".join(f"{away['found']} for {away['wanted']}" for away in apart)
-            for one in tested
-            if (apart := [away for away in one.distances if away["distance"] != "same"])
-        ]
+        said += [_apart(one) for one in tested if any(away["distance"] != "same" for away in one.distances)]
         return list(dict.fromkeys(said))
 
 
@@ -316,6 +312,26 @@ def _silent(report: Report, claim: Claim) -> Verdict:
         report_date=report.date,
         report_url=report.url,
     )
+
+
+def _apart(one: Verdict) -> str:
+    """Name what one campaign had otherwise than the report, and what the report leaves open."""
+    away = [record for record in one.distances if record["distance"] != "same"]
+    other = [f"{_found(record)} for {record['wanted']}" for record in away if record["wanted"] != NOT_SAID]
+    silent = [_factor(record) for record in away if record["wanted"] == NOT_SAID]
+    said = [f"not as in the report: {', '.join(other)}"] if other else []
+    said += [f"the report does not give {', '.join(silent)}"] if silent else []
+    return f"{one.campaign}: " * bool(one.campaign) + "; ".join(said)
+
+
+def _found(record: Mapping[str, str]) -> str:
+    """Name what was found with its factor, which a count like ``4 nodes`` has already."""
+    factor, found = _factor(record), record["found"]
+    return found if factor.removesuffix("s") in found else f"{factor} {found}"
+
+
+def _factor(record: Mapping[str, str]) -> str:
+    return record["factor"].replace("_", " ")
 
 
 def section(verdict: Verdict) -> str:

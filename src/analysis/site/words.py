@@ -44,13 +44,19 @@ def _is(word: str, sign: str, tone: Tone, said: str = "", many: str = "") -> Ver
     return VerdictWord(word, one, f"{{}} {many}" if many else one, sign, tone)
 
 
-_SIZES = (", larger", ", size open", ", smaller")
+# How a direction's size ends its word, and how it is said in a sentence that lists by commas.
+_SIZES = {", larger": " but larger", ", size open": " with its size open", ", smaller": " but smaller"}
 _VERDICTS = (
     _is("holds", "✓", "stands", "holds", "hold"),
-    *(_is(f"holds in direction{size}", "↗", "partly", f"in direction{size}") for size in ("", *_SIZES)),
+    _is("holds in direction", "↗", "partly", "in direction"),
+    *(
+        _is(f"holds in direction{size}", "↗", "partly", f"in direction{said}")
+        for size, said in _SIZES.items()
+    ),
     _is("does not hold", "✕", "fails", "does not hold", "do not hold"),
     _is("seen at this scale", "◐", "seen", "seen"),
-    *(_is(f"seen{size}", "↗", "seen") for size in ("", *_SIZES)),
+    _is("seen", "↗", "seen", "seen in direction"),
+    *(_is(f"seen{size}", "↗", "seen", f"seen in direction{said}") for size, said in _SIZES.items()),
     _is("not seen at this scale", "◌", "unseen", "not seen"),
     _is("an analogue shows it", "∼", "like", "shown"),
     _is("an analogue shows the direction", "∼", "like", "shown in direction"),
