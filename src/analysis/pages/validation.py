@@ -20,7 +20,7 @@ from analysis.base import models
 from analysis.base.models import Model
 from analysis.estimates.campaign import Campaign
 from analysis.model.draws import Array, Draws, draw
-from analysis.model.inputs import FOLDER, Inputs, LinkFacts, Range, Structure, load
+from analysis.model.inputs import FOLDER, Inputs, Range, Structure, load
 from analysis.model.network import Network
 from analysis.model.patterns import Exchanged, Pattern, Reduced, of_grid, of_structure
 from analysis.pages.figures.style import HUES
@@ -40,16 +40,15 @@ _Row = tuple[str, str, float, float, float]
 
 
 class Further(Model):
-    """``config/model/validation.yaml``: links and ranges of the systems with published curves."""
+    """``config/model/validation.yaml``: ranges of the applications with published curves."""
 
-    links: dict[str, LinkFacts]
     ranges: dict[str, Range]
 
 
 def further(base: Path, inputs: Inputs) -> Inputs:
     """Return the inputs with what only the validation needs."""
     found = models.load(Further, base / FOLDER / "validation.yaml")
-    return replace(inputs.with_links(found.links), ranges={**inputs.ranges, **found.ranges})
+    return replace(inputs, ranges={**inputs.ranges, **found.ranges})
 
 
 def token_bucket(
