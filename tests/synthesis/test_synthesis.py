@@ -71,7 +71,7 @@ def test_synthesis__recovers_all_but_what_the_report_contradicts(report: str, ju
     assert {verdict.evidence for verdict in verdicts.values()} == {"synthetic"}
     missed = {claim for claim, verdict in verdicts.items() if verdict.verdict == "not recovered"}
     assert missed == set(truth.contradicted or {})
-    ran = {claim: verdict for claim, verdict in verdicts.items() if verdict.application != LOOKED_UP}
+    ran = {claim: verdict for claim, verdict in verdicts.items() if verdict.application not in LOOKED_UP}
     untested = {claim for claim, verdict in ran.items() if verdict.verdict == "not tested"}
     assert untested <= OUT_OF_REACH
 
