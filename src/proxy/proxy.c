@@ -5,6 +5,8 @@
  *   bcast      rank 0 sends a block to all
  *   master-io  rank 0 gathers a block of every rank and writes them to a file, while all wait
  *   mixed      a step of an explicit solver: halo and a sum of 8 B; every 10th step bcast, every 50th master-io
+ *   exchange   each rank receives and sends `partners` messages, as HPCG does it: Irecv, Send, Waitall; for every
+ *              size from 8 B, doubled up to `bytes`, whose times are in lines of their own
  *
  * Sizes and counts are arguments, and every byte that travels is a function of them, of its sender and of the
  * step, so that a run can be repeated exactly and checks itself. One line tells the result:
@@ -13,6 +15,11 @@
  *                 io_time=... checksum=... errors=0
  *
  * (in one line). `time` is that of the slowest rank for `count` steps after a tenth as many to warm up.
+ *
+ *   proxy exchange: bytes=8 partners=2 count=1000 time=... time_min=...
+ *
+ * has for a size the median and the least of BATCHES means over steps, s for one exchange of the slowest rank; of a
+ * large size there are fewer steps than `count`.
  */
 #include <inttypes.h>
 #include <mpi.h>
@@ -20,13 +27,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum pattern { HALO, ALLREDUCE, BCAST, MASTER_IO, MIXED, PATTERNS };
-static const char *const names[PATTERNS] = {"halo", "allreduce", "bcast", "master-io", "mixed"};
-enum { NEIGHBOURS = 4, TAG = 100 };
+enum pattern { HALO, ALLREDUCE, BCAST, MASTER_IO, MIXED, EXCHANGE, PATTERNS };
+static const char *const names[PATTERNS] = {"halo", "allreduce", "bcast", "master-io", "mixed", "exchange"};
+enum { NEIGHBOURS = 4, TAG = 100, BATCHES = 10, MOST_PARTNERS = 64, WHOLE = 65536 };
 
 struct options {
     enum pattern pattern;
-    long bytes, count, work;
+    long bytes, count, work, partners;
     const char *file;
 };
 
@@ -126,6 +133,66 @@ static void master_io(struct state *s, long step)
     s->errors += !written;
 }
 
+/* One exchange: message i goes to the i-th rank after this one, so that two ranks exchange all with each other. */
+static void exchange(struct state *s, size_t words)
+{
+    MPI_Request requests[MOST_PARTNERS];
+    MPI_Status statuses[MOST_PARTNERS];
+    int partners = (int)s->options.partners, others = s->ranks > 1 ? s->ranks - 1 : 1;
+    for (int i = 0; i < partners; i++) {
+        int from = (s->rank + s->ranks - (s->ranks > 1 ? 1 + i % others : 0)) % s->ranks;
+        MPI_Irecv(s->receive + (size_t)i * words, (int)words, MPI_UINT64_T, from, TAG + i, s->grid, &requests[i]);
+    }
+    for (int i = 0; i < partners; i++) {
+        int to = (s->rank + (s->ranks > 1 ? 1 + i % others : 0)) % s->ranks;
+        MPI_Send(s->send, (int)words, MPI_UINT64_T, to, TAG + i, s->grid);
+    }
+    MPI_Waitall(partners, requests, statuses);
+}
+
+/* What the last exchange left: each batch sends the words of its own step, and is checked once, untimed. */
+static void check_exchange(struct state *s, size_t words, long step)
+{
+    int others = s->ranks > 1 ? s->ranks - 1 : 1;
+    size_t whole = s->words;
+    s->words = words;
+    for (int i = 0; i < s->options.partners; i++) {
+        int from = (s->rank + s->ranks - (s->ranks > 1 ? 1 + i % others : 0)) % s->ranks;
+        check(s, s->receive + (size_t)i * words, from, step);
+    }
+    s->words = whole;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* All batches of one size; one more goes before them to warm up. */
+static void exchange_size(struct state *s, size_t words)
+{
+    double times[BATCHES + 1], longest[BATCHES + 1];
+    long bytes = (long)(words * sizeof(uint64_t));
+    long steps = s->options.count / (1 + bytes * s->options.partners / WHOLE) / BATCHES + 1;
+    for (int batch = 0; batch <= BATCHES; batch++) {
+        double begin;
+        fill(s->send, words, s->rank, batch);
+        MPI_Barrier(s->grid);
+        begin = MPI_Wtime();
+        for (long step = 0; step < steps; step++)
+            exchange(s, words);
+        times[batch] = (MPI_Wtime() - begin) / (double)steps;
+        check_exchange(s, words, batch);
+    }
+    MPI_Reduce(times, longest, BATCHES + 1, MPI_DOUBLE, MPI_MAX, 0, s->grid);
+    if (s->rank != 0)
+        return;
+    qsort(longest + 1, BATCHES, sizeof *longest, ascending);
+    printf("proxy exchange: bytes=%ld partners=%ld count=%ld time=%.9f time_min=%.9f\n", bytes, s->options.partners,
+           steps * BATCHES, (longest[BATCHES / 2] + longest[BATCHES / 2 + 1]) / 2, longest[1]);
+}
+
 /* Computation between the messages: it cannot be optimised away, for it ends in the checksum. */
 static void compute(struct state *s, long step)
 {
@@ -151,6 +218,7 @@ static void run_step(struct state *s, long step)
         if (step % 50 == 0)
             master_io(s, step);
         break;
+    case EXCHANGE:
     case PATTERNS: break;
     }
 }
@@ -165,7 +233,7 @@ static int number(const char *text, long least, long *value)
 /* Return 0 if the arguments are good. */
 static int parse(int argc, char **argv, struct options *o)
 {
-    *o = (struct options){PATTERNS, 8, 100, 0, "proxy.dat"};
+    *o = (struct options){PATTERNS, 8, 100, 0, 2, "proxy.dat"};
     for (int i = 1; i < argc; i++) {
         const char *value = strchr(argv[i], '=');
         size_t length = value ? (size_t)(value - argv[i]) : 0;
@@ -180,16 +248,19 @@ static int parse(int argc, char **argv, struct options *o)
             o->file = value;
         } else if (!(strncmp(argv[i], "--bytes", length) == 0 && length == 7 && number(value, 8, &o->bytes)) &&
                    !(strncmp(argv[i], "--count", length) == 0 && length == 7 && number(value, 1, &o->count)) &&
-                   !(strncmp(argv[i], "--work", length) == 0 && length == 6 && number(value, 0, &o->work))) {
+                   !(strncmp(argv[i], "--work", length) == 0 && length == 6 && number(value, 0, &o->work)) &&
+                   !(strncmp(argv[i], "--partners", length) == 0 && length == 10 &&
+                     number(value, 1, &o->partners))) {
             return 1;
         }
     }
-    return o->pattern == PATTERNS || o->bytes % 8 != 0 || o->bytes > (1L << 30);
+    return o->pattern == PATTERNS || o->bytes % 8 != 0 || o->bytes > (1L << 30) || o->partners > MOST_PARTNERS;
 }
 
 static int set_up(struct state *s)
 {
     int dims[2] = {0, 0}, periods[2] = {1, 1}, good = 1;
+    size_t blocks;
     MPI_Comm_size(MPI_COMM_WORLD, &s->ranks);
     MPI_Dims_create(s->ranks, 2, dims);
     MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &s->grid);
@@ -198,8 +269,9 @@ static int set_up(struct state *s)
     MPI_Cart_shift(s->grid, 1, 1, &s->neighbour[2], &s->neighbour[3]);
     s->words = (size_t)s->options.bytes / sizeof(uint64_t);
     s->send = malloc(s->words * sizeof *s->send);
-    s->receive = malloc(NEIGHBOURS * s->words * sizeof *s->receive);
-    if (s->rank == 0 && s->options.pattern >= MASTER_IO) {
+    blocks = s->options.pattern == EXCHANGE ? (size_t)s->options.partners : NEIGHBOURS;
+    s->receive = malloc(blocks * s->words * sizeof *s->receive);
+    if (s->rank == 0 && (s->options.pattern == MASTER_IO || s->options.pattern == MIXED)) {
         s->all = malloc(s->words * (size_t)s->ranks * sizeof *s->all);
         s->file = fopen(s->options.file, "wb");
         good = s->all && s->file;
@@ -237,8 +309,9 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
     if (parse(argc, argv, &s.options)) {
         if (s.rank == 0)
-            fprintf(stderr, "usage: proxy --pattern=halo|allreduce|bcast|master-io|mixed [--bytes=N] [--count=N] "
-                            "[--work=N] [--file=NAME]   (bytes: a multiple of 8, at most 2^30)\n");
+            fprintf(stderr, "usage: proxy --pattern=halo|allreduce|bcast|master-io|mixed|exchange [--bytes=N] "
+                            "[--count=N] [--work=N] [--partners=N] [--file=NAME]   (bytes: a multiple of 8, at "
+                            "most 2^30; partners: at most 64)\n");
         MPI_Finalize();
         return 2;
     }
@@ -252,6 +325,9 @@ int main(int argc, char **argv)
     s.io_time = 0;
     MPI_Barrier(s.grid);
     begin = MPI_Wtime();
+    if (s.options.pattern == EXCHANGE)
+        for (size_t words = 1; words <= s.words; words *= 2)
+            exchange_size(&s, words);
     while (step < warm_up + s.options.count)
         run_step(&s, step++);
     report(&s, MPI_Wtime() - begin);

@@ -79,9 +79,28 @@ def test_proxy_program__work_enters_the_checksum(program: Path) -> None:
     assert proxy.parse(done.stdout)["checksum"].item() == f"{expected:016x}"
 
 
+def test_proxy_program__exchange_checks_every_batch_of_every_size(program: Path) -> None:
+    done = run(program, "--pattern=exchange", "--partners=3", "--bytes=32", "--count=20")
+    assert done.returncode == 0, done.stderr
+    ds = proxy.parse(done.stdout)
+    assert ds["size"].values.tolist() == [8, 16, 32]
+    assert ds["iterations"].values.tolist() == [30, 30, 30]  # ten batches of 20 / 10 + 1
+    assert (ds["latency_least"].values <= ds["latency"].values).all()
+    # Three messages to itself in a warm batch and ten more, each with the words of its number.
+    expected = sum(3 * block(batch, words) for words in (1, 2, 4) for batch in range(11)) & MASK
+    assert ds["checksum"].item() == f"{expected:016x}"
+
+
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("--pattern=none",), ("--pattern=halo", "--bytes=12"), ("--pattern=halo", "--count=0"), ("--x=1",)],
+    [
+        (),
+        ("--pattern=none",),
+        ("--pattern=halo", "--bytes=12"),
+        ("--pattern=halo", "--count=0"),
+        ("--x=1",),
+        ("--pattern=exchange", "--partners=65"),
+    ],
 )
 def test_proxy_program__wrong_arguments_give_the_usage_and_no_result(
     program: Path, arguments: tuple[str]

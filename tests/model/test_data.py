@@ -251,10 +251,10 @@ def test_judge__a_saving_by_hand() -> None:
     campaign = replace(campaign, tree=xr.DataTree.from_dict(groups | {"runs": to_dataset([frame], "runs")}))
     held = bands.judge(_claim("openatom2010", "pwr-10400-vs-gige"), campaign)
     assert held.answers.values == pytest.approx(2.4 * 8766 * 0.20, rel=2e-3)
-    # 35 % off: InfiniBand is 1.48 to 2.7 times as good, and saves 1 - 1/1.48 to 1 - 1/2.7 of 4.8 kW
+    # 40 % off: InfiniBand is 1.43 to 2.8 times as good, and saves 1 - 1/1.43 to 1 - 1/2.8 of 4.8 kW
     low, high = held.answers.band
-    assert low == pytest.approx(4.8 * 8766 * 0.20 * (1 - 1.35 / 2), rel=2e-3)
-    assert high == pytest.approx(4.8 * 8766 * 0.20 * (1 - 1 / 2.7), rel=2e-3)
+    assert low == pytest.approx(4.8 * 8766 * 0.20 * (1 - 1.4 / 2), rel=2e-3)
+    assert high == pytest.approx(4.8 * 8766 * 0.20 * (1 - 1 / 2.8), rel=2e-3)
 
 
 def test_judge__a_mean_is_of_sums_of_times() -> None:
@@ -272,8 +272,8 @@ def test_judge__a_mean_is_of_sums_of_times() -> None:
 @pytest.mark.parametrize(
     ("claim", "cells", "error"),
     [
-        (("lsdyna2014", "ic-fdr-over-1gbe-7x"), IVB, 0.35),
-        (("lsdyna2014", "ic-fdr-over-10gbe-almost-5x"), IVB, 0.2),
+        (("lsdyna2014", "ic-fdr-over-1gbe-7x"), IVB, 0.4),
+        (("lsdyna2014", "ic-fdr-over-10gbe-almost-5x"), IVB, 0.3),
         (("lsdyna2014", "ic-1gbe-saturates-4-nodes"), IVB, 0.25),
         (("lsdyna2014", "ic-10gbe-saturates-8-nodes"), IVB, 0.05),
         (("lsdyna2014", "mem-dual-rank-better"), IVB, 0.05),

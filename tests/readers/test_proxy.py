@@ -61,6 +61,38 @@ def test_proxy__wrong_blocks_are_damage() -> None:
     assert ds.attrs["complete"] is False
 
 
+# Open MPI 4.1.4, two ranks, --pattern=exchange --partners=2 --bytes=16 --count=2000.
+EXCHANGE = (
+    b"proxy exchange: bytes=8 partners=2 count=2010 time=0.000000393 time_min=0.000000378\n"
+    b"proxy exchange: bytes=16 partners=2 count=2010 time=0.000000356 time_min=0.000000349\n"
+    b"proxy result: version=1 pattern=exchange ranks=2 bytes=16 count=2000 work=0 time=0.581710720 "
+    b"time_min=0.581633855 io_time=0.000000000 checksum=984c2455dc3f708a errors=0\n"
+)
+
+
+def test_proxy__reads_the_sizes_of_an_exchange_in_microseconds() -> None:
+    ds = proxy.parse(EXCHANGE, "stdout.txt")
+    assert ds["size"].values.tolist() == [8, 16]
+    assert ds["latency"].values == pytest.approx([0.393, 0.356])
+    assert ds["latency_least"].values == pytest.approx([0.378, 0.349])
+    assert ds["partners"].values.tolist() == [2, 2]
+    assert "size" not in proxy.parse(LINE)
+
+
+def test_proxy__an_exchange_without_its_end_is_damage_and_keeps_its_sizes() -> None:
+    ds = proxy.parse(EXCHANGE[: EXCHANGE.index(b"proxy result")], "cut.txt")
+    assert ds.attrs["complete"] is False
+    assert ds["size"].values.tolist() == [8, 16]
+    blank = proxy.parse(EXCHANGE.replace(b"partners=2 count=2010 time=0.000000356", b"count=2010"), "bad.txt")
+    assert blank["size"].values.tolist() == [8]
+    assert blank.attrs["complete"] is False
+
+
+def test_proxy__sizes_of_an_earlier_result_are_left_out() -> None:
+    ds = proxy.parse(EXCHANGE + EXCHANGE.replace(b"=0.000000393", b"=0.000000500"), "two.txt")
+    assert ds["latency"].values == pytest.approx([0.5, 0.356])
+
+
 def test_proxy__other_text_is_refused() -> None:
     with pytest.raises(ReadError, match=r"x.txt:0: no line 'proxy result: ...'; give"):
         proxy.parse(b"result: 3\n", "x.txt")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
@@ -298,7 +298,8 @@ class ModelledCampaign(Model):
     seed: int = 1
     widening: dict[str, Share] = Field(
         {},
-        description="link -> relative error of the model where it could be held against runs, or `default`",
+        description="link -> relative error of the model where it could be held against runs; `default` of "
+        "other links, `nodes` between numbers of ranks that share the same work",
     )
     cells: Annotated[list[ModelledCells], Field(min_length=1)]
 
@@ -424,3 +425,13 @@ class Application(Model):
         {}, description="numeric factor -> option of the program that sets it, such as --nx=${value}"
     )
     launch: Maybe[ApplicationLaunch] = None
+
+
+def widened_by(widening: Mapping[str, float], links: Iterable[str], *, shared_work: bool = False) -> float:
+    """Return the relative error of a modelled ratio over some links.
+
+    `shared_work` says that its sides share the same work among different numbers of ranks.
+    """
+    default = widening.get("default", 0.0)
+    errors = [widening.get(link, default) for link in links]
+    return max([*errors, widening.get("nodes", default) if shared_work else 0.0], default=0.0)

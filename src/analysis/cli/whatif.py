@@ -12,6 +12,7 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base import models, project
+from analysis.base.campaigns import CampaignFile, widened_by
 from analysis.base.errors import ReadError
 from analysis.base.words import significant
 from analysis.cli import FINE
@@ -20,7 +21,7 @@ from analysis.model import whatif as model
 from analysis.model.inputs import Inputs, WhatIfFile, load
 from analysis.model.patterns import Exchanged
 
-WIDENING = 0.2  # relative error of the model where nothing better is known; see docs/model.md
+MODELLED = "modelled"  # the campaign whose errors a forecast shares; they are in docs/model.md
 
 
 def whatif(
@@ -39,7 +40,13 @@ def whatif(
         model.link_of(inputs, name)
     job = _job(readers.open(path), path)
     found = model.forecast(inputs, job, profiled_on, link, nodes=nodes, faster=faster)
-    told = _told(inputs, job, found, profiled_on, link, nodes or job.nodes)
+    declared = models.load(CampaignFile, project.declaration(MODELLED)).model
+    error = widened_by(
+        declared.widening if declared else {},
+        (profiled_on, link),
+        shared_work=(nodes or job.nodes) != job.nodes,
+    )
+    told = _told(inputs, job, found, profiled_on, link, nodes or job.nodes, error)
     print(json.dumps(told, indent=1) if as_json else _as_text(told))
     return FINE
 
@@ -52,15 +59,16 @@ def _job(ds: xr.Dataset, source: str) -> model.Job:
     if table["app_time"].isna().any():
         raise ReadError.at(source, 0, "does not hold all ranks", "take the profile of a whole job")
     hosts = table["host"].to_numpy()
-    nodes = max(len(set(hosts)), 1)
-    if len(table) % nodes:
+    on_each = table["host"].value_counts()
+    nodes = len(on_each)
+    if on_each.nunique() != 1:
         what = f"{len(table)} ranks on {nodes} nodes, not as many on each"
         raise ReadError.at(source, 0, what, "take a job that fills its nodes alike")
-    computing = (table["app_time"] - table["mpi_time"]).max()
+    computing = float((table["app_time"] - table["mpi_time"]).max())
     reductions, transposes = profiles.collectives(ds)
     sent = _sent(profiles.matrix(ds), hosts)
-    messaging = float(table["mpi_time"].mean())
-    return model.Job(nodes, len(table) // nodes, float(computing), messaging, sent, reductions, transposes)
+    messaging = float(table["app_time"].max()) - computing
+    return model.Job(nodes, len(table) // nodes, computing, messaging, sent, reductions, transposes)
 
 
 def _sent(matrix: pd.DataFrame, hosts: np.ndarray) -> Exchanged:
@@ -83,25 +91,31 @@ def _sent(matrix: pd.DataFrame, hosts: np.ndarray) -> Exchanged:
 
 
 def _told(
-    inputs: Inputs, job: model.Job, found: model.Forecast, profiled_on: str, link: str, nodes: int
+    inputs: Inputs,
+    job: model.Job,
+    found: model.Forecast,
+    profiled_on: str,
+    link: str,
+    nodes: int,
+    error: float,
 ) -> dict[str, Any]:
     return {
         "profiled": {"nodes": job.nodes, "ranks": job.ranks, "link": profiled_on}
         | {"seconds": job.computing + job.messaging, "computing": job.computing, "mpi": job.messaging},
         "on": {"nodes": nodes, "ranks": nodes * job.ranks_per_node, "link": link},
         "title": inputs.links[link].title,
-        "seconds": _band(found.total),
-        "speedup": _band(found.speedup),
-        "messages": _band(found.modelled),
-        "messages_as_profiled": _band(found.own),
-        "waiting": _band(found.waiting),
-        "widened_by": WIDENING,
+        "seconds": _band(found.total, error),
+        "speedup": _band(found.speedup, error),
+        "messages": _band(found.modelled, error),
+        "messages_as_profiled": _band(found.own, error),
+        "waiting": _band(found.waiting, error),
+        "widened_by": error,
     }
 
 
-def _band(values: np.ndarray) -> dict[str, float]:
+def _band(values: np.ndarray, error: float) -> dict[str, float]:
     low, middle, high = np.min(values), np.median(values), np.max(values)
-    return {"low": float(low / (1 + WIDENING)), "median": float(middle), "high": float(high * (1 + WIDENING))}
+    return {"low": float(low / (1 + error)), "median": float(middle), "high": float(high * (1 + error))}
 
 
 def _as_text(told: dict[str, Any]) -> str:
@@ -118,8 +132,8 @@ def _as_text(told: dict[str, Any]) -> str:
             f"forecast  {now['ranks']} ranks on {now['nodes']} nodes over {now['link']} ({told['title']}):",
             f"          {spelt('seconds')} s, {spelt('speedup')} times as fast",
             f"messages  {spelt('messages')} s, as profiled {spelt('messages_as_profiled')} s, by the model",
-            f"waiting   {spelt('waiting')} s of the profile's MPI time are not explained by messages; "
-            "between none and all of it stays",
+            f"waiting   {spelt('waiting')} s of the profile's MPI time are not explained by messages: "
+            "they go as the computing, or as the messages",
             f"          bands over {2 * model.DRAWS} draws, widened by {told['widened_by']:.0%}; "
             "a forecast, no measurement",
         )

@@ -14,7 +14,7 @@ import xarray as xr
 from analysis import schema
 from analysis.base.errors import Fault
 
-ENGINES = ("osu", "imb")
+ENGINES = ("osu", "imb", "proxy")
 # As OSU's programs are asked for message sizes: -m 1048576, -m 4:1048576, --message-size=4:
 _RANGE = re.compile(r"osu_\w+\b.*?\s(?:-m|--message-size)[ =]?(?:\d+:)?(\d+)(?=\s|$)")
 # What one execution of a cell has of its own.
@@ -28,10 +28,12 @@ def micro(result: xr.Dataset, row: Mapping[str, Any]) -> tuple[pd.DataFrame, lis
     of the most processes is its own; the others stand in the run's own dataset.
     """
     faults: list[str] = []
+    if "size" not in result:  # the proxy's other patterns have one size
+        return pd.DataFrame(), []
     if result.attrs["kind"] == "imb":
         result, faults = _chosen(result, row)
     frame = pd.DataFrame({"size": result["size"].values})
-    for name in ("latency", "bandwidth"):
+    for name in ("latency", "latency_least", "bandwidth"):
         frame[name] = result[name].values if name in result else np.nan
     return frame.assign(run=row["run"], case=row["case"]), faults
 

@@ -223,8 +223,10 @@ def _take_result(out: RunFolder, application: Application, result: xr.Dataset) -
     out.row |= facts(application, result, case=out.row["case"], reason=out.row["reason"])
     out.row["version"] = printable(str(result.attrs.get("tool_version", ""))) or out.row["version"]
     if application.engine in micro.ENGINES:
-        out.frames["micro"], unclear = micro.micro(result, out.row)
+        table, unclear = micro.micro(result, out.row)
         out.faults += unclear
+        if len(table):
+            out.frames["micro"] = table
 
 
 def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:

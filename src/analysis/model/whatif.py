@@ -2,7 +2,8 @@
 
 Computing is what the profile has outside of MPI, of the slowest rank. Messages are timed by the network's
 model from the profile's own calls, sizes and partners. What a profile has in MPI beyond the model of its own
-network is waiting, for others or for noise: between none and all of it stays.
+network is waiting: for other ranks, which goes as the computing, or for the network, which goes as the
+messages.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ DRAWS, SEED = 500, 1
 class Job:
     """A profiled job, as counts over its whole run.
 
-    `computing` and `messaging` are s outside and inside of MPI, of the rank with most of the first and of
-    the mean rank. `sent` has messages and bytes of the rank that sends most and of the busiest node to
+    `computing` and `messaging` are s outside and inside of MPI of the rank with most of the first; together
+    the time of the job. `sent` has messages and bytes of the rank that sends most and of the busiest node to
     others, and within a node; `reductions` and `transposes` calls with their B: of a reduction's payload, of
     a transpose over all ranks.
     """
@@ -63,25 +64,38 @@ class Job:
         Work per rank shrinks with their number, a message with the surface of its part; there are as many.
         """
         share = self.nodes / nodes
+        sent = _spread(self.sent, self.nodes, nodes, self.ranks_per_node)
         surface = share ** (2 / 3)
-        one = self.sent
-        alone = one.node_messages == 0 and nodes > 1
-        if alone:  # from one node to many: as many leave as are at the surface of a cube of its ranks
-            outside = self.ranks_per_node ** (-1 / 3)
-            one = replace(
-                one,
-                messages=one.inside * min(1.0, 2 * outside),
-                payload=one.inside_payload * min(1.0, 2 * outside),
-                node_messages=one.inside * outside * self.ranks_per_node,
-                node_payload=one.inside_payload * outside * self.ranks_per_node,
-            )
         sent = replace(
-            one,
-            payload=one.payload * surface,
-            node_payload=one.node_payload * surface,
-            inside_payload=one.inside_payload * surface,
+            sent,
+            payload=sent.payload * surface,
+            node_payload=sent.node_payload * surface,
+            inside_payload=sent.inside_payload * surface,
         )
         return replace(self, nodes=nodes, computing=self.computing * share, sent=sent)
+
+
+def _spread(sent: Exchanged, before: int, nodes: int, ranks_per_node: int) -> Exchanged:
+    """Move messages out of a node or into it where a job leaves its only node or comes to have only one.
+
+    As many leave as are at the surface of a cube of a node's ranks, twice as many of a rank in its corner.
+    """
+    if nodes == 1:
+        inside = sent.inside + sent.messages
+        return Exchanged(sent.times, 0.0, 0.0, 0.0, 0.0, inside, sent.inside_payload + sent.payload)
+    if before > 1:
+        return sent
+    outside = ranks_per_node ** (-1 / 3)
+    corner = min(1.0, 2 * outside)
+    return Exchanged(
+        sent.times,
+        sent.inside * corner,
+        sent.inside_payload * corner,
+        sent.inside * outside * ranks_per_node,
+        sent.inside_payload * outside * ranks_per_node,
+        sent.inside * (1 - outside),
+        sent.inside_payload * (1 - outside),
+    )
 
 
 @dataclass(frozen=True)
@@ -105,17 +119,25 @@ def forecast(
     """Forecast a job on another link and number of nodes; its cores compute `faster` times as fast.
 
     Of the order of messages a profile knows nothing: once every message has its latency (fine), once as many
-    as there are collective calls between them (coarse).
+    as there are collective calls between them (coarse). A draw by which the messages take longer than the
+    profile has in MPI is scaled to that. What is left of the profile's MPI time is waiting: in even draws all
+    of it is for other ranks and goes as the computing, in odd ones for the network and goes as the messages.
     """
     draws = draw(inputs.unknowns, DRAWS, SEED)
     kept = np.flatnonzero([not name for name in draws.swept])
-    moved = job.on(nodes) if nodes else job
+    moved = job.on(nodes) if nodes and nodes != job.nodes else job
     parts = [_times(inputs, draws, job, moved, profiled_on, link, coarse=coarse) for coarse in (False, True)]
     own, new = (np.concatenate([part[at][kept] for part in parts]) for at in (0, 1))
-    waiting = np.maximum(0.0, job.messaging - own)
-    # Even draws keep all of the waiting, odd ones none: nobody knows which part a network causes.
-    stays = np.where(np.arange(waiting.size) % 2 == 0, waiting, 0.0)
-    total = moved.computing / faster + new + stays * (moved.computing / job.computing if job.computing else 1)
+    known = own > 0
+    new = new * np.where(own > job.messaging, job.messaging / np.where(known, own, 1.0), 1.0)
+    own = np.minimum(own, job.messaging)
+    waiting = job.messaging - own
+    computing = moved.computing / faster
+    of_ranks = computing / job.computing if job.computing else 1.0
+    # On one node nobody has waited for a network.
+    of_network = np.where(known & (job.nodes > 1), new / np.where(known, own, 1.0), of_ranks)
+    stays = waiting * np.where(np.arange(waiting.size) % 2 == 0, of_ranks, of_network)
+    total = computing + new + stays
     return Forecast(total, (job.computing + job.messaging) / total, new, own, waiting)
 
 

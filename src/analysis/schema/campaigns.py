@@ -134,7 +134,8 @@ MICRO = """
 *run           | row | str | | run
 *case          | row | str | | benchmark
 *size          | row | i8 | B | message size
-latency        | row | f8 | us | average latency
+latency        | row | f8 | us | average latency; of the proxy's exchange the median of batches
+latency_least  | row | f8 | us | least of the batches, where the tool has some
 bandwidth      | row | f8 | MB/s | bandwidth, 1 MB = 10^6 B
 """
 

@@ -119,7 +119,7 @@ text           | entry    | str |     | its value as written
 """
 
 _PROXY = """
-pattern        |          | str |     | halo, allreduce, bcast, master-io or mixed
+pattern        |          | str |     | halo, allreduce, bcast, master-io, mixed or exchange
 ranks          |          | i8  | 1   | MPI processes
 bytes          |          | i8  | B   | size of a block
 count          |          | i8  | 1   | timed steps
@@ -128,6 +128,11 @@ time           |          | f8  | s   | time of the timed steps on the slowest r
 time_min       |          | f8  | s   | the same on the fastest rank
 io_time        |          | f8  | s   | part of it that rank 0 wrote to its file
 checksum       |          | str |     | sum over all that was received and computed, hexadecimal
+*?size         | size     | i8  | B   | size of a message, of the pattern exchange
+?partners      | size     | i8  | 1   | messages that each rank sends and receives in an exchange
+?latency       | size     | f8  | us  | time of an exchange on the slowest rank, median of batches
+?latency_least | size     | f8  | us  | the least of the batches
+?iterations    | size     | i8  | 1   | timed exchanges
 """
 
 _PUBLISHED = """

@@ -1,0 +1,141 @@
+"""An own job on another network: totals are the profile's, nothing changes where nothing is changed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from analysis import readers
+from analysis.base import project
+from analysis.base.errors import BenchbookError
+from analysis.cli import main
+from analysis.cli import whatif as command
+from analysis.datasets import profile as profiles
+from analysis.model.inputs import load
+from analysis.model.patterns import Exchanged
+from analysis.model.whatif import Job, forecast
+
+RUNS = project.root() / "data/raw/vm-profiles/runs"
+REAL = next((RUNS / "hpcg-ipm-n8").glob("*.ipm.xml.xz"))
+INPUTS = load(project.root())
+# Two nodes of four ranks: 10 s computing, 4 s in MPI; 1000 messages of 1 kB each way.
+SENT = Exchanged(1.0, 1000.0, 1e6, 4000.0, 4e6, 500.0, 5e5)
+JOB = Job(2, 4, 10.0, 4.0, SENT, {8.0: 300.0}, {})
+
+
+def test_job__totals_are_those_of_the_profile() -> None:
+    ds = readers.open(REAL)
+    job = command._job(ds, str(REAL))
+    ranks = profiles.ranks(ds)
+    assert job.computing + job.messaging == pytest.approx(ranks["app_time"].max())
+    assert (job.nodes, job.ranks) == (1, 8)
+    # 138,078,848 B and 319,984 sends of all ranks, all of them alike, as IPM counted; 12,896 / 8 reductions.
+    assert (job.sent.inside, job.sent.inside_payload) == (319_984 / 8, 138_078_848 / 8)
+    assert job.reductions == {8.0: 1612.0}
+    assert job.sent.node_messages == 0.0
+
+
+def test_forecast__on_its_own_link_and_nodes_a_job_stays_as_it_is() -> None:
+    for nodes in (None, 2):
+        found = forecast(INPUTS, JOB, "1gbe", "1gbe", nodes=nodes)
+        assert found.total == pytest.approx(np.full(found.total.size, 14.0))
+        assert found.own + found.waiting == pytest.approx(4.0)
+
+
+def test_forecast__a_better_link_never_slows_and_a_faster_core_helps() -> None:
+    better = forecast(INPUTS, JOB, "1gbe", "ib-fdr")
+    assert (better.speedup >= 1.0 - 1e-9).all()
+    assert (forecast(INPUTS, JOB, "ib-fdr", "1gbe").speedup <= 1.0 + 1e-9).all()
+    # 10 s of computing become 5 s; waiting for other ranks is halved too, that for the network is not.
+    faster = forecast(INPUTS, JOB, "1gbe", "1gbe", faster=2.0)
+    assert (faster.total <= 9.0 + 1e-9).all()
+    assert (faster.total > 5.0).all()
+
+
+def test_forecast__messages_never_take_more_than_the_profile_had() -> None:
+    tight = Job(2, 4, 10.0, 1e-6, SENT, {8.0: 300.0}, {})
+    found = forecast(INPUTS, tight, "1gbe", "1gbe")
+    assert found.own.max() <= 1e-6
+    assert found.total == pytest.approx(10.000001)
+
+
+def test_on__twice_the_nodes_share_the_work_and_the_surface() -> None:
+    more = JOB.on(4)
+    assert (more.computing, more.nodes, more.ranks) == (5.0, 4, 16)
+    assert more.sent.payload == pytest.approx(1e6 / 2 ** (2 / 3))
+    assert more.sent.messages == 1000.0
+
+
+def test_on__messages_move_between_nodes_and_within_one() -> None:
+    alone = JOB.on(1)
+    assert (alone.sent.messages, alone.sent.node_messages, alone.sent.inside) == (0.0, 0.0, 1500.0)
+    # Eight ranks are a cube of side two: half of the messages leave it, all of those of a corner.
+    one = Job(1, 8, 10.0, 4.0, Exchanged(1.0, 0.0, 0.0, 0.0, 0.0, 600.0, 6e5), {}, {})
+    spread = one.on(2).sent
+    assert (spread.messages, spread.node_messages, spread.inside) == pytest.approx((600.0, 2400.0, 300.0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--from", "none"], "no link 'none'"),
+        (["--from", "1gbe", "--link", "ib-fdrr"], "no link 'ib-fdrr'"),
+    ],
+)
+def test_whatif__an_unknown_link_is_one_line(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["whatif", "--profile", str(REAL), *arguments]) != 0
+    told = capsys.readouterr().err.strip()
+    assert said in told
+    assert "\n" not in told
+
+
+def test_whatif__a_profile_without_sizes_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    stdout = RUNS / "hpcg-ipm-n8/HPCG-Benchmark_3.1_2026-11-20_23-20-42.txt"
+    assert main(["whatif", "--profile", str(stdout), "--from", "1gbe"]) != 0
+    told = capsys.readouterr().err.strip()
+    assert "no profile with message sizes" in told
+    assert "\n" not in told
+
+
+def test_job__unequal_nodes_are_refused() -> None:
+    ds = readers.open(REAL).copy(deep=True)
+    hosts = ["a"] * 6 + ["b"] * 2  # a whole number on the mean node, and yet unequal
+    ds["host"] = (ds["host"].dims, np.array(hosts, dtype=object))
+    with pytest.raises(BenchbookError, match=r"8 ranks on 2 nodes, not as many on each"):
+        command._job(ds, "x.xml")
+
+
+TILES = """
+import time
+import numpy as np, pandas as pd
+from analysis.base import project
+from analysis.cli import whatif as command
+from analysis.model.inputs import load
+from analysis.model.whatif import Job, forecast
+ranks, near = 640, 26
+begin = time.process_time()
+hosts = np.repeat([f"n{i}" for i in range(32)], 20)
+rank = np.repeat(np.arange(ranks), near)
+peer = (rank + np.tile(np.arange(1, near + 1), ranks)) % ranks
+matrix = pd.DataFrame({"rank": rank, "peer": peer, "count": 5714, "bytes": 5e6})
+sent = command._sent(matrix, hosts)
+job = Job(32, 20, 100.0, 30.0, sent, {8.0: 1612.0}, {})
+found = forecast(load(project.root()), job, "1gbe", "ib-fdr", nodes=64)
+# Not ru_maxrss, which a child takes over from its parent.
+most = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(time.process_time() - begin, most, sent.node_messages)
+"""
+
+
+def test_whatif__640_ranks_in_time_and_memory() -> None:
+    done = subprocess.run([sys.executable, "-c", TILES], capture_output=True, text=True, check=True)
+    seconds, memory, messages = map(float, done.stdout.split())
+    assert seconds < 5
+    assert memory * 1024 < 500e6
+    # Of 26 ranks ahead those beyond the node's last: for place p of 20, 26 - (19 - p); summed over p 330.
+    assert messages == 330 * 5714
