@@ -38,6 +38,7 @@ DEFAULT = "default"  # widening of a link that has none of its own
 # Widening where no network is used, and where one link is on both sides, ranks placed alike: what the model
 # has wrong about messages it has wrong twice. A link that congests has one of its own, ``same-link.1gbe``.
 ONE_NODE, SAME_LINK = "one-node", "same-link"
+NODES = "nodes"  # widening along counts of nodes on one link: caches and networks that break down
 
 
 @dataclass(frozen=True)
@@ -142,10 +143,10 @@ def judge(claim: Claim, campaign: Campaign) -> Judged:
 
     Raises `NotCoveredError` if the campaign has no cells for it or its quantity has no band.
     """
-    if claim.id not in campaign.judged:
-        campaign.judged[claim.id] = _judged(claim, campaign)
-    found: Judged = campaign.judged[claim.id]
-    return found
+    kept: tuple[Claim, Judged] | None = campaign.judged.get(claim.id)
+    if kept is None or kept[0] != claim:
+        kept = campaign.judged[claim.id] = claim, _judged(claim, campaign)
+    return kept[1]
 
 
 def _judged(claim: Claim, campaign: Campaign) -> Judged:
@@ -286,6 +287,8 @@ def _error(question: Question, campaign: Campaign, parts: Sequence[pd.DataFrame]
         return widening[question.variable]
     if found["nodes"] == {1}:
         return widening.get(ONE_NODE, 0.0)
+    if len(links) == 1 and len(found["nodes"]) > 1:
+        return widening.get(NODES, widening.get(DEFAULT, 0.0))
     if len(links) == 1 and len(found["placement"]) == 1:
         (link,) = links
         return widening.get(f"{SAME_LINK}.{link}", widening.get(SAME_LINK, 0.0))
