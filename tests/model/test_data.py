@@ -279,6 +279,8 @@ def test_judge__a_mean_is_of_sums_of_times() -> None:
         (("lsdyna2014", "ic-1gbe-saturates-4-nodes"), IVB, 0.95),
         (("lsdyna2014", "ic-10gbe-saturates-8-nodes"), IVB, 0.95),
         (("lsdyna2014", "mem-dual-rank-better"), IVB, 0.05),
+        # A mean over several counts, of the same count on both sides.
+        (("lsdyna2009", "cpu-shanghai-20pct-runtime"), (*SHANGHAI, *_groups("lsdyna2009-c1")), 0.05),
         (("lsdyna2009", "pwr-energy-proportional-runtime"), SHANGHAI, 0.05),
     ],
 )

@@ -54,6 +54,14 @@ def test_inputs__a_page_names_its_sources_and_its_title_may_ask(tmp_path: Path) 
     assert (page.question, page.sources) == ("What do others see?", found.sources)
 
 
+def test_read__a_page_may_rest_on_several_classes(tmp_path: Path) -> None:
+    path = tmp_path / "n.ipynb"
+    nbformat.write(new_notebook(), path)
+    assert read(PageInput("n", path, "measured, modelled", "a, b")).classes == ["measured", "modelled"]
+    with pytest.raises(ConfigError, match="evidence 'hearsay' is not a class"):
+        read(PageInput("n", path, "measured, hearsay", "a, b"))
+
+
 def test_read__shows_an_error_and_says_so_at_the_top(tmp_path: Path) -> None:
     trace = ["\x1b[31mValueError\x1b[0m: no <runs> left"]
     page = page_of(

@@ -287,7 +287,7 @@ def _error(question: Question, campaign: Campaign, parts: Sequence[pd.DataFrame]
         return widening[question.variable]
     if found["nodes"] == {1}:
         return widening.get(ONE_NODE, 0.0)
-    if len(links) == 1 and len(found["nodes"]) > 1:
+    if len(links) == 1 and question.compare is not None and "nodes" in question.compare.moving:
         return widening.get(NODES, widening.get(DEFAULT, 0.0))
     if len(links) == 1 and len(found["placement"]) == 1:
         (link,) = links

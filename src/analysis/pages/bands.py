@@ -89,7 +89,7 @@ def draw(found: pd.DataFrame, *, ax: Axes) -> Axes:
             markersize=7, capsize=3.5, elinewidth=1.8, zorder=3,
         )  # fmt: skip
     ax.set_yticks(range(len(found)), found["claim"].str.replace("-", " "), color=INK)
-    ax.invert_yaxis()
+    ax.set_ylim(len(found) - 0.4, -0.6)
     ax.set_xscale("log", base=2)
     ticks = [tick for tick in (0.25, 0.5, 1, 2, 5, 10, 20, 50) if left <= tick <= right]
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -100,7 +100,7 @@ def draw(found: pd.DataFrame, *, ax: Axes) -> Axes:
     for word, (hue, mark) in _LOOKS.items():
         ax.plot([], [], color=HUES[hue], marker=mark, linestyle="none", markersize=8, label=word)
     ax.plot([], [], color=LINE, linewidth=9, label="what the claim allows")
-    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, columnspacing=1.2)
+    ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, columnspacing=1.2)
     return ax
 
 

@@ -88,6 +88,11 @@ class Page:
     errors: list[str] = field(default_factory=list)
 
     @property
+    def classes(self) -> list[str]:
+        """Evidence classes of the campaigns that are on it."""
+        return self.evidence.split(", ")
+
+    @property
     def answer_text(self) -> str:
         """The answer without markup, for lists of pages."""
         return " ".join(html.unescape(re.sub(r"<[^>]+>", "", str(self.answer))).split())
@@ -126,9 +131,10 @@ def _check(page: PageInput) -> None:
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", page.name) or reserved:
         remedy = "use a-z 0-9 - _, not index or provenance, nor report- at the beginning"
         raise ConfigError.at(str(page.path), 0, f"{page.name!r} is no page name", remedy)
-    if page.evidence not in EVIDENCE:
-        remedy = "use " + ", ".join(EVIDENCE)
-        raise ConfigError.at(str(page.path), 0, f"evidence {page.evidence!r} is not a class", remedy)
+    for evidence in page.evidence.split(", "):
+        if evidence not in EVIDENCE:
+            remedy = "use " + ", ".join(EVIDENCE)
+            raise ConfigError.at(str(page.path), 0, f"evidence {evidence!r} is not a class", remedy)
 
 
 def _add_text(out: Page, source: str, where: str) -> None:
