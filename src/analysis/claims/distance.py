@@ -20,6 +20,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from analysis.base.campaigns import Distance
+from analysis.base.models import as_list
 from analysis.base.words import Level, in_order, level_name
 from analysis.claims.model import NOT_SAID, Claim
 from analysis.estimates.campaign import Campaign, NotCoveredError
@@ -71,9 +72,7 @@ class _Level:
 
     def _declared(self, campaign: Campaign) -> tuple[str, str]:
         stand_in = campaign.stand_ins.get(self.factor, {}).get(str(self.wanted))
-        if stand_in is not None and self.own in (
-            stand_in.is_ if isinstance(stand_in.is_, list) else [stand_in.is_]
-        ):
+        if stand_in is not None and self.own in as_list(stand_in.is_):
             return stand_in.distance, stand_in.differs
         if self.wanted == NOT_SAID:
             return "scaled", "the report does not say"
@@ -101,7 +100,7 @@ def distances(claim: Claim, campaign: Campaign, found: Sequence[Finding]) -> lis
     counted = _OF_SOFTWARE if claim.about == "software" else _ASKED
     conditions = _conditions(claim)
     for factor in (one for one in counted if one in conditions):
-        wanted = _levels(conditions[factor])
+        wanted = as_list(conditions[factor])
         out.append(_farthest(_nearest(factor, own, wanted, campaign) for own in _own(runs, factor)))
     return [one for one in out if one is not None]
 
@@ -170,10 +169,6 @@ def _each(words: Iterable[str], between: str = ", ") -> str:
 
 def _rank(one: Apartness) -> int:
     return DISTANCES.index(one.distance)
-
-
-def _levels(wanted: Any) -> list[Any]:
-    return list(wanted) if isinstance(wanted, (list, tuple)) else [wanted]
 
 
 def _own(runs: pd.DataFrame, factor: str) -> list[Level]:
