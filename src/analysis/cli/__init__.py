@@ -14,6 +14,7 @@ from analysis.base.errors import BenchbookError
 from analysis.cli import stages
 
 FINE, BAD_INPUT, WRONG_USAGE = 0, 1, 2
+_AS_JSON: dict[str, Any] = {"dest": "as_json", "action": "store_true"}
 CAMPAIGN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")  # what a campaign may be called
 
 
@@ -52,40 +53,28 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    as_json: dict[str, Any] = {"dest": "as_json", "action": "store_true"}
+    _reading(commands)
+    _measuring(commands)
+    _campaigns(commands)
+    stage = commands.add_parser("stage", help="run a stage of the workflow; its rules do so")
+    stages.declare(stage)
+    stage.set_defaults(command="analysis.cli.stages:run")
+    return parser
 
+
+def _reading(commands: Any) -> None:
+    """Declare what is asked of files and claims."""
     inspect = commands.add_parser("inspect", help="say what a raw file is, what is in it and what is wrong")
     inspect.add_argument("files", nargs="+", metavar="FILE")
     inspect.add_argument("--engine", help="read as this format instead of finding it from the content")
-    inspect.add_argument("--json", help="a list of objects instead of text", **as_json)
+    inspect.add_argument("--json", help="a list of objects instead of text", **_AS_JSON)
     inspect.set_defaults(command="analysis.cli.inspect:inspect")
 
     verdicts = commands.add_parser("verdicts", help="evaluate the claims and print the scoreboard")
     verdicts.add_argument("--report", dest="reports", action="append", help="only this (may be repeated)")
     verdicts.add_argument("--campaign", dest="campaigns", action="append", help="only this (may be repeated)")
-    verdicts.add_argument("--json", help="a list of objects instead of a table", **as_json)
+    verdicts.add_argument("--json", help="a list of objects instead of a table", **_AS_JSON)
     verdicts.set_defaults(command="analysis.cli.verdicts:verdicts")
-
-    plan = commands.add_parser("plan", help="show the runs and the node hours of a campaign; start nothing")
-    plan.add_argument("name", metavar="CAMPAIGN", nargs="?", default="")
-    plan.add_argument(
-        "--claim", default="", metavar="ID", help="write the campaign that would test this claim"
-    )
-    plan.add_argument("--cluster", default="", help="with --claim: one of yours; else a file to fill in")
-    plan.add_argument("--runs", action="store_true", help="every run, in the order of submission")
-    plan.add_argument("--json", help="a list of objects, one a run", **as_json)
-    plan.set_defaults(command="analysis.cli.plan:plan")
-
-    progress = commands.add_parser("progress", help="say how far a campaign is that is being measured")
-    progress.add_argument("name", metavar="CAMPAIGN")
-    progress.add_argument("--json", help="an object instead of a line", **as_json)
-    progress.set_defaults(command="analysis.measure.progress:print_progress")
-
-    what = "ask each power meter of a cluster once: what it reads, or what is wrong"
-    meters = commands.add_parser("meters", help=what, description=what)
-    meters.add_argument("cluster", metavar="CLUSTER")
-    meters.add_argument("--nodes", default="", help="nodes to ask for, like n[01-04]")
-    meters.set_defaults(command="analysis.cli.meters:meters")
 
     what = "forecast a profiled job on another link or number of nodes, as a band"
     whatif = commands.add_parser("whatif", help=what, description=what)
@@ -96,9 +85,36 @@ def _parser() -> argparse.ArgumentParser:
     whatif.add_argument("--link", metavar="LINK", help="the other one; else that of --on, or the same")
     whatif.add_argument("--nodes", type=int, metavar="N", help="the other number of nodes")
     whatif.add_argument("--on", metavar="CLUSTER.yaml", help="a cluster: nodes, links, how fast it computes")
-    whatif.add_argument("--json", help="an object instead of text", **as_json)
+    whatif.add_argument("--json", help="an object instead of text", **_AS_JSON)
     whatif.set_defaults(command="analysis.cli.whatif:whatif")
 
+
+def _measuring(commands: Any) -> None:
+    """Declare what goes with measuring."""
+    plan = commands.add_parser("plan", help="show the runs and the node hours of a campaign; start nothing")
+    plan.add_argument("name", metavar="CAMPAIGN", nargs="?", default="")
+    plan.add_argument(
+        "--claim", default="", metavar="ID", help="write the campaign that would test this claim"
+    )
+    plan.add_argument("--cluster", default="", help="with --claim: one of yours; else a file to fill in")
+    plan.add_argument("--runs", action="store_true", help="every run, in the order of submission")
+    plan.add_argument("--json", help="a list of objects, one a run", **_AS_JSON)
+    plan.set_defaults(command="analysis.cli.plan:plan")
+
+    progress = commands.add_parser("progress", help="say how far a campaign is that is being measured")
+    progress.add_argument("name", metavar="CAMPAIGN")
+    progress.add_argument("--json", help="an object instead of a line", **_AS_JSON)
+    progress.set_defaults(command="analysis.measure.progress:print_progress")
+
+    what = "ask each power meter of a cluster once: what it reads, or what is wrong"
+    meters = commands.add_parser("meters", help=what, description=what)
+    meters.add_argument("cluster", metavar="CLUSTER")
+    meters.add_argument("--nodes", default="", help="nodes to ask for, like n[01-04]")
+    meters.set_defaults(command="analysis.cli.meters:meters")
+
+
+def _campaigns(commands: Any) -> None:
+    """Declare what makes and checks campaigns."""
     new = commands.add_parser("new-campaign", help="make the folders and the declaration of a campaign")
     new.add_argument("name", metavar="NAME")
     new.set_defaults(command="analysis.cli.new:new_campaign")
@@ -118,8 +134,3 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--published", default="", metavar="YYYY-MM-DD", help="by default the last run's day")
     export.add_argument("--force", action="store_true", help="replace a file that is there")
     export.set_defaults(command="analysis.cli.export:export")
-
-    stage = commands.add_parser("stage", help="run a stage of the workflow; its rules do so")
-    stages.declare(stage)
-    stage.set_defaults(command="analysis.cli.stages:run")
-    return parser

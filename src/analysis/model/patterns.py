@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.model.draws import Array, Draws
-from analysis.model.inputs import Structure
+from analysis.model.inputs import Exchange, Structure, Transpose
 
 BYTES = 8.0  # of a double
 # HPCG's multigrid has four levels; exchanges of an iteration by level: one of the product outside of it and,
@@ -121,49 +121,39 @@ def of_structure(
     parts, whose surface is what leaves it.
     """
     ranks = nodes * ranks_per_node
-    pattern = Pattern()
+    exchanged: tuple[Exchanged, ...] = ()
     if structure.exchange is not None and ranks > 1:
-        one = structure.exchange
-        partners = np.minimum(draws[one.partners], ranks - 1.0)
-        each = (
-            draws[one.bytes]
-            if one.bytes
-            else draws[one.bytes_per_surface] * (elements / ranks) ** (2 / 3) / partners
-        )
-        # Of the parts in a node those at its surface have partners outside.
-        outside = 0.0 if nodes == 1 else min(1.0, ranks_per_node ** (-1 / 3) * (1 - 1 / nodes) ** (1 / 3))
-        away, within = partners * outside, partners * (1 - outside)
-        pattern = Pattern(
-            (
-                Exchanged(
-                    draws[one.rounds],
-                    # A rank in the corner of its node has most of its partners outside.
-                    np.minimum(partners, 2 * away) if nodes > 1 else 0.0,
-                    np.minimum(partners, 2 * away) * each if nodes > 1 else 0.0,
-                    away * ranks_per_node,
-                    away * ranks_per_node * each,
-                    within,
-                    within * each,
-                ),
-            )
-        )
-    reduced = structure.allreduce
-    transposed = structure.transpose
+        exchanged += (_with_neighbours(structure.exchange, draws, elements, nodes, ranks_per_node),)
     if structure.pairs is not None and nodes > 1:
         size = draws[structure.pairs.bytes]
-        one_each = Exchanged(1.0, 1.0, size, ranks_per_node, ranks_per_node * size, 0.0, 0.0)
-        pattern = Pattern((*pattern.exchanged, one_each))
+        exchanged += (Exchanged(1.0, 1.0, size, ranks_per_node, ranks_per_node * size, 0.0, 0.0),)
+    reduced, transposed = structure.allreduce, structure.transpose
     return Pattern(
-        pattern.exchanged,
+        exchanged,
         (Reduced(draws[reduced.count], draws[reduced.bytes]),) if reduced else (),
-        (
-            Transposed(
-                draws[transposed.count],
-                draws[transposed.bytes],
-                np.maximum(2.0, draws[transposed.group] * ranks),
-                draws[transposed.pieces] if transposed.pieces else 1.0,
-            ),
-        )
-        if transposed and ranks > 1
-        else (),
+        (_over_all(transposed, draws, ranks),) if transposed and ranks > 1 else (),
     )
+
+
+def _with_neighbours(
+    one: Exchange, draws: Draws, elements: float, nodes: int, ranks_per_node: int
+) -> Exchanged:
+    ranks = nodes * ranks_per_node
+    partners = np.minimum(draws[one.partners], ranks - 1.0)
+    each = (
+        draws[one.bytes]
+        if one.bytes
+        else draws[one.bytes_per_surface] * (elements / ranks) ** (2 / 3) / partners
+    )
+    # Of the parts in a node those at its surface have partners outside.
+    outside = 0.0 if nodes == 1 else min(1.0, ranks_per_node ** (-1 / 3) * (1 - 1 / nodes) ** (1 / 3))
+    away, within = partners * outside, partners * (1 - outside)
+    # A rank in the corner of its node has most of its partners outside.
+    most = np.minimum(partners, 2 * away) if nodes > 1 else 0.0
+    busiest = away * ranks_per_node
+    return Exchanged(draws[one.rounds], most, most * each, busiest, busiest * each, within, within * each)
+
+
+def _over_all(one: Transpose, draws: Draws, ranks: int) -> Transposed:
+    members = np.maximum(2.0, draws[one.group] * ranks)
+    return Transposed(draws[one.count], draws[one.bytes], members, draws[one.pieces] if one.pieces else 1.0)
