@@ -11,8 +11,10 @@ least to the greatest answer, widened by the error of the model where it could b
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 import pandas as pd
@@ -27,7 +29,7 @@ from analysis.estimates.groups import Groups, Pair, cells, groups, measured
 from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import better_is_more
-from analysis.estimates.question import Comparison, Question
+from analysis.estimates.question import FACTORS, Comparison, Question
 from analysis.estimates.stats import Estimate
 
 INSIDE, OUTSIDE, TOO_WIDE = "inside the band", "outside the band", "too wide to tell"
@@ -200,6 +202,9 @@ class Cells:
         """Measure all runs of the cells of which `first` has one each."""
         if CELLS not in campaign.judged:
             runs = campaign.runs
+            # Most columns are of what no model gives.
+            blank = [name for name in runs if name not in FACTORS and runs[name].isna().all()]
+            runs = runs.drop(columns=blank)
             campaign.judged[CELLS] = dict(iter(runs.groupby(_cell(runs), sort=False)))
         chosen = pd.concat([campaign.judged[CELLS][name] for name in _cell(first).unique()])
         found = MEASURES[question.variable].compute(campaign, chosen, question.members) * question.scale
@@ -251,9 +256,14 @@ def _under_conditions(claim: Claim, compare: Comparison, frame: pd.DataFrame) ->
     return frame
 
 
+def _by_draw(part: pd.DataFrame, column: str = "value") -> pd.Series:
+    """Return a column of a group by the number of the draw; `set_index` would copy all the others."""
+    return pd.Series(part[column].to_numpy(), index=part["repeat"].to_numpy())
+
+
 def _speed(question: Question, treatment: pd.DataFrame, baseline: pd.DataFrame) -> pd.Series:
     """Return how many times as fast one group is as another, by draw."""
-    x, y = (part.set_index("repeat")["value"] for part in (treatment, baseline))
+    x, y = (_by_draw(part) for part in (treatment, baseline))
     return x / y if better_is_more(question, treatment) else y / x
 
 
@@ -275,7 +285,7 @@ def _answers(
 
 
 def _asked(parts: Sequence[pd.DataFrame]) -> pd.Series:
-    return parts[0].set_index("repeat")["question"]
+    return _by_draw(parts[0], "question")
 
 
 def _error(question: Question, campaign: Campaign, parts: Sequence[pd.DataFrame]) -> float:
@@ -321,7 +331,7 @@ def _order(question: Question, compare: Comparison, campaign: Campaign, frame: C
 
 def _mean(question: Question, compare: Comparison, campaign: Campaign, pairs: Sequence[Pair]) -> Answers:
     """Compare the sums of costs over all pairs, a step of each case counting once."""
-    sides = [sum(part.set_index("repeat")["value"] for part in side) for side in zip(*pairs, strict=True)]
+    sides = [reduce(operator.add, map(_by_draw, side)) for side in zip(*pairs, strict=True)]
     parts = [part for pair in pairs for part in pair]
     names = [group_name(compare.factor, part) for part in pairs[0]]
     told = f"{names[0]} against {names[1]}, mean of {len(pairs)}; {common(*parts)}"
@@ -332,7 +342,7 @@ def _trend(question: Question, compare: Comparison, campaign: Campaign, frame: C
     """Find for each draw Kendall's tau along the levels, 1 where each is ahead of all before."""
     out = []
     for one in frame.groups(question, compare, campaign, ordered=True):
-        values = [part.set_index("repeat")["value"] for part in one.ordered]
+        values = list(map(_by_draw, one.ordered))
         pairs = pd.concat([b / a for a, b in itertools.combinations(values, 2)], axis=1)
 
         def tau(off: pd.Series, pairs: pd.DataFrame = pairs) -> pd.Series:
@@ -394,8 +404,8 @@ def _yearly(question: Question, campaign: Campaign, one: Groups, part: pd.DataFr
     """Return what a year of the jobs costs with the energy of these runs."""
     assert question.tariff is not None  # the schema sees to it
     pace = part if one.reference is None else one.reference
-    seconds = cost.with_time(pace, campaign).set_index("repeat")["seconds"]
-    joules = part.set_index("repeat")["value"]
+    seconds = _by_draw(cost.with_time(pace, campaign), "seconds")
+    joules = _by_draw(part)
     found: pd.Series = yearly_cost(joules, seconds, question.tariff.price, pue=question.tariff.pue)
     return found
 
