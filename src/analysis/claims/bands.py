@@ -14,12 +14,13 @@ import itertools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 import pandas as pd
 
 from analysis.base.models import as_list
+from analysis.base.words import Level
 from analysis.claims.model import NOT_SAID, Claim
 from analysis.energy.money import yearly_cost
 from analysis.estimates import cost
@@ -58,22 +59,22 @@ class Answers:
     of: Callable[[pd.Series], pd.Series]
     levels: tuple[float, float] | None = None
 
-    @property
+    @cached_property
     def drawn(self) -> pd.Series:
         """Which answers are of draws, not of sweeps."""
         return self.asked.isin((DRAWN, ASSUMED))
 
-    @property
+    @cached_property
     def assumed(self) -> bool:
         """Whether the structure of the messages is assumed."""
         return bool((self.asked == ASSUMED).any())
 
-    @property
+    @cached_property
     def values(self) -> Array:
         """What the random draws answer, in the unit of the claim."""
         return self.of(self.ratios[self.drawn]).to_numpy(dtype="f8")
 
-    @property
+    @cached_property
     def band(self) -> tuple[float, float]:
         """The least and the greatest answer, widened."""
         drawn = self.ratios[self.drawn]
@@ -206,10 +207,8 @@ class Cells:
             blank = [name for name in runs if name not in FACTORS and runs[name].isna().all()]
             runs = runs.drop(columns=blank)
             campaign.judged[CELLS] = dict(iter(runs.groupby(_cell(runs), sort=False)))
-        chosen = pd.concat([campaign.judged[CELLS][name] for name in _cell(first).unique()])
-        found = MEASURES[question.variable].compute(campaign, chosen, question.members) * question.scale
-        valued = chosen.assign(value=chosen["run"].map(found)).dropna(subset=["value"])
-        return cls(first, dict(iter(valued.groupby(_cell(valued), sort=False))))
+        asked = (question.variable, question.members, question.scale)
+        return cls(first, {name: _valued(campaign, name, asked) for name in _cell(first).unique()})
 
     def _all(self, part: pd.DataFrame) -> pd.DataFrame:
         names = _cell(part).unique()
@@ -233,6 +232,17 @@ class Cells:
         """Return the comparisons at both ends of an interaction, of all draws."""
         found = cells(question, compare, campaign, self.first)
         return [(self._filled(top), self._filled(bottom)) for top, bottom in found]
+
+
+def _valued(campaign: Campaign, cell: str, asked: tuple[str, tuple[Level, ...], float]) -> pd.DataFrame:
+    """Return all runs of a cell with a measure's values, made once; of jobs at once those that have it."""
+    if (cell, asked) not in campaign.judged:
+        runs, (variable, members, scale) = campaign.judged[CELLS][cell], asked
+        found = MEASURES[variable].compute(campaign, runs, members) * scale
+        valued = runs.assign(value=runs["run"].map(found)).dropna(subset=["value"])
+        campaign.judged[cell, asked] = valued
+    kept: pd.DataFrame = campaign.judged[cell, asked]
+    return kept
 
 
 def _cell(runs: pd.DataFrame) -> pd.Series:
