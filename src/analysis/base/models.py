@@ -200,7 +200,7 @@ def check(
         raise ConfigError(*sorted(dict.fromkeys(faults), key=lambda fault: fault.line)) from None
 
 
-def as_list(value: Any) -> list[Any]:
+def one_or_more(value: Any) -> list[Any]:
     """Take one level as a list of one."""
     return list(value) if isinstance(value, list | tuple) else [value]
 

@@ -19,7 +19,7 @@ from functools import cached_property, reduce
 import numpy as np
 import pandas as pd
 
-from analysis.base.models import as_list
+from analysis.base.models import one_or_more
 from analysis.base.words import Level
 from analysis.claims.model import NOT_SAID, Claim
 from analysis.energy.money import yearly_cost
@@ -32,11 +32,11 @@ from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import better_is_more
 from analysis.estimates.question import FACTORS, Comparison, Question
 from analysis.estimates.stats import Estimate
+from analysis.model import ASSUMED, DRAWN
 
 INSIDE, OUTSIDE, TOO_WIDE = "inside the band", "outside the band", "too wide to tell"
 FIRST = 0  # the number of the first draw
 CELLS = object()  # under which a campaign keeps its runs by cell
-DRAWN, ASSUMED = "draw", "draw, assumed structure"  # `question` of a draw, as the model names it
 DEFAULT = "default"  # widening of a link that has none of its own
 # Widening where no network is used, and where one link is on both sides, ranks placed alike: what the model
 # has wrong about messages it has wrong twice. A link that congests has one of its own, ``same-link.1gbe``.
@@ -260,7 +260,7 @@ def _under_conditions(claim: Claim, compare: Comparison, frame: pd.DataFrame) ->
             low, high = wanted.get("min", -np.inf), wanted.get("max", np.inf)
             frame = frame[frame[factor].between(low, high)]
         else:
-            frame = frame[frame[factor].isin(as_list(wanted))]
+            frame = frame[frame[factor].isin(one_or_more(wanted))]
         if frame.empty:
             raise NotCoveredError(f"no cell was modelled with {factor.replace('_', ' ')} {wanted}")
     return frame
@@ -473,8 +473,11 @@ def _settling(claim: Claim, found: Sequence[Answers]) -> Answers:
 
 
 def _ordered(claim: Claim) -> bool:
-    neutral = {"gain": 0.0, "reduction": 0.0}.get(claim.question.quantity, 1.0)
-    return claim.question.quantity == "ordering" or claim.expect.value == neutral
+    return claim.question.quantity == "ordering" or claim.expect.value == _neutral(claim)
+
+
+def _neutral(claim: Claim) -> float:
+    return {"gain": 0.0, "reduction": 0.0}.get(claim.question.quantity, 1.0)
 
 
 def _open(claim: Claim, one: Answers) -> bool:
@@ -486,8 +489,7 @@ def _open(claim: Claim, one: Answers) -> bool:
         margin = 2 * claim.question.margin
         return low < 1 / (1 + margin) and high > 1 + margin
     if _ordered(claim):
-        neutral = {"gain": 0.0, "reduction": 0.0}.get(claim.question.quantity, 1.0)
-        return low < neutral < high
+        return low < _neutral(claim) < high
     claimed = claim.expect.value if claim.expect.value is not None else np.mean(claim.expect.band)
     return bool(low <= claimed / 2 and high >= 2 * claimed)
 

@@ -20,7 +20,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from analysis.base.campaigns import Distance
-from analysis.base.models import as_list
+from analysis.base.models import one_or_more
 from analysis.base.words import Level, in_order, level_name
 from analysis.claims.model import NOT_SAID, Claim
 from analysis.estimates.campaign import Campaign, NotCoveredError
@@ -72,7 +72,7 @@ class _Level:
 
     def _declared(self, campaign: Campaign) -> tuple[str, str]:
         stand_in = campaign.stand_ins.get(self.factor, {}).get(str(self.wanted))
-        if stand_in is not None and self.own in as_list(stand_in.is_):
+        if stand_in is not None and self.own in one_or_more(stand_in.is_):
             return stand_in.distance, stand_in.differs
         if self.wanted == NOT_SAID:
             return "scaled", "the report does not say"
@@ -100,7 +100,7 @@ def distances(claim: Claim, campaign: Campaign, found: Sequence[Finding]) -> lis
     counted = _OF_SOFTWARE if claim.about == "software" else _ASKED
     conditions = _conditions(claim)
     for factor in (one for one in counted if one in conditions):
-        wanted = as_list(conditions[factor])
+        wanted = one_or_more(conditions[factor])
         out.append(_farthest(_nearest(factor, own, wanted, campaign) for own in _own(runs, factor)))
     return [one for one in out if one is not None]
 
@@ -193,7 +193,7 @@ def bound(claim: Claim, campaign: Campaign, finding: Finding) -> float | None:
     ones in case, nodes and ranks, of the campaign's own profiler if it names one.
     """
     compare = claim.question.compare
-    if compare is None or compare.factor not in _OF_MPI or claim.question.quantity not in _SPEEDUPS:
+    if compare is None or compare.factor not in _OF_MPI or claim.question.quantity not in SPEEDUPS:
         return None
     runs = campaign.runs
     alike = runs["valid"] & runs["mpi_fraction"].notna()
@@ -206,7 +206,7 @@ def bound(claim: Claim, campaign: Campaign, finding: Finding) -> float | None:
 
 
 # Quantity -> the speed-up that a value of it is.
-_SPEEDUPS: Mapping[str, Any] = {
+SPEEDUPS: Mapping[str, Any] = {
     "speedup": lambda value: value,
     "gain": lambda value: 1 + value / 100,
     "reduction": lambda value: 1 / (1 - value / 100) if value < 100 else float("inf"),
@@ -216,4 +216,4 @@ _SPEEDUPS: Mapping[str, Any] = {
 def reaches(claim: Claim, limit: float | None) -> bool:
     """Tell whether a set-up with a greatest speed-up could have shown the least that a claim allows."""
     least = claim.expect.band[0]
-    return limit is None or least == float("-inf") or _SPEEDUPS[claim.question.quantity](least) <= limit
+    return limit is None or least == float("-inf") or SPEEDUPS[claim.question.quantity](least) <= limit

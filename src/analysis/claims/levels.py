@@ -37,7 +37,7 @@ def misspelt(path: Path, source: str, reports: Sequence[Report], own: Levels) ->
         word = factor.replace("_", " ")
         for name, one in declared.levels[factor].items():
             held: list[_Held] = [(("levels", factor, name), "no claim names", name, asked[factor])]
-            for level in models.as_list(one.is_):
+            for level in models.one_or_more(one.is_):
                 held.append((("levels", factor, name, "is"), "no run has", level, own.get(factor, ())))
             for where, what, level, found in held:
                 there = [_spelt(each) for each in in_order(found) if each == each]  # NaN: none was asked for

@@ -15,7 +15,7 @@ import xarray as xr
 from analysis.base import models, project
 from analysis.base.campaigns import Apart, CampaignFile, StandIn, View
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.models import as_list, known
+from analysis.base.models import known, one_or_more
 from analysis.base.words import Level
 from analysis.base.yaml import Where
 from analysis.estimates.question import FACTORS
@@ -201,7 +201,7 @@ class Campaign:
         """
         declared = self.stand_ins.get(factor, {}).get(str(level))
         if declared is not None:
-            return as_list(declared.is_)
+            return one_or_more(declared.is_)
         if factor not in self._present:
             self._present[factor] = frozenset(self.frame("runs")[factor])
         if level in self._present[factor]:

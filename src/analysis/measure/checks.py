@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from analysis.base.campaigns import AdaptiveRepeats, Application, ApplicationLaunch, Exclusion, Matrix, Subset
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.models import as_list, known
+from analysis.base.models import known, one_or_more
 from analysis.base.yaml import Where
 from analysis.measure.cores import PLACEMENTS
 from analysis.measure.declare import Declaration, Declared
@@ -133,7 +133,7 @@ class Checker:
     def _levels(self, factor: str, levels: Any, where: Where) -> None:
         if factor not in self._known:
             return
-        for level in as_list(levels):
+        for level in one_or_more(levels):
             if level not in self._known[factor]:
                 none = "none; the cluster's file declares none"
                 self._unknown(where, f"unknown {factor} {level!r}", level, self._known[factor], none)
@@ -153,7 +153,7 @@ class Checker:
         if name not in site:
             remedy = f"name its program in {self._declared.cluster.source}"
             self._note((*where, "application"), f"the cluster has no program for {name!r}", remedy)
-        for case in as_list(subset.case):
+        for case in one_or_more(subset.case):
             needs = launch.link_inputs or (case in launch.cases and launch.cases[case].inputs)
             if case not in launch.cases:
                 self._unknown((*where, "case"), f"{name} has no case {case!r}", case, launch.cases)

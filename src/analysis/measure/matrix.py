@@ -13,7 +13,7 @@ from typing import Any
 
 from analysis.base.campaigns import AdaptiveRepeats, Exclusion, Subset
 from analysis.base.errors import ConfigError
-from analysis.base.models import as_list
+from analysis.base.models import one_or_more
 from analysis.base.yaml import Where
 from analysis.measure.checks import Checker
 from analysis.measure.declare import Declared
@@ -114,7 +114,7 @@ class Rules:
         found = [
             at
             for at, rule in enumerate(self._rules)
-            if all(combination.get(name) in as_list(levels) for name, levels in rule.when.items())
+            if all(combination.get(name) in one_or_more(levels) for name, levels in rule.when.items())
         ]
         for at in found[:1]:
             self._used[at] += 1
@@ -195,9 +195,9 @@ def _combinations(declared: Declared, subset: Subset) -> Iterator[dict[str, Any]
         if levels[factor] is None:
             known = list(declared.launch.mpi if factor == "mpi" else declared.launch.levels(factor))
             levels[factor] = known[0] if len(known) == 1 else ""
-    chosen = [as_list(levels[factor]) for factor in DEFAULTS]
+    chosen = [one_or_more(levels[factor]) for factor in DEFAULTS]
     seen = set()
-    for case in as_list(subset.case):
+    for case in one_or_more(subset.case):
         for values in itertools.product(*chosen):
             factors = dict(zip(DEFAULTS, values, strict=True))
             _count(declared, factors)

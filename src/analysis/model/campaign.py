@@ -16,15 +16,14 @@ import pandas as pd
 import xarray as xr
 
 from analysis.base.campaigns import ModelledCampaign, ModelledCells
-from analysis.base.models import as_list
+from analysis.base.models import one_or_more
+from analysis.model import ASSUMED, DRAWN
 from analysis.model.draws import Array, Draws, draw
 from analysis.model.inputs import FOLDER, Inputs, MachineFacts, ModelledApplication, load
 from analysis.model.network import Network
 from analysis.model.patterns import Pattern, of_grid, of_structure
 from analysis.schema.frames import blank, to_dataset
 
-ASSUMED = "draw, assumed structure"  # of an application whose messages nobody has profiled
-DRAWN = "draw"  # `question` of a random draw; of a sweep ``sweep <unknown> <value>``
 SHARING = "sharing.jobs"  # unknown: part of the time in which jobs at once use the adapter together
 WAITING = "power.waiting"  # unknown: power above idle while waiting, over that while computing
 SMALL = 8  # B of the message whose latency a benchmark of calls has
@@ -177,11 +176,11 @@ def cells(inputs: Inputs, declared: Sequence[ModelledCells]) -> Iterator[Cell]:
     """Yield the cells of a modelled campaign."""
     for group in declared:
         application = inputs.applications[group.model]
-        for cluster in as_list(group.cluster):
+        for cluster in one_or_more(group.cluster):
             machine = inputs.machines[cluster]
-            counts = as_list(group.ranks_per_node or machine.cores_per_node)
+            counts = one_or_more(group.ranks_per_node or machine.cores_per_node)
             for case, nodes, each, link in itertools.product(
-                as_list(group.case), as_list(group.nodes), counts, as_list(group.interconnect)
+                one_or_more(group.case), one_or_more(group.nodes), counts, one_or_more(group.interconnect)
             ):
                 yield Cell(application, machine, cluster, case, nodes, each, link, group)
 

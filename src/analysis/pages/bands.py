@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 
 from analysis.base.words import number
 from analysis.claims import bands
+from analysis.claims.distance import SPEEDUPS
 from analysis.claims.model import Claim, Report
 from analysis.claims.verdicts import expected_text, unit_of
 from analysis.estimates.campaign import Campaign, NotCoveredError
@@ -21,18 +22,14 @@ _LOOKS = {bands.INSIDE: ("green", "o"), bands.TOO_WIDE: ("grey", "p"), bands.OUT
 # Quantities whose values are no ratios and stand in the table alone.
 _NO_RATIO = ("saturation", "trend", "cost")
 # How what is no ratio otherwise becomes one.
-_AS_RATIO: dict[str, Callable[[float], float]] = {
-    "gain": lambda value: 1 + value / 100,
-    "reduction": lambda value: 1 / (1 - value / 100),
-    "efficiency": lambda value: value / 100,
-}
+_AS_RATIO: dict[str, Callable[[float], float]] = {**SPEEDUPS, "efficiency": lambda value: value / 100}
 
 
 def table(reports: Iterable[Report], campaign: Campaign) -> pd.DataFrame:
     """Hold the claims of some reports against a modelled campaign, one row a claim that it has cells for.
 
-    Columns ``report claim statement claimed unit median low high reached word why needed compared``, the
-    band widened, in `unit`; and ``ratio ratio_low ratio_high claim_low claim_high`` on a common axis.
+    Columns ``report claim statement claimed band draws_that_reach_it word needed compared``, text, the band
+    widened; and ``ratio ratio_low ratio_high claim_low claim_high`` on a common axis, NaN for what is none.
     """
     rows = []
     for report in reports:
