@@ -414,7 +414,9 @@ class Application(Model):
     """An application and its figure of merit."""
 
     title: str
-    engine: str = Field(description="the reader of its result file")
+    engine: str = Field(
+        description="the reader of its result file; empty if none reads it, for times and profiles alone"
+    )
     figure_of_merit: str = Field(description="a variable of that reader's dataset or empty")
     unit: str = Field(description="unit of the figure of merit")
     higher_is_better: bool

@@ -119,6 +119,27 @@ def _campaigns(commands: Any) -> None:
     new.add_argument("name", metavar="NAME")
     new.set_defaults(command="analysis.cli.new:new_campaign")
 
+    what = "make a raw campaign of a folder of job output, from no tool of ours"
+    imports = commands.add_parser("import", help=what, description=what)
+    imports.add_argument("folder", metavar="DIR")
+    imports.add_argument(
+        "--as", dest="name", required=True, metavar="NAME", help="what the campaign is called"
+    )
+    imports.add_argument(
+        "--pattern", default="", help="factors by parts of the path, like '{mpi}/{case}/n{nodes}/{}'"
+    )
+    imports.add_argument(
+        "--set",
+        dest="given",
+        action="append",
+        default=[],
+        metavar="FACTOR=VALUE",
+        help="of all runs; repeatable",
+    )
+    imports.add_argument("--yes", action="store_true", help="write without asking")
+    imports.add_argument("--json", help="an object instead of tables", **_AS_JSON)
+    imports.set_defaults(command="analysis.cli.imports:import_folder")
+
     verify = commands.add_parser("verify", help="hold a raw campaign against its manifest and its records")
     verify.add_argument("campaigns", nargs="+", metavar="CAMPAIGN")
     verify.add_argument("--write", action="store_true", help="write the manifest first")
