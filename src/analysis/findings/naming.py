@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from analysis.base.models import one_or_more
@@ -35,13 +36,13 @@ _LISTED = 3  # levels are listed up to so many
 
 
 def display(campaign: Campaign, factor: str, level: Level) -> str:
-    """Name a level as sentences do: by the campaign's `names`, a report's spelling of the same, or as it is."""
+    """Name a level as sentences do: by the campaign's `names`, a case as a report spells it, or as it is."""
     text = str(level)
     if (given := campaign.names.get(factor, {}).get(text)) is not None:
         return given
-    for name, one in campaign.stand_ins.get(factor, {}).items():
-        if one.distance == "same" and one_or_more(one.is_) == [level] and isinstance(level, str):
-            return _KNOWN.get(factor, {}).get(name, name)
+    for name, one in campaign.stand_ins.get("case", {}).items() if factor == "case" else ():
+        if one.distance == "same" and one_or_more(one.is_) == [level]:
+            return name
     return _KNOWN.get(factor, {}).get(text, text if isinstance(level, str) else level_name(factor, level))
 
 
@@ -70,8 +71,8 @@ _BEFORE = {
 }  # fmt: skip
 # In this order they are said.
 PLACES = (
-    "case", "version", "nodes", "ranks", "ranks_per_node", "concurrent_jobs", "interconnect", "cpu", "cluster",
-    "dimm", "mpi", "tuning", "placement", "build", "target_time", "profiler",
+    "case", "version", "nodes", "ranks", "ranks_per_node", "concurrent_jobs", "interconnect", "cpu",
+    "cluster", "dimm", "mpi", "tuning", "placement", "build", "target_time", "profiler",
 )  # fmt: skip
 _MANY = {
     "case": "every case", "nodes": "all numbers of nodes", "ranks": "all numbers of ranks",
@@ -97,6 +98,12 @@ def place(campaign: Campaign, factor: str, levels: Sequence[Level]) -> str:
     if len(names) > _LISTED:
         return f"{before} {_MANY.get(factor, f'all of {len(names)} levels of {factor}')} ({len(names)})"
     return f"{before} {listed(names)}"
+
+
+def slug(*parts: Level) -> str:
+    """Make an id that a claim may have: ``vm-hpcg-interconnect-veth-open``."""
+    words = (part if isinstance(part, str) else f"{part:g}" for part in parts)
+    return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")
 
 
 def listed(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a campaign can be asked: which factors its runs differ in, by which measures, and which pairs of levels.
+"""What a campaign can be asked: in which factors its runs differ, by which measures, which pairs of levels.
 
 Everything here looks at factors and at which values are there, never at the values: a pair that was chosen
 for its difference would have no p-value.
@@ -40,7 +40,10 @@ COMPARED: Sequence[tuple[str, str, tuple[str, ...]]] = (
 )
 # Topics in which only the greatest level is held against the least.
 ENDS = ("scaling",)
-MICRO = {"latency": 8, "bandwidth": 4_194_304}  # message sizes that are compared, B; the nearest below is taken
+MICRO = {
+    "latency": 8,
+    "bandwidth": 4_194_304,
+}  # message sizes that are compared, B; the nearest below is taken
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,12 @@ class Plan:
     frame: pd.DataFrame = field(repr=False)
     pairs: tuple[tuple[Level, Level], ...] = ()
     levels: tuple[Level, ...] = ()
+    where: Mapping[Level, Mapping[str, Level]] = field(default_factory=dict)
 
-    def question(self, one: Level, other: Level, quantity: str = "speedup", **more: Any) -> Question:
-        """Ask for one level over another."""
-        return self.measured.question(
-            quantity, compare=Comparison(self.factor, (one, other), self.varying), **more
-        )
+    def compare(self, one: Level, other: Level, along: tuple[str, Level, Level] | None = None) -> Comparison:
+        """Hold one level against another."""
+        where = (self.where[one], self.where[other]) if self.where else ()
+        return Comparison(self.factor, (one, other), self.varying, where, along=along)
 
     @property
     def unit(self) -> str:
@@ -91,7 +94,7 @@ class Plan:
 
 
 def plans(campaign: Campaign) -> Iterator[Plan]:
-    """List what can be compared: of every application each factor of which comparable runs have two levels."""
+    """List what can be compared: of every application each factor that comparable runs differ in."""
     for one in performance(campaign):
         try:
             frame = measured(one.question(), campaign)
@@ -100,6 +103,7 @@ def plans(campaign: Campaign) -> Iterator[Plan]:
         for factor, topic, varying in COMPARED:
             if _meaningful(one, factor, frame):
                 yield from _plan(one, factor, topic, varying, frame, campaign)
+    yield from _at_once(campaign)
 
 
 def performance(campaign: Campaign) -> Iterator[Measured]:
@@ -194,6 +198,26 @@ def _plan(
     yield Plan(one, factor, topic, varying, frame, tuple(pairs), tuple(levels))
 
 
+def _at_once(campaign: Campaign) -> Iterator[Plan]:
+    """Hold jobs that share nodes against one job on as many ranks as they have together."""
+    runs = campaign.runs
+    runs = runs[runs["valid"] & runs["timing"]]
+    for application, part in runs[runs["concurrent_jobs"] > 1].groupby("application", sort=True):
+        unit = str(part["figure_of_merit_unit"].iloc[0])
+        variable = "jobs_per_day" if unit in ("", *TIMES) else "throughput"
+        one = Measured(str(application), variable, {"application": application, "profiler": "none"})
+        try:
+            frame = measured(one.question(), campaign)
+        except NotCoveredError:
+            continue
+        ranks = part.groupby("concurrent_jobs")["ranks"].agg(lambda counts: counts.mode().iloc[0])
+        for jobs, each in zip(map(int, ranks.index), map(int, ranks), strict=True):
+            where: dict[Level, dict[str, Level]] = {jobs: {"ranks": each}, 1: {"ranks": jobs * each}}
+            pairs, levels = ((jobs, 1),), (1, jobs)
+            varying = ("ranks", "ranks_per_node")
+            yield Plan(one, "concurrent_jobs", "placement", varying, frame, pairs, levels, where)
+
+
 def _whole_machines(frame: pd.DataFrame, one: Level, other: Level) -> bool:
     """Tell whether two clusters differ in more than one part, which is then compared by itself."""
     sides = [frame[frame["cluster"] == level] for level in (one, other)]
@@ -209,7 +233,9 @@ def _unprofiled(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _levels(part: pd.DataFrame, factor: str) -> set[Any]:
     """Return the levels of a stratum that are known: no blank, no count that is not known."""
-    return {level for level in part[factor].dropna().unique() if level not in ("", -1, 0) or factor == "tuning"}
+    return {
+        level for level in part[factor].dropna().unique() if level not in ("", -1, 0) or factor == "tuning"
+    }
 
 
 def _preferred(factor: str, frame: pd.DataFrame, there: Sequence[set[Any]]) -> list[Level]:
