@@ -13,6 +13,7 @@ from analysis.base.errors import ConfigError
 from analysis.cli import FINE
 from analysis.cli.built import built
 
+_LONG = 8  # conclusions of a topic
 _SHORT = 5  # of what is not decided, or was seen in single runs, so many are named by topic
 
 
@@ -80,8 +81,12 @@ def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> lis
         f"  {campaign.hardware}",
     ]
     for topic, title in TOPICS.items():
-        for at, one in enumerate(each for each in sure if each.topic == topic):
-            out += ([f"\n{title}"] if at == 0 else []) + [f"  {one.sentence}", f"    {_below(one)}"]
+        of_topic = [one for one in sure if one.topic == topic]
+        out += [f"\n{title}"] if of_topic else []
+        for one in of_topic[:_LONG]:
+            out += [f"  {one.sentence}", f"    {_below(one)}"]
+        if len(of_topic) > _LONG:
+            out.append(f"  … and {len(of_topic) - _LONG} more: --topic {topic!r} --json has all")
     for word, title in ((UNKNOWN, "Not decided"), (SEEN, "Seen in too few runs to say")):
         rest = [one for one in found if one.word == word]
         out += [f"\n{title}"] if rest else []

@@ -30,31 +30,38 @@ from analysis.findings.conclusion import (
     as_claim,
 )
 from analysis.findings.naming import listed, noun, slug
-from analysis.findings.plans import Plan
+from analysis.findings.plans import PARTS, Plan
 from analysis.findings.regions import Stratum, differing, pinned, regions
 from analysis.findings.shapes import THRESHOLD, Shape
 from analysis.findings.shown import points
-from analysis.findings.trials import MARGIN, Series, Trial
+from analysis.findings.trials import MARGIN, PASSED, Series, Trial
 
 # The next campaign may lie so many half widths of this one's interval away, and so near at least.
 ROOM, NEAR = 2.0, 0.05
+_SYSTEM = ("cluster", "interconnect", "case")
 
 
 def of_pairs(series: Series, campaign: Campaign) -> Iterator[Conclusion]:
     """Put together the strata in which a pair of levels says the same; and say if it crosses over."""
     universe = [trial.finding.stratum for trial in series.trials]
-    kinds: dict[tuple[str, bool], list[int]] = {}
+    kinds: dict[tuple[Any, ...], list[int]] = {}
     for at, trial in enumerate(series.trials):
         side = trial.up if trial.word == DIFFERS else True
-        kinds.setdefault((trial.word, side), []).append(at)
-    for (word, up), chosen in kinds.items():
+        # How one system scales with one problem says nothing of another.
+        system = (
+            [trial.finding.stratum.get(name) for name in _SYSTEM] if series.plan.topic == "scaling" else []
+        )
+        kinds.setdefault((trial.word, side, *system), []).append(at)
+    for (word, up, *_), chosen in kinds.items():
         trials = [series.trials[at] for at in chosen]
+        if word == PASSED:
+            continue
         if word not in STANDING:
             yield _open(series, word, trials, campaign)
             continue
         for select, fits in regions(universe, chosen):
             yield _pair(series, word, up, select, [series.trials[at] for at in fits], campaign)
-    if (DIFFERS, True) in kinds and (DIFFERS, False) in kinds:
+    if {(DIFFERS, True), (DIFFERS, False)} <= kinds.keys():
         yield from _crossing(series, campaign)
 
 
@@ -154,7 +161,8 @@ def _conclusion(
     """Make a conclusion that has everything but its sentence, its size and how likely chance is."""
     select = question.select or {}
     spoken = _spoken(plan, campaign, select, ())
-    rest = [name for name in select if name not in spoken]
+    rest = sentences.where(campaign, select, [name for name in select if name not in spoken])
+    rest = ", ".join(filter(None, (rest, _also(plan, finding))))
     return Conclusion(
         id=_id(campaign, plan, word, levels, select),
         topic=plan.topic,
@@ -162,7 +170,7 @@ def _conclusion(
         expect=Expectation(relation="at-least", value=1.0),
         finding=finding,
         sentence="",
-        footnote=sentences.footnote(campaign, finding, plan.unit, sentences.where(campaign, select, rest)),
+        footnote=sentences.footnote(campaign, finding, plan.unit, rest),
         word=word,
         size=0.0,
         p=None,
@@ -170,6 +178,14 @@ def _conclusion(
         page="",
         shown=points(plan, campaign, strata),
     )
+
+
+def _also(plan: Plan, finding: Finding) -> str:
+    """Say which clusters or their parts differ with the factor: what is theirs is in the comparison."""
+    runs = plan.frame[plan.frame["run"].isin(finding.runs)]
+    parts = [name for name in plan.varying if name in ("cluster", *PARTS)]
+    words = [f"{name} {listed(sorted(set(runs[name])))}" for name in parts if runs[name].nunique() > 1]
+    return f"other too: {'; '.join(words)}" if words else ""
 
 
 def _spoken(
@@ -252,6 +268,7 @@ def _id(campaign: Campaign, plan: Plan, word: str, levels: Sequence[Level], sele
     apart = ("application", "profiler", "concurrent_jobs", plan.factor)
     places = [level for name, level in select.items() if name not in apart]
     flat = [each for one in places for each in (one if isinstance(one, list) else [one])]
+    flat = [each for each in flat if not isinstance(each, Mapping)]
     named = [name for level in levels for name in (between, level)][1:]
     return slug(campaign.name, plan.measured.application, measure, plan.factor, *named, *flat)
 
@@ -347,17 +364,54 @@ def _certain_either(one: Estimate) -> float:
     return math.log(one.low) if one.low > 1 else math.log(one.high)
 
 
-def of_shape(shape: Shape, q: float, limit: float, campaign: Campaign) -> Conclusion | None:
-    """Conclude that a shape is there; None if it may be chance, or its claim's rule does not bear it out."""
-    if q > limit:
-        return None
-    say = {GROWS: _growth, STOPS: _stop, ORDERED: _order}[shape.word]
-    plan = shape.plan
-    one = _conclusion(plan, campaign, shape.word, shape.question, shape.finding, _levels(shape), shape.strata)
-    sentence, expect, size = say(shape, campaign)
-    one = replace(one, sentence=sentences.said(sentence), expect=expect, size=size, p=shape.p, q=q)
-    one = _borne_out(one, campaign, [shape.finding])
-    return one if one.word == shape.word else None
+def of_shapes(
+    shapes: Sequence[Shape], q_values: Sequence[float], limit: float, campaign: Campaign
+) -> Iterator[Conclusion]:
+    """Conclude that shapes are there which are no chance; those of one kind in several strata are one.
+
+    What its claim's rule does not bear out is left out.
+    """
+    tested: dict[tuple[Any, ...], list[Stratum]] = {}
+    alike: dict[tuple[Any, ...], list[tuple[Shape, float]]] = {}
+    for shape, q in zip(shapes, q_values, strict=True):
+        tested.setdefault((shape.word, id(shape.plan)), []).append(shape.strata[0])
+        if q <= limit:
+            alike.setdefault((shape.word, id(shape.plan), *shape.kind), []).append((shape, q))
+    for (word, plan, *_), group in alike.items():
+        universe = tested[word, plan]
+        apart = word == GROWS or len(group) == 1
+        chosen = [universe.index(shape.strata[0]) for shape, _ in group]
+        merged = [({}, [at]) for at in chosen] if apart else list(regions(universe, chosen))
+        for select, fits in merged:
+            members = [one for one, at in zip(group, chosen, strict=True) if at in fits]
+            one = _shaped([shape for shape, _ in members], select, campaign)
+            one = replace(one, q=max(q for _, q in members))
+            if one.word == word:
+                yield one
+
+
+def _shaped(shapes: Sequence[Shape], select: Mapping[str, Any], campaign: Campaign) -> Conclusion:
+    """Put the shape that some strata have alike into one conclusion."""
+    shape = shapes[0]
+    found = [one.finding for one in shapes]
+    if len(shapes) > 1:
+        strata = [one.strata[0] for one in shapes]
+        question = replace(shape.question, select=_select(shape.plan, campaign, strata, select))
+        found = findings(question, campaign)
+        shape = replace(shape, question=question, strata=tuple(strata), finding=_least_sure(found))
+    one = _conclusion(
+        shape.plan, campaign, shape.word, shape.question, shape.finding, _levels(shape), shape.strata
+    )
+    sentence, expect, size = {GROWS: _growth, STOPS: _stop, ORDERED: _order}[shape.word](shape, campaign)
+    one = replace(
+        one, sentence=sentences.said(sentence), expect=expect, size=size, p=max(each.p for each in shapes)
+    )
+    return _borne_out(one, campaign, found)
+
+
+def _least_sure(found: Sequence[Finding]) -> Finding:
+    """Return the finding with the least step, or whose stop is the least sure."""
+    return min(found, key=lambda one: min(step.low for step in one.steps))
 
 
 def _levels(shape: Shape) -> Sequence[Level]:
@@ -374,17 +428,21 @@ def _growth(shape: Shape, campaign: Campaign) -> tuple[str, Expectation, float]:
     if ends[1] < ends[0]:  # the trials have the levels the other way round
         ends = [1 / value for value in ends]
     first, second = (sentences.subject(plan, campaign, level) for level in shape.levels)
-    verb = "grows" if ends[1] > 1 else "shrinks"
-    leader, other = (first, second) if ends[1] > 1 else (second, first)
-    values = ends if ends[1] > 1 else [1 / value for value in ends]
     places = [sentences.where(campaign, {along: level}, (along,)) for level in (low, high)]
+    if ends[0] < 1 < ends[1]:
+        text = f"{first} goes from {ends[0]:.2f} times the speed of {second} {places[0]}"
+        text += f" to {ends[1]:.2f} times {places[1]}"
+    else:
+        grows = ends[0] >= 1
+        leader, other = (first, second) if grows else (second, first)
+        values = ends if grows else [1 / value for value in ends]
+        text = f"the lead of {leader} over {other} {'grows' if grows else 'shrinks'}"
+        text += f" from {values[0]:.2f} times {places[0]} to {values[1]:.2f} times {places[1]}"
     select = shape.question.select or {}
     place = sentences.within(campaign, select, _spoken(plan, campaign, select, ()))
-    text = f"the lead of {leader} over {other} {verb} from {values[0]:.2f} times {places[0]}"
-    text += f" to {values[1]:.2f} times {places[1]} {place} (by {sentences.ratio(estimate)} times, "
+    sure = f"(by {sentences.ratio(estimate)} times, {sentences.interval(estimate)})"
     least, most = _band(estimate) if estimate.low > 1 else (1.0, math.inf)
-    expect = _between(least, most)
-    return f"{text}{sentences.interval(estimate)})", expect, max(_certain(shape.finding), 0.0)
+    return f"{text} {place} {sure}", _between(least, most), max(_certain(shape.finding), 0.0)
 
 
 def _stop(shape: Shape, campaign: Campaign) -> tuple[str, Expectation, float]:

@@ -13,6 +13,8 @@ from analysis.estimates.campaign import Campaign
 _KNOWN: Mapping[str, Mapping[str, str]] = {
     "application": {
         "hpcg": "HPCG", "osu": "the OSU benchmarks", "imb": "Intel's MPI benchmarks", "lsdyna": "LS-DYNA",
+        "ls-dyna": "LS-DYNA", "proxy": "the proxy", "specpower": "SPECpower", "graph500": "Graph500",
+        "quantum-espresso": "Quantum ESPRESSO", "hpl-mxp": "HPL-MxP",
         "openatom": "OpenAtom", "openfoam": "OpenFOAM", "vasp": "VASP", "castep": "CASTEP", "hpl": "HPL",
         "hpcc": "HPCC", "gromacs": "GROMACS", "namd": "NAMD", "lammps": "LAMMPS", "nwchem": "NWChem",
         "stream": "STREAM", "ior": "IOR",
@@ -27,7 +29,11 @@ _KNOWN: Mapping[str, Mapping[str, str]] = {
         "ib": "InfiniBand", "ib-sdr": "SDR InfiniBand", "ib-ddr": "DDR InfiniBand",
         "ib-qdr": "QDR InfiniBand", "ib-fdr": "FDR InfiniBand", "ib-edr": "EDR InfiniBand",
         "ib-hdr": "HDR InfiniBand", "ib-ndr": "NDR InfiniBand", "ethernet-tcp": "TCP over Ethernet",
-        "shared-memory": "shared memory",
+        "shared-memory": "shared memory", "omnipath-100": "Omni-Path",
+    },
+    "mpi": {
+        "open-mpi": "Open MPI", "openmpi": "Open MPI", "mpich": "MPICH", "intel-mpi": "Intel MPI",
+        "platform-mpi": "Platform MPI", "mvapich2": "MVAPICH2", "hpc-x": "HPC-X",
     },
     "profiler": {"none": "no profiler", "ipm": "IPM", "mpip": "mpiP"},
 }  # fmt: skip
@@ -88,8 +94,10 @@ def place(campaign: Campaign, factor: str, levels: Sequence[Level]) -> str:
         return "without a profiler"
     if factor == "case" and all(str(one).startswith("osu") for one in levels):
         before = "in"
-    ordered = in_order(levels)
-    names = [display(campaign, factor, one) or "not stated" for one in ordered]
+    ordered = in_order(level for level in levels if level not in ("", -1))
+    if not ordered:
+        return f"{factor.replace('_', ' ')} not stated"
+    names = [display(campaign, factor, one) for one in ordered]
     if len(names) > 1 and not any(isinstance(one, str) for one in ordered):
         numbers = [f"{one:g}" for one in ordered if not isinstance(one, str)]
         word = names[-1].split(" ", 1)[-1]

@@ -19,6 +19,7 @@ from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, TIMES, unit_of
 from analysis.estimates.question import Comparison, Question
 
+PARTS = ("cpu", "interconnect", "dimm")  # of a cluster
 # Factor, its topic, and what changes with it by nature. A cluster is a name for its hardware; more ranks on
 # a node are more ranks on as many nodes, or as many ranks on fewer nodes.
 COMPARED: Sequence[tuple[str, str, tuple[str, ...]]] = (
@@ -26,7 +27,7 @@ COMPARED: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("target_time", "run duration", ()),
     ("build", "compiler flags", ()),
     ("version", "compiler flags", ()),
-    ("cluster", "hardware", ("cpu", "interconnect", "dimm")),
+    ("cluster", "hardware", PARTS),
     ("cpu", "CPU generation", ("cluster",)),
     ("interconnect", "interconnect", ("cluster",)),
     ("nodes", "scaling", ("ranks",)),
@@ -180,6 +181,10 @@ def _plan(
         frame = _unprofiled(frame)
         select = {**one.select, **({"profiler": "none"} if "none" in set(frame["profiler"]) else {})}
         one = Measured(one.application, one.variable, select, one.members)
+    if factor == "interconnect" and frame.loc[frame["nodes"] == 1, factor].nunique() > 1:
+        # On one node no link is used.
+        frame = frame[frame["nodes"] > 1]
+        one = Measured(one.application, one.variable, {**one.select, "nodes": {"min": 2}}, one.members)
     found = list(strata(frame, (factor, *varying), campaign, MEASURES[one.variable]))
     there = [_levels(part, factor) for _, part in found]
     there = [levels for levels in there if len(levels) > 1]
@@ -221,8 +226,7 @@ def _at_once(campaign: Campaign) -> Iterator[Plan]:
 def _whole_machines(frame: pd.DataFrame, one: Level, other: Level) -> bool:
     """Tell whether two clusters differ in more than one part, which is then compared by itself."""
     sides = [frame[frame["cluster"] == level] for level in (one, other)]
-    parts = ("cpu", "interconnect", "dimm")
-    return sum(set(sides[0][part]) != set(sides[1][part]) for part in parts) != 1
+    return sum(set(sides[0][part]) != set(sides[1][part]) for part in PARTS) != 1
 
 
 def _unprofiled(frame: pd.DataFrame) -> pd.DataFrame:

@@ -29,6 +29,7 @@ from analysis.findings.regions import differing, pinned, regions
 _SMALL = 1024  # B, up to which a message is said to be small
 _CALLS = 3  # of the most time, each by itself
 _MAIN, _PLACES = ("case", "nodes", "ranks"), 3  # what a sentence names of more places than so many
+_STRATA, _ALIKE = 3, 2.0  # values of more strata than this are one fact if none is so many times another
 _SIZES = 12  # a set of message sizes is listed up to so many
 _BYTES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 # An estimate of the next campaign may lie so far from the ends of this one's interval, relative to them.
@@ -106,6 +107,9 @@ def _concluded(fact: Fact, campaign: Campaign, select: dict[str, Any]) -> Iterat
             return
         yield from _said(fact, campaign, question, found)
         return
+    values = [one.estimate.value for one in found if math.isfinite(one.estimate.value)]
+    if not values or (len(found) > _STRATA and max(values) > _ALIKE * min(values)):
+        return  # it depends on what is run where: a comparison says more
     sure = [at for at, one in enumerate(found) if one.estimate.settles]
     strata = [one.stratum for one in found]
     for chosen, fits in regions(strata, sure) if sure else ():

@@ -8,7 +8,7 @@ from dataclasses import replace
 from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.estimates.campaign import Campaign
-from analysis.findings.conclude import of_pairs, of_shape
+from analysis.findings.conclude import of_pairs, of_shapes
 from analysis.findings.conclusion import (
     CROSSES,
     DIFFERS,
@@ -45,8 +45,7 @@ def conclusions(campaign: Campaign, *, q: float = LIMIT) -> list[Conclusion]:
     shapes += [shape for plan in asked for find in (stops, orders) for shape in find(plan, campaign)]
     words, shape_q = _controlled(series, [shape.p for shape in shapes], q)
     found = [one for each in words for one in of_pairs(each, campaign)]
-    concluded = (of_shape(shape, one, q, campaign) for shape, one in zip(shapes, shape_q, strict=True))
-    found += [one for one in concluded if one is not None]
+    found += of_shapes(shapes, shape_q, q, campaign)
     found += portrait(campaign)
     pages = _pages(campaign.name)
     return _ranked([replace(one, page=pages.get(one.topic, "")) for one in found])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -21,13 +22,16 @@ _AHEAD = {
 }
 _RATE = ("reaches {} times the rate of", "reach {} times the rate of")
 _FAST = ("is {} times as fast as", "are {} times as fast as")
+_WORDS = frozenset(
+    ["a", "the", "no", "every", "beyond", "build", "version", "tuning", "placement", "memory", "runs"]
+)
 # How runs are meant to be, which nobody says.
 _PLAIN = {"concurrent_jobs": [1], "profiler": ["none"]}
 
 
 def said(text: str) -> str:
-    """Begin a sentence with a capital letter."""
-    return text[:1].upper() + text[1:]
+    """Begin a sentence with a capital letter, but no name."""
+    return text[:1].upper() + text[1:] if text.partition(" ")[0] in _WORDS else text
 
 
 def times(estimates: Sequence[Estimate]) -> str:
@@ -94,11 +98,18 @@ def spoken(
 def where(campaign: Campaign, select: Mapping[str, Any], names: Collection[str]) -> str:
     """Say where something holds: ``at 16³, on 2 nodes``; empty without names."""
     words = []
-    for name in PLACES:
-        if name in names and name in select:
-            levels = select[name] if isinstance(select[name], list) else [select[name]]
-            if levels != _PLAIN.get(name):
-                words.append(place(campaign, name, levels))
+    given: dict[str, list[Level]] = {
+        name: one if isinstance(one, list) else [one]
+        for name, one in select.items()
+        if name in names and not isinstance(one, Mapping)
+    }
+    for name, levels in ((name, given[name]) for name in PLACES if name in given):
+        if levels == _PLAIN.get(name):
+            continue
+        # More ranks follow from more nodes.
+        if name == "ranks" and len(levels) > 1 and len(given.get("nodes", ())) == len(levels):
+            continue
+        words.append(place(campaign, name, levels))
     return ", ".join(words)
 
 
@@ -117,7 +128,7 @@ def footnote(campaign: Campaign, finding: Finding, unit: str, rest: str = "") ->
         words.append(f"base {attached(significant(value, 3), shown_unit(own or unit))}")
     if estimate.bounded:
         words.append(f"interval at {estimate.level:.0%}")
-    elif estimate.level < 1:
+    elif not math.isfinite(estimate.low):
         words.append("no interval: too few runs")
     return "; ".join(filter(None, (", ".join(words), rest, days_said(estimate), campaign.evidence)))
 

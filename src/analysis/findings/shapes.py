@@ -50,6 +50,11 @@ class Shape:
     strata: tuple[Stratum, ...] = field(repr=False, default=())
     ends: tuple[Trial, Trial] | None = field(repr=False, default=None)
 
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What two shapes have in common that are the same in different strata."""
+        return (*self.levels, self.finding.estimate.value) if self.word == STOPS else self.levels
+
 
 def growths(series: Sequence[Series], campaign: Campaign) -> Iterator[Shape]:
     """Test whether the ratio of a pair is another at the ends of another factor, all else alike."""

@@ -7,8 +7,9 @@ the interval: one without the other decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,13 +20,16 @@ from analysis.claims.verdicts import FEWEST
 from analysis.estimates import stats, uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, measuring_days
+from analysis.estimates.groups import strata
 from analysis.estimates.intervals import Array
+from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import findings
 from analysis.estimates.stats import NO_DAY, RESAMPLES, SEED
 from analysis.estimates.trends import chance
 from analysis.findings.conclusion import DIFFERS, EQUAL, SEEN, UNKNOWN
-from analysis.findings.plans import Plan
+from analysis.findings.plans import ENDS, Plan
 
+PASSED = "passed over"  # a stratum with a greater or a lesser level, which says more of how it scales
 MARGIN = 0.05  # what is nearer than this is equal
 
 
@@ -74,8 +78,31 @@ def tried(plan: Plan, campaign: Campaign) -> Iterator[Series]:
             found = findings(plan.measured.question("speedup", compare=plan.compare(one, other)), campaign)
         except NotCoveredError:
             continue  # a side would mix things: nothing can be said of it alone
-        trials = (_trial(plan, each, values.loc[list(each.runs)], one) for each in found)
-        yield Series(plan, one, other, tuple(trials))
+        trials = tuple(_trial(plan, each, values.loc[list(each.runs)], one) for each in found)
+        if plan.topic in ENDS:
+            ends = _ends(plan, campaign)
+            trials = tuple(
+                each
+                if ends.get(_key(each.finding.stratum)) == (one, other)
+                else replace(each, p=None, word=PASSED)
+                for each in trials
+            )
+        yield Series(plan, one, other, trials)
+
+
+def _ends(plan: Plan, campaign: Campaign) -> dict[Any, tuple[Level, Level]]:
+    """Return the greatest and the least level that each stratum has."""
+    spec = MEASURES[plan.measured.variable]
+    found = {}
+    for stratum, part in strata(plan.frame, (plan.factor, *plan.varying), campaign, spec):
+        there = [level for level in plan.levels if level in set(part[plan.factor])]
+        if len(there) > 1:
+            found[_key(stratum)] = (there[-1], there[0])
+    return found
+
+
+def _key(stratum: Mapping[str, Level]) -> tuple[tuple[str, Level], ...]:
+    return tuple(sorted(stratum.items()))
 
 
 def _trial(plan: Plan, finding: Finding, runs: pd.DataFrame, one: Level) -> Trial:
@@ -139,6 +166,8 @@ def controlled(p_values: Sequence[float]) -> list[float]:
 def judged(trial: Trial, q: float | None, q_equal: float | None, limit: float) -> Trial:
     """Give a trial its word: what stands among all that was tested and in its own interval."""
     estimate = trial.finding.estimate
+    if trial.word == PASSED:
+        return trial
     if trial.single:
         return replace(trial, word=SEEN)
     if q is None or q_equal is None or not estimate.settles:
