@@ -137,6 +137,28 @@ def ratio_of_medians(
     return of_medians(lambda x, y: np.asarray(x / y), treatment, baseline, days=days)
 
 
+def ratio_between_days(
+    treatment: ArrayLike, baseline: ArrayLike, days: tuple[ArrayLike, ArrayLike]
+) -> Estimate:
+    """Estimate a ratio of medians where the two groups are of different days by nature: after and before.
+
+    As `ratio_of_medians` where that has an interval. Where the groups share no day, or most runs of one are
+    of a day of its own, and days are too few to stand for runs, the interval is that of the runs, widened to
+    hold the ratio of each day of one to each of the other. It then speaks of these days and of no others.
+    """
+    found = ratio_of_medians(treatment, baseline, days)
+    if found.settles or len(found.days) < 2:
+        return found
+    top, bottom = (
+        {day: np.median(np.asarray(group)[np.asarray(of) == day]) for day in set(np.asarray(of).tolist())}
+        for group, of in zip((treatment, baseline), days, strict=True)
+    )
+    together = replace(ratio_of_medians(treatment, baseline), days=(0,))
+    if not together.bounded:
+        return together
+    return _widened(together, [float(x / y) for x in top.values() for y in bottom.values()], LEVEL)
+
+
 def of_medians(
     function: Callable[..., Array], *groups: ArrayLike, days: Sequence[ArrayLike] | None = None
 ) -> Estimate:
