@@ -1,1 +1,1 @@
-"""What a campaign says by itself, and what changed from one campaign to the next."""
+"""What a campaign says by itself: its conclusions, found by a search, ranked, and kept as claims."""
