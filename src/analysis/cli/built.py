@@ -34,7 +34,11 @@ def built(names: Sequence[str]) -> None:
     script = base / "workflow" / "scripts" / "snakemake_local.py"
     command = [sys.executable, str(script), "--cores", "2", "--quiet", "all", "--show-failed-logs"]
     done = subprocess.run(
-        [*command, "--rerun-incomplete", "--", *targets], cwd=base, capture_output=True, text=True, check=False
+        [*command, "--rerun-incomplete", "--", *targets],
+        cwd=base,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-_LINES:])

@@ -5,22 +5,26 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
+import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.base.models import known
 from analysis.base.words import number, significant
 from analysis.cli import FINE
-from analysis.estimates.campaign import Campaign, load_campaign
+from analysis.cli.built import built
 from analysis.findings import compare as before_after
 from analysis.findings import history as changes
 from analysis.findings.compare import Difference, Differences
 from analysis.findings.history import History, Step, Track
-from analysis.findings.matching import LoneCell, across, names, part
-from analysis.findings.moved import Moved, moved
+from analysis.findings.matching import LoneCell, names, side
+from analysis.findings.moved import Moved
+from analysis.findings.upgrade import upgrade
 
 # The exit status of a comparison that found something worse.
 IS_WORSE = 3
@@ -28,53 +32,63 @@ IS_WORSE = 3
 _LONE = 12
 # Of what neither became better nor worse so many rows are shown.
 _MANY = 15
+NOTEBOOK = "13-compare.ipynb"
 COLUMNS = ("", "measure", "cell", "before", "after", "after / before", "q", "n", "")
 
 
 def compare(
-    campaigns: Sequence[str],
+    before: str,
+    after: str,
+    later: Sequence[str],
     *,
     margin: float,
     ignored: Sequence[str] | None,
     levels: Sequence[str] | None,
     as_json: bool,
+    html: str | None,
 ) -> int:
     """Print what became better or worse; return `IS_WORSE` if anything became worse."""
-    sides = [_side(text) for text in campaigns]
-    if len(sides) > 2:
-        return _over_time(sides, campaigns, margin, ignored or (), levels or (), as_json=as_json)
-    before, after = sides
-    found = before_after.compare(
-        before,
-        after,
-        names_of_sides=(campaigns[0], campaigns[1]),
-        margin=margin,
-        ignore=ignored or (),
-        across=[across(text, before, after) for text in levels or ()],
-    )
-    if not found.cells:
-        what = f"has no runs alike in all factors with {found.before}{_nearest(found)}"
-        raise ConfigError.at(found.after, 0, what, "name what changed with --across or --ignore")
-    beside = moved(found, before, after)
+    called = (before, after, *later)
+    built(list(dict.fromkeys(text.partition(":")[0] for text in called)))
+    ignored, levels = ignored or (), levels or ()
+    if later:
+        if levels or html is not None:
+            what = "--across and --html go with two campaigns"
+            raise ConfigError.at(" ".join(called), 0, what, "leave them out, or compare two")
+        return _over_time(called, margin, ignored, as_json=as_json)
+    compared = upgrade(before, after, margin=margin, ignore=ignored, across=levels)
+    found, beside = compared.found, compared.moved
+    if html is not None:
+        page = _page(before, after, margin, ignored, levels, html)
+        print(f"{page} has it as a page", file=sys.stderr)
     print(json.dumps(_told(found, beside), indent=1, ensure_ascii=False) if as_json else _text(found, beside))
     return IS_WORSE if found.worse else FINE
 
 
-def _side(text: str) -> Campaign:
-    """Load ``NAME`` or a part of it, ``NAME:FACTOR=LEVEL``."""
-    name, _, narrowed = text.partition(":")
-    declared = sorted(path.stem for path in project.declaration(name).parent.glob("*.yaml"))
-    if name not in declared:
-        raise ConfigError.at(f"config/campaigns/{name}.yaml", 0, "no such campaign", known(name, declared))
-    return part(load_campaign(name), narrowed)
+def _page(
+    before: str, after: str, margin: float, ignored: Sequence[str], levels: Sequence[str], html: str
+) -> Path:
+    """Execute the notebook on two campaigns and write its page, by itself."""
+    from analysis.site.build import single
+    from analysis.site.kernels import Page
+    from analysis.site.kernels.client import request
+    from analysis.site.page import PageInput
 
-
-def _nearest(found: Differences) -> str:
-    """Name the factors in which the nearest two cells of both sides differ."""
-    pairs = itertools.product(found.matching.only_before[:200], found.matching.only_after[:200])
-    apart = [[f for f in one.factors if one.factors[f] != two.factors[f]] for one, two in pairs]
-    nearest = min(apart, key=lambda factors: len(factors), default=[])
-    return f": the nearest differ in {', '.join(nearest)}" if nearest else ""
+    base = project.root()
+    stem = re.sub(r"[^a-z0-9]+", "-", f"{before}-{after}".lower()).strip("-")
+    folder = base / "results" / "compare"
+    out = Path(html) if html else folder / f"{stem}.html"
+    parameters = {"before": before, "after": after, "margin": margin}
+    parameters |= {"ignore": list(ignored), "across": list(levels)}
+    executed = folder / f"{stem}.ipynb"
+    page = Page(str(base / "notebooks" / NOTEBOOK), str(executed), parameters=parameters)
+    fault = request(page, folder / f"{stem}.log")
+    if fault:
+        raise ConfigError.at(f"notebooks/{NOTEBOOK}", 0, fault, f"see {os.path.relpath(folder / stem)}.log")
+    evidence = ", ".join(dict.fromkeys(side(one).evidence for one in (before, after)))
+    title = f"What changed from {before} to {after}?"
+    single(PageInput(stem, executed, evidence, f"{before}, {after}", title), out)
+    return out
 
 
 def _text(found: Differences, beside: Sequence[Moved]) -> str:
@@ -190,17 +204,8 @@ def _moved(one: Moved) -> dict[str, Any]:
     return {"name": one.name, "profiled": one.profiled, "totals": dict(one.totals), "calls": calls}
 
 
-def _over_time(
-    sides: Sequence[Campaign],
-    called: Sequence[str],
-    margin: float,
-    ignored: Sequence[str],
-    levels: Sequence[str],
-    *,
-    as_json: bool,
-) -> int:
-    if levels:
-        raise ConfigError.at("--across", 0, "goes with two campaigns", "leave it out, or compare two")
+def _over_time(called: Sequence[str], margin: float, ignored: Sequence[str], *, as_json: bool) -> int:
+    sides = [side(text) for text in called]
     found = changes.history(sides, called=called, margin=margin, ignore=ignored)
     if not found.tracks:
         what = f"no cell of it is in two others of {', '.join(called[1:])}"

@@ -100,11 +100,10 @@ class History:
         """The result in one line."""
         words = Counter(step.word for track in self.tracks for step in track.steps)
         last = Counter(track.word for track in self.tracks)
-        return (
-            f"{words[WORSE]} steps for the worse, {words[BETTER]} for the better; "
-            f"in the end {last[WORSE]} worse, {last[BETTER]} better, "
-            f"{last[EQUAL]} without a step beyond {100 * self.margin:g} %, {last[UNKNOWN]} cannot tell ({len(self.tracks)} series over {len(self.campaigns)} campaigns)"
-        )
+        steps = f"{words[WORSE]} steps for the worse, {words[BETTER]} for the better"
+        end = f"{last[WORSE]} worse, {last[BETTER]} better, {last[EQUAL]} without a step"
+        end += f", {last[UNKNOWN]} cannot tell"
+        return f"{steps}; in the end {end} ({len(self.tracks)} series over {len(self.campaigns)} campaigns)"
 
 
 @dataclass(frozen=True)

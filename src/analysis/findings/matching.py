@@ -18,7 +18,7 @@ import pandas as pd
 from analysis.base.errors import ConfigError
 from analysis.base.models import known
 from analysis.base.words import Level, labelled
-from analysis.estimates.campaign import Campaign
+from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.estimates.question import FACTORS
 
 # What an upgrade changes: where all runs differ in one, that is the upgrade and no other cell.
@@ -69,21 +69,26 @@ class Matching:
     only_after: tuple[LoneCell, ...]
 
 
-def part(campaign: Campaign, text: str) -> Campaign:
-    """Narrow a campaign to ``FACTOR=LEVEL``; all of it if `text` is empty.
+def side(text: str) -> Campaign:
+    """Load a campaign ``NAME``, or the part ``NAME:FACTOR=LEVEL`` of it.
 
-    Raises `ConfigError` if there is no such factor, or no run has the level.
+    Raises `ConfigError` if there is no such campaign or factor, or no run has the level; `ReadError` if its
+    datasets have not been built.
     """
-    if not text:
+    name, _, narrowed = text.partition(":")
+    campaign = load_campaign(name)
+    if not narrowed:
         return campaign
-    factor, _, level = text.partition("=")
+    # A parameter of a notebook can hold no second equals sign: a colon will do too.
+    factor, level = re.split("[=:]", f"{narrowed}=", maxsplit=1)
+    level = level.removesuffix("=")
     return campaign.only(factor, _level(campaign, factor, level))
 
 
 def across(text: str, before: Campaign, after: Campaign) -> Renamed:
     """Read ``FACTOR=BEFORE:AFTER``: a level of before and the one of after that is to be taken for it.
 
-    Raises `ConfigError` as `part`, and if there are not two levels.
+    Raises `ConfigError` as `side`, and if there are not two levels.
     """
     factor, _, levels = text.partition("=")
     words = levels.split(":")

@@ -40,7 +40,10 @@ COMPARED: Sequence[tuple[str, str, tuple[str, ...]]] = (
 )
 # Topics in which only the greatest level is held against the least.
 ENDS = ("scaling",)
-MICRO = {"latency": 8, "bandwidth": 4_194_304}  # message sizes that are compared, B; the nearest below is taken
+MICRO = {
+    "latency": 8,
+    "bandwidth": 4_194_304,
+}  # message sizes that are compared, B; the nearest below is taken
 
 
 @dataclass(frozen=True)
@@ -209,7 +212,9 @@ def _unprofiled(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _levels(part: pd.DataFrame, factor: str) -> set[Any]:
     """Return the levels of a stratum that are known: no blank, no count that is not known."""
-    return {level for level in part[factor].dropna().unique() if level not in ("", -1, 0) or factor == "tuning"}
+    return {
+        level for level in part[factor].dropna().unique() if level not in ("", -1, 0) or factor == "tuning"
+    }
 
 
 def _preferred(factor: str, frame: pd.DataFrame, there: Sequence[set[Any]]) -> list[Level]:

@@ -12,6 +12,13 @@ from analysis.pages.panels import Panel, draw_panel, panel
 from analysis.pages.power import levels, metered, meters, power, power_sentences
 from analysis.pages.repeats import draw_repeats, repeats, spread, spread_sentences
 from analysis.pages.scaling import scaling, scaling_sentences, series, series_sentences, size_sentence, sizes
+from analysis.pages.upgrade import (
+    draw_upgrade,
+    left_over,
+    upgrade_counts,
+    upgrade_sentences,
+    upgrade_table,
+)
 
 __all__ = [
     "Compared",
@@ -28,6 +35,8 @@ __all__ = [
     "draw_power",
     "draw_repeats",
     "draw_series",
+    "draw_upgrade",
+    "left_over",
     "levels",
     "messages",
     "metered",
@@ -46,5 +55,8 @@ __all__ = [
     "sizes",
     "spread",
     "spread_sentences",
+    "upgrade_counts",
+    "upgrade_sentences",
+    "upgrade_table",
     "yearly_costs",
 ]
