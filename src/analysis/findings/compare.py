@@ -126,7 +126,7 @@ def _counted(n: int, what: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Measured:
+class Measured:
     """A difference before it is judged among all others, and the statistics of its relabelled runs."""
 
     row: Difference
@@ -172,7 +172,7 @@ def compare(
     )
 
 
-def judged(found: Sequence[_Measured], margin: float, rate: float) -> list[Difference]:
+def judged(found: Sequence[Measured], margin: float, rate: float) -> list[Difference]:
     """Give each difference its word, among all that could be tested."""
     tested = [at for at, one in enumerate(found) if one.ways is not None]
     chances = relabelling.chances([ways for one in found if (ways := one.ways) is not None])
@@ -192,8 +192,7 @@ def judged(found: Sequence[_Measured], margin: float, rate: float) -> list[Diffe
 def _word(row: Difference, equal: bool, margin: float, rate: float) -> tuple[str, str]:
     ratio = row.ratio
     if not ratio.settles:
-        n = f"{ratio.n_baseline} before, {ratio.n} after"
-        return UNKNOWN, f"too few runs or days to tell ({n}): four on each side give an interval"
+        return UNKNOWN, "too few: four runs on each side are needed"
     clear = ratio.low > 1 or ratio.high < 1
     if equal:
         return EQUAL, "differs, and by no more than the margin" if clear else ""
@@ -240,7 +239,7 @@ def measured(runs: pd.DataFrame, values: Values, asked: tuple[str, int]) -> pd.D
 
 def _cell(
     at: int, name: str, cell: MatchedCell, sides: Sequence[Values], margin: float
-) -> Iterator[_Measured]:
+) -> Iterator[Measured]:
     """Hold one cell's sides against each other by everything that both have."""
     for asked in (one for one in sides[0] if one in sides[1]):
         bottom, top = (
@@ -248,7 +247,7 @@ def _cell(
             for runs, values in zip((cell.before, cell.after), sides, strict=True)
         )
         if len(top) and len(bottom) and _comparable(top, bottom, asked[0]):
-            yield _difference(at, name, asked, bottom, top, margin)
+            yield difference(at, name, asked, bottom, top, margin)
 
 
 def _comparable(top: pd.DataFrame, bottom: pd.DataFrame, variable: str) -> bool:
@@ -258,9 +257,10 @@ def _comparable(top: pd.DataFrame, bottom: pd.DataFrame, variable: str) -> bool:
     return alike and unit_of(variable, top) == unit_of(variable, bottom)
 
 
-def _difference(
+def difference(
     at: int, name: str, asked: tuple[str, int], bottom: pd.DataFrame, top: pd.DataFrame, margin: float
-) -> _Measured:
+) -> Measured:
+    """Hold the runs of two sides, from `measured`, against each other; `judged` gives the word."""
     variable, size = asked
     days = measuring_days(top), measuring_days(bottom)
     known = all((of != NO_DAY).all() for of in days)
@@ -276,7 +276,7 @@ def _difference(
         at, name, variable, size, unit, less, float(np.median(values[1])), float(np.median(values[0])),
         ratio, None, None, UNKNOWN, "", days_said(ratio), (*bottom["run"], *top["run"]),
     )  # fmt: skip
-    return _Measured(row, equal, ways(ratio, values, days) if ratio.settles else None)
+    return Measured(row, equal, ways(ratio, values, days) if ratio.settles else None)
 
 
 def ways(

@@ -107,7 +107,7 @@ class History:
 
 
 @dataclass(frozen=True)
-class _Series:
+class Series:
     """Runs of one measure of one cell, one frame a campaign that has it, with the campaigns' places."""
 
     track: Track
@@ -116,15 +116,18 @@ class _Series:
 
     @cached_property
     def ends(self) -> Array:
+        """Number of runs up to each campaign."""
         return np.cumsum([len(part) for part in self.parts])
 
     @cached_property
     def values(self) -> Array:
+        """Logarithms of all runs, campaign by campaign."""
         logs = np.log(np.concatenate([part["value"].to_numpy() for part in self.parts]))
         return np.asarray(np.round(logs - np.median(logs), 12))
 
     @property
     def freedom(self) -> int:
+        """Runs beyond one for each campaign."""
         return len(self.values) - len(self.parts)
 
 
@@ -144,12 +147,7 @@ def history(
     called = tuple(called or (one.name for one in campaigns))
     matched = [match(campaigns[0], one, ignore) for one in campaigns]
     series = list(_series(campaigns, matched))
-    tested = [one for one in series if len(one.parts) >= FEWEST and one.freedom >= FEWEST]
-    found = relabelling.chances([_ways(one) for one in tested])
-    told = {id(one): chance for one, chance in zip(tested, found, strict=True)}
-    bar = max((p for p, q in found if q <= rate), default=0.0)
-    penalty = relabelling.quantile([_ways(one) for one in tested], bar) if bar else np.inf
-    tracks = [_judged(one, told.get(id(one)), penalty, margin, rate) for one in series]
+    tracks = judged(series, margin, rate)
     order = (WORSE, BETTER, UNKNOWN, EQUAL)
     tracks.sort(key=lambda one: (order.index(one.word), -_largest(one)))
     renamed = tuple(dict.fromkeys(one for each in matched for one in each.renamed))
@@ -157,11 +155,26 @@ def history(
     return History(called, margin, usual, tuple(tracks), renamed, tuple(_notes(campaigns, called, matched)))
 
 
+def judged(series: Sequence[Series], margin: float, rate: float) -> list[Track]:
+    """Find the steps of every series, among all that could be tested."""
+    tested = [at for at, one in enumerate(series) if len(one.parts) >= FEWEST and one.freedom >= FEWEST]
+    tried = [_ways(series[at]) for at in tested]
+    found = relabelling.chances(tried)
+    # Where Benjamini and Hochberg draw the line: a further step must pass it as the first one did.
+    stand = sum(q <= rate for _, q in found)
+    penalty = relabelling.quantile(tried, rate * stand / len(found)) if stand else np.inf
+    tracks = [one.track for one in series]
+    for at, (p, q) in zip(tested, found, strict=True):
+        track = replace(tracks[at], p=p, q=q)
+        tracks[at] = _stepped(series[at], track, penalty, margin) if q <= rate else track
+    return tracks
+
+
 def _largest(track: Track) -> float:
     return max((abs(float(np.log(step.ratio.value))) for step in track.steps), default=0.0)
 
 
-def _series(campaigns: Sequence[Campaign], matched: Sequence[Matching]) -> Iterator[_Series]:
+def _series(campaigns: Sequence[Campaign], matched: Sequence[Matching]) -> Iterator[Series]:
     values = [measures_of(one) for one in campaigns]
     cells = [{tuple(cell.factors.items()): cell for cell in one.cells} for one in matched]
     spelt, _ = names(matched[0].cells)
@@ -180,18 +193,16 @@ def _part(cell: MatchedCell | None, values: Values, asked: tuple[str, int]) -> p
     return measured(cell.after, values, asked)
 
 
-def _one(
-    name: str, asked: tuple[str, int], places: tuple[int, ...], parts: Sequence[pd.DataFrame]
-) -> _Series:
+def _one(name: str, asked: tuple[str, int], places: tuple[int, ...], parts: Sequence[pd.DataFrame]) -> Series:
     kept = tuple(parts[at] for at in places)
     unit = unit_of(asked[0], kept[0])
     medians = tuple(float(part["value"].median()) if len(part) else np.nan for part in parts)
     counts = tuple(len(part) for part in parts)
     track = Track(name, *asked, unit, less_is_better(asked[0], unit), medians, counts)
-    return _Series(track, places, kept)
+    return Series(track, places, kept)
 
 
-def _ways(series: _Series) -> Array:
+def _ways(series: Series) -> Array:
     """Return the largest step's statistic of the true order, and of runs that changed their campaigns."""
     values = relabelling.shuffled(series.values)
     sums = np.cumsum(values, axis=1)[:, series.ends - 1]
@@ -206,14 +217,7 @@ def _ways(series: _Series) -> Array:
     return np.asarray(steps.max(axis=1))
 
 
-def _judged(
-    series: _Series, chance: tuple[float, float] | None, penalty: float, margin: float, rate: float
-) -> Track:
-    if chance is None:
-        return series.track
-    track = replace(series.track, p=chance[0], q=chance[1])
-    if chance[1] > rate:
-        return track
+def _stepped(series: Series, track: Track, penalty: float, margin: float) -> Track:
     bounds = [0, *_places(series, penalty), len(series.parts)]
     steps = (
         _step(series, bounds[at - 1], bounds[at], bounds[at + 1], margin) for at in range(1, len(bounds) - 1)
@@ -221,7 +225,7 @@ def _judged(
     return replace(track, steps=tuple(step for step in steps if step is not None))
 
 
-def _places(series: _Series, penalty: float) -> list[int]:
+def _places(series: Series, penalty: float) -> list[int]:
     """Split a series where that lowers its squares by more than the penalty, a value of `_ways`.
 
     PELT (Killick, Fearnhead and Eckley 2012, JASA 107) of ruptures, with every campaign's mean of logarithms
@@ -256,7 +260,7 @@ def _places(series: _Series, penalty: float) -> list[int]:
     return places
 
 
-def _step(series: _Series, first: int, at: int, end: int, margin: float) -> Step | None:
+def _step(series: Series, first: int, at: int, end: int, margin: float) -> Step | None:
     """Estimate a step between the campaigns before and from it on; None if it is within the margin."""
     bottom, top = (pd.concat(series.parts[a:b], ignore_index=True) for a, b in ((first, at), (at, end)))
     days = measuring_days(top), measuring_days(bottom)

@@ -148,6 +148,9 @@ def match(
             found = _taken(factor, set(own[0][factor]), set(own[1][factor]))
             renamed += [(Renamed(factor, *pair), application) for pair in found]
     for one, application in renamed:
+        if application is None:  # after's own runs of that level are not what was asked for
+            asked = (sides[1][one.factor] == one.before) & (keys[1][one.factor] == one.before)
+            keys[1].loc[asked, one.factor] = f"{_text(one.before)} of after"
         rows = keys[1][one.factor] == one.after
         if application is not None:
             rows &= keys[1]["application"] == application

@@ -96,7 +96,7 @@ def _calls(
     sides = [_by_call(before, cell.before), _by_call(after, cell.after)]
     if any(side.empty for side in sides):
         return (), {}
-    both = sides[0].join(sides[1], how="outer", lsuffix="_before", rsuffix="_after").fillna(0.0)
+    both = sides[0].add_suffix("_before").join(sides[1].add_suffix("_after"), how="outer").fillna(0.0)
     both = both[~both.index.isin(HOUSEKEEPING)]
     change = (both["time_after"] - both["time_before"]).abs()
     largest = change[change > 0].sort_values(ascending=False).index[:_CALLS]
