@@ -1,4 +1,4 @@
-"""A conclusion of a campaign: question, what was found, its sentence, and what the next one is held against."""
+"""A conclusion of a campaign: its question, what was found, and what the next campaign is held against."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from analysis.claims.model import Expectation
+from analysis.claims.model import Claim, Expectation
 from analysis.estimates.finding import Finding
 from analysis.estimates.question import Question
 
@@ -38,14 +38,15 @@ TOPICS: Mapping[str, str] = {
 DIFFERS = "differs"
 GROWS = "grows"  # a lead, along another factor
 CROSSES = "crosses over"
+ORDERED = "ordered"
 STOPS = "stops"  # scaling, from a level on
 EQUAL = "equal"
 IS = "is"  # a share, a size, a rate: nothing was compared
 UNKNOWN = "cannot tell"
 SEEN = "seen"  # in single runs
-WORDS = (DIFFERS, GROWS, CROSSES, STOPS, EQUAL, IS, UNKNOWN, SEEN)
+WORDS = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS, UNKNOWN, SEEN)
 # What stands, so that it is written as a claim.
-STANDING = (DIFFERS, GROWS, CROSSES, STOPS, EQUAL, IS)
+STANDING = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS)
 
 # The columns of `Conclusion.shown`.
 SHOWN = ("series", "x", "median", "low", "high", "n")
@@ -79,3 +80,8 @@ class Conclusion:
     q: float | None
     page: str
     shown: pd.DataFrame = field(repr=False)
+
+
+def as_claim(one: Conclusion, report: str) -> Claim:
+    """Make the claim that a conclusion is written as, of the report that has the campaign's name."""
+    return Claim(one.id, report, one.topic, one.sentence, one.question, one.expect)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from analysis.base.models import one_or_more
@@ -12,6 +13,8 @@ from analysis.estimates.campaign import Campaign
 _KNOWN: Mapping[str, Mapping[str, str]] = {
     "application": {
         "hpcg": "HPCG", "osu": "the OSU benchmarks", "imb": "Intel's MPI benchmarks", "lsdyna": "LS-DYNA",
+        "ls-dyna": "LS-DYNA", "proxy": "the proxy", "specpower": "SPECpower", "graph500": "Graph500",
+        "quantum-espresso": "Quantum ESPRESSO", "hpl-mxp": "HPL-MxP",
         "openatom": "OpenAtom", "openfoam": "OpenFOAM", "vasp": "VASP", "castep": "CASTEP", "hpl": "HPL",
         "hpcc": "HPCC", "gromacs": "GROMACS", "namd": "NAMD", "lammps": "LAMMPS", "nwchem": "NWChem",
         "stream": "STREAM", "ior": "IOR",
@@ -26,7 +29,11 @@ _KNOWN: Mapping[str, Mapping[str, str]] = {
         "ib": "InfiniBand", "ib-sdr": "SDR InfiniBand", "ib-ddr": "DDR InfiniBand",
         "ib-qdr": "QDR InfiniBand", "ib-fdr": "FDR InfiniBand", "ib-edr": "EDR InfiniBand",
         "ib-hdr": "HDR InfiniBand", "ib-ndr": "NDR InfiniBand", "ethernet-tcp": "TCP over Ethernet",
-        "shared-memory": "shared memory",
+        "shared-memory": "shared memory", "omnipath-100": "Omni-Path",
+    },
+    "mpi": {
+        "open-mpi": "Open MPI", "openmpi": "Open MPI", "mpich": "MPICH", "intel-mpi": "Intel MPI",
+        "platform-mpi": "Platform MPI", "mvapich2": "MVAPICH2", "hpc-x": "HPC-X",
     },
     "profiler": {"none": "no profiler", "ipm": "IPM", "mpip": "mpiP"},
 }  # fmt: skip
@@ -35,13 +42,13 @@ _LISTED = 3  # levels are listed up to so many
 
 
 def display(campaign: Campaign, factor: str, level: Level) -> str:
-    """Name a level as sentences do: by the campaign's `names`, a report's spelling of the same, or as it is."""
+    """Name a level as sentences do: by the campaign's `names`, a case as a report spells it, or as it is."""
     text = str(level)
     if (given := campaign.names.get(factor, {}).get(text)) is not None:
         return given
-    for name, one in campaign.stand_ins.get(factor, {}).items():
-        if one.distance == "same" and one_or_more(one.is_) == [level] and isinstance(level, str):
-            return _KNOWN.get(factor, {}).get(name, name)
+    for name, one in campaign.stand_ins.get("case", {}).items() if factor == "case" else ():
+        if one.distance == "same" and one_or_more(one.is_) == [level]:
+            return name
     return _KNOWN.get(factor, {}).get(text, text if isinstance(level, str) else level_name(factor, level))
 
 
@@ -70,8 +77,8 @@ _BEFORE = {
 }  # fmt: skip
 # In this order they are said.
 PLACES = (
-    "case", "version", "nodes", "ranks", "ranks_per_node", "concurrent_jobs", "interconnect", "cpu", "cluster",
-    "dimm", "mpi", "tuning", "placement", "build", "target_time", "profiler",
+    "case", "version", "nodes", "ranks", "ranks_per_node", "concurrent_jobs", "interconnect", "cpu",
+    "cluster", "dimm", "mpi", "tuning", "placement", "build", "target_time", "profiler",
 )  # fmt: skip
 _MANY = {
     "case": "every case", "nodes": "all numbers of nodes", "ranks": "all numbers of ranks",
@@ -87,8 +94,10 @@ def place(campaign: Campaign, factor: str, levels: Sequence[Level]) -> str:
         return "without a profiler"
     if factor == "case" and all(str(one).startswith("osu") for one in levels):
         before = "in"
-    ordered = in_order(levels)
-    names = [display(campaign, factor, one) or "not stated" for one in ordered]
+    ordered = in_order(level for level in levels if level not in ("", -1))
+    if not ordered:
+        return f"{factor.replace('_', ' ')} not stated"
+    names = [display(campaign, factor, one) for one in ordered]
     if len(names) > 1 and not any(isinstance(one, str) for one in ordered):
         numbers = [f"{one:g}" for one in ordered if not isinstance(one, str)]
         word = names[-1].split(" ", 1)[-1]
@@ -97,6 +106,12 @@ def place(campaign: Campaign, factor: str, levels: Sequence[Level]) -> str:
     if len(names) > _LISTED:
         return f"{before} {_MANY.get(factor, f'all of {len(names)} levels of {factor}')} ({len(names)})"
     return f"{before} {listed(names)}"
+
+
+def slug(*parts: Level) -> str:
+    """Make an id that a claim may have: ``vm-hpcg-interconnect-veth-open``."""
+    words = (part if isinstance(part, str) else f"{part:g}" for part in parts)
+    return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")
 
 
 def listed(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a campaign can be asked: which factors its runs differ in, by which measures, and which pairs of levels.
+"""What a campaign can be asked: in which factors its runs differ, by which measures, which pairs of levels.
 
 Everything here looks at factors and at which values are there, never at the values: a pair that was chosen
 for its difference would have no p-value.
@@ -19,6 +19,7 @@ from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, TIMES, unit_of
 from analysis.estimates.question import Comparison, Question
 
+PARTS = ("cpu", "interconnect", "dimm")  # of a cluster
 # Factor, its topic, and what changes with it by nature. A cluster is a name for its hardware; more ranks on
 # a node are more ranks on as many nodes, or as many ranks on fewer nodes.
 COMPARED: Sequence[tuple[str, str, tuple[str, ...]]] = (
@@ -26,7 +27,7 @@ COMPARED: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("target_time", "run duration", ()),
     ("build", "compiler flags", ()),
     ("version", "compiler flags", ()),
-    ("cluster", "hardware", ("cpu", "interconnect", "dimm")),
+    ("cluster", "hardware", PARTS),
     ("cpu", "CPU generation", ("cluster",)),
     ("interconnect", "interconnect", ("cluster",)),
     ("nodes", "scaling", ("ranks",)),
@@ -74,12 +75,12 @@ class Plan:
     frame: pd.DataFrame = field(repr=False)
     pairs: tuple[tuple[Level, Level], ...] = ()
     levels: tuple[Level, ...] = ()
+    where: Mapping[Level, Mapping[str, Level]] = field(default_factory=dict)
 
-    def question(self, one: Level, other: Level, quantity: str = "speedup", **more: Any) -> Question:
-        """Ask for one level over another."""
-        return self.measured.question(
-            quantity, compare=Comparison(self.factor, (one, other), self.varying), **more
-        )
+    def compare(self, one: Level, other: Level, along: tuple[str, Level, Level] | None = None) -> Comparison:
+        """Hold one level against another."""
+        where = (self.where[one], self.where[other]) if self.where else ()
+        return Comparison(self.factor, (one, other), self.varying, where, along=along)
 
     @property
     def unit(self) -> str:
@@ -94,7 +95,7 @@ class Plan:
 
 
 def plans(campaign: Campaign) -> Iterator[Plan]:
-    """List what can be compared: of every application each factor of which comparable runs have two levels."""
+    """List what can be compared: of every application each factor that comparable runs differ in."""
     for one in performance(campaign):
         try:
             frame = measured(one.question(), campaign)
@@ -103,6 +104,7 @@ def plans(campaign: Campaign) -> Iterator[Plan]:
         for factor, topic, varying in COMPARED:
             if _meaningful(one, factor, frame):
                 yield from _plan(one, factor, topic, varying, frame, campaign)
+    yield from _at_once(campaign)
 
 
 def performance(campaign: Campaign) -> Iterator[Measured]:
@@ -179,6 +181,10 @@ def _plan(
         frame = _unprofiled(frame)
         select = {**one.select, **({"profiler": "none"} if "none" in set(frame["profiler"]) else {})}
         one = Measured(one.application, one.variable, select, one.members)
+    if factor == "interconnect" and frame.loc[frame["nodes"] == 1, factor].nunique() > 1:
+        # On one node no link is used.
+        frame = frame[frame["nodes"] > 1]
+        one = Measured(one.application, one.variable, {**one.select, "nodes": {"min": 2}}, one.members)
     found = list(strata(frame, (factor, *varying), campaign, MEASURES[one.variable]))
     there = [_levels(part, factor) for _, part in found]
     there = [levels for levels in there if len(levels) > 1]
@@ -197,11 +203,30 @@ def _plan(
     yield Plan(one, factor, topic, varying, frame, tuple(pairs), tuple(levels))
 
 
+def _at_once(campaign: Campaign) -> Iterator[Plan]:
+    """Hold jobs that share nodes against one job on as many ranks as they have together."""
+    runs = campaign.runs
+    runs = runs[runs["valid"] & runs["timing"]]
+    for application, part in runs[runs["concurrent_jobs"] > 1].groupby("application", sort=True):
+        unit = str(part["figure_of_merit_unit"].iloc[0])
+        variable = "jobs_per_day" if unit in ("", *TIMES) else "throughput"
+        one = Measured(str(application), variable, {"application": application, "profiler": "none"})
+        try:
+            frame = measured(one.question(), campaign)
+        except NotCoveredError:
+            continue
+        ranks = part.groupby("concurrent_jobs")["ranks"].agg(lambda counts: counts.mode().iloc[0])
+        for jobs, each in zip(map(int, ranks.index), map(int, ranks), strict=True):
+            where: dict[Level, dict[str, Level]] = {jobs: {"ranks": each}, 1: {"ranks": jobs * each}}
+            pairs, levels = ((jobs, 1),), (1, jobs)
+            varying = ("ranks", "ranks_per_node")
+            yield Plan(one, "concurrent_jobs", "placement", varying, frame, pairs, levels, where)
+
+
 def _whole_machines(frame: pd.DataFrame, one: Level, other: Level) -> bool:
     """Tell whether two clusters differ in more than one part, which is then compared by itself."""
     sides = [frame[frame["cluster"] == level] for level in (one, other)]
-    parts = ("cpu", "interconnect", "dimm")
-    return sum(set(sides[0][part]) != set(sides[1][part]) for part in parts) != 1
+    return sum(set(sides[0][part]) != set(sides[1][part]) for part in PARTS) != 1
 
 
 def _unprofiled(frame: pd.DataFrame) -> pd.DataFrame:
