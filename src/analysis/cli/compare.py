@@ -9,9 +9,9 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
@@ -33,6 +33,8 @@ _LONE = 12
 # Of what neither became better nor worse so many rows are shown.
 _MANY = 15
 NOTEBOOK = "13-compare.ipynb"
+T = TypeVar("T")
+STEP_COLUMNS = ("", "measure", "cell", "step at", "from", "to", "to / from", "q", "campaigns")
 COLUMNS = ("", "measure", "cell", "before", "after", "after / before", "q", "n", "")
 
 
@@ -116,12 +118,10 @@ def _lone(cells: Sequence[LoneCell]) -> Iterator[str]:
 
 def _table(rows: Sequence[Difference]) -> list[str]:
     """Make the table: sizes of one table that have the same word are one row, of the worst of them."""
-    groups: dict[tuple[str, str, int, str], list[Difference]] = {}
-    for row in rows:
-        groups.setdefault((row.word, row.measure, row.cell, row.reason), []).append(row)
-    left = Counter(word for word, *_ in groups)
+    groups = _grouped(rows, lambda row: (row.word, row.measure, row.cell, row.reason))
+    left = Counter(group[0].word for group in groups)
     shown: list[list[Difference]] = []
-    for group in groups.values():
+    for group in groups:
         word = group[0].word
         if (
             word in (before_after.WORSE, before_after.BETTER)
@@ -133,6 +133,14 @@ def _table(rows: Sequence[Difference]) -> list[str]:
     return [*out, *(f"and {n} more rows: {word}; --json has them all" for word, n in left.items() if n)]
 
 
+def _grouped(rows: Sequence[T], key: Callable[[T], Hashable]) -> list[list[T]]:
+    """Put rows of one key together, in the order of the first of each."""
+    groups: dict[Hashable, list[T]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return list(groups.values())
+
+
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
@@ -142,19 +150,20 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 def _cells(group: Sequence[Difference]) -> tuple[str, ...]:
     row = group[0]  # the one that moved most
-    measure = _measure(row.measure, row.size)
-    if len(group) > 1:
-        sizes = sorted(one.size for one in group)
-        measure += f" (of {len(group)}: {_bytes(sizes[0])} to {_bytes(sizes[-1])})"
+    measure = _measure(row.measure, [one.size for one in group])
     values = [f"{significant(value)} {row.unit}".strip() for value in (row.before, row.after)]
     n = f"{row.ratio.n_baseline}, {row.ratio.n}"
     q = "" if row.q is None else f"{row.q:.2g}"
     return row.word, measure, row.name, *values, number(row.ratio, "×"), q, n
 
 
-def _measure(name: str, size: int) -> str:
+def _measure(name: str, sizes: Sequence[int]) -> str:
+    """Name a measure with the size of its first row, and the range of all."""
     word = name.replace("_", " ")
-    return f"{word} {_bytes(size)}" if size >= 0 else word
+    if sizes[0] < 0:
+        return word
+    among = f" (of {len(sizes)}: {_bytes(min(sizes))} to {_bytes(max(sizes))})" if len(sizes) > 1 else ""
+    return f"{word} {_bytes(sizes[0])}{among}"
 
 
 def _bytes(size: int) -> str:
@@ -218,27 +227,20 @@ def _history_text(found: History) -> str:
     lines = [f"{' → '.join(found.campaigns)}: {found.summary}"]
     lines += [f"changed: {one}" for one in found.renamed]
     lines += [f"every cell, unless it says otherwise: {found.usual}"] if found.usual else []
-    heads = ("", "measure", "cell", "step at", "from", "to", "to / from", "q", "campaigns")
-    rows = [heads, *(_step(found, track, step) for track in found.tracks for step in track.steps)]
-    lines += ["", *_aligned(rows)] if len(rows) > 1 else []
+    steps = [(track, step) for track in found.tracks for step in track.steps]
+    groups = _grouped(steps, lambda one: (one[1].word, one[0].measure, one[0].name, one[1].at))
+    rows = [STEP_COLUMNS, *(_step(found, group) for group in groups)]
+    lines += ["", *_aligned(rows)] if groups else []
     return "\n".join([*lines, "", *(f"note: {one}" for one in found.notes)])
 
 
-def _step(found: History, track: Track, step: Step) -> tuple[str, ...]:
+def _step(found: History, group: Sequence[tuple[Track, Step]]) -> tuple[str, ...]:
+    track, step = group[0]
     where = f"{found.campaigns[step.at - 1]} → {found.campaigns[step.at]}"
     values = [f"{significant(value)} {track.unit}".strip() for value in (step.before, step.after)]
-    sides = f"{step.campaigns[0]}, {step.campaigns[1]}"
-    ratio = number(step.ratio, "×")
-    return (
-        step.word,
-        _measure(track.measure, track.size),
-        track.name,
-        where,
-        *values,
-        ratio,
-        f"{track.q:.2g}",
-        sides,
-    )
+    measure = _measure(track.measure, [one.size for one, _ in group])
+    ratio, sides = number(step.ratio, "×"), f"{step.campaigns[0]}, {step.campaigns[1]}"
+    return step.word, measure, track.name, where, *values, ratio, f"{track.q:.2g}", sides
 
 
 def _history(found: History) -> dict[str, Any]:

@@ -142,21 +142,23 @@ def ratio_between_days(
 ) -> Estimate:
     """Estimate a ratio of medians where the two groups are of different days by nature: after and before.
 
-    As `ratio_of_medians` where that has an interval. Where the groups share no day, or most runs of one are
-    of a day of its own, and days are too few to stand for runs, the interval is that of the runs, widened to
-    hold the ratio of each day of one to each of the other. It then speaks of these days and of no others.
+    Values are finite, shapes (n,) and (m,), each with its day. As `ratio_of_medians` where that gives an
+    interval. Where the groups share no day, or most runs of one are of a day of its own, and days are too few
+    to stand for runs, the interval is that of the runs, widened to hold the ratio of each day of one to each
+    of the other. It then speaks of these days and of no others.
     """
     found = ratio_of_medians(treatment, baseline, days)
     if found.settles or len(found.days) < 2:
         return found
-    top, bottom = (
-        {day: np.median(np.asarray(group)[np.asarray(of) == day]) for day in set(np.asarray(of).tolist())}
-        for group, of in zip((treatment, baseline), days, strict=True)
-    )
-    together = replace(ratio_of_medians(treatment, baseline), days=(0,))
+    groups = [np.asarray(group, dtype="f8") for group in (treatment, baseline)]
+    together = _of_runs(lambda x, y: np.asarray(x / y), groups, (0,))
     if not together.bounded:
         return together
-    return _widened(together, [float(x / y) for x in top.values() for y in bottom.values()], LEVEL)
+    top, bottom = (
+        [np.median(group[np.asarray(of) == day]) for day in sorted(set(np.asarray(of).tolist()))]
+        for group, of in zip(groups, days, strict=True)
+    )
+    return _widened(together, [float(x / y) for x in top for y in bottom], LEVEL)
 
 
 def of_medians(

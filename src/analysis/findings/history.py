@@ -42,7 +42,7 @@ class Step:
     """A change between two campaigns, `at` the place of the later one in the order.
 
     `ratio` is that of the medians of the campaigns from there to the next step over those from the step
-    before; `campaigns` how many those are, before and after.
+    before; `campaigns` how many those are, before and after. The word needs an interval without 1.
     """
 
     at: int
@@ -271,6 +271,8 @@ def _step(series: Series, first: int, at: int, end: int, margin: float) -> Step 
     if 1 / (1 + margin) <= ratio.value <= 1 + margin:
         return None
     word = WORSE if (ratio.value > 1) == series.track.less_is_better else BETTER
+    if not (ratio.settles and (ratio.low > 1 or ratio.high < 1)):
+        word = UNKNOWN
     medians = float(np.median(values[1])), float(np.median(values[0]))
     return Step(series.places[at], *medians, ratio, (at - first, end - at), word)
 

@@ -25,6 +25,8 @@ from analysis.estimates.question import FACTORS
 UPGRADED = ("cluster", "cpu", "dimm", "interconnect", "mpi", "build", "tuning", "placement", "version")
 # Names that carry a version: of several levels, the one that took the place of another is told by the name.
 VERSIONED = ("mpi", "version")
+# What a run's output says, and not its record alone.
+_OF_OUTPUT = ("local_size", "version")
 # What a cell is called by, however many have it.
 _IN_NAMES = ("application", "case", "interconnect", "nodes")
 
@@ -188,20 +190,20 @@ def _cells(
     renamed: tuple[Renamed, ...],
 ) -> Matching:
     groups: list[dict[Any, Any]] = [dict(key.groupby(list(FACTORS)).indices) for key in keys]
+    failed = [_failed(one, key) for one, key in zip(runs, keys, strict=True)]
     cells: list[MatchedCell] = []
     lone: tuple[list[LoneCell], list[LoneCell]] = ([], [])
     for key in sorted(groups[0].keys() | groups[1].keys(), key=_order):
         factors = dict(zip(FACTORS, key, strict=True))
         at = [side.get(key, []) for side in groups]
         mixed = [_mixed(side.iloc[rows]) for side, rows in zip(sides, at, strict=True)]
-        rows_of = [one.iloc[rows] for one, rows in zip(runs, at, strict=True)]
-        valid = [one[one["valid"]] for one in rows_of]
+        valid = [one.iloc[rows][lambda part: part["valid"]] for one, rows in zip(runs, at, strict=True)]
         if all(map(len, valid)) and not any(mixed):
             cells.append(MatchedCell(factors, *valid))
             continue
         for side, mine in enumerate(valid):
             if len(mine):
-                why = next(filter(None, mixed), "") or _missing(rows_of[1 - side])
+                why = next(filter(None, mixed), "") or _missing(failed[1 - side].get(_recorded(key), []))
                 lone[side].append(LoneCell(factors, tuple(mine["run"]), why))
     return Matching(tuple(cells), renamed, tuple(lone[0]), tuple(lone[1]))
 
@@ -220,12 +222,27 @@ def _mixed(levels: pd.DataFrame) -> str:
     return ""
 
 
-def _missing(others: pd.DataFrame) -> str:
+def _recorded(key: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the levels that a record has by itself: the others are of an output that a failed run lacks."""
+    return tuple(level for factor, level in zip(FACTORS, key, strict=True) if factor not in _OF_OUTPUT)
+
+
+def _failed(runs: pd.DataFrame, keys: pd.DataFrame) -> dict[tuple[Any, ...], list[str]]:
+    """Return why runs count in no statistic, by what their records say."""
+    out: dict[tuple[Any, ...], list[str]] = {}
+    wrong = ~runs["valid"].to_numpy()
+    rows = keys[wrong].itertuples(index=False, name=None)
+    for key, reason in zip(rows, runs["reason"][wrong], strict=True):
+        out.setdefault(_recorded(key), []).append(str(reason))
+    return out
+
+
+def _missing(reasons: Sequence[str]) -> str:
     """Say why there is nothing beside runs: no run, or none that counts, with the most frequent reason."""
-    if others.empty:
+    if not reasons:
         return "no such run on the other side"
-    reason = str(others["reason"].value_counts().index[0])
-    return f"none of {len(others)} such runs on the other side counts: {reason}"
+    reason = Counter(reasons).most_common(1)[0][0]
+    return f"none of {len(reasons)} such runs on the other side counts: {reason}"
 
 
 def names(cells: Sequence[MatchedCell | LoneCell]) -> tuple[list[str], str]:
