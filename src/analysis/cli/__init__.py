@@ -86,6 +86,8 @@ def _reading(commands: Any) -> None:
     findings.add_argument("--json", help="a list of objects instead of text", **_AS_JSON)
     findings.set_defaults(command="analysis.cli.findings:findings")
 
+    _comparing(commands)
+
     what = "forecast a profiled job on another link or number of nodes, as a band"
     whatif = commands.add_parser("whatif", help=what, description=what)
     whatif.add_argument("--profile", dest="path", required=True, metavar="FILE", help="of IPM or mpiP")
@@ -97,6 +99,51 @@ def _reading(commands: Any) -> None:
     whatif.add_argument("--on", metavar="CLUSTER.yaml", help="a cluster: nodes, links, how fast it computes")
     whatif.add_argument("--json", help="an object instead of text", **_AS_JSON)
     whatif.set_defaults(command="analysis.cli.whatif:whatif")
+
+
+def _comparing(commands: Any) -> None:
+    """Declare what holds campaigns against each other."""
+    what = "say what became better or worse from one campaign to the next; status 3 if anything became worse"
+    compare = commands.add_parser("compare", help=what, description=what)
+    compare.add_argument("before", metavar="BEFORE", help="a campaign, or a part: NAME:FACTOR=LEVEL")
+    compare.add_argument("after", metavar="AFTER", help="the one that is held against it")
+    compare.add_argument(
+        "later",
+        nargs="*",
+        metavar="LATER",
+        help="further ones, in order: then the steps of a history are found",
+    )
+    compare.add_argument(
+        "--margin",
+        type=_margin,
+        default=0.05,
+        metavar="5%",
+        help="a smaller difference does not matter (5%%)",
+    )
+    compare.add_argument(
+        "--ignore", dest="ignored", action="append", metavar="FACTOR", help="runs may differ in it"
+    )
+    compare.add_argument(
+        "--across", dest="levels", action="append", metavar="FACTOR=BEFORE:AFTER",
+        help="take a level of after for one of before",
+    )  # fmt: skip
+    compare.add_argument("--json", help="an object instead of text", **_AS_JSON)
+    compare.add_argument(
+        "--html", nargs="?", const="", default=None, metavar="OUT.html",
+        help="write the page too, by default results/compare/BEFORE-AFTER.html",
+    )  # fmt: skip
+    compare.set_defaults(command="analysis.cli.compare:compare")
+
+
+def _margin(text: str) -> float:
+    """Read a relative margin, ``5%`` or ``0.05``."""
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no margin between 0 and 100 %: write 5% or 0.05")
+    return value
 
 
 def _measuring(commands: Any) -> None:

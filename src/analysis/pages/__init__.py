@@ -19,6 +19,13 @@ from analysis.pages.panels import Panel, draw_panel, panel
 from analysis.pages.power import levels, metered, meters, power, power_sentences
 from analysis.pages.repeats import draw_repeats, repeats, spread, spread_sentences
 from analysis.pages.scaling import scaling, scaling_sentences, series, series_sentences, size_sentence, sizes
+from analysis.pages.upgrade import (
+    draw_upgrade,
+    left_over,
+    upgrade_counts,
+    upgrade_sentences,
+    upgrade_table,
+)
 
 __all__ = [
     "Compared",
@@ -39,6 +46,8 @@ __all__ = [
     "finding_sentences",
     "findings_table",
     "forest",
+    "draw_upgrade",
+    "left_over",
     "levels",
     "messages",
     "metered",
@@ -58,5 +67,8 @@ __all__ = [
     "spread",
     "spread_sentences",
     "undecided_table",
+    "upgrade_counts",
+    "upgrade_sentences",
+    "upgrade_table",
     "yearly_costs",
 ]
