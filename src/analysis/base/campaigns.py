@@ -313,6 +313,11 @@ class CampaignFile(Model):
         description="one line that names what was measured; ${machine} is what the runs say"
     )
     notes: list[str] = Field([])
+    reports: Maybe[Unique[Name]] = Field(
+        None,
+        description="reports whose claims the runs speak to; without it those of the views, or all if levels "
+        "or apart say what stands for a report's",
+    )
     levels: dict[str, dict[str, StandIn]] = Field(
         {}, description="factor -> the report's level -> this campaign's level or levels, with what differs"
     )
