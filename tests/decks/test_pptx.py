@@ -53,8 +53,8 @@ DECK = Deck(
     "2026-11-21T10:00:00",
     (
         Slide("title", "A cluster", bullets=("two nodes",), label="measured", footnote="November 2026"),
-        Slide("question", "The open link is 1.36 times as fast", "Interconnect", ("a", LONG), LEVELS, (), LONG,
-              "measured"),
+        Slide("question", "The open link is 1.36 times as fast", "Interconnect", ("a", LONG), LEVELS, (),
+              LONG, "measured"),
         Slide("question", "It scales", "Scaling", (), CURVE, footnote="n 6 / 6", label="measured"),
         Slide("question", LONG, "MPI library", (LONG,) * 6, GROUPS, label="synthetic"),
         Slide("summary", "What was found", table=ROWS),
