@@ -13,7 +13,7 @@ import pandas as pd
 from analysis.base import project
 from analysis.base.words import in_order
 from analysis.estimates.campaign import KIB_PER_GIB, Campaign
-from analysis.findings.naming import display
+from analysis.findings.naming import display, listed
 
 Values = Mapping[str, Sequence[Any]]  # fact -> its different values over all runs
 
@@ -63,9 +63,10 @@ def _facts(runs: Path) -> Values:
 
 def some(names: Sequence[str], most: int = _LISTED) -> str:
     """List names, and count those beyond so many: ``a, b and 7 more``."""
+    mark = "; " if any("," in name for name in names) else ", "
     if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most:,} more"
+        return mark.join(names)
+    return f"{mark.join(names[:most])} and {len(names) - most:,} more"
 
 
 def _levels(campaign: Campaign, factor: str) -> list[str]:
@@ -78,13 +79,13 @@ def _nodes(_: Campaign, runs: pd.DataFrame, __: Values) -> str:
     if not counts:
         return ""
     each = sorted({int(n) for n in runs["ranks_per_node"] if n > 0})
-    ranks = f", {_span(each)} rank{'s' if each[-1] > 1 else ''} on each" if each else ""
+    ranks = f"; {_span(each)} rank{'s' if each[-1] > 1 else ''} on each" if each else ""
     return f"{_span(counts)}{ranks}"
 
 
 def _span(numbers: Sequence[int]) -> str:
     if len(numbers) <= _LISTED:
-        return ", ".join(f"{one:,}" for one in numbers)
+        return listed([f"{one:,}" for one in numbers])
     return f"{numbers[0]:,} to {numbers[-1]:,} ({len(numbers)} numbers)"
 
 
