@@ -65,11 +65,11 @@ def _title(campaign: Campaign, title: str, sure: Sequence[Conclusion]) -> Slide:
 def _cluster(campaign: Campaign) -> Iterator[Slide]:
     tested = facts.tested(campaign)
     note = f"No run states: {', '.join(tested.unknown)}." if tested.unknown else ""
-    for part in fitting.pages([("", ""), *tested.rows], (150, 960)):
+    for part in fitting.pages([("", ""), *tested.rows]):
         yield Slide("facts", "Cluster under test", "Set-up", table=part, footnote=note, label=campaign.evidence)
     table = list(facts.clusters(campaign))
     if 3 <= len(table) <= _ROWS * 2 + 1:
-        for part in fitting.pages(table, (290, 220, 80, 210, 230, 70)):
+        for part in fitting.pages(table):
             head = f"The {len(table) - 1} clusters"
             yield Slide("facts", head, "Set-up", table=part, label=campaign.evidence)
 
@@ -143,7 +143,7 @@ def _as_seen(campaign: Campaign) -> Iterator[Slide]:
     if own.empty:
         return
     note = "Values as they were seen; with so few repeats nothing is concluded from their differences."
-    for part in fitting.pages(method.values(campaign, own)[: 1 + 3 * _ROWS], (560, 100, 440)):
+    for part in fitting.pages(method.values(campaign, own)[: 1 + 3 * _ROWS]):
         yield Slide(
             "list", "Values as seen", "No conclusion", table=part, footnote=note, label=campaign.evidence
         )
@@ -155,7 +155,7 @@ def _summary(campaign: Campaign, sure: Sequence[Conclusion]) -> Iterator[Slide]:
     for topic, name in TOPICS.items():
         rows += [(name, one.sentence) for one in sure if one.topic == topic][:1]
     note = f"The first conclusion of each question, of {len(sure)} in all."
-    for part in fitting.pages(rows, (230, 880)) if sure else ():
+    for part in fitting.pages(rows) if sure else ():
         yield Slide(
             "summary", "Summary of findings", "Summary", table=part, footnote=note, label=campaign.evidence
         )
@@ -165,21 +165,21 @@ def _open(campaign: Campaign, found: Sequence[Conclusion], shown: Sequence[Concl
     """List what could not be decided, each with the reason."""
     undecided = [one for one in found if one.word in (UNKNOWN, SEEN) and one not in shown]
     rows = [("Not decided", "Why")] + [(one.sentence, method.reason(one)) for one in undecided]
-    yield from _listed(campaign, rows, (770, 340), "What could not be decided", "Open")
+    yield from _listed(campaign, rows, "What could not be decided", "Open")
 
 
 def _rest(campaign: Campaign, last: Sequence[Conclusion]) -> Iterator[Slide]:
     rows = [("Question", "Finding")] + [(TOPICS[one.topic], one.sentence) for one in last]
-    yield from _listed(campaign, rows, (230, 880), "More conclusions", "Appendix")
+    yield from _listed(campaign, rows, "More conclusions", "Appendix")
 
 
 def _listed(
-    campaign: Campaign, rows: list[tuple[str, str]], widths: tuple[int, int], headline: str, topic: str
+    campaign: Campaign, rows: list[tuple[str, str]], headline: str, topic: str
 ) -> Iterator[Slide]:
     """Make slides of a table, and say how many rows of a very long one are left out."""
     if len(rows) < 2:
         return
-    parts = fitting.pages(rows, widths)
+    parts = fitting.pages(rows)
     kept = parts[:_TABLES]
     missing = len(rows) - 1 - sum(len(part) - 1 for part in kept)
     note = f"{missing:,} more: benchbook findings {campaign.name} --json has all." if missing else ""

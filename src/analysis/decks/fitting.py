@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 HEAD = 230  # letters of a headline
 BESIDE = 640  # letters of all bullets beside a figure
-_LETTER = 7.6  # px of a letter in a table, on a slide of 1280 px
-_LINES = 17  # of a table
-_GAP = 0.6  # of a line, between two rows
+_TABLE, _LETTER = 1160.0, 7.7  # px of a table and of a letter in it, on a slide of 1280 px
+_LINES, _GAP = 17, 0.6  # lines of a table, and of a line what is between two rows
 _CELL = 420  # letters of a cell
+_WORD, _MIDDLE, _PADDING = 24, 90, 3  # letters of a column: of its longest word, of all, beside them
 
 
 def head(text: str, most: int = HEAD) -> tuple[str, list[str]]:
@@ -47,16 +47,14 @@ def cut(text: str, most: int) -> str:
     return f"{textwrap.wrap(text, most - 2)[0]} …"
 
 
-def pages(rows: Sequence[tuple[str, ...]], widths: Sequence[int]) -> list[tuple[tuple[str, ...], ...]]:
-    """Split a table, its headings first, into such as fit on a slide; each has the headings.
-
-    `widths` are those of its columns, in px on a slide of 1280 px.
-    """
+def pages(rows: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, ...], ...]]:
+    """Split a table, its headings first, into such as fit on a slide; each has the headings."""
     headings, *body = (tuple(cut(cell, _CELL) for cell in row) for row in rows)
     parts: list[list[tuple[str, ...]]] = [[]]
     used = 0.0
+    wide = [_TABLE * one / _LETTER - _PADDING for one in shares(rows)]  # letters
     for row in body:
-        lines = max(_lines(cell, width) for cell, width in zip(row, widths, strict=True)) + _GAP
+        lines = max(_lines(cell, width) for cell, width in zip(row, wide, strict=True)) + _GAP
         if parts[-1] and used + lines > _LINES:
             parts.append([])
             used = 0.0
@@ -65,5 +63,15 @@ def pages(rows: Sequence[tuple[str, ...]], widths: Sequence[int]) -> list[tuple[
     return [(headings, *part) for part in parts if part]
 
 
-def _lines(text: str, width: float) -> int:
-    return max(1, math.ceil(len(text) * _LETTER / width))
+def shares(rows: Sequence[tuple[str, ...]]) -> list[float]:
+    """Return the share of a table's width that each of its columns needs, by what stands in it."""
+    needed = []
+    for column in zip(*rows, strict=True):
+        word = max((len(word) for cell in column for word in cell.split()), default=1)
+        middle = sum(map(len, column)) / len(column)
+        needed.append(max(min(word, _WORD) + _PADDING, min(middle, _MIDDLE)))
+    return [one / sum(needed) for one in needed]
+
+
+def _lines(text: str, letters: float) -> int:
+    return max(1, math.ceil(len(text) / max(letters, 1.0)))

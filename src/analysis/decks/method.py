@@ -30,7 +30,7 @@ def slides(campaign: Campaign, q: float) -> Iterator[Slide]:
         lines.insert(0, "The runs were generated around a declared truth: a test of the pipeline, no evidence.")
     yield Slide("method", "How it was measured", "Method", tuple(lines), label=campaign.evidence)
     rows = [("Source", "Address"), *campaign.references.values()]
-    for part in fitting.pages(rows, (560, 550)) if campaign.references else ():
+    for part in fitting.pages(rows) if campaign.references else ():
         yield Slide("list", "Sources", "Method", table=part, label=campaign.evidence)
 
 

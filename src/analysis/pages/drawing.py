@@ -38,10 +38,10 @@ def draw(compared: Compared, part: Stratum) -> Figure:
         return _strip(compared, part, medians, where)
     fig, (top, bottom) = _panels(compared.evidence, where, 2, 6.8)
     ratios = _named(compared, part.ratios)
-    doubling = doubling(part.medians[compared.along])
+    doubled = doubling(part.medians[compared.along])
     base = level_name(compared.factor, compared.baseline)
     figures.interval_points(
-        ratios, ax=top, x=compared.along, y="ratio", low="low", high="high", hue="level", log2=doubling,
+        ratios, ax=top, x=compared.along, y="ratio", low="low", high="high", hue="level", log2=doubled,
         xlabel="", ylabel=f"times {compared.phrase}\n{base}", one=True,
     )  # fmt: skip
     last = part.ratios.sort_values(compared.along).iloc[-1]
@@ -51,7 +51,7 @@ def draw(compared: Compared, part: Stratum) -> Figure:
     top.set_title(f"1× = {value} ({base}, {where})", loc="left", size=9.5, color=GREY)
     top.yaxis.label.set_multialignment("center")
     figures.interval_points(
-        medians, ax=bottom, x=compared.along, y="median", low="low", high="high", hue="level", log2=doubling,
+        medians, ax=bottom, x=compared.along, y="median", low="low", high="high", hue="level", log2=doubled,
         xlabel=_axis(compared.along), ylabel=_value(compared, part),
     )  # fmt: skip
     scaled(bottom, part.medians["median"])
