@@ -86,6 +86,14 @@ def _reading(commands: Any) -> None:
     findings.add_argument("--json", help="a list of objects instead of text", **_AS_JSON)
     findings.set_defaults(command="analysis.cli.findings:findings")
 
+    what = "write the slides of a campaign: its conclusions as HTML, PowerPoint and PDF"
+    report = commands.add_parser("report", help=what, description=what)
+    report.add_argument("name", metavar="CAMPAIGN")
+    report.add_argument("--out", default="", metavar="DIR", help="instead of results/reports/CAMPAIGN")
+    report.add_argument("--title", default="", metavar="TEXT", help="on the first slide, else the campaign's")
+    report.add_argument("--no-pdf", dest="pdf", action="store_false", help="leave out the PDF")
+    report.set_defaults(command="analysis.cli.report:report")
+
     what = "forecast a profiled job on another link or number of nodes, as a band"
     whatif = commands.add_parser("whatif", help=what, description=what)
     whatif.add_argument("--profile", dest="path", required=True, metavar="FILE", help="of IPM or mpiP")
