@@ -54,6 +54,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     _reading(commands)
+    _concluding(commands)
+    _comparing(commands)
     _measuring(commands)
     _campaigns(commands)
     stage = commands.add_parser("stage", help="run a stage of the workflow; its rules do so")
@@ -76,18 +78,6 @@ def _reading(commands: Any) -> None:
     verdicts.add_argument("--json", help="a list of objects instead of a table", **_AS_JSON)
     verdicts.set_defaults(command="analysis.cli.verdicts:verdicts")
 
-    what = "say what a campaign shows: differences, equals, shares, ranked, with false discoveries controlled"
-    findings = commands.add_parser("findings", help=what, description=what)
-    findings.add_argument("name", metavar="CAMPAIGN")
-    findings.add_argument("--topic", help="only this, such as interconnect")
-    findings.add_argument("--top", type=int, default=0, metavar="N", help="only the first N")
-    findings.add_argument("--q", type=float, default=0.05, help="rate of false discoveries (default 0.05)")
-    findings.add_argument("--write", action="store_true", help="add them to config/claims/CAMPAIGN.yaml")
-    findings.add_argument("--json", help="a list of objects instead of text", **_AS_JSON)
-    findings.set_defaults(command="analysis.cli.findings:findings")
-
-    _comparing(commands)
-
     what = "forecast a profiled job on another link or number of nodes, as a band"
     whatif = commands.add_parser("whatif", help=what, description=what)
     whatif.add_argument("--profile", dest="path", required=True, metavar="FILE", help="of IPM or mpiP")
@@ -99,6 +89,27 @@ def _reading(commands: Any) -> None:
     whatif.add_argument("--on", metavar="CLUSTER.yaml", help="a cluster: nodes, links, how fast it computes")
     whatif.add_argument("--json", help="an object instead of text", **_AS_JSON)
     whatif.set_defaults(command="analysis.cli.whatif:whatif")
+
+
+def _concluding(commands: Any) -> None:
+    """Declare what says a campaign's conclusions."""
+    what = "say what a campaign shows: differences, equals, shares, ranked, with false discoveries controlled"
+    findings = commands.add_parser("findings", help=what, description=what)
+    findings.add_argument("name", metavar="CAMPAIGN")
+    findings.add_argument("--topic", help="only this, such as interconnect")
+    findings.add_argument("--top", type=int, default=0, metavar="N", help="only the first N")
+    findings.add_argument("--q", type=float, default=0.05, help="rate of false discoveries (default 0.05)")
+    findings.add_argument("--write", action="store_true", help="add them to config/claims/CAMPAIGN.yaml")
+    findings.add_argument("--json", help="a list of objects instead of text", **_AS_JSON)
+    findings.set_defaults(command="analysis.cli.findings:findings")
+
+    what = "write the slides of a campaign: its conclusions as HTML, PowerPoint and PDF"
+    report = commands.add_parser("report", help=what, description=what)
+    report.add_argument("name", metavar="CAMPAIGN")
+    report.add_argument("--out", default="", metavar="DIR", help="instead of results/reports/CAMPAIGN")
+    report.add_argument("--title", default="", metavar="TEXT", help="on the first slide, else the campaign's")
+    report.add_argument("--no-pdf", dest="pdf", action="store_false", help="leave out the PDF")
+    report.set_defaults(command="analysis.cli.report:report")
 
 
 def _comparing(commands: Any) -> None:

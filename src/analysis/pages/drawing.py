@@ -38,10 +38,10 @@ def draw(compared: Compared, part: Stratum) -> Figure:
         return _strip(compared, part, medians, where)
     fig, (top, bottom) = _panels(compared.evidence, where, 2, 6.8)
     ratios = _named(compared, part.ratios)
-    doubling = _doubling(part.medians[compared.along])
+    doubled = doubling(part.medians[compared.along])
     base = level_name(compared.factor, compared.baseline)
     figures.interval_points(
-        ratios, ax=top, x=compared.along, y="ratio", low="low", high="high", hue="level", log2=doubling,
+        ratios, ax=top, x=compared.along, y="ratio", low="low", high="high", hue="level", log2=doubled,
         xlabel="", ylabel=f"times {compared.phrase}\n{base}", one=True,
     )  # fmt: skip
     last = part.ratios.sort_values(compared.along).iloc[-1]
@@ -51,10 +51,10 @@ def draw(compared: Compared, part: Stratum) -> Figure:
     top.set_title(f"1× = {value} ({base}, {where})", loc="left", size=9.5, color=GREY)
     top.yaxis.label.set_multialignment("center")
     figures.interval_points(
-        medians, ax=bottom, x=compared.along, y="median", low="low", high="high", hue="level", log2=doubling,
+        medians, ax=bottom, x=compared.along, y="median", low="low", high="high", hue="level", log2=doubled,
         xlabel=_axis(compared.along), ylabel=_value(compared, part),
     )  # fmt: skip
-    _scaled(bottom, part.medians["median"])
+    scaled(bottom, part.medians["median"])
     return fig
 
 
@@ -79,7 +79,7 @@ def draw_series(
     low, high = ends
     figures.interval_points(
         table, ax=ax, x=x, y=y, low=low, high=high, hue=hue, xlabel=_axis(x), ylabel=ylabel,
-        log2=_doubling(table[x]),
+        log2=doubling(table[x]),
     )  # fmt: skip
     if ideal:
         ax.plot(list(ideal), list(ideal.values()), color=GREY, linestyle=(0, (5, 3)), linewidth=1.3, zorder=1)
@@ -89,7 +89,7 @@ def draw_series(
     if x == "time_s":  # measured, not chosen: no tick at each value
         ax.xaxis.set_major_locator(AutoLocator())
         ax.xaxis.set_major_formatter(ScalarFormatter())
-    _scaled(ax, table[y])
+    scaled(ax, table[y])
     return fig
 
 
@@ -157,14 +157,15 @@ def _axis(name: str) -> str:
     return units.get(name, name.replace("_", " "))
 
 
-def _doubling(values: pd.Series) -> bool:
+def doubling(values: pd.Series) -> bool:
     """Tell whether an axis spans so much that its steps are doublings rather than additions."""
     return bool(
         pd.api.types.is_numeric_dtype(values) and values.min() > 0 and values.max() >= 4 * values.min()
     )
 
 
-def _scaled(ax: Axes, values: pd.Series) -> None:
+def scaled(ax: Axes, values: pd.Series) -> None:
+    """Give positive values a logarithmic axis where they span much, else one that begins at zero."""
     if values.min() > 0 and values.max() > _WIDE * values.min():
         ax.set_yscale("log")
     else:

@@ -130,7 +130,7 @@ def _environment() -> jinja2.Environment:
     environment.globals.update(
         VERDICTS=VERDICTS, EVIDENCE=EVIDENCE, scale=forest.scale, generator=Markup(_GENERATOR)
     )
-    for name in ("style.css", "board.js", "marks.svg"):
+    for name in ("colours.css", "style.css", "board.js", "marks.svg"):
         text, _, _ = environment.loader.get_source(environment, name)  # type: ignore[union-attr]
         environment.globals[name.replace(".", "_")] = Markup(text)
     return environment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -31,13 +31,15 @@ def interval_points(
     ylabel: str,
     log2: bool = False,
     one: bool = False,
+    styles: Mapping[str, tuple[str, str]] | None = None,
 ) -> Axes:
     """Draw points with their intervals, one row a point; `low` and `high` are the ends, in the unit of `y`.
 
     Points are joined by lines only if `x` has an order: numbers or an ordered categorical. Each level in
     `hue` has its fixed colour and marker, and its name at the line's end; labels have the unit in brackets.
     `log2` makes a logarithmic x axis with ticks at the values of the data, `one` draws the line of no
-    difference. Raises `ConfigError` if a column is missing, or an estimate lies outside its interval.
+    difference. `styles` are colour and marker of levels that several figures share, as `looks` gives them.
+    Raises `ConfigError` if a column is missing, or an estimate lies outside its interval.
     """
     _need(frame, [x, y, low, high, *([hue] if hue else [])])
     slack = 1e-9 * frame[y].abs()  # a resampled median of equal values is rounded in another order
@@ -48,7 +50,7 @@ def interval_points(
         raise refused(found, "check the interval")
     places, ordered, labels = _places(frame[x])
     levels = [str(v) for v in frame[hue].drop_duplicates()] if hue else [""]
-    styles = looks(levels)
+    styles = {**looks(levels), **(styles or {})}
     if one:
         ax.axhline(1, color=GREY, linewidth=1.2, zorder=1)
     ends = []
@@ -68,7 +70,7 @@ def interval_points(
         ends.append((float(xs[-1]), float(ys[-1]), level))
     _finish(ax, places, labels, ordered and log2, xlabel, ylabel)
     if hue and hue != x:  # otherwise the axis names the levels already
-        _name_ends(ax, ends, ordered)
+        _name_ends(ax, ends, ordered, styles)
     return ax
 
 
@@ -116,18 +118,27 @@ def strip_with_interval(
     return ax
 
 
-def interval_rows(frame: pd.DataFrame, *, ax: Axes, x: str, hue: str, xlabel: str) -> Axes:
+def interval_rows(
+    frame: pd.DataFrame,
+    *,
+    ax: Axes,
+    x: str,
+    hue: str,
+    xlabel: str,
+    styles: Mapping[str, tuple[str, str]] | None = None,
+) -> Axes:
     """Draw medians with their intervals in rows, one a level of `x` with its name, the first on top.
 
     Columns `x`, `hue`, ``median low high``, in the unit of `xlabel`; the axis begins at zero. Each level of
-    `hue` has its fixed colour and marker. Raises `ConfigError` if a column is missing.
+    `hue` has its fixed colour and marker, of `styles` first. Raises `ConfigError` if a column is missing.
     """
     _need(frame, [x, hue, "median", "low", "high"])
     rows = [str(v) for v in frame[x].drop_duplicates()]
     levels = [str(v) for v in frame[hue].drop_duplicates()]
-    for i, (level, (shade, mark)) in enumerate(looks(levels).items()):
+    for i, level in enumerate(levels):
+        shade, mark = {**looks(levels), **(styles or {})}[level]
         part = frame[frame[hue].astype(str) == level]
-        shift = 0.18 * (i - (len(levels) - 1) / 2)
+        shift = 0.0 if hue == x else 0.18 * (i - (len(levels) - 1) / 2)
         ys = [rows.index(str(v)) + shift for v in part[x]]
         middle = part["median"].to_numpy(float)
         ends = [middle - part["low"].to_numpy(float), part["high"].to_numpy(float) - middle]
@@ -139,7 +150,7 @@ def interval_rows(frame: pd.DataFrame, *, ax: Axes, x: str, hue: str, xlabel: st
     name_bars(ax, rows, xlabel)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xlim(0, 1.06 * float(np.nanmax(frame[["median", "high"]].to_numpy(float))))
-    if len(levels) > 1:
+    if len(levels) > 1 and hue != x:
         legend_beside(ax)
     return ax
 
@@ -221,11 +232,13 @@ def _finish(ax: Axes, places: Floats, labels: list[str] | None, log2: bool, xlab
             ax.minorticks_off()
 
 
-def _name_ends(ax: Axes, ends: list[tuple[float, float, str]], ordered: bool) -> None:
+def _name_ends(
+    ax: Axes, ends: list[tuple[float, float, str]], ordered: bool, styles: Mapping[str, tuple[str, str]]
+) -> None:
     """Write each level's name where its line ends; a legend where there are no lines."""
     if not ordered:
-        styles = looks([level for _, _, level in ends])
-        for level, (shade, mark) in styles.items():
+        for level in [level for _, _, level in ends]:
+            shade, mark = styles[level]
             ax.plot([], [], color=shade, marker=mark, linestyle="none", markersize=7, label=level)
         legend_beside(ax)
         return

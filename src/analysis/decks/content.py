@@ -1,0 +1,190 @@
+"""What stands on the slides of a campaign: its conclusions in the order of the reports, and what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import pandas as pd
+
+from analysis.decks import facts, fitting, method
+from analysis.decks.slide import Deck, Slide
+from analysis.estimates.campaign import Campaign
+from analysis.findings.conclusion import IS, SEEN, STANDING, TOPICS, UNKNOWN, Conclusion
+from analysis.findings.search import LIMIT, conclusions
+
+MOST = 3  # slides of a topic; what does not fit on them stands in the table at the end
+_ROWS = 12  # of clusters, or of values that were seen
+_TABLES = 4  # slides of one table
+
+
+def deck(campaign: Campaign, *, title: str = "", q: float = LIMIT) -> Deck:
+    """Make the slides of a campaign, with `title` instead of its own.
+
+    The order is that of the benchmark reports: the cluster under test, a slide a question, the summary; then
+    what could not be decided, the method, and what had no room. `q` is the rate of false discoveries.
+    """
+    found = conclusions(campaign, q=q)
+    sure = [one for one in found if one.word in STANDING]
+    title = title or campaign.title or campaign.name
+    last: list[Conclusion] = []
+    slides = [_title(campaign, title, sure), *_cluster(campaign)]
+    # Where nothing stands, what was seen is shown, and the slides say so.
+    shown = sure or [one for one in found if one.word == SEEN]
+    for topic in TOPICS:
+        own, rest = _topic(topic, [one for one in shown if one.topic == topic], campaign)
+        slides += own
+        last += rest
+    if not sure:
+        slides += _as_seen(campaign)
+    slides += _summary(campaign, sure)
+    slides += _open(campaign, found, shown)
+    slides += method.slides(campaign, q)
+    slides += _rest(campaign, last)
+    first, end = facts.dates(campaign.runs)
+    return Deck(title, f"{campaign.name}, {campaign.evidence}", end or first, tuple(slides))
+
+
+def _title(campaign: Campaign, title: str, sure: Sequence[Conclusion]) -> Slide:
+    runs = campaign.runs
+    first, last = facts.dates(runs)
+    when = "" if not first else f", {first}" if first == last else f", {first} to {last}"
+    compared = sum(one.word != IS for one in sure)
+    lines = [
+        f"{int(runs['valid'].sum()):,} valid runs of {len(runs):,}{when}",
+        f"{len(sure)} conclusion{'' if len(sure) == 1 else 's'}, {compared} of them comparisons"
+        if sure
+        else "No conclusion: nothing was measured often enough to be compared",
+    ]
+    if campaign.evidence == "synthetic":
+        lines.append("Generated runs: a test of the pipeline, no evidence")
+    head, rest = fitting.head(title, 110)
+    return Slide(
+        "title", head, "Performance benchmark and profiling", (*rest, *lines), label=campaign.evidence
+    )
+
+
+def _cluster(campaign: Campaign) -> Iterator[Slide]:
+    tested = facts.tested(campaign)
+    note = f"No run states: {', '.join(tested.unknown)}." if tested.unknown else ""
+    for part in fitting.pages([("", ""), *tested.rows]):
+        yield Slide(
+            "facts", "Cluster under test", "Set-up", table=part, footnote=note, label=campaign.evidence
+        )
+    table = list(facts.clusters(campaign))
+    if 3 <= len(table) <= _ROWS * 2 + 1:
+        for part in fitting.pages(table):
+            head = f"The {len(table) - 1} clusters"
+            yield Slide("facts", head, "Set-up", table=part, label=campaign.evidence)
+
+
+def _topic(
+    topic: str, found: Sequence[Conclusion], campaign: Campaign
+) -> tuple[list[Slide], list[Conclusion]]:
+    """Make the slides of a topic, and give the conclusions that had no room."""
+    by_question = [list(group) for _, group in groupby(sorted(found, key=_place(found)), _question)]
+    queues = [list(_sheets(topic, one, campaign)) for one in by_question]
+    # The first slide of every question, then the second of each.
+    longest = max(map(len, queues), default=0)
+    sheets = [queue[at] for at in range(longest) for queue in queues if at < len(queue)]
+    rest = [one for _, of_slide in sheets[MOST:] for one in of_slide]
+    return [slide for slide, _ in sheets[:MOST]], rest
+
+
+def _question(one: Conclusion) -> tuple[str, ...]:
+    asked = one.question
+    application = str((asked.select or {}).get("application", ""))
+    if asked.compare is None:  # shares and sizes of a topic stand together
+        return ("", application)
+    return asked.compare.factor, application, asked.variable
+
+
+def _place(found: Sequence[Conclusion]):  # type: ignore[no-untyped-def]
+    """Keep the order of the ranking among questions and within them."""
+    order: dict[tuple[str, ...], int] = {}
+    for one in found:
+        order.setdefault(_question(one), len(order))
+    rank = {one.id: at for at, one in enumerate(found)}
+    return lambda one: (order[_question(one)], rank[one.id])
+
+
+def _sheets(
+    topic: str, found: Sequence[Conclusion], campaign: Campaign
+) -> Iterator[tuple[Slide, list[Conclusion]]]:
+    """Lay the conclusions of a question on slides: the first speaks, those that fit stand beside it."""
+    left = list(found)
+    while left:
+        first, *others = left
+        head, bullets = fitting.head(first.sentence)
+        taken = 1
+        for one in others[: 4 - taken]:
+            if not fitting.fits([*bullets, one.sentence]):
+                break
+            bullets.append(one.sentence)
+            taken += 1
+        slide = Slide(
+            "question", head, TOPICS[topic], tuple(fitting.bounded(bullets)),
+            shown=_figure(first), footnote=_note(first), label=campaign.evidence,
+        )  # fmt: skip
+        yield slide, left[:taken]
+        left = left[taken:]
+
+
+def _figure(one: Conclusion) -> pd.DataFrame | None:
+    """Return what is drawn: nothing where a single value stands in the sentence already."""
+    return one.shown if len(one.shown) > 1 and one.shown["median"].notna().any() else None
+
+
+def _note(one: Conclusion) -> str:
+    chance = f"; q {one.q:.2g}" if one.q is not None else ""
+    return fitting.cut(f"{one.footnote}{chance}", 480)
+
+
+def _as_seen(campaign: Campaign) -> Iterator[Slide]:
+    """Show the values of a campaign of which nothing can be concluded."""
+    runs = campaign.runs
+    own = runs[runs["valid"] & runs["figure_of_merit"].notna()]
+    if own.empty:
+        return
+    note = "Values as they were seen; with so few repeats nothing is concluded from their differences."
+    for part in fitting.pages(method.values(campaign, own)[: 1 + 3 * _ROWS]):
+        yield Slide(
+            "list", "Values as seen", "No conclusion", table=part, footnote=note, label=campaign.evidence
+        )
+
+
+def _summary(campaign: Campaign, sure: Sequence[Conclusion]) -> Iterator[Slide]:
+    """Give the first conclusion of every topic."""
+    rows = [("Question", "Finding")]
+    for topic, name in TOPICS.items():
+        rows += [(name, one.sentence) for one in sure if one.topic == topic][:1]
+    note = f"The first conclusion of each question, of {len(sure)} in all."
+    for part in fitting.pages(rows) if sure else ():
+        yield Slide(
+            "summary", "Summary of findings", "Summary", table=part, footnote=note, label=campaign.evidence
+        )
+
+
+def _open(campaign: Campaign, found: Sequence[Conclusion], shown: Sequence[Conclusion]) -> Iterator[Slide]:
+    """List what could not be decided, each with the reason."""
+    undecided = [one for one in found if one.word in (UNKNOWN, SEEN) and one not in shown]
+    rows = [("Not decided", "Why")] + [(one.sentence, method.reason(one)) for one in undecided]
+    yield from _listed(campaign, rows, "What could not be decided", "Open")
+
+
+def _rest(campaign: Campaign, last: Sequence[Conclusion]) -> Iterator[Slide]:
+    rows = [("Question", "Finding")] + [(TOPICS[one.topic], one.sentence) for one in last]
+    yield from _listed(campaign, rows, "More conclusions", "Appendix")
+
+
+def _listed(campaign: Campaign, rows: list[tuple[str, str]], headline: str, topic: str) -> Iterator[Slide]:
+    """Make slides of a table, and say how many rows of a very long one are left out."""
+    if len(rows) < 2:
+        return
+    parts = fitting.pages(rows)
+    kept = parts[:_TABLES]
+    missing = len(rows) - 1 - sum(len(part) - 1 for part in kept)
+    note = f"{missing:,} more: benchbook findings {campaign.name} --json has all." if missing else ""
+    for at, part in enumerate(kept, 1):
+        head = f"{headline} ({at} of {len(kept)})" if len(kept) > 1 else headline
+        yield Slide("list", head, topic, table=part, footnote=note, label=campaign.evidence)

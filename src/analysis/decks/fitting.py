@@ -1,0 +1,77 @@
+"""Text that fits on a slide: split where it is too long, so that nothing runs over an edge."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+
+HEAD = 230  # letters of a headline
+BESIDE = 640  # letters of all bullets beside a figure
+_TABLE, _LETTER = 1160.0, 7.7  # px of a table and of a letter in it, on a slide of 1280 px
+_LINES, _GAP = 17, 0.6  # lines of a table, and of a line what is between two rows
+_CELL = 420  # letters of a cell
+_WORD, _MIDDLE, _PADDING = 24, 90, 3  # letters of a column: of its longest word, of all, beside them
+
+
+def head(text: str, most: int = HEAD) -> tuple[str, list[str]]:
+    """Split a text into a headline and bullets that carry on with it."""
+    if len(text) <= most:
+        return text, []
+    first, *rest = textwrap.wrap(text, most - 2)
+    pieces = textwrap.wrap(" ".join(rest), BESIDE // 2 - 4)
+    ends = ["" if at == len(pieces) else " …" for at in range(1, len(pieces) + 1)]
+    return f"{first} …", [f"… {piece}{end}" for piece, end in zip(pieces, ends, strict=True)]
+
+
+def fits(bullets: Sequence[str]) -> bool:
+    """Tell whether bullets have room beside a figure."""
+    return sum(map(len, bullets)) <= BESIDE
+
+
+def bounded(bullets: Sequence[str]) -> list[str]:
+    """Keep the bullets that have room, the last of them cut if none of it would stand otherwise."""
+    kept: list[str] = []
+    for one in bullets:
+        room = BESIDE - sum(map(len, kept))
+        if room < 20:
+            break
+        kept.append(cut(one, room))
+    return kept
+
+
+def cut(text: str, most: int) -> str:
+    """Shorten a text at a space, with an ellipsis."""
+    if len(text) <= most:
+        return text
+    return f"{textwrap.wrap(text, most - 2)[0]} …"
+
+
+def pages(rows: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, ...], ...]]:
+    """Split a table, its headings first, into such as fit on a slide; each has the headings."""
+    headings, *body = (tuple(cut(cell, _CELL) for cell in row) for row in rows)
+    parts: list[list[tuple[str, ...]]] = [[]]
+    used = 0.0
+    wide = [_TABLE * one / _LETTER - _PADDING for one in shares(rows)]  # letters
+    for row in body:
+        lines = max(_lines(cell, width) for cell, width in zip(row, wide, strict=True)) + _GAP
+        if parts[-1] and used + lines > _LINES:
+            parts.append([])
+            used = 0.0
+        parts[-1].append(row)
+        used += lines
+    return [(headings, *part) for part in parts if part]
+
+
+def shares(rows: Sequence[tuple[str, ...]]) -> list[float]:
+    """Return the share of a table's width that each of its columns needs, by what stands in it."""
+    needed = []
+    for column in zip(*rows, strict=True):
+        word = max((len(word) for cell in column for word in cell.split()), default=1)
+        middle = sum(map(len, column)) / len(column)
+        needed.append(max(min(word, _WORD) + _PADDING, min(middle, _MIDDLE)))
+    return [one / sum(needed) for one in needed]
+
+
+def _lines(text: str, letters: float) -> int:
+    return max(1, math.ceil(len(text) / max(letters, 1.0)))

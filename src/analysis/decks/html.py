@@ -1,0 +1,60 @@
+"""A deck as one self-contained HTML file that prints a slide a page; nothing is loaded from the network."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from analysis.base.files import write_text
+from analysis.decks import chart, fitting
+from analysis.decks.slide import Deck
+
+_LONG, _MIDDLE = 130, 70  # letters of a headline from which on it is set smaller
+
+
+def write(deck: Deck, path: Path) -> None:
+    """Write a deck as HTML; the same deck gives the same bytes."""
+    styles = chart.styles(deck)
+    slides = []
+    for slide in deck.slides:
+        figure = ""
+        if slide.shown is not None:
+            figure = chart.drawn(
+                slide.shown, slide.label, styles, wide=not slide.bullets,
+                description=chart.described(slide.shown, slide.headline),
+            )  # fmt: skip
+        slides.append((slide, Markup(figure)))
+    template = _environment().get_template("deck.html.j2")
+    write_text(path, template.render(deck=deck, slides=slides))
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    own = jinja2.PackageLoader("analysis.decks", "templates")
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([own, jinja2.PackageLoader("analysis.site", "templates")]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    names = ("colours.css", "deck.css")
+    texts = [environment.loader.get_source(environment, name)[0] for name in names]  # type: ignore[union-attr]
+    environment.globals.update(
+        style=Markup("".join(texts)), parted=_parted, length=_length, shares=fitting.shares
+    )
+    return environment
+
+
+def _parted(sentence: str) -> tuple[str, str]:
+    """Part a sentence from the interval in brackets at its end."""
+    main, mark, rest = sentence.rpartition(" (")
+    return (main, f"({rest}") if mark and rest.endswith(")") and "(" not in rest else (sentence, "")
+
+
+def _length(headline: str) -> str:
+    return "long" if len(headline) > _LONG else "middle" if len(headline) > _MIDDLE else "short"

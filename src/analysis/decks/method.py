@@ -1,0 +1,134 @@
+"""How a campaign was measured, what was left out of it, and why something was not decided."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from analysis.base.words import attached, significant
+from analysis.decks import fitting
+from analysis.decks.slide import Slide
+from analysis.estimates.campaign import FOLLOWS, Campaign
+from analysis.estimates.question import FACTORS
+from analysis.findings.conclusion import SEEN, Conclusion
+from analysis.findings.naming import display
+from analysis.findings.trials import MARGIN
+
+_REASONS = 5  # why runs were left out, the most frequent
+_EACH = 24  # runs up to so many are shown one by one
+
+
+def slides(campaign: Campaign, q: float) -> Iterator[Slide]:
+    """Say how it was measured; and of published figures, whose they are."""
+    lines = [_counted(campaign.runs), *_left_out(campaign.runs), *_statistics(q)]
+    if campaign.evidence == "published":
+        lines.insert(0, "Values and conditions are as their sources print them; nothing was measured anew.")
+    if campaign.evidence == "synthetic":
+        lines.insert(
+            0, "The runs were generated around a declared truth: a test of the pipeline, no evidence."
+        )
+    yield Slide("method", "How it was measured", "Method", tuple(lines), label=campaign.evidence)
+    rows = [("Source", "Address"), *campaign.references.values()]
+    for part in fitting.pages(rows) if campaign.references else ():
+        yield Slide("list", "Sources", "Method", table=part, label=campaign.evidence)
+
+
+def _counted(runs: pd.DataFrame) -> str:
+    own = runs[runs["valid"]]
+    repeats = own.groupby(list(FACTORS), dropna=False, observed=True).size()
+    if repeats.empty:
+        return f"{len(runs):,} runs, none of them valid."
+    least, most, middle = repeats.min(), repeats.max(), repeats.median()
+    times = f"{least} times" if least == most else f"{least} to {most} times, {middle:g} in the middle"
+    times = "once" if most == 1 else times
+    text = f"{len(own):,} runs in {len(repeats):,} settings; a setting was run {times}"
+    days = own["start"].dropna().dt.date.nunique()
+    if (own["evidence"] == "synthetic").any() or not days:
+        return f"{text}."
+    return f"{text}, on {days} day{'' if days == 1 else 's'}."
+
+
+def _left_out(runs: pd.DataFrame) -> Iterator[str]:
+    failed = runs[~runs["valid"]]
+    if len(failed):
+        counts = failed["reason"].replace("", "no reason stated").value_counts()
+        counts = counts.sort_index().sort_values(ascending=False, kind="stable")
+        words = [f"{count} {fitting.cut(str(why), 60)}" for why, count in counts.items()][:_REASONS]
+        more = f" and {len(counts) - _REASONS} more reasons" if len(counts) > _REASONS else ""
+        one = "run was left out" if len(failed) == 1 else "runs were left out"
+        yield f"{len(failed):,} {one}: {', '.join(words)}{more}."
+    else:
+        yield "No run was left out."
+    untimed = int((runs["valid"] & ~runs["timing"]).sum())
+    if untimed:
+        yield f"Of {untimed:,} run{'' if untimed == 1 else 's'} the times may not be used: they tell of structure alone."
+
+
+def _statistics(q: float) -> tuple[str, ...]:
+    return (
+        "A value is the median of its repeats; a ratio is that of two medians of runs that are alike in every "
+        "factor but the compared one. Nothing is averaged over ratios, and no distribution is assumed.",
+        "Intervals come from order statistics, at 95 % from six repeats on; with fewer the level is lower, and "
+        "then said. What rests on fewer than four repeats a side is not decided.",
+        f"Everything that could be compared was tested; the rate of false discoveries over all tests is "
+        f"controlled at {q:.2g} (Benjamini and Hochberg). q is the least rate at which a conclusion stands.",
+        f"Equal means within {MARGIN:.0%}: two one-sided rank tests and the whole interval. A test that finds no "
+        "difference has not shown that two are equal.",
+    )
+
+
+def reason(one: Conclusion) -> str:
+    """Say why a conclusion was not drawn."""
+    estimate = one.finding.estimate
+    counts = [n for n in (estimate.n, estimate.n_baseline) if n is not None]
+    if one.word == SEEN:
+        return "single runs" if min(counts) < 2 else f"too few repeats: {min(counts)}"
+    if not estimate.bounded:
+        return f"no interval: {min(counts)} repeat{'' if min(counts) == 1 else 's'}"
+    if not estimate.settles:
+        return f"too few repeats: {min(counts)} a side give an interval at {estimate.level:.0%} only"
+    if not estimate.low <= 1 <= estimate.high:
+        chance = "" if one.q is None else f": q {one.q:.2g}"
+        return f"does not stand among all that was tested{chance}"
+    ends = f"{estimate.low:.2f} to {estimate.high:.2f}"
+    return f"the interval, {ends}, holds 1 and is wider than {MARGIN:.0%}"
+
+
+def values(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, str, str]]:
+    """Return a table of figures of merit: a row a run, of many runs a row an application and case."""
+    if len(runs) <= _EACH:
+        derived = {name for names in FOLLOWS.values() for name in names}
+        moving = [name for name in FACTORS if name not in derived and runs[name].nunique(dropna=False) > 1]
+        rows = [("Run", "n", "Value")]
+        for _, run in runs.iterrows():
+            words = [_level(campaign, name, run[name]) for name in moving]
+            unit = str(run["figure_of_merit_unit"])
+            rows.append(
+                (", ".join(filter(None, words)) or str(run["run"]), "1", _value(run["figure_of_merit"], unit))
+            )
+        return rows
+    rows = [("What", "n", "Least, middle and most")]
+    keys = ["application", "case", "figure_of_merit_unit"]
+    for (application, case, unit), part in runs.groupby(keys, sort=True):
+        names = [display(campaign, "application", application), _level(campaign, "case", case)]
+        of_all = part["figure_of_merit"]
+        ends = [_value(one, str(unit)) for one in (of_all.min(), of_all.median(), of_all.max())]
+        rows.append((", ".join(filter(None, names)), f"{len(part):,}", ", ".join(ends)))
+    return rows
+
+
+def _level(campaign: Campaign, factor: str, level: Any) -> str:
+    if level in ("", "none", -1) or (isinstance(level, float) and math.isnan(level)):
+        return ""
+    return display(
+        campaign,
+        factor,
+        level if isinstance(level, str) else level.item() if hasattr(level, "item") else level,
+    )
+
+
+def _value(value: float, unit: str) -> str:
+    return attached(significant(float(value)), unit)
