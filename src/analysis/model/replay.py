@@ -179,7 +179,7 @@ def replay(trace: Step, wires: Wires, steps: int = 2) -> float:
 
 
 def check(inputs: Inputs, base: Path, declared: ModelledCampaign, workers: int) -> pd.DataFrame:
-    """Simulate every check of a project at three draws, `workers` at a time.
+    """Simulate every check of a project at three draws, `workers` at a time; a line of progress for each.
 
     Columns ``claim treatment baseline end draw analytic simulated difference``: ratios, and what the
     simulated one is more than the analytic, relative.
@@ -188,8 +188,14 @@ def check(inputs: Inputs, base: Path, declared: ModelledCampaign, workers: int) 
     checks = models.load(Checks, base / CHECKS).checks
     found = [point for one in checks for point in points(inputs, declared, one)]
     links = [(point, cell) for point in found for cell in (point.fast, point.slow)]
+    times = []
     with ThreadPoolExecutor(workers) as pool:
-        times = list(pool.map(lambda given: simulated(inputs, *given), links))
+        for (point, cell), seconds in zip(
+            links, pool.map(lambda given: simulated(inputs, *given), links), strict=True
+        ):
+            times.append(seconds)
+            told = f"{point.check.claim}, {point.end} draw over {cell.interconnect}"
+            print(f"{len(times)} of {len(links)}: {told}", file=sys.stderr, flush=True)
     rows = []
     for point, fast, slow in zip(found, times[::2], times[1::2], strict=True):
         one, ratio = point.check, slow / fast

@@ -160,17 +160,15 @@ def _bars(ax: Axes, part: pd.DataFrame, name: str) -> None:
     for at, (link, (shade, mark)) in enumerate(looks(links).items()):
         one = part[(part["link"] == link) & part["sense"]]
         places = np.array([counts.index(n) for n in one["nodes"]]) + _BAR * (at - (len(links) - 1) / 2) * 1.3
-        values = {
-            end: one[f"{name}{end}"].to_numpy(float) for end in ("", "_low", "_high", "_least", "_most")
-        }
-        middle, low, high = values[""], values["_low"], values["_high"]
+        middle, low, high = (one[f"{name}{end}"].to_numpy(float) for end in ("", "_low", "_high"))
+        reach = [middle - one[f"{name}_least"].to_numpy(float), one[f"{name}_most"].to_numpy(float) - middle]
         ax.bar(
             places, high - low, _BAR, bottom=low, facecolor=PAPER, edgecolor=shade, linewidth=0.9,
             hatch=_HATCHES[at % len(_HATCHES)], zorder=2,
         )  # fmt: skip
         ax.errorbar(
-            places, middle, [middle - values["_least"], values["_most"] - middle], color=shade, marker=mark, markersize=6,
-            markeredgecolor=PAPER, capsize=3, elinewidth=1.2, linestyle="none", zorder=3,
+            places, middle, reach, color=shade, marker=mark, markersize=6, markeredgecolor=PAPER, capsize=3,
+            elinewidth=1.2, linestyle="none", zorder=3,
             label=f"forecast, {one['link_title'].iloc[0]}" if len(one) else None,
         )  # fmt: skip
     ax.axhline(1.0, color=GREY, linestyle=(0, (5, 3)), linewidth=1.2, zorder=1)
@@ -179,8 +177,8 @@ def _bars(ax: Axes, part: pd.DataFrame, name: str) -> None:
     if len(none):  # parts only become smaller
         first = counts.index(none.min())
         ax.axvspan(first - 0.5, len(counts) - 0.5, color=LINE, alpha=0.6, linewidth=0, zorder=1.5)
-        middle = (first + len(counts) - 1) / 2
-        ax.annotate("parts\ntoo small", (middle, 0.5), xycoords=("data", "axes fraction"), ha="center",
+        where = (first + len(counts) - 1) / 2
+        ax.annotate("parts\ntoo small", (where, 0.5), xycoords=("data", "axes fraction"), ha="center",
                     va="center", size=8.5, color=GREY, zorder=4)  # fmt: skip
     _axes(ax, counts, part[[f"{name}_least", f"{name}_most"]].to_numpy(float))
 
