@@ -36,12 +36,15 @@ from analysis.model import ASSUMED, DRAWN
 
 INSIDE, OUTSIDE, TOO_WIDE = "inside the band", "outside the band", "too wide to tell"
 FIRST = 0  # the number of the first draw
+_ALONG = ("trend", "saturation")  # quantities that are read off from step to step
 CELLS = object()  # under which a campaign keeps its runs by cell
 DEFAULT = "default"  # widening of a link that has none of its own
 # Widening where no network is used, and where one link is on both sides, ranks placed alike: what the model
 # has wrong about messages it has wrong twice. A link that congests has one of its own, ``same-link.1gbe``.
 ONE_NODE, SAME_LINK = "one-node", "same-link"
-NODES = "nodes"  # widening along counts of nodes on one link: caches and networks that break down
+# Widenings along counts of nodes on one link, where caches and networks that break down come in: from each
+# count to the next, which orders and stops rest on, and from any to any. A kind of link can have its own.
+NEXT, NODES = "next", "nodes"
 
 
 @dataclass(frozen=True)
@@ -325,10 +328,11 @@ def _error(question: Question, campaign: Campaign, parts: Sequence[pd.DataFrame]
         return widening[question.variable]
     if found["nodes"] == {1}:
         return widening.get(ONE_NODE, 0.0)
-    if len(links) == 1 and question.compare is not None and "nodes" in question.compare.moving:
-        return widening.get(NODES, widening.get(DEFAULT, 0.0))
-    if len(links) == 1 and len(found["placement"]) == 1:
-        (link,) = links
+    (link,) = links if len(links) == 1 else ("",)
+    if link and question.compare is not None and "nodes" in question.compare.moving:
+        kind = NEXT if question.quantity in _ALONG else NODES
+        return widening.get(f"{kind}.{link}", widening.get(kind, widening.get(DEFAULT, 0.0)))
+    if link and len(found["placement"]) == 1:
         return widening.get(f"{SAME_LINK}.{link}", widening.get(SAME_LINK, 0.0))
     return max((widening.get(link, widening.get(DEFAULT, 0.0)) for link in links), default=0.0)
 

@@ -89,7 +89,8 @@ def step(inputs: Inputs, draws: Draws, cell: Cell) -> Step:
         cost = cost * draws[application.imbalance]
     if application.spread and 2 * cell.ranks_per_node * cell.jobs <= cell.machine.cores_per_node:
         cost = cost / draws[application.spread]
-    network = Network.drawn(inputs, draws, cell.machine.links.get(cell.interconnect, cell.interconnect))
+    link = cell.machine.links.get(cell.interconnect, cell.interconnect)
+    network = Network.drawn(inputs, draws, link, cell.machine.copying)
     if cell.jobs > 1:
         network = replace(network, crowd=1 + (cell.jobs - 1) * draws[SHARING])
     if declared.in_switches:

@@ -66,6 +66,7 @@ class MachineFacts(Model):
     cpu: str
     idle: str = Field("", description="range: W of a node that does nothing")
     loaded: str = Field("", description="range: W of a node whose cores all compute")
+    copying: str = Field("copying.tcp", description="range: B/s that a core sends and receives over TCP")
     links: dict[str, str] = Field(
         {}, description="level of a link -> its facts here, where the cluster has an older or a newer one"
     )
