@@ -161,7 +161,8 @@ class WhatIfFile(Model):
 
     title: str
     nodes: Maybe[Annotated[int, Field(ge=1)]] = Field(None, description="nodes of the job")
-    link: str = Field("", description="a link of this file or of config/model/links.yaml")
+    link: str = Field("", description="a link of this file, or of config/model/links.yaml or forecast.yaml")
+    profiled_on: str = Field("", description="the link that the job was profiled on, named as `link`")
     faster: Positive = Field(
         1.0, description="how many times as fast a core computes as where the job was profiled"
     )

@@ -152,7 +152,7 @@ def simulated(inputs: Inputs, point: Point, cell: Cell) -> float:
     trace = step_of(application, known, size, mean, cell.nodes, cell.ranks_per_node, switches)
     link = cell.machine.links.get(cell.interconnect, cell.interconnect)
     steps = math.ceil(LEAST / float(modelled.seconds[0]))
-    return replay(trace, Wires.of(Network.drawn(inputs, draws, link)), steps)
+    return replay(trace, Wires.of(Network.drawn(inputs, draws, link, cell.machine.copying)), steps)
 
 
 def replay(trace: Step, wires: Wires, steps: int = 2) -> float:

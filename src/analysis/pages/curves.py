@@ -43,7 +43,9 @@ class PublishedCurve(Model):
     link: str
     points: Annotated[int, Field(ge=1)] = Field(description="of the grid")
     ranks_per_node: Annotated[int, Field(ge=1)]
-    seconds: dict[int, Positive] = Field(description="number of nodes -> s of a step, median where several ran")
+    seconds: dict[int, Positive] = Field(
+        description="number of nodes -> s of a step, median where several ran"
+    )
     source: str
 
 
@@ -111,7 +113,9 @@ def openfoam(campaign: Campaign, inputs: Inputs, draws: Draws) -> Iterator[Curve
             continue
         link = SYSTEMS[str(cluster)]
         kind = TCP if inputs.links[link].kind == TCP else RDMA
-        name = f"OpenFOAM {str(case).split()[1]}, {cluster}" + (f", {library}" if several[cluster] > 1 else "")
+        name = f"OpenFOAM {str(case).split()[1]}, {cluster}" + (
+            f", {library}" if several[cluster] > 1 else ""
+        )
         predicted = _steps(inputs, draws, link, CELLS[str(case)], seen, ranks)
         yield Curve(name, link, kind, seen, predicted)
 
@@ -134,7 +138,9 @@ def _steps(
     each = ranks[few] // few
     network = Network.drawn(inputs, draws, link)
     iterations = seen[few] / (draws["cost.openfoam"] * cells / ranks[few])
-    messages = {n: iterations * network.step(of_structure(_PCG, draws, cells, n, each), n, each) for n in seen}
+    messages = {
+        n: iterations * network.step(of_structure(_PCG, draws, cells, n, each), n, each) for n in seen
+    }
     # What the ranks of one node say to each other is in its time.
     work = seen[few] - (messages[few] if few > 1 else 0.0)
     return {n: work * few / n + (messages[n] if n > 1 else 0.0) for n in seen}
@@ -153,7 +159,13 @@ _PCG = Structure.model_validate(
 
 
 _STENCIL = Structure.model_validate(
-    {"exchange": {"partners": "partners.stencil", "rounds": "rounds.stencil", "bytes_per_surface": "surface.stencil"}}
+    {
+        "exchange": {
+            "partners": "partners.stencil",
+            "rounds": "rounds.stencil",
+            "bytes_per_surface": "surface.stencil",
+        }
+    }
 )
 
 

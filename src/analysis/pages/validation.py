@@ -27,7 +27,12 @@ from analysis.pages.figures.style import HUES
 OPEN, WITHIN = "veth-open", "shared-memory"
 # Rate in B/s, heads counted, and bucket in B of tbf at each end of a link.
 BUCKETS = {"veth-1gbit": (1.25e8, 262144.0), "veth-10gbit": (1.25e9, 1048576.0)}
-COUNTS = {2: 1000, 3: 1000, 24: 500, 26: 500}  # exchanges asked for; of large messages src/proxy makes fewer, in ten batches
+COUNTS = {
+    2: 1000,
+    3: 1000,
+    24: 500,
+    26: 500,
+}  # exchanges asked for; of large messages src/proxy makes fewer, in ten batches
 HEADER = 90.0  # B: Ethernet, IP and TCP with time stamps, and what Open MPI writes before a message
 # Questions of vm-exchange: one rank in each namespace, and two, of whose partners a third is on the same node.
 ALONE, SHARED = "exchange", "shared"
@@ -262,4 +267,6 @@ def ratios(times: pd.DataFrame) -> pd.DataFrame:
     others = times[times["link"] != OPEN].set_index(["what", "size"])
     over = others[["predicted", "seen"]] / plain[["predicted", "seen"]].reindex(others.index)
     found = others.assign(**over).reset_index()
-    return _with_error(found[["what", "link", "size", "predicted", "seen"]].itertuples(index=False, name=None))
+    return _with_error(
+        found[["what", "link", "size", "predicted", "seen"]].itertuples(index=False, name=None)
+    )
