@@ -132,7 +132,7 @@ def simulated(inputs: Inputs, point: Point, cell: Cell) -> float:
     size = application.cases[cell.case].work
     trace = step_of(application, known, size, mean, cell.nodes, cell.ranks_per_node)
     link = cell.machine.links.get(cell.interconnect, cell.interconnect)
-    return replay(trace, Wires.of(Network.drawn(inputs, draws, link)))
+    return replay(trace, Wires.of(Network.drawn(inputs, draws, link, cell.machine.copying)))
 
 
 def replay(trace: Step, wires: Wires) -> float:

@@ -2,15 +2,18 @@
 
 What the analytic model adds up is spelt out here: who sends to whom, in which order. Nothing is recorded.
 A message to another node is longer by its header and by what the adapter's time of a message is worth in
-bytes; the processor's own time, of sending it and of receiving one, is computing before it. The format is
-SimGrid's time-independent trace.
+bytes; the processor's own time and copies, of sending it and of receiving one, are computing before it. The
+format is SimGrid's time-independent trace.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from analysis.base.errors import ConfigError
 from analysis.model.inputs import ModelledApplication
@@ -38,12 +41,13 @@ class Wires:
     header: float
     inside_latency: float
     inside_bandwidth: float
+    copying: float = math.inf
 
     @classmethod
     def of(cls, network: Network) -> Wires:
         """Take a network of a single draw."""
         given = {name: getattr(network, name) for name in cls.__dataclass_fields__}
-        return cls(**{name: float(value[0]) if name != "header" else value for name, value in given.items()})
+        return cls(**{name: float(np.ravel(value)[0]) for name, value in given.items()})
 
     def padded(self, payload: float) -> int:
         """Return the bytes on the wire of a message to another node."""
@@ -74,7 +78,7 @@ class Step:
     def _send(self, rank: int, other: int, payload: float, wires: Wires) -> Iterator[str]:
         outside = self._outside(rank, other)
         if outside:
-            yield f"compute {wires.own * SPEED:.0f}"
+            yield f"compute {(wires.own + payload / wires.copying) * SPEED:.0f}"
         yield f"send {other} {TAG} {wires.padded(payload) if outside else round(payload)} {BYTE}"
 
     def _receive(self, rank: int, other: int, payload: float, wires: Wires) -> str:
