@@ -73,7 +73,7 @@ def test_of_structure__faces_of_a_block_by_hand() -> None:
 
 def test_of_structure__edges_and_corners_are_messages_but_few_bytes() -> None:
     # Along an axis the outer part of a node sees one other and the inner one two: of three planes 3 x 3 edges
-    # twice, less 8 x 3 within; 3 x 3 x 3 corners less 8 within. On a side of 10: 600 + 120 + 8 shares of 1200 B.
+    # twice, less 8 x 3 within; 3 x 3 x 3 corners less 8 within. Shares of 1200 B: 6 x 100, 12 x 10 and 8.
     (one,) = of_structure(STRUCTURE, _given(p=26.0, r=1.0, b=12.0), 64_000, 8, 8).exchanged
     face = 1200 * 100 / 728
     faces, edges, corners = 12, 30, 19

@@ -299,8 +299,8 @@ class ModelledCampaign(Model):
     widening: dict[str, Annotated[float, Field(ge=0)]] = Field(
         {},
         description="link -> relative error of the model where it could be held against runs; `default` of "
-        "other links, `next` from one number of nodes to the next, `nodes` from any to any, `next.<link>` and "
-        "`nodes.<link>` of links with their own",
+        "other links, `next` from one number of nodes to the next, `nodes` from any to any, and "
+        "`next.<link>` and `nodes.<link>` of links with their own",
     )
     cells: Annotated[list[ModelledCells], Field(min_length=1)]
 

@@ -1,7 +1,7 @@
 """Claims held against a model: the band of what the hardware permits, over draws of what is not known.
 
-Each draw answers a claim's question by itself, from the same draw on both sides. The band reaches from the
-least to the greatest answer, widened by the error of the model where it could be held against runs.
+Each draw answers a claim's question by itself, from the same draw on both sides. The band holds the central
+95 % of the answers and is widened by the error of the model where it could be held against runs.
 
 - inside the band: something that the claim allows is permitted; that confirms nothing;
 - too wide to tell: half of the claimed effect and twice of it are permitted too, or an order both ways;
@@ -33,6 +33,7 @@ from analysis.estimates.quantities import better_is_more
 from analysis.estimates.question import FACTORS, Comparison, Question
 from analysis.estimates.stats import Estimate
 from analysis.model import ASSUMED, DRAWN
+from analysis.model.draws import CENTRAL, central
 
 INSIDE, OUTSIDE, TOO_WIDE = "inside the band", "outside the band", "too wide to tell"
 FIRST = 0  # the number of the first draw
@@ -79,10 +80,11 @@ class Answers:
 
     @cached_property
     def band(self) -> tuple[float, float]:
-        """The least and the greatest answer, widened."""
+        """The ends of the central answers, widened."""
         drawn = self.ratios[self.drawn]
-        ends = [self.of(drawn / (1 + self.error)), self.of(drawn * (1 + self.error))]
-        return float(min(one.min() for one in ends)), float(max(one.max() for one in ends))
+        off = [self.of(drawn / (1 + self.error)), self.of(drawn * (1 + self.error))]
+        lows, highs = zip(*(central(one.to_numpy(dtype="f8")) for one in off), strict=True)
+        return min(lows), max(highs)
 
     def needed(self, low: float, high: float) -> dict[str, float] | None:
         """Say for each unknown the value nearest to the middle of its range with which the claim is reached.
@@ -137,7 +139,7 @@ class Judged:
         one, values, (low, high) = self.answers, self.answers.values, self.answers.band
         arithmetic = (
             f"draws from {values.min():.4g} to {values.max():.4g}, median {np.median(values):.4g}; "
-            f"widened by {one.error:.0%} to {low:.4g} to {high:.4g}"
+            f"the central {CENTRAL:.0%} widened by {one.error:.0%} to {low:.4g} to {high:.4g}"
         )
         return Finding(
             Estimate(float(np.median(values)), low, high, len(values)), one.compared, arithmetic, ()
@@ -173,7 +175,7 @@ def _word(claim: Claim, one: Answers) -> tuple[str, str]:
     low, high = _allowed(claim)
     least, most = one.band
     if most < low or least > high:
-        return OUTSIDE, "the model reaches nothing that the claim allows"
+        return OUTSIDE, "the claim allows nothing of the band"
     if _open(claim, one):
         effect = "both orders" if _ordered(claim) else "half of the claimed effect and twice of it"
         effect = "the first level to the last" if one.levels else effect

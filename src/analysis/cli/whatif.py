@@ -19,6 +19,7 @@ from analysis.base.words import level_name, significant
 from analysis.cli import FINE
 from analysis.datasets import profile as profiles
 from analysis.model import whatif as model
+from analysis.model.draws import central
 from analysis.model.forecast import CLAIMED, SPREAD, inputs_of, widened
 from analysis.model.inputs import Inputs, WhatIfFile
 from analysis.model.patterns import BYTES, Exchanged
@@ -157,7 +158,7 @@ def _cautions(job: model.Job, found: model.Forecast, nodes: int) -> Iterator[str
 
 
 def _band(values: np.ndarray, error: float) -> dict[str, float]:
-    low, middle, high = np.min(values), np.median(values), np.max(values)
+    (low, high), middle = central(values), np.median(values)
     return {"low": float(low / (1 + error)), "median": float(middle), "high": float(high * (1 + error))}
 
 

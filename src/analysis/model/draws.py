@@ -13,6 +13,7 @@ from analysis.model.inputs import Range
 
 Array = NDArray[np.float64]
 STEPS = 13  # of a sweep of one unknown
+CENTRAL = 0.95  # of the draws make a band: its ends must not depend on the luck, or the number, of draws
 REACH = 10.0  # how far beyond its range a sweep goes, as a factor
 
 
@@ -35,6 +36,12 @@ class Draws:
 
     def __len__(self) -> int:
         return len(self.swept)
+
+
+def central(values: Array) -> tuple[float, float]:
+    """Return the ends of a band of drawn values, each of them one of the values."""
+    low, high = np.quantile(values, ((1 - CENTRAL) / 2, (1 + CENTRAL) / 2), method="inverted_cdf")
+    return float(low), float(high)
 
 
 def draw(unknowns: Mapping[str, Range], count: int, seed: int) -> Draws:

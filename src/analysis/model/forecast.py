@@ -17,7 +17,7 @@ import pandas as pd
 from analysis.base import models
 from analysis.base.campaigns import ModelledCells, widened_by
 from analysis.model.campaign import Cell, cells, step
-from analysis.model.draws import Array, Draws, draw
+from analysis.model.draws import Array, Draws, central, draw
 from analysis.model.inputs import FOLDER, Inputs, Links, load
 
 DRAWS, SEED = 300, 1
@@ -64,8 +64,8 @@ def forecast(
     Columns ``model cluster case report_link report_nodes link nodes ranks part unit sense``, and of `ratio`,
     how many times as fast the link is as the report's on as many nodes, and of `speedup`, how many times as
     fast (weak scaling: as much work in the time) it is as the report's link on the report's nodes: the median
-    of the draws, their ends ``_low _high``, and these widened, ``_least _most``. Where `sense` is false, the
-    part of a rank being too small, they are NaN.
+    of the draws, the ends of the central ones ``_low _high``, and these widened, ``_least _most``. Where
+    `sense` is false, the part of a rank being too small, they are NaN.
     """
     whole = draw(inputs.unknowns, DRAWS, SEED)
     draws = Draws({name: values[:DRAWS] for name, values in whole.values.items()}, whole.swept[:DRAWS])
@@ -110,15 +110,15 @@ def _rows(
             }
             fast = seconds(count, link) if part >= least else np.full(DRAWS, np.nan)
             both = (base.interconnect, link)
-            yield (
-                row
-                | _band("ratio", slow / fast, widened(widening, both, count, count))
-                | _band("speedup", more * first / fast, widened(widening, both, base.nodes, count))
-            )
+            alike = widened(widening, both, count, count)
+            # As much work on each rank as in the report leaves no caches to come into play.
+            apart = alike if base.application.grid else widened(widening, both, base.nodes, count)
+            ratio, speedup = slow / fast, more * first / fast
+            yield row | _band("ratio", ratio, alike) | _band("speedup", speedup, apart)
 
 
 def _band(name: str, values: Array, error: float) -> dict[str, float]:
-    low, middle, high = values.min(), np.median(values), values.max()
+    (low, high), middle = central(values), np.median(values)
     ends = {"": middle, "_low": low, "_high": high, "_least": low / (1 + error), "_most": high * (1 + error)}
     return {f"{name}{end}": float(value) for end, value in ends.items()}
 

@@ -1,11 +1,11 @@
 """Time of a step over a network: LogGP with an adapter that serialises and ranks that share it.
 
-A phase takes max(processor, adapter) + L. The processor of the rank that sends most has its own messages x o,
-what it copies / b, and the messages within the node; the adapter has (node's bytes / B + node's messages x g) x C.
-Here o is the processor's time for a message sent and one received, b the rate at which it copies both, g the
-adapter's time for each, B its payload bandwidth, C how many jobs' messages the adapter carries at once and L
-the latency. A reduction takes ceil(log2 nodes) small messages, one after the other, and ceil(log2 ranks a node)
-within a node; where the switches reduce, what that takes instead of the messages.
+A phase takes max(processor, adapter) + L. The processor of the rank that sends most has its own messages x
+o, what it copies / b, and the messages within its node; the adapter has C x (node's bytes / B + node's
+messages x g). Here o is the processor's time for a message sent and one received, b the rate at which it
+copies both, g the adapter's time for each, B its payload bandwidth, C how many jobs' messages the adapter
+carries at once and L the latency. A reduction takes ceil(log2 nodes) small messages, one after the other, and
+ceil(log2 ranks a node) within a node; where the switches reduce, what that takes instead of the messages.
 """
 
 from __future__ import annotations

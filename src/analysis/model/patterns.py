@@ -151,8 +151,8 @@ def of_structure(
 ) -> Pattern:
     """Make the pattern of a step from an assumed structure, one value a draw.
 
-    Parts make a block as near to a cube as can be on each node, and nodes a block of such blocks. A rank has as
-    many partners as are drawn of the 26 around it, faces first, then edges and corners.
+    Parts make a block as near to a cube as can be on each node, and nodes a block of such blocks. A rank has
+    as many partners as are drawn of the 26 around it, faces first, then edges and corners.
     """
     ranks = nodes * ranks_per_node
     exchanged: tuple[Exchanged, ...] = ()

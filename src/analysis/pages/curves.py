@@ -17,7 +17,7 @@ from pydantic import Field
 
 from analysis.base.models import Model, Positive
 from analysis.estimates.campaign import Campaign
-from analysis.model.draws import Array, Draws, draw
+from analysis.model.draws import Array, Draws, central, draw
 from analysis.model.inputs import Inputs, Structure
 from analysis.model.network import Network
 from analysis.model.patterns import of_grid, of_structure
@@ -72,7 +72,7 @@ class Curve:
 
 def against(predicted: Array, seen: float) -> dict[str, float]:
     """Hold a value against its band: ``low predicted high seen error``, the error from the nearer end."""
-    low, middle, high = (float(of(predicted)) for of in (np.min, np.median, np.max))
+    (low, high), middle = central(predicted), float(np.median(predicted))
     nearer = float(np.clip(seen, low, high))
     return {"low": low, "predicted": middle, "high": high, "seen": seen, "error": nearer / seen - 1}
 
@@ -106,7 +106,7 @@ def openfoam(campaign: Campaign, inputs: Inputs, draws: Draws) -> Iterator[Curve
     """Yield OpenFOAM with PCG on each system, case and library: s for a step."""
     runs = campaign.runs
     runs = runs[runs["case"].isin(list(CELLS)) & runs["cluster"].isin(list(SYSTEMS))]
-    several = runs.groupby("cluster")["mpi"].nunique()
+    several: dict[Any, int] = runs.groupby("cluster")["mpi"].nunique().to_dict()
     for (cluster, case, library), part in runs.groupby(["cluster", "case", "mpi"], sort=True):
         seen, ranks = _full(part)
         if len(seen) < 2:
@@ -121,7 +121,7 @@ def openfoam(campaign: Campaign, inputs: Inputs, draws: Draws) -> Iterator[Curve
 
 
 def _full(part: pd.DataFrame) -> tuple[dict[int, float], dict[int, int]]:
-    """Return the time and the ranks of each number of nodes, of those with as many ranks a node as most have."""
+    """Return the time and the ranks of each number of nodes, of the usual ranks a node."""
     each = part["ranks"] / part["nodes"]
     part = part[each == each.mode().max()]
     by = part.groupby("nodes")
@@ -133,7 +133,7 @@ def _full(part: pd.DataFrame) -> tuple[dict[int, float], dict[int, int]]:
 def _steps(
     inputs: Inputs, draws: Draws, link: str, cells: int, seen: Mapping[int, float], ranks: Mapping[int, int]
 ) -> dict[int, Array]:
-    """Predict the s of a step of OpenFOAM: the work of the fewest nodes shared, and each iteration's messages."""
+    """Predict the s of a step of OpenFOAM: the work of the fewest nodes, shared, and iterations' messages."""
     few = min(seen)
     each = ranks[few] // few
     network = Network.drawn(inputs, draws, link)
@@ -142,8 +142,8 @@ def _steps(
         n: iterations * network.step(of_structure(_PCG, draws, cells, n, each), n, each) for n in seen
     }
     # What the ranks of one node say to each other is in its time.
-    work = seen[few] - (messages[few] if few > 1 else 0.0)
-    return {n: work * few / n + (messages[n] if n > 1 else 0.0) for n in seen}
+    work = seen[few] - messages[few] * (few > 1)
+    return {n: work * few / n + messages[n] * (n > 1) for n in seen}
 
 
 _PCG = Structure.model_validate(
@@ -197,7 +197,7 @@ def table(curves: Iterable[Curve]) -> pd.DataFrame:
     return pd.DataFrame([row for one in curves for row in one.rows()])
 
 
-# ---- how far bands are widened ------------------------------------------------------------------------------
+# ---- how far bands are widened -------------------------------------------------------------------------
 
 
 def factor(found: pd.DataFrame) -> pd.Series:

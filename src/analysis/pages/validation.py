@@ -34,7 +34,7 @@ COUNTS = {
     26: 500,
 }  # exchanges asked for; of large messages src/proxy makes fewer, in ten batches
 HEADER = 90.0  # B: Ethernet, IP and TCP with time stamps, and what Open MPI writes before a message
-# Questions of vm-exchange: one rank in each namespace, and two, of whose partners a third is on the same node.
+# Questions of vm-exchange: one rank in each namespace, and two, of whose partners a third is on their node.
 ALONE, SHARED = "exchange", "shared"
 SIZES = 65536  # B: up to here exchanges are compared; beyond, the load of the machine is
 
@@ -71,18 +71,20 @@ def fitted(times: pd.DataFrame) -> Network:
 
     The link has no adapter and no wire: the processor moves all.
     """
-    own, latency, rate = _line(times[OPEN])
+    own, latency, rate = _line(times, OPEN)
     one = np.ones(1)
     nothing, endless = 0 * one, np.inf * one
     within = (nothing, endless)
     if WITHIN in times:
-        own_within, rest, rate_within = _line(times[WITHIN])
-        within = ((own_within + rest / min(times[WITHIN])) * one, rate_within * one)
+        own_within, rest, rate_within = _line(times, WITHIN)
+        few = int(min(times.xs(WITHIN, axis=1).columns))
+        within = ((own_within + rest / few) * one, rate_within * one)
     return Network(own * one, nothing, endless, latency * one, HEADER, *within, copying=rate * one)
 
 
-def _line(times: pd.DataFrame) -> tuple[float, float, float]:
+def _line(times: pd.DataFrame, link: str) -> tuple[float, float, float]:
     """Return s of each message, s of an exchange and B/s from exchanges of few and of many messages."""
+    times = times.loc[:, [link]].droplevel(0, axis=1)
     few, many = int(min(times.columns)), int(max(times.columns))
     seen: dict[Any, dict[Any, float]] = times.to_dict()
     small = min(seen[few])
