@@ -191,16 +191,16 @@ def test_check__says_what_to_install_where_there_is_no_simgrid(
 def test_replay__takes_the_time_that_the_facts_say() -> None:
     # A message each way at once: 1 ms of work, 2 µs of the core, 1150 B at 1 GB/s, 5 µs.
     both = Step(2, 1, (1e-3, 1e-3), ((((1, 1000.0),), ((0, 1000.0),)),))
-    assert replay.replay(both, WIRES) == pytest.approx(1e-3 + 2e-6 + 1.15e-6 + 5e-6, abs=0.4e-6)
+    assert replay.replay(both, WIRES, 1e-5) == pytest.approx(1e-3 + 2e-6 + 1.15e-6 + 5e-6, abs=0.05e-6)
     # Two ranks of a node share its adapter: 2 MB at 1 GB/s, where one alone takes half.
     halo = (((2, 1e6),), ((3, 1e6),), ((0, 1e6),), ((1, 1e6),))
     shared = Step(2, 2, (0.0,) * 4, (halo,))
-    assert replay.replay(shared, WIRES) == pytest.approx(2e-3, rel=0.02)
+    assert replay.replay(shared, WIRES, 2e-3) == pytest.approx(2e-3, rel=0.02)
     apart = Step(4, 1, (0.0,) * 4, (halo,))
-    assert replay.replay(apart, WIRES) == pytest.approx(1e-3, rel=0.02)
+    assert replay.replay(apart, WIRES, 1e-3) == pytest.approx(1e-3, rel=0.02)
     # A reduction over four nodes: two rounds of 2 µs of a core, 5 µs and 158 ns.
     reduced = Step(4, 1, (0.0,) * 4, (8.0,))
-    assert replay.replay(reduced, WIRES) == pytest.approx(2 * (2e-6 + 5e-6 + 0.158e-6), abs=0.5e-6)
+    assert replay.replay(reduced, WIRES, 1e-5) == pytest.approx(2 * (2e-6 + 5e-6 + 0.158e-6), abs=0.05e-6)
 
 
 @pytest.mark.parametrize(("ranks", "members"), [(8, 8), (128, 16), (64, 2)])
@@ -253,10 +253,10 @@ def test_switches__answer_the_first_rank_of_each_node() -> None:
 def test_replay__switches_and_groups_take_the_time_that_the_facts_say() -> None:
     # 2 µs of a core, 7 µs of the switches; within each node nothing, for it has one rank.
     switched = Step(8, 1, (0.0,) * 8, (8.0,), switches=7e-6)
-    assert replay.replay(switched, WIRES, 100) == pytest.approx(9e-6, abs=0.1e-6)
+    assert replay.replay(switched, WIRES, 1e-5) == pytest.approx(9e-6, abs=0.05e-6)
     # Four nodes, 1 MB to each of three others at 1 GB/s, all at once.
     spread = traces.AllWithAll(traces.groups(4, 4, 1e6), 1)
-    assert replay.replay(Step(4, 1, (0.0,) * 4, (spread,)), FREE) == pytest.approx(3e-3, rel=0.02)
+    assert replay.replay(Step(4, 1, (0.0,) * 4, (spread,)), FREE, 3e-3) == pytest.approx(3e-3, rel=0.02)
 
 
 @needs_simgrid

@@ -33,24 +33,43 @@ def whatif(
 ) -> int:
     """Forecast the job of an IPM or mpiP profile on another link and number of nodes."""
     inputs = inputs_of(project.root())
-    given = WhatIfFile.model_validate({"title": ""}) if on is None else models.load(WhatIfFile, Path(on))
+    given = WhatIfFile.model_validate({"title": ""}) if on is None else _cluster(on)
     inputs = inputs.with_links(given.links)
+    for name, source in ((profiled_on, "--from"), (link, "--link")):
+        if name:
+            model.link_of(inputs, name, source)
+    for key in ("profiled_on", "link"):
+        if getattr(given, key):
+            model.link_of(inputs, getattr(given, key), str(on), project.line_of(str(on), (key,)))
     profiled_on = profiled_on or given.profiled_on
-    named = {profiled_on: "--from", link or given.link: "--link"}
-    for name in filter(None, named):
-        model.link_of(inputs, name)
     job = _job(readers.open(path), path)
     nodes = nodes or given.nodes or job.nodes
     profiled_on, link = _links(inputs, job, path, profiled_on, link or given.link, nodes)
     if (link, nodes, given.faster) == (profiled_on, job.nodes, 1.0):
-        remedy = "name another --link or number of --nodes, or a cluster's file with --on"
-        raise ConfigError.at(path, 0, f"nothing changes on {_nodes(nodes)} over {link or 'no link'}", remedy)
+        what = (
+            f"is of {_nodes(nodes)} over {link} already" if nodes > 1 else "ran on one node, without a link"
+        )
+        remedy = "name another number of --nodes, another --link, or a cluster's file with --on"
+        raise ConfigError.at(path, 0, f"{what}: nothing would change", remedy)
     found = model.forecast(inputs, job, profiled_on, link, nodes=nodes, faster=given.faster)
     declared = models.load(CampaignFile, project.declaration(MODELLED)).model
     error = widened(declared.widening if declared else {}, {profiled_on, link}, job.nodes, nodes)
     told = _told(inputs, job, found, profiled_on, link, nodes, error)
     print(json.dumps(told, indent=1) if as_json else _as_text(told))
     return FINE
+
+
+def _cluster(path: str) -> WhatIfFile:
+    """Load a cluster's file; ConfigError where a range of a link is upside down or of another unit."""
+    given = models.load(WhatIfFile, Path(path))
+    for name, facts in given.links.items():
+        for key, one, unit in (("bandwidth", facts.bandwidth, "B/s"), ("latency", facts.latency, "s")):
+            if one.low <= one.high and one.unit == unit:
+                continue
+            what = f"low {one.low:g} is above high {one.high:g}" if one.unit == unit else f"is in {one.unit}"
+            line = project.line_of(path, ("links", name, key))
+            raise ConfigError.at(path, line, f"links.{name}.{key}: {what}", f"give low and high in {unit}")
+    return given
 
 
 def _links(
@@ -175,7 +194,8 @@ def _as_text(told: dict[str, Any]) -> str:
     was, title = told["profiled"], f" ({told['title']})" if told["title"] else ""
     return "\n".join(
         (
-            f"{told['kind']}: bands over {2 * model.DRAWS} draws, widened by {told['widened_by']:.0%}",
+            f"{told['kind']}: bands over {2 * model.DRAWS} draws, widened "
+            f"{significant(1 + told['widened_by'], 3)}-fold both ways",
             f"profiled  {placed(was)}: {significant(was['seconds'], 3)} s, "
             f"{significant(was['computing'], 3)} s computing, {significant(was['mpi'], 3)} s in MPI",
             f"forecast  {placed(told['on'])}{title}:",

@@ -35,11 +35,13 @@ from analysis.model.traces import Step, Wires, platform, step_of
 
 CHECKS = Path("config/whatif-check.yaml")
 INSTALL = "install SimGrid 3.32 or later: as root on Debian `apt-get install libsimgrid-dev`"
-LEAST = 2e-3  # s that steps in a row take together at least: a simulation tells its time to a microsecond
+LEAST = 1e-3  # s that steps in a row take together at least: a simulation tells its time to a microsecond
+# What is apart by less than this part of a step, or s, is taken to be at once: more would cost hours.
+PRECISION, FINEST = 1e-5, 1e-8
 # Facts are payload rates: nothing is taken off them for protocols or for answers the other way, and small
 # messages are no slower. `compute` lines count whatever they are worth.
 OPTIONS = (
-    "surf/precision:1e-12", "network/crosstraffic:0", "network/TCP-gamma:0", "network/weight-S:0",
+    "network/crosstraffic:0", "network/TCP-gamma:0", "network/weight-S:0",
     "smpi/bw-factor:0:1", "smpi/lat-factor:0:1", "smpi/os:0:0:0", "smpi/or:0:0:0", "smpi/ois:0:0:0",
     "smpi/simulate-computation:yes", "smpi/cpu-threshold:-1", "smpi/host-speed:1Gf",
     "contexts/stack-size:256",
@@ -151,12 +153,13 @@ def simulated(inputs: Inputs, point: Point, cell: Cell) -> float:
     switches = known.get(cell.declared.in_switches, 0.0)
     trace = step_of(application, known, size, mean, cell.nodes, cell.ranks_per_node, switches)
     link = cell.machine.links.get(cell.interconnect, cell.interconnect)
-    steps = math.ceil(LEAST / float(modelled.seconds[0]))
-    return replay(trace, Wires.of(Network.drawn(inputs, draws, link, cell.machine.copying)), steps)
+    wires = Wires.of(Network.drawn(inputs, draws, link, cell.machine.copying))
+    return replay(trace, wires, float(modelled.seconds[0]))
 
 
-def replay(trace: Step, wires: Wires, steps: int = 2) -> float:
-    """Replay a step `steps` times in SimGrid; return the seconds of one."""
+def replay(trace: Step, wires: Wires, about: float) -> float:
+    """Replay a step of `about` so many seconds in SimGrid, as often as its clock needs; return its seconds."""
+    steps, apart = math.ceil(LEAST / about), min(PRECISION * about, FINEST)
     launcher, hosts = simgrid(), trace.hosts
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -168,7 +171,8 @@ def replay(trace: Step, wires: Wires, steps: int = 2) -> float:
         # SimGrid looks for the files of a list where it was started, unless their paths are whole.
         (folder / "list").write_text("".join(f"{folder / str(rank)}.txt\n" for rank in range(len(hosts))))
         command = [launcher, "-np", str(len(hosts)), "-platform", "platform.xml", "-hostfile", "hosts"]
-        command += ["-replay", str(folder / "list"), *(f"--cfg={option}" for option in OPTIONS)]
+        options = (f"surf/precision:{apart:g}", *OPTIONS)
+        command += ["-replay", str(folder / "list"), *(f"--cfg={option}" for option in options)]
         ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     said = ended.stdout + ended.stderr
     told = re.search(r"Simulation time ([0-9.]+)", said)
