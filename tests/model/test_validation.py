@@ -27,15 +27,15 @@ def test_token_bucket__by_hand() -> None:
 
 
 def test_fitted__own_time_latency_and_copying_by_hand() -> None:
-    # 2 x 3 + 4 µs and 26 x 3 + 4 µs; 2 x 65536 B at 1 GB/s, 2 x 3 and 4 µs.
+    # 2 x 3 + 4 µs and 26 x 3 + 4 µs; 2 x 32768 B at 1 GB/s, 2 x 3 and 4 µs.
     columns = pd.MultiIndex.from_tuples([("veth-open", 2), ("veth-open", 26)])
-    times = pd.DataFrame([[10e-6, 82e-6], [141.072e-6, 1.0]], index=[8, 65536], columns=columns)
+    times = pd.DataFrame([[10e-6, 82e-6], [75.536e-6, 1.0]], index=[8, 32768], columns=columns)
     found = validation.fitted(times)
     assert (found.own[0], found.latency[0]) == pytest.approx((3e-6, 4e-6))
     assert found.copying == pytest.approx([1e9])
     assert np.isinf(found.bandwidth)
-    # Within a node 2 x 0.1 + 0.2 µs and 26 x 0.1 + 0.2 µs: a message takes 0.2 µs, and 2 x 65536 B at 8 GB/s.
-    times["shared-memory", 2], times["shared-memory", 26] = [0.4e-6, 16.784e-6], [2.8e-6, 1.0]
+    # Within a node 2 x 0.1 + 0.2 µs and 26 x 0.1 + 0.2 µs: a message takes 0.2 µs, and 2 x 32768 B at 8 GB/s.
+    times["shared-memory", 2], times["shared-memory", 26] = [0.4e-6, 8.592e-6], [2.8e-6, 1.0]
     found = validation.fitted(times)
     assert (found.inside_latency[0], found.inside_bandwidth[0]) == pytest.approx((2e-7, 8e9))
 

@@ -14,10 +14,11 @@ import itertools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from analysis.base.models import one_or_more
 from analysis.base.words import Level
@@ -93,17 +94,26 @@ class Answers:
         unknown that cannot do it, or changes nothing, is left out.
         """
         found = {}
-        swept = self.asked[~self.drawn].str.split(" ", expand=True)
-        for name, part in swept.groupby(1, sort=True) if len(swept) else ():
-            at = part[2].to_numpy(dtype="f8")
-            answers = self.of(self.ratios[part.index]).to_numpy(dtype="f8")
+        swept = self.asked[~self.drawn]
+        for name, (rows, at) in _sweeps(tuple(swept)).items():
+            answers = self.of(self.ratios[swept.index[rows]]).to_numpy(dtype="f8")
             away = np.abs(np.log(at / np.sqrt(at.min() * at.max())))
             fits = (answers >= low) & (answers <= high)
             if fits[np.argmin(away)]:
                 return None
             if fits.any() and np.ptp(answers) > 1e-3 * np.abs(answers).max():
-                found[str(name)] = float(at[fits][np.argmin(away[fits])])
+                found[name] = float(at[fits][np.argmin(away[fits])])
         return found
+
+
+@cache
+def _sweeps(asked: tuple[str, ...]) -> dict[str, tuple[NDArray[np.intp], Array]]:
+    """Return the places and the values of each unknown's sweep: all cells of an application have the same."""
+    parts = [one.split(" ") for one in asked]
+    names = np.array([part[1] for part in parts], dtype=object)
+    values = np.array([part[2] for part in parts], dtype="f8")
+    found = {str(name): np.flatnonzero(names == name) for name in sorted(set(names))}
+    return {name: (rows, values[rows]) for name, rows in found.items()}
 
 
 @dataclass(frozen=True)
