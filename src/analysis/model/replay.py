@@ -37,7 +37,7 @@ CHECKS = Path("config/whatif-check.yaml")
 INSTALL = "install SimGrid 3.32 or later: as root on Debian `apt-get install libsimgrid-dev`"
 LEAST = 1e-3  # s that steps in a row take together at least: a simulation tells its time to a microsecond
 # What is apart by less than this part of a step, or s, is taken to be at once: more would cost hours.
-PRECISION, FINEST = 1e-5, 1e-8
+PRECISION, FINEST = 1e-4, 1e-7
 # Facts are payload rates: nothing is taken off them for protocols or for answers the other way, and small
 # messages are no slower. `compute` lines count whatever they are worth.
 OPTIONS = (
@@ -158,7 +158,7 @@ def simulated(inputs: Inputs, point: Point, cell: Cell) -> float:
 
 
 def replay(trace: Step, wires: Wires, about: float) -> float:
-    """Replay a step of `about` so many seconds in SimGrid, as often as its clock needs; return its seconds."""
+    """Replay a step of `about` so many seconds in SimGrid, as often as its clock needs; return its s."""
     steps, apart = math.ceil(LEAST / about), min(PRECISION * about, FINEST)
     launcher, hosts = simgrid(), trace.hosts
     with tempfile.TemporaryDirectory() as name:
