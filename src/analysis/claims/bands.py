@@ -167,18 +167,36 @@ def judge(claim: Claim, campaign: Campaign) -> Judged:
     return kept[1]
 
 
-def _judged(claim: Claim, campaign: Campaign) -> Judged:
-    one = _settling(claim, answers(claim, campaign))
+def simulated(claim: Claim, campaign: Campaign, off: Sequence[float]) -> tuple[str, tuple[float, float]]:
+    """Return the word, and the band, that a claim would have with simulated ratios.
+
+    `off` is by how much these are more than the modelled ones, relative, at the least, the middle and the
+    greatest; between them it is taken along the logarithm.
+    """
+    one = judge(claim, campaign).answers
+    at = np.log([one.ratios[one.drawn].quantile(share) for share in (0, 0.5, 1)])
+    ratios = one.ratios * (1 + np.interp(np.log(one.ratios), at, off))
+    moved = replace(one, ratios=ratios)
+    return _word(claim, moved)[0], moved.band
+
+
+def _word(claim: Claim, one: Answers) -> tuple[str, str]:
+    """Return the word for a band and why it is that."""
     low, high = _allowed(claim)
     least, most = one.band
     if most < low or least > high:
-        word, why = OUTSIDE, "the claim allows nothing of the band"
-    elif _open(claim, one):
+        return OUTSIDE, "the claim allows nothing of the band"
+    if _open(claim, one):
         effect = "both orders" if _ordered(claim) else "half of the claimed effect and twice of it"
         effect = "the first level to the last" if one.levels else effect
-        word, why = TOO_WIDE, f"{effect} are permitted"
-    else:
-        word, why = INSIDE, "permitted, which confirms nothing"
+        return TOO_WIDE, f"{effect} are permitted"
+    return INSIDE, "permitted, which confirms nothing"
+
+
+def _judged(claim: Claim, campaign: Campaign) -> Judged:
+    one = _settling(claim, answers(claim, campaign))
+    low, high = _allowed(claim)
+    word, why = _word(claim, one)
     reached = float(np.mean((one.values >= low) & (one.values <= high)))
     if word == INSIDE and not reached:
         why = "permitted by the model's own error alone"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from analysis.base.words import number
+from analysis.base.words import attached, number, significant
 from analysis.claims import bands
 from analysis.claims.distance import SPEEDUPS
 from analysis.claims.model import Claim, Report
@@ -119,6 +119,44 @@ def simulated() -> pd.DataFrame:
     from analysis.base import project
 
     return pd.read_csv(project.root() / "data/model/whatif-check.csv")
+
+
+def simulated_words(checked: pd.DataFrame, campaign: Campaign, reports: Iterable[Report]) -> pd.DataFrame:
+    """Say for each simulated claim its word and the one that the simulated ratios would give it.
+
+    Columns ``claim statement claimed band word band_by_simulation word_by_simulation``.
+    """
+    claims = {claim.id: claim for report in reports for claim in report.claims}
+    rows = []
+    for name, part in checked.groupby("claim", sort=False):
+        claim = claims[str(name)]
+        held, unit = bands.judge(claim, campaign), unit_of(claim)
+        word, (low, high) = bands.simulated(claim, campaign, part["difference"].tolist())
+        least, most = held.answers.band
+        rows.append(
+            {
+                "claim": claim.id,
+                "statement": claim.statement,
+                "claimed": expected_text(claim),
+                "band": f"{significant(least, 3)} to {attached(significant(most, 3), unit)}",
+                "word": held.word,
+                "band_by_simulation": f"{significant(low, 3)} to {attached(significant(high, 3), unit)}",
+                "word_by_simulation": word,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def contradicted(words: pd.DataFrame) -> str:
+    """Say in a sentence which words the simulation contradicts."""
+    other = words[words["word"] != words["word_by_simulation"]]
+    if other.empty:
+        return f"With the simulated ratios none of these {len(words)} claims has another word."
+    told = "; ".join(
+        f"“{row.statement}” is {row.word} by the model and {row.word_by_simulation} by the simulation"
+        for row in other.itertuples()
+    )
+    return f"The simulation contradicts {len(other)} of {len(words)} words: {told}."
 
 
 def together(found: pd.DataFrame, campaign: Campaign, reports: Iterable[Report]) -> pd.DataFrame:
