@@ -174,8 +174,7 @@ def simulated(claim: Claim, campaign: Campaign, off: Sequence[float]) -> tuple[s
     greatest; between them it is taken along the logarithm.
     """
     one = judge(claim, campaign).answers
-    shares = ((1 - CENTRAL) / 2, 0.5, (1 + CENTRAL) / 2)
-    at = np.log([one.ratios[one.drawn].quantile(share) for share in shares])
+    at = np.log([one.ratios[one.drawn].quantile(share) for share in (0, 0.5, 1)])
     ratios = one.ratios * (1 + np.interp(np.log(one.ratios), at, off))
     moved = replace(one, ratios=ratios)
     return _word(claim, moved)[0], moved.band

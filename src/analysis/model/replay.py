@@ -1,7 +1,7 @@
 """The analytic model held against a simulation: generated traces replayed in SimGrid, the same unknowns.
 
-Of each checked ratio the draws at the lower end of its band, in the middle and at its upper end are simulated.
-Counts that are drawn broken (1.7 exchanges in a step) are made whole, for both sides.
+Of each checked ratio the draws with the lowest, the middle and the highest analytic one are simulated. Counts
+that are drawn broken (1.7 exchanges in a step) are made whole, for both sides.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from analysis.base.campaigns import CampaignFile, ModelledCampaign
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.base.models import Model, Name
 from analysis.model.campaign import Cell, cells, step
-from analysis.model.draws import CENTRAL, Array, Draws, draw
+from analysis.model.draws import Array, Draws, draw
 from analysis.model.inputs import Inputs, load
 from analysis.model.network import Network
 from analysis.model.traces import Step, Wires, platform, step_of
@@ -37,7 +37,7 @@ CHECKS = Path("config/whatif-check.yaml")
 INSTALL = "install SimGrid 3.32 or later: as root on Debian `apt-get install libsimgrid-dev`"
 LEAST = 1e-3  # s that steps in a row take together at least: a simulation tells its time to a microsecond
 # What is apart by less than this part of a step, or s, is taken to be at once: more would cost hours.
-PRECISION, FINEST = 1e-4, 1e-7
+PRECISION, FINEST = 1e-5, 1e-8
 # Facts are payload rates: nothing is taken off them for protocols or for answers the other way, and small
 # messages are no slower. `compute` lines count whatever they are worth.
 OPTIONS = (
@@ -93,14 +93,12 @@ def simgrid() -> str:
 
 
 def points(inputs: Inputs, declared: ModelledCampaign, check: Check) -> Iterator[Point]:
-    """Yield a check at the draws of a campaign that have its band's ends, and at the middle one."""
+    """Yield a check at the draws of a campaign with the lowest, the middle and the highest ratio."""
     count = declared.draws
     draws = draw(inputs.unknowns, count, declared.seed)
     pair = [_cell(inputs, declared, check, side) for side in (0, 1)]
     order = np.argsort(_ratios(draws, inputs, *pair)[:count], kind="stable")
-    ends = (math.ceil(count * share) - 1 for share in ((1 - CENTRAL) / 2, 0.5, (1 + CENTRAL) / 2))
-    for end, place in zip(ENDS, ends, strict=True):
-        at = order[place]
+    for end, at in zip(ENDS, (order[0], order[(count - 1) // 2], order[-1]), strict=True):
         whole = _whole(pair[0], draws, int(at))
         one = Draws({name: np.array([value]) for name, value in whole.items()}, ("",))
         yield Point(check, pair[0], pair[1], end, int(at), float(_ratios(one, inputs, *pair)[0]), one)
@@ -160,7 +158,7 @@ def simulated(inputs: Inputs, point: Point, cell: Cell) -> float:
 
 
 def replay(trace: Step, wires: Wires, about: float) -> float:
-    """Replay a step of `about` so many seconds in SimGrid, as often as its clock needs; return its s."""
+    """Replay a step of `about` so many seconds in SimGrid, as often as its clock needs; return its seconds."""
     steps, apart = math.ceil(LEAST / about), min(PRECISION * about, FINEST)
     launcher, hosts = simgrid(), trace.hosts
     with tempfile.TemporaryDirectory() as name:
