@@ -158,7 +158,7 @@ def simulated(inputs: Inputs, point: Point, cell: Cell) -> float:
 
 
 def replay(trace: Step, wires: Wires, about: float) -> float:
-    """Replay a step of `about` so many seconds in SimGrid, as often as its clock needs; return its seconds."""
+    """Replay a step of `about` so many seconds in SimGrid, as often as its clock needs; return its s."""
     steps, apart = math.ceil(LEAST / about), min(PRECISION * about, FINEST)
     launcher, hosts = simgrid(), trace.hosts
     with tempfile.TemporaryDirectory() as name:
