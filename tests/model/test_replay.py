@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from analysis.base import models
 from analysis.base.errors import ConfigError
 from analysis.claims import load_report
 from analysis.model import replay, traces
-from analysis.model.draws import draw
+from analysis.model.draws import Draws, draw
 from analysis.model.inputs import load
 from analysis.model.network import Network
 from analysis.model.patterns import of_grid, of_structure
@@ -98,9 +99,10 @@ def test_step__every_message_is_received_and_a_reduction_reaches_all(nodes: int,
             elif words[0] == "irecv":
                 receives.append((int(words[1]), rank, words[3]))
     assert sorted(sends) == sorted(receives)
-    if ranks == 640:  # all have as many partners, and the payload is shared out
-        assert {len(one) for one in halo} == {18}
-        assert {round(sum(size for _, size in one)) for one in halo} == {100_000}
+    if ranks == 640:  # inside of the block all have as many partners, and the payload is shared out
+        assert max(len(one) for one in halo) == 18
+        assert {round(sum(size for _, size in one)) for one in halo if len(one) == 18} == {100_000}
+        assert min(len(one) for one in halo) == 6  # three faces and three edges of a corner
     reduction = [(a, b) for a, b, size in sends if size in ("8", str(WIRES.padded(8.0)))]
     known = [{rank} for rank in range(ranks)]
     for _ in range(ranks.bit_length() * 3):
@@ -157,18 +159,24 @@ def test_points__are_the_ends_of_the_band_with_whole_counts() -> None:
 
 
 def test_structure__of_a_trace_has_the_pattern_s_bytes() -> None:
-    """Parts in a block of 2 x 2 x 5 a node: the surface that leaves it is near to the pattern's cube."""
+    """With all 26 partners the busiest node sends what the pattern says; with fewer, in pairs, nearly."""
     point = list(replay.points(INPUTS, DECLARED, CHECKS[2]))[1]
     application = INPUTS.applications["ls-dyna"]
     assert application.structure is not None
     elements = application.cases["3cars"].work
-    pattern = of_structure(application.structure, point.draws, elements, 32, 20).exchanged[0]
-    known = {name: float(values[0]) for name, values in point.draws.values.items()}
-    step = traces.step_of(application, known, elements, 1e-3, 32, 20)
-    halo = step.phases[0]
-    assert not isinstance(halo, float)
-    away = sum(size for rank in range(20) for other, size in halo[rank] if other // 20)
-    assert away == pytest.approx(float(np.asarray(pattern.node_payload)[0]), rel=0.35)
+    for partners, near in ((26.0, 1e-9), (18.0, 0.15), (6.0, 0.15)):
+        draws = Draws({**point.draws.values, "partners.ls-dyna": np.array([partners])}, ("",))
+        pattern = of_structure(application.structure, draws, elements, 32, 20).exchanged[0]
+        known = {name: float(values[0]) for name, values in draws.values.items()}
+        step = traces.step_of(application, known, elements, 1e-3, 32, 20)
+        halo = step.phases[0]
+        assert isinstance(halo, tuple)
+        away = np.zeros((32, 2))
+        for rank, one in enumerate(halo):
+            for other, size in one:
+                away[rank // 20] += (1, size) if other // 20 != rank // 20 else (0, 0)
+        found = [float(np.asarray(one)[0]) for one in (pattern.node_messages, pattern.node_payload)]
+        assert away.max(axis=0) == pytest.approx(found, rel=near)
     # The slowest rank has the imbalance, the mean one the mean work.
     assert max(step.work) == pytest.approx(1e-3 * known["imbalance.ls-dyna"])
     assert np.mean(step.work) == pytest.approx(1e-3, rel=0.01)
@@ -285,3 +293,15 @@ def test_table__is_of_the_checks_and_of_today_s_model() -> None:
     assert list(shipped) == [(*row[:3], pytest.approx(row[3], abs=1e-3)) for row in rows]
     ratio = TABLE["simulated"] / TABLE["analytic"] - 1
     assert TABLE["difference"].to_numpy() == pytest.approx(ratio.to_numpy(), abs=2e-3)
+
+
+def test_docs__have_the_table_s_numbers() -> None:
+    """The table of docs/model-check.md is that of data/model, row by row."""
+    text = (ROOT / "docs/model-check.md").read_text(encoding="utf-8")
+    told = re.findall(r"([\d.]+), ([\d.]+) \(([+−]? ?\d+) %\)", text)
+    found = [tuple(float(one.replace("− ", "-").replace("+ ", "")) for one in row) for row in told]
+    wanted = [
+        (float(f"{row.analytic:.3g}"), float(f"{row.simulated:.3g}"), round(100 * row.difference))
+        for row in TABLE.itertuples()
+    ]
+    assert found == wanted

@@ -261,7 +261,7 @@ def blocks(nodes: int, ranks_per_node: int, partners: int, payload: float, side:
     """Return an exchange between parts of a block: a node holds a block of parts, and nodes make up a block.
 
     Each rank has `partners` of the 26 around it, faces first, then edges and corners, in pairs of opposite
-    ones; ends are joined, so that all have as many. They share `payload` (B) as side², side and 1.
+    ones, which share `payload` (B) as side², side and 1; at the ends of the block those beyond are missing.
     """
     inner, outer = process_grid(ranks_per_node), process_grid(nodes)[::-1]
     grid = [a * b for a, b in zip(inner, outer, strict=True)]
@@ -279,13 +279,12 @@ def blocks(nodes: int, ranks_per_node: int, partners: int, payload: float, side:
 
     halo: dict[int, tuple[tuple[int, float], ...]] = {}
     for place in itertools.product(*map(range, grid)):
-        others = [
-            rank_at([(at + by) % size for at, by, size in zip(place, one, grid, strict=True)])
-            for one in offsets
-        ]
-        sizes = (payload * part / sum(share) for part in share)
-        rank = rank_at(place)
-        halo[rank] = tuple(sorted(pair for pair in zip(others, sizes, strict=True) if pair[0] != rank))
+        near = []
+        for one, part in zip(offsets, share, strict=True):
+            other = [at + by for at, by in zip(place, one, strict=True)]
+            if all(0 <= at < size for at, size in zip(other, grid, strict=True)):
+                near.append((rank_at(other), payload * part / sum(share)))
+        halo[rank_at(place)] = tuple(sorted(near))
     return tuple(halo[rank] for rank in range(len(halo)))
 
 
