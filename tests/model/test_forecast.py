@@ -148,7 +148,7 @@ def test_forecast__widened_ends_lie_outside_of_the_draws_and_twice_is_the_same()
 
 
 def test_page__says_that_it_is_a_forecast_and_what_the_bands_tell() -> None:
-    cells = {"LS-DYNA": IVB, "OpenAtom": ATOM}
+    cells = {"LS-DYNA": list(IVB.values()), "OpenAtom": list(ATOM.values())}
     found = page.forecasts("modelled", cells, ["ib-hdr", "ib-ndr"], COUNTS)
     text = " ".join(page.said(found))
     assert text.startswith("This is a forecast, not evidence: no verdict rests on it.")

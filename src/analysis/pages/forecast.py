@@ -21,6 +21,7 @@ from analysis.pages.figures.style import GREY, LINE, PAPER, looks
 
 MARK = "a forecast, not evidence: no verdict rests on it"
 _HATCHES = ("////", "\\\\\\\\", "....", "xxxx")
+_CELL = ("model", "cluster", "case", "nodes", "interconnect", "ranks_per_node")
 _ROW, _BAR = 1.62, 0.26  # inches of a row of panels; width of a bar
 # What the model has no ground for, and which way a forecast is off by it: of a link over the report's, and of
 # more nodes over the report's.
@@ -36,16 +37,23 @@ LEFT_OUT = (
 
 
 def forecasts(
-    campaign: str, cells: Mapping[str, Mapping[str, Any]], links: Sequence[str], nodes: Sequence[int]
+    campaign: str, cells: Mapping[str, Sequence[Any]], links: Sequence[str], nodes: Sequence[int]
 ) -> pd.DataFrame:
     """Forecast cells by their title: as `analysis.model.forecast.forecast`, with ``title link_title``.
 
+    A cell is model, cluster, case, the report's number of nodes and link, and ranks a node if not all cores.
     Widened as the bands of the modelled `campaign`, and further with distance.
     """
     inputs = inputs_of(project.root())
     declared = models.load(CampaignFile, project.declaration(campaign)).model
     found = [
-        forecast(inputs, declared.widening if declared else {}, [cell], links, nodes).assign(title=title)
+        forecast(
+            inputs,
+            declared.widening if declared else {},
+            [dict(zip(_CELL, cell, strict=False))],
+            links,
+            nodes,
+        ).assign(title=title)
         for title, cell in cells.items()
     ]
     whole = pd.concat(found, ignore_index=True)
