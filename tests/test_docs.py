@@ -171,6 +171,8 @@ def test_docs__yaml_is_taken(
         cluster_file = Path("config/clusters", f"{content['matrix']['cluster']}.yaml")
         cluster_file.write_text(cluster, encoding="utf-8")
         assert cli.main(["plan", "example"]) == 0
+    elif "profiled_on" in content:
+        assert cli.main(["whatif", "--profile", "app.ipm.xml", "--on", str(file)]) == 0
     elif "launch" in content:
         assert faults("cluster", content) == []
     elif content.keys() in ({"power"}, {"views"}):

@@ -296,10 +296,11 @@ class ModelledCampaign(Model):
 
     draws: Annotated[int, Field(ge=100, le=5000)] = 500
     seed: int = 1
-    widening: dict[str, Share] = Field(
+    widening: dict[str, Annotated[float, Field(ge=0)]] = Field(
         {},
         description="link -> relative error of the model where it could be held against runs; `default` of "
-        "other links, `nodes` between numbers of ranks that share the same work",
+        "other links, `next` from one number of nodes to the next, `nodes` from any to any, and "
+        "`next.<link>` and `nodes.<link>` of links with their own",
     )
     cells: Annotated[list[ModelledCells], Field(min_length=1)]
 
@@ -442,6 +443,8 @@ def widened_by(widening: Mapping[str, float], links: Iterable[str], *, shared_wo
 
     `shared_work` says that its sides share the same work among different numbers of ranks.
     """
-    default = widening.get("default", 0.0)
+    default, links = widening.get("default", 0.0), list(links)
     errors = [widening.get(link, default) for link in links]
-    return max([*errors, widening.get("nodes", default) if shared_work else 0.0], default=0.0)
+    if shared_work:
+        errors += [widening.get(f"nodes.{link}", widening.get("nodes", default)) for link in links]
+    return max(errors, default=0.0)

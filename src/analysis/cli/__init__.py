@@ -82,10 +82,11 @@ def _reading(commands: Any) -> None:
     whatif = commands.add_parser("whatif", help=what, description=what)
     whatif.add_argument("--profile", dest="path", required=True, metavar="FILE", help="of IPM or mpiP")
     whatif.add_argument(
-        "--from", dest="profiled_on", required=True, metavar="LINK", help="it was profiled on"
-    )
+        "--from", dest="profiled_on", default="", metavar="LINK",
+        help="it was profiled on; else that of --on, and of a job on one node none",
+    )  # fmt: skip
     whatif.add_argument("--link", metavar="LINK", help="the other one; else that of --on, or the same")
-    whatif.add_argument("--nodes", type=int, metavar="N", help="the other number of nodes")
+    whatif.add_argument("--nodes", type=_count, metavar="N", help="the other number of nodes")
     whatif.add_argument("--on", metavar="CLUSTER.yaml", help="a cluster: nodes, links, how fast it computes")
     whatif.add_argument("--json", help="an object instead of text", **_AS_JSON)
     whatif.set_defaults(command="analysis.cli.whatif:whatif")
@@ -155,6 +156,12 @@ def _margin(text: str) -> float:
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no margin between 0 and 100 %: write 5% or 0.05")
     return value
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1,000,000")
+    return int(text)
 
 
 def _measuring(commands: Any) -> None:
