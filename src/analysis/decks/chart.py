@@ -1,4 +1,4 @@
-"""The figure of a slide, in the style of the pages: one colour a level in all slides, points with intervals."""
+"""The figure of a slide, in the style of the pages: one colour a level in all of them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import textwrap
 from collections.abc import Mapping
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from analysis.base.words import attached, significant
 from analysis.decks.slide import Deck
 from analysis.pages import figures
 from analysis.pages.drawing import doubling, scaled
-from analysis.pages.figures.style import looks
+from analysis.pages.figures.style import shared_looks
 
 Styles = Mapping[str, tuple[str, str]]
 
 # Inches. A slide shows a figure half as large again, so that its letters are of 15 px at a width of 1280.
-WIDE, SPLIT, HEIGHT = 7.9, 5.0, 3.0
+WIDE, SPLIT, HEIGHT = 7.9, 5.0, 3.1
 _SERIES, _PLACES = 7, 9  # drawn at most; the rest is said to be left out
 _NAME = 20  # letters of a name in a line
 _SHORT = 5  # places that stand beside each other; more of them, or long names, stand in rows
@@ -24,14 +26,14 @@ _SHORT = 5  # places that stand beside each other; more of them, or long names, 
 
 def styles(deck: Deck) -> Styles:
     """Give every level of all the slides its colour and marker."""
-    levels = [level for slide in deck.slides if slide.shown is not None for level in _levels(slide.shown)]
-    return looks(list(dict.fromkeys(levels)))
+    return shared_looks([_levels(slide.shown) for slide in deck.slides if slide.shown is not None])
 
 
 def _levels(shown: pd.DataFrame) -> list[str]:
     """Return what colours tell apart: the series, or of a single one the levels along the axis."""
     column = "x" if _named_places(shown) and shown["series"].nunique() < 2 else "series"
-    return [_wrapped(str(level)) for level in shown[column] if str(level)]
+    names = dict.fromkeys(str(level) for level in _bounded(shown)[0][column])
+    return [_wrapped(name) for name in names if name]
 
 
 def _named_places(shown: pd.DataFrame) -> bool:
@@ -49,7 +51,7 @@ def drawn(shown: pd.DataFrame, evidence: str, styles: Styles, *, wide: bool, des
     table = table.assign(series=[_wrapped(str(one)) for one in table["series"]])
     ylabel = _label(shown.attrs.get("ylabel", ""), shown.attrs.get("unit", ""))
     xlabel = "; ".join(filter(None, (shown.attrs.get("xlabel", ""), left)))
-    fig, ax = figures.new_figure(evidence, width=WIDE if wide else SPLIT, height=HEIGHT)
+    fig, ax = _figure(evidence, WIDE if wide else SPLIT)
     if _named_places(table):
         table = table.assign(x=[_wrapped(str(one)) for one in table["x"]])
         one = table["series"].nunique() < 2
@@ -66,6 +68,14 @@ def drawn(shown: pd.DataFrame, evidence: str, styles: Styles, *, wide: bool, des
     )  # fmt: skip
     scaled(ax, table["median"])
     return figures.svg(fig, description=description)
+
+
+def _figure(evidence: str, width: float) -> tuple[Figure, Axes]:
+    """Make a figure; the slide has the label of its evidence, but what is synthetic is hatched too."""
+    if evidence == "synthetic":
+        return figures.new_figure(evidence, width=width, height=HEIGHT)
+    fig = Figure(figsize=(width, HEIGHT), layout="constrained")
+    return fig, fig.add_subplot()
 
 
 def _bounded(shown: pd.DataFrame) -> tuple[pd.DataFrame, str]:

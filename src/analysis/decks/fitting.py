@@ -9,7 +9,7 @@ from collections.abc import Sequence
 HEAD = 230  # letters of a headline
 BESIDE = 640  # letters of all bullets beside a figure
 _TABLE, _LETTER = 1160.0, 7.7  # px of a table and of a letter in it, on a slide of 1280 px
-_LINES, _GAP = 17, 0.6  # lines of a table, and of a line what is between two rows
+_LINES, _GAP = 19.5, 0.6  # lines of a table, and of a line what is between two rows
 _CELL = 420  # letters of a cell
 _WORD, _MIDDLE, _PADDING = 24, 90, 3  # letters of a column: of its longest word, of all, beside them
 
@@ -48,19 +48,27 @@ def cut(text: str, most: int) -> str:
 
 
 def pages(rows: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, ...], ...]]:
-    """Split a table, its headings first, into such as fit on a slide; each has the headings."""
+    """Split a table, its headings first, into such as fit on a slide and are about as long; each has them."""
     headings, *body = (tuple(cut(cell, _CELL) for cell in row) for row in rows)
-    parts: list[list[tuple[str, ...]]] = [[]]
-    used = 0.0
     wide = [_TABLE * one / _LETTER - _PADDING for one in shares(rows)]  # letters
-    for row in body:
-        lines = max(_lines(cell, width) for cell, width in zip(row, wide, strict=True)) + _GAP
-        if parts[-1] and used + lines > _LINES:
+    sizes = [_GAP + max(_lines(cell, width) for cell, width in zip(row, wide, strict=True)) for row in body]
+    slides = max(1, len(_filled(sizes, _LINES)))
+    even = min(_LINES, sum(sizes) / slides + max(sizes, default=0) / 2)
+    parts = _filled(sizes, even if len(_filled(sizes, even)) == slides else _LINES)
+    return [(headings, *(body[at] for at in part)) for part in parts]
+
+
+def _filled(sizes: Sequence[float], room: float) -> list[list[int]]:
+    """Give the numbers of the rows that stand on each slide, in their order."""
+    parts: list[list[int]] = []
+    used = math.inf
+    for at, size in enumerate(sizes):
+        if used + size > room:
             parts.append([])
             used = 0.0
-        parts[-1].append(row)
-        used += lines
-    return [(headings, *part) for part in parts if part]
+        parts[-1].append(at)
+        used += size
+    return parts
 
 
 def shares(rows: Sequence[tuple[str, ...]]) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from pathlib import Path
 
@@ -9,9 +10,12 @@ import jinja2
 from markupsafe import Markup
 
 from analysis.base.files import write_text
+from analysis.base.words import attached, significant
 from analysis.decks import chart, fitting
-from analysis.decks.slide import Deck
+from analysis.decks.slide import Deck, Slide
+from analysis.findings.conclusion import SHOWN
 
+_BESIDE = 7  # values beside a figure
 _LONG, _MIDDLE = 130, 70  # letters of a headline from which on it is set smaller
 
 
@@ -23,12 +27,26 @@ def write(deck: Deck, path: Path) -> None:
         figure = ""
         if slide.shown is not None:
             figure = chart.drawn(
-                slide.shown, slide.label, styles, wide=not slide.bullets,
+                slide.shown, slide.label, styles, wide=not (slide.bullets or _values(slide)),
                 description=chart.described(slide.shown, slide.headline),
             )  # fmt: skip
-        slides.append((slide, Markup(figure)))
+        slides.append((slide, Markup(figure), _values(slide)))
     template = _environment().get_template("deck.html.j2")
     write_text(path, template.render(deck=deck, slides=slides))
+
+
+def _values(slide: Slide) -> list[tuple[str, str, str, str]]:
+    """Return what stands beside a figure that nothing else is said of: name, median, interval and n."""
+    if slide.shown is None or slide.bullets or len(slide.shown) > _BESIDE:
+        return []
+    unit = str(slide.shown.attrs.get("unit", ""))
+    rows = []
+    for series, x, median, low, high, n in slide.shown[list(SHOWN)].itertuples(index=False):
+        place = x if isinstance(x, str) else f"{x:g}"
+        ends = f"{significant(low, 3)} to {significant(high, 3)}" if math.isfinite(low) else "none at 95 %"
+        name = ", ".join(filter(None, (series, place)))
+        rows.append((fitting.cut(name, 60), attached(significant(median, 3), unit), ends, f"{n:,}"))
+    return rows
 
 
 @cache

@@ -27,7 +27,9 @@ def slides(campaign: Campaign, q: float) -> Iterator[Slide]:
     if campaign.evidence == "published":
         lines.insert(0, "Values and conditions are as their sources print them; nothing was measured anew.")
     if campaign.evidence == "synthetic":
-        lines.insert(0, "The runs were generated around a declared truth: a test of the pipeline, no evidence.")
+        lines.insert(
+            0, "The runs were generated around a declared truth: a test of the pipeline, no evidence."
+        )
     yield Slide("method", "How it was measured", "Method", tuple(lines), label=campaign.evidence)
     rows = [("Source", "Address"), *campaign.references.values()]
     for part in fitting.pages(rows) if campaign.references else ():
@@ -104,7 +106,9 @@ def values(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, str, str]]
         for _, run in runs.iterrows():
             words = [_level(campaign, name, run[name]) for name in moving]
             unit = str(run["figure_of_merit_unit"])
-            rows.append((", ".join(filter(None, words)) or str(run["run"]), "1", _value(run["figure_of_merit"], unit)))
+            rows.append(
+                (", ".join(filter(None, words)) or str(run["run"]), "1", _value(run["figure_of_merit"], unit))
+            )
         return rows
     rows = [("What", "n", "Least, middle and most")]
     keys = ["application", "case", "figure_of_merit_unit"]
@@ -119,7 +123,11 @@ def values(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, str, str]]
 def _level(campaign: Campaign, factor: str, level: Any) -> str:
     if level in ("", "none", -1) or (isinstance(level, float) and math.isnan(level)):
         return ""
-    return display(campaign, factor, level if isinstance(level, str) else level.item() if hasattr(level, "item") else level)
+    return display(
+        campaign,
+        factor,
+        level if isinstance(level, str) else level.item() if hasattr(level, "item") else level,
+    )
 
 
 def _value(value: float, unit: str) -> str:

@@ -21,7 +21,7 @@ Stratum = Mapping[str, Level]
 _AXES = {
     "case": "problem", "nodes": "nodes", "ranks": "ranks", "ranks_per_node": "ranks per node",
     "interconnect": "link", "mpi": "MPI library", "cpu": "processor", "cluster": "cluster",
-    "target_time": "length of a run", "profiler": "profiler", "build": "build", "tuning": "tuning",
+    "target_time": "length of a run (s)", "profiler": "profiler", "build": "build", "tuning": "tuning",
     "concurrent_jobs": "jobs at once", "local_size": "grid points a side",
 }  # fmt: skip
 _MEASURES = {
