@@ -1,4 +1,4 @@
-"""What stands on the slides of a campaign: its conclusions in the order of the reports, and what they rest on."""
+"""What stands on the slides of a campaign: its conclusions in the order of the reports."""
 
 from __future__ import annotations
 
@@ -60,15 +60,14 @@ def _title(campaign: Campaign, title: str, sure: Sequence[Conclusion]) -> Slide:
     if campaign.evidence == "synthetic":
         lines.append("Generated runs: a test of the pipeline, no evidence")
     head, rest = fitting.head(title, 110)
-    return Slide(
-        "title", head, "Performance benchmark and profiling", (*rest, *lines), label=campaign.evidence
-    )
+    topic = "Performance benchmark and profiling"
+    return Slide("title", head, topic, (*rest, *lines), label=campaign.evidence)
 
 
 def _cluster(campaign: Campaign) -> Iterator[Slide]:
-    tested = facts.tested(campaign)
-    note = f"No run states: {', '.join(tested.unknown)}." if tested.unknown else ""
-    for part in fitting.pages([("", ""), *tested.rows]):
+    known = facts.under_test(campaign)
+    note = f"No run states: {', '.join(known.unknown)}." if known.unknown else ""
+    for part in fitting.pages([("", ""), *known.rows]):
         yield Slide(
             "facts", "Cluster under test", "Set-up", table=part, footnote=note, label=campaign.evidence
         )

@@ -1,4 +1,4 @@
-"""The cluster under test: what the runs and the facts of their nodes say of it, and what nobody wrote down."""
+"""The cluster under test: what its runs and the facts of their nodes say, and what they do not."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Tested:
     unknown: tuple[str, ...]
 
 
-def tested(campaign: Campaign, base: Path | None = None) -> Tested:
+def under_test(campaign: Campaign, base: Path | None = None) -> Tested:
     """Return what is known of the machines of a campaign in a project, and the names of what is not.
 
     The factors of the runs go before the facts of their nodes, ``facts`` in each ``run.json``; nothing is

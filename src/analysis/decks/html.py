@@ -16,7 +16,8 @@ from analysis.decks.slide import Deck, Slide
 from analysis.findings.conclusion import SHOWN
 
 _BESIDE = 7  # values beside a figure
-_LONG, _MIDDLE = 130, 70  # letters of a headline from which on it is set smaller
+# Letters of a headline from which on it is set smaller.
+_SIZES = ((215, "longest"), (130, "long"), (70, "middle"))
 
 
 def write(deck: Deck, path: Path) -> None:
@@ -75,4 +76,4 @@ def _parted(sentence: str) -> tuple[str, str]:
 
 
 def _length(headline: str) -> str:
-    return "long" if len(headline) > _LONG else "middle" if len(headline) > _MIDDLE else "short"
+    return next((name for letters, name in _SIZES if len(headline) > letters), "short")

@@ -53,19 +53,34 @@ def ordered(found: Sequence[Conclusion]) -> list[Conclusion]:
 def joined(found: Sequence[Conclusion], campaign: Campaign) -> pd.DataFrame | None:
     """Return the common figure of conclusions that ask the same as the first; None if it has one value."""
     first = found[0]
-    alike = [one for one in found if one.question.variable == first.question.variable]
-    if len(alike) < 2:
+    for alike in (
+        [one for one in found if one.question.variable == first.question.variable],
+        [one for one in found if _unit(one) == _unit(first) and len(one.shown) == 1],
+    ):
+        if len(alike) > 1 and (table := _together(alike, campaign)) is not None:
+            return table
+    return None
+
+
+def _unit(one: Conclusion) -> str:
+    return str(one.shown.attrs.get("unit", ""))
+
+
+def _together(alike: Sequence[Conclusion], campaign: Campaign) -> pd.DataFrame | None:
+    variables = {one.question.variable for one in alike}
+    if len(variables) > 1 and not _unit(alike[0]):
         return None
     rows = []
     for one in alike:
         own = one.shown[one.shown["median"].notna()]
         if len(own) != 1:  # several places in one conclusion: no single name fits
             return None
-        rows.append(own.assign(series="", x=_name(one, alike, campaign)))
+        label = str(one.shown.attrs.get("ylabel", "")) if len(variables) > 1 else ""
+        rows.append(own.assign(series="", x=", ".join(filter(None, (label, _name(one, alike, campaign))))))
     table = pd.concat(rows, ignore_index=True)[list(SHOWN)]
     if table["x"].duplicated().any():
         return None
-    table.attrs = dict(first.shown.attrs)
+    table.attrs = dict(alike[0].shown.attrs) | ({"ylabel": "value"} if len(variables) > 1 else {})
     return table
 
 
