@@ -37,10 +37,10 @@ def interval_points(
     """Draw points with their intervals, one row a point; `low` and `high` are the ends, in the unit of `y`.
 
     Points are joined by lines only if `x` has an order: numbers or an ordered categorical. Each level in
-    `hue` has its fixed colour and marker, and its name at the line's end; labels have the unit in brackets.
-    `log2` makes a logarithmic x axis with ticks at the values of the data, `one` draws the line of no
-    difference; without `ends` the levels are not named. `styles` are colour and marker of levels that several figures share, as `looks` gives them.
-    Raises `ConfigError` if a column is missing, or an estimate lies outside its interval.
+    `hue` has its fixed colour and marker, those of `styles` first, and with `ends` its name at the line's
+    end; labels have the unit in brackets. `log2` makes a logarithmic x axis with ticks at the values of the
+    data, `one` draws the line of no difference. Raises `ConfigError` if a column is missing, or an estimate
+    lies outside its interval.
     """
     _need(frame, [x, y, low, high, *([hue] if hue else [])])
     slack = 1e-9 * frame[y].abs()  # a resampled median of equal values is rounded in another order
