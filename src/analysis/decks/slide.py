@@ -33,7 +33,7 @@ class Slide:
 
 @dataclass(frozen=True)
 class Deck:
-    """Slides in their order; `title`, `subject` and `date` (ISO, of the last run) are a file's own facts."""
+    """Slides in their order; `title`, `subject` and `date` (ISO, of the last run) describe the file."""
 
     title: str
     subject: str
