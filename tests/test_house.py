@@ -9,8 +9,8 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "analysis"
 # A room imports only rooms to its left. CONTRIBUTING.md says what each of them is for.
 ROOMS = """
-base schema readers energy provenance model datasets estimates claims findings pages site decks measure synthesis
-cli
+base schema readers energy provenance model datasets estimates claims findings pages site decks
+measure synthesis cli
 """
 ORDER = ROOMS.split()
 # These import base alone, though more stands to their left.

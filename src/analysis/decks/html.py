@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from analysis.base.files import write_text
 from analysis.base.words import attached, significant
-from analysis.decks import chart, fitting
+from analysis.decks import figure, fitting
 from analysis.decks.slide import Deck, Slide
 from analysis.findings.conclusion import SHOWN
 
@@ -22,16 +22,16 @@ _SIZES = ((215, "longest"), (130, "long"), (70, "middle"))
 
 def write(deck: Deck, path: Path) -> None:
     """Write a deck as HTML; the same deck gives the same bytes."""
-    styles = chart.styles(deck)
+    styles = figure.styles(deck)
     slides = []
     for slide in deck.slides:
-        figure = ""
+        drawn = ""
         if slide.shown is not None:
-            figure = chart.drawn(
+            drawn = figure.drawn(
                 slide.shown, slide.label, styles, wide=not (slide.bullets or _values(slide)),
-                description=chart.described(slide.shown, slide.headline),
+                description=figure.described(slide.shown, slide.headline),
             )  # fmt: skip
-        slides.append((slide, Markup(figure), _values(slide)))
+        slides.append((slide, Markup(drawn), _values(slide)))
     template = _environment().get_template("deck.html.j2")
     write_text(path, template.render(deck=deck, slides=slides))
 

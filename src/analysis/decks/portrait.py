@@ -17,6 +17,7 @@ _ASPECTS = (
     "mpi_fraction", "imbalance", "call_share", "count_share", "distinct_calls", "size_share",
     "bytes_per_call", "message_sizes", "node_memory_slurm", "rank_memory", "energy_per_job", "jobs_per_day",
 )  # fmt: skip
+_SHARES = {"mpi_fraction": "MPI, of the time", "imbalance": "slowest rank, beyond the mean"}
 _BYTES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
@@ -53,46 +54,49 @@ def ordered(found: Sequence[Conclusion]) -> list[Conclusion]:
 def joined(found: Sequence[Conclusion], campaign: Campaign) -> pd.DataFrame | None:
     """Return the common figure of conclusions that ask the same as the first; None if it has one value."""
     first = found[0]
-    for alike in (
-        [one for one in found if one.question.variable == first.question.variable],
-        [one for one in found if _unit(one) == _unit(first) and len(one.shown) == 1],
-    ):
-        if len(alike) > 1 and (table := _together(alike, campaign)) is not None:
-            return table
+    single = [one for one in found if one.shown["median"].notna().sum() == 1]
+    alike = [one for one in single if one.question.variable == first.question.variable]
+    shares = [one for one in single if one.shown.attrs.get("unit") == "%"]
+    if len(alike) > 1:
+        return _together(alike, [""] * len(alike), first, campaign)
+    if len(shares) > 1 and first in shares:
+        names = [_SHARES.get(one.question.variable, one.shown.attrs["ylabel"]) for one in shares]
+        return _together(shares, names, first, campaign)
     return None
 
 
-def _unit(one: Conclusion) -> str:
-    return str(one.shown.attrs.get("unit", ""))
-
-
-def _together(alike: Sequence[Conclusion], campaign: Campaign) -> pd.DataFrame | None:
-    variables = {one.question.variable for one in alike}
-    if len(variables) > 1 and not _unit(alike[0]):
+def _together(
+    alike: Sequence[Conclusion], labels: Sequence[str], first: Conclusion, campaign: Campaign
+) -> pd.DataFrame | None:
+    names = _names(alike, labels, campaign)
+    if len(set(names)) < len(names) or "" in names:
         return None
-    rows = []
-    for one in alike:
-        own = one.shown[one.shown["median"].notna()]
-        if len(own) != 1:  # several places in one conclusion: no single name fits
-            return None
-        label = str(one.shown.attrs.get("ylabel", "")) if len(variables) > 1 else ""
-        rows.append(own.assign(series="", x=", ".join(filter(None, (label, _name(one, alike, campaign))))))
+    rows = [
+        one.shown[one.shown["median"].notna()].assign(series="", x=name)
+        for one, name in zip(alike, names, strict=True)
+    ]
     table = pd.concat(rows, ignore_index=True)[list(SHOWN)]
-    if table["x"].duplicated().any():
-        return None
-    table.attrs = dict(alike[0].shown.attrs) | ({"ylabel": "value"} if len(variables) > 1 else {})
+    table.attrs = {**first.shown.attrs, "xlabel": ""}
+    table.attrs |= {"ylabel": "share"} if any(labels) else {}
     return table
 
 
-def _name(one: Conclusion, alike: Sequence[Conclusion], campaign: Campaign) -> str:
-    """Name a value by its call or size, and by where it holds if others hold elsewhere."""
-    words = [str(member) for member in one.question.members]
-    select = one.question.select or {}
+def _names(alike: Sequence[Conclusion], labels: Sequence[str], campaign: Campaign) -> list[str]:
+    """Name values by their labels, their calls or sizes, and by as many places as tell them apart."""
+    words = [
+        [*filter(None, (label,)), *map(str, one.question.members)]
+        for one, label in zip(alike, labels, strict=True)
+    ]
     for factor in PLACES:
-        levels = {str((other.question.select or {}).get(factor, "")) for other in alike}
-        if factor in select and len(levels) > 1 and isinstance(select[factor], (str, int, float)):
-            words.append(display(campaign, factor, select[factor]))
-    return ", ".join(words)
+        names = [", ".join(one) for one in words]
+        if len(set(names)) == len(names) and "" not in names:
+            break
+        levels = [(one.question.select or {}).get(factor, "") for one in alike]
+        if len(set(map(str, levels))) < 2:
+            continue
+        for own, level in zip(words, levels, strict=True):
+            own.extend([display(campaign, factor, level)] if isinstance(level, (str, int, float)) else [])
+    return [", ".join(one) for one in words]
 
 
 def in_bytes(shown: pd.DataFrame) -> pd.DataFrame:

@@ -71,7 +71,10 @@ def drawn(shown: pd.DataFrame, evidence: str, styles: Styles, *, wide: bool, des
             table, ax=ax, x="x", y="median", low="low", high="high", hue=hue if levels else None,
             xlabel=xlabel, ylabel=ylabel, log2=doubling(table["x"]), ends=not above, styles=styles,
         )  # fmt: skip
-        scaled(ax, table["median"])
+        if shown.attrs.get("unit") == "%":
+            figures.from_zero(ax)
+        else:
+            scaled(ax, table["median"])
     if above and levels:
         _legend(ax, levels, styles)
     return figures.svg(fig, description=description)
