@@ -27,6 +27,9 @@ _AXES = {
 _MEASURES = {
     "figure_of_merit": "rate", "elapsed": "time", "throughput": "rate of all jobs",
     "energy_per_job": "energy", "jobs_per_day": "jobs", "mpi_fraction": "share of MPI",
+    "call_share": "share of the MPI time", "count_share": "share of the calls",
+    "node_memory_slurm": "memory of a node", "rank_memory": "memory of a rank",
+    "size_share": "share of the messages", "bytes_per_call": "bytes a call",
 }  # fmt: skip
 
 
