@@ -40,7 +40,8 @@ SCRIPT = """<script>addEventListener("load", () => {
       const box = one.getBoundingClientRect();
       if (box.right > page.right + 1 || box.bottom > page.bottom + 1 || box.left < page.left - 1)
         found.push(`${name(slide, one)} leaves the slide: ${one.textContent}`);
-      const scale = (one.getScreenCTM ? Math.hypot(one.getScreenCTM().c, one.getScreenCTM().d) : 1) * 1280 / page.width;
+      const drawn = one.getScreenCTM ? one.getScreenCTM() : { c: 0, d: 1 };
+      const scale = Math.hypot(drawn.c, drawn.d) * 1280 / page.width;
       if (parseFloat(getComputedStyle(one).fontSize) * scale < 13.9)
         found.push(`${name(slide, one)} is small: ${one.textContent}`);
     }

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 HEAD = 330  # letters of a headline
 BESIDE = 640  # letters of all bullets beside a figure
-_TABLE, _LETTER = 1160.0, 7.7  # px of a table and of a letter in it, on a slide of 1280 px
+_TABLE, _LETTER = 1160.0, 8.6  # px of a table and of a letter in it, on a slide of 1280 px
 _LINES, _GAP = 19.5, 0.6  # lines of a table, and of a line what is between two rows
-_CELL = 420  # letters of a cell
+_CELL, _HIGHEST = 420, 12  # letters and lines of a cell
 _WORD, _MIDDLE, _PADDING = 24, 90, 3  # letters of a column: of its longest word, of all, beside them
 
 
@@ -49,8 +49,14 @@ def cut(text: str, most: int) -> str:
 
 def pages(rows: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, ...], ...]]:
     """Split a table, its headings first, into such as fit on a slide and are about as long; each has them."""
-    headings, *body = (tuple(cut(cell, _CELL) for cell in row) for row in rows)
     wide = [_TABLE * one / _LETTER - _PADDING for one in shares(rows)]  # letters
+    headings, *body = (
+        tuple(
+            cut(cell, min(_CELL, int(_HIGHEST * max(width, 1.0))))
+            for cell, width in zip(row, wide, strict=True)
+        )
+        for row in rows
+    )
     sizes = [_GAP + max(_lines(cell, width) for cell, width in zip(row, wide, strict=True)) for row in body]
     slides = max(1, len(_filled(sizes, _LINES)))
     even = min(_LINES, sum(sizes) / slides + max(sizes, default=0) / 2)
@@ -73,11 +79,13 @@ def _filled(sizes: Sequence[float], room: float) -> list[list[int]]:
 
 def shares(rows: Sequence[tuple[str, ...]]) -> list[float]:
     """Return the share of a table's width that each of its columns needs, by what stands in it."""
-    needed = []
+    least, more = [], []
     for column in zip(*rows, strict=True):
         word = max((len(word) for cell in column for word in cell.split()), default=1)
-        middle = sum(map(len, column)) / len(column)
-        needed.append(max(min(word, _WORD) + _PADDING, min(middle, _MIDDLE)))
+        least.append(min(word, _WORD) + _PADDING)
+        more.append(min(sum(map(len, column)) / len(column), _MIDDLE))
+    room = max(_TABLE / _LETTER - sum(least), 0.0)
+    needed = [own + room * part / (sum(more) or 1.0) for own, part in zip(least, more, strict=True)]
     return [one / sum(needed) for one in needed]
 
 
