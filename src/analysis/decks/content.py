@@ -1,4 +1,4 @@
-"""What stands on the slides of a campaign: its conclusions in the order of the reports, and what they rest on."""
+"""What stands on the slides of a campaign: its conclusions in the order of the reports."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from itertools import groupby
 
 import pandas as pd
 
-from analysis.decks import facts, fitting, method
+from analysis.decks import facts, fitting, method, portrait
 from analysis.decks.slide import Deck, Slide
 from analysis.estimates.campaign import Campaign
 from analysis.findings.conclusion import IS, SEEN, STANDING, TOPICS, UNKNOWN, Conclusion
 from analysis.findings.search import LIMIT, conclusions
 
 MOST = 3  # slides of a topic; what does not fit on them stands in the table at the end
+_COMPARED, _LIKE = 4, 6  # conclusions on a slide, of a comparison and of shares and sizes
 _ROWS = 12  # of clusters, or of values that were seen
 _TABLES = 4  # slides of one table
 
@@ -59,15 +60,14 @@ def _title(campaign: Campaign, title: str, sure: Sequence[Conclusion]) -> Slide:
     if campaign.evidence == "synthetic":
         lines.append("Generated runs: a test of the pipeline, no evidence")
     head, rest = fitting.head(title, 110)
-    return Slide(
-        "title", head, "Performance benchmark and profiling", (*rest, *lines), label=campaign.evidence
-    )
+    topic = "Performance benchmark and profiling"
+    return Slide("title", head, topic, (*rest, *lines), label=campaign.evidence)
 
 
 def _cluster(campaign: Campaign) -> Iterator[Slide]:
-    tested = facts.tested(campaign)
-    note = f"No run states: {', '.join(tested.unknown)}." if tested.unknown else ""
-    for part in fitting.pages([("", ""), *tested.rows]):
+    known = facts.under_test(campaign)
+    note = f"No run states: {', '.join(known.unknown)}." if known.unknown else ""
+    for part in fitting.pages([("", ""), *known.rows]):
         yield Slide(
             "facts", "Cluster under test", "Set-up", table=part, footnote=note, label=campaign.evidence
         )
@@ -82,7 +82,7 @@ def _topic(
     topic: str, found: Sequence[Conclusion], campaign: Campaign
 ) -> tuple[list[Slide], list[Conclusion]]:
     """Make the slides of a topic, and give the conclusions that had no room."""
-    by_question = [list(group) for _, group in groupby(sorted(found, key=_place(found)), _question)]
+    by_question = [list(group) for _, group in groupby(_by_rank(found), _question)]
     queues = [list(_sheets(topic, one, campaign)) for one in by_question]
     # The first slide of every question, then the second of each.
     longest = max(map(len, queues), default=0)
@@ -99,13 +99,14 @@ def _question(one: Conclusion) -> tuple[str, ...]:
     return asked.compare.factor, application, asked.variable
 
 
-def _place(found: Sequence[Conclusion]):  # type: ignore[no-untyped-def]
-    """Keep the order of the ranking among questions and within them."""
+def _by_rank(found: Sequence[Conclusion]) -> list[Conclusion]:
+    """Keep the order of the ranking among questions and within them; what was compared comes first."""
+    compared = [one for one in found if one.question.compare is not None]
+    own = [*compared, *portrait.ordered([one for one in found if one.question.compare is None])]
     order: dict[tuple[str, ...], int] = {}
-    for one in found:
+    for one in own:
         order.setdefault(_question(one), len(order))
-    rank = {one.id: at for at, one in enumerate(found)}
-    return lambda one: (order[_question(one)], rank[one.id])
+    return sorted(own, key=lambda one: order[_question(one)])
 
 
 def _sheets(
@@ -115,24 +116,33 @@ def _sheets(
     left = list(found)
     while left:
         first, *others = left
+        most = _COMPARED if first.question.compare is not None else _LIKE
         head, bullets = fitting.head(first.sentence)
-        taken = 1
-        for one in others[: 4 - taken]:
+        taken = [first]
+        for one in others[: most - 1]:
             if not fitting.fits([*bullets, one.sentence]):
                 break
             bullets.append(one.sentence)
-            taken += 1
+            taken.append(one)
         slide = Slide(
             "question", head, TOPICS[topic], tuple(fitting.bounded(bullets)),
-            shown=_figure(first), footnote=_note(first), label=campaign.evidence,
+            shown=_figure(taken, campaign), footnote=_note(first), label=campaign.evidence,
         )  # fmt: skip
-        yield slide, left[:taken]
-        left = left[taken:]
+        yield slide, taken
+        left = left[len(taken) :]
 
 
-def _figure(one: Conclusion) -> pd.DataFrame | None:
+def _figure(found: Sequence[Conclusion], campaign: Campaign) -> pd.DataFrame | None:
     """Return what is drawn: nothing where a single value stands in the sentence already."""
-    return one.shown if len(one.shown) > 1 and one.shown["median"].notna().any() else None
+    own = found[0].shown[found[0].shown["median"].notna()]
+    table = own if len(own) > 1 else portrait.joined(found, campaign)
+    if table is None:
+        return None
+    if not pd.api.types.is_numeric_dtype(table["x"]):
+        attrs = table.attrs
+        table = table.sort_values("x", key=lambda names: names.map(portrait.natural), kind="stable")
+        table.attrs = attrs
+    return portrait.in_bytes(table.reset_index(drop=True))
 
 
 def _note(one: Conclusion) -> str:
@@ -157,7 +167,7 @@ def _summary(campaign: Campaign, sure: Sequence[Conclusion]) -> Iterator[Slide]:
     """Give the first conclusion of every topic."""
     rows = [("Question", "Finding")]
     for topic, name in TOPICS.items():
-        rows += [(name, one.sentence) for one in sure if one.topic == topic][:1]
+        rows += [(name, one.sentence) for one in _by_rank([one for one in sure if one.topic == topic])][:1]
     note = f"The first conclusion of each question, of {len(sure)} in all."
     for part in fitting.pages(rows) if sure else ():
         yield Slide(

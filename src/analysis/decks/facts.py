@@ -1,4 +1,4 @@
-"""The cluster under test: what the runs and the facts of their nodes say of it, and what nobody wrote down."""
+"""The cluster under test: what its runs and the facts of their nodes say, and what they do not."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ Values = Mapping[str, Sequence[Any]]  # fact -> its different values over all ru
 _LISTED = 4  # names of a row, the others are counted
 _COMPILERS = ("gcc", "icx", "icc", "ifx", "ifort", "nvc", "armclang", "clang", "gfortran")
 _LAUNCHERS = ("mpirun", "mpirun.openmpi", "mpirun.mpich", "mpichversion")
+_NAMES = ("CPU", "MPI", "Slurm")  # spelt so within a sentence too
 _NO_LEVEL = ("", "none", -1)
 
 
@@ -31,7 +32,7 @@ class Tested:
     unknown: tuple[str, ...]
 
 
-def tested(campaign: Campaign, base: Path | None = None) -> Tested:
+def under_test(campaign: Campaign, base: Path | None = None) -> Tested:
     """Return what is known of the machines of a campaign in a project, and the names of what is not.
 
     The factors of the runs go before the facts of their nodes, ``facts`` in each ``run.json``; nothing is
@@ -42,7 +43,8 @@ def tested(campaign: Campaign, base: Path | None = None) -> Tested:
     found = {name: find(campaign, runs, facts) for name, find in _ROWS.items()}
     rows = [("Machine", campaign.hardware)] if campaign.hardware else []
     rows += [(name, value) for name, value in found.items() if value]
-    return Tested(tuple(rows), tuple(name for name, value in found.items() if not value))
+    unknown = (name for name, value in found.items() if not value)
+    return Tested(tuple(rows), tuple(name if name in _NAMES else name.lower() for name in unknown))
 
 
 def _facts(runs: Path) -> Values:

@@ -6,11 +6,11 @@ import math
 import textwrap
 from collections.abc import Sequence
 
-HEAD = 230  # letters of a headline
+HEAD = 330  # letters of a headline
 BESIDE = 640  # letters of all bullets beside a figure
-_TABLE, _LETTER = 1160.0, 7.7  # px of a table and of a letter in it, on a slide of 1280 px
-_LINES, _GAP = 17, 0.6  # lines of a table, and of a line what is between two rows
-_CELL = 420  # letters of a cell
+_TABLE, _LETTER = 1160.0, 8.6  # px of a table and of a letter in it, on a slide of 1280 px
+_LINES, _GAP = 19.5, 0.6  # lines of a table, and of a line what is between two rows
+_CELL, _HIGHEST = 420, 12  # letters and lines of a cell
 _WORD, _MIDDLE, _PADDING = 24, 90, 3  # letters of a column: of its longest word, of all, beside them
 
 
@@ -48,28 +48,44 @@ def cut(text: str, most: int) -> str:
 
 
 def pages(rows: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, ...], ...]]:
-    """Split a table, its headings first, into such as fit on a slide; each has the headings."""
-    headings, *body = (tuple(cut(cell, _CELL) for cell in row) for row in rows)
-    parts: list[list[tuple[str, ...]]] = [[]]
-    used = 0.0
+    """Split a table, its headings first, into such as fit on a slide and are about as long; each has them."""
     wide = [_TABLE * one / _LETTER - _PADDING for one in shares(rows)]  # letters
-    for row in body:
-        lines = max(_lines(cell, width) for cell, width in zip(row, wide, strict=True)) + _GAP
-        if parts[-1] and used + lines > _LINES:
+    headings, *body = (
+        tuple(
+            cut(cell, min(_CELL, int(_HIGHEST * max(width, 1.0))))
+            for cell, width in zip(row, wide, strict=True)
+        )
+        for row in rows
+    )
+    sizes = [_GAP + max(_lines(cell, width) for cell, width in zip(row, wide, strict=True)) for row in body]
+    slides = max(1, len(_filled(sizes, _LINES)))
+    even = min(_LINES, sum(sizes) / slides + max(sizes, default=0) / 2)
+    parts = _filled(sizes, even if len(_filled(sizes, even)) == slides else _LINES)
+    return [(headings, *(body[at] for at in part)) for part in parts]
+
+
+def _filled(sizes: Sequence[float], room: float) -> list[list[int]]:
+    """Give the numbers of the rows that stand on each slide, in their order."""
+    parts: list[list[int]] = []
+    used = math.inf
+    for at, size in enumerate(sizes):
+        if used + size > room:
             parts.append([])
             used = 0.0
-        parts[-1].append(row)
-        used += lines
-    return [(headings, *part) for part in parts if part]
+        parts[-1].append(at)
+        used += size
+    return parts
 
 
 def shares(rows: Sequence[tuple[str, ...]]) -> list[float]:
     """Return the share of a table's width that each of its columns needs, by what stands in it."""
-    needed = []
+    least, more = [], []
     for column in zip(*rows, strict=True):
         word = max((len(word) for cell in column for word in cell.split()), default=1)
-        middle = sum(map(len, column)) / len(column)
-        needed.append(max(min(word, _WORD) + _PADDING, min(middle, _MIDDLE)))
+        least.append(min(word, _WORD) + _PADDING)
+        more.append(min(sum(map(len, column)) / len(column), _MIDDLE))
+    room = max(_TABLE / _LETTER - sum(least), 0.0)
+    needed = [own + room * part / (sum(more) or 1.0) for own, part in zip(least, more, strict=True)]
     return [one / sum(needed) for one in needed]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from pathlib import Path
 
@@ -9,26 +10,44 @@ import jinja2
 from markupsafe import Markup
 
 from analysis.base.files import write_text
-from analysis.decks import chart, fitting
-from analysis.decks.slide import Deck
+from analysis.base.words import attached, significant
+from analysis.decks import figure, fitting
+from analysis.decks.slide import Deck, Slide
+from analysis.findings.conclusion import SHOWN
 
-_LONG, _MIDDLE = 130, 70  # letters of a headline from which on it is set smaller
+_BESIDE = 7  # values beside a figure
+# Letters of a headline from which on it is set smaller.
+_SIZES = ((215, "longest"), (130, "long"), (70, "middle"))
 
 
 def write(deck: Deck, path: Path) -> None:
     """Write a deck as HTML; the same deck gives the same bytes."""
-    styles = chart.styles(deck)
+    styles = figure.styles(deck)
     slides = []
     for slide in deck.slides:
-        figure = ""
+        drawn = ""
         if slide.shown is not None:
-            figure = chart.drawn(
-                slide.shown, slide.label, styles, wide=not slide.bullets,
-                description=chart.described(slide.shown, slide.headline),
+            drawn = figure.drawn(
+                slide.shown, slide.label, styles, wide=not (slide.bullets or _values(slide)),
+                description=figure.described(slide.shown, slide.headline),
             )  # fmt: skip
-        slides.append((slide, Markup(figure)))
+        slides.append((slide, Markup(drawn), _values(slide)))
     template = _environment().get_template("deck.html.j2")
     write_text(path, template.render(deck=deck, slides=slides))
+
+
+def _values(slide: Slide) -> list[tuple[str, str, str, str]]:
+    """Return what stands beside a figure that nothing else is said of: name, median, interval and n."""
+    if slide.shown is None or slide.bullets or len(slide.shown) > _BESIDE:
+        return []
+    unit = str(slide.shown.attrs.get("unit", ""))
+    rows = []
+    for series, x, median, low, high, n in slide.shown[list(SHOWN)].itertuples(index=False):
+        place = x if isinstance(x, str) else f"{x:g}"
+        ends = f"{significant(low, 3)} to {significant(high, 3)}" if math.isfinite(low) else "none at 95 %"
+        name = ", ".join(filter(None, (series, place)))
+        rows.append((fitting.cut(name, 60), attached(significant(median, 3), unit), ends, f"{n:,}"))
+    return rows
 
 
 @cache
@@ -57,4 +76,4 @@ def _parted(sentence: str) -> tuple[str, str]:
 
 
 def _length(headline: str) -> str:
-    return "long" if len(headline) > _LONG else "middle" if len(headline) > _MIDDLE else "short"
+    return next((name for letters, name in _SIZES if len(headline) > letters), "short")

@@ -27,9 +27,7 @@ def slides(campaign: Campaign, q: float) -> Iterator[Slide]:
     if campaign.evidence == "published":
         lines.insert(0, "Values and conditions are as their sources print them; nothing was measured anew.")
     if campaign.evidence == "synthetic":
-        lines.insert(
-            0, "The runs were generated around a declared truth: a test of the pipeline, no evidence."
-        )
+        lines.insert(0, "The runs were generated around a declared truth: they are no evidence.")
     yield Slide("method", "How it was measured", "Method", tuple(lines), label=campaign.evidence)
     rows = [("Source", "Address"), *campaign.references.values()]
     for part in fitting.pages(rows) if campaign.references else ():
@@ -64,19 +62,20 @@ def _left_out(runs: pd.DataFrame) -> Iterator[str]:
         yield "No run was left out."
     untimed = int((runs["valid"] & ~runs["timing"]).sum())
     if untimed:
-        yield f"Of {untimed:,} run{'' if untimed == 1 else 's'} the times may not be used: they tell of structure alone."
+        one = "" if untimed == 1 else "s"
+        yield f"Of {untimed:,} run{one} the times may not be used: they tell of structure alone."
 
 
 def _statistics(q: float) -> tuple[str, ...]:
     return (
-        "A value is the median of its repeats; a ratio is that of two medians of runs that are alike in every "
-        "factor but the compared one. Nothing is averaged over ratios, and no distribution is assumed.",
-        "Intervals come from order statistics, at 95 % from six repeats on; with fewer the level is lower, and "
-        "then said. What rests on fewer than four repeats a side is not decided.",
-        f"Everything that could be compared was tested; the rate of false discoveries over all tests is "
+        "A value is the median of its repeats; a ratio is that of two medians of runs that are alike in "
+        "every factor but the compared one. No ratios are averaged, and no distribution is assumed.",
+        "Intervals come from order statistics, at 95 % from six repeats on; with fewer the level is lower, "
+        "and then said. What rests on fewer than four repeats a side is not decided.",
+        "Everything that could be compared was tested; the rate of false discoveries over all tests is "
         f"controlled at {q:.2g} (Benjamini and Hochberg). q is the least rate at which a conclusion stands.",
-        f"Equal means within {MARGIN:.0%}: two one-sided rank tests and the whole interval. A test that finds no "
-        "difference has not shown that two are equal.",
+        f"Equal means within {MARGIN:.0%}: two one-sided rank tests and the whole interval. "
+        "A test that finds no difference has not shown that two are equal.",
     )
 
 
@@ -99,35 +98,35 @@ def reason(one: Conclusion) -> str:
 
 def values(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, str, str]]:
     """Return a table of figures of merit: a row a run, of many runs a row an application and case."""
-    if len(runs) <= _EACH:
-        derived = {name for names in FOLLOWS.values() for name in names}
-        moving = [name for name in FACTORS if name not in derived and runs[name].nunique(dropna=False) > 1]
-        rows = [("Run", "n", "Value")]
-        for _, run in runs.iterrows():
-            words = [_level(campaign, name, run[name]) for name in moving]
-            unit = str(run["figure_of_merit_unit"])
-            rows.append(
-                (", ".join(filter(None, words)) or str(run["run"]), "1", _value(run["figure_of_merit"], unit))
-            )
-        return rows
+    return _of_each(campaign, runs) if len(runs) <= _EACH else _of_cases(campaign, runs)
+
+
+def _of_each(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, str, str]]:
+    derived = {name for names in FOLLOWS.values() for name in names}
+    moving = [name for name in FACTORS if name not in derived and runs[name].nunique(dropna=False) > 1]
+    rows = [("Run", "n", "Value")]
+    for run in runs.to_dict("records"):
+        words = [_level(campaign, name, run[name]) for name in moving]
+        value = _value(run["figure_of_merit"], str(run["figure_of_merit_unit"]))
+        rows.append((", ".join(filter(None, words)) or str(run["run"]), "1", value))
+    return rows
+
+
+def _of_cases(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, str, str]]:
     rows = [("What", "n", "Least, middle and most")]
     keys = ["application", "case", "figure_of_merit_unit"]
-    for (application, case, unit), part in runs.groupby(keys, sort=True):
-        names = [display(campaign, "application", application), _level(campaign, "case", case)]
+    for names, part in runs.groupby(keys, sort=True):
+        application, case, unit = map(str, names)
+        words = [display(campaign, "application", application), _level(campaign, "case", case)]
         of_all = part["figure_of_merit"]
-        ends = [_value(one, str(unit)) for one in (of_all.min(), of_all.median(), of_all.max())]
-        rows.append((", ".join(filter(None, names)), f"{len(part):,}", ", ".join(ends)))
+        ends = [_value(one, unit) for one in (of_all.min(), of_all.median(), of_all.max())]
+        rows.append((", ".join(filter(None, words)), f"{len(part):,}", ", ".join(ends)))
     return rows
 
 
 def _level(campaign: Campaign, factor: str, level: Any) -> str:
-    if level in ("", "none", -1) or (isinstance(level, float) and math.isnan(level)):
-        return ""
-    return display(
-        campaign,
-        factor,
-        level if isinstance(level, str) else level.item() if hasattr(level, "item") else level,
-    )
+    blank = level in ("", "none", -1) or (isinstance(level, float) and math.isnan(level))
+    return "" if blank else display(campaign, factor, level)
 
 
 def _value(value: float, unit: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _LONGEST = 120  # s
-_OPTIONS = (
+OPTIONS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-extensions",
     "--no-first-run", "--no-pdf-header-footer",
 )  # fmt: skip
@@ -30,7 +30,7 @@ def write(html: Path, path: Path) -> str:
         where = [f"--user-data-dir={profile}", f"--print-to-pdf={path}", html.resolve().as_uri()]
         try:
             done = subprocess.run(
-                [program, *_OPTIONS, *where], capture_output=True, text=True, check=False, timeout=_LONGEST
+                [program, *OPTIONS, *where], capture_output=True, text=True, check=False, timeout=_LONGEST
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return f"{program}: {error}"

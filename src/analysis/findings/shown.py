@@ -21,12 +21,15 @@ Stratum = Mapping[str, Level]
 _AXES = {
     "case": "problem", "nodes": "nodes", "ranks": "ranks", "ranks_per_node": "ranks per node",
     "interconnect": "link", "mpi": "MPI library", "cpu": "processor", "cluster": "cluster",
-    "target_time": "length of a run", "profiler": "profiler", "build": "build", "tuning": "tuning",
+    "target_time": "length of a run (s)", "profiler": "profiler", "build": "build", "tuning": "tuning",
     "concurrent_jobs": "jobs at once", "local_size": "grid points a side",
 }  # fmt: skip
 _MEASURES = {
     "figure_of_merit": "rate", "elapsed": "time", "throughput": "rate of all jobs",
     "energy_per_job": "energy", "jobs_per_day": "jobs", "mpi_fraction": "share of MPI",
+    "call_share": "share of the MPI time", "count_share": "share of the calls",
+    "node_memory_slurm": "memory of a node", "rank_memory": "memory of a rank",
+    "size_share": "share of the messages", "bytes_per_call": "bytes a call",
 }  # fmt: skip
 
 

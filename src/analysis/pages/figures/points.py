@@ -31,15 +31,16 @@ def interval_points(
     ylabel: str,
     log2: bool = False,
     one: bool = False,
+    ends: bool = True,
     styles: Mapping[str, tuple[str, str]] | None = None,
 ) -> Axes:
     """Draw points with their intervals, one row a point; `low` and `high` are the ends, in the unit of `y`.
 
     Points are joined by lines only if `x` has an order: numbers or an ordered categorical. Each level in
-    `hue` has its fixed colour and marker, and its name at the line's end; labels have the unit in brackets.
-    `log2` makes a logarithmic x axis with ticks at the values of the data, `one` draws the line of no
-    difference. `styles` are colour and marker of levels that several figures share, as `looks` gives them.
-    Raises `ConfigError` if a column is missing, or an estimate lies outside its interval.
+    `hue` has its fixed colour and marker, those of `styles` first, and with `ends` its name at the line's
+    end; labels have the unit in brackets. `log2` makes a logarithmic x axis with ticks at the values of the
+    data, `one` draws the line of no difference. Raises `ConfigError` if a column is missing, or an estimate
+    lies outside its interval.
     """
     _need(frame, [x, y, low, high, *([hue] if hue else [])])
     slack = 1e-9 * frame[y].abs()  # a resampled median of equal values is rounded in another order
@@ -53,7 +54,7 @@ def interval_points(
     styles = {**looks(levels), **(styles or {})}
     if one:
         ax.axhline(1, color=GREY, linewidth=1.2, zorder=1)
-    ends = []
+    last = []
     for i, level in enumerate(levels):
         mask = (frame[hue].astype(str) == level).to_numpy() if hue else np.ones(len(frame), bool)
         shift = 0.0 if ordered or hue == x else 0.16 * (i - (len(levels) - 1) / 2)
@@ -67,10 +68,10 @@ def interval_points(
             xs, ys, reach, color=shade, marker=mark, markersize=7, markeredgecolor=PAPER, markeredgewidth=0.8,
             capsize=3.5, elinewidth=1.6, linestyle="-" if ordered else "none", linewidth=1.8, zorder=3,
         )  # fmt: skip
-        ends.append((float(xs[-1]), float(ys[-1]), level))
+        last.append((float(xs[-1]), float(ys[-1]), level))
     _finish(ax, places, labels, ordered and log2, xlabel, ylabel)
-    if hue and hue != x:  # otherwise the axis names the levels already
-        _name_ends(ax, ends, ordered, styles)
+    if hue and hue != x and ends:  # otherwise the axis names the levels already
+        _name_ends(ax, last, ordered, styles)
     return ax
 
 
@@ -125,6 +126,7 @@ def interval_rows(
     x: str,
     hue: str,
     xlabel: str,
+    legend: bool = True,
     styles: Mapping[str, tuple[str, str]] | None = None,
 ) -> Axes:
     """Draw medians with their intervals in rows, one a level of `x` with its name, the first on top.
@@ -150,7 +152,7 @@ def interval_rows(
     name_bars(ax, rows, xlabel)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xlim(0, 1.06 * float(np.nanmax(frame[["median", "high"]].to_numpy(float))))
-    if len(levels) > 1 and hue != x:
+    if len(levels) > 1 and hue != x and legend:
         legend_beside(ax)
     return ax
 

@@ -141,6 +141,21 @@ def looks(levels: Sequence[str]) -> dict[str, tuple[str, str]]:
     return {level: (HUES[name], _MARKERS[name]) for level, name in hue_names(levels).items()}
 
 
+def shared_looks(meetings: Sequence[Sequence[str]]) -> dict[str, tuple[str, str]]:
+    """Return colour and marker of the levels of several figures, the same in all of them.
+
+    `meetings` are the levels of each figure: those that meet have different colours, as far as there are
+    enough of them.
+    """
+    given: dict[str, str] = {}
+    for levels in meetings:
+        for level in levels:
+            taken = {given[one] for one in levels if one in given}
+            wanted = (LEVELS.get(level.lower(), _NAMES[0]), *_NAMES)
+            given.setdefault(level, next((n for n in wanted if n not in taken), wanted[0]))
+    return {level: (HUES[name], _MARKERS[name]) for level, name in given.items()}
+
+
 def new_figure(
     evidence: str, campaign: str = "", *, width: float = 8.6, height: float = 4.4, hatched: bool = False
 ) -> tuple[Figure, Axes]:

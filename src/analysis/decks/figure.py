@@ -1,0 +1,128 @@
+"""The figure of a slide, in the style of the pages: one colour a level in all of them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis.base.words import attached, significant
+from analysis.decks.slide import Deck
+from analysis.pages import figures
+from analysis.pages.drawing import doubling, scaled
+from analysis.pages.figures.style import shared_looks
+
+Styles = Mapping[str, tuple[str, str]]
+
+# Inches. A slide shows a figure half as large again, so that its letters are of 15 px at a width of 1280.
+WIDE, SPLIT, HEIGHT = 7.9, 5.0, 3.1
+_SERIES, _PLACES = 7, 9  # drawn at most; the rest is said to be left out
+_NAME, _LEGEND = 20, 48  # letters of a name in a line, and of one in a legend
+_ENDS = 4  # lines that are named at their ends, else in a legend
+_SHORT = 5  # places that stand beside each other; more of them, or long names, stand in rows
+
+
+def styles(deck: Deck) -> Styles:
+    """Give every level of all the slides its colour and marker."""
+    return shared_looks([_levels(slide.shown) for slide in deck.slides if slide.shown is not None])
+
+
+def _levels(shown: pd.DataFrame) -> list[str]:
+    """Return what colours tell apart: the series, or of a single one the levels along the axis."""
+    column = "x" if _named_places(shown) and shown["series"].nunique() < 2 else "series"
+    names = dict.fromkeys(str(level) for level in _bounded(shown)[0][column])
+    return [_wrapped(name) if column == "x" else _named(name) for name in names if name]
+
+
+def _named_places(shown: pd.DataFrame) -> bool:
+    return not pd.api.types.is_numeric_dtype(shown["x"])
+
+
+def _wrapped(name: str) -> str:
+    return "\n".join(textwrap.wrap(name, _NAME, max_lines=3, placeholder=" …")) or name
+
+
+def _named(name: str) -> str:
+    return textwrap.shorten(name, _LEGEND, placeholder=" …") if len(name) > _LEGEND else name
+
+
+def drawn(shown: pd.DataFrame, evidence: str, styles: Styles, *, wide: bool, description: str) -> str:
+    """Draw a conclusion's figure as an SVG element."""
+    figures.use_style()
+    table, left = _bounded(shown)
+    table = table.assign(series=[_named(str(one)) for one in table["series"]])
+    if _named_places(table):
+        table = table.assign(x=[_wrapped(str(one)) for one in table["x"]])
+    ylabel = _label(shown.attrs.get("ylabel", ""), shown.attrs.get("unit", ""))
+    xlabel = "; ".join(filter(None, (shown.attrs.get("xlabel", ""), left)))
+    fig, ax = _figure(evidence, WIDE if wide else SPLIT)
+    named = _named_places(table)
+    hue = "x" if named and table["series"].nunique() < 2 else "series"
+    levels = [str(one) for one in table[hue].drop_duplicates() if str(one)]
+    above = hue == "series" and (named or max(map(len, levels), default=0) > _NAME or len(levels) > _ENDS)
+    if named and (table["x"].nunique() > _SHORT or hue == "series"):
+        figures.interval_rows(table, ax=ax, x="x", hue=hue, xlabel=ylabel, legend=False, styles=styles)
+    else:
+        table = table if named else table.sort_values("x", kind="stable")
+        figures.interval_points(
+            table, ax=ax, x="x", y="median", low="low", high="high", hue=hue if levels else None,
+            xlabel=xlabel, ylabel=ylabel, log2=doubling(table["x"]), ends=not above, styles=styles,
+        )  # fmt: skip
+        if shown.attrs.get("unit") == "%":
+            figures.from_zero(ax)
+        else:
+            scaled(ax, table["median"])
+    if above and levels:
+        _legend(ax, levels, styles)
+    return figures.svg(fig, description=description)
+
+
+def _legend(ax: Axes, levels: Sequence[str], styles: Styles) -> None:
+    """Name the levels above the axes, where they take no width."""
+    handles = [
+        ax.plot(
+            [], [], color=styles[one][0], marker=styles[one][1], linestyle="none", markersize=7, label=one
+        )[0]
+        for one in levels
+    ]
+    columns = max(1, min(len(levels), 60 // (6 + max(map(len, levels)))))
+    ax.legend(
+        handles=handles, frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns,
+        handletextpad=0.2, columnspacing=1.2,
+    )  # fmt: skip
+
+
+def _figure(evidence: str, width: float) -> tuple[Figure, Axes]:
+    """Make a figure; the slide has the label of its evidence, but what is synthetic is hatched too."""
+    if evidence == "synthetic":
+        return figures.new_figure(evidence, width=width, height=HEIGHT)
+    fig = Figure(figsize=(width, HEIGHT), layout="constrained")
+    return fig, fig.add_subplot()
+
+
+def _bounded(shown: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Keep the series with the most points, and of named places the first; say how many are left out."""
+    table = shown[shown["median"].notna()]
+    counts = table["series"].value_counts(sort=False)
+    kept = set(counts.sort_values(ascending=False, kind="stable").index[:_SERIES])
+    words = [f"{_SERIES} of {len(counts)} series"] if len(counts) > _SERIES else []
+    table = table[table["series"].isin(kept)]
+    places = table["x"].drop_duplicates()
+    if _named_places(table) and len(places) > _PLACES:
+        table = table[table["x"].isin(places[:_PLACES])]
+        words.append(f"{_PLACES} of {len(places)} shown")
+    return table, ", ".join(words)
+
+
+def _label(name: str, unit: str) -> str:
+    return f"{name} ({unit})" if unit and unit != "jobs a day" else name or unit
+
+
+def described(shown: pd.DataFrame, sentence: str) -> str:
+    """Say in words what a figure shows: the sentence, and the largest and the least value."""
+    unit = str(shown.attrs.get("unit", ""))
+    ends = [attached(significant(float(one)), unit) for one in (shown["median"].min(), shown["median"].max())]
+    return f"{sentence}. Medians from {ends[0]} to {ends[1]}."

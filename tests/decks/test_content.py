@@ -1,0 +1,131 @@
+"""What stands on slides: conclusions in their own words and the reports' order, and what is not known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from analysis.base import project
+from analysis.decks import facts, fitting, method
+from analysis.decks.content import MOST, deck
+from analysis.decks.slide import Deck
+from analysis.estimates.campaign import Campaign, load_campaign
+from analysis.findings.conclusion import STANDING, TOPICS, UNKNOWN
+from analysis.findings.search import conclusions
+from analysis.provenance.facts import facts as node_facts
+from tests.decks import campaigns
+
+needs_datasets = pytest.mark.skipif(
+    not (project.processed("vm-hpcg") / "campaign.nc").is_file(), reason="no datasets: run make datasets"
+)
+
+
+def texts(one: Deck) -> set[str]:
+    cells = {cell for slide in one.slides for row in slide.table for cell in row}
+    return cells | {text for slide in one.slides for text in (slide.headline, *slide.bullets)}
+
+
+@needs_datasets
+def test_deck__says_every_conclusion_in_its_own_words() -> None:
+    campaign = load_campaign("vm-hpcg")
+    found = conclusions(campaign)
+    assert {one.sentence for one in found} <= texts(deck(campaign))
+    sure = {one.sentence for one in found if one.word in STANDING}
+    open_ = [slide for slide in deck(campaign).slides if slide.topic == "Open"]
+    undecided = {row[0] for slide in open_ for row in slide.table[1:]}
+    assert undecided == {one.sentence for one in found} - sure
+    assert all(row[1] for slide in open_ for row in slide.table)
+
+
+@needs_datasets
+def test_deck__has_the_order_of_the_reports() -> None:
+    slides = deck(load_campaign("vm-hpcg")).slides
+    assert [slides[0].kind, slides[1].kind] == ["title", "facts"]
+    topics = [slide.topic for slide in slides if slide.kind == "question"]
+    assert list(dict.fromkeys(topics)) == [name for name in TOPICS.values() if name in topics]
+    assert max(map(topics.count, topics)) <= MOST
+    kinds = list(dict.fromkeys(slide.kind for slide in slides))
+    assert kinds == ["title", "facts", "question", "summary", "list", "method"]
+    assert {slide.label for slide in slides} == {"measured"}
+
+
+def test_deck__shows_a_planted_effect_with_its_base_and_its_points() -> None:
+    slides = deck(campaigns.planted(), title="Two libraries").slides
+    assert slides[0].headline == "Two libraries"
+    assert "24 valid runs of 25" in slides[0].bullets
+    found = next(slide for slide in slides if slide.topic == TOPICS["MPI library"])
+    assert found.headline.startswith("Open MPI 4.1.4 is 2.00 times as fast as MPICH 4.0.2")
+    assert found.shown is not None
+    by_name = found.shown.set_index(["series", "x"])["median"]
+    assert by_name["Open MPI 4.1.4", "small"] == pytest.approx(10.01)
+    assert by_name["MPICH 4.0.2", "large"] == pytest.approx(160.16)
+    assert "n 6 / 6" in found.footnote
+    assert "q " in found.footnote
+    assert "measured" in found.footnote
+    lines = next(slide for slide in slides if slide.kind == "method").bullets
+    assert "24 runs in 4 settings; a setting was run 6 times." in lines
+    assert "1 run was left out: 1 exit code 1." in lines
+
+
+def test_deck__of_single_runs_shows_them_and_concludes_nothing() -> None:
+    slides = deck(campaigns.single()).slides
+    assert "No conclusion: nothing was measured often enough to be compared" in slides[0].bullets
+    values = next(slide for slide in slides if slide.headline == "Values as seen")
+    assert [row[2] for row in values.table[1:]] == ["80 s", "40 s", "20 s"]
+    assert "summary" not in {slide.kind for slide in slides}
+
+
+def test_cluster__names_what_no_run_states() -> None:
+    known = facts.under_test(campaigns.planted())
+    assert dict(known.rows)["CPU"] == "EPYC 9654"
+    assert dict(known.rows)["MPI"] == "MPICH 4.0.2, Open MPI 4.1.4"
+    assert {"memory", "compiler", "memory modules", "Slurm", "dates"} <= set(known.unknown)
+    assert not {"Memory", "Compiler"} & set(dict(known.rows))
+
+
+def test_cluster__has_the_facts_that_its_nodes_gave(tmp_path: Path) -> None:
+    record = node_facts()
+    gib = record["facts"]["memory.total"]["value"] / 2**20
+    run = project.raw("hand", tmp_path) / "runs" / "1"
+    run.mkdir(parents=True)
+    (run / "run.json").write_text(json.dumps({"facts": record}), encoding="utf-8")
+    broken = run.with_name("2")
+    broken.mkdir()
+    (broken / "run.json").write_text('{"facts": {"facts": 3}', encoding="utf-8")
+    rows = dict(facts.under_test(campaigns.single(), tmp_path).rows)
+    assert rows["Memory"] == f"{round(gib)} GiB"
+    assert record["facts"]["kernel.osrelease"]["value"] in rows["System"]
+    assert str(record["facts"]["cpu.Model name"]["value"]) in rows["CPU"]
+
+
+@pytest.mark.parametrize("campaign", [campaigns.hostile(), campaigns.single()], ids=["long", "single"])
+def test_deck__keeps_every_text_within_bounds(campaign: Campaign) -> None:
+    for slide in deck(campaign, title="A title " * 60).slides:
+        assert len(slide.headline) <= fitting.HEAD
+        assert sum(map(len, slide.bullets)) <= fitting.BESIDE or slide.kind == "method"
+
+
+def test_head__is_split_and_keeps_every_word() -> None:
+    text = " ".join(f"word{n}" for n in range(120))
+    first, rest = fitting.head(text)
+    assert " ".join([first, *rest]).replace("… ", "").replace(" …", "") == text
+    assert fitting.head("short") == ("short", [])
+
+
+def test_pages__are_as_few_as_fit_and_keep_every_row() -> None:
+    rows = [("Question", "Finding"), *((f"{n}", "x" * 300) for n in range(12))]
+    parts = fitting.pages(rows)
+    assert [row for part in parts for row in part[1:]] == rows[1:]
+    assert {part[0] for part in parts} == {rows[0]}
+    assert max(len(part) for part in parts) - min(len(part) for part in parts) <= 2
+
+
+@needs_datasets
+def test_reason__says_why_nothing_was_decided() -> None:
+    found = [one for one in conclusions(load_campaign("vm-hpcg")) if one.word == UNKNOWN]
+    reasons = {one.sentence: method.reason(one) for one in found}
+    few = [why for text, why in reasons.items() if "under mpiP" in text]
+    assert few == ["too few repeats: 3 a side give an interval at 75% only"]
+    assert any("holds 1 and is wider than 5%" in why for why in reasons.values())
