@@ -74,11 +74,14 @@ class Matching:
 def side(text: str) -> Campaign:
     """Load a campaign ``NAME``, or the part ``NAME:FACTOR=LEVEL`` of it.
 
-    Raises `ConfigError` if there is no such campaign or factor, or no run has the level; `ReadError` if its
-    datasets have not been built.
+    Raises `ConfigError` if there is no such campaign or factor, no run has the level, or the campaign is
+    modelled; `ReadError` if its datasets have not been built.
     """
     name, _, narrowed = text.partition(":")
     campaign = load_campaign(name)
+    if campaign.evidence == "modelled":
+        what = "is modelled: its runs are draws from ranges and no repeats"
+        raise ConfigError.at(name, 0, what, "hold its bands against claims: benchbook verdicts")
     if not narrowed:
         return campaign
     # A parameter of a notebook can hold no second equals sign: a colon will do too.
