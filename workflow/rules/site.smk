@@ -25,7 +25,7 @@ rule page:
     params:
         figure=lambda wildcards, output: f"--figure={output.figure}",
         parameters=page_parameters,
-        code=code_of(*JUDGE, "pages", "site/kernels"),
+        code=code_of(*JUDGE, "findings", "pages", "site/kernels"),
     shell:
         "python -m analysis.cli stage --log {log} page {input.notebook} {output.notebook} {params.figure}"
         " --parameters={params.parameters:q}"

@@ -27,6 +27,8 @@ UPGRADED = ("cluster", "cpu", "dimm", "interconnect", "mpi", "build", "tuning", 
 VERSIONED = ("mpi", "version")
 # What a run's output says, and not its record alone.
 _OF_OUTPUT = ("local_size", "version")
+# A size or a time that a job does not have.
+_UNSAID = ("", -1)
 # What a cell is called by, however many have it.
 _IN_NAMES = ("application", "case", "interconnect", "nodes")
 
@@ -266,7 +268,7 @@ def names(cells: Sequence[MatchedCell | LoneCell]) -> tuple[list[str], str]:
         if name not in _IN_NAMES
     }
     spelt = [
-        ", ".join(_named(name, one[name]) for name in chosen if one[name] != usual.get(name))
+        ", ".join(_named(name, one[name]) for name in chosen if one[name] not in (usual.get(name), *_UNSAID))
         or str(one["case"] or one["application"])
         for one in strata
     ]

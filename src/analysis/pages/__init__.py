@@ -8,6 +8,13 @@ from analysis.pages.calls import call_sentences, claimed, messages, shares, size
 from analysis.pages.comparison import Compared, Stratum, compare
 from analysis.pages.drawing import draw, draw_pareto, draw_power, draw_series
 from analysis.pages.energy import assumption_sentence, cost_sentences, yearly_costs
+from analysis.pages.findings import (
+    draw_forest,
+    finding_sentences,
+    findings_table,
+    forest,
+    undecided_table,
+)
 from analysis.pages.panels import Panel, draw_panel, panel
 from analysis.pages.power import levels, metered, meters, power, power_sentences
 from analysis.pages.repeats import draw_repeats, repeats, spread, spread_sentences
@@ -30,12 +37,16 @@ __all__ = [
     "compare",
     "cost_sentences",
     "draw",
+    "draw_forest",
     "draw_panel",
     "draw_pareto",
     "draw_power",
     "draw_repeats",
     "draw_series",
     "draw_upgrade",
+    "finding_sentences",
+    "findings_table",
+    "forest",
     "left_over",
     "levels",
     "messages",
@@ -55,6 +66,7 @@ __all__ = [
     "sizes",
     "spread",
     "spread_sentences",
+    "undecided_table",
     "upgrade_counts",
     "upgrade_sentences",
     "upgrade_table",
