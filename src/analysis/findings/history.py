@@ -36,6 +36,8 @@ from analysis.findings.relabelling import Array
 
 # A step needs campaigns on two sides, and so many that one of them is not all that there is.
 FEWEST = 3
+# With fewer runs beyond one a campaign the scatter of some orders vanishes: chance makes steps of any size.
+FREEDOM = 8
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ def judged(series: Sequence[Series], margin: float, rate: float) -> list[Track]:
         tested = [
             at
             for at, one in enumerate(series)
-            if one.track.measure in family and len(one.parts) >= FEWEST and one.freedom >= FEWEST
+            if one.track.measure in family and len(one.parts) >= FEWEST and one.freedom >= FREEDOM
         ]
         tried = [_ways(series[at]) for at in tested]
         found = relabelling.chances(tried)
