@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from analysis import cli
@@ -167,6 +168,38 @@ def test_compare__runs_that_failed_are_no_missing_ones(loaded: dict[str, Campaig
     assert lone.reason == f"none of {failed.sum()} such runs on the other side counts: exit status 1"
 
 
+def test_compare__sides_of_a_day_each_are_compared_and_it_is_said(loaded: dict[str, Campaign]) -> None:
+    after = replace(loaded["slow90"])
+    runs = after.runs
+    after._frames["runs"] = runs.assign(start=runs["start"] + pd.Timedelta(days=90))
+    found = compare(loaded["same"], after)
+    (row,) = of(found, WORSE)
+    assert row.ratio.value == pytest.approx(0.90, rel=1e-5)
+    assert row.days == "the groups share no day: between days is not covered"
+    assert any(note.startswith(row.days) for note in found.notes)
+
+
+def test_compare__from_six_days_on_a_day_counts_once(loaded: dict[str, Campaign]) -> None:
+    """Six days each, on which all that was measured in a day is alike: six values a side, no more."""
+    sides = []
+    for name, first in (("same", 0), ("slow90", 100)):
+        one = replace(loaded[name])
+        runs = one.runs
+        runs = runs[runs["application"].eq("hpcg") & runs["profiler"].eq("none")]
+        days = pd.to_timedelta(first + runs["repeat"], unit="D")
+        again = pd.concat([runs, runs.assign(run=runs["run"] + "b")], ignore_index=True)
+        again["start"] = again["start"] + pd.concat([days, days], ignore_index=True)
+        one._frames["runs"] = again
+        sides.append(one)
+    found = compare(*sides)
+    rated = [row for row in found.rows if row.measure == "figure_of_merit" and row.ratio.n == 12]
+    assert rated
+    assert {row.ratio.days for row in rated} == {(6, 6)}
+    # Of six days on each side there are 924 ways, twice as many runs notwithstanding.
+    assert min(row.p for row in rated if row.p is not None) >= 2 / 924 / len(rated)
+    assert [row.word for row in rated].count(WORSE) == 1
+
+
 def test_compare__calls_that_took_longer_are_named(loaded: dict[str, Campaign]) -> None:
     before, after = loaded["same"], replace(loaded["slow90"])
     calls = before.frame("calls")
@@ -232,7 +265,7 @@ def test_compare_command__its_status_is_three_if_anything_became_worse(
         (["same", "same:mpl=x"], "same:0: unknown factor 'mpl'; known: application, "),
         (["same", "same", "--across", "mpi=a"], "--across:0: 'mpi=a' names no two levels; write FACTOR="),
         (["same", "same", "--ignore", "node"], "--ignore:0: unknown factor 'node'; known: "),
-        (["same:case=nx16", "same:case=osu_latency"], "the nearest differ in "),
+        (["same:case=nx16", "same:case=osu_latency"], "; measure the same jobs"),
     ],
 )
 def test_compare_command__a_bad_name_is_one_line(

@@ -53,6 +53,8 @@ def compare(
     called = (before, after, *later)
     built(list(dict.fromkeys(text.partition(":")[0] for text in called)))
     ignored, levels = ignored or (), levels or ()
+    if sys.stderr.isatty():
+        print(f"comparing {' and '.join(called)}", file=sys.stderr)
     if later:
         if levels or html is not None:
             what = "--across and --html go with two campaigns"

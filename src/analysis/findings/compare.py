@@ -35,6 +35,8 @@ WATCHED = (
     "node_memory_slurm",
 )
 TABLES = ("latency", "bandwidth")
+# False discoveries are counted in each by itself: forty sizes of a table must not drown one rating.
+FAMILIES = (("figure_of_merit",), tuple(one for one in WATCHED if one != "figure_of_merit"), TABLES)
 # Beside those whose unit is a time, and those that cost: where the job is the same, less of them is better.
 LESS = ("mpi_fraction", "rank_memory", "node_memory_slurm")
 
@@ -146,10 +148,10 @@ def compare(
 ) -> Differences:
     """Hold two campaigns against each other in every cell that both have, by all measures of `WATCHED`.
 
-    A measure became better or worse if its ratio differs from one, by the interval and among all that were
-    tested at a `rate` of false discoveries, and lies outside the `margin`; it is equal if two one-sided tests
-    and the whole interval say so. Anything else cannot be told. `names_of_sides` are what to call the two,
-    where they are parts of one campaign.
+    A measure became better or worse if its ratio differs from one, by the interval and among all of its
+    family that were tested at a `rate` of false discoveries, and lies outside the `margin`; it is equal if
+    two one-sided tests and the whole interval say so. Anything else cannot be told. `names_of_sides` are what
+    to call the two, where they are parts of one campaign.
     """
     matching = match(before, after, ignore, across)
     spelt, usual = names(matching.cells)
@@ -173,12 +175,13 @@ def compare(
 
 
 def judged(found: Sequence[Measured], margin: float, rate: float) -> list[Difference]:
-    """Give each difference its word, among all that could be tested."""
-    tested = [at for at, one in enumerate(found) if one.ways is not None]
-    chances = relabelling.chances([ways for one in found if (ways := one.ways) is not None])
+    """Give each difference its word, among all of its family that could be tested."""
     rows = [one.row for one in found]
-    for at, (p, q) in zip(tested, chances, strict=True):
-        rows[at] = replace(rows[at], p=p, q=q)
+    for family in FAMILIES:
+        tested = [at for at, one in enumerate(found) if one.ways is not None and one.row.measure in family]
+        chances = relabelling.chances([ways for at in tested if (ways := found[at].ways) is not None])
+        for at, (p, q) in zip(tested, chances, strict=True):
+            rows[at] = replace(rows[at], p=p, q=q)
     return [
         replace(row, word=word, reason=reason)
         for row, (word, reason) in zip(

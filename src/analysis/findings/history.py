@@ -21,6 +21,7 @@ from analysis.findings import relabelling
 from analysis.findings.compare import (
     BETTER,
     EQUAL,
+    FAMILIES,
     MARGIN,
     RATE,
     UNKNOWN,
@@ -35,6 +36,8 @@ from analysis.findings.relabelling import Array
 
 # A step needs campaigns on two sides, and so many that one of them is not all that there is.
 FEWEST = 3
+# With fewer runs beyond one a campaign the scatter of some orders vanishes: chance makes steps of any size.
+FREEDOM = 8
 
 
 @dataclass(frozen=True)
@@ -156,17 +159,22 @@ def history(
 
 
 def judged(series: Sequence[Series], margin: float, rate: float) -> list[Track]:
-    """Find the steps of every series, among all that could be tested."""
-    tested = [at for at, one in enumerate(series) if len(one.parts) >= FEWEST and one.freedom >= FEWEST]
-    tried = [_ways(series[at]) for at in tested]
-    found = relabelling.chances(tried)
-    # Where Benjamini and Hochberg draw the line: a further step must pass it as the first one did.
-    stand = sum(q <= rate for _, q in found)
-    penalty = relabelling.quantile(tried, rate * stand / len(found)) if stand else np.inf
+    """Find the steps of every series, among all of its family that could be tested."""
     tracks = [one.track for one in series]
-    for at, (p, q) in zip(tested, found, strict=True):
-        track = replace(tracks[at], p=p, q=q)
-        tracks[at] = _stepped(series[at], track, penalty, margin) if q <= rate else track
+    for family in FAMILIES:
+        tested = [
+            at
+            for at, one in enumerate(series)
+            if one.track.measure in family and len(one.parts) >= FEWEST and one.freedom >= FREEDOM
+        ]
+        tried = [_ways(series[at]) for at in tested]
+        found = relabelling.chances(tried)
+        # Where Benjamini and Hochberg draw the line: a further step must pass it as the first one did.
+        stand = sum(q <= rate for _, q in found)
+        penalty = relabelling.quantile(tried, rate * stand / len(found)) if stand else np.inf
+        for at, (p, q) in zip(tested, found, strict=True):
+            track = replace(tracks[at], p=p, q=q)
+            tracks[at] = _stepped(series[at], track, penalty, margin) if q <= rate else track
     return tracks
 
 

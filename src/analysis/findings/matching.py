@@ -27,6 +27,8 @@ UPGRADED = ("cluster", "cpu", "dimm", "interconnect", "mpi", "build", "tuning", 
 VERSIONED = ("mpi", "version")
 # What a run's output says, and not its record alone.
 _OF_OUTPUT = ("local_size", "version")
+# A size or a time that a job does not have.
+_UNSAID = ("", -1)
 # What a cell is called by, however many have it.
 _IN_NAMES = ("application", "case", "interconnect", "nodes")
 
@@ -74,11 +76,14 @@ class Matching:
 def side(text: str) -> Campaign:
     """Load a campaign ``NAME``, or the part ``NAME:FACTOR=LEVEL`` of it.
 
-    Raises `ConfigError` if there is no such campaign or factor, or no run has the level; `ReadError` if its
-    datasets have not been built.
+    Raises `ConfigError` if there is no such campaign or factor, no run has the level, or the campaign is
+    modelled; `ReadError` if its datasets have not been built.
     """
     name, _, narrowed = text.partition(":")
     campaign = load_campaign(name)
+    if campaign.evidence == "modelled":
+        what = "is modelled: its runs are draws from ranges and no repeats"
+        raise ConfigError.at(name, 0, what, "hold its bands against claims: benchbook verdicts")
     if not narrowed:
         return campaign
     # A parameter of a notebook can hold no second equals sign: a colon will do too.
@@ -263,7 +268,7 @@ def names(cells: Sequence[MatchedCell | LoneCell]) -> tuple[list[str], str]:
         if name not in _IN_NAMES
     }
     spelt = [
-        ", ".join(_named(name, one[name]) for name in chosen if one[name] != usual.get(name))
+        ", ".join(_named(name, one[name]) for name in chosen if one[name] not in (usual.get(name), *_UNSAID))
         or str(one["case"] or one["application"])
         for one in strata
     ]

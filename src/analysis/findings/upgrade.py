@@ -42,17 +42,28 @@ def upgrade(
     pairs = [level_pair(text, *sides) for text in across]
     found = compare(*sides, names_of_sides=(before, after), margin=margin, ignore=ignore, across=pairs)
     if not found.cells:
-        what = f"no run of {after} is alike in all factors to one of {before}{_nearest(found)}"
-        raise ConfigError.at(after, 0, what, "name what changed with --across or --ignore")
+        nearest = _nearest(found)
+        what = f"no run of {after} is alike in all factors to one of {before}{_said(found, nearest)}"
+        jobs = {"application", "case"} & set(nearest)
+        remedy = "measure the same jobs" if jobs else "name what changed with --across or --ignore"
+        raise ConfigError.at(after, 0, what, remedy)
+    if not found.rows:
+        what = f"no measure is known of runs of both {after} and {before}"
+        raise ConfigError.at(after, 0, what, "see `benchbook inspect` for what their files hold")
     return Upgrade(found, tuple(moved(found, *sides)), (sides[0].evidence, sides[1].evidence))
 
 
-def _nearest(found: Differences) -> str:
-    """Name the factors in which the nearest two cells of both sides differ, or why one is not compared."""
+def _nearest(found: Differences) -> list[str]:
+    """Name the factors in which the nearest two cells of both sides differ."""
     lone = found.matching.only_before, found.matching.only_after
     pairs = itertools.product(lone[0][:_TRIED], lone[1][:_TRIED])
     apart = [[f for f in one.factors if one.factors[f] != two.factors[f]] for one, two in pairs]
-    nearest = min(apart, key=lambda factors: len(factors), default=[])
+    return min(apart, key=lambda factors: len(factors), default=[])
+
+
+def _said(found: Differences, nearest: Sequence[str]) -> str:
+    """Say in what the nearest cells differ, or why cells that do not are left out."""
     if nearest:
         return f": the nearest differ in {', '.join(nearest)}"
-    return next((f": {cell.reason}" for cell in (*lone[0], *lone[1])), "")
+    lone = (*found.matching.only_before, *found.matching.only_after)
+    return next((f": {cell.reason}" for cell in lone), "")

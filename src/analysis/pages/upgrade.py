@@ -94,7 +94,9 @@ def draw_upgrade(one: Upgrade) -> Figure:
     found = one.found
     rows = [row for row in found.rows if row.ratio.settles]
     moved = [row for row in rows if row.word in (WORSE, BETTER)]
-    rows = [*moved, *[row for row in rows if row not in moved][: max(_ROWS - len(moved), 0)]]
+    # Of a table's other sizes the one that moved most stands for all.
+    others = {(row.word, row.measure, row.cell): row for row in rows[::-1] if row not in moved}
+    rows = [*moved, *list(others.values())[::-1][: max(_ROWS - len(moved), 0)]]
     evidence = next((name for name in one.evidence if name == "synthetic"), one.evidence[1])
     fig, ax = figures.new_figure(
         evidence, f"{found.before} → {found.after}", width=9.6, height=1.6 + 0.26 * max(len(rows), 3)
