@@ -282,6 +282,25 @@ def test_search__nodes_over_a_link_against_one_node() -> None:
     )
 
 
+def test_search__energy_of_a_job() -> None:
+    def metered(watt_hours: float, mpi: str) -> Rows:
+        joules = [3600 * watt_hours * one for one in SPREAD]
+        return [
+            {**row, "energy": joule, "energy_location": "outlet"}
+            for row, joule in zip(rates(5.0, mpi=mpi), joules, strict=True)
+        ]
+
+    (one,) = (each for each in of([*metered(10.0, "a"), *metered(8.0, "b")]) if each.word == DIFFERS)
+    assert one.sentence.startswith("b is 1.25 times as economical with energy as a in app (1.2")
+    assert one.footnote.startswith("n 6 / 6, base 10 Wh")
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0])
+def test_search__of_nothing_there_is_no_ratio(bad: float) -> None:
+    rows = [*rates(10.0, mpi="a"), *rates(10.0, (bad, *SPREAD[1:]), mpi="b")]
+    assert [one for one in of(rows) if one.topic == "MPI library"] == []
+
+
 def test_search__jobs_at_once_against_one_on_as_many_ranks() -> None:
     rows = [
         *rates(10.0, ranks=2, ranks_per_node=2, concurrent_jobs=1),

@@ -13,7 +13,7 @@ from analysis.base.words import Level, in_order
 from analysis.claims.model import Expectation
 from analysis.claims.settling import settle
 from analysis.claims.verdicts import HOLDS
-from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
@@ -104,11 +104,9 @@ def _open(series: Series, word: str, trials: Sequence[Trial], campaign: Campaign
     levels = (series.one, series.other) if up else (series.other, series.one)
     shared = _select(plan, campaign, strata, {})
     question = replace(plan.measured.question("speedup", compare=plan.compare(*levels)), select=shared)
-    try:
-        found = [one for one in findings(question, campaign) if one.stratum in strata]
-    except NotCoveredError:  # without the pair's strata, a side would mix things
-        found = []
-    found = found or [trial.finding for trial in trials]
+    found = [trial.finding for trial in trials]
+    if not up:
+        found = [one for one in plan.answers(*levels, campaign) if one.stratum in strata]
     one = _conclusion(plan, campaign, word, question, _weakest(DIFFERS, found), levels, strata)
     return replace(
         one,

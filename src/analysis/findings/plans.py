@@ -15,8 +15,10 @@ import pandas as pd
 
 from analysis.base.words import Level, in_order
 from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.finding import Finding
 from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, TIMES, unit_of
+from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
 
 PARTS = ("cpu", "interconnect", "dimm")  # of a cluster
@@ -81,6 +83,14 @@ class Plan:
         """Hold one level against another."""
         where = (self.where[one], self.where[other]) if self.where else ()
         return Comparison(self.factor, (one, other), self.varying, where, along=along)
+
+    def answers(self, one: Level, other: Level, campaign: Campaign) -> list[Finding]:
+        """Hold one level against another in every stratum that has both, from runs that are measured already.
+
+        Raises `NotCoveredError` if there is none, or a side would mix different things.
+        """
+        question = self.measured.question("speedup", compare=self.compare(one, other))
+        return findings_of(question, campaign, self.frame[self.frame[self.factor].isin([one, other])])
 
     @property
     def unit(self) -> str:

@@ -16,7 +16,10 @@ from analysis.findings.plans import Plan
 # How a winner is said to be ahead, singular and plural, with {} for how many times; else it is faster.
 _AHEAD = {
     "bandwidth": ("carries {} times as much as", "carry {} times as much as"),
-    "energy_per_job": ("takes {} times less energy a job than", "take {} times less energy a job than"),
+    "energy_per_job": (
+        "is {} times as economical with energy as",
+        "are {} times as economical with energy as",
+    ),
     "throughput": ("does {} times the work of", "do {} times the work of"),
     "jobs_per_day": ("does {} times the jobs a day of", "do {} times the jobs a day of"),
 }
