@@ -80,7 +80,7 @@ def group(sights: Iterable[Sight]) -> Groups:
         if sight.role == "result":
             several = len(sight.parts) > 1
             out.runs += [Run(sight, part, at if several else 0) for at, part in enumerate(sight.parts, 1)]
-    out.runs = _merged(out.runs)
+    out.runs = _merged(_without_lists(out.runs, out))
     _by_time(out, known)
     index = _Index(out.runs)
     for sight in known:
@@ -122,6 +122,23 @@ def _of_record(sight: Sight, jobs: Mapping[str, Any]) -> str:
             if number in jobs:
                 return str(number)
     return sight.job
+
+
+def _without_lists(runs: list[Run], out: Groups) -> list[Run]:
+    """Leave out files that list lines of other outputs, such as what grep found."""
+    having: dict[tuple[str, Any], set[str]] = defaultdict(set)
+    for run in runs:
+        for row in run.part.rows if run.part else ():
+            having[run.engine, row].add(run.main.name)
+    kept = []
+    for run in runs:
+        assert run.part is not None
+        others = set().union(*(having[run.engine, row] for row in run.part.rows)) - {run.main.name}
+        if not run.part.complete and len(others) > 1:
+            out.unplaced[run.main.name] = "lists lines of other outputs, and is none itself"
+        else:
+            kept.append(run)
+    return kept
 
 
 def _by_time(out: Groups, known: Iterable[Sight]) -> None:

@@ -13,6 +13,7 @@ from analysis.importing.draft import COMPARED, Draft, Fact, contradict, sure
 from analysis.importing.words import CANDIDATES, Said
 
 _MOSTLY = 0.8  # share of outputs that must state a number for it to stand for that
+_PLAN = 2.5  # times the time that was asked for, beyond which no program runs
 _SHOWN = 6  # levels that a line names
 Place = tuple[str, str]  # application; "file name" or "level 2 of the path"
 
@@ -71,7 +72,9 @@ def _stated(members: list[Draft], declared: Application | None) -> Iterator[str]
         meaning = _meaning(name, rows)
         levels: dict[str, str] = {}
         for draft, value, text in rows:
-            if meaning and not contradict(draft, meaning, value, text) and meaning not in draft.facts:
+            if not meaning:
+                _unsaid(draft, place, text)
+            elif not contradict(draft, meaning, value, text) and meaning not in draft.facts:
                 draft.facts[meaning] = Fact(value, f"path: {text}")
                 levels[str(value)] = text
         if levels and meaning:
@@ -80,8 +83,19 @@ def _stated(members: list[Draft], declared: Application | None) -> Iterator[str]
             yield f"{place}: {rows[0][2]!r} is not what outputs state as {name}, and is not taken"
 
 
+def _unsaid(draft: Draft, place: str, text: str) -> None:
+    """Leave a word with what is not understood: it may still tell runs apart."""
+    for at, said in enumerate(draft.said):
+        if _place(at, draft) == place:
+            said.rest = f"{said.rest}-{text}".strip("-")
+
+
 def _meaning(name: str, rows: Sequence[tuple[Draft, Any, str]]) -> str:
     """Return the factor that a word's numbers stand for by most outputs; the word's own without any."""
+    if name == "target_time":
+        took = [(draft.value("benchmark_time"), value) for draft, value, _ in rows]
+        near = [asked / _PLAN <= one <= asked * _PLAN for one, asked in took if one]
+        return name if not near or sum(near) * 2 > len(near) else ""
     if name not in COMPARED or name == "case":
         return name
     own = [_known(draft, name) == value for draft, value, _ in rows if _known(draft, name) is not None]
@@ -117,6 +131,8 @@ def _vague(members: list[Draft]) -> Iterator[str]:
     for (place, word), rows in found.items():
         values = [(draft, value) for draft, value, _, _ in rows]
         name = next((one for one in CANDIDATES if _confirmed(one, values)), "")
+        if not name and any(_said_before(one, values) for one in CANDIDATES):
+            continue
         why = "as outputs state"
         if not name and word[:1] in ("n", "s") and _could_be_nodes(values):
             name, why = "nodes", "which no output states"
@@ -130,6 +146,11 @@ def _vague(members: list[Draft]) -> Iterator[str]:
                 levels[str(value)] = text
         if levels:
             yield f"{place}: {name} is {_listed(levels)}, {why}"
+
+
+def _said_before(name: str, rows: Sequence[tuple[Draft, int]]) -> bool:
+    """Tell whether another part of the path says the same by a word."""
+    return all(draft.value(name) == value for draft, value in rows)
 
 
 def _could_be_nodes(rows: Sequence[tuple[Draft, int]]) -> bool:
