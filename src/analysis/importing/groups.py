@@ -133,7 +133,9 @@ def _without_lists(runs: list[Run], out: Groups) -> list[Run]:
     kept = []
     for run in runs:
         assert run.part is not None
-        others = set().union(*(having[run.engine, row] for row in run.part.rows)) - {run.main.name}
+        # Of other results than figures of merit the whole is one row: two that share it are copies.
+        figures = [row for row in run.part.rows if isinstance(row, tuple)]
+        others = set().union(*(having[run.engine, row] for row in figures)) - {run.main.name}
         if not run.part.complete and len(others) > 1:
             out.unplaced[run.main.name] = "lists lines of other outputs, and is none itself"
         else:
