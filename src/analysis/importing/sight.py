@@ -65,7 +65,7 @@ OPENINGS: dict[str, bytes] = {
 }
 _HPCG = rb"^HPCG-Benchmark"
 _JOBS = (
-    r"slurm-(\d+(?:_\d+)?)",
+    r"slurm[-_](\d+(?:_\d+)?)",
     r"\.[oe](\d{2,})(?:[.-]\d+)?(?=$|\.)",
     r"(?:^|[-_.])job[-_.]?(?:id)?[-_.]?(\d{2,})",
     r"(?:^|[-_.])(\d{4,10})(?=\.(?:out|err|log|o|e|txt)$)",

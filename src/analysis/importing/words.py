@@ -113,7 +113,7 @@ _NUMBERED = re.compile(
 )
 # A node: a name with a domain, or a word with a number that begins with zero. A count is no node.
 _HOST = re.compile(
-    rf"{_S}[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]+){{2,}}(?=[-_.]|$)|{_S}[a-z]+\d*-node-?\d+{_E}"
+    rf"{_S}[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+\.[a-z]{{2,6}}(?=[-_.]|$)|{_S}[a-z]+\d*-node-?\d+{_E}"
     rf"|{_S}(?!nodes?|n-?\d|np|nx|ppn|ranks?|procs?|n?tasks?|omp|threads?|rt|runs?|rep|iter)[a-z]{{1,12}}-?0\d{{1,4}}{_E}"
 )
 _NOISE = {
