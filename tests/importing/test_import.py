@@ -394,3 +394,27 @@ def test_import__many_files_are_read_in_several_processes(tmp_path: Path, import
         (folder / "out.txt").write_text(f"{text}\n# {at}\n")
     found = imported(tmp_path / "tree")
     assert sorted(one["repeat"] for one in found.values()) == list(range(1, 311))
+
+
+def test_import__files_that_differ_in_a_word_nobody_knows_are_no_repeats(
+    tmp_path: Path, imported: Imported
+) -> None:
+    names = [name for name in trees.good() if trees.record(name)["case"] == "nx64"][:8]
+    for at, name in enumerate(names):
+        trees.put(trees.result(name), tmp_path / "tree" / f"setting{'abcdefgh'[at]}.txt")
+    found = imported(tmp_path / "tree")
+    assert sorted(one["tuning"] for one in found.values()) == [f"setting{at}" for at in "abcdefgh"]
+    assert {one["repeat"] for one in found.values()} == {1}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "repeats"), [((64, 128, 256, 512), [1, 1, 1, 1]), ((211, 212, 214, 215), [1, 2, 3, 4])]
+)
+def test_import__sizes_in_names_are_no_repeats_and_numbers_of_jobs_are(
+    numbers: tuple[int, ...], repeats: list[int], tmp_path: Path, imported: Imported
+) -> None:
+    names = [name for name in trees.good() if trees.record(name)["case"] == "nx64"]
+    for name, number in zip(names, numbers, strict=False):
+        trees.put(trees.result(name), tmp_path / "tree" / f"x_{number}.txt")
+    found = imported(tmp_path / "tree")
+    assert [found[f"x_{number}.txt#"]["repeat"] for number in numbers] == repeats

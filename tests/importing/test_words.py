@@ -13,7 +13,11 @@ from analysis.importing.pattern import compiled, settings
 PARTS: list[tuple[str, dict[str, Any], str]] = [
     ("openmpi-4.1.4", {"mpi": "Open MPI 4.1.4"}, ""),
     ("nodes16ppn28_201708301450_hpccoutf.txt", {"nodes": 16, "ranks_per_node": 28}, ""),
-    ("benchmark_16nodes576tasks1threads_201810121258.log", {"nodes": 16, "ranks": 576, "threads": 1}, ""),
+    (
+        "benchmark_16nodes576tasks1threads_201810121258.log",
+        {"nodes": 16, "ranks": 576, "threads": 1},
+        "benchmark",
+    ),
     ("IMB_Allgather_4nodes_CrayMPICH776", {"nodes": 4, "mpi": "Cray MPICH (CrayMPICH776)"}, "IMB-Allgather"),
     ("2omp80mpi", {"threads": 2, "ranks": 80}, ""),
     ("hdr100", {"interconnect": "ib-hdr100"}, ""),
@@ -26,11 +30,12 @@ PARTS: list[tuple[str, dict[str, Any], str]] = [
     (
         "f0972.nhr.fau.de-1ranks-18threads_HPCG-Benchmark_3.0_2022-10-20_10-05-28.txt",
         {"ranks": 1, "threads": 18},
-        "3.0",
+        "Benchmark-3.0",
     ),
     ("qp4-node-005-16ranks-12threads", {"ranks": 16, "threads": 12}, ""),
     ("5min", {"target_time": 300}, ""),
     ("niagara", {}, "niagara"),
+    ("job02.sh.7194279.mpi-cpu", {}, "job02-mpi-cpu"),
 ]
 
 

@@ -162,12 +162,22 @@ def _could_be_nodes(rows: Sequence[tuple[Draft, int]]) -> bool:
 def _not_understood(rows: Sequence[tuple[Draft, int, str, Said]]) -> None:
     """Let small numbers that count from 0 or 1 order the repeats, and tell runs apart by others."""
     values = sorted({value for _, value, _, _ in rows})
-    counted = values[0] in (0, 1) and values == list(range(values[0], values[0] + len(values)))
     for draft, value, text, said in rows:
-        if counted:
+        if _counting(values, len(rows)):
             draft.facts.setdefault("repeat", Fact(value, f"path: {text}"))
         else:
             said.rest = f"{said.rest}-{text}".strip("-")
+
+
+def _counting(values: Sequence[int], runs: int) -> bool:
+    """Tell whether numbers count executions: 0 or 1 and on without a gap, or each once and near each other.
+
+    Powers of two are sizes of something.
+    """
+    if values[0] in (0, 1) and list(values) == list(range(values[0], values[0] + len(values))):
+        return True
+    powers = all(value & (value - 1) == 0 for value in values)
+    return len(values) == runs > 2 and not powers and values[-1] - values[0] < 4 * runs
 
 
 def _left_over(members: list[Draft]) -> Iterator[str]:
@@ -186,7 +196,7 @@ def _left_over(members: list[Draft]) -> Iterator[str]:
                 columns[place][key] = f"{was}/{text}" if was else text
     for place, column in columns.items():
         levels = set(column.values()) | ({""} if len(column) < len(members) else set())
-        if len(levels) < 2 or (place == "names of files" and not _telling(column, members)):
+        if len(levels) < 2:
             continue
         name = "case" if _goes_with_problem(column, members) else "tuning"
         for draft in members:
@@ -196,7 +206,10 @@ def _left_over(members: list[Draft]) -> Iterator[str]:
                 draft.facts[name] = Fact(text, f"path: {text}")
             elif text and fact is not None and str(fact.value) != text and name == "tuning":
                 draft.facts[name] = Fact(f"{fact.value}/{text}", f"path: {text}")
-        yield f"{place}: {_listed({text: text for text in column.values()})} not understood, taken as {name}"
+        alone = len(column) == len(set(column.values())) > _SHOWN
+        more = "; each run has its own, so none has a repeat: --pattern may say more" if alone else ""
+        listed = _listed({text: text for text in column.values()})
+        yield f"{place}: {listed} not understood, taken as {name}{more}"
 
 
 def _rest(said: Said, draft: Draft) -> str:
@@ -205,11 +218,6 @@ def _rest(said: Said, draft: Draft) -> str:
     known |= {text.removeprefix("osu_") for text in known}
     words_left = [word for word in said.rest.split("-") if word.casefold() not in known]
     return "-".join(words_left)
-
-
-def _telling(column: Mapping[int, str], members: Sequence[Draft]) -> bool:
-    """Tell whether what files are called tells kinds of runs apart, and not each run from each."""
-    return len(set(column.values())) <= max(6, len(members) // 3)
 
 
 def _goes_with_problem(column: Mapping[int, str], members: Sequence[Draft]) -> bool:

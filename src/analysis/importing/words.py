@@ -111,70 +111,18 @@ STAMPS = re.compile(
 _NUMBERED = re.compile(
     r"(?<![A-Za-z0-9])\d{5,}(?:\.\d+)?(?![A-Za-z0-9])|[0-9a-f]{12,}|[oe]\d{3,}(?![A-Za-z0-9])"
 )
-# A node: a name with a domain, or a word with a number that begins with zero. A count is no node.
+# A node: a name with a domain, a word with a long number that begins with zero, or called so. Shorter numbers
+# may count something.
 _HOST = re.compile(
     rf"{_S}[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+\.[a-z]{{2,6}}(?=[-_.]|$)|{_S}[a-z]+\d*-node-?\d+{_E}"
-    rf"|{_S}(?!nodes?|n-?\d|np|nx|ppn|ranks?|procs?|n?tasks?|omp|threads?|rt|runs?|rep|iter)[a-z]{{1,12}}-?0\d{{1,4}}{_E}"
+    rf"|{_S}(?!nodes?|n-?\d|np|nx|ppn|ranks?|procs?|n?tasks?|omp|threads?|rt|runs?|rep|iter)[a-z]{{1,12}}-?0\d{{2,4}}{_E}"
+    rf"|{_S}(?:cn|nid|host|compute)-?0\d+{_E}"
 )
-_NOISE = {
-    "result",
-    "results",
-    "output",
-    "outputs",
-    "out",
-    "err",
-    "log",
-    "logs",
-    "txt",
-    "data",
-    "run",
-    "runs",
-    "raw",
-    "job",
-    "jobs",
-    "slurm",
-    "sbatch",
-    "stdout",
-    "stderr",
-    "file",
-    "files",
-    "benchmark",
-    "benchmarks",
-    "bench",
-    "test",
-    "tests",
-    "mpi",
-    "np",
-    "the",
-    "of",
-    "and",
-    "app",
-    "apps",
-    "experiment",
-    "experiments",
-    "exp",
-    "archive",
-    "hpccoutf",
-    "hpccinf",
-    "tf",
-    "campaign",
-    "report",
-    "reports",
-    "xml",
-    "csv",
-    "json",
-    "hpc",
-    "cluster",
-    "mes",
-    "dat",
-    "v",
-    "profile",
-    "profiles",
-    "ipm",
-    "mpip",
-    "tmp",
-    "cpu",
-}
+# What a file is, not what the run was. Any other word that differs may make a difference.
+_NOISE = set(
+    "result results output outputs out err log logs txt stdout stderr slurm job jobs file files the of and "  # noqa: SIM905
+    "hpccoutf hpccinf sh tf".split()
+)
 _EXTENSIONS = re.compile(
     r"(?:\.(?:out|err|log|txt|dat|o|e|xml|csv|json|yaml|yml|res|stdout|stderr|ipm|mpip|gz|xz|zst|[oe]\d+))+$",
     re.IGNORECASE,
