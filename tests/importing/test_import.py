@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import xarray as xr
 
 from analysis import cli
 from analysis.datasets import ingest
@@ -49,7 +48,7 @@ def imported(project: Path, capsys: pytest.CaptureFixture[str]) -> Imported:
     return run
 
 
-def runs(project: Path) -> xr.Dataset:
+def runs(project: Path) -> Any:
     """Ingest the campaign and return its table of runs."""
     ingest(project / "data/raw/mine", project / "data/processed/mine")
     return storage.read_tree(project / "data/processed/mine/campaign.nc")["runs"]
@@ -333,3 +332,89 @@ def test_import__a_cut_output_is_kept_and_does_not_count(
     (tmp_path / "tree" / "2" / "HPCG.txt").write_bytes(trees.result(second).read_bytes()[:size])
     imported(tmp_path / "tree")
     assert runs(project)["valid"].values.sum() == 1
+
+
+def test_import__of_two_dumps_each_speaks_for_the_runs_that_share_its_name(
+    tmp_path: Path, imported: Imported
+) -> None:
+    dump = "Architecture: x86_64\nCPU(s): 4\nModel name: {}\nSocket(s): 1\n"
+    for at, model in (
+        ("genoa", "AMD EPYC 9654 96-Core Processor"),
+        ("skylake", "Intel(R) Xeon(R) Gold 6148 CPU"),
+    ):
+        (tmp_path / "tree").mkdir(exist_ok=True)
+        (tmp_path / "tree" / f"{at}-lscpu.txt").write_text(dump.format(model))
+    first, second, third = trees.good()[:3]
+    for name, run in (("a_genoa.txt", first), ("b_skylake.txt", second), ("c.txt", third)):
+        trees.put(trees.result(run), tmp_path / "tree" / name)
+    found = imported(tmp_path / "tree")
+    cpus = {source.partition("#")[0]: one.get("cpu") for source, one in found.items()}
+    # The path's own word counts less than the dump; of the third nothing is known.
+    assert cpus == {"a_genoa.txt": "EPYC 9654", "b_skylake.txt": "Xeon Gold 6148", "c.txt": None}
+
+
+def test_import__a_log_and_what_was_printed_are_one_run(tmp_path: Path, imported: Imported) -> None:
+    run = trees.good()[0]
+    trees.put(trees.result(run), tmp_path / "tree" / "1" / "HPCG-Benchmark.txt")
+    printed = b"starting\n" + trees.result(run).read_bytes() + b"done\n"
+    (tmp_path / "tree" / "1" / "slurm-99.out").write_bytes(printed)
+    one = next(iter(imported(tmp_path / "tree").values()))
+    assert len(one["imported"]["files"]) == 2
+    assert one["job_id"] == "99"
+
+
+def loop(seconds: float) -> str:
+    """Return the line with which LAMMPS ends a loop."""
+    return f"Loop time of {seconds} on 4 procs for 100 steps with 4000 atoms\n"
+
+
+def log(seconds: float) -> str:
+    """Return what LAMMPS prints, as far as its reader looks at it."""
+    rate = f"Performance: {43200 / seconds:.3f} tau/day, {100 / seconds:.3f} timesteps/s\n"
+    end = "99.9% CPU use with 4 MPI tasks x 1 OpenMP threads\nTotal wall time: 0:00:10\n"
+    return f"LAMMPS (17 Apr 2024)\nunits lj\n{loop(seconds)}\n{rate}{end}"
+
+
+def test_import__a_file_of_lines_that_grep_found_is_no_run(tmp_path: Path, imported: Imported) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for at in (1, 2, 3):
+        (tree / f"log.{at}").write_text(log(9.5 + at / 100))
+    (tree / "all.txt").write_text("".join(f"log.{at}:\n{loop(9.5 + at / 100)}" for at in (1, 2, 3)))
+    found = imported(tree)
+    assert sorted(found) == ["log.1#", "log.2#", "log.3#"]
+    assert {one["ranks"] for one in found.values()} == {4}
+
+
+def test_import__many_files_are_read_in_several_processes(tmp_path: Path, imported: Imported) -> None:
+    text = trees.result(trees.good()[0]).read_text()
+    for at in range(310):
+        folder = tmp_path / "tree" / f"run{at}"
+        folder.mkdir(parents=True)
+        (folder / "out.txt").write_text(f"{text}\n# {at}\n")
+    found = imported(tmp_path / "tree")
+    assert sorted(one["repeat"] for one in found.values()) == list(range(1, 311))
+
+
+def test_import__files_that_differ_in_a_word_nobody_knows_are_no_repeats(
+    tmp_path: Path, imported: Imported
+) -> None:
+    names = [name for name in trees.good() if trees.record(name)["case"] == "nx64"][:8]
+    for at, name in enumerate(names):
+        trees.put(trees.result(name), tmp_path / "tree" / f"setting{'abcdefgh'[at]}.txt")
+    found = imported(tmp_path / "tree")
+    assert sorted(one["tuning"] for one in found.values()) == [f"setting{at}" for at in "abcdefgh"]
+    assert {one["repeat"] for one in found.values()} == {1}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "repeats"), [((64, 128, 256, 512), [1, 1, 1, 1]), ((211, 212, 214, 215), [1, 2, 3, 4])]
+)
+def test_import__sizes_in_names_are_no_repeats_and_numbers_of_jobs_are(
+    numbers: tuple[int, ...], repeats: list[int], tmp_path: Path, imported: Imported
+) -> None:
+    names = [name for name in trees.good() if trees.record(name)["case"] == "nx64"]
+    for name, number in zip(names, numbers, strict=False):
+        trees.put(trees.result(name), tmp_path / "tree" / f"x_{number}.txt")
+    found = imported(tmp_path / "tree")
+    assert [found[f"x_{number}.txt#"]["repeat"] for number in numbers] == repeats

@@ -57,6 +57,7 @@ def import_folder(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     for fault in plan.faults:
         print(fault, file=sys.stderr)
+    shown = len(plan.faults)
     status = BAD_INPUT if plan.faults else FINE
     if not plan.runs:
         if not plan.known:
@@ -68,8 +69,10 @@ def import_folder(
     if not (yes or _agreed(plan)):
         return status
     made = write(plan, raw, declaration, applications)
+    for fault in plan.faults[shown:]:
+        print(fault, file=sys.stderr)
     _say_written(plan, [path.relative_to(base) for path in made])
-    return status
+    return BAD_INPUT if plan.faults else FINE
 
 
 def _check_target(raw: Path, declaration: Path, base: Path) -> None:

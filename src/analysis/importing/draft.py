@@ -85,5 +85,5 @@ def _agree(name: str, known: Any, value: Value) -> bool:
         return not one or not other or one == other
     if name == "case":
         one, other = (str(text).casefold().removeprefix("osu_") for text in (known, value))
-        return one == other or other.startswith(f"{one}-")
+        return one == other or other.startswith(f"{one}-") or one.startswith(f"{other}_")
     return str(known) == str(value)

@@ -13,6 +13,7 @@ from analysis.importing.draft import Draft, Fact, contradict, sure
 from analysis.importing.groups import Groups, Run
 from analysis.importing.guesses import guess
 from analysis.importing.pattern import FACTORS, Pattern
+from analysis.importing.sight import Sight
 from analysis.importing.words import Value
 
 # Of a record these are what the run was; all else in it stays in the file beside the output.
@@ -28,6 +29,7 @@ _EXECUTED = (
     "timing",
     "reason",
 )
+_MACHINE = ("cpu", "interconnect", "mpi", "cluster")
 _QUARTER = 900.0  # s; clocks in other time zones differ by multiples of it
 
 
@@ -69,14 +71,44 @@ def _stated(run: Run, by_engine: Mapping[str, str], groups: Groups, given: Mappi
     if run.job and (job := groups.jobs.get(run.job)):
         _of_slurm(draft, job)
     draft.take(run.main.facts, "output")
-    for one in (*run.files, *run.shared):
+    for one in (*run.files, *(one for one in run.shared if one.what == "job script")):
         if one.role in ("beside", "text"):
             draft.take({name: value for name, value in one.facts.items() if name != "job"}, one.file.base)
+    _of_machine(draft)
     # A script may have been changed since; what was profiled says itself how it was called.
     if draft.value("program") and "command" in draft.facts and not sure(draft.facts["command"]):
         del draft.facts["command"]
     draft.application = str(draft.value("application") or by_engine.get(run.engine, "") or _unknown(draft))
     return draft
+
+
+def _of_machine(draft: Draft) -> None:
+    """Take what dumps say of the machine, for they were made by another job than the run's.
+
+    Dumps whose names have a word of the run's path that the others' have not are its own. Else the nearest
+    count, as far as they agree.
+    """
+    dumps = [one for one in draft.run.shared if one.what != "job script"]
+    names = {one.name: _words(one.file.base) for one in dumps}
+    common = set.intersection(*names.values()) if len(dumps) > 1 else set()
+    own = [
+        one for one in dumps if len(dumps) > 1 and (names[one.name] - common) & _words(draft.run.main.name)
+    ]
+    for name in _MACHINE:
+        saying = [one for one in own or dumps if name in one.facts]
+        deepest = max((_depth(one) for one in saying), default=0)
+        levels = {str(one.facts[name]): one for one in saying if _depth(one) == deepest}
+        if len(levels) == 1:
+            one = next(iter(levels.values()))
+            draft.take({name: one.facts[name]}, one.file.base)
+
+
+def _depth(sight: Sight) -> int:
+    return len(sight.file.name.split("/"))
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[^\W\d_]{2,}|\d+", text)}
 
 
 def _unknown(draft: Draft) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -80,7 +80,7 @@ def group(sights: Iterable[Sight]) -> Groups:
         if sight.role == "result":
             several = len(sight.parts) > 1
             out.runs += [Run(sight, part, at if several else 0) for at, part in enumerate(sight.parts, 1)]
-    out.runs = _merged(out.runs)
+    out.runs = _merged(_without_lists(out.runs, out))
     _by_time(out, known)
     index = _Index(out.runs)
     for sight in known:
@@ -124,6 +124,27 @@ def _of_record(sight: Sight, jobs: Mapping[str, Any]) -> str:
     return sight.job
 
 
+def _without_lists(runs: list[Run], out: Groups) -> list[Run]:
+    """Leave out files that list lines of other outputs, such as what grep found."""
+    having: dict[tuple[str, Any], set[str]] = defaultdict(set)
+    for run in runs:
+        for row in run.part.rows if run.part else ():
+            having[run.engine, row].add(run.main.name)
+    kept = []
+    for run in runs:
+        assert run.part is not None
+        # Of other results than figures of merit the whole is one row: two that share it are copies.
+        figures = [row for row in run.part.rows if isinstance(row, tuple)]
+        sharing = [having[run.engine, row] - {run.main.name} for row in figures]
+        # Lines that one other file alone has, of several files.
+        lone = {next(iter(others)) for others in sharing if len(others) == 1}
+        if not run.part.complete and len(lone) > 1:
+            out.unplaced[run.main.name] = "lists lines of other outputs, and is none itself"
+        else:
+            kept.append(run)
+    return kept
+
+
 def _by_time(out: Groups, known: Iterable[Sight]) -> None:
     """Find the job of a result that has a time in its name, among the jobs that left a file in its folder."""
     here: dict[str, set[str]] = defaultdict(set)
@@ -146,17 +167,45 @@ def _merged(runs: list[Run]) -> list[Run]:
     """Put results together that stand in two files of a folder: a program's log and what it printed."""
     kept: list[Run] = []
     near: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    counts = Counter((run.main.file.folder, run.engine) for run in runs)
     for run in runs:
-        assert run.part is not None
-        others = near[run.main.file.folder, run.engine]
-        twin = next((other for other in others if _same(run, other)), None)
+        place = (run.main.file.folder, run.engine)
+        others = near[place]
+        same = (
+            other for other in others if _same(run, other) or (counts[place] == 2 and _paired(run, other))
+        )
+        twin = next(same, None)
         if twin is None:
             kept.append(run)
             others.append(run)
         else:
-            twin.files.append(run.main)
-            twin.main.job = twin.main.job or run.main.job
+            _join(twin, run)
     return kept
+
+
+def _join(twin: Run, run: Run) -> None:
+    """Put the second file of an execution to the first; what is whole speaks for both."""
+    assert twin.part is not None
+    assert run.part is not None
+    if run.part.complete and not twin.part.complete:
+        twin.main, run.main = run.main, twin.main
+        twin.part, run.part = run.part, twin.part
+    twin.part.facts = run.part.facts | twin.part.facts
+    twin.files.append(run.main)
+    twin.main.job = twin.main.job or run.main.job
+
+
+def _paired(run: Run, other: Run) -> bool:
+    """Tell whether the only two results of a folder are of one execution, one of which has no figures."""
+    if (
+        run.part is None
+        or other.part is None
+        or run.main is other.main
+        or (run.part.rows and other.part.rows)
+    ):
+        return False
+    one, two = (re.sub(r"\d+", "", stem(each.main.file.base)) for each in (run, other))
+    return one != two  # numbers alone would count executions
 
 
 def _same(run: Run, other: Run) -> bool:

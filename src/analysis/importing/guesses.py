@@ -13,6 +13,7 @@ from analysis.importing.draft import COMPARED, Draft, Fact, contradict, sure
 from analysis.importing.words import CANDIDATES, Said
 
 _MOSTLY = 0.8  # share of outputs that must state a number for it to stand for that
+_PLAN = 2.5  # times the time that was asked for, beyond which no program runs
 _SHOWN = 6  # levels that a line names
 Place = tuple[str, str]  # application; "file name" or "level 2 of the path"
 
@@ -71,7 +72,9 @@ def _stated(members: list[Draft], declared: Application | None) -> Iterator[str]
         meaning = _meaning(name, rows)
         levels: dict[str, str] = {}
         for draft, value, text in rows:
-            if meaning and not contradict(draft, meaning, value, text) and meaning not in draft.facts:
+            if not meaning:
+                _unsaid(draft, place, text)
+            elif not contradict(draft, meaning, value, text) and meaning not in draft.facts:
                 draft.facts[meaning] = Fact(value, f"path: {text}")
                 levels[str(value)] = text
         if levels and meaning:
@@ -80,8 +83,19 @@ def _stated(members: list[Draft], declared: Application | None) -> Iterator[str]
             yield f"{place}: {rows[0][2]!r} is not what outputs state as {name}, and is not taken"
 
 
+def _unsaid(draft: Draft, place: str, text: str) -> None:
+    """Leave a word with what is not understood: it may still tell runs apart."""
+    for at, said in enumerate(draft.said):
+        if _place(at, draft) == place:
+            said.rest = f"{said.rest}-{text}".strip("-")
+
+
 def _meaning(name: str, rows: Sequence[tuple[Draft, Any, str]]) -> str:
     """Return the factor that a word's numbers stand for by most outputs; the word's own without any."""
+    if name == "target_time":
+        took = [(draft.value("benchmark_time"), value) for draft, value, _ in rows]
+        near = [asked / _PLAN <= one <= asked * _PLAN for one, asked in took if one]
+        return name if not near or sum(near) * 2 > len(near) else ""
     if name not in COMPARED or name == "case":
         return name
     own = [_known(draft, name) == value for draft, value, _ in rows if _known(draft, name) is not None]
@@ -117,6 +131,8 @@ def _vague(members: list[Draft]) -> Iterator[str]:
     for (place, word), rows in found.items():
         values = [(draft, value) for draft, value, _, _ in rows]
         name = next((one for one in CANDIDATES if _confirmed(one, values)), "")
+        if not name and any(_said_before(one, values) for one in CANDIDATES):
+            continue
         why = "as outputs state"
         if not name and word[:1] in ("n", "s") and _could_be_nodes(values):
             name, why = "nodes", "which no output states"
@@ -132,6 +148,11 @@ def _vague(members: list[Draft]) -> Iterator[str]:
             yield f"{place}: {name} is {_listed(levels)}, {why}"
 
 
+def _said_before(name: str, rows: Sequence[tuple[Draft, int]]) -> bool:
+    """Tell whether another part of the path says the same by a word."""
+    return all(draft.value(name) == value for draft, value in rows)
+
+
 def _could_be_nodes(rows: Sequence[tuple[Draft, int]]) -> bool:
     ranks = [(_known(draft, "ranks"), value) for draft, value in rows]
     unknown = all(_known(draft, "nodes") is None for draft, _ in rows)
@@ -141,12 +162,22 @@ def _could_be_nodes(rows: Sequence[tuple[Draft, int]]) -> bool:
 def _not_understood(rows: Sequence[tuple[Draft, int, str, Said]]) -> None:
     """Let small numbers that count from 0 or 1 order the repeats, and tell runs apart by others."""
     values = sorted({value for _, value, _, _ in rows})
-    counted = values[0] in (0, 1) and values == list(range(values[0], values[0] + len(values)))
     for draft, value, text, said in rows:
-        if counted:
+        if _counting(values, len(rows)):
             draft.facts.setdefault("repeat", Fact(value, f"path: {text}"))
         else:
             said.rest = f"{said.rest}-{text}".strip("-")
+
+
+def _counting(values: Sequence[int], runs: int) -> bool:
+    """Tell whether numbers count executions: 0 or 1 and on without a gap, or each once and near each other.
+
+    Powers of two are sizes of something.
+    """
+    if values[0] in (0, 1) and list(values) == list(range(values[0], values[0] + len(values))):
+        return True
+    powers = all(value & (value - 1) == 0 for value in values)
+    return len(values) == runs > 2 and not powers and values[-1] - values[0] < 4 * runs
 
 
 def _left_over(members: list[Draft]) -> Iterator[str]:
@@ -165,7 +196,7 @@ def _left_over(members: list[Draft]) -> Iterator[str]:
                 columns[place][key] = f"{was}/{text}" if was else text
     for place, column in columns.items():
         levels = set(column.values()) | ({""} if len(column) < len(members) else set())
-        if len(levels) < 2 or (place == "names of files" and not _telling(column, members)):
+        if len(levels) < 2:
             continue
         name = "case" if _goes_with_problem(column, members) else "tuning"
         for draft in members:
@@ -175,7 +206,10 @@ def _left_over(members: list[Draft]) -> Iterator[str]:
                 draft.facts[name] = Fact(text, f"path: {text}")
             elif text and fact is not None and str(fact.value) != text and name == "tuning":
                 draft.facts[name] = Fact(f"{fact.value}/{text}", f"path: {text}")
-        yield f"{place}: {_listed({text: text for text in column.values()})} not understood, taken as {name}"
+        alone = len(column) == len(set(column.values())) > _SHOWN
+        more = "; each run has its own, so none has a repeat: --pattern may say more" if alone else ""
+        listed = _listed({text: text for text in column.values()})
+        yield f"{place}: {listed} not understood, taken as {name}{more}"
 
 
 def _rest(said: Said, draft: Draft) -> str:
@@ -184,11 +218,6 @@ def _rest(said: Said, draft: Draft) -> str:
     known |= {text.removeprefix("osu_") for text in known}
     words_left = [word for word in said.rest.split("-") if word.casefold() not in known]
     return "-".join(words_left)
-
-
-def _telling(column: Mapping[int, str], members: Sequence[Draft]) -> bool:
-    """Tell whether what files are called tells kinds of runs apart, and not each run from each."""
-    return len(set(column.values())) <= max(6, len(members) // 3)
 
 
 def _goes_with_problem(column: Mapping[int, str], members: Sequence[Draft]) -> bool:

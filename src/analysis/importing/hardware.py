@@ -16,6 +16,7 @@ Facts = dict[str, Any]
 _SCRIPT = re.compile(r"^#(?:SBATCH|PBS|BSUB|COBALT|\$|PJM)[ \t]+-", re.MULTILINE)
 _LSCPU = re.compile(r"^Model name:[ \t]*(\S.*)$", re.MULTILINE)
 _CPUINFO = re.compile(r"^model name[ \t]*: (.+)$", re.MULTILINE)
+_BRAND = re.compile(r"^[ \t]*(?:Vendor: \S+[ \t]+)?Brand:[ \t]+(\S.*)$", re.MULTILINE)  # GROMACS
 _ENVIRONMENT = re.compile(r"^(?:SLURM_\w+|PBS_\w+|PATH|HOME|LOADEDMODULES)=", re.MULTILINE)
 _MODULES = re.compile(r"Currently Loaded Mod", re.IGNORECASE)
 _IB_RATE = re.compile(r"^\s*Rate:\s*(\d+)|rate:\s+(\d+) Gb/sec|^\s*link_layer:\s*(\w+)", re.MULTILINE)
@@ -78,7 +79,7 @@ def stated(text: str) -> Facts:
         if len(values) == 1:  # two values of one fact say nothing of this run
             value = values.pop()
             facts[fact] = int(value) if value.isdecimal() and fact != "job" else value
-    if found := _LSCPU.search(text) or _CPUINFO.search(text):
+    if found := _LSCPU.search(text) or _CPUINFO.search(text) or _BRAND.search(text):
         facts["cpu"] = cpu(found[1])
     if link := _link(text):
         facts["interconnect"] = link

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypeVar
 
 from analysis.base.campaigns import Application
 from analysis.base.errors import Fault
@@ -24,6 +25,7 @@ from analysis.importing.sight import Sight, look
 from analysis.importing.tree import File, shown, walk
 from analysis.importing.words import Value
 
+T = TypeVar("T")
 RECORD = "run.json"
 # Starting processes costs a second; below this many files one is faster.
 PARALLEL_FROM = 300
@@ -154,30 +156,36 @@ def seen(files: Sequence[File], *, progress: bool = False) -> list[Sight]:
     """Recognise files, many in several processes, with a line of progress on standard error."""
     cores = len(os.sched_getaffinity(0))
     if len(files) < PARALLEL_FROM or cores < 2:
-        return list(_told(map(look, files), len(files), progress))
+        return list(told(map(look, files), len(files), "files read:", progress))
     with ProcessPoolExecutor(cores) as pool:
-        return list(_told(pool.map(look, files, chunksize=16), len(files), progress))
+        found = pool.map(look, files, chunksize=16)
+        return list(told(found, len(files), "files read:", progress))
 
 
-def _told(sights: Iterator[Sight], total: int, progress: bool) -> Iterator[Sight]:
+def told(things: Iterator[T], total: int, what: str, progress: bool) -> Iterator[T]:
+    """Pass things on, and say on standard error every few seconds how many there were."""
     began = last = time.monotonic()
-    for at, sight in enumerate(sights, 1):
-        yield sight
+    for at, thing in enumerate(things, 1):
+        yield thing
         if progress and time.monotonic() - last > _TOLD_EVERY:
             last = time.monotonic()
-            print(f"read {at} of {total} files, {last - began:.0f} s", file=sys.stderr)
+            print(f"{what} {at} of {total}, {last - began:.0f} s", file=sys.stderr)
 
 
 def names(runs: Sequence[Run], taken: set[str]) -> Iterator[str]:
     """Name runs after their paths, without what all have in common; stable while the tree grows."""
     used = set(taken)
-    crowd: dict[str, int] = {}
+    files: dict[str, set[str]] = {}
+    stems: dict[tuple[str, str], set[str]] = {}
     for run in runs:
-        crowd[run.main.file.folder] = crowd.get(run.main.file.folder, 0) + 1
+        file = run.main.file
+        files.setdefault(file.folder, set()).add(file.base)
+        stems.setdefault((file.folder, stem(file.base)), set()).add(file.base)
     for run in runs:
-        parts = [part for part in run.main.file.folder.split("/") if part.lower() not in _PLAIN]
-        if crowd[run.main.file.folder] > 1 or not any(parts):
-            parts.append(stem(run.main.file.base))
+        file = run.main.file
+        parts = [part for part in file.folder.split("/") if part.lower() not in _PLAIN]
+        if len(files[file.folder]) > 1 or not any(parts):
+            parts.append(stem(file.base) if len(stems[file.folder, stem(file.base)]) == 1 else file.base)
         text = slug("-".join(part for part in parts if part)) or "run"
         if len(text) > _LONGEST:
             text = f"{text[: _LONGEST - 9]}-{sha256(run.main.name.encode()).hexdigest()[:8]}"

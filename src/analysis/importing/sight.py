@@ -45,7 +45,7 @@ _QUOTES = {
 _QUOTES |= {".js", ".css", ".java", ".rs", ".go", ".svg", ".patch", ".diff"}
 _BESIDE = 131_072  # B at the beginning of a file in which a job says what it runs on
 # More results of one program than a job makes are those of processes that ran side by side.
-_MOST_PIECES = 100
+_MOST_PIECES = 40
 _TAR = (b"PK\x03\x04", b"7z\xbc\xaf", b"Rar!")
 # Engine -> the line with which a program begins to print: a file with several holds several executions.
 OPENINGS: dict[str, bytes] = {
@@ -65,7 +65,7 @@ OPENINGS: dict[str, bytes] = {
 }
 _HPCG = rb"^HPCG-Benchmark"
 _JOBS = (
-    r"slurm-(\d+(?:_\d+)?)",
+    r"slurm[-_](\d+(?:_\d+)?)",
     r"\.[oe](\d{2,})(?:[.-]\d+)?(?=$|\.)",
     r"(?:^|[-_.])job[-_.]?(?:id)?[-_.]?(\d{2,})",
     r"(?:^|[-_.])(\d{4,10})(?=\.(?:out|err|log|o|e|txt)$)",
@@ -280,6 +280,8 @@ def of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
         values += [int(ds.attrs[one]) for one in names if isinstance(ds.attrs.get(one), int)]
         if known := [value for value in values if value > 0]:
             facts[name] = known[0]
+    if "benchmark_time" in ds and float(ds["benchmark_time"]) > 0:
+        facts["benchmark_time"] = float(ds["benchmark_time"])
     if "local_size" in ds:
         grid = [int(size) for size in ds["local_size"].values]
         if min(grid) > 0:

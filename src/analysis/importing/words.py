@@ -106,73 +106,23 @@ _TIMED = re.compile(rf"{_S}(\d+)[-_]?(min|minutes|sec|seconds|s){_E}", re.IGNORE
 # Dates, times and jobs tell executions apart, and are no factors.
 STAMPS = re.compile(
     r"(?<!\d)(?:19|20)\d\d[-_:.]?[01]\d[-_:.]?[0-3]\d(?:[-_T.]+[0-2]\d[-_:.h]?[0-5]\d(?:[-_:.]?[0-5]\d)?|\d{4,6})?(?!\d)"
-    r"|(?<!\d)[0-2]\d[-:_][0-5]\d[-:_][0-5]\d(?!\d)"
+    r"|(?<!\d)[0-2]\d[-:_h][0-5]\d[-:_m][0-5]\d(?!\d)"
 )
 _NUMBERED = re.compile(
     r"(?<![A-Za-z0-9])\d{5,}(?:\.\d+)?(?![A-Za-z0-9])|[0-9a-f]{12,}|[oe]\d{3,}(?![A-Za-z0-9])"
 )
+# A node: a name with a domain, a word with a long number that begins with zero, or called so. Shorter numbers
+# may count something.
 _HOST = re.compile(
-    r"(?<![A-Za-z0-9])(?:[a-z]{1,12}-?)+\d{3,5}(?:\.[a-z][a-z0-9-]*)+|\b[a-z]{1,3}0\d{2,4}\b|\bnode-?0\d+\b"
+    rf"{_S}[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+\.[a-z]{{2,6}}(?=[-_.]|$)|{_S}[a-z]+\d*-node-?\d+{_E}"
+    rf"|{_S}(?!nodes?|n-?\d|np|nx|ppn|ranks?|procs?|n?tasks?|omp|threads?|rt|runs?|rep|iter)[a-z]{{1,12}}-?0\d{{2,4}}{_E}"
+    rf"|{_S}(?:cn|nid|host|compute)-?0\d+{_E}"
 )
-_NOISE = {
-    "result",
-    "results",
-    "output",
-    "outputs",
-    "out",
-    "err",
-    "log",
-    "logs",
-    "txt",
-    "data",
-    "run",
-    "runs",
-    "raw",
-    "job",
-    "jobs",
-    "slurm",
-    "sbatch",
-    "stdout",
-    "stderr",
-    "file",
-    "files",
-    "benchmark",
-    "benchmarks",
-    "bench",
-    "test",
-    "tests",
-    "mpi",
-    "np",
-    "the",
-    "of",
-    "and",
-    "app",
-    "apps",
-    "experiment",
-    "experiments",
-    "exp",
-    "archive",
-    "hpccoutf",
-    "hpccinf",
-    "tf",
-    "campaign",
-    "report",
-    "reports",
-    "xml",
-    "csv",
-    "json",
-    "hpc",
-    "cluster",
-    "mes",
-    "dat",
-    "v",
-    "profile",
-    "profiles",
-    "ipm",
-    "mpip",
-    "tmp",
-    "cpu",
-}
+# What a file is, not what the run was. Any other word that differs may make a difference.
+_NOISE = set(
+    "result results output outputs out err log logs txt stdout stderr slurm job jobs file files the of and "  # noqa: SIM905
+    "hpccoutf hpccinf sh tf".split()
+)
 _EXTENSIONS = re.compile(
     r"(?:\.(?:out|err|log|txt|dat|o|e|xml|csv|json|yaml|yml|res|stdout|stderr|ipm|mpip|gz|xz|zst|[oe]\d+))+$",
     re.IGNORECASE,
@@ -180,7 +130,7 @@ _EXTENSIONS = re.compile(
 
 
 # A release stands by itself; other numbers are taken apart at dots.
-_WORD = re.compile(r"(?<![\w.])v?\d+\.\d+(?:\.\d+)*(?![\w.])|[^\W_]+")
+_WORD = re.compile(r"(?<![A-Za-z0-9.])v?\d+\.\d+(?:\.\d+)*(?![A-Za-z0-9.])|[^\W_]+")
 
 
 @dataclass
@@ -197,13 +147,12 @@ def said(part: str, *, application: str = "", cases: tuple[str, ...] = (), file:
     """Read one part of a path; `cases` are those of the `application`, `file` if it is a file's name."""
     text = _EXTENSIONS.sub("", part) if file else part
     out = Said(text)
-    text = STAMPS.sub(" ", text)
+    text = _HOST.sub(" ", STAMPS.sub(" ", text))
     text = _case(text, cases, out)
     text = _numbers(text, out)
     text = _library(text, out)
     for factor, pattern, level in _WORDS:
         text = _word(text, factor, pattern, level, out)
-    text = _HOST.sub(" ", text)
     text = _NUMBERED.sub(" ", text)
     out.rest = _left(text, application, out)
     return out
@@ -215,7 +164,9 @@ def _take(text: str, match: re.Match[str]) -> str:
 
 def _case(text: str, cases: tuple[str, ...], out: Said) -> str:
     for case in sorted(cases, key=len, reverse=True):
-        if match := re.search(rf"{_S}(?:osu_)?{re.escape(case)}{_E}", text, re.IGNORECASE):
+        if match := re.search(
+            rf"(?<!get_)(?<!put_)(?<!acc_){_S}(?:osu_)?{re.escape(case)}{_E}", text, re.IGNORECASE
+        ):
             out.values["case"] = (case, match[0])
             return _take(text, match)
     return text

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from analysis.base.campaigns import Application
 from analysis.base.errors import ConfigError
 from analysis.base.files import read_bytes, replacing, write_json, write_text
+from analysis.datasets.applications import load_applications
+from analysis.datasets.run import read_run
 from analysis.importing.draft import Draft
 from analysis.importing.factors import executed
 from analysis.importing.pattern import FACTORS
-from analysis.importing.plan import RECORD, Plan, cell_name, key
+from analysis.importing.plan import PARALLEL_FROM, RECORD, Plan, cell_name, key, told
 from analysis.importing.sight import Sight
 from analysis.importing.tree import shown
 from analysis.provenance import manifest
 
 README = "README.md"
+STAGED = ".import"  # where a run lies until it is whole
 _APPLICATION = """\
 title: {name}
 # No reader knows what it prints: its runs are compared by their times and profiles.
@@ -43,21 +50,20 @@ what speaks for several runs: job scripts and descriptions of the hardware.
 def write(plan: Plan, raw: Path, declaration: Path, applications: Path) -> list[Path]:
     """Write what is new; return the files of the configuration that were made.
 
-    A run is whole or not there: its folder gets its name last. `ConfigError` if the manifest cannot be
-    extended.
+    A run is whole or not there: its folder gets its name last. What a run's record and its files contradict,
+    as the ingest reads them, becomes a fault of the plan, and the run is taken out of it. `ConfigError` if
+    the manifest cannot be extended.
     """
-    new = not declaration.is_file()
-    for draft in plan.runs:
-        _write_run(draft, raw, plan.name)
-    renewed = {README, *_write_beside(plan, raw)}
     made = []
-    if new:
-        write_text(declaration, _declaration(plan))
-        made.append(declaration)
     for name in sorted({draft.application for draft in plan.runs}):
         if not (applications / f"{name}.yaml").is_file():
             write_text(applications / f"{name}.yaml", _application(name))
             made.append(applications / f"{name}.yaml")
+    _write_runs(plan, raw, load_applications(applications))
+    renewed = {README, *_write_beside(plan, raw)}
+    if not declaration.is_file():
+        write_text(declaration, _declaration(plan))
+        made.append(declaration)
     write_text(raw / README, _readme(plan, raw))
     faults = manifest.extend(raw, f"data/raw/{plan.name}", _again(renewed))
     if faults:
@@ -65,20 +71,42 @@ def write(plan: Plan, raw: Path, declaration: Path, applications: Path) -> list[
     return made
 
 
+def _write_runs(plan: Plan, raw: Path, applications: Mapping[str, Application]) -> None:
+    """Write all runs, many in several processes, and take out those that contradict themselves."""
+    staged = raw / STAGED
+    shutil.rmtree(staged, ignore_errors=True)
+    (raw / "runs").mkdir(parents=True, exist_ok=True)
+    work = partial(_write_run, raw=raw, campaign=plan.name, applications=applications)
+    if len(plan.runs) < PARALLEL_FROM:
+        said = list(told(map(work, plan.runs), len(plan.runs), "runs written:", True))
+    else:
+        with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            found = pool.map(work, plan.runs, chunksize=8)
+            said = list(told(found, len(plan.runs), "runs written:", True))
+    shutil.rmtree(staged, ignore_errors=True)
+    for draft, wrong in zip(plan.runs, said, strict=True):
+        if wrong:
+            draft.fault(wrong)
+            plan.faults.append(draft.faults[-1])
+    plan.runs = [draft for draft in plan.runs if not draft.faults]
+
+
 def _again(renewed: Collection[str]) -> Callable[[Collection[str]], Collection[str]]:
     return lambda known: [name for name in known if name in renewed]
 
 
-def _write_run(draft: Draft, raw: Path, campaign: str) -> None:
-    folder = raw / "runs" / draft.name
-    part = raw / "runs" / f".{draft.name}.part"
-    shutil.rmtree(part, ignore_errors=True)
+def _write_run(draft: Draft, raw: Path, campaign: str, applications: Mapping[str, Application]) -> str:
+    """Write a run, unless its record and its files contradict each other: then return how."""
+    part = raw / STAGED / draft.name
     part.mkdir(parents=True)
     used: set[str] = {RECORD}
     sources = [_copied(draft.run.main, part, used, draft)]
     sources += [_copied(sight, part, used) for sight in draft.run.files]
     write_json(part / RECORD, record(draft, campaign) | {"imported": _note(draft, sources)})
-    part.replace(folder)
+    if found := read_run(part, applications).contradiction:
+        return found
+    part.replace(raw / "runs" / draft.name)
+    return ""
 
 
 def _copied(sight: Sight, folder: Path, used: set[str], cut: Draft | None = None) -> dict[str, Any]:
