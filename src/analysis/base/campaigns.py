@@ -322,6 +322,9 @@ class CampaignFile(Model):
         {}, description="factor -> the report's level -> this campaign's level or levels, with what differs"
     )
     apart: Aparts = Field({})
+    names: dict[str, dict[str, Line]] = Field(
+        {}, description="factor -> this campaign's level -> how sentences call it"
+    )
     profiler: str = Field("", description="the profiler whose runs speak for shares of time")
     pool: Maybe[Pool] = None
     matrix: Maybe[Matrix] = None

@@ -73,7 +73,7 @@ def _viewed(verdict: Verdict, view: View) -> Verdict:
 
 def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
     try:
-        if campaign.views:  # none of them answers this topic
+        if campaign.views and report.name != campaign.name:  # none of them answers this topic
             raise NotCoveredError(f"no {campaign.evidence} run that we have speaks to it")
         if campaign.evidence == "modelled":
             held = bands.judge(claim, campaign)

@@ -76,6 +76,16 @@ def _reading(commands: Any) -> None:
     verdicts.add_argument("--json", help="a list of objects instead of a table", **_AS_JSON)
     verdicts.set_defaults(command="analysis.cli.verdicts:verdicts")
 
+    what = "say what a campaign shows: differences, equals, shares, ranked, with false discoveries controlled"
+    findings = commands.add_parser("findings", help=what, description=what)
+    findings.add_argument("name", metavar="CAMPAIGN")
+    findings.add_argument("--topic", help="only this, such as interconnect")
+    findings.add_argument("--top", type=int, default=0, metavar="N", help="only the first N")
+    findings.add_argument("--q", type=float, default=0.05, help="rate of false discoveries (default 0.05)")
+    findings.add_argument("--write", action="store_true", help="add them to config/claims/CAMPAIGN.yaml")
+    findings.add_argument("--json", help="a list of objects instead of text", **_AS_JSON)
+    findings.set_defaults(command="analysis.cli.findings:findings")
+
     what = "forecast a profiled job on another link or number of nodes, as a band"
     whatif = commands.add_parser("whatif", help=what, description=what)
     whatif.add_argument("--profile", dest="path", required=True, metavar="FILE", help="of IPM or mpiP")

@@ -81,7 +81,7 @@ class Campaign:
     `profiler` speak for shares of time, empty if any may; `pool` are factors whose levels are put together
     in quantities of profiles. Where there are views, the runs speak only to claims of a view, as it shows
     them. `references` are title and address of each source of published figures, `widening` the relative
-    error of modelled ratios by link.
+    error of modelled ratios by link, `names` how sentences call a level, by factor.
     """
 
     name: str
@@ -96,6 +96,7 @@ class Campaign:
     views: tuple[View, ...] = ()
     references: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     widening: Mapping[str, float] = field(default_factory=dict)
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Every claim asks for the same few tables.
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False, compare=False)
     _sources: list[dict[str, str]] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -256,6 +257,7 @@ class Campaign:
 def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fault]:
     """Find what a campaign's file calls a factor and none is, each with the nearest that there is."""
     named: dict[Where, str] = {("levels", factor): factor for factor in declared.levels}
+    named |= {("names", factor): factor for factor in declared.names}
     pooled = declared.pool.factors if declared.pool else ()
     named |= {("pool", "factors", at): factor for at, factor in enumerate(pooled)}
     for number, view in enumerate(declared.views):
@@ -307,4 +309,5 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         views=tuple(declared.views),
         widening=declared.model.widening if declared.model else {},
         references=load_references(project.raw(name, base)),
+        names=declared.names,
     )

@@ -1,0 +1,81 @@
+"""Datasets brought up to date before a command reads them, without a build where nothing has changed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from analysis.base import project
+from analysis.base.errors import ConfigError
+
+# What datasets are computed by, as the workflow has it (READ in workflow/rules/common.smk).
+ROOMS = ("base", "schema", "readers", "energy", "model", "datasets")
+_PACKAGE = Path(__file__).parents[1]
+_LINES = 12  # of a failed build that are repeated
+
+
+def built(names: Sequence[str]) -> None:
+    """Bring the datasets of campaigns up to date, ``data/processed/<name>/campaign.nc``.
+
+    Snakemake is asked only where a source is younger than the dataset, or than the last time that it found
+    nothing to do. `ConfigError` if there is no such campaign, or its datasets cannot be built.
+    """
+    base = project.root()
+    for name in names:
+        _known(name, base)
+    late = [name for name in names if _outdated(name, base)]
+    if not late:
+        return
+    print(f"building the datasets of {', '.join(late)}", file=sys.stderr)
+    targets = [os.path.relpath(project.processed(name, base) / "campaign.nc", base) for name in late]
+    script = base / "workflow" / "scripts" / "snakemake_local.py"
+    command = [sys.executable, str(script), "--cores", "2", "--quiet", "all", "--show-failed-logs"]
+    done = subprocess.run(
+        [*command, "--rerun-incomplete", "--", *targets],
+        cwd=base,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-_LINES:])
+        print(said, file=sys.stderr)
+        remedy = "see above, and `benchbook verify` for its raw files"
+        raise ConfigError.at(f"data/raw/{late[0]}", 0, "could not be made into datasets", remedy)
+    for name in late:
+        stamp = _stamp(name, base)
+        stamp.parent.mkdir(parents=True, exist_ok=True)
+        stamp.touch()
+
+
+def _known(name: str, base: Path) -> None:
+    path = project.declaration(name, base)
+    if not path.is_file():
+        known = ", ".join(sorted(one.stem for one in path.parent.glob("*.yaml")))
+        where = os.path.relpath(path)
+        raise ConfigError.at(where, 0, "there is no such campaign", f"known: {known}")
+
+
+def _stamp(name: str, base: Path) -> Path:
+    return base / "results" / "logs" / "ingest" / f"{name}.checked"
+
+
+def _outdated(name: str, base: Path) -> bool:
+    tree = project.processed(name, base) / "campaign.nc"
+    if not tree.is_file():
+        return True
+    times = [path.stat().st_mtime for path in (tree, _stamp(name, base)) if path.is_file()]
+    return any(path.stat().st_mtime > max(times) for path in _sources(name, base))
+
+
+def _sources(name: str, base: Path) -> Iterator[Path]:
+    yield project.declaration(name, base)
+    yield from (base / "config" / "applications").glob("*.yaml")
+    yield from (base / "config" / "model").rglob("*.yaml")
+    raw = project.raw(name, base)
+    yield from (path for path in (raw, *raw.rglob("*")) if path.exists())
+    for room in ROOMS:
+        yield from (_PACKAGE / room).rglob("*.py")

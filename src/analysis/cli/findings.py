@@ -1,0 +1,106 @@
+"""``benchbook findings``: what a campaign says, ranked, as sentences, JSON or claims."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from analysis.base import project
+from analysis.base.errors import ConfigError
+from analysis.cli import FINE
+from analysis.cli.built import built
+
+_LONG = 8  # conclusions of a topic
+_SHORT = 5  # of what is not decided, or was seen in single runs, so many are named by topic
+
+
+def findings(name: str, *, q: float, top: int, topic: str | None, write: bool, as_json: bool) -> int:
+    """Print what a campaign says; write it as claims if asked."""
+    from analysis.findings.conclusion import TOPICS
+
+    if topic is not None and topic not in TOPICS:
+        raise ConfigError.at("--topic", 0, f"unknown topic {topic!r}", f"known: {', '.join(TOPICS)}")
+    if not 0 < q < 1:
+        raise ConfigError.at("--q", 0, f"{q:g} is no rate", "a number between 0 and 1, like 0.05")
+    built([name])
+    from analysis.estimates.campaign import load_campaign
+    from analysis.findings.saved import write as save
+    from analysis.findings.search import conclusions
+
+    campaign = load_campaign(name)
+    found = [one for one in conclusions(campaign, q=q) if topic in (None, one.topic)]
+    shown = found[:top] if top else found
+    if as_json:
+        print(json.dumps([_record(one) for one in shown], indent=1, ensure_ascii=False, allow_nan=False))
+    else:
+        print("\n".join(_lines(campaign, shown, q, len(found))))
+    if write:
+        path = project.claims(name)
+        added, stood = save(found, campaign, path)
+        where = os.path.relpath(path)
+        print(f"{where}: {added} claims added, {stood} stood there already", file=sys.stderr)
+    return FINE
+
+
+def _record(one: Any) -> dict[str, Any]:
+    """Return a conclusion as JSON can hold it."""
+    from analysis.claims.verdict import finite
+    from analysis.findings.saved import as_entry
+
+    estimate = one.finding.estimate
+    names = ("id", "topic", "word", "sentence", "footnote", "size", "p", "q", "page")
+    numbers = {name: finite(getattr(estimate, name)) for name in ("value", "low", "high", "level")}
+    counts = {"n": estimate.n, "n_baseline": estimate.n_baseline}
+    base = dict(zip(("value", "unit", "label"), one.finding.base, strict=True)) if one.finding.base else None
+    shown = [{key: _plain(value) for key, value in row.items()} for row in one.shown.to_dict("records")]
+    record = {name: getattr(one, name) for name in names} | numbers | counts
+    return record | {
+        "base": base,
+        "runs": list(one.finding.runs),
+        "shown": {**one.shown.attrs, "rows": shown},
+        "claim": as_entry(one),
+    }
+
+
+def _plain(value: Any) -> Any:
+    from analysis.claims.verdict import finite
+
+    return finite(value) if isinstance(value, float) else value
+
+
+def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> list[str]:
+    """Group conclusions by topic, in the order of the reports; what is not decided stands below."""
+    from analysis.findings.conclusion import SEEN, STANDING, TOPICS, UNKNOWN
+
+    sure = [one for one in found if one.word in STANDING]
+    out = [
+        f"{campaign.title}: {len(sure)} conclusions at {q:.0%} false discoveries, {campaign.evidence}",
+        f"  {campaign.hardware}",
+    ]
+    for topic, title in TOPICS.items():
+        of_topic = [one for one in sure if one.topic == topic]
+        out += [f"\n{title}"] if of_topic else []
+        for one in of_topic[:_LONG]:
+            out += [f"  {one.sentence}", f"    {_below(one)}"]
+        if len(of_topic) > _LONG:
+            out.append(f"  … and {len(of_topic) - _LONG} more: --topic {topic!r} --json has all")
+    for word, title in ((UNKNOWN, "Not decided"), (SEEN, "Seen in too few runs to say")):
+        rest = [one for one in found if one.word == word]
+        out += [f"\n{title}"] if rest else []
+        out += [f"  {one.sentence}" for one in rest[:_SHORT]]
+        if len(rest) > _SHORT:
+            out.append(f"  … and {len(rest) - _SHORT} more: --json has all")
+    if not found:
+        out.append("\nNothing can be compared: no factor has two levels in runs that are alike otherwise")
+    elif len(found) < all_found:
+        out.append(f"\n{len(found)} of {all_found}: without --top all are shown")
+    return out
+
+
+def _below(one: Any) -> str:
+    chance = f"; q {one.q:.2g}" if one.q is not None else ""
+    page = f"; page {one.page}" if one.page else ""
+    return f"{one.footnote}{chance}{page}"

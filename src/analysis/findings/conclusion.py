@@ -1,0 +1,87 @@
+"""A conclusion of a campaign: its question, what was found, and what the next campaign is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from analysis.claims.model import Claim, Expectation
+from analysis.estimates.finding import Finding
+from analysis.estimates.question import Question
+
+# The topics of the five reports' claims, in the order in which the reports have them, with their titles.
+TOPICS: Mapping[str, str] = {
+    "problem size": "Problem size",
+    "run duration": "Run duration",
+    "compiler flags": "Compiler and version",
+    "hardware": "Machines",
+    "CPU generation": "CPU generation",
+    "interconnect": "Interconnect",
+    "links": "Links",
+    "scaling": "Scaling",
+    "memory modules": "Memory modules",
+    "MPI library": "MPI library",
+    "MPI tuning": "MPI tuning",
+    "placement": "Placement and jobs at once",
+    "profilers": "Profilers",
+    "compute and MPI time": "Compute and MPI time",
+    "MPI calls": "MPI calls",
+    "message sizes": "Message sizes",
+    "data volume": "Data volume",
+    "memory": "Memory",
+    "energy and cost": "Energy and cost",
+}
+
+# What a conclusion says, from the surest kind to the least.
+DIFFERS = "differs"
+GROWS = "grows"  # a lead, along another factor
+CROSSES = "crosses over"
+ORDERED = "ordered"
+STOPS = "stops"  # scaling, from a level on
+EQUAL = "equal"
+IS = "is"  # a share, a size, a rate: nothing was compared
+UNKNOWN = "cannot tell"
+SEEN = "seen"  # in single runs
+WORDS = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS, UNKNOWN, SEEN)
+# What stands, so that it is written as a claim.
+STANDING = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS)
+
+# The columns of `Conclusion.shown`.
+SHOWN = ("series", "x", "median", "low", "high", "n")
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """One conclusion.
+
+    `id` can be a claim's; `topic` is one of `TOPICS`. `question` is asked of the campaign's own levels,
+    `expect` what the next campaign is held against, `finding` the weakest stratum of those that the
+    conclusion holds in. `sentence` has the winner first, `footnote` base value, numbers of runs, level of
+    the interval, days and evidence. `word` is one of `WORDS`; `size` is |log ratio|, 0 if nothing differs.
+    `p` is of its own test, `q` the same among all that were tested; both None where nothing was. `page` is
+    the page that shows it, or empty.
+
+    `shown` is its figure: a row a point, columns `SHOWN`, ends NaN without an interval; its attrs ``unit
+    xlabel ylabel``.
+    """
+
+    id: str
+    topic: str
+    question: Question
+    expect: Expectation
+    finding: Finding
+    sentence: str
+    footnote: str
+    word: str
+    size: float
+    p: float | None
+    q: float | None
+    page: str
+    shown: pd.DataFrame = field(repr=False)
+
+
+def as_claim(one: Conclusion, report: str) -> Claim:
+    """Make the claim that a conclusion is written as, of the report that has the campaign's name."""
+    return Claim(one.id, report, one.topic, one.sentence, one.question, one.expect)

@@ -1,0 +1,257 @@
+"""What a campaign can be asked: in which factors its runs differ, by which measures, which pairs of levels.
+
+Everything here looks at factors and at which values are there, never at the values: a pair that was chosen
+for its difference would have no p-value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.base.words import Level, in_order
+from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.groups import measured, strata
+from analysis.estimates.measures import MEASURES, TIMES, unit_of
+from analysis.estimates.question import Comparison, Question
+
+PARTS = ("cpu", "interconnect", "dimm")  # of a cluster
+# Factor, its topic, and what changes with it by nature. A cluster is a name for its hardware; more ranks on
+# a node are more ranks on as many nodes, or as many ranks on fewer nodes.
+COMPARED: Sequence[tuple[str, str, tuple[str, ...]]] = (
+    ("case", "problem size", ()),
+    ("target_time", "run duration", ()),
+    ("build", "compiler flags", ()),
+    ("version", "compiler flags", ()),
+    ("cluster", "hardware", PARTS),
+    ("cpu", "CPU generation", ("cluster",)),
+    ("interconnect", "interconnect", ("cluster",)),
+    ("nodes", "scaling", ("ranks",)),
+    ("ranks_per_node", "scaling", ("ranks",)),
+    ("dimm", "memory modules", ()),
+    ("mpi", "MPI library", ()),
+    ("tuning", "MPI tuning", ()),
+    ("ranks_per_node", "placement", ("nodes",)),
+    ("placement", "placement", ()),
+    ("profiler", "profilers", ()),
+)
+# Topics in which only the greatest level is held against the least.
+ENDS = ("scaling",)
+MICRO = {
+    "latency": 8,
+    "bandwidth": 4_194_304,
+}  # message sizes that are compared, B; the nearest below is taken
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Something that is measured of an application's runs: a measure, with the runs that have it."""
+
+    application: str
+    variable: str
+    select: Mapping[str, Any]
+    members: tuple[Level, ...] = ()
+
+    def question(self, quantity: str = "level", **more: Any) -> Question:
+        """Ask for it."""
+        return Question(quantity, self.variable, dict(self.select), members=self.members, **more)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One factor of an application, by one measure: pairs of a level and what it is held against.
+
+    `frame` has the measured runs, `where` the values of what changes with the factor, for each level.
+    """
+
+    measured: Measured
+    factor: str
+    topic: str
+    varying: tuple[str, ...]
+    frame: pd.DataFrame = field(repr=False)
+    pairs: tuple[tuple[Level, Level], ...] = ()
+    levels: tuple[Level, ...] = ()
+    where: Mapping[Level, Mapping[str, Level]] = field(default_factory=dict)
+
+    def compare(self, one: Level, other: Level, along: tuple[str, Level, Level] | None = None) -> Comparison:
+        """Hold one level against another."""
+        where = (self.where[one], self.where[other]) if self.where else ()
+        return Comparison(self.factor, (one, other), self.varying, where, along=along)
+
+    @property
+    def unit(self) -> str:
+        """Unit of the measured values."""
+        printed = self.measured.variable == "throughput"
+        return unit_of("figure_of_merit" if printed else self.measured.variable, self.frame)
+
+    @property
+    def timed(self) -> bool:
+        """Whether less is faster."""
+        return self.unit in TIMES
+
+
+def plans(campaign: Campaign) -> Iterator[Plan]:
+    """List what can be compared: of every application each factor that comparable runs differ in."""
+    for one in performance(campaign):
+        try:
+            frame = measured(one.question(), campaign)
+        except NotCoveredError:
+            continue
+        for factor, topic, varying in COMPARED:
+            if _meaningful(one, factor, frame):
+                yield from _plan(one, factor, topic, varying, frame, campaign)
+    yield from _at_once(campaign)
+
+
+def performance(campaign: Campaign) -> Iterator[Measured]:
+    """List how fast an application ran: by its figure of merit, its tables of messages, or the clock."""
+    runs = campaign.runs
+    runs = runs[runs["valid"] & runs["timing"]]
+    for application, part in runs.groupby("application", sort=True):
+        name = str(application)
+        base = _plain(part, name)
+        if part["figure_of_merit"].notna().any():
+            yield Measured(name, "figure_of_merit", base)
+        elif part["run"].isin(set(campaign.frame("micro")["run"])).any():
+            yield from _micro(campaign, part, base)
+        elif part["elapsed"].notna().any() and not part["target_time"].gt(0).any():
+            yield Measured(name, "elapsed", base)
+        if part["energy"].notna().any():
+            yield Measured(name, "energy_per_job", base)
+
+
+def _plain(part: pd.DataFrame, application: str) -> dict[str, Any]:
+    """Select runs as they are meant to run: alone on their cores."""
+    select: dict[str, Any] = {"application": application}
+    if part["concurrent_jobs"].nunique() > 1 and (part["concurrent_jobs"] == 1).any():
+        select["concurrent_jobs"] = 1
+    return select
+
+
+def _micro(campaign: Campaign, part: pd.DataFrame, base: Mapping[str, Any]) -> Iterator[Measured]:
+    """List the tables of messages: a case by itself, a small message's time and a large one's bandwidth."""
+    table = campaign.frame("micro")
+    table = table[table["run"].isin(part["run"])]
+    table = table.assign(case=table["run"].map(part.set_index("run")["case"]))
+    for case, rows in table.groupby("case", sort=True):
+        for variable, at in MICRO.items():
+            if variable not in rows or not rows[variable].notna().any():
+                continue
+            # A table of bandwidths has times too, which say the same.
+            if variable == "latency" and rows["bandwidth"].notna().any():
+                continue
+            known = rows.loc[rows[variable].notna()].groupby("size")["run"].nunique()
+            shared = known[known == known.max()].index  # sizes that the most runs have
+            below = [size for size in shared if size <= at]
+            size = max(below) if below else min(shared)
+            yield Measured(str(base["application"]), variable, {**base, "case": str(case)}, (int(size),))
+
+
+def _meaningful(one: Measured, factor: str, frame: pd.DataFrame) -> bool:
+    """Tell whether a difference in a factor would say anything."""
+    if frame[factor].nunique(dropna=True) < 2:
+        return False
+    sized = (frame["nodes"] > 0) | (frame["ranks"] > 0)
+    if one.variable not in MICRO and not sized.any() and (frame["evidence"] == "published").all():
+        return False  # systems of unlike sizes
+    if factor == "case":  # a larger problem takes longer, and that says nothing
+        sizes = frame["local_size"]
+        rate = unit_of(one.variable, frame) not in TIMES and MEASURES[one.variable].higher_is_better
+        return rate and bool((sizes > 0).all()) and one.variable == "figure_of_merit"
+    if factor == "target_time":
+        return unit_of(one.variable, frame) not in TIMES and one.variable == "figure_of_merit"
+    if factor == "version":  # else it follows from the build
+        return frame["build"].nunique() == 1
+    return True
+
+
+def _plan(
+    one: Measured,
+    factor: str,
+    topic: str,
+    varying: tuple[str, ...],
+    frame: pd.DataFrame,
+    campaign: Campaign,
+) -> Iterator[Plan]:
+    if factor != "profiler":
+        frame = _unprofiled(frame)
+        select = {**one.select, **({"profiler": "none"} if "none" in set(frame["profiler"]) else {})}
+        one = Measured(one.application, one.variable, select, one.members)
+    if factor == "interconnect" and frame.loc[frame["nodes"] == 1, factor].nunique() > 1:
+        # On one node no link is used.
+        frame = frame[frame["nodes"] > 1]
+        one = Measured(one.application, one.variable, {**one.select, "nodes": {"min": 2}}, one.members)
+    found = list(strata(frame, (factor, *varying), campaign, MEASURES[one.variable]))
+    there = [_levels(part, factor) for _, part in found]
+    there = [levels for levels in there if len(levels) > 1]
+    if not there:
+        return
+    levels = _preferred(factor, frame, there)
+    pairs: dict[tuple[Level, Level], None] = {}
+    for own in there:
+        ordered = [level for level in levels if level in own]
+        rest = ordered[-1:] if topic in ENDS else ordered[1:]
+        pairs |= dict.fromkeys((level, ordered[0]) for level in rest)
+    if factor == "cluster":
+        pairs = {pair: None for pair in pairs if _whole_machines(frame, *pair)}
+    if one.variable in MICRO and topic == "interconnect":
+        topic = "links"
+    yield Plan(one, factor, topic, varying, frame, tuple(pairs), tuple(levels))
+
+
+def _at_once(campaign: Campaign) -> Iterator[Plan]:
+    """Hold jobs that share nodes against one job on as many ranks as they have together."""
+    runs = campaign.runs
+    runs = runs[runs["valid"] & runs["timing"]]
+    for application, part in runs[runs["concurrent_jobs"] > 1].groupby("application", sort=True):
+        unit = str(part["figure_of_merit_unit"].iloc[0])
+        variable = "jobs_per_day" if unit in ("", *TIMES) else "throughput"
+        one = Measured(str(application), variable, {"application": application, "profiler": "none"})
+        try:
+            frame = measured(one.question(), campaign)
+        except NotCoveredError:
+            continue
+        ranks = part.groupby("concurrent_jobs")["ranks"].agg(lambda counts: counts.mode().iloc[0])
+        for jobs, each in zip(map(int, ranks.index), map(int, ranks), strict=True):
+            where: dict[Level, dict[str, Level]] = {jobs: {"ranks": each}, 1: {"ranks": jobs * each}}
+            pairs, levels = ((jobs, 1),), (1, jobs)
+            varying = ("ranks", "ranks_per_node")
+            yield Plan(one, "concurrent_jobs", "placement", varying, frame, pairs, levels, where)
+
+
+def _whole_machines(frame: pd.DataFrame, one: Level, other: Level) -> bool:
+    """Tell whether two clusters differ in more than one part, which is then compared by itself."""
+    sides = [frame[frame["cluster"] == level] for level in (one, other)]
+    return sum(set(sides[0][part]) != set(sides[1][part]) for part in PARTS) != 1
+
+
+def _unprofiled(frame: pd.DataFrame) -> pd.DataFrame:
+    """Leave out profiled runs, which a profiler may have slowed, where there are others."""
+    plain = frame[frame["profiler"] == "none"]
+    return plain if len(plain) else frame
+
+
+def _levels(part: pd.DataFrame, factor: str) -> set[Any]:
+    """Return the levels of a stratum that are known: no blank, no count that is not known."""
+    return {
+        level for level in part[factor].dropna().unique() if level not in ("", -1, 0) or factor == "tuning"
+    }
+
+
+def _preferred(factor: str, frame: pd.DataFrame, there: Sequence[set[Any]]) -> list[Level]:
+    """Order levels as baselines: of numbers the least first, else what most strata, then most runs have."""
+    known = {level for own in there for level in own}
+    if not any(isinstance(level, str) for level in known):
+        return in_order(level.item() if isinstance(level, np.generic) else level for level in known)
+    if factor == "case":
+        sizes = frame.groupby("case")["local_size"].first()
+        return sorted(known, key=lambda level: int(sizes[level]))
+    if factor == "profiler" and "none" in known:
+        known = {level for level in known if level != "none"}
+        return ["none", *sorted(known)]
+    runs = frame[factor].value_counts()
+    return sorted(known, key=lambda level: (-sum(level in own for own in there), -int(runs[level]), level))

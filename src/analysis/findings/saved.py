@@ -1,0 +1,119 @@
+"""Conclusions kept as claims: ``config/claims/<campaign>.yaml``, which later campaigns are held against.
+
+What is in the file stays as it is, byte for byte: an id that is there keeps what was expected when it was
+written, whatever is found today, and what somebody has edited is theirs. Only new ids are added at the end.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from analysis.base.errors import BenchbookError, ConfigError
+from analysis.base.files import write_text
+from analysis.claims.model import ALONG_LEVELS, load_report
+from analysis.estimates.campaign import Campaign
+from analysis.estimates.question import Comparison
+from analysis.findings.conclusion import STANDING, Conclusion
+
+_HEAD = """\
+# What `benchbook findings {name} --write` found, as claims: later campaigns are held against them.
+# Edit as you like: what stands here is never changed, new findings are added at the end.
+report:
+{report}
+claims:
+"""
+
+
+def write(found: Sequence[Conclusion], campaign: Campaign, path: Path) -> tuple[int, int]:
+    """Add the conclusions that stand to a file of claims; return how many were added, and stood there.
+
+    ConfigError if the file cannot be loaded, or claims cannot be added at its end: nothing is written then.
+    """
+    standing = [one for one in found if one.word in STANDING]
+    known: set[str] = set()
+    if path.is_file():
+        known = {claim.id for claim in load_report(path).claims}
+        before = path.read_text(encoding="utf-8")
+    else:
+        facts = {
+            "title": f"What {campaign.title} said",
+            "publisher": "us",
+            "date": _days(campaign),
+            "own": True,
+        }
+        before = _HEAD.format(name=campaign.name, report=_indented(facts))
+    new = [one for one in standing if one.id not in known]
+    if new:
+        ending = "" if before.endswith("\n") else "\n"
+        text = before + ending + "".join(f"\n{_entry(one)}" for one in new)
+        _checked(text, path, [one.id for one in new])
+        write_text(path, text)
+    return len(new), len(standing) - len(new)
+
+
+def _days(campaign: Campaign) -> str:
+    starts = campaign.runs["start"].dropna()
+    return str(starts.max().date()) if len(starts) else "not known"
+
+
+def _checked(text: str, path: Path, ids: Sequence[str]) -> None:
+    """Refuse a text that does not load with the new claims in it."""
+    with TemporaryDirectory() as folder:
+        trial = Path(folder) / path.name
+        trial.write_text(text, encoding="utf-8")
+        try:
+            there = {claim.id for claim in load_report(trial).claims}
+        except BenchbookError:
+            there = set()
+    if not set(ids) <= there:
+        what = "claims cannot be added at its end"
+        remedy = "let `claims:` be its last key, in block style, or move it aside"
+        raise ConfigError.at(os.path.relpath(path), 0, what, remedy)
+
+
+def _indented(content: Any, by: str = "  ") -> str:
+    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100, default_flow_style=None)
+    return "\n".join(f"{by}{line}" for line in text.rstrip().splitlines())
+
+
+def _entry(one: Conclusion) -> str:
+    return f"  -{_indented(as_entry(one), '    ')[3:]}\n"
+
+
+def as_entry(one: Conclusion) -> dict[str, Any]:
+    """Return a conclusion as an entry of a file of claims (`analysis.claims.model.ClaimEntry`)."""
+    asked, expect = one.question, one.expect
+    entry: dict[str, Any] = {"id": one.id, "topic": one.topic, "statement": one.sentence}
+    entry |= {"note": one.footnote, "quantity": asked.quantity, "variable": asked.variable}
+    if asked.members and asked.quantity != "set":
+        entry["members"] = list(asked.members)
+    if asked.scale != 1:
+        entry["scale"] = asked.scale
+    entry["select"] = dict(asked.select or {})
+    if asked.compare is not None:
+        entry["compare"] = _compare(asked.compare, asked.quantity)
+    if asked.quantity == "saturation":
+        entry["threshold"] = asked.threshold
+    entry["expect"] = expect.model_dump(exclude_unset=True, exclude_none=True)
+    return entry
+
+
+def _compare(compare: Comparison, quantity: str) -> dict[str, Any]:
+    out: dict[str, Any] = {"factor": compare.factor}
+    if quantity not in ALONG_LEVELS:
+        out |= {"treatment": compare.levels[0], "baseline": compare.levels[1]}
+    else:
+        out["order"] = list(compare.levels)
+    if compare.along:
+        out["along"] = dict(zip(("factor", "high", "low"), compare.along, strict=True))
+    if compare.varying:
+        out["varying"] = list(compare.varying)
+    if compare.where:
+        out["where"] = dict(zip(("treatment", "baseline"), map(dict, compare.where), strict=True))
+    return out

@@ -1,0 +1,86 @@
+"""The search: everything that can be compared is tested, and what stands among all of it is concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from analysis.base import project
+from analysis.base.errors import ConfigError
+from analysis.estimates.campaign import Campaign
+from analysis.findings.conclude import of_pairs, of_shapes
+from analysis.findings.conclusion import (
+    CROSSES,
+    DIFFERS,
+    EQUAL,
+    GROWS,
+    IS,
+    ORDERED,
+    SEEN,
+    STOPS,
+    UNKNOWN,
+    Conclusion,
+)
+from analysis.findings.plans import plans
+from analysis.findings.portrait import portrait
+from analysis.findings.shapes import growths, orders, stops
+from analysis.findings.trials import Series, Trial, controlled, judged, tried
+
+LIMIT = 0.05  # of what is concluded, so much may be false
+_RANKS = ((DIFFERS, GROWS, CROSSES, ORDERED, STOPS), (EQUAL,), (IS,), (UNKNOWN,), (SEEN,))
+
+
+def conclusions(campaign: Campaign, *, q: float = LIMIT) -> list[Conclusion]:
+    """Search a campaign for what it says, ranked: what is sure before what is not, large before small.
+
+    `q` is the rate of false discoveries over everything that the search has tested, what came to nothing
+    included. ConfigError for a campaign of draws from a model, which are no runs.
+    """
+    if campaign.evidence == "modelled":
+        remedy = "its bands are on the page of modelled evidence"
+        raise ConfigError.at(campaign.name, 0, "is modelled: its draws are no runs", remedy)
+    asked = list(plans(campaign))
+    series = [one for plan in asked for one in tried(plan, campaign)]
+    shapes = list(growths(series, campaign))
+    shapes += [shape for plan in asked for find in (stops, orders) for shape in find(plan, campaign)]
+    words, shape_q = _controlled(series, [shape.p for shape in shapes], q)
+    found = [one for each in words for one in of_pairs(each, campaign)]
+    found += of_shapes(shapes, shape_q, q, campaign)
+    found += portrait(campaign)
+    pages = _pages(campaign.name)
+    return _ranked([replace(one, page=pages.get(one.topic, "")) for one in found])
+
+
+def _controlled(
+    series: Sequence[Series], others: Sequence[float], limit: float
+) -> tuple[list[Series], list[float]]:
+    """Give every trial its word and every other test its q, with false discoveries counted over all."""
+    asked = [trial for one in series for trial in one.trials if trial.p is not None]
+    p_values = [p for trial in asked for p in (trial.p, trial.p_equal) if p is not None]
+    q_values = controlled([*p_values, *others])
+    pairs = zip(q_values[: len(p_values) : 2], q_values[1 : len(p_values) : 2], strict=True)
+    known = {id(trial): pair for trial, pair in zip(asked, pairs, strict=True)}
+
+    def word(trial: Trial) -> Trial:
+        own, equal = known.get(id(trial), (None, None))
+        return judged(trial, own, equal, limit)
+
+    out = [replace(one, trials=tuple(map(word, one.trials))) for one in series]
+    return out, q_values[len(p_values) :]
+
+
+def _pages(campaign: str) -> Mapping[str, str]:
+    """Return the first page of each topic that shows a campaign, by the configuration."""
+    found: dict[str, str] = {}
+    for page in project.load_yaml(project.root() / project.CONFIG).get("pages") or ():
+        if campaign in project.as_list(page, "campaign"):
+            for topic in page.get("topics", ()):
+                found.setdefault(topic, str(page["name"]))
+    return found
+
+
+def _ranked(found: Sequence[Conclusion]) -> list[Conclusion]:
+    place = {word: at for at, group in enumerate(_RANKS) for word in group}
+    return sorted(
+        found, key=lambda one: (place[one.word], -one.size, 1.0 if one.q is None else one.q, one.id)
+    )
