@@ -1,4 +1,4 @@
-"""``benchbook new-campaign --from-slurm`` on a login node: what Slurm lists becomes files that a plan takes."""
+"""``benchbook new-campaign --from-slurm`` on a login node: the nodes that Slurm lists become files."""
 
 from __future__ import annotations
 
