@@ -169,6 +169,8 @@ def test_docs__yaml_is_taken(
         assert cli.main(["plan", "example"]) == 0
     elif "launch" in content:
         assert faults("cluster", content) == []
+    elif content.keys() == {"pages"}:
+        assert faults("config", content) == []
     elif content.keys() in ({"power"}, {"views"}):
         assert faults("campaign", {"title": "x", "evidence": "measured", "hardware": "x", **content}) == []
     else:

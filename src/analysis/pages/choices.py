@@ -29,14 +29,19 @@ _BARE = ("osu", "imb")
 # What stands for "nothing special" among the levels of a factor.
 _PLAIN = ("none", "untuned", "default")
 _AXES = ("nodes", "ranks", "case", "interconnect")
-# What changes with an axis, or with a compared factor, by nature.
-_WITH: Mapping[str, tuple[str, ...]] = {
+# What changes along an axis by nature; within a point of it all runs are alike.
+_ALONG: Mapping[str, tuple[str, ...]] = {
     "nodes": ("ranks",),
     "ranks": ("nodes",),
     "interconnect": ("nodes", "ranks_per_node"),
+}
+# What changes with a compared factor by nature.
+_WITH: Mapping[str, tuple[str, ...]] = {
+    "local_size": ("case",),
+    "nodes": ("ranks",),
+    "ranks": ("nodes",),
     "ranks_per_node": ("nodes", "ranks", "placement"),
     "concurrent_jobs": ("ranks", "ranks_per_node", "placement"),
-    "local_size": ("case",),
     "build": ("version",),
 }
 _SPLITS = ("interconnect", "mpi", "cluster", "cpu", "build", "case")
@@ -184,7 +189,7 @@ class _Asked:
             return None
 
     def _varying(self, axis: str, tied: Sequence[str]) -> tuple[str, ...]:
-        natural = (*_WITH.get(axis, ()), *_WITH.get(self.factor, ()), *tied)
+        natural = (*_ALONG.get(axis, ()), *_WITH.get(self.factor, ()), *tied)
         return tuple(name for name in dict.fromkeys(natural) if name not in (axis, self.factor))
 
     def _strata(self, frame: pd.DataFrame, axis: str, varying: Sequence[str]) -> Iterator[list[pd.DataFrame]]:
