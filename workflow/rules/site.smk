@@ -26,7 +26,7 @@ rule page:
         figure=lambda wildcards, output: f"--figure={output.figure}",
         parameters=page_parameters,
         derived=page_derived,
-        code=code_of(*JUDGE, "pages", "site/kernels"),
+        code=code_of(*JUDGE, "findings", "pages", "site/kernels"),
     shell:
         "python -m analysis.cli stage --log {log} page {input.notebook} {output.notebook} {params.figure}"
         " --parameters={params.parameters:q} {params.derived}"

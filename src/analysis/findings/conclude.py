@@ -236,7 +236,7 @@ def _between(low: float, high: float) -> Expectation:
     """Expect a value in a range, whose upper end may be infinite."""
     if math.isfinite(high):
         return Expectation(relation="range", low=low, high=high)
-    return Expectation(relation="range", low=low)
+    return Expectation(relation="at-least", value=low)
 
 
 def _band(one: Estimate) -> tuple[float, float]:

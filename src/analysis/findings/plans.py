@@ -210,7 +210,8 @@ def _at_once(campaign: Campaign) -> Iterator[Plan]:
     for application, part in runs[runs["concurrent_jobs"] > 1].groupby("application", sort=True):
         unit = str(part["figure_of_merit_unit"].iloc[0])
         variable = "jobs_per_day" if unit in ("", *TIMES) else "throughput"
-        one = Measured(str(application), variable, {"application": application, "profiler": "none"})
+        plain = {"profiler": "none"} if "none" in set(part["profiler"]) else {}
+        one = Measured(str(application), variable, {"application": str(application), **plain})
         try:
             frame = measured(one.question(), campaign)
         except NotCoveredError:

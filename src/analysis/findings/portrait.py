@@ -62,11 +62,27 @@ def portrait(campaign: Campaign) -> Iterator[Conclusion]:
 
 
 def _facts(campaign: Campaign, runs: pd.DataFrame) -> Iterator[Fact]:
+    table = campaign.frame("calls")
+    table = table[table["run"].isin(runs["run"])]
+    if len(table):
+        yield from _profiled(table)
+    if runs["node_memory_slurm"].notna().any():
+        yield Fact("memory", "node_memory_slurm", "{app} takes {} of memory on a node, by Slurm", "B")
+    if not runs["target_time"].gt(0).any():  # else a run is as long as it is told to be
+        if len(table):
+            yield Fact("data volume", "rank_bytes", "a rank of {app} hands {} to MPI", "B")
+        yield Fact("energy and cost", "jobs_per_day", "the nodes finish {} of {app}", "jobs a day")
+    if runs["energy"].notna().any():
+        yield Fact("energy and cost", "energy_per_job", "a job of {app} takes {}", "Wh")
+    if runs["mean_power"].notna().any():
+        yield Fact("energy and cost", "mean_power", "{app} draws {}", "W")
+
+
+def _profiled(table: pd.DataFrame) -> Iterator[Fact]:
+    """List what a profile says, from the table of calls of some runs."""
     time, calls, sizes = "compute and MPI time", "MPI calls", "message sizes"
     yield Fact(time, "mpi_fraction", "MPI takes {} of the time of {app}", "%", 100)
     yield Fact(time, "imbalance", "the slowest rank of {app} computes {} longer than the mean", "%", 100)
-    table = campaign.frame("calls")
-    table = table[table["run"].isin(runs["run"])]
     for call in _largest(table, "time", _CALLS):
         yield Fact(calls, "call_share", f"{call} takes {{}} of the MPI time of {{app}}", "%", 1.0, (call,))
     for call in _largest(table[~table["call"].isin(HOUSEKEEPING)], "count", 1):
@@ -78,12 +94,6 @@ def _facts(campaign: Campaign, runs: pd.DataFrame) -> Iterator[Fact]:
     for call in _largest(table[table["call"].isin(SENDING)], "bytes", 1):
         yield Fact(sizes, "bytes_per_call", f"{call} carries {{}} a call in {{app}}", "B", 1.0, (call,))
     yield Fact("memory", "rank_memory", "a rank of {app} takes {} of memory", "B")
-    yield Fact("memory", "node_memory_slurm", "{app} takes {} of memory on a node, by Slurm", "B")
-    if not runs["target_time"].gt(0).any():  # else a run is as long as it is told to be
-        yield Fact("data volume", "rank_bytes", "a rank of {app} hands {} to MPI", "B")
-        yield Fact("energy and cost", "jobs_per_day", "the nodes finish {} of {app}", "jobs a day")
-    yield Fact("energy and cost", "energy_per_job", "a job of {app} takes {}", "Wh")
-    yield Fact("energy and cost", "mean_power", "{app} draws {}", "W")
 
 
 def _largest(table: pd.DataFrame, column: str, most: int) -> list[str]:
@@ -117,7 +127,8 @@ def _concluded(fact: Fact, campaign: Campaign, select: dict[str, Any]) -> Iterat
         yield from _said(fact, campaign, replace(question, select=narrowed), [found[at] for at in fits])
     rest = [one for at, one in enumerate(found) if at not in sure and math.isfinite(one.estimate.value)]
     if rest:
-        yield _conclusion(fact, campaign, question, rest, SEEN)
+        alike = _shared(campaign, [one.stratum for one in rest], question)
+        yield _conclusion(fact, campaign, replace(question, select={**select, **alike}), rest, SEEN)
 
 
 def _shared(campaign: Campaign, strata: Sequence[Any], question: Question) -> dict[str, Level]:
@@ -145,6 +156,7 @@ def _conclusion(
     places = places if len(places) <= _PLACES else [name for name in places if name in _MAIN]
     place = sentences.where(campaign, select, places)
     rest = sentences.where(campaign, select, [name for name in select if name not in places])
+    rest = ", ".join(filter(None, (rest, _profiled_by(campaign, question))))
     name = display(campaign, "application", select["application"])
     value = _values(fact, estimates)
     text = sentences.said(fact.text.format(value, app=name))
@@ -166,6 +178,15 @@ def _conclusion(
         page="",
         shown=_shown(fact, campaign, found, names),
     )
+
+
+def _profiled_by(campaign: Campaign, question: Question) -> str:
+    """Say which profiler speaks, and what was put together for it."""
+    if question.variable in MEASURES and not MEASURES[question.variable].profile:
+        return ""
+    words = [f"profiled by {display(campaign, 'profiler', campaign.profiler)}"] if campaign.profiler else []
+    words += [f"any {one.replace('_', ' ')}" for one in campaign.pool]
+    return ", ".join(words)
 
 
 def _runs(found: Sequence[Finding]) -> str:
@@ -236,7 +257,9 @@ def _sizes(campaign: Campaign, select: dict[str, Any]) -> Iterator[Conclusion]:
     fact = Fact("message sizes", "message_sizes", "")
     one = _conclusion(replace(fact, text="{}{app}"), campaign, question, again, IS)
     expect = Expectation(relation="equal", members=list(members), unit="B")
-    yield replace(one, sentence=f"The messages of {name} have {sizes} B", expect=expect)
+    place = sentences.where(campaign, select, [at for at in select if at != "application"])
+    text = f"The messages of {name} have {sizes} B{', ' if place else ''}{place}"
+    yield replace(one, sentence=text, expect=expect)
 
 
 def _shown(fact: Fact, campaign: Campaign, found: Sequence[Finding], names: Sequence[str]) -> pd.DataFrame:

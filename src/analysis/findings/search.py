@@ -34,8 +34,9 @@ _RANKS = ((DIFFERS, GROWS, CROSSES, ORDERED, STOPS), (EQUAL,), (IS,), (UNKNOWN,)
 def conclusions(campaign: Campaign, *, q: float = LIMIT) -> list[Conclusion]:
     """Search a campaign for what it says, ranked: what is sure before what is not, large before small.
 
-    `q` is the rate of false discoveries over everything that the search has tested, what came to nothing
-    included. ConfigError for a campaign of draws from a model, which are no runs.
+    `q` is the rate of false discoveries among the differences, over all that the search has tested, what came
+    to nothing included; and the same among the equalities. ConfigError for a campaign of draws from a model,
+    which are no runs.
     """
     if campaign.evidence == "modelled":
         remedy = "its bands are on the page of modelled evidence"
@@ -55,19 +56,22 @@ def conclusions(campaign: Campaign, *, q: float = LIMIT) -> list[Conclusion]:
 def _controlled(
     series: Sequence[Series], others: Sequence[float], limit: float
 ) -> tuple[list[Series], list[float]]:
-    """Give every trial its word and every other test its q, with false discoveries counted over all."""
+    """Give every trial its word and every other test its q, with false discoveries counted over the search.
+
+    Differences and shapes are one family, equalities another: many true equalities, counted with them, would
+    let more false differences pass.
+    """
     asked = [trial for one in series for trial in one.trials if trial.p is not None]
-    p_values = [p for trial in asked for p in (trial.p, trial.p_equal) if p is not None]
-    q_values = controlled([*p_values, *others])
-    pairs = zip(q_values[: len(p_values) : 2], q_values[1 : len(p_values) : 2], strict=True)
-    known = {id(trial): pair for trial, pair in zip(asked, pairs, strict=True)}
+    q_values = controlled([*(trial.p for trial in asked if trial.p is not None), *others])
+    q_equal = controlled([trial.p_equal for trial in asked if trial.p_equal is not None])
+    known = {id(one): pair for one, pair in zip(asked, zip(q_values, q_equal, strict=False), strict=True)}
 
     def word(trial: Trial) -> Trial:
         own, equal = known.get(id(trial), (None, None))
         return judged(trial, own, equal, limit)
 
     out = [replace(one, trials=tuple(map(word, one.trials))) for one in series]
-    return out, q_values[len(p_values) :]
+    return out, q_values[len(asked) :]
 
 
 def _pages(campaign: str) -> Mapping[str, str]:

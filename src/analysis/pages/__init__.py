@@ -21,6 +21,13 @@ from analysis.pages.choices import (
 from analysis.pages.comparison import Compared, Stratum, compare
 from analysis.pages.drawing import draw, draw_pareto, draw_power, draw_series
 from analysis.pages.energy import assumption_sentence, cost_sentences, yearly_costs
+from analysis.pages.findings import (
+    draw_forest,
+    finding_sentences,
+    findings_table,
+    forest,
+    undecided_table,
+)
 from analysis.pages.links import Link, link_sentences, links
 from analysis.pages.panels import Panel, draw_panel, panel
 from analysis.pages.power import levels, metered, meters, power, power_sentences
@@ -42,12 +49,16 @@ __all__ = [
     "comparisons",
     "cost_sentences",
     "draw",
+    "draw_forest",
     "draw_panel",
     "draw_pareto",
     "draw_power",
     "draw_repeats",
     "draw_series",
+    "finding_sentences",
+    "findings_table",
     "first_varying",
+    "forest",
     "in_bytes",
     "levels",
     "link_sentences",
@@ -72,6 +83,7 @@ __all__ = [
     "sizes_of",
     "spread",
     "spread_sentences",
+    "undecided_table",
     "wherever",
     "widest",
     "yearly_costs",

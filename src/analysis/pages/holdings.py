@@ -13,7 +13,7 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.groups import strata_names
 from analysis.estimates.question import FACTORS
 from analysis.estimates.stats import Estimate
-from analysis.pages.choices import measure_of, own, unknown
+from analysis.pages.choices import measure_of, unknown
 from analysis.pages.notebook import Book, Table, closing, shown
 from analysis.pages.runs import question, unit_of
 
@@ -55,8 +55,8 @@ def kinds(campaign: Campaign) -> pd.DataFrame:
             for row in part[list(FACTORS)].itertuples(index=False)
         ]
         named = part.assign(runs=[name or "all runs" for name in strata_names(levels)])
-        measure = measure_of(own(campaign, part))
-        asked = question(own(campaign, part), measure)
+        measure = measure_of(campaign.own(part))
+        asked = question(campaign.own(part), measure)
         values = named.assign(value=part["figure_of_merit"])
         if measure != "figure_of_merit":
             times = part["figure_of_merit"].where(part["figure_of_merit_unit"] == "s")

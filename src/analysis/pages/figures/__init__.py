@@ -9,6 +9,7 @@ from analysis.pages.figures.points import (
     from_zero,
     interval_points,
     interval_rows,
+    ratio_rows,
     strip_with_interval,
     upper_bound,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "interval_points",
     "interval_rows",
     "new_figure",
+    "ratio_rows",
     "share_bars",
     "show",
     "size_histogram",

@@ -144,6 +144,34 @@ def interval_rows(frame: pd.DataFrame, *, ax: Axes, x: str, hue: str, xlabel: st
     return ax
 
 
+def ratio_rows(frame: pd.DataFrame, *, ax: Axes, xlabel: str) -> Axes:
+    """Draw ratios with their intervals in rows on a logarithmic axis, the first on top, and the line at 1.
+
+    Columns ``name ratio low high word``; each word has its colour and marker. Raises `ConfigError` if a
+    column is missing or there is no row.
+    """
+    _need(frame, ["name", "ratio", "low", "high", "word"])
+    words = [str(word) for word in frame["word"].drop_duplicates()]
+    ax.axvline(1, color=GREY, linewidth=1.2, zorder=1)
+    places = np.arange(len(frame))
+    for word, (shade, mark) in looks(words).items():
+        mask = (frame["word"] == word).to_numpy()
+        part = frame[mask]
+        middle = part["ratio"].to_numpy(float)
+        ends = [middle - part["low"].to_numpy(float), part["high"].to_numpy(float) - middle]
+        ax.errorbar(
+            middle, places[mask], xerr=np.vstack(ends).clip(0), color=shade, marker=mark, markersize=7,
+            markeredgecolor=PAPER, markeredgewidth=0.8, capsize=3, elinewidth=1.6, linestyle="none", zorder=3,
+            label=word,
+        )  # fmt: skip
+    ax.set_xscale("log")
+    name_bars(ax, [str(name) for name in frame["name"]], xlabel)
+    ax.set_ylim(len(frame) - 0.5, -0.5)
+    if len(words) > 1:
+        legend_beside(ax)
+    return ax
+
+
 def upper_bound(ax: Axes, value: float, label: str) -> None:
     """Draw an upper bound (peak, ideal speedup) as a dashed line with its name, in the unit of the y axis."""
     bottom, top = ax.get_ylim()

@@ -1,0 +1,298 @@
+"""What the search concludes of small campaigns made by hand, with the numbers known beforehand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.base.errors import ConfigError
+from analysis.findings.conclusion import (
+    DIFFERS,
+    EQUAL,
+    GROWS,
+    ORDERED,
+    SEEN,
+    SHOWN,
+    STOPS,
+    TOPICS,
+    UNKNOWN,
+    WORDS,
+    Conclusion,
+)
+from analysis.findings.plans import plans
+from analysis.findings.search import conclusions
+from tests.estimates.hand import campaign, repeats
+
+Rows = list[dict[str, Any]]
+# Six values around 1 with 1.0 as their median, spread by 2 %.
+SPREAD = (0.98, 0.99, 0.995, 1.005, 1.01, 1.02)
+
+
+def rates(middle: float, spread: Sequence[float] = SPREAD, **factors: Any) -> Rows:
+    """Runs with a rate in Gflop/s."""
+    values = [middle * one for one in spread]
+    return repeats(values, "figure_of_merit", figure_of_merit_unit="Gflop/s", **factors)
+
+
+def of(rows: Iterable[dict[str, Any]], **more: Any) -> list[Conclusion]:
+    found = conclusions(campaign(list(rows)), **more)
+    assert len({one.id for one in found}) == len(found)
+    for one in found:
+        assert re.fullmatch(r"[a-z0-9][a-z0-9-]*", one.id)
+        assert one.topic in TOPICS
+        assert one.word in WORDS
+        assert list(one.shown.columns) == list(SHOWN)
+        assert len(one.shown)
+        assert {"unit", "xlabel", "ylabel"} <= one.shown.attrs.keys()
+        assert "nan" not in one.sentence + one.footnote
+    return found
+
+
+def words(found: Iterable[Conclusion]) -> list[str]:
+    return [one.word for one in found]
+
+
+def test_search__winner_first_with_the_ratio_of_medians() -> None:
+    (one,) = of([*rates(10.0, mpi="MPICH 4.0"), *rates(12.0, mpi="Open MPI 5.0")])
+    assert one.word == DIFFERS
+    assert one.sentence.startswith("Open MPI 5.0 is 1.20 times as fast as MPICH 4.0 in app (1.1")
+    assert one.finding.estimate.value == pytest.approx(1.2)
+    assert one.finding.base == (10.0, "Gflop/s", "MPICH 4.0")
+    # No run of one side beats the other: 2 of the 924 ways to share twelve runs out are as extreme.
+    assert one.p == pytest.approx(2 / 924)
+    assert one.q == pytest.approx(2 / 924)  # the only difference that was tested
+    assert one.footnote.startswith("n 6 / 6, base 10 Gflop/s, interval at 95%")
+    assert one.topic == "MPI library"
+    assert one.size == pytest.approx(np.log(one.finding.estimate.low))
+    table = one.shown.set_index("x")
+    assert table.loc["Open MPI 5.0", "median"] == pytest.approx(12.0)
+    assert table.loc["MPICH 4.0", ["low", "high", "n"]].tolist() == pytest.approx([9.8, 10.2, 6])
+    assert one.shown.attrs["unit"] == "Gflop/s"
+
+
+def test_search__of_times_the_smaller_wins() -> None:
+    rows = [
+        *repeats([10 * one for one in SPREAD], figure_of_merit_unit="s", mpi="slow"),
+        *repeats([8 * one for one in SPREAD], figure_of_merit_unit="s", mpi="fast"),
+    ]
+    (one,) = (one for one in of(rows) if one.word == DIFFERS)
+    assert one.sentence.startswith("fast is 1.25 times as fast as slow in app")
+    assert one.finding.base == (10.0, "s", "slow")
+
+
+def test_search__equal_within_the_margin() -> None:
+    (one,) = of([*rates(10.0, mpi="a"), *rates(10.01, mpi="b")])
+    assert one.word == EQUAL
+    assert one.size == 0.0
+    assert one.sentence.startswith("b and a are equal within 5% in app (1.00 times, 0.9")
+    assert one.question.margin == 0.05
+
+
+@pytest.mark.parametrize(("n", "word"), [(1, SEEN), (2, UNKNOWN), (3, UNKNOWN), (5, DIFFERS)])
+def test_search__few_runs_are_never_more_than_they_are(n: int, word: str) -> None:
+    (one,) = of([*rates(10.0, SPREAD[:n], mpi="a"), *rates(20.0, SPREAD[:n], mpi="b")])
+    assert one.word == word
+    assert (one.p is None) == (n < 4)
+    if n == 1:
+        assert one.sentence == "b is 2.00 times as fast as a in app, in single runs"
+    if n == 5:
+        assert "at 94%" in one.sentence
+
+
+def test_search__four_runs_a_side_cannot_be_told_from_chance_at_five_percent_of_many() -> None:
+    rows = [row for app in "abc" for row in rates(10.0, SPREAD[:4], mpi="x", application=app)]
+    rows += [row for app in "abc" for row in rates(10.1, SPREAD[:4], mpi="y", application=app)]
+    rows += rates(10.0, SPREAD[:4], mpi="x", application="d") + rates(
+        20.0, SPREAD[:4], mpi="y", application="d"
+    )
+    # 2 of 70 ways are as extreme, and four are tested.
+    (last,) = (one for one in of(rows) if "in d" in one.sentence)
+    assert last.word == UNKNOWN
+    assert last.p == pytest.approx(2 / 70)
+    assert last.q == pytest.approx(min(4 * 2 / 70, 1.0))
+
+
+def test_search__strata_that_agree_are_one_statement() -> None:
+    rows = [
+        row
+        for nodes, by in ((1, 1.1), (2, 1.2), (4, 1.4))
+        for row in (*rates(5.0 * nodes, mpi="a", nodes=nodes), *rates(5.0 * nodes * by, mpi="b", nodes=nodes))
+    ]
+    found = [one for one in of(rows) if one.topic == "MPI library"]
+    assert words(found) == [GROWS, DIFFERS]
+    grows, differs = found
+    assert (
+        "b is 1.10 to 1.40 times as fast as a in app, on 1, 2 and 4 nodes, most on 4 nodes"
+        in differs.sentence
+    )
+    assert differs.finding.estimate.value == pytest.approx(1.1)  # the weakest speaks
+    assert set(differs.shown["x"]) == {1.0, 2.0, 4.0}
+    assert set(differs.shown["series"]) == {"a", "b"}
+    assert "The lead of b over a grows from 1.10 times on 1 node to 1.40 times on 4 nodes" in grows.sentence
+    assert grows.finding.estimate.value == pytest.approx(1.4 / 1.1)
+
+
+def test_search__a_statement_is_of_the_strata_that_bear_it() -> None:
+    rows = [
+        *rates(5.0, mpi="a", nodes=1),
+        *rates(5.0, mpi="b", nodes=1),
+        *rates(9.0, mpi="a", nodes=2),
+        *rates(13.5, mpi="b", nodes=2),
+    ]
+    found = {one.word: one for one in of(rows) if one.topic == "MPI library"}
+    assert found[DIFFERS].question.select is not None
+    assert found[DIFFERS].question.select["nodes"] == 2
+    assert "b is 1.50 times as fast as a in app, on 2 nodes (1.4" in found[DIFFERS].sentence
+    assert "equal within 5% in app, on 1 node" in found[EQUAL].sentence
+
+
+def test_search__three_levels_in_order() -> None:
+    rows = [*rates(10.0, mpi="a"), *rates(12.0, mpi="b"), *rates(15.0, mpi="c")]
+    found = of(rows)
+    assert sorted(words(found)) == sorted([DIFFERS, DIFFERS, ORDERED])
+    (order,) = (one for one in found if one.word == ORDERED)
+    assert order.sentence == "c is ahead of b, then of a in app (by 1.25, then 1.20 times)"
+    assert order.p == pytest.approx(3 * 2 / 924)  # the order was read off: three pairs
+
+
+def test_search__how_far_a_system_scales() -> None:
+    speeds = {1: 1.0, 2: 1.9, 4: 3.0, 8: 3.02}
+    found = of(row for nodes, by in speeds.items() for row in rates(10 * by, nodes=nodes, ranks=4 * nodes))
+    (ends,) = (one for one in found if one.word == DIFFERS)
+    assert ends.sentence.startswith("8 nodes are 3.02 times as fast as 1 node in app, an efficiency of 38%")
+    (stop,) = (one for one in found if one.word == STOPS)
+    assert stop.sentence == "Beyond 4 nodes the next step brings less than 5% in app"
+    assert stop.finding.estimate.value == 4
+    assert list(stop.shown["x"]) == [1.0, 2.0, 4.0, 8.0]
+
+
+def test_search__a_larger_problem_is_not_slower() -> None:
+    sizes = [("nx16", 16, 12.0), ("nx64", 64, 8.0)]
+    rows = [row for case, size, rate in sizes for row in rates(rate, case=case, local_size=size, nodes=1)]
+    (one,) = of(rows)
+    assert one.sentence.startswith("nx16 reaches 1.50 times the rate of nx64")
+    times = [
+        row
+        for case, size, _ in sizes
+        for row in repeats([size * s for s in SPREAD], figure_of_merit_unit="s", case=case, local_size=size)
+    ]
+    assert [one for one in of(times) if one.topic == "problem size"] == []
+
+
+def test_search__how_long_a_run_is_told_to_be_is_no_speed() -> None:
+    rows = [
+        row
+        for seconds in (10, 60)
+        for row in repeats([seconds * one for one in SPREAD], "elapsed", target_time=seconds)
+    ]
+    assert of(rows) == []
+
+
+def test_search__profiled_runs_stand_apart() -> None:
+    rows = [
+        *rates(10.0, mpi="a", profiler="none"),
+        *rates(10.0, mpi="b", profiler="none"),
+        *rates(5.0, mpi="a", profiler="ipm"),
+    ]
+    found = {one.topic: one for one in of(rows)}
+    assert found["MPI library"].word == EQUAL
+    assert found["profilers"].sentence.startswith("a run without a profiler is 2.00 times as fast as") or (
+        found["profilers"].sentence.startswith(
+            "A run without a profiler is 2.00 times as fast as a run under IPM"
+        )
+    )
+
+
+@pytest.mark.parametrize("column", ["valid", "timing"])
+def test_search__failed_and_oversubscribed_runs_say_nothing(column: str) -> None:
+    bad = [{**row, column: False} for row in rates(99.0, mpi="a")]
+    (one,) = of([*rates(10.0, mpi="a"), *rates(12.0, mpi="b"), *bad])
+    assert one.sentence.startswith("b is 1.20 times as fast as a")
+    assert one.finding.estimate.n_baseline == 6
+
+
+def test_search__sides_of_different_days_are_not_told_apart() -> None:
+    day = [pd.Timestamp(f"2026-11-0{one} 10:00") for one in (1, 2)]
+    (one,) = of([*rates(10.0, mpi="a", start=day[0]), *rates(12.0, mpi="b", start=day[1])])
+    assert one.word == UNKNOWN
+    (same,) = of([*rates(10.0, mpi="a", start=day[0]), *rates(12.0, mpi="b", start=day[0])])
+    assert same.word == DIFFERS
+    assert "between days is not covered" in same.footnote
+
+
+def test_search__a_baseline_is_chosen_before_the_values_are_seen() -> None:
+    def asked(first: float, second: float) -> list[tuple[Any, ...]]:
+        rows = [*rates(first, mpi="a"), *rates(second, mpi="b"), *rates(3.0, mpi="a", nodes=2)]
+        return [(one.factor, *one.pairs) for one in plans(campaign(rows))]
+
+    assert asked(1.0, 2.0) == asked(2.0, 1.0)
+    assert ("mpi", ("b", "a")) in asked(1.0, 2.0)  # more runs have a
+
+
+def test_search__on_one_node_no_link_is_used() -> None:
+    def run(link: str, nodes: int, rate: float) -> Rows:
+        return rates(rate, interconnect=link, nodes=nodes)
+
+    rows = [*run("1gbe", 1, 5), *run("ib-fdr", 1, 6), *run("1gbe", 2, 9), *run("ib-fdr", 2, 12)]
+    found = [one for one in of(rows) if one.topic == "interconnect"]
+    assert words(found) == [DIFFERS]
+    assert found[0].sentence.startswith("FDR InfiniBand is 1.33 times as fast as 1GbE in app, on 2 nodes")
+
+
+def test_search__clusters_that_differ_with_a_link_are_named() -> None:
+    rows = [
+        *rates(10.0, interconnect="1gbe", cluster="A", nodes=2),
+        *rates(12.0, interconnect="10gbe", cluster="B", nodes=2),
+    ]
+    (one,) = of(rows)
+    assert one.topic == "interconnect"
+    assert "other too: cluster A and B" in one.footnote
+
+
+def test_search__jobs_at_once_against_one_on_as_many_ranks() -> None:
+    rows = [
+        *rates(10.0, ranks=2, ranks_per_node=2, concurrent_jobs=1),
+        *rates(9.0, ranks=1, ranks_per_node=1, concurrent_jobs=1),
+    ]
+    pairs = [
+        {**row, "order": order}
+        for order, value in enumerate(SPREAD)
+        for row in rates(6.0, (value, value), ranks=1, ranks_per_node=1, concurrent_jobs=2)
+    ]
+    (one,) = (one for one in of([*rows, *pairs]) if one.question.variable == "throughput")
+    assert "2 jobs at once do 1.20 times the work of 1 job on as many ranks" in one.sentence
+    assert one.finding.base == (10.0, "", "concurrent jobs 1")
+    assert "base 10 Gflop/s" in one.footnote
+
+
+def test_search__ranked_by_what_is_sure_and_large() -> None:
+    rows = [
+        *rates(10.0, mpi="a", application="small"), *rates(11.5, mpi="b", application="small"),
+        *rates(10.0, mpi="a", application="large"), *rates(20.0, mpi="b", application="large"),
+        *rates(10.0, mpi="a", application="same"), *rates(10.0, mpi="b", application="same"),
+        *rates(1.0, SPREAD[:1], mpi="a", application="single"),
+        *rates(9.0, SPREAD[:1], mpi="b", application="single"),
+    ]  # fmt: skip
+    found = of(rows)
+    assert words(found) == [DIFFERS, DIFFERS, EQUAL, SEEN]
+    assert [("in large" in one.sentence, "in small" in one.sentence) for one in found[:2]] == [
+        (True, False),
+        (False, True),
+    ]
+    assert [one.id for one in of(rows)] == [one.id for one in found]
+
+
+def test_search__a_stricter_rate_finds_less() -> None:
+    rows = [*rates(10.0, mpi="a"), *rates(12.0, mpi="b")]
+    assert words(of(rows, q=0.05)) == [DIFFERS]
+    assert words(of(rows, q=0.001)) == [UNKNOWN]
+
+
+def test_search__draws_of_a_model_are_no_runs() -> None:
+    with pytest.raises(ConfigError, match="its draws are no runs"):
+        conclusions(campaign(rates(1.0, mpi="a"), evidence="modelled"))

@@ -1,0 +1,63 @@
+"""The page of findings: sentences, the forest and the tables hold what the search has concluded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analysis import pages
+from analysis.findings.conclusion import STANDING, TOPICS, Conclusion
+from analysis.findings.search import conclusions
+from analysis.pages import figures
+from tests.estimates.hand import campaign
+from tests.findings.test_search import SPREAD, rates
+
+CAMPAIGN = campaign(
+    [
+        *(row for nodes in (1, 2) for row in rates(5.0 * nodes, mpi="a", nodes=nodes)),
+        *(row for nodes in (1, 2) for row in rates(6.0 * nodes, mpi="b", nodes=nodes)),
+        *(row for mpi in "ab" for row in rates(3.0, mpi=mpi, application="same")),
+        *(row for mpi in "ab" for row in rates(3.0, SPREAD[:1], mpi=mpi, application="single")),
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def found() -> list[Conclusion]:
+    return conclusions(CAMPAIGN)
+
+
+def test_findings__the_answer_has_the_first_of_each_topic(found: list[Conclusion]) -> None:
+    said = pages.finding_sentences(CAMPAIGN, found, 0.05)
+    assert any("b is 1.20 times as fast as a" in one for one in said)
+    assert any(one.startswith("2 nodes are 2.00 times as fast as 1 node") for one in said)
+    assert said[-1].startswith(f"In all {sum(one.word in STANDING for one in found)} things can be said")
+
+
+def test_findings__a_campaign_that_says_nothing() -> None:
+    single = campaign(rates(1.0, SPREAD[:1], mpi="a"))
+    assert pages.finding_sentences(single, conclusions(single), 0.05)[0].startswith("Nothing can be told")
+
+
+def test_findings__the_forest_has_the_ratios(found: list[Conclusion]) -> None:
+    table = pages.forest(CAMPAIGN, found)
+    assert set(table["word"]) == {"differs", "equal"}
+    lead = table[table["name"].str.startswith("b over a")].iloc[0]
+    assert lead["ratio"] == pytest.approx(1.2)
+    assert lead["low"] > 1
+    assert len(pages.forest(CAMPAIGN, found, 1)) == 1
+    ax = pages.draw_forest(CAMPAIGN, found).axes[0]
+    assert [text.get_text() for text in ax.get_yticklabels()] == list(table["name"])
+    drawn = np.sort(
+        np.concatenate([line.get_xdata() for line in ax.lines if line.get_marker() in "os^DvPXp"])
+    )
+    assert set(np.round(table["ratio"], 9)) <= set(np.round(drawn.astype(float), 9))
+    assert figures.svg(pages.draw_forest(CAMPAIGN, found), description="d").startswith("<svg")
+
+
+def test_findings__the_tables_hold_all_of_them(found: list[Conclusion]) -> None:
+    sure, rest = pages.findings_table(found).frame, pages.undecided_table(found).frame
+    assert len(sure) + len(rest) == len(found)
+    assert set(sure["topic"]) <= set(TOPICS.values())
+    assert list(sure["topic"]) == sorted(sure["topic"], key=list(TOPICS.values()).index)
+    assert set(rest["word"]) == {"seen"}
