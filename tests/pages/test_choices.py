@@ -154,3 +154,18 @@ def test_holdings__counts_runs_levels_and_what_was_recorded() -> None:
 
 def test_answer__a_level_is_text_whatever_markdown_would_make_of_it() -> None:
     assert answer("a <b> *c* `d` [e](f)").data == r"A \<b> \*c\* \`d\` \[e](f)"
+
+
+def test_drawing__words_stand_at_one_place_in_both_panels() -> None:
+    rows = []
+    for link, speed in (("a", 1.0), ("b", 2.0), ("c", 4.0)):
+        rows += rates([8.0] * 6, mpi="x", interconnect=link)
+        if link != "b":  # has nothing to be held against
+            rows += rates([8.0 * speed] * 6, mpi="y", interconnect=link)
+    (one,) = pages.comparisons(campaign(rows), "mpi", along="").compared
+    assert one.along == "interconnect"
+    top, bottom = pages.draw(one, one.parts[0]).axes[:2]
+    assert [label.get_text() for label in bottom.get_xticklabels()] == ["a", "c"]
+    assert top.get_xlim() == bottom.get_xlim()
+    places = sorted({float(x) for line in top.lines for x in line.get_xdata()} - set(top.get_xlim()))
+    assert max(places) < 1.5  # the ratio at c is above c, at 1
