@@ -254,6 +254,34 @@ def test_search__clusters_that_differ_with_a_link_are_named() -> None:
     assert "other too: cluster A and B" in one.footnote
 
 
+def test_search__clusters_node_for_node() -> None:
+    old = {"cluster": "old", "cpu": "Westmere", "interconnect": "ib-qdr"}
+    new = {"cluster": "new", "cpu": "Ivy Bridge"}
+    rows = [
+        *rates(10.0, **old, nodes=2, ranks_per_node=12, ranks=24),
+        *rates(7.0, **old, nodes=2, ranks_per_node=6, ranks=12),  # half of its cores
+        *rates(20.0, **new, interconnect="ib-fdr", nodes=2, ranks_per_node=20, ranks=40),
+        *rates(15.0, SPREAD[:5], **new, interconnect="1gbe", nodes=2, ranks_per_node=20, ranks=40),
+    ]
+    (one,) = (each for each in of(rows) if each.topic == "hardware")
+    assert one.sentence.startswith("new is 2.00 times as fast as old, node for node, in app (1.9")
+    assert "cpu Ivy Bridge and Westmere" in one.footnote
+    assert "ranks per node 12 and 20" in one.footnote
+
+
+def test_search__nodes_over_a_link_against_one_node() -> None:
+    rows = [
+        *rates(10.0, nodes=1, ranks=1, interconnect="shared-memory"),
+        *rates(12.0, nodes=2, ranks=2, interconnect="1gbe"),
+        *rates(19.0, nodes=2, ranks=2, interconnect="ib-fdr"),
+    ]
+    said = [one.sentence for one in of(rows) if one.topic == "scaling"]
+    assert said[0].startswith("2 nodes over FDR InfiniBand are 1.90 times as fast as 1 node in app, an effic")
+    assert said[1].startswith(
+        "2 nodes over 1GbE are 1.20 times as fast as 1 node in app, an efficiency of 60%"
+    )
+
+
 def test_search__jobs_at_once_against_one_on_as_many_ranks() -> None:
     rows = [
         *rates(10.0, ranks=2, ranks_per_node=2, concurrent_jobs=1),
