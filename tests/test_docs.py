@@ -175,6 +175,8 @@ def test_docs__yaml_is_taken(
         assert cli.main(["whatif", "--profile", "app.ipm.xml", "--on", str(file)]) == 0
     elif "launch" in content:
         assert faults("cluster", content) == []
+    elif content.keys() == {"pages"}:
+        assert faults("config", content) == []
     elif content.keys() in ({"power"}, {"views"}):
         assert faults("campaign", {"title": "x", "evidence": "measured", "hardware": "x", **content}) == []
     else:

@@ -25,8 +25,8 @@ rule page:
     params:
         figure=lambda wildcards, output: f"--figure={output.figure}",
         parameters=page_parameters,
-        code=code_of(*JUDGE, "findings", "pages", "site/kernels"),
         derived=page_derived,
+        code=code_of(*JUDGE, "findings", "pages", "site/kernels"),
     shell:
         "python -m analysis.cli stage --log {log} page {input.notebook} {output.notebook} {params.figure}"
         " --parameters={params.parameters:q} {params.derived}"

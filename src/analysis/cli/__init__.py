@@ -188,11 +188,41 @@ def _measuring(commands: Any) -> None:
     meters.set_defaults(command="analysis.cli.meters:meters")
 
 
+def _new_campaign(commands: Any) -> None:
+    """Declare what a new campaign can be told; on a terminal it asks for what is not."""
+    what = "write the files of a campaign: its own, its cluster's, its application's"
+    new = commands.add_parser("new-campaign", help=what, description=what)
+    new.add_argument("name", metavar="NAME")
+    new.add_argument("--by-hand", dest="manual", action="store_true", help="its runs were measured otherwise")
+    new.add_argument("--yes", action="store_true", help="ask nothing; take the usual for what is not said")
+    nodes = new.add_mutually_exclusive_group()
+    nodes.add_argument("--from-slurm", action="store_true", help="the nodes that Slurm lists here")
+    nodes.add_argument(
+        "--scontrol", default="", metavar="FILE", help="the nodes in saved output of scontrol show node"
+    )
+    listed = {
+        "title": "one line", "application": "of config/applications, or a new one", "nodes": "like 1,2,4",
+        "ranks-per-node": "numbers, all or half", "binary": "path of the program",
+        "engine": "of a new application: the reader of its output",
+        "arguments": "of a new application, as one text",
+        "done": "of a new application: a text in the output of a good run",
+        "cluster": "one of config/clusters, or the name of the new one", "partition": "of Slurm",
+        "feature": "of nodes in Slurm", "account": "in Slurm",
+    }  # fmt: skip
+    for flag, told in listed.items():
+        new.add_argument(f"--{flag}", default="", metavar=flag.upper().replace("-", "_"), help=told)
+    several = {"case": "cases", "mpi": "mpi", "interconnect": "interconnect"}
+    for flag, name in several.items():
+        text = "name, or names joined by commas; may be repeated"
+        new.add_argument(f"--{flag}", dest=name, action="append", metavar=flag.upper(), help=text)
+    new.add_argument("--repeats", type=int, default=6, metavar="N", help="of each run (6)")
+    new.add_argument("--minutes", type=int, default=60, metavar="N", help="time limit of a job (60)")
+    new.set_defaults(command="analysis.cli.new:new_campaign")
+
+
 def _campaigns(commands: Any) -> None:
     """Declare what makes and checks campaigns."""
-    new = commands.add_parser("new-campaign", help="make the folders and the declaration of a campaign")
-    new.add_argument("name", metavar="NAME")
-    new.set_defaults(command="analysis.cli.new:new_campaign")
+    _new_campaign(commands)
 
     what = "make a raw campaign of a folder of job output, from no tool of ours"
     imports = commands.add_parser("import", help=what, description=what)

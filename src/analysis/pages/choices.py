@@ -29,27 +29,25 @@ _BARE = ("osu", "imb")
 # What stands for "nothing special" among the levels of a factor.
 _PLAIN = ("none", "untuned", "default")
 _AXES = ("nodes", "ranks", "case", "interconnect")
-# What changes with an axis, or with a compared factor, by nature.
-_WITH: Mapping[str, tuple[str, ...]] = {
+# What changes along an axis by nature; within a point of it all runs are alike.
+_ALONG: Mapping[str, tuple[str, ...]] = {
     "nodes": ("ranks",),
     "ranks": ("nodes",),
     "interconnect": ("nodes", "ranks_per_node"),
+}
+# What changes with a compared factor by nature.
+_WITH: Mapping[str, tuple[str, ...]] = {
+    "local_size": ("case",),
+    "nodes": ("ranks",),
+    "ranks": ("nodes",),
     "ranks_per_node": ("nodes", "ranks", "placement"),
     "concurrent_jobs": ("ranks", "ranks_per_node", "placement"),
-    "local_size": ("case",),
     "build": ("version",),
 }
 _SPLITS = ("interconnect", "mpi", "cluster", "cpu", "build", "case")
 _DRAWN = 3  # figures of one question; what is beyond stands in the table
 _SAID = 2  # sentences for each of them
 _KINDS = 12  # kinds of run in one figure
-
-
-def own(campaign: Campaign, runs: pd.DataFrame) -> Campaign:
-    """Show a campaign with some of its runs alone, levels by its own names."""
-    part = replace(campaign, stand_ins={})
-    part._frames["runs"] = runs.reset_index(drop=True)
-    return part
 
 
 @dataclass(frozen=True)
@@ -133,10 +131,10 @@ def _applications(campaign: Campaign, select: Select | None, factor: str) -> Ite
     if factor == "tuning" and (runs["tuning"] != "").any():
         runs = runs.assign(tuning=runs["tuning"].replace("", "untuned"))
     if factor in FACTORS:
-        runs = runs[[not unknown(level) for level in runs[factor]]]
+        runs = runs[np.array([not unknown(level) for level in runs[factor]], dtype=bool)]
     for _, part in runs.groupby("application", sort=True):
         plain = part[part["profiler"] == "none"]
-        yield own(campaign, part if factor == "profiler" or plain.empty else plain)
+        yield campaign.own(part if factor == "profiler" or plain.empty else plain)
 
 
 def unknown(level: Any) -> bool:
@@ -161,7 +159,7 @@ class _Asked:
         self.campaign, self.factor = campaign, factor
         self.variable = measure_of(campaign, factor)
         if factor == "concurrent_jobs":
-            self.campaign = own(campaign, _same_cores(campaign.runs))
+            self.campaign = campaign.own(_same_cores(campaign.runs))
         self.select = {"profiler": sorted(set(self.campaign.runs["profiler"]))}
 
     def answer(self, beside: Sequence[str]) -> tuple[Compared, tuple[str, ...]] | None:
@@ -184,7 +182,7 @@ class _Asked:
             return None
 
     def _varying(self, axis: str, tied: Sequence[str]) -> tuple[str, ...]:
-        natural = (*_WITH.get(axis, ()), *_WITH.get(self.factor, ()), *tied)
+        natural = (*_ALONG.get(axis, ()), *_WITH.get(self.factor, ()), *tied)
         return tuple(name for name in dict.fromkeys(natural) if name not in (axis, self.factor))
 
     def _strata(self, frame: pd.DataFrame, axis: str, varying: Sequence[str]) -> Iterator[list[pd.DataFrame]]:
@@ -313,7 +311,7 @@ def alike(
     """
     if select or along:
         return campaign, along or "nodes", ""
-    frame = groups.measured(question(campaign, variable), replace(campaign, stand_ins={}))
+    frame = groups.measured(question(campaign, variable), campaign.own())
     if sized:
         messages = campaign.frame("messages")
         frame = frame[frame["run"].isin(set(messages.loc[messages["size"] > 0, "run"]))]
@@ -341,7 +339,7 @@ def alike(
         what = "a profile that knows the sizes of messages" if sized else f"a value for {variable}"
         raise NotCoveredError(f"no runs of one kind have {what}")
     _, axis, part = best
-    return own(campaign, part.drop(columns="value")), axis or "nodes", _kind_sentence(part, axis, kinds)
+    return campaign.own(part.drop(columns="value")), axis or "nodes", _kind_sentence(part, axis, kinds)
 
 
 def _kind_sentence(part: pd.DataFrame, axis: str, kinds: int) -> str:
@@ -381,13 +379,13 @@ def repeated(
             best = len(chosen), part, chosen
     if best is None:
         raise NotCoveredError("no two runs whose times count are alike")
-    shown = own(best[1], best[2])
+    shown = best[1].own(best[2])
     return shown, measure_of(shown), {"profiler": sorted(set(best[2]["profiler"]))}
 
 
 def first_varying(campaign: Campaign, variable: str) -> str:
     """Name the factor by which a measure is shown: the first of a fixed order with two levels."""
-    frame = groups.measured(question(campaign, variable), replace(campaign, stand_ins={}))
+    frame = groups.measured(question(campaign, variable), campaign.own())
     for factor in (*_SPLITS, "tuning", "nodes", "ranks_per_node", "concurrent_jobs"):
         if len({level for level in frame[factor] if not unknown(level)}) > 1:
             return factor
@@ -402,7 +400,7 @@ def by_energy(campaign: Campaign, factor: str = "", baseline: Level = "") -> tup
     if factor:
         return campaign, factor, baseline
     factor = first_varying(campaign, "energy")
-    part = replace(campaign, stand_ins={})
+    part = campaign.own()
     frame = groups.measured(question(part, "energy"), part)
     if frame[factor].nunique() < 2:
         raise NotCoveredError("the runs with an energy are alike in every factor that is compared")

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 
 import pandas as pd
+from IPython.display import Markdown
 
-from analysis.base.words import in_order, labelled
+from analysis.base.words import in_order, number
 from analysis.estimates import tables
-from analysis.estimates.campaign import FOLLOWS, Campaign
+from analysis.estimates.campaign import Campaign
+from analysis.estimates.groups import strata_names
 from analysis.estimates.question import FACTORS
-from analysis.pages.choices import measure_of, own, unknown
-from analysis.pages.notebook import Book
+from analysis.estimates.stats import Estimate
+from analysis.pages.choices import measure_of, unknown
+from analysis.pages.notebook import Book, Table, closing, shown
 from analysis.pages.runs import question, unit_of
 
 _MOST = 60  # kinds of run in the table
@@ -27,9 +30,9 @@ def factor_table(campaign: Campaign) -> pd.DataFrame:
         levels = [level for level in in_order(counts.index.tolist()) if not unknown(level)]
         if not levels or levels == ["none"]:
             continue
-        shown = [f"{_level(level)} ({counts[level]})" for level in levels[:_LEVELS]]
+        listed = [f"{_level(level)} ({counts[level]})" for level in levels[:_LEVELS]]
         more = [f"and {len(levels) - _LEVELS} more"] if len(levels) > _LEVELS else []
-        rows.append((factor.replace("_", " "), len(levels), ", ".join([*shown, *more])))
+        rows.append((factor.replace("_", " "), len(levels), ", ".join([*listed, *more])))
     return pd.DataFrame(rows, columns=["factor", "levels", "runs of each"])
 
 
@@ -40,34 +43,34 @@ def _level(level: object) -> str:
 def kinds(campaign: Campaign) -> pd.DataFrame:
     """List the kinds of run: what sets each apart, its number of runs, and the median of what it measures.
 
-    Columns ``application runs n measure median low high unit``; of more than 60 kinds the most repeated.
+    Columns ``application runs n measure median``, the last with its interval; of more than 60 kinds the most
+    repeated.
     """
     runs = campaign.runs
     runs = runs[runs["valid"]]
     found = []
     for application, part in runs.groupby("application", sort=True):
-        varying = [name for name in FACTORS if part[name].nunique(dropna=False) > 1]
-        varying = [name for name in varying if not any(name in FOLLOWS.get(one, ()) for one in varying)]
-        named = part.assign(runs=[_kind(varying, row) for row in part[varying].itertuples(index=False)])
-        shown = own(campaign, part)
-        measure = measure_of(shown)
-        asked = question(shown, measure)
+        levels = [
+            {name: "" if unknown(level) else level for name, level in zip(FACTORS, row, strict=True)}
+            for row in part[list(FACTORS)].itertuples(index=False)
+        ]
+        named = part.assign(runs=[name or "all runs" for name in strata_names(levels)])
+        measure = measure_of(campaign.own(part))
+        asked = question(campaign.own(part), measure)
         values = named.assign(value=part["figure_of_merit"])
         if measure != "figure_of_merit":
             times = part["figure_of_merit"].where(part["figure_of_merit_unit"] == "s")
             values = named.assign(value=times.fillna(part["elapsed"]))
         table = tables.summary(values, ["runs"], "value", measure)
         unit = unit_of(asked, part)
-        found.append(table.assign(application=application, measure=measure.replace("_", " "), unit=unit))
+        ends = zip(table["median"], table["low"], table["high"], table["n"], strict=True)
+        spelt = [number(Estimate(middle, low, high, n), unit) for middle, low, high, n in ends]
+        found.append(table.assign(application=application, measure=measure.replace("_", " "), median=spelt))
+    columns = ["application", "runs", "n", "measure", "median"]
     if not found:
-        return pd.DataFrame(columns=["application", "runs", "n", "measure", "median", "low", "high", "unit"])
+        return pd.DataFrame(columns=columns)
     whole = tables.stacked(*found).sort_values("n", ascending=False, kind="stable").head(_MOST)
-    return whole[["application", "runs", "n", "measure", "median", "low", "high", "unit"]].sort_index()
-
-
-def _kind(factors: list[str], row: tuple[object, ...]) -> str:
-    told = zip(factors, row, strict=True)
-    return ", ".join(labelled(name, level) for name, level in told if not unknown(level)) or "all runs"  # type: ignore[arg-type]
+    return whole[columns].sort_index()
 
 
 def holding_sentences(campaign: Campaign) -> list[str]:
@@ -89,8 +92,10 @@ def holding_sentences(campaign: Campaign) -> list[str]:
     return [*out, *([f"Of them {', '.join(told)}."] if told else [])]
 
 
-def tally(book: Book) -> pd.DataFrame:
-    """Count the verdicts on claims that were tested: ``report verdict claims``."""
+def tally(book: Book) -> Table | Markdown:
+    """Count the verdicts on the reports' claims that were tested, in a table ``report verdict claims``."""
     told = ((one.report, one.verdict) for one in book.verdicts() if one.verdict != "not tested")
     rows = [(*what, n) for what, n in Counter(told).items()]
-    return pd.DataFrame(rows, columns=["report", "verdict", "claims"])
+    if not rows:
+        return closing([])
+    return shown(pd.DataFrame(rows, columns=["report", "verdict", "claims"]))
