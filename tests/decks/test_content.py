@@ -44,7 +44,9 @@ def test_deck__has_the_order_of_the_reports() -> None:
     slides = deck(load_campaign("vm-hpcg")).slides
     assert [slides[0].kind, slides[1].kind] == ["title", "facts"]
     topics = [slide.topic for slide in slides if slide.kind == "question"]
-    assert list(dict.fromkeys(topics)) == [name for name in TOPICS.values() if name in topics]
+    names = [name for topic in topics for name in topic.split(", ")]
+    assert list(dict.fromkeys(names)) == [name for name in TOPICS.values() if name in names]
+    assert len(set(names)) > 10
     assert max(map(topics.count, topics)) <= MOST
     kinds = list(dict.fromkeys(slide.kind for slide in slides))
     assert kinds == ["title", "facts", "question", "summary", "list", "method"]

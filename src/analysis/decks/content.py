@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 import pandas as pd
@@ -36,6 +37,7 @@ def deck(campaign: Campaign, *, title: str = "", q: float = LIMIT) -> Deck:
         own, rest = _topic(topic, [one for one in shown if one.topic == topic], campaign)
         slides += own
         last += rest
+    slides = _merged(slides)
     if not sure:
         slides += _as_seen(campaign)
     slides += _summary(campaign, sure)
@@ -53,7 +55,7 @@ def _title(campaign: Campaign, title: str, sure: Sequence[Conclusion]) -> Slide:
     compared = sum(one.word != IS for one in sure)
     lines = [
         f"{int(runs['valid'].sum()):,} valid runs of {len(runs):,}{when}",
-        f"{len(sure)} conclusion{'' if len(sure) == 1 else 's'}, {compared} of them comparisons"
+        f"{len(sure)} conclusion{'' if len(sure) == 1 else 's'}, {compared or 'none'} from a comparison"
         if sure
         else "No conclusion: nothing was measured often enough to be compared",
     ]
@@ -89,6 +91,21 @@ def _topic(
     sheets = [queue[at] for at in range(longest) for queue in queues if at < len(queue)]
     rest = [one for _, of_slide in sheets[MOST:] for one in of_slide]
     return [slide for slide, _ in sheets[:MOST]], rest
+
+
+def _merged(slides: Sequence[Slide]) -> list[Slide]:
+    """Put neighbours that are only text, shares and sizes without a figure, on one slide where they fit."""
+    merged: list[Slide] = []
+    for slide in slides:
+        last = merged[-1] if merged else None
+        texts = (*last.bullets, slide.headline, *slide.bullets) if last else ()
+        alike = last and {last.kind, slide.kind} == {"question"} and last.shown is None is slide.shown
+        if last and alike and len(texts) < _LIKE and fitting.fits(texts):
+            topic = last.topic if slide.topic in last.topic else f"{last.topic}, {slide.topic}"
+            merged[-1] = replace(last, topic=topic, bullets=texts)
+        else:
+            merged.append(slide)
+    return merged
 
 
 def _question(one: Conclusion) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import StrMethodFormatter
 
 from analysis.base.words import attached, significant
 from analysis.decks.slide import Deck
@@ -20,6 +21,7 @@ Styles = Mapping[str, tuple[str, str]]
 # Inches. A slide shows a figure half as large again, so that its letters are of 15 px at a width of 1280.
 WIDE, SPLIT, HEIGHT = 7.9, 5.0, 3.1
 _SERIES, _PLACES = 7, 9  # drawn at most; the rest is said to be left out
+_THOUSANDS = 10_000  # from which on an axis has separators
 _NAME, _LEGEND = 20, 48  # letters of a name in a line, and of one in a legend
 _ENDS = 4  # lines that are named at their ends, else in a legend
 _SHORT = 5  # places that stand beside each other; more of them, or long names, stand in rows
@@ -75,6 +77,8 @@ def drawn(shown: pd.DataFrame, evidence: str, styles: Styles, *, wide: bool, des
             figures.from_zero(ax)
         else:
             scaled(ax, table["median"])
+            if ax.get_yscale() == "linear" and table["median"].max() >= _THOUSANDS:
+                ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     if above and levels:
         _legend(ax, levels, styles)
     return figures.svg(fig, description=description)

@@ -10,7 +10,7 @@ import jinja2
 from markupsafe import Markup
 
 from analysis.base.files import write_text
-from analysis.base.words import attached, significant
+from analysis.base.words import significant
 from analysis.decks import figure, fitting
 from analysis.decks.slide import Deck, Slide
 from analysis.findings.conclusion import SHOWN
@@ -41,12 +41,12 @@ def _values(slide: Slide) -> list[tuple[str, str, str, str]]:
     if slide.shown is None or slide.bullets or len(slide.shown) > _BESIDE:
         return []
     unit = str(slide.shown.attrs.get("unit", ""))
-    rows = []
+    rows = [(str(slide.shown.attrs.get("xlabel", "")), unit or "median", "interval", "n")]
     for series, x, median, low, high, n in slide.shown[list(SHOWN)].itertuples(index=False):
         place = x if isinstance(x, str) else f"{x:g}"
-        ends = f"{significant(low, 3)} to {significant(high, 3)}" if math.isfinite(low) else "none at 95 %"
+        ends = f"{significant(low, 3)} to {significant(high, 3)}" if math.isfinite(low) else "none"
         name = ", ".join(filter(None, (series, place)))
-        rows.append((fitting.cut(name, 60), attached(significant(median, 3), unit), ends, f"{n:,}"))
+        rows.append((fitting.cut(name, 60), significant(median, 3), ends, f"{n:,}"))
     return rows
 
 
