@@ -44,7 +44,7 @@ def cut(text: str, most: int) -> str:
     """Shorten a text at a space, with an ellipsis."""
     if len(text) <= most:
         return text
-    return f"{textwrap.wrap(text, most - 2)[0]} …"
+    return f"{textwrap.wrap(text, most - 2)[0].rstrip(',;:')} …"
 
 
 def pages(rows: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, ...], ...]]:
@@ -59,8 +59,10 @@ def pages(rows: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, ...], ...]]:
     )
     sizes = [_GAP + max(_lines(cell, width) for cell, width in zip(row, wide, strict=True)) for row in body]
     slides = max(1, len(_filled(sizes, _LINES)))
-    even = min(_LINES, sum(sizes) / slides + max(sizes, default=0) / 2)
-    parts = _filled(sizes, even if len(_filled(sizes, even)) == slides else _LINES)
+    even = sum(sizes) / slides
+    while len(_filled(sizes, even)) > slides:
+        even += _GAP
+    parts = _filled(sizes, min(even, _LINES))
     return [(headings, *(body[at] for at in part)) for part in parts]
 
 
