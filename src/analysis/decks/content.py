@@ -75,7 +75,7 @@ def _nothing(found: Sequence[Conclusion]) -> str:
 def _cluster(campaign: Campaign) -> Iterator[Slide]:
     known = facts.under_test(campaign)
     note = f"No run states: {', '.join(known.unknown)}." if known.unknown else ""
-    for part in fitting.pages([("", ""), *known.rows]):
+    for part in fitting.pages([("Part", "As recorded"), *known.rows]):
         yield Slide(
             "facts", "Cluster under test", "Set-up", table=part, footnote=note, label=campaign.evidence
         )

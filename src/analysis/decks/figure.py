@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,12 +12,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import StrMethodFormatter
 
 from analysis.base.words import attached, significant
+from analysis.decks.charts import Styles
+from analysis.decks.portrait import natural
 from analysis.decks.slide import Deck
 from analysis.pages import figures
 from analysis.pages.drawing import doubling, scaled
-from analysis.pages.figures.style import shared_looks
-
-Styles = Mapping[str, tuple[str, str]]
+from analysis.pages.figures.style import looks, shared_looks
 
 # Inches. A slide shows a figure half as large again, so that its letters are of 15 px at a width of 1280.
 WIDE, SPLIT, HEIGHT = 7.9, 5.0, 3.1
@@ -39,7 +39,7 @@ def _levels(shown: pd.DataFrame) -> list[str]:
     table, _ = _bounded(shown)
     column = "x" if _named_places(table) and table["series"].nunique() < 2 else "series"
     names = dict.fromkeys(str(level) for level in table[column])
-    return [_wrapped(name) if column == "x" else _named(name) for name in names if name]
+    return [name for name in names if name]
 
 
 def _named_places(shown: pd.DataFrame) -> bool:
@@ -58,18 +58,20 @@ def drawn(shown: pd.DataFrame, evidence: str, styles: Styles, *, wide: bool, des
     """Draw a conclusion's figure as an SVG element."""
     figures.use_style()
     table, left = _bounded(shown)
+    styles = {cut(name): look for name, look in styles.items() for cut in (_wrapped, _named)}
     table = table.assign(series=[_named(str(one)) for one in table["series"]])
     if _named_places(table):
         table = table.assign(x=[_wrapped(str(one)) for one in table["x"]])
     ylabel = _label(shown.attrs.get("ylabel", ""), shown.attrs.get("unit", ""))
     xlabel = "; ".join(filter(None, (shown.attrs.get("xlabel", ""), left)))
-    across = "; ".join(filter(None, (ylabel, left)))
     fig, ax = _figure(evidence, WIDE if wide else SPLIT)
     named = _named_places(table)
     hue = "x" if named and table["series"].nunique() < 2 else "series"
     levels = [str(one) for one in table[hue].drop_duplicates() if str(one)]
+    styles = {**looks(levels), **styles}
     above = hue == "series" and (named or max(map(len, levels), default=0) > _NAME or len(levels) > _ENDS)
     if named and (table["x"].nunique() > _SHORT or hue == "series"):
+        across = "; ".join(filter(None, (ylabel, left)))
         figures.interval_rows(table, ax=ax, x="x", hue=hue, xlabel=across, legend=False, styles=styles)
     else:
         table = table if named else table.sort_values("x", kind="stable")
@@ -77,15 +79,20 @@ def drawn(shown: pd.DataFrame, evidence: str, styles: Styles, *, wide: bool, des
             table, ax=ax, x="x", y="median", low="low", high="high", hue=hue if levels else None,
             xlabel=xlabel, ylabel=ylabel, log2=doubling(table["x"]), ends=not above, styles=styles,
         )  # fmt: skip
-        if shown.attrs.get("unit") == "%":
-            figures.from_zero(ax)
-        else:
-            scaled(ax, table["median"])
-            if ax.get_yscale() == "linear" and table["median"].max() >= _THOUSANDS:
-                ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    if above and levels:
+        _scale(ax, table["median"], share=shown.attrs.get("unit") == "%")
+    if above:
         _legend(ax, levels, styles)
     return figures.svg(fig, description=description)
+
+
+def _scale(ax: Axes, values: pd.Series, *, share: bool) -> None:
+    """Begin the axis of shares at zero; others as on the pages, with separators in large numbers."""
+    if share:
+        figures.from_zero(ax)
+        return
+    scaled(ax, values)
+    if ax.get_yscale() == "linear" and values.max() >= _THOUSANDS:
+        ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
 def _legend(ax: Axes, levels: Sequence[str], styles: Styles) -> None:
@@ -117,6 +124,7 @@ def _bounded(shown: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     table = shown[shown["median"].notna()]
     if _named_places(table) and 1 < table["x"].nunique() < table["series"].nunique():
         table = table.rename(columns={"x": "series", "series": "x"})
+        table = table.sort_values("x", key=lambda names: names.map(natural), kind="stable")
     counts = table["series"].value_counts(sort=False)
     kept = set(counts.sort_values(ascending=False, kind="stable").index[:_SERIES])
     words = [f"{_SERIES} of {len(counts)} series"] if len(counts) > _SERIES else []
