@@ -9,7 +9,7 @@ from collections.abc import Sequence
 HEAD = 330  # letters of a headline
 BESIDE = 560  # letters of all bullets beside a figure
 _TABLE, _LETTER = 1160.0, 8.6  # px of a table and of a letter in it, on a slide of 1280 px
-_LINES, _GAP = 19.5, 0.6  # lines of a table, and of a line what is between two rows
+_LINES, _GAP = 18.0, 0.6  # lines of a table, and of a line what is between two rows
 _CELL, _HIGHEST = 420, 12  # letters and lines of a cell
 _WORD, _MIDDLE, _PADDING = 24, 90, 3  # letters of a column: of its longest word, of all, beside them
 
