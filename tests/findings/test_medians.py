@@ -57,6 +57,8 @@ def sides(one: Conclusion, raw: list[dict[str, Any]]) -> list[tuple[list[float],
         there = all(own[name] in levels for name, levels in listed.items())
         if there and own[compare.factor] in compare.levels:
             side = compare.levels.index(own[compare.factor])
+            if compare.where and any(own[name] != level for name, level in compare.where[side].items()):
+                continue
             strata[tuple(own[name] for name in sorted(fixed))][side].append(own["rate"])
     return [pair for pair in strata.values() if all(pair)]
 

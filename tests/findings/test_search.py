@@ -254,6 +254,53 @@ def test_search__clusters_that_differ_with_a_link_are_named() -> None:
     assert "other too: cluster A and B" in one.footnote
 
 
+def test_search__clusters_node_for_node() -> None:
+    old = {"cluster": "old", "cpu": "Westmere", "interconnect": "ib-qdr"}
+    new = {"cluster": "new", "cpu": "Ivy Bridge"}
+    rows = [
+        *rates(10.0, **old, nodes=2, ranks_per_node=12, ranks=24),
+        *rates(7.0, **old, nodes=2, ranks_per_node=6, ranks=12),  # half of its cores
+        *rates(20.0, **new, interconnect="ib-fdr", nodes=2, ranks_per_node=20, ranks=40),
+        *rates(15.0, SPREAD[:5], **new, interconnect="1gbe", nodes=2, ranks_per_node=20, ranks=40),
+    ]
+    (one,) = (each for each in of(rows) if each.topic == "hardware")
+    assert one.sentence.startswith("new is 2.00 times as fast as old, node for node, in app (1.9")
+    assert "cpu Ivy Bridge and Westmere" in one.footnote
+    assert "ranks per node 12 and 20" in one.footnote
+
+
+def test_search__nodes_over_a_link_against_one_node() -> None:
+    rows = [
+        *rates(10.0, nodes=1, ranks=1, interconnect="shared-memory"),
+        *rates(12.0, nodes=2, ranks=2, interconnect="1gbe"),
+        *rates(19.0, nodes=2, ranks=2, interconnect="ib-fdr"),
+    ]
+    said = [one.sentence for one in of(rows) if one.topic == "scaling"]
+    assert said[0].startswith("2 nodes over FDR InfiniBand are 1.90 times as fast as 1 node in app, an effic")
+    assert said[1].startswith(
+        "2 nodes over 1GbE are 1.20 times as fast as 1 node in app, an efficiency of 60%"
+    )
+
+
+def test_search__energy_of_a_job() -> None:
+    def metered(watt_hours: float, mpi: str) -> Rows:
+        joules = [3600 * watt_hours * one for one in SPREAD]
+        return [
+            {**row, "energy": joule, "energy_location": "outlet"}
+            for row, joule in zip(rates(5.0, mpi=mpi), joules, strict=True)
+        ]
+
+    (one,) = (each for each in of([*metered(10.0, "a"), *metered(8.0, "b")]) if each.word == DIFFERS)
+    assert one.sentence.startswith("b is 1.25 times as economical with energy as a in app (1.2")
+    assert one.footnote.startswith("n 6 / 6, base 10 Wh")
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0])
+def test_search__of_nothing_there_is_no_ratio(bad: float) -> None:
+    rows = [*rates(10.0, mpi="a"), *rates(10.0, (bad, *SPREAD[1:]), mpi="b")]
+    assert [one for one in of(rows) if one.topic == "MPI library"] == []
+
+
 def test_search__jobs_at_once_against_one_on_as_many_ranks() -> None:
     rows = [
         *rates(10.0, ranks=2, ranks_per_node=2, concurrent_jobs=1),

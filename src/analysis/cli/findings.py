@@ -31,6 +31,7 @@ def findings(name: str, *, q: float, top: int, topic: str | None, write: bool, a
     from analysis.findings.search import conclusions
 
     campaign = load_campaign(name)
+    print(f"searching {len(campaign.runs)} runs of {name}", file=sys.stderr)
     found = [one for one in conclusions(campaign, q=q) if topic in (None, one.topic)]
     shown = found[:top] if top else found
     if as_json:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 HEAD = 330  # letters of a headline
 BESIDE = 560  # letters of all bullets beside a figure
-_TABLE, _LETTER = 1160.0, 8.6  # px of a table and of a letter in it, on a slide of 1280 px
-_LINES, _GAP = 18.0, 0.6  # lines of a table, and of a line what is between two rows
+_TABLE, _LETTER = 1160.0, 8.1  # px of a table and of a letter in it, on a slide of 1280 px
+_LINES, _GAP = 18.6, 0.6  # lines of a table, and of a line what is between two rows
 _CELL, _HIGHEST = 420, 12  # letters and lines of a cell
 _WORD, _MIDDLE, _PADDING = 24, 90, 3  # letters of a column: of its longest word, of all, beside them
 
@@ -92,4 +92,4 @@ def shares(rows: Sequence[tuple[str, ...]]) -> list[float]:
 
 
 def _lines(text: str, letters: float) -> int:
-    return max(1, math.ceil(len(text) / max(letters, 1.0)))
+    return max(1, len(textwrap.wrap(text, max(int(letters), 1))))

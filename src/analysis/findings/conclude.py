@@ -7,11 +7,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from analysis.base.words import Level
+import pandas as pd
+
+from analysis.base.words import Level, in_order
 from analysis.claims.model import Expectation
 from analysis.claims.settling import settle
 from analysis.claims.verdicts import HOLDS
-from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
@@ -29,9 +31,9 @@ from analysis.findings.conclusion import (
     Conclusion,
     as_claim,
 )
-from analysis.findings.naming import listed, noun, slug
+from analysis.findings.naming import display, listed, noun, slug
 from analysis.findings.plans import PARTS, Plan
-from analysis.findings.regions import Stratum, differing, pinned, regions
+from analysis.findings.regions import Stratum, differing, pinned, plain, regions
 from analysis.findings.shapes import THRESHOLD, Shape
 from analysis.findings.shown import points
 from analysis.findings.trials import MARGIN, PASSED, Series, Trial
@@ -102,11 +104,9 @@ def _open(series: Series, word: str, trials: Sequence[Trial], campaign: Campaign
     levels = (series.one, series.other) if up else (series.other, series.one)
     shared = _select(plan, campaign, strata, {})
     question = replace(plan.measured.question("speedup", compare=plan.compare(*levels)), select=shared)
-    try:
-        found = [one for one in findings(question, campaign) if one.stratum in strata]
-    except NotCoveredError:  # without the pair's strata, a side would mix things
-        found = []
-    found = found or [trial.finding for trial in trials]
+    found = [trial.finding for trial in trials]
+    if not up:
+        found = [one for one in plan.answers(*levels, campaign) if one.stratum in strata]
     one = _conclusion(plan, campaign, word, question, _weakest(DIFFERS, found), levels, strata)
     return replace(
         one,
@@ -162,7 +162,7 @@ def _conclusion(
     select = question.select or {}
     spoken = _spoken(plan, campaign, select, ())
     rest = sentences.where(campaign, select, [name for name in select if name not in spoken])
-    rest = ", ".join(filter(None, (rest, _also(plan, finding))))
+    rest = ", ".join(filter(None, (rest, _also(plan, campaign, finding))))
     return Conclusion(
         id=_id(campaign, plan, word, levels, select),
         topic=plan.topic,
@@ -180,12 +180,21 @@ def _conclusion(
     )
 
 
-def _also(plan: Plan, finding: Finding) -> str:
+def _also(plan: Plan, campaign: Campaign, finding: Finding) -> str:
     """Say which clusters or their parts differ with the factor: what is theirs is in the comparison."""
     runs = plan.frame[plan.frame["run"].isin(finding.runs)]
-    parts = [name for name in plan.varying if name in ("cluster", *PARTS)]
-    words = [f"{name} {listed(sorted(set(runs[name])))}" for name in parts if runs[name].nunique() > 1]
+    parts = [name for name in plan.varying if name in ("cluster", *PARTS, "ranks_per_node")]
+    words = [
+        f"{name.replace('_', ' ')} {listed(_names(campaign, name, runs[name]))}"
+        for name in parts
+        if runs[name].nunique() > 1 and name != plan.factor and plan.factor != "nodes"
+    ]
     return f"other too: {'; '.join(words)}" if words else ""
+
+
+def _names(campaign: Campaign, factor: str, levels: pd.Series) -> list[str]:
+    known = in_order({plain(level) for level in levels})
+    return [display(campaign, factor, one) if isinstance(one, str) else f"{one:g}" for one in known]
 
 
 def _spoken(
@@ -269,6 +278,8 @@ def _id(campaign: Campaign, plan: Plan, word: str, levels: Sequence[Level], sele
     places = [level for name, level in select.items() if name not in apart]
     flat = [each for one in places for each in (one if isinstance(one, list) else [one])]
     flat = [each for each in flat if not isinstance(each, Mapping)]
+    if plan.factor == "nodes":
+        flat += [link for level in levels for link in plan.where.get(level, {}).values()]
     named = [name for level in levels for name in (between, level)][1:]
     return slug(campaign.name, plan.measured.application, measure, plan.factor, *named, *flat)
 

@@ -15,19 +15,21 @@ import pandas as pd
 
 from analysis.base.words import Level, in_order
 from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.finding import Finding
 from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, TIMES, unit_of
+from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
 
 PARTS = ("cpu", "interconnect", "dimm")  # of a cluster
 # Factor, its topic, and what changes with it by nature. A cluster is a name for its hardware; more ranks on
-# a node are more ranks on as many nodes, or as many ranks on fewer nodes.
+# a node are more ranks on as many nodes, or as many ranks on fewer nodes. Clusters as such, and nodes that a
+# link joins against one node, follow below.
 COMPARED: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("case", "problem size", ()),
     ("target_time", "run duration", ()),
     ("build", "compiler flags", ()),
     ("version", "compiler flags", ()),
-    ("cluster", "hardware", PARTS),
     ("cpu", "CPU generation", ("cluster",)),
     ("interconnect", "interconnect", ("cluster",)),
     ("nodes", "scaling", ("ranks",)),
@@ -82,6 +84,14 @@ class Plan:
         where = (self.where[one], self.where[other]) if self.where else ()
         return Comparison(self.factor, (one, other), self.varying, where, along=along)
 
+    def answers(self, one: Level, other: Level, campaign: Campaign) -> list[Finding]:
+        """Hold one level against another in every stratum that has both, from runs that are measured already.
+
+        Raises `NotCoveredError` if there is none, or a side would mix different things.
+        """
+        question = self.measured.question("speedup", compare=self.compare(one, other))
+        return findings_of(question, campaign, self.frame[self.frame[self.factor].isin([one, other])])
+
     @property
     def unit(self) -> str:
         """Unit of the measured values."""
@@ -104,6 +114,10 @@ def plans(campaign: Campaign) -> Iterator[Plan]:
         for factor, topic, varying in COMPARED:
             if _meaningful(one, factor, frame):
                 yield from _plan(one, factor, topic, varying, frame, campaign)
+        if _meaningful(one, "cluster", frame):
+            yield from _machines(one, frame, campaign)
+        if _meaningful(one, "nodes", frame):
+            yield from _links(one, frame, campaign)
     yield from _at_once(campaign)
 
 
@@ -176,6 +190,7 @@ def _plan(
     varying: tuple[str, ...],
     frame: pd.DataFrame,
     campaign: Campaign,
+    where: Mapping[Level, Mapping[str, Level]] | None = None,
 ) -> Iterator[Plan]:
     if factor != "profiler":
         frame = _unprofiled(frame)
@@ -200,7 +215,49 @@ def _plan(
         pairs = {pair: None for pair in pairs if _whole_machines(frame, *pair)}
     if one.variable in MICRO and topic == "interconnect":
         topic = "links"
-    yield Plan(one, factor, topic, varying, frame, tuple(pairs), tuple(levels))
+    yield Plan(one, factor, topic, varying, frame, tuple(pairs), tuple(levels), where or {})
+
+
+def _machines(one: Measured, frame: pd.DataFrame, campaign: Campaign) -> Iterator[Plan]:
+    """Hold clusters against each other node for node: each with its most ranks on one, and its main parts."""
+    frame = _unprofiled(frame[(frame["cluster"] != "") & (frame["ranks_per_node"] > 0)])
+    where: dict[Level, dict[str, Level]] = {}
+    for cluster, part in frame.groupby("cluster", sort=True):
+        most = int(part["ranks_per_node"].max())
+        full = part[part["ranks_per_node"] == most]
+        parts: dict[str, Level] = {name: _commonest(full[name]) for name in PARTS}
+        where[str(cluster)] = {"ranks_per_node": most, **parts}
+    if len(where) < 2:
+        return
+    kept = [
+        all(row[name] == level for name, level in where[row["cluster"]].items())
+        for row in frame[["cluster", "ranks_per_node", *PARTS]].to_dict("records")
+    ]
+    varying = (*PARTS, "ranks", "ranks_per_node")
+    named = {
+        cluster: {name: level for name, level in parts.items() if level != ""}
+        for cluster, parts in where.items()
+    }
+    yield from _plan(one, "cluster", "hardware", varying, frame[kept], campaign, named)
+
+
+def _commonest(levels: pd.Series) -> str:
+    return str(levels.mode().iloc[0])
+
+
+def _links(one: Measured, frame: pd.DataFrame, campaign: Campaign) -> Iterator[Plan]:
+    """Hold nodes that a link joins against one node, within which there is none."""
+    alone, joined = frame[frame["nodes"] == 1], frame[frame["nodes"] > 1]
+    within = sorted(set(alone["interconnect"]))
+    if len(within) != 1 or within[0] in set(joined["interconnect"]):
+        return
+    for link, part in joined.groupby("interconnect", sort=True):
+        both = pd.concat([alone, part])
+        where: dict[Level, dict[str, Level]] = {
+            int(nodes): {"interconnect": str(link) if nodes > 1 else within[0]}
+            for nodes in set(both["nodes"])
+        }
+        yield from _plan(one, "nodes", "scaling", ("ranks", "interconnect"), both, campaign, where)
 
 
 def _at_once(campaign: Campaign) -> Iterator[Plan]:

@@ -16,7 +16,10 @@ from analysis.findings.plans import Plan
 # How a winner is said to be ahead, singular and plural, with {} for how many times; else it is faster.
 _AHEAD = {
     "bandwidth": ("carries {} times as much as", "carry {} times as much as"),
-    "energy_per_job": ("takes {} times less energy a job than", "take {} times less energy a job than"),
+    "energy_per_job": (
+        "is {} times as economical with energy as",
+        "are {} times as economical with energy as",
+    ),
     "throughput": ("does {} times the work of", "do {} times the work of"),
     "jobs_per_day": ("does {} times the jobs a day of", "do {} times the jobs a day of"),
 }
@@ -70,7 +73,8 @@ def ahead(plan: Plan, campaign: Campaign, winner: Level, loser: Level, by: str) 
     if plan.factor in ("case", "target_time"):  # another amount of work: a rate, and no speed
         phrase = _RATE
     verb = phrase[plural(plan.factor, winner)].format(by)
-    return f"{subject(plan, campaign, winner)} {verb} {subject(plan, campaign, loser)}"
+    said_so = f"{subject(plan, campaign, winner)} {verb} {subject(plan, campaign, loser)}"
+    return f"{said_so}, node for node," if plan.factor == "cluster" else said_so
 
 
 def subject(plan: Plan, campaign: Campaign, level: Level) -> str:
@@ -80,6 +84,8 @@ def subject(plan: Plan, campaign: Campaign, level: Level) -> str:
         return "a run without a profiler" if level == "none" else f"a run under {name}"
     if plan.factor == "concurrent_jobs" and level == 1:
         return "1 job on as many ranks"
+    if plan.factor == "nodes" and level != 1 and (link := plan.where.get(level, {}).get("interconnect")):
+        return f"{name} {place(campaign, 'interconnect', [link])}"
     return name
 
 

@@ -116,7 +116,7 @@ def _named(fixed: Stratum, campaign: Campaign, plan: Plan) -> dict[str, Level]:
 
 def stops(plan: Plan, campaign: Campaign) -> Iterator[Shape]:
     """Test where scaling stops: every step before is a gain of the threshold, and the one after is not."""
-    if plan.topic != "scaling":
+    if plan.topic != "scaling" or plan.where:
         return
     for stratum, parts in _ordered(plan, plan.levels, campaign):
         if len(parts) < 3 or min(map(len, parts)) < FEWEST:

@@ -23,7 +23,6 @@ from analysis.estimates.finding import Finding, measuring_days
 from analysis.estimates.groups import strata
 from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES
-from analysis.estimates.quantities import findings
 from analysis.estimates.stats import NO_DAY, RESAMPLES, SEED
 from analysis.estimates.trends import chance
 from analysis.findings.conclusion import DIFFERS, EQUAL, SEEN, UNKNOWN
@@ -75,10 +74,12 @@ def tried(plan: Plan, campaign: Campaign) -> Iterator[Series]:
     values = plan.frame.set_index("run", drop=False)
     for one, other in plan.pairs:
         try:
-            found = findings(plan.measured.question("speedup", compare=plan.compare(one, other)), campaign)
+            found = plan.answers(one, other, campaign)
         except NotCoveredError:
             continue  # a side would mix things: nothing can be said of it alone
-        trials = tuple(_trial(plan, each, values.loc[list(each.runs)], one) for each in found)
+        sides = [(each, values.loc[list(each.runs)]) for each in found]
+        # Of what is zero or less there is no ratio.
+        trials = tuple(_trial(plan, each, runs, one) for each, runs in sides if (runs["value"] > 0).all())
         if plan.topic in ENDS:
             ends = _ends(plan, campaign)
             trials = tuple(
@@ -87,7 +88,8 @@ def tried(plan: Plan, campaign: Campaign) -> Iterator[Series]:
                 else replace(each, p=None, word=PASSED)
                 for each in trials
             )
-        yield Series(plan, one, other, trials)
+        if trials:
+            yield Series(plan, one, other, trials)
 
 
 def _ends(plan: Plan, campaign: Campaign) -> dict[Any, tuple[Level, Level]]:
