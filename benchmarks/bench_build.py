@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from analysis.base import project
+from analysis.base.contents import load_config
 
 ROOT = Path(__file__).resolve().parents[1]
 # As the Makefile starts it.
@@ -72,7 +72,7 @@ def once(folder: Path) -> dict[str, float]:
     """Time everything once, peers between ours."""
     base = copy(folder / "project")
     cold = seconds(SNAKEMAKE, base)
-    pages = list(project.load_config(base)["pages"])
+    pages = list(load_config(base)["pages"])
     (folder / "out").mkdir()
     plain = [papermill(base, page, folder / "out" / f"{page['name']}.ipynb") for page in pages]
     one, several = again(base, pages[:1]), again(base, pages[: 1 + MORE])

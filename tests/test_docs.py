@@ -19,6 +19,8 @@ from analysis.base import project
 from analysis.claims.model import load_report
 from analysis.measure.power import config as power
 
+from .importing import trees
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WRITTEN = [*PAGES, ROOT / "CONTRIBUTING.md"]
@@ -94,6 +96,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     profile = next((base / "data/raw/vm-profiles/runs/osu-allreduce-n8-ipm").glob("*.xml"))
     shutil.copy(profile, base / "app.ipm.xml")
     shutil.copy(next((base / "data/raw/vm-profiles/runs/hpcg-ipm-n8").glob("*.xz")), base / "whatever.xz")
+    trees.folders(base / "last-month", trees.good()[:3])
     return base
 
 
@@ -130,9 +133,10 @@ def test_docs__command_works(
         assert re.search(rf"^{rest[0]}:.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE), where
     elif program == "benchbook":
         arguments = [path for one in rest for path in (sorted(map(str, Path().glob(one))) or [one])]
-        if rest[0] == "new-campaign":  # README and a page name the same one
-            shutil.rmtree(f"data/raw/{rest[1]}", ignore_errors=True)
-            Path(f"config/campaigns/{rest[1]}.yaml").unlink(missing_ok=True)
+        if rest[0] in ("new-campaign", "import"):  # README and a page name the same one
+            name = rest[rest.index("--as") + 1] if "--as" in rest else rest[1]
+            shutil.rmtree(f"data/raw/{name}", ignore_errors=True)
+            Path(f"config/campaigns/{name}.yaml").unlink(missing_ok=True)
         assert cli.main(arguments) == 0, capsys.readouterr().err
         assert capsys.readouterr().out
     else:
@@ -167,8 +171,12 @@ def test_docs__yaml_is_taken(
         cluster_file = Path("config/clusters", f"{content['matrix']['cluster']}.yaml")
         cluster_file.write_text(cluster, encoding="utf-8")
         assert cli.main(["plan", "example"]) == 0
+    elif "profiled_on" in content:
+        assert cli.main(["whatif", "--profile", "app.ipm.xml", "--on", str(file)]) == 0
     elif "launch" in content:
         assert faults("cluster", content) == []
+    elif content.keys() == {"pages"}:
+        assert faults("config", content) == []
     elif content.keys() in ({"power"}, {"views"}):
         assert faults("campaign", {"title": "x", "evidence": "measured", "hardware": "x", **content}) == []
     else:

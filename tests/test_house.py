@@ -9,7 +9,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "analysis"
 # A room imports only rooms to its left. CONTRIBUTING.md says what each of them is for.
 ROOMS = """
-base schema readers energy provenance model datasets estimates claims findings pages site decks
+base schema readers energy provenance model datasets importing estimates claims findings pages site decks
 measure synthesis cli
 """
 ORDER = ROOMS.split()

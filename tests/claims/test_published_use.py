@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analysis.base import models, project
+from analysis.base import contents, models, project
 from analysis.base.campaigns import CampaignFile
 from analysis.claims import evaluate
 from analysis.claims.model import load_report
@@ -20,6 +20,7 @@ from analysis.pages.runs import measured
 from analysis.schema import storage
 
 CONFIG = project.load_yaml(project.root() / project.CONFIG)
+contents.complete(CONFIG, project.root())
 NAMES = [name for name in CONFIG["campaigns"] if name.startswith("published")]
 # Measure -> the metrics of the table of figures that it is made of; of the first two what a run has.
 READS = {

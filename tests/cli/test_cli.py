@@ -132,15 +132,15 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_new_campaign__makes_what_the_readme_promises(elsewhere: Path) -> None:
-    assert cli.main(["new-campaign", "mine"]) == 0
+    assert cli.main(["new-campaign", "mine", "--by-hand"]) == 0
     assert models.load(CampaignFile, elsewhere / "config/campaigns/mine.yaml").evidence == "measured"
     assert (elsewhere / "data/raw/mine/runs").is_dir()
 
 
 def test_new_campaign__overwrites_nothing(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["new-campaign", "mine"]) == 0
+    assert cli.main(["new-campaign", "mine", "--by-hand"]) == 0
     (elsewhere / "config/campaigns/mine.yaml").write_text("mine\n")
-    assert cli.main(["new-campaign", "mine"]) == 1
+    assert cli.main(["new-campaign", "mine", "--by-hand"]) == 1
     assert (elsewhere / "config/campaigns/mine.yaml").read_text() == "mine\n"
     assert "exists already" in capsys.readouterr().err
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from analysis.base import models, project
+from analysis.base import models
+from analysis.base.contents import load_config
 from analysis.cli import reference
 
 ROOT = Path(__file__).parents[2]
@@ -39,4 +40,4 @@ def test_reference__every_file_of_the_project_follows_its_model() -> None:
                 models.load(model, path)
                 checked += 1
     assert checked > 30
-    assert project.load_config(ROOT)["campaigns"]
+    assert load_config(ROOT)["campaigns"]

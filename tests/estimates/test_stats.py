@@ -288,3 +288,27 @@ def test_worst_level__no_pair_of_lopsided_distributions_misses_more_often() -> N
     # The level of the smaller, which is reached; four standard errors of 0.0048 below it for 81 draws.
     assert intervals.worst_level((n, m)) == 0.75
     assert 0.75 - 4 * 0.0048 < least < 0.76
+
+
+def test_ratio_between_days__of_a_day_each_is_that_of_the_runs_and_says_so() -> None:
+    after, before = [11.0, 11.2, 10.9, 11.1, 11.3, 10.8], [10.0, 10.1, 9.9, 10.2, 9.8, 10.05]
+    apart = stats.ratio_between_days(after, before, ([2] * 6, [1] * 6))
+    plain = stats.ratio_of_medians(after, before)
+    assert not stats.ratio_of_medians(after, before, ([2] * 6, [1] * 6)).bounded
+    assert (apart.value, apart.low, apart.high, apart.level) == (
+        plain.value,
+        plain.low,
+        plain.high,
+        plain.level,
+    )
+    assert apart.days == (0,)
+    together = stats.ratio_between_days(after, before, ([1] * 6, [1] * 6))
+    assert together == stats.ratio_of_medians(after, before, ([1] * 6, [1] * 6))
+
+
+def test_ratio_between_days__holds_the_ratio_of_each_day_to_each() -> None:
+    after, before = [11.0, 11.0, 11.0, 22.0, 22.0, 22.0], [10.0, 10.0, 10.0, 5.0, 5.0, 5.0]
+    found = stats.ratio_between_days(after, before, ([3, 3, 3, 4, 4, 4], [1, 1, 1, 2, 2, 2]))
+    assert found.low <= 1.1
+    assert found.high >= 4.4
+    assert found.value == pytest.approx(16.5 / 7.5)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from analysis.base import project
 from analysis.claims import bands
 from analysis.claims.model import Claim, load_report
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
+from analysis.pages import bands as page
 
 REPORTS = ("hpcg2014", "lsdyna2014", "lsdyna2009", "openatom2010", "sharp2019")
 pytestmark = pytest.mark.skipif(
@@ -54,3 +57,53 @@ def test_judge__of_half_and_twice_a_claim_one_is_found_out() -> None:
     both = [pair.count(bands.INSIDE) == 2 for pair in lies]
     assert sum(both) <= len(claims) / 5
     assert sum(word != bands.INSIDE for pair in lies for word in pair) >= len(claims)
+
+
+def test_together__excludes_only_what_chance_does_not_explain() -> None:
+    """Of three claims two are reached by other halves of the draws, and one by a single draw."""
+    campaign = load_campaign("modelled")
+    report = load_report(project.claims("hpcg2014"))
+    names = [one.id for one in report.claims[:3]]
+    halves = np.arange(300) < 150
+    reached = dict(zip(names, (halves, ~halves, np.arange(300) == 0), strict=True))
+    found = pd.DataFrame({"claim": names, "word": bands.INSIDE})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page, "_reached", lambda claim, campaign: reached[claim.id])
+        pairs = page.together(found, campaign, [report])
+    assert pairs["excluded"].tolist() == [True, False, False]
+    assert pairs.iloc[0][["draws_of_both", "by_chance"]].tolist() == [0, 75.0]
+    rare = pairs[pairs["second"] == names[2]].set_index("first")
+    assert rare["draws_of_both"].to_dict() == {names[0]: 1, names[1]: 0}
+    assert rare["chance"].tolist() == pytest.approx([0.5, 0.5])  # one draw lies in one half or the other
+    told = page.said_together(pairs)
+    assert told[0] == (
+        "Of 3 pairs of permitted claims of a report the model reaches 1 not together: "
+        f"{names[0]} and {names[1]}."
+    )
+    assert told[1].startswith("1 pairs have no draw in common")
+
+
+def test_simulated__a_word_follows_the_simulated_ratios() -> None:
+    """Ratios four times as great put a claim inside that lies outside; unchanged ones change nothing."""
+    campaign = load_campaign("modelled")
+    (claim,) = [
+        one
+        for one in load_report(project.claims("lsdyna2014")).claims
+        if one.id == "lsdyna2014-ic-fdr-over-10gbe-almost-5x"
+    ]
+    held = bands.judge(claim, campaign)
+    assert held.word == bands.OUTSIDE
+    word, band = bands.simulated(claim, campaign, [0.0, 0.0, 0.0])
+    assert (word, band) == (held.word, pytest.approx(held.answers.band))
+    word, band = bands.simulated(claim, campaign, [3.0, 3.0, 3.0])
+    assert (word, band) == (bands.INSIDE, pytest.approx([4 * end for end in held.answers.band]))
+    # Only the greatest is off: the lower end stays where it is.
+    assert bands.simulated(claim, campaign, [0.0, 0.0, 1.0])[1][0] == pytest.approx(
+        held.answers.band[0], rel=0.02
+    )
+    table = pd.DataFrame({"claim": claim.id, "difference": [3.0, 3.0, 3.0]})
+    words = page.simulated_words(table, campaign, [load_report(project.claims("lsdyna2014"))])
+    assert page.contradicted(words) == (
+        f"The simulation contradicts 1 of 1 words: “{claim.statement}” is outside the band by the model and "
+        "inside the band by the simulation."
+    )

@@ -58,18 +58,41 @@ def test_of_grid__messages_are_those_of_a_profiled_run() -> None:
     assert of_grid(16, 1, 8).reduced[0].times * ITERATIONS == reductions - 64  # 64 outside of iterations
 
 
-def test_of_structure__a_part_of_a_cube_by_hand() -> None:
-    # 8 nodes of 8 ranks: parts of 1000 elements, 100 x 12 B over 6 partners, 200 B each. Of the parts in a
-    # node's cube half are at its surface: 8^(-1/3) x (7/8)^(1/3) = 0.4782.
-    structure = Structure(exchange=Exchange(partners="p", rounds="r", bytes_per_surface="b"))
-    draws = _given(p=6.0, r=2.0, b=12.0)
-    (one,) = of_structure(structure, draws, 64_000, 8, 8).exchanged
-    outside = 0.5 * (7 / 8) ** (1 / 3)
+STRUCTURE = Structure(exchange=Exchange(partners="p", rounds="r", bytes_per_surface="b"))
+
+
+def test_of_structure__faces_of_a_block_by_hand() -> None:
+    # 8 nodes of 8 ranks, 2 x 2 x 2 each: parts of 1000 elements, 100 x 12 B over 6 faces, 200 B each. Every
+    # node is a corner of the mesh, so three of its sides, 4 faces each, go to others, as do three of a rank.
+    (one,) = of_structure(STRUCTURE, _given(p=6.0, r=2.0, b=12.0), 64_000, 8, 8).exchanged
     assert one.times == pytest.approx([2.0])
-    assert one.messages == pytest.approx([12 * outside])  # the corner has twice the mean
-    assert one.node_messages == pytest.approx([8 * 6 * outside])
-    assert one.node_payload == pytest.approx([8 * 6 * outside * 200])
-    assert one.inside_payload == pytest.approx([6 * (1 - outside) * 200])
+    assert (one.messages, one.payload) == (pytest.approx([3.0]), pytest.approx([600.0]))
+    assert (one.node_messages, one.node_payload) == (pytest.approx([12.0]), pytest.approx([2400.0]))
+    assert (one.inside, one.inside_payload) == (pytest.approx([3.0]), pytest.approx([600.0]))
+
+
+def test_of_structure__edges_and_corners_are_messages_but_few_bytes() -> None:
+    # Along an axis the outer part of a node sees one other and the inner one two: of three planes 3 x 3 edges
+    # twice, less 8 x 3 within; 3 x 3 x 3 corners less 8 within. Shares of 1200 B: 6 x 100, 12 x 10 and 8.
+    (one,) = of_structure(STRUCTURE, _given(p=26.0, r=1.0, b=12.0), 64_000, 8, 8).exchanged
+    face = 1200 * 100 / 728
+    faces, edges, corners = 12, 30, 19
+    # The rank in the middle of the mesh: 3 + 9 + 7 of 26 to other nodes, 3 + 3 + 1 within.
+    assert (one.messages, one.inside) == (pytest.approx([19.0]), pytest.approx([7.0]))
+    assert one.payload == pytest.approx([face * (3 + 9 / 10 + 7 / 100)])
+    assert one.node_messages == pytest.approx([faces + edges + corners])
+    assert one.node_payload == pytest.approx([face * (faces + edges / 10 + corners / 100)])
+
+
+def test_of_structure__a_node_of_twenty_in_the_middle_of_a_large_mesh() -> None:
+    """2 x 2 x 5 parts: of 2 x 4 + 2 x 2 x 10 = 48 outer faces of 120 all leave it."""
+    (one,) = of_structure(STRUCTURE, _given(p=6.0, r=1.0, b=12.0), 64_000, 27, 20).exchanged
+    assert one.node_messages == pytest.approx([48.0])
+    assert one.messages == pytest.approx([3.0])
+    # Where there are three partners to six faces, half of each is counted.
+    (few,) = of_structure(STRUCTURE, _given(p=3.0, r=1.0, b=12.0), 64_000, 27, 20).exchanged
+    assert few.node_messages == pytest.approx([24.0])
+    assert few.node_payload == pytest.approx(one.node_payload)
 
 
 def test_of_structure__pairs_send_one_message_each() -> None:

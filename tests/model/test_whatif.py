@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,6 +95,109 @@ def test_whatif__an_unknown_link_is_one_line(
     told = capsys.readouterr().err.strip()
     assert said in told
     assert "\n" not in told
+    assert told.startswith(arguments[-2])  # where it stands
+
+
+CLUSTER = """\
+title: Our next cluster
+nodes: 16
+link: fast
+faster: 2.0
+links:
+  fast:
+    title: the vendor's 200 Gbit/s
+    kind: rdma
+    bandwidth: { low: 2.2e+10, high: 2.4e+10, unit: B/s, source: the offer }
+    latency: { low: 6.0e-7, high: 1.2e-6, unit: s, source: the offer }
+    header: 30
+    source: the offer
+"""
+
+
+def _told(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["whatif", "--profile", str(REAL), *arguments, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_whatif__of_a_cluster_s_file_and_its_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A job on one node needs no --from; the command line wins over the file."""
+    file = tmp_path / "cluster.yaml"
+    file.write_text(CLUSTER)
+    found = _told(capsys, "--on", str(file))
+    assert (found["on"]["nodes"], found["on"]["link"], found["profiled"]["link"]) == (16, "fast", "")
+    assert found["title"] == "the vendor's 200 Gbit/s"
+    assert _told(capsys, "--on", str(file), "--nodes", "8")["on"]["nodes"] == 8
+    assert _told(capsys, "--on", str(file), "--link", "10gbe")["on"]["link"] == "10gbe"
+    slower = _told(capsys, "--link", "ib-hdr", "--nodes", "16")["seconds"]["median"]
+    assert found["seconds"]["median"] < 0.8 * slower
+
+
+def test_whatif__is_a_forecast_widened_with_distance(capsys: pytest.CaptureFixture[str]) -> None:
+    near, far = (_told(capsys, "--link", "ib-ndr", "--nodes", nodes) for nodes in ("16", "2048"))
+    assert near["kind"] == "a forecast, no evidence"
+    assert far["widened_by"] > near["widened_by"] > 0
+    assert [one for one in far["cautions"] if "32 times as many" in one]
+    assert not [one for one in near["cautions"] if "32" in one]
+    # 79 % of this job's time is waiting: twice as many ranks as cores.
+    assert near["cautions"][0].startswith("79% of the time is waiting")
+    assert main(["whatif", "--profile", str(REAL), "--link", "ib-ndr", "--nodes", "16"]) == 0
+    assert capsys.readouterr().out.startswith("a forecast, no evidence: ")
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "said"),
+    [
+        (("low: 2.2e+10", "low: 2.5e+10"), 9, "low 2.5e+10 is above high 2.4e+10"),
+        (("unit: B/s", "unit: GB/s"), 9, "is in GB/s; give low and high in B/s"),
+        (("link: fast", "link: fat"), 3, "no link 'fat'"),
+        (("nodes: 16", "nodes: 0"), 2, "nodes"),
+        (("nodes: 16", "nodes: 10000000000"), 2, "nodes"),
+        (("faster: 2.0", "faster: .inf"), 4, "faster"),
+        (("latency: { low: 6.0e-7", "latency: { low: -1"), 10, "links.fast.latency.low"),
+        (("header: 30", "headr: 30"), 11, "headr"),
+    ],
+)
+def test_whatif__a_bad_cluster_s_file_is_one_line(
+    change: tuple[str, str], line: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(CLUSTER.replace(*change))
+    assert main(["whatif", "--profile", str(REAL), "--on", str(file)]) == 1
+    told = capsys.readouterr().err.splitlines()
+    assert any(one.startswith(f"{file}:{line}: ") and said in one for one in told)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "ran on one node, without a link: nothing would change"),
+        (["--link", "ib-hdr"], "ran on one node, without a link: nothing would change"),
+        (["--nodes", "4"], "nothing says which link joins 4; give --link"),
+    ],
+)
+def test_whatif__without_enough_to_go_by_is_one_line(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["whatif", "--profile", str(REAL), *arguments]) == 1
+    told = capsys.readouterr().err.strip()
+    assert said in told
+    assert "\n" not in told
+
+
+@pytest.mark.parametrize("nodes", ["0", "-3", "x", "1000001"])
+def test_whatif__a_number_of_nodes_that_is_none_is_wrong_usage(nodes: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["whatif", "--profile", str(REAL), "--link", "ib-hdr", "--nodes", nodes])
+    assert ended.value.code == 2
+
+
+def test_links__of_several_nodes_must_be_said() -> None:
+    with pytest.raises(
+        BenchbookError, match=r"is of 2 nodes, and no profile says over which link; give --from"
+    ):
+        command._links(INPUTS, JOB, "x.xml", "", "ib-hdr", 2)
+    assert command._links(INPUTS, JOB, "x.xml", "1gbe", "", 4) == ("1gbe", "1gbe")
 
 
 def test_whatif__a_profile_without_sizes_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

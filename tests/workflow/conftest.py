@@ -45,7 +45,9 @@ def make_project(base: Path) -> Path:
     shutil.copytree(ROOT / "config/claims", base / "config/claims")
     (base / "config/campaigns").mkdir()
     for campaign, runs in RUNS.items():
-        shutil.copy(ROOT / "config/campaigns/vm-hpcg.yaml", base / f"config/campaigns/{campaign}.yaml")
+        declared = (ROOT / "config/campaigns/vm-hpcg.yaml").read_text().splitlines(keepends=True)
+        kept = "".join(line for line in declared if not line.startswith("reports:"))
+        (base / f"config/campaigns/{campaign}.yaml").write_text(kept)
         for run in runs:
             to = base / "data/raw" / campaign / "runs" / run
             shutil.copytree(ROOT / "data/raw/vm-hpcg/runs" / run, to)

@@ -145,6 +145,27 @@ def test_workflow__one_more_campaign_builds_only_its_own(built: Path) -> None:
 
 
 @pytest.mark.slow
+def test_workflow__an_own_campaign_has_its_pages_without_an_edited_line(built: Path) -> None:
+    question = "{ kind: holds, notebook: plain.ipynb, title: What is it?, parameters: { report: hpcg2014 } }"
+    (built / "config/questions.yaml").write_text(f"questions:\n  - {question}\n")
+    before = planned(built)
+    shutil.copytree(built / "data/raw/two", built / "data/raw/three")
+    shutil.copy(built / "config/campaigns/two.yaml", built / "config/campaigns/three.yaml")
+    jobs = planned(built)
+    shutil.rmtree(built / "data/raw/three")
+    assert planned(built) == before  # declared, and no run of it is there
+    for name in ("config/questions.yaml", "config/campaigns/three.yaml"):
+        (built / name).unlink()
+    assert planned(built) == {}
+    assert {"page page=one-holds", "page page=two-holds", "collect", "site", "all"} == before.keys()
+    assert set(jobs) - set(before) == {
+        "ingest campaign=three",
+        "verdicts campaign=three",
+        "page page=three-holds",
+    }
+
+
+@pytest.mark.slow
 def test_workflow__names_a_failed_notebook_and_keeps_it(built: Path) -> None:
     path = built / "notebooks/plain.ipynb"
     before = path.read_text()

@@ -82,6 +82,7 @@ rule collect:
         "../../environment.yml"
     threads: 1
     params:
+        contents=digest_of_contents(),
         code=code_of(*JUDGE),
     shell:
         "python -m analysis.cli stage --log {log} collect {output.verdicts} {input.verdicts} --config={input.config}"

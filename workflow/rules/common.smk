@@ -12,7 +12,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from analysis.base import project
+from analysis.base import contents, project
 from analysis.base.errors import BenchbookError
 from analysis.site.kernels.client import start
 
@@ -60,8 +60,7 @@ wildcard_constraints:
 
 def check_config(config):
     try:
-        project.check_config(config, BASE, BASE / BUILD)
-        project.leave_out(config, BASE)
+        contents.complete(config, BASE, BASE / BUILD)
     except BenchbookError as error:
         raise WorkflowError(str(error)) from None
 
@@ -166,6 +165,13 @@ def page_declarations(wildcards):
     return found
 
 
+def digest_of_contents():
+    """What follows from the campaigns' records makes the scoreboard and the site out of date."""
+    keys = ("campaigns", "reports", "pages", "left_out")
+    text = json.dumps({key: config[key] for key in keys}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def notebook_campaigns():
     """The campaigns that the notebooks name in their cells of parameters."""
     found = set()
@@ -185,6 +191,11 @@ def page_parameters(wildcards):
     keys = ("campaign", "campaigns", "report", "reports", "topics")
     given = {key: entry[key] for key in keys if key in entry}
     return json.dumps({**given, **entry["parameters"]}, sort_keys=True)
+
+
+def page_derived(wildcards):
+    """A page that nobody has asked for says what its runs cannot tell, and is no failure."""
+    return "--derived=yes" if page(wildcards).get("derived") else ""
 
 
 def raw_files(wildcards):

@@ -25,10 +25,11 @@ rule page:
     params:
         figure=lambda wildcards, output: f"--figure={output.figure}",
         parameters=page_parameters,
+        derived=page_derived,
         code=code_of(*JUDGE, "findings", "pages", "site/kernels"),
     shell:
         "python -m analysis.cli stage --log {log} page {input.notebook} {output.notebook} {params.figure}"
-        " --parameters={params.parameters:q}"
+        " --parameters={params.parameters:q} {params.derived}"
 
 
 use rule page as page_without_figure with:
@@ -39,6 +40,7 @@ use rule page as page_without_figure with:
     params:
         figure="",
         parameters=page_parameters,
+        derived=page_derived,
         code=rules.page.params.code,
 
 
@@ -69,6 +71,7 @@ rule site:
     params:
         commit=project.commit(Path()),
         folder=lambda wildcards, output: Path(output.index).parent,
+        contents=digest_of_contents(),
         recovered=[f"--recovered={name}" for name in RECOVERIES],
         code=code_of(*JUDGE, "site"),
     shell:

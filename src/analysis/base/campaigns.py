@@ -296,10 +296,11 @@ class ModelledCampaign(Model):
 
     draws: Annotated[int, Field(ge=100, le=5000)] = 500
     seed: int = 1
-    widening: dict[str, Share] = Field(
+    widening: dict[str, Annotated[float, Field(ge=0)]] = Field(
         {},
         description="link -> relative error of the model where it could be held against runs; `default` of "
-        "other links, `nodes` between numbers of ranks that share the same work",
+        "other links, `next` from one number of nodes to the next, `nodes` from any to any, and "
+        "`next.<link>` and `nodes.<link>` of links with their own",
     )
     cells: Annotated[list[ModelledCells], Field(min_length=1)]
 
@@ -313,6 +314,11 @@ class CampaignFile(Model):
         description="one line that names what was measured; ${machine} is what the runs say"
     )
     notes: list[str] = Field([])
+    reports: Maybe[Unique[Name]] = Field(
+        None,
+        description="reports whose claims the runs speak to; without it those of the views, or all if levels "
+        "or apart say what stands for a report's",
+    )
     levels: dict[str, dict[str, StandIn]] = Field(
         {}, description="factor -> the report's level -> this campaign's level or levels, with what differs"
     )
@@ -417,7 +423,9 @@ class Application(Model):
     """An application and its figure of merit."""
 
     title: str
-    engine: str = Field(description="the reader of its result file")
+    engine: str = Field(
+        description="the reader of its result file; empty if none reads it, for times and profiles alone"
+    )
     figure_of_merit: str = Field(description="a variable of that reader's dataset or empty")
     unit: str = Field(description="unit of the figure of merit")
     higher_is_better: bool
@@ -435,6 +443,8 @@ def widened_by(widening: Mapping[str, float], links: Iterable[str], *, shared_wo
 
     `shared_work` says that its sides share the same work among different numbers of ranks.
     """
-    default = widening.get("default", 0.0)
+    default, links = widening.get("default", 0.0), list(links)
     errors = [widening.get(link, default) for link in links]
-    return max([*errors, widening.get("nodes", default) if shared_work else 0.0], default=0.0)
+    if shared_work:
+        errors += [widening.get(f"nodes.{link}", widening.get("nodes", default)) for link in links]
+    return max(errors, default=0.0)

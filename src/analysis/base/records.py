@@ -8,6 +8,9 @@ from pydantic import Field, StringConstraints
 
 from analysis.base.models import Evidence, Model
 
+# Key of a record that was made from the output of a job that nobody watched: its exit code may not be known.
+IMPORTED = "imported"
+
 Needed = Annotated[str, StringConstraints(min_length=1)]
 Factor = Annotated[str | None, Field(description="a factor of the run, empty or null where it has none")]
 Count = Annotated[int | None, Field(ge=-(2**31), lt=2**31, description="a whole number, null if unknown")]
@@ -59,6 +62,9 @@ class RunRecord(Model, extra="allow"):
     reason: str | None = Field(None, description="why the run has failed, empty if it has not")
     attempt_at: str | None = Field(None, description="of a failed attempt, the run that it was to be")
     retracted: bool | None = Field(None, description="true if it counted until Slurm said otherwise")
+    imported: Any = Field(
+        None, description="of a run that was imported: its files, and where each factor is from"
+    )
     threads: Noted = None
     job_of_run: Noted = None
     started_by: Noted = None

@@ -100,8 +100,9 @@ def level_name(factor: str, level: Level) -> str:
     """Name a level in a sentence: words as they are, numbers with their factor: ``2 concurrent jobs``."""
     if isinstance(level, str):
         return level
-    if factor == "target_time":
-        return f"{_count(level)} s"
+    special = {"target_time": f"{_count(level)} s", "local_size": f"{_count(level)}³"}
+    if factor in special:
+        return special[factor]
     word = factor.replace("_", " ")
     if level == 1:
         word = "rank per node" if word == "ranks per node" else word.removesuffix("s")

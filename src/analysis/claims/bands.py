@@ -1,7 +1,7 @@
 """Claims held against a model: the band of what the hardware permits, over draws of what is not known.
 
-Each draw answers a claim's question by itself, from the same draw on both sides. The band reaches from the
-least to the greatest answer, widened by the error of the model where it could be held against runs.
+Each draw answers a claim's question by itself, from the same draw on both sides. The band holds the central
+95 % of the answers and is widened by the error of the model where it could be held against runs.
 
 - inside the band: something that the claim allows is permitted; that confirms nothing;
 - too wide to tell: half of the claimed effect and twice of it are permitted too, or an order both ways;
@@ -14,10 +14,11 @@ import itertools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from analysis.base.models import one_or_more
 from analysis.base.words import Level
@@ -33,15 +34,19 @@ from analysis.estimates.quantities import better_is_more
 from analysis.estimates.question import FACTORS, Comparison, Question
 from analysis.estimates.stats import Estimate
 from analysis.model import ASSUMED, DRAWN
+from analysis.model.draws import CENTRAL, central
 
 INSIDE, OUTSIDE, TOO_WIDE = "inside the band", "outside the band", "too wide to tell"
 FIRST = 0  # the number of the first draw
+_ALONG = ("trend", "saturation")  # quantities that are read off from step to step
 CELLS = object()  # under which a campaign keeps its runs by cell
 DEFAULT = "default"  # widening of a link that has none of its own
 # Widening where no network is used, and where one link is on both sides, ranks placed alike: what the model
 # has wrong about messages it has wrong twice. A link that congests has one of its own, ``same-link.1gbe``.
 ONE_NODE, SAME_LINK = "one-node", "same-link"
-NODES = "nodes"  # widening along counts of nodes on one link: caches and networks that break down
+# Widenings along counts of nodes on one link, where caches and networks that break down come in: from each
+# count to the next, which orders and stops rest on, and from any to any. A kind of link can have its own.
+NEXT, NODES = "next", "nodes"
 
 
 @dataclass(frozen=True)
@@ -76,10 +81,11 @@ class Answers:
 
     @cached_property
     def band(self) -> tuple[float, float]:
-        """The least and the greatest answer, widened."""
+        """The ends of the central answers, widened."""
         drawn = self.ratios[self.drawn]
-        ends = [self.of(drawn / (1 + self.error)), self.of(drawn * (1 + self.error))]
-        return float(min(one.min() for one in ends)), float(max(one.max() for one in ends))
+        off = [self.of(drawn / (1 + self.error)), self.of(drawn * (1 + self.error))]
+        lows, highs = zip(*(central(one.to_numpy(dtype="f8")) for one in off), strict=True)
+        return min(lows), max(highs)
 
     def needed(self, low: float, high: float) -> dict[str, float] | None:
         """Say for each unknown the value nearest to the middle of its range with which the claim is reached.
@@ -88,17 +94,26 @@ class Answers:
         unknown that cannot do it, or changes nothing, is left out.
         """
         found = {}
-        swept = self.asked[~self.drawn].str.split(" ", expand=True)
-        for name, part in swept.groupby(1, sort=True) if len(swept) else ():
-            at = part[2].to_numpy(dtype="f8")
-            answers = self.of(self.ratios[part.index]).to_numpy(dtype="f8")
+        swept = self.asked[~self.drawn]
+        for name, (rows, at) in _sweeps(tuple(swept)).items():
+            answers = self.of(self.ratios[swept.index[rows]]).to_numpy(dtype="f8")
             away = np.abs(np.log(at / np.sqrt(at.min() * at.max())))
             fits = (answers >= low) & (answers <= high)
             if fits[np.argmin(away)]:
                 return None
             if fits.any() and np.ptp(answers) > 1e-3 * np.abs(answers).max():
-                found[str(name)] = float(at[fits][np.argmin(away[fits])])
+                found[name] = float(at[fits][np.argmin(away[fits])])
         return found
+
+
+@cache
+def _sweeps(asked: tuple[str, ...]) -> dict[str, tuple[NDArray[np.intp], Array]]:
+    """Return the places and the values of each unknown's sweep: all cells of an application have the same."""
+    parts = [one.split(" ") for one in asked]
+    names = np.array([part[1] for part in parts], dtype=object)
+    values = np.array([part[2] for part in parts], dtype="f8")
+    found = {str(name): np.flatnonzero(names == name) for name in sorted(set(names))}
+    return {name: (rows, values[rows]) for name, rows in found.items()}
 
 
 @dataclass(frozen=True)
@@ -134,7 +149,7 @@ class Judged:
         one, values, (low, high) = self.answers, self.answers.values, self.answers.band
         arithmetic = (
             f"draws from {values.min():.4g} to {values.max():.4g}, median {np.median(values):.4g}; "
-            f"widened by {one.error:.0%} to {low:.4g} to {high:.4g}"
+            f"the central {CENTRAL:.0%} widened by {one.error:.0%} to {low:.4g} to {high:.4g}"
         )
         return Finding(
             Estimate(float(np.median(values)), low, high, len(values)), one.compared, arithmetic, ()
@@ -152,18 +167,36 @@ def judge(claim: Claim, campaign: Campaign) -> Judged:
     return kept[1]
 
 
-def _judged(claim: Claim, campaign: Campaign) -> Judged:
-    one = _settling(claim, answers(claim, campaign))
+def simulated(claim: Claim, campaign: Campaign, off: Sequence[float]) -> tuple[str, tuple[float, float]]:
+    """Return the word, and the band, that a claim would have with simulated ratios.
+
+    `off` is by how much these are more than the modelled ones, relative, at the least, the middle and the
+    greatest; between them it is taken along the logarithm.
+    """
+    one = judge(claim, campaign).answers
+    at = np.log([one.ratios[one.drawn].quantile(share) for share in (0, 0.5, 1)])
+    ratios = one.ratios * (1 + np.interp(np.log(one.ratios), at, off))
+    moved = replace(one, ratios=ratios)
+    return _word(claim, moved)[0], moved.band
+
+
+def _word(claim: Claim, one: Answers) -> tuple[str, str]:
+    """Return the word for a band and why it is that."""
     low, high = _allowed(claim)
     least, most = one.band
     if most < low or least > high:
-        word, why = OUTSIDE, "the model reaches nothing that the claim allows"
-    elif _open(claim, one):
+        return OUTSIDE, "the claim allows nothing of the band"
+    if _open(claim, one):
         effect = "both orders" if _ordered(claim) else "half of the claimed effect and twice of it"
         effect = "the first level to the last" if one.levels else effect
-        word, why = TOO_WIDE, f"{effect} are permitted"
-    else:
-        word, why = INSIDE, "permitted, which confirms nothing"
+        return TOO_WIDE, f"{effect} are permitted"
+    return INSIDE, "permitted, which confirms nothing"
+
+
+def _judged(claim: Claim, campaign: Campaign) -> Judged:
+    one = _settling(claim, answers(claim, campaign))
+    low, high = _allowed(claim)
+    word, why = _word(claim, one)
     reached = float(np.mean((one.values >= low) & (one.values <= high)))
     if word == INSIDE and not reached:
         why = "permitted by the model's own error alone"
@@ -307,10 +340,11 @@ def _error(question: Question, campaign: Campaign, parts: Sequence[pd.DataFrame]
         return widening[question.variable]
     if found["nodes"] == {1}:
         return widening.get(ONE_NODE, 0.0)
-    if len(links) == 1 and question.compare is not None and "nodes" in question.compare.moving:
-        return widening.get(NODES, widening.get(DEFAULT, 0.0))
-    if len(links) == 1 and len(found["placement"]) == 1:
-        (link,) = links
+    (link,) = links if len(links) == 1 else ("",)
+    if link and question.compare is not None and "nodes" in question.compare.moving:
+        kind = NEXT if question.quantity in _ALONG else NODES
+        return widening.get(f"{kind}.{link}", widening.get(kind, widening.get(DEFAULT, 0.0)))
+    if link and len(found["placement"]) == 1:
         return widening.get(f"{SAME_LINK}.{link}", widening.get(SAME_LINK, 0.0))
     return max((widening.get(link, widening.get(DEFAULT, 0.0)) for link in links), default=0.0)
 

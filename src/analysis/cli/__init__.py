@@ -54,6 +54,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     _reading(commands)
+    _concluding(commands)
+    _comparing(commands)
     _measuring(commands)
     _campaigns(commands)
     stage = commands.add_parser("stage", help="run a stage of the workflow; its rules do so")
@@ -76,6 +78,22 @@ def _reading(commands: Any) -> None:
     verdicts.add_argument("--json", help="a list of objects instead of a table", **_AS_JSON)
     verdicts.set_defaults(command="analysis.cli.verdicts:verdicts")
 
+    what = "forecast a profiled job on another link or number of nodes, as a band"
+    whatif = commands.add_parser("whatif", help=what, description=what)
+    whatif.add_argument("--profile", dest="path", required=True, metavar="FILE", help="of IPM or mpiP")
+    whatif.add_argument(
+        "--from", dest="profiled_on", default="", metavar="LINK",
+        help="it was profiled on; else that of --on, and of a job on one node none",
+    )  # fmt: skip
+    whatif.add_argument("--link", metavar="LINK", help="the other one; else that of --on, or the same")
+    whatif.add_argument("--nodes", type=_count, metavar="N", help="the other number of nodes")
+    whatif.add_argument("--on", metavar="CLUSTER.yaml", help="a cluster: nodes, links, how fast it computes")
+    whatif.add_argument("--json", help="an object instead of text", **_AS_JSON)
+    whatif.set_defaults(command="analysis.cli.whatif:whatif")
+
+
+def _concluding(commands: Any) -> None:
+    """Declare what says a campaign's conclusions."""
     what = "say what a campaign shows: differences, equals, shares, ranked, with false discoveries controlled"
     findings = commands.add_parser("findings", help=what, description=what)
     findings.add_argument("name", metavar="CAMPAIGN")
@@ -94,17 +112,56 @@ def _reading(commands: Any) -> None:
     report.add_argument("--no-pdf", dest="pdf", action="store_false", help="leave out the PDF")
     report.set_defaults(command="analysis.cli.report:report")
 
-    what = "forecast a profiled job on another link or number of nodes, as a band"
-    whatif = commands.add_parser("whatif", help=what, description=what)
-    whatif.add_argument("--profile", dest="path", required=True, metavar="FILE", help="of IPM or mpiP")
-    whatif.add_argument(
-        "--from", dest="profiled_on", required=True, metavar="LINK", help="it was profiled on"
+
+def _comparing(commands: Any) -> None:
+    """Declare what holds campaigns against each other."""
+    what = "say what became better or worse from one campaign to the next; status 3 if anything became worse"
+    compare = commands.add_parser("compare", help=what, description=what)
+    compare.add_argument("before", metavar="BEFORE", help="a campaign, or a part: NAME:FACTOR=LEVEL")
+    compare.add_argument("after", metavar="AFTER", help="the one that is held against it")
+    compare.add_argument(
+        "later",
+        nargs="*",
+        metavar="LATER",
+        help="further ones, in order: then the steps of a history are found",
     )
-    whatif.add_argument("--link", metavar="LINK", help="the other one; else that of --on, or the same")
-    whatif.add_argument("--nodes", type=int, metavar="N", help="the other number of nodes")
-    whatif.add_argument("--on", metavar="CLUSTER.yaml", help="a cluster: nodes, links, how fast it computes")
-    whatif.add_argument("--json", help="an object instead of text", **_AS_JSON)
-    whatif.set_defaults(command="analysis.cli.whatif:whatif")
+    compare.add_argument(
+        "--margin",
+        type=_margin,
+        default=0.05,
+        metavar="5%",
+        help="a smaller difference does not matter (5%%)",
+    )
+    compare.add_argument(
+        "--ignore", dest="ignored", action="append", metavar="FACTOR", help="runs may differ in it"
+    )
+    compare.add_argument(
+        "--across", dest="levels", action="append", metavar="FACTOR=BEFORE:AFTER",
+        help="take a level of after for one of before",
+    )  # fmt: skip
+    compare.add_argument("--json", help="an object instead of text", **_AS_JSON)
+    compare.add_argument(
+        "--html", nargs="?", const="", default=None, metavar="OUT.html",
+        help="write the page too, by default results/compare/BEFORE-AFTER.html",
+    )  # fmt: skip
+    compare.set_defaults(command="analysis.cli.compare:compare")
+
+
+def _margin(text: str) -> float:
+    """Read a relative margin, ``5%`` or ``0.05``."""
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no margin between 0 and 100 %: write 5% or 0.05")
+    return value
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1,000,000")
+    return int(text)
 
 
 def _measuring(commands: Any) -> None:
@@ -131,11 +188,62 @@ def _measuring(commands: Any) -> None:
     meters.set_defaults(command="analysis.cli.meters:meters")
 
 
+def _new_campaign(commands: Any) -> None:
+    """Declare what a new campaign can be told; on a terminal it asks for what is not."""
+    what = "write the files of a campaign: its own, its cluster's, its application's"
+    new = commands.add_parser("new-campaign", help=what, description=what)
+    new.add_argument("name", metavar="NAME")
+    new.add_argument("--by-hand", dest="manual", action="store_true", help="its runs were measured otherwise")
+    new.add_argument("--yes", action="store_true", help="ask nothing; take the usual for what is not said")
+    nodes = new.add_mutually_exclusive_group()
+    nodes.add_argument("--from-slurm", action="store_true", help="the nodes that Slurm lists here")
+    nodes.add_argument(
+        "--scontrol", default="", metavar="FILE", help="the nodes in saved output of scontrol show node"
+    )
+    listed = {
+        "title": "one line", "application": "of config/applications, or a new one", "nodes": "like 1,2,4",
+        "ranks-per-node": "numbers, all or half", "binary": "path of the program",
+        "engine": "of a new application: the reader of its output",
+        "arguments": "of a new application, as one text",
+        "done": "of a new application: a text in the output of a good run",
+        "cluster": "one of config/clusters, or the name of the new one", "partition": "of Slurm",
+        "feature": "of nodes in Slurm", "account": "in Slurm",
+    }  # fmt: skip
+    for flag, told in listed.items():
+        new.add_argument(f"--{flag}", default="", metavar=flag.upper().replace("-", "_"), help=told)
+    several = {"case": "cases", "mpi": "mpi", "interconnect": "interconnect"}
+    for flag, name in several.items():
+        text = "name, or names joined by commas; may be repeated"
+        new.add_argument(f"--{flag}", dest=name, action="append", metavar=flag.upper(), help=text)
+    new.add_argument("--repeats", type=int, default=6, metavar="N", help="of each run (6)")
+    new.add_argument("--minutes", type=int, default=60, metavar="N", help="time limit of a job (60)")
+    new.set_defaults(command="analysis.cli.new:new_campaign")
+
+
 def _campaigns(commands: Any) -> None:
     """Declare what makes and checks campaigns."""
-    new = commands.add_parser("new-campaign", help="make the folders and the declaration of a campaign")
-    new.add_argument("name", metavar="NAME")
-    new.set_defaults(command="analysis.cli.new:new_campaign")
+    _new_campaign(commands)
+
+    what = "make a raw campaign of a folder of job output, from no tool of ours"
+    imports = commands.add_parser("import", help=what, description=what)
+    imports.add_argument("folder", metavar="DIR")
+    imports.add_argument(
+        "--as", dest="name", required=True, metavar="NAME", help="what the campaign is called"
+    )
+    imports.add_argument(
+        "--pattern", default="", help="factors by parts of the path, like '{mpi}/{case}/n{nodes}/{}'"
+    )
+    imports.add_argument(
+        "--set",
+        dest="given",
+        action="append",
+        default=[],
+        metavar="FACTOR=VALUE",
+        help="of all runs; repeatable",
+    )
+    imports.add_argument("--yes", action="store_true", help="write without asking")
+    imports.add_argument("--json", help="an object instead of tables", **_AS_JSON)
+    imports.set_defaults(command="analysis.cli.imports:import_folder")
 
     verify = commands.add_parser("verify", help="hold a raw campaign against its manifest and its records")
     verify.add_argument("campaigns", nargs="+", metavar="CAMPAIGN")

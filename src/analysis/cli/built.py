@@ -10,6 +10,7 @@ from pathlib import Path
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
+from analysis.base.models import known
 
 # What datasets are computed by, as the workflow has it (READ in workflow/rules/common.smk).
 ROOMS = ("base", "schema", "readers", "energy", "model", "datasets")
@@ -54,9 +55,8 @@ def built(names: Sequence[str]) -> None:
 def _known(name: str, base: Path) -> None:
     path = project.declaration(name, base)
     if not path.is_file():
-        known = ", ".join(sorted(one.stem for one in path.parent.glob("*.yaml")))
-        where = os.path.relpath(path)
-        raise ConfigError.at(where, 0, "there is no such campaign", f"known: {known}")
+        there = sorted(one.stem for one in path.parent.glob("*.yaml"))
+        raise ConfigError.at(os.path.relpath(path), 0, "there is no such campaign", known(name, there))
 
 
 def _stamp(name: str, base: Path) -> Path:

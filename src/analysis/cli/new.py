@@ -1,49 +1,160 @@
-"""``benchbook new-campaign``: the folders and the declaration that a campaign needs."""
+"""``benchbook new-campaign``: the files that a campaign needs, from flags or from questions."""
 
 from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.cli import CAMPAIGN, FINE
+from analysis.measure import nodes
+from analysis.measure.declare import load
+from analysis.measure.matrix import expand
+from analysis.measure.nodes import Kind
+from analysis.measure.outline import Outline, Wanted, applications, by_hand, cases_of, engines, outline
 
-_DECLARATION = """\
-title: {name}
-evidence: measured # measured, published, reported, modelled or synthetic
-hardware: one line that names the CPUs, memory and network of the nodes
-notes: []
-# Which of this campaign's levels stands for a report's level, and how it differs from it.
-# levels:
-#   interconnect:
-#     ib-fdr: {{ is: hdr100, differs: "HDR100 InfiniBand" }}
-levels: {{}}
-"""
-
-_README = """\
-# {name}
-
-What was measured, on what, when, and what the reader must know. Each run is a folder
-`runs/<run>/` with `run.json` (see `vm-hpcg` for the keys) and the job's output as it came;
-`sacct --parsable2` output beside `runs/` is joined by job id.
-"""
+Ask = Callable[[str, str], str]
 
 
-def new_campaign(name: str) -> int:
-    """Make a campaign's folders."""
+def new_campaign(
+    name: str,
+    *,
+    manual: bool,
+    yes: bool,
+    scontrol: str,
+    from_slurm: bool,
+    nodes: str,
+    ranks_per_node: str,
+    **flags: Any,
+) -> int:
+    """Write a campaign's files; ask for what no flag says on a terminal, take the usual without one."""
     if not CAMPAIGN.fullmatch(name):
         remedy = "use letters, digits, dots, dashes, underscores"
         raise ConfigError.at(name, 0, "is no name for a campaign", remedy)
     base = project.root()
-    files = {
-        project.declaration(name, base): _DECLARATION,
-        project.raw(name, base) / "README.md": _README,
-    }
-    for path in files:
-        if path.exists():
-            raise ConfigError.at(str(path.relative_to(base)), 0, "exists already", "choose another name")
+    flags["arguments"] = shlex.split(flags["arguments"])
+    counts = [_count(one, "--nodes") for one in _words(nodes)]
+    ranks = [
+        one if one in ("all", "half") else _count(one, "--ranks-per-node") for one in _words(ranks_per_node)
+    ]
+    lists: dict[str, Any] = {key: _split(flags.pop(key)) for key in ("cases", "mpi", "interconnect")}
+    wanted = Wanted(name, nodes=counts, ranks_per_node=ranks, **lists, **flags)
+    if manual:
+        made = by_hand(wanted, base)
+    else:
+        _refuse_there(name, base)
+        asking = sys.stdin.isatty() and sys.stdout.isatty() and not yes
+        kind = _nodes(wanted, scontrol, slurm=from_slurm, asking=asking)
+        wanted = _asked(wanted, kind, base) if asking else wanted
+        wanted = Wanted(**{**wanted.__dict__, "application": wanted.application or _usual(kind)})
+        made = outline(wanted, kind, base)
+    made.write(base)
+    if not manual:
+        _check(name, made, base)
     (project.raw(name, base) / "runs").mkdir(parents=True, exist_ok=True)
-    for path, text in files.items():
-        path.write_text(text.format(name=name), encoding="utf-8")
+    for path in made.files:
         print(f"wrote {path.relative_to(base)}")
-    print(f"next: put runs into data/raw/{name}/runs/, edit config/campaigns/{name}.yaml,")
-    print(f"      add {name} to campaigns and reports in config/config.yaml, then: make report")
+    for one in made.todo:
+        print(f"fill in: {one}")
+    print("then: make report" if manual else f"then: benchbook plan {name}")
     return FINE
+
+
+def _check(name: str, made: Outline, base: Path) -> None:
+    """Hold the files against the plan that is made of them; those that it refuses are taken away again."""
+    try:
+        expand(load(name, base))
+    except ConfigError:
+        for path in made.files:
+            path.unlink()
+        raise
+
+
+def _refuse_there(name: str, base: Path) -> None:
+    """Ask nothing for a campaign that is there already."""
+    path = project.declaration(name, base)
+    if path.exists():
+        raise ConfigError.at(str(path.relative_to(base)), 0, "exists already", "choose another name")
+
+
+def _usual(kind: Kind) -> str:
+    return "hpcg" if kind.slurm else "proxy"  # our own program is built where it runs
+
+
+def _nodes(wanted: Wanted, scontrol: str, *, slurm: bool, asking: bool) -> Kind:
+    """Find the nodes: of saved output, of Slurm, or this machine; of several kinds the one that is chosen."""
+    if not (scontrol or slurm):
+        return nodes.here()
+    try:
+        text = (
+            Path(scontrol).read_text(encoding="utf-8", errors="replace") if scontrol else nodes.from_slurm()
+        )
+    except OSError as error:
+        raise ConfigError.at(scontrol, 0, error.strerror or str(error), "check the path") from None
+    source = scontrol or "scontrol show node"
+    found = nodes.kinds(text, source, wanted.partition, wanted.feature)
+    if len(found) > 1:
+        print(f"{len(found)} kinds of nodes:")
+        for number, kind in enumerate(found, 1):
+            print(f"  {number}. {kind}")
+    if len(found) > 1 and asking:
+        chosen = _ask("which of them, by number", "1")
+        return found[min(max(int(chosen) if chosen.isdecimal() else 1, 1), len(found)) - 1]
+    if len(found) > 1:
+        print("taken: the first, which has the most; --partition or --feature takes another")
+    return found[0]
+
+
+def _asked(wanted: Wanted, kind: Kind, base: Path) -> Wanted:
+    """Ask on the terminal for what no flag has said."""
+    print(f"nodes: {kind}" if kind.slurm else "nodes: this machine")
+    said = dict(wanted.__dict__)
+    if not said["application"]:
+        said["application"] = _ask(f"application ({', '.join(applications(base))})", _usual(kind))
+    there = cases_of(said["application"], base)
+    if not said["cases"]:
+        said["cases"] = _split(
+            [_ask(f"case ({', '.join(there)})" if there else "case", (there or ["run"])[0])]
+        )
+    if not there:
+        said["done"] = said["done"] or _ask("a text in its output after a good run", "")
+        said["engine"] = said["engine"] or _ask(f"the reader of its output ({', '.join(engines(base))})", "")
+    usual = ",".join(map(str, nodes.usual_counts(kind.nodes)))
+    if not said["nodes"] and kind.nodes > 1:
+        said["nodes"] = [_count(one, "nodes") for one in _words(_ask("nodes", usual))]
+    if not said["mpi"]:
+        said["mpi"] = _split(
+            [_ask("MPI library with its version", (kind.libraries or ("Open MPI 4.1.4",))[0])]
+        )
+    if not said["interconnect"] and kind.nodes > 1:
+        said["interconnect"] = _split([_ask("interconnects to compare, none if there is one", "")])
+    if not said["binary"] and said["application"] != "proxy":
+        said["binary"] = _ask("path of the program", "")
+    return Wanted(**said)
+
+
+def _ask(what: str, otherwise: str) -> str:
+    try:
+        answer = input(f"{what}{f' [{otherwise}]' if otherwise else ''}: ").strip()
+    except EOFError:
+        answer = ""
+    return answer or otherwise
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.split(r"[\s,]+", text or "") if word]
+
+
+def _split(texts: Sequence[str] | None) -> list[str]:
+    return [one.strip() for text in texts or () for one in text.split(",") if one.strip()]
+
+
+def _count(text: str, flag: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise ConfigError.at(flag, 0, f"{text!r} is no count", "give whole numbers like 1,2,4")
+    return int(text)

@@ -8,8 +8,9 @@ from typing import Any
 import yaml
 
 from analysis import readers, schema
-from analysis.base import project
+from analysis.base import contents, project
 from analysis.base.campaigns import Application, CampaignFile
+from analysis.base.holdings import Questions
 from analysis.base.models import Model, schema_of
 from analysis.base.records import RunRecord
 from analysis.claims.model import ClaimsFile
@@ -22,7 +23,8 @@ from analysis.synthesis.truth import Truth
 
 # Name of the schema -> model and the files that follow it.
 MODELS: dict[str, tuple[type[Model], str]] = {
-    "config": (project.ConfigFile, "config/config.yaml"),
+    "config": (contents.ConfigFile, "config/config.yaml"),
+    "questions": (Questions, "config/questions.yaml"),
     "campaign": (CampaignFile, "config/campaigns/*.yaml"),
     "cluster": (ClusterFile, "config/clusters/*.yaml"),
     "power": (PowerPart, "config/clusters/*.yaml, part `power`"),

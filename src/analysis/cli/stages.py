@@ -63,11 +63,11 @@ def collect(out: str, paths: list[str], *, config: str = CONFIG) -> None:
     In the order of the configuration: of its reports and their campaigns, what was audited last. False
     discoveries are counted over all verdicts of a report and evidence class.
     """
-    from analysis.base import project
+    from analysis.base.contents import load_config
     from analysis.claims import read_verdicts, write_verdicts
     from analysis.claims.discovery import controlled
 
-    build = project.load_yaml(config)
+    build = load_config(Path.cwd(), Path(config))
     order = [(report, campaign) for report, used in build["reports"].items() for campaign in used]
     order += [(report, AUDIT) for report in build["reports"]]
     found = [verdict for path in paths for verdict in read_verdicts(Path(path))]
@@ -87,28 +87,32 @@ def _page_of(verdict: Verdict, pages: Sequence[dict[str, Any]]) -> str | None:
             verdict.campaign in project.as_list(page, "campaign")
             and verdict.report in project.as_list(page, "report")
             and verdict.topic in page.get("topics", ())
+            # A page that was made by itself shows what its runs say, and nothing of what they do not.
+            and (verdict.verdict != "not tested" or not page.get("derived"))
         ):
             return str(page["name"])
     return None
 
 
-def page(notebook: str, out: str, *, figure: str = "", parameters: str = "{}") -> None:
-    """Execute a notebook with parameters, a JSON object."""
+def page(notebook: str, out: str, *, figure: str = "", parameters: str = "{}", derived: str = "") -> None:
+    """Execute a notebook with parameters, a JSON object; a `derived` page says what its runs cannot tell."""
     from analysis.site.kernels.execute import run
 
-    run(notebook=notebook, out=out, figure=figure, parameters=json.loads(parameters))
+    given = json.loads(parameters)
+    run(notebook=notebook, out=out, figure=figure, parameters=given, derived=bool(derived))
 
 
 def site(verdicts: str, out: str, *, commit: str = "", config: str = CONFIG, recovered: str = "") -> None:
     """Build the site from the verdicts, the executed notebooks and the campaigns' datasets."""
     from analysis.base import project
+    from analysis.base.contents import load_config
     from analysis.claims import load_report, read_verdicts
     from analysis.estimates.campaign import load_campaign
     from analysis.site.build import build
     from analysis.site.page import inputs
     from analysis.site.provenance import gather
 
-    found = project.load_config(Path.cwd(), Path(config))
+    found = load_config(Path.cwd(), Path(config))
     campaigns = {name: load_campaign(name, Path.cwd()) for name in found["campaigns"]}
     given = read_verdicts(Path(verdicts))
     build(
@@ -134,12 +138,12 @@ def _selftested(config: Mapping[str, Any]) -> Collection[str]:
 
 def recovered(verdicts: str, out: str, *, config: str) -> None:
     """Say in a table what the self-test has given back; fail for what it should have and has not."""
-    from analysis.base import project
+    from analysis.base.contents import load_config
     from analysis.claims import read_verdicts
     from analysis.site.recovery import check, table
 
     found = read_verdicts(Path(verdicts))
-    known = project.load_config(Path.cwd(), Path(config)).get("contradictions", {})
+    known = load_config(Path.cwd(), Path(config)).get("contradictions", {})
     print(text := table(found, known))
     check(found, known, config)
     Path(out).write_text(text, encoding="utf-8")

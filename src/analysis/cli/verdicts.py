@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from analysis.base import project
+from analysis.base.contents import load_config
 from analysis.base.errors import ConfigError
 from analysis.claims import Verdict, evaluate
 from analysis.claims.audit import evaluate_report
@@ -39,7 +40,7 @@ def _cells(record: Verdict) -> tuple[Any, ...]:
 
 
 def _records(reports: Sequence[str] | None, campaigns: Sequence[str] | None) -> Iterator[Verdict]:
-    config = project.load_config()
+    config = load_config()
     for wanted, what in ((reports, "report"), (campaigns, "campaign")):
         known = config[f"{what}s"]
         for name in wanted or ():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,43 +13,84 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile, widened_by
-from analysis.base.errors import ReadError
-from analysis.base.words import significant
+from analysis.base.campaigns import CampaignFile
+from analysis.base.errors import ConfigError, ReadError
+from analysis.base.words import level_name, significant
 from analysis.cli import FINE
 from analysis.datasets import profile as profiles
 from analysis.model import whatif as model
-from analysis.model.inputs import Inputs, WhatIfFile, load
-from analysis.model.patterns import Exchanged
+from analysis.model.draws import central
+from analysis.model.forecast import CLAIMED, SPREAD, inputs_of, widened
+from analysis.model.inputs import Inputs, WhatIfFile
+from analysis.model.patterns import BYTES, Exchanged
 
 MODELLED = "modelled"  # the campaign whose errors a forecast shares; they are in docs/model.md
+WAITING = 0.5  # of a job's time: with more of it a forecast says little
 
 
 def whatif(
     path: str, *, on: str | None, profiled_on: str, link: str | None, nodes: int | None, as_json: bool
 ) -> int:
     """Forecast the job of an IPM or mpiP profile on another link and number of nodes."""
-    inputs = load(project.root())
-    faster = 1.0
-    if on is not None:
-        given = models.load(WhatIfFile, Path(on))
-        inputs = inputs.with_links(given.links)
-        faster, nodes = given.faster, nodes or given.nodes
-        link = link or given.link
-    link = link or profiled_on
-    for name in (profiled_on, link):
-        model.link_of(inputs, name)
+    inputs = inputs_of(project.root())
+    given = WhatIfFile.model_validate({"title": ""}) if on is None else _cluster(on)
+    inputs = inputs.with_links(given.links)
+    for name, source in ((profiled_on, "--from"), (link, "--link")):
+        if name:
+            model.link_of(inputs, name, source)
+    for key in ("profiled_on", "link"):
+        if getattr(given, key):
+            model.link_of(inputs, getattr(given, key), str(on), project.line_of(str(on), (key,)))
+    profiled_on = profiled_on or given.profiled_on
     job = _job(readers.open(path), path)
-    found = model.forecast(inputs, job, profiled_on, link, nodes=nodes, faster=faster)
+    nodes = nodes or given.nodes or job.nodes
+    profiled_on, link = _links(inputs, job, path, profiled_on, link or given.link, nodes)
+    if (link, nodes, given.faster) == (profiled_on, job.nodes, 1.0):
+        what = (
+            f"is of {_nodes(nodes)} over {link} already" if nodes > 1 else "ran on one node, without a link"
+        )
+        remedy = "name another number of --nodes, another --link, or a cluster's file with --on"
+        raise ConfigError.at(path, 0, f"{what}: nothing would change", remedy)
+    found = model.forecast(inputs, job, profiled_on, link, nodes=nodes, faster=given.faster)
     declared = models.load(CampaignFile, project.declaration(MODELLED)).model
-    error = widened_by(
-        declared.widening if declared else {},
-        (profiled_on, link),
-        shared_work=(nodes or job.nodes) != job.nodes,
-    )
-    told = _told(inputs, job, found, profiled_on, link, nodes or job.nodes, error)
+    error = widened(declared.widening if declared else {}, {profiled_on, link}, job.nodes, nodes)
+    told = _told(inputs, job, found, profiled_on, link, nodes, error)
     print(json.dumps(told, indent=1) if as_json else _as_text(told))
     return FINE
+
+
+def _cluster(path: str) -> WhatIfFile:
+    """Load a cluster's file; ConfigError where a range of a link is upside down or of another unit."""
+    given = models.load(WhatIfFile, Path(path))
+    for name, facts in given.links.items():
+        for key, one, unit in (("bandwidth", facts.bandwidth, "B/s"), ("latency", facts.latency, "s")):
+            if one.low <= one.high and one.unit == unit:
+                continue
+            what = f"low {one.low:g} is above high {one.high:g}" if one.unit == unit else f"is in {one.unit}"
+            line = project.line_of(path, ("links", name, key))
+            raise ConfigError.at(path, line, f"links.{name}.{key}: {what}", f"give low and high in {unit}")
+    return given
+
+
+def _links(
+    inputs: Inputs, job: model.Job, path: str, profiled_on: str, link: str, nodes: int
+) -> tuple[str, str]:
+    """Return the links before and after; on one node none takes part, and any stands for it."""
+    names = f"known: {', '.join(inputs.links)}"
+    if job.nodes > 1 and not profiled_on:
+        what = f"is of {_nodes(job.nodes)}, and no profile says over which link"
+        raise ConfigError.at(path, 0, what, f"give --from, or profiled_on in the file of --on; {names}")
+    link = link or profiled_on
+    if not link and nodes > 1:
+        what = f"ran on one node, and nothing says which link joins {nodes}"
+        raise ConfigError.at(path, 0, what, f"give --link; {names}")
+    if job.nodes == 1 == nodes:
+        link = profiled_on
+    return profiled_on or link, link
+
+
+def _nodes(count: int) -> str:
+    return level_name("nodes", count)
 
 
 def _job(ds: xr.Dataset, source: str) -> model.Job:
@@ -100,41 +142,68 @@ def _told(
     error: float,
 ) -> dict[str, Any]:
     return {
-        "profiled": {"nodes": job.nodes, "ranks": job.ranks, "link": profiled_on}
+        "kind": "a forecast, no evidence",
+        "profiled": {"nodes": job.nodes, "ranks": job.ranks, "link": profiled_on if job.nodes > 1 else ""}
         | {"seconds": job.computing + job.messaging, "computing": job.computing, "mpi": job.messaging},
-        "on": {"nodes": nodes, "ranks": nodes * job.ranks_per_node, "link": link},
-        "title": inputs.links[link].title,
+        "on": {"nodes": nodes, "ranks": nodes * job.ranks_per_node, "link": link if nodes > 1 else ""},
+        "title": inputs.links[link].title if nodes > 1 else "",
         "seconds": _band(found.total, error),
         "speedup": _band(found.speedup, error),
         "messages": _band(found.modelled, error),
-        "messages_as_profiled": _band(found.own, error),
-        "waiting": _band(found.waiting, error),
+        # What the profile itself has is not carried anywhere.
+        "messages_as_profiled": _band(found.own, 0.0),
+        "waiting": _band(found.waiting, 0.0),
         "widened_by": error,
+        "cautions": list(_cautions(job, found, nodes)),
     }
 
 
+def _cautions(job: model.Job, found: model.Forecast, nodes: int) -> Iterator[str]:
+    """Say what makes a forecast worth less than its band says."""
+    share = float(np.median(found.waiting)) / (job.computing + job.messaging)
+    if share > WAITING:
+        yield (
+            f"{share:.0%} of the time is waiting in MPI that no message explains: the band rests on how that "
+            "goes, not on the network"
+        )
+    if nodes > SPREAD * job.nodes or job.nodes > SPREAD * nodes:
+        yield f"no more than {SPREAD} times as many nodes were ever held against the model"
+    if nodes > CLAIMED:
+        yield f"beyond {CLAIMED} nodes nothing was: how the widening grows is assumed"
+    sent = job.on(nodes).sent
+    parts = ((sent.messages, sent.payload), (sent.inside, sent.inside_payload))
+    if any(count and size / count < BYTES for count, size in parts) and nodes > job.nodes:
+        yield "messages would have less than one value: on so many nodes the job is too small"
+
+
 def _band(values: np.ndarray, error: float) -> dict[str, float]:
-    low, middle, high = np.min(values), np.median(values), np.max(values)
+    (low, high), middle = central(values), np.median(values)
     return {"low": float(low / (1 + error)), "median": float(middle), "high": float(high * (1 + error))}
 
 
 def _as_text(told: dict[str, Any]) -> str:
-    def spelt(name: str) -> str:
-        low, middle, high = (significant(told[name][end]) for end in ("low", "median", "high"))
-        return f"{middle} ({low} to {high})"
+    def spelt(name: str, unit: str) -> str:
+        low, middle, high = (significant(told[name][end], 3) for end in ("low", "median", "high"))
+        return f"{middle}{unit} ({low} to {high})"
 
-    was, now = told["profiled"], told["on"]
+    def placed(one: dict[str, Any]) -> str:
+        return f"{one['ranks']} ranks on {_nodes(one['nodes'])}" + (
+            f" over {one['link']}" if one["link"] else ""
+        )
+
+    was, title = told["profiled"], f" ({told['title']})" if told["title"] else ""
     return "\n".join(
         (
-            f"profiled  {was['ranks']} ranks on {was['nodes']} nodes over {was['link']}: "
-            f"{significant(was['seconds'])} s, {significant(was['computing'])} s computing, "
-            f"{significant(was['mpi'])} s in MPI",
-            f"forecast  {now['ranks']} ranks on {now['nodes']} nodes over {now['link']} ({told['title']}):",
-            f"          {spelt('seconds')} s, {spelt('speedup')} times as fast",
-            f"messages  {spelt('messages')} s, as profiled {spelt('messages_as_profiled')} s, by the model",
-            f"waiting   {spelt('waiting')} s of the profile's MPI time are not explained by messages: "
-            "they go as the computing, or as the messages",
-            f"          bands over {2 * model.DRAWS} draws, widened by {told['widened_by']:.0%}; "
-            "a forecast, no measurement",
+            f"{told['kind']}: bands over {2 * model.DRAWS} draws, widened "
+            f"{significant(1 + told['widened_by'], 3)}-fold both ways",
+            f"profiled  {placed(was)}: {significant(was['seconds'], 3)} s, "
+            f"{significant(was['computing'], 3)} s computing, {significant(was['mpi'], 3)} s in MPI",
+            f"forecast  {placed(told['on'])}{title}:",
+            f"          {spelt('seconds', ' s')}, {spelt('speedup', ' times as fast')}",
+            f"messages  {spelt('messages', ' s')} by the model, "
+            f"{spelt('messages_as_profiled', ' s')} as profiled",
+            f"waiting   {spelt('waiting', ' s')} of the profile's time in MPI, which no message explains: "
+            "half of the draws let it go as the computing, half as the messages",
+            *(f"caution   {one}" for one in told["cautions"]),
         )
     )

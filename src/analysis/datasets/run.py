@@ -18,6 +18,7 @@ from analysis import readers
 from analysis.base.campaigns import Application
 from analysis.base.errors import Fault, ReadError, sparing
 from analysis.base.files import printable, unpacked
+from analysis.base.records import IMPORTED
 from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import facts
@@ -27,6 +28,8 @@ from analysis.readers.run import records
 from analysis.schema.frames import blank
 
 RECORD = "run.json"
+# Of an application that no reader knows: its runs have their times and profiles alone.
+NO_RESULT = xr.Dataset(attrs={"kind": "", "complete": True})
 
 
 @dataclass
@@ -251,11 +254,12 @@ def _reason(
         return str(row["reason"])
     if application is None:
         return f"unknown application {row['application']!r}: no config/applications/{row['application']}.yaml"
-    if row["exit_code"] != 0:
+    # Who watched a job has its exit code; of an output that was imported only its end speaks.
+    if row["exit_code"] != 0 and not (row["exit_code"] < 0 and IMPORTED in out.noted):
         return "no exit code was recorded" if row["exit_code"] < 0 else f"exit code {row['exit_code']}"
-    if found is None:
+    if found is None and application.engine:
         return f"left no {application.engine} result"
-    result = found.ds
+    result = found.ds if found is not None else NO_RESULT
     if not result.attrs["complete"]:
         return f"its {application.engine} result is cut or damaged"
     if "valid" in result and not bool(result["valid"]):
@@ -264,5 +268,6 @@ def _reason(
         return f"left no {row['profiler']} profile"
     if profile is not None and not profile.attrs["complete"]:
         return "its profile is cut or damaged"
-    out.contradiction = next(contradictions(row, application, result, found.source, profile, out.noted), "")
+    source = found.source if found is not None else ""
+    out.contradiction = next(contradictions(row, application, result, source, profile, out.noted), "")
     return out.contradiction

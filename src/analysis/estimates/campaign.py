@@ -116,6 +116,14 @@ class Campaign:
             self._parts[key] = part
         return self._parts[key]
 
+    def own(self, runs: pd.DataFrame | None = None) -> Campaign:
+        """Show the campaign by its own levels, whatever a report calls so; with `runs`, with these alone."""
+        part = replace(self, stand_ins={})
+        part._frames.update(self._frames)
+        if runs is not None:
+            part._frames["runs"] = runs.reset_index(drop=True)
+        return part
+
     def frame(self, group: str) -> pd.DataFrame:
         """Return one of the tree's tables as a frame, coordinates as columns.
 

@@ -89,7 +89,8 @@ def common(*parts: pd.DataFrame) -> str:
     """Name the factors in which all the runs agree, the uninteresting ones left out."""
     words = []
     for factor in ("case", "nodes", "ranks", "interconnect", "mpi", "profiler", "target_time"):
-        values = sorted({value for part in parts for value in part[factor].dropna().unique()})
+        seen = {value for part in parts for value in part[factor].unique()}
+        values = sorted(value for value in seen if pd.notna(value))
         if len(values) == 1 and values[0] not in ("", "none", -1, 0):  # 0 s: no time was given to the run
             words.append(_phrase(factor, values[0]))
         elif len(values) > 1 and factor in ("interconnect", "nodes", "ranks"):

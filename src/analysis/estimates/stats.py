@@ -137,6 +137,30 @@ def ratio_of_medians(
     return of_medians(lambda x, y: np.asarray(x / y), treatment, baseline, days=days)
 
 
+def ratio_between_days(
+    treatment: ArrayLike, baseline: ArrayLike, days: tuple[ArrayLike, ArrayLike]
+) -> Estimate:
+    """Estimate a ratio of medians where the two groups are of different days by nature: after and before.
+
+    Values are finite, shapes (n,) and (m,), each with its day. As `ratio_of_medians` where that gives an
+    interval. Where the groups share no day, or most runs of one are of a day of its own, and days are too few
+    to stand for runs, the interval is that of the runs, widened to hold the ratio of each day of one to each
+    of the other. It then speaks of these days and of no others.
+    """
+    found = ratio_of_medians(treatment, baseline, days)
+    if found.settles or len(found.days) < 2:
+        return found
+    groups = [np.asarray(group, dtype="f8") for group in (treatment, baseline)]
+    together = _of_runs(lambda x, y: np.asarray(x / y), groups, (0,))
+    if not together.bounded:
+        return together
+    top, bottom = (
+        [np.median(group[np.asarray(of) == day]) for day in sorted(set(np.asarray(of).tolist()))]
+        for group, of in zip(groups, days, strict=True)
+    )
+    return _widened(together, [float(x / y) for x in top for y in bottom], LEVEL)
+
+
 def of_medians(
     function: Callable[..., Array], *groups: ArrayLike, days: Sequence[ArrayLike] | None = None
 ) -> Estimate:

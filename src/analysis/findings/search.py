@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from analysis.base import project
+from analysis.base.contents import load_config
 from analysis.base.errors import ConfigError
 from analysis.estimates.campaign import Campaign
 from analysis.findings.conclude import of_pairs, of_shapes
@@ -76,7 +77,7 @@ def _controlled(
 def _pages(campaign: str) -> Mapping[str, str]:
     """Return the first page of each topic that shows a campaign, by the configuration."""
     found: dict[str, str] = {}
-    for page in project.load_yaml(project.root() / project.CONFIG).get("pages") or ():
+    for page in load_config()["pages"]:
         if campaign in project.as_list(page, "campaign"):
             for topic in page.get("topics", ()):
                 found.setdefault(topic, str(page["name"]))

@@ -167,7 +167,8 @@ class Checker:
         """Check what an application's file calls things; a reader that is not there is found too late."""
         engine = application.content.engine
         # Importing the readers, which know their names, would take longer than the whole plan.
-        if not (READERS / f"{engine}.py").is_file():
+        places = (f"{engine}.py", f"{engine}/__init__.py", f"merits/formats/{engine}.py")
+        if not any((READERS / place).is_file() for place in places):
             remedy = "name a module of src/analysis/readers"
             self._in_file(application, ("engine",), f"there is no reader {engine!r}", remedy)
         parts: list[tuple[Where, Iterable[str], Iterable[str]]] = [(("launch", "files"), launch.files, OURS)]

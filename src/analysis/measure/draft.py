@@ -146,7 +146,7 @@ def _subsets(wanted: Needed, cases: Mapping[str, str]) -> list[dict[str, Any]]:
     levels = wanted.levels
     alike = _alike(wanted)
     found = []
-    for mpi in _names(levels.get("mpi") or [_library(levels.get("tuning", ()))]):
+    for mpi in as_names(levels.get("mpi") or [_library(levels.get("tuning", ()))]):
         tunings = [_tuning(str(level), mpi) for level in levels.get("tuning", ())]
         factors = {"mpi": [mpi], **alike, **({"tuning": list(dict.fromkeys(tunings))} if tunings else {})}
         found.append(
@@ -154,8 +154,8 @@ def _subsets(wanted: Needed, cases: Mapping[str, str]) -> list[dict[str, Any]]:
                 "name": mpi,
                 "why": wanted.line,
                 "application": wanted.application,
-                "case": _one(list(dict.fromkeys(cases.values()))),
-                "factors": {factor: _one(every) for factor, every in factors.items()},
+                "case": one_or_list(list(dict.fromkeys(cases.values()))),
+                "factors": {factor: one_or_list(every) for factor, every in factors.items()},
             }
         )
     return found
@@ -165,7 +165,7 @@ def _alike(wanted: Needed) -> dict[str, list[Any]]:
     """Return the levels of the factors that every library has alike."""
     levels = wanted.levels
     found: dict[str, list[Any]] = {
-        factor: _names(levels[factor]) for factor in ("interconnect", "cpu", "dimm") if factor in levels
+        factor: as_names(levels[factor]) for factor in ("interconnect", "cpu", "dimm") if factor in levels
     }
     for factor in ("nodes", "ranks_per_node", "concurrent_jobs"):
         if factor in levels:
@@ -180,7 +180,7 @@ def _alike(wanted: Needed) -> dict[str, list[Any]]:
         found["profiler"] = ["ipm"]
     placements = levels.get("placement", ())
     if placements and set(placements) <= set(PLACEMENTS):
-        found["placement"] = _names(placements)
+        found["placement"] = as_names(placements)
     return found
 
 
@@ -192,14 +192,15 @@ def _library(tunings: Iterable[Level]) -> str:
 
 
 def _tuning(level: str, mpi: str) -> str:
-    return {"untuned": "default", "tuned": _TUNED.get(_family(mpi), "default")}.get(level, level)
+    return {"untuned": "default", "tuned": _TUNED.get(family_of(mpi), "default")}.get(level, level)
 
 
-def _family(mpi: str) -> Family:
+def family_of(mpi: str) -> Family:
+    """Tell the family of an MPI library by how its name begins; what nobody knows is taken as Open MPI."""
     return next(family for head, family in _FAMILIES.items() if mpi.lower().startswith(head))
 
 
-def _names(levels: Iterable[Level]) -> list[str]:
+def as_names(levels: Iterable[Level]) -> list[str]:
     """Spell levels as a file may name them."""
     return [re.sub(r"[^A-Za-z0-9._-]+", "-", str(level)).strip("-.") for level in levels]
 
@@ -208,7 +209,8 @@ def _counts(levels: Iterable[Level]) -> list[int]:
     return sorted({int(level) for level in levels if isinstance(level, int | float)})
 
 
-def _one(levels: list[Any]) -> Any:
+def one_or_list(levels: list[Any]) -> Any:
+    """Write one level alone."""
     return levels[0] if len(levels) == 1 else levels
 
 
@@ -223,7 +225,7 @@ def _campaign(
         for level in map(str, wanted.levels["tuning"]):
             presets = list(dict.fromkeys(_tuning(level, one["factors"]["mpi"]) for one in subsets))
             if presets != [level]:
-                spelt.setdefault("tuning", {})[level] = {"is": _one(presets)}
+                spelt.setdefault("tuning", {})[level] = {"is": one_or_list(presets)}
     content: dict[str, Any] = {
         "title": claim.statement,
         "evidence": "measured",
@@ -233,7 +235,7 @@ def _campaign(
         **({"profiler": "ipm"} if wanted.profile else {}),
         "matrix": {"cluster": cluster, "seed": 1, "repeats": wanted.repeats, "subsets": subsets},
     }
-    return _CAMPAIGN + _text(content)
+    return _CAMPAIGN + as_yaml(content)
 
 
 def _cluster(
@@ -256,7 +258,7 @@ def _cluster(
         "memory": 64000,
         "minutes": 60,
         "partition": "batch",
-        "mpi": {one["mpi"]: _mpi(one["mpi"]) for one in factors},
+        "mpi": {one["mpi"]: library(one["mpi"]) for one in factors},
     }
     for factor in ("interconnect", "cpu", "dimm"):
         if levels := _each(factors, factor):
@@ -265,11 +267,12 @@ def _cluster(
         launch["profilers"] = {"ipm": {"library": "/path/to/libipm.so"}}
     launch["applications"] = {wanted.application: _site(wanted, application, cases)}
     facts = [{"what": "CPU, memory, network", "value": "fill in", "source": "data sheet"}]
-    return _CLUSTER + _text({"title": f"A cluster for {claim.id}", "facts": facts, "launch": launch})
+    return _CLUSTER + as_yaml({"title": f"A cluster for {claim.id}", "facts": facts, "launch": launch})
 
 
-def _mpi(name: str) -> dict[str, str]:
-    family = _family(name)
+def library(name: str) -> dict[str, str]:
+    """Write the entry of an MPI library in a cluster's file."""
+    family = family_of(name)
     return {"family": family, "name": name, "start": "charmrun" if family == "charm" else "mpirun"}
 
 
@@ -289,5 +292,6 @@ def _each(factors: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
     return list(dict.fromkeys(found))
 
 
-def _text(content: Mapping[str, Any]) -> str:
+def as_yaml(content: Mapping[str, Any]) -> str:
+    """Write a file's content as YAML, in its order."""
     return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=110))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
 from analysis.base.campaigns import ModelledCampaign, ModelledCells
 from analysis.base.models import one_or_more
@@ -89,7 +90,8 @@ def step(inputs: Inputs, draws: Draws, cell: Cell) -> Step:
         cost = cost * draws[application.imbalance]
     if application.spread and 2 * cell.ranks_per_node * cell.jobs <= cell.machine.cores_per_node:
         cost = cost / draws[application.spread]
-    network = Network.drawn(inputs, draws, cell.machine.links.get(cell.interconnect, cell.interconnect))
+    link = cell.machine.links.get(cell.interconnect, cell.interconnect)
+    network = Network.drawn(inputs, draws, link, cell.machine.copying)
     if cell.jobs > 1:
         network = replace(network, crowd=1 + (cell.jobs - 1) * draws[SHARING])
     if declared.in_switches:
@@ -138,38 +140,60 @@ def runs(inputs: Inputs, declared: ModelledCampaign, name: str) -> dict[str, xr.
         one = step(inputs, draws, cell)
         drawn.append((cell, one, power(draws, cell, one)))
         asked[cell.application.application, cell.machine.report] |= draws.asked
-    frames, micro = [], []
+    parts, micro = [], []
     for number, (cell, one, watts) in enumerate(drawn):
         known = {"", *asked[cell.application.application, cell.machine.report]}
         kept = np.flatnonzero([unknown in known for unknown in draws.swept])
         profiled = cell.application.grid or not cell.application.cost  # what a benchmark calls is known
-        labels = np.array([text or (DRAWN if profiled else ASSUMED) for text in swept])
+        labels = np.array([text or (DRAWN if profiled else ASSUMED) for text in swept], dtype=object)
         values = {"elapsed": one.seconds[kept], "repeat": kept, "question": labels[kept]}
         if watts is not None:
             values |= {"mean_power": watts[kept], "energy": (watts * one.seconds)[kept]}
-        frames += [_frame(name, number, cell, job, values) for job in range(cell.jobs)]
+        parts += [_part(name, number, cell, job, values) for job in range(cell.jobs)]
         if not cell.application.cost:
-            micro.append(_calls(frames[-1], cell))
-    return {"runs": to_dataset(frames, "runs"), "micro": to_dataset(micro, "micro")}
+            micro.append(_calls(parts[-1][1], cell))
+    return {"runs": to_dataset([_together(parts)], "runs"), "micro": to_dataset(micro, "micro")}
 
 
-def _frame(name: str, number: int, cell: Cell, job: int, values: dict[str, Any]) -> pd.DataFrame:
+_Part = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # what all runs have alike, and what each has
+
+
+def _part(name: str, number: int, cell: Cell, job: int, values: dict[str, NDArray[Any]]) -> _Part:
     """Return the runs of one job of a cell; jobs at once have one position in the order of execution."""
-    row = blank("runs") | {key: value for key, value in cell.row.items() if key in blank("runs")}
-    row |= {"campaign": name, "evidence": "modelled", "valid": True, "timing": True, "exit_code": 0}
-    frame = pd.DataFrame(row | values)
-    frame["run"] = [f"{number:03d}-{at:04d}-{job}" for at in values["repeat"]]
-    frame["order"] = number * 100_000 + values["repeat"] if cell.jobs > 1 else -1
-    merit = 1 / values["elapsed"] if cell.application.grid else values["elapsed"]
-    frame["figure_of_merit"] = merit
-    frame["figure_of_merit_unit"] = "1/s" if cell.application.grid else "s"
-    return frame
+    known = blank("runs")
+    alike = {key: value for key, value in cell.row.items() if key in known}
+    alike |= {"campaign": name, "evidence": "modelled", "valid": True, "timing": True, "exit_code": 0}
+    alike["figure_of_merit_unit"] = "1/s" if cell.application.grid else "s"
+    repeat, elapsed = values["repeat"], values["elapsed"]
+    each = {
+        "run": np.array([f"{number:03d}-{at:04d}-{job}" for at in repeat], dtype=object),
+        "order": number * 100_000 + repeat if cell.jobs > 1 else np.full(len(repeat), -1),
+        "figure_of_merit": 1 / elapsed if cell.application.grid else elapsed,
+    }
+    return alike, values | each
 
 
-def _calls(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
+def _together(parts: Sequence[_Part]) -> pd.DataFrame:
+    """Put the runs of all jobs below each other, column by column: a frame of each would take a second."""
+    known, counts = blank("runs"), [len(each["run"]) for _, each in parts]
+    columns: dict[str, Any] = {}
+    for name in dict.fromkeys(key for alike, _ in parts for key in alike):
+        values = np.array([alike.get(name, known[name]) for alike, _ in parts], dtype=object)
+        columns[name] = np.repeat(values, counts)
+    for name in dict.fromkeys(key for _, each in parts for key in each):
+        columns[name] = np.concatenate(
+            [
+                each.get(name, np.full(count, known[name]))
+                for (_, each), count in zip(parts, counts, strict=True)
+            ]
+        )
+    return pd.DataFrame(columns, dtype=object)
+
+
+def _calls(each: dict[str, NDArray[Any]], cell: Cell) -> pd.DataFrame:
     """Return the table that a benchmark of calls prints, in µs."""
-    table = frame[["run"]].assign(case=cell.case, size=SMALL)
-    return table.assign(latency=1e6 * frame["elapsed"])
+    table = pd.DataFrame({"run": each["run"], "latency": 1e6 * each["elapsed"]})
+    return table.assign(case=cell.case, size=SMALL)
 
 
 def cells(inputs: Inputs, declared: Sequence[ModelledCells]) -> Iterator[Cell]:

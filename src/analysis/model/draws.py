@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import qmc
 
 from analysis.model.inputs import Range
 
 Array = NDArray[np.float64]
 STEPS = 13  # of a sweep of one unknown
+CENTRAL = 0.95  # of the draws make a band: its ends must not depend on the luck, or the number, of draws
 REACH = 10.0  # how far beyond its range a sweep goes, as a factor
 
 
@@ -37,14 +38,21 @@ class Draws:
         return len(self.swept)
 
 
+def central(values: Array) -> tuple[float, float]:
+    """Return the ends of a band of drawn values, each of them one of the values."""
+    low, high = np.quantile(values, ((1 - CENTRAL) / 2, (1 + CENTRAL) / 2), method="inverted_cdf")
+    return float(low), float(high)
+
+
 def draw(unknowns: Mapping[str, Range], count: int, seed: int) -> Draws:
     """Draw `count` values of each unknown by a Latin hypercube, even in the logarithm, then sweep each.
 
-    A range of no width is drawn as its value and not swept.
+    Each unknown has its own stream, from the seed and its name: another unknown, or another range of one,
+    leaves the others as they are. A range of no width is drawn as its value and not swept.
     """
     names = sorted(unknowns)
     lows, highs = (np.log([getattr(unknowns[name], end) for name in names]) for end in ("low", "high"))
-    cube = qmc.LatinHypercube(len(names), rng=np.random.default_rng(seed)).random(count)
+    cube = np.column_stack([_stratified(count, seed, name) for name in names])
     random = np.exp(lows + cube * (highs - lows))
     parts, swept = [random], [""] * count
     middle = np.exp((lows + highs) / 2)
@@ -57,3 +65,10 @@ def draw(unknowns: Mapping[str, Range], count: int, seed: int) -> Draws:
         swept += [name] * STEPS
     whole = np.vstack(parts)
     return Draws({name: whole[:, at] for at, name in enumerate(names)}, tuple(swept))
+
+
+def _stratified(count: int, seed: int, name: str) -> Array:
+    """Return one value from each of `count` equal parts of 0 to 1, in random order."""
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    found: Array = (rng.permutation(count) + rng.random(count)) / count
+    return found

@@ -14,6 +14,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StringConstraints
 
 from analysis.base import models
+from analysis.base.campaigns import Count
 from analysis.base.models import Maybe, Model, Name, Positive
 
 Source = Annotated[
@@ -66,6 +67,7 @@ class MachineFacts(Model):
     cpu: str
     idle: str = Field("", description="range: W of a node that does nothing")
     loaded: str = Field("", description="range: W of a node whose cores all compute")
+    copying: str = Field("copying.tcp", description="range: B/s that a core sends and receives over TCP")
     links: dict[str, str] = Field(
         {}, description="level of a link -> its facts here, where the cluster has an older or a newer one"
     )
@@ -159,8 +161,9 @@ class WhatIfFile(Model):
     """A cluster that a profiled job is to be forecast on."""
 
     title: str
-    nodes: Maybe[Annotated[int, Field(ge=1)]] = Field(None, description="nodes of the job")
-    link: str = Field("", description="a link of this file or of config/model/links.yaml")
+    nodes: Maybe[Count] = Field(None, description="nodes of the job")
+    link: str = Field("", description="a link of this file, or of config/model/links.yaml or forecast.yaml")
+    profiled_on: str = Field("", description="the link that the job was profiled on, named as `link`")
     faster: Positive = Field(
         1.0, description="how many times as fast a core computes as where the job was profiled"
     )

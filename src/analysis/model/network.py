@@ -1,10 +1,11 @@
 """Time of a step over a network: LogGP with an adapter that serialises and ranks that share it.
 
-A phase takes max(own messages x o, (node's bytes / B + node's messages x g) x C) + L, where o is the
-processor's time for a message sent and one received, g the adapter's for each, B its payload bandwidth, C how
-many jobs' messages the adapter carries at once and L the latency. A reduction takes ceil(log2 nodes) small
-messages, one after the other, and ceil(log2 ranks a node) within a node; where the switches reduce, what that
-takes instead of the messages.
+A phase takes max(processor, adapter) + L. The processor of the rank that sends most has its own messages x
+o, what it copies / b, and the messages within its node; the adapter has C x (node's bytes / B + node's
+messages x g). Here o is the processor's time for a message sent and one received, b the rate at which it
+copies both, g the adapter's time for each, B its payload bandwidth, C how many jobs' messages the adapter
+carries at once and L the latency. A reduction takes ceil(log2 nodes) small messages, one after the other, and
+ceil(log2 ranks a node) within a node; where the switches reduce, what that takes instead of the messages.
 """
 
 from __future__ import annotations
@@ -32,12 +33,16 @@ class Network:
     header: float
     inside_latency: Array
     inside_bandwidth: Array
+    copying: Array | float = np.inf  # B/s; without an end where the adapter moves the bytes
     crowd: Array | float = 1.0
     in_switches: Array | None = None  # s of a reduction
 
     @classmethod
-    def drawn(cls, inputs: Inputs, draws: Draws, link: str) -> Network:
-        """Take a link's draws; own and adapter's time of a message are those of its kind."""
+    def drawn(cls, inputs: Inputs, draws: Draws, link: str, copying: str = "copying.tcp") -> Network:
+        """Take a link's draws; own and adapter's time of a message are those of its kind.
+
+        `copying` is the range of the rate at which a core copies what goes over TCP.
+        """
         facts = inputs.links[link]
         return cls(
             draws[f"own.{facts.kind}"],
@@ -47,6 +52,7 @@ class Network:
             facts.header,
             draws[f"latency.{INSIDE}"],
             draws[f"bandwidth.{INSIDE}"],
+            draws[copying] if facts.kind == "tcp" else np.inf,
         )
 
     def step(self, pattern: Pattern, nodes: int, ranks_per_node: int) -> Array:
@@ -61,16 +67,17 @@ class Network:
         return total
 
     def _exchange(self, sent: Exchanged) -> Array:
+        within = sent.inside * self.inside_latency + sent.inside_payload / self.inside_bandwidth
+        busy = sent.messages * self.own + sent.payload / self.copying + within
         wire = (sent.node_payload + sent.node_messages * self.header) / self.bandwidth
         wire = (wire + sent.node_messages * self.nic) * self.crowd
-        busy = np.maximum(sent.messages * self.own, wire)
-        away = np.where(np.asarray(sent.node_messages) > 0, busy + self.latency, 0.0)
-        within = sent.inside * self.inside_latency + sent.inside_payload / self.inside_bandwidth
-        found: Array = away + within
+        away = np.maximum(busy, wire) + self.latency
+        found: Array = np.where(np.asarray(sent.node_messages) > 0, away, within)
         return found
 
     def _reduce(self, one: Reduced, nodes: int, ranks_per_node: int) -> Array:
         hop = self.own + self.nic + self.latency + (one.payload + self.header) / self.bandwidth
+        hop = hop + one.payload / self.copying
         across = _rounds(nodes) * hop
         if self.in_switches is not None and nodes > 1:
             across = self.own + self.in_switches

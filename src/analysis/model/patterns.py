@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis.model.draws import Array, Draws
 from analysis.model.inputs import Exchange, Structure, Transpose
@@ -16,6 +18,8 @@ BYTES = 8.0  # of a double
 # on each level but the last, one for the first smoothing, the residual and the second smoothing.
 HPCG_EXCHANGES = (4, 3, 3, 1)
 HPCG_REDUCTIONS = 3
+# Partners around a part: how many come before, and how many there are, of faces, edges and corners.
+AROUND = ((0, 6), (6, 12), (18, 8))
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class Exchanged:
 
     `messages` and `payload` (B) are those that one rank sends to other nodes, of the rank that sends most;
     `node_messages` and `node_payload` those of all ranks of the busiest node; `inside` and `inside_payload`
-    are of one rank within its node.
+    are what that rank sends within its node.
     """
 
     times: Array | float
@@ -86,20 +90,50 @@ def of_grid(edge: int, nodes: int, ranks_per_node: int) -> Pattern:
     """
     ranks = nodes * ranks_per_node
     grid = process_grid(ranks)
-    near = [list(neighbours(rank, grid)) for rank in range(ranks)]
+    sides = _sides(grid, np.arange(ranks) // ranks_per_node)
     exchanged = []
     for level, times in enumerate(HPCG_EXCHANGES):
         side = max(edge >> level, 1)
-        sent = np.zeros((ranks, 4))  # messages and bytes to other nodes, and within the node
-        for rank, others in enumerate(near):
-            for other, dimensions in others:
-                outside = rank // ranks_per_node != other // ranks_per_node
-                sent[rank, 0 if outside else 2] += 1
-                sent[rank, 1 if outside else 3] += BYTES * side ** (3 - dimensions)
-        node = sent.reshape(nodes, ranks_per_node, 4).sum(axis=1)
-        most, busiest = sent.max(axis=0), node.max(axis=0)
-        exchanged.append(Exchanged(float(times), most[0], most[1], busiest[0], busiest[1], most[2], most[3]))
+        size = BYTES * float(side) ** np.array([2.0, 1.0, 0.0])
+        exchanged.append(_exchanged(sides, ranks_per_node, float(times), np.ones(3), size))
     return Pattern(tuple(exchanged), (Reduced(float(HPCG_REDUCTIONS), BYTES),))
+
+
+def _sides(grid: tuple[int, int, int], node: NDArray[np.int_]) -> Array:
+    """Count the faces, edges and corners that each part of a grid shares with others: shape (parts, 2, 3).
+
+    `node` has the node of each part, along the first axis first. What is shared with other nodes comes first,
+    then what is shared within one.
+    """
+    place = node.reshape(grid[::-1])
+    found = np.zeros((*place.shape, 2, 3))
+    for offset in itertools.product((-1, 0, 1), repeat=3):
+        if offset == (0, 0, 0):
+            continue
+        pairs = zip(offset, place.shape, strict=True)
+        here = tuple(slice(max(-by, 0), size - max(by, 0)) for by, size in pairs)
+        there = tuple(slice(one.start + by, one.stop + by) for one, by in zip(here, offset, strict=True))
+        same, kind = place[here] == place[there], sum(map(abs, offset)) - 1
+        found[here][..., 0, kind] += ~same
+        found[here][..., 1, kind] += same
+    return found.reshape(-1, 2, 3)
+
+
+def _exchanged(
+    sides: Array, ranks_per_node: int, times: Array | float, messages: Array, size: Array
+) -> Exchanged:
+    """Make an exchange of what ranks share.
+
+    `messages` and `size` (B) are of a face, an edge and a corner: shape (3,) or (3, draws).
+    """
+    away, within = sides[:, 0], sides[:, 1]
+    nodes = np.unique(away.reshape(-1, ranks_per_node, 3).sum(axis=1), axis=0)
+    # The rank with most partners on other nodes; of several the one with the larger sides to them.
+    most = int(np.lexsort((within.sum(axis=1), *away.T[::-1], away.sum(axis=1)))[-1])
+    counts = (away[most], within[most])
+    sent = [(one @ messages, one @ (messages * size)) for one in counts]
+    busiest = ((nodes @ messages).max(axis=0), (nodes @ (messages * size)).max(axis=0))
+    return Exchanged(times, *sent[0], *busiest, *sent[1])
 
 
 def neighbours(rank: int, grid: tuple[int, int, int]) -> Iterator[tuple[int, int]]:
@@ -117,8 +151,8 @@ def of_structure(
 ) -> Pattern:
     """Make the pattern of a step from an assumed structure, one value a draw.
 
-    The partners of a rank are taken to be spread as parts of a cube are: a node holds a cube of its ranks'
-    parts, whose surface is what leaves it.
+    Parts make a block as near to a cube as can be on each node, and nodes a block of such blocks. A rank has
+    as many partners as are drawn of the 26 around it, faces first, then edges and corners.
     """
     ranks = nodes * ranks_per_node
     exchanged: tuple[Exchanged, ...] = ()
@@ -138,20 +172,27 @@ def of_structure(
 def _with_neighbours(
     one: Exchange, draws: Draws, elements: float, nodes: int, ranks_per_node: int
 ) -> Exchanged:
-    ranks = nodes * ranks_per_node
-    partners = np.minimum(draws[one.partners], ranks - 1.0)
-    each = (
-        draws[one.bytes]
-        if one.bytes
-        else draws[one.bytes_per_surface] * (elements / ranks) ** (2 / 3) / partners
-    )
-    # Of the parts in a node those at its surface have partners outside.
-    outside = 0.0 if nodes == 1 else min(1.0, ranks_per_node ** (-1 / 3) * (1 - 1 / nodes) ** (1 / 3))
-    away, within = partners * outside, partners * (1 - outside)
-    # A rank in the corner of its node has most of its partners outside.
-    most = np.minimum(partners, 2 * away) if nodes > 1 else 0.0
-    busiest = away * ranks_per_node
-    return Exchanged(draws[one.rounds], most, most * each, busiest, busiest * each, within, within * each)
+    partners = draws[one.partners]
+    # Of 6 faces, 12 edges and 8 corners those that there are partners for: a part of each where they are few.
+    messages = np.array([np.clip((partners - before) / all_, 0, 1) for before, all_ in AROUND])
+    edge = (elements / (nodes * ranks_per_node)) ** (1 / 3)
+    share = messages * edge ** np.array([[2.0], [1.0], [0.0]])
+    if one.bytes:
+        size = np.broadcast_to(draws[one.bytes], messages.shape)
+    else:
+        whole = sum(all_ * part for (_, all_), part in zip(AROUND, share, strict=True))
+        size = draws[one.bytes_per_surface] * edge**2 / whole * edge ** np.array([[2.0], [1.0], [0.0]])
+    return _exchanged(_of_blocks(nodes, ranks_per_node), ranks_per_node, draws[one.rounds], messages, size)
+
+
+@cache
+def _of_blocks(nodes: int, ranks_per_node: int) -> Array:
+    """Count what ranks share in a block of parts on each node, and nodes in a block: as `_sides`."""
+    inner, outer = process_grid(ranks_per_node), process_grid(nodes)[::-1]
+    nx, ny, nz = (a * b for a, b in zip(inner, outer, strict=True))
+    z, y, x = np.indices((nz, ny, nx)).reshape(3, -1)
+    node = x // inner[0] + outer[0] * (y // inner[1] + outer[1] * (z // inner[2]))
+    return _sides((nx, ny, nz), node)[np.argsort(node, kind="stable")]  # nodes one after the other
 
 
 def _over_all(one: Transpose, draws: Draws, ranks: int) -> Transposed:

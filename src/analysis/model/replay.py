@@ -7,6 +7,7 @@ that are drawn broken (1.7 exchanges in a step) are made whole, for both sides.
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import shutil
 import subprocess
@@ -16,9 +17,11 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from analysis.base import models, project
 from analysis.base.campaigns import CampaignFile, ModelledCampaign
@@ -26,17 +29,19 @@ from analysis.base.errors import BenchbookError, ConfigError
 from analysis.base.models import Model, Name
 from analysis.model.campaign import Cell, cells, step
 from analysis.model.draws import Array, Draws, draw
-from analysis.model.inputs import Inputs, ModelledApplication, load
+from analysis.model.inputs import Inputs, load
 from analysis.model.network import Network
 from analysis.model.traces import Step, Wires, platform, step_of
 
 CHECKS = Path("config/whatif-check.yaml")
 INSTALL = "install SimGrid 3.32 or later: as root on Debian `apt-get install libsimgrid-dev`"
-STEPS = 2  # in a row: a simulation tells its time to a microsecond
+LEAST = 1e-3  # s that steps in a row take together at least: a simulation tells its time to a microsecond
+# What is apart by less than this part of a step, or s, is taken to be at once: more would cost hours.
+PRECISION, FINEST = 1e-4, 1e-7
 # Facts are payload rates: nothing is taken off them for protocols or for answers the other way, and small
 # messages are no slower. `compute` lines count whatever they are worth.
 OPTIONS = (
-    "surf/precision:1e-12", "network/crosstraffic:0", "network/TCP-gamma:0", "network/weight-S:0",
+    "network/crosstraffic:0", "network/TCP-gamma:0", "network/weight-S:0",
     "smpi/bw-factor:0:1", "smpi/lat-factor:0:1", "smpi/os:0:0:0", "smpi/or:0:0:0", "smpi/ois:0:0:0",
     "smpi/simulate-computation:yes", "smpi/cpu-threshold:-1", "smpi/host-speed:1Gf",
     "contexts/stack-size:256",
@@ -45,15 +50,19 @@ ENDS = ("lowest", "middle", "highest")
 
 
 class Check(Model):
-    """A ratio of two networks, how many times as fast the first is, for the cells of a claim."""
+    """A ratio of two cells, how many times as fast the first is, as a claim compares them."""
 
     claim: Name
     model: Name
     cluster: Name
     case: str
     nodes: int
-    treatment: Name
-    baseline: Name
+    treatment: Name = Field(description="the link of the first cell")
+    baseline: Name = Field(description="the link of the other")
+    ranks_per_node: Annotated[list[int], Field(min_length=2, max_length=2)] | None = Field(
+        None, description="of the first and of the other; all cores where it is not said"
+    )
+    in_switches: bool = Field(False, description="whether the switches reduce in the first cell")
 
 
 class Checks(Model):
@@ -87,10 +96,10 @@ def points(inputs: Inputs, declared: ModelledCampaign, check: Check) -> Iterator
     """Yield a check at the draws of a campaign with the lowest, the middle and the highest ratio."""
     count = declared.draws
     draws = draw(inputs.unknowns, count, declared.seed)
-    pair = [_cell(inputs, declared, check, link) for link in (check.treatment, check.baseline)]
+    pair = [_cell(inputs, declared, check, side) for side in (0, 1)]
     order = np.argsort(_ratios(draws, inputs, *pair)[:count], kind="stable")
     for end, at in zip(ENDS, (order[0], order[(count - 1) // 2], order[-1]), strict=True):
-        whole = _whole(pair[0].application, draws, int(at))
+        whole = _whole(pair[0], draws, int(at))
         one = Draws({name: np.array([value]) for name, value in whole.items()}, ("",))
         yield Point(check, pair[0], pair[1], end, int(at), float(_ratios(one, inputs, *pair)[0]), one)
 
@@ -100,67 +109,81 @@ def _ratios(draws: Draws, inputs: Inputs, fast: Cell, slow: Cell) -> Array:
     return ratios
 
 
-def _cell(inputs: Inputs, declared: ModelledCampaign, check: Check, link: str) -> Cell:
-    """Return the cell of a campaign with one job on all cores of unchanged nodes."""
+def _cell(inputs: Inputs, declared: ModelledCampaign, check: Check, side: int) -> Cell:
+    """Return a side's cell of a campaign, with one job on unchanged nodes."""
+    link = (check.treatment, check.baseline)[side]
     for cell in cells(inputs, declared.cells):
+        each = check.ranks_per_node[side] if check.ranks_per_node else cell.machine.cores_per_node
         given = (cell.declared.model, cell.cluster, cell.case, cell.nodes, cell.interconnect)
-        plain = cell.jobs == 1 and not cell.declared.slower and not cell.declared.in_switches
-        full = cell.ranks_per_node == cell.machine.cores_per_node
-        if given == (check.model, check.cluster, check.case, check.nodes, link) and plain and full:
+        plain = cell.jobs == 1 and not cell.declared.slower
+        alike = plain and bool(cell.declared.in_switches) == (check.in_switches and side == 0)
+        wanted = (check.model, check.cluster, check.case, check.nodes, link)
+        if given == wanted and alike and cell.ranks_per_node == each:
             return cell
     what = f"{check.claim}: the campaign has no such cell over {link}"
     raise ConfigError.at(CHECKS.as_posix(), 0, what, "name cells of config/campaigns/modelled.yaml")
 
 
-def _whole(application: ModelledApplication, draws: Draws, at: int) -> dict[str, float]:
-    """Take one draw with whole counts; partners come in pairs."""
+def _whole(cell: Cell, draws: Draws, at: int) -> dict[str, float]:
+    """Take one draw with whole counts; partners come in pairs, groups share the ranks."""
     found = {name: float(values[at]) for name, values in draws.values.items()}
-    one = application.structure
+    one = cell.application.structure
+    counts: list[str] = []
     if one is not None and one.exchange is not None:
-        found[one.exchange.rounds] = max(1.0, round(found[one.exchange.rounds]))
+        counts.append(one.exchange.rounds)
         found[one.exchange.partners] = min(26.0, max(2.0, 2.0 * round(found[one.exchange.partners] / 2)))
+    if one is not None and one.transpose is not None:
+        counts += [one.transpose.count, *([one.transpose.pieces] if one.transpose.pieces else [])]
+        wanted = max(2.0, found[one.transpose.group] * cell.ranks)
+        fits = [count for count in range(2, cell.ranks + 1) if cell.ranks % count == 0]
+        members = min(fits, key=lambda count: abs(np.log(count / wanted)))
+        found[one.transpose.group] = members / cell.ranks
     if one is not None and one.allreduce is not None:
-        found[one.allreduce.count] = max(1.0, round(found[one.allreduce.count]))
-    return found
+        counts.append(one.allreduce.count)
+    return found | {name: max(1.0, round(found[name])) for name in counts}
 
 
 def simulated(inputs: Inputs, point: Point, cell: Cell) -> float:
     """Return the simulated seconds of a step of one of a point's cells."""
     application, draws = cell.application, point.draws
     known = {name: float(values[0]) for name, values in draws.values.items()}
-    mean = float(step(inputs, draws, cell).computing[0]) / known[application.imbalance]
+    modelled = step(inputs, draws, cell)
+    mean = float(modelled.computing[0]) / known.get(application.imbalance, 1.0)
     size = application.cases[cell.case].work
-    trace = step_of(application, known, size, mean, cell.nodes, cell.ranks_per_node)
+    switches = known.get(cell.declared.in_switches, 0.0)
+    trace = step_of(application, known, size, mean, cell.nodes, cell.ranks_per_node, switches)
     link = cell.machine.links.get(cell.interconnect, cell.interconnect)
-    return replay(trace, Wires.of(Network.drawn(inputs, draws, link)))
+    wires = Wires.of(Network.drawn(inputs, draws, link, cell.machine.copying))
+    return replay(trace, wires, float(modelled.seconds[0]))
 
 
-def replay(trace: Step, wires: Wires) -> float:
-    """Replay a step `STEPS` times in SimGrid; return the seconds of one."""
-    ranks, launcher = trace.nodes * trace.ranks_per_node, simgrid()
+def replay(trace: Step, wires: Wires, about: float) -> float:
+    """Replay a step of `about` so many seconds in SimGrid, as often as its clock needs; return its s."""
+    steps, apart = math.ceil(LEAST / about), min(PRECISION * about, FINEST)
+    launcher, hosts = simgrid(), trace.hosts
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "platform.xml").write_text(platform(wires, trace.nodes, trace.ranks_per_node))
-        hosts = [f"node{rank // trace.ranks_per_node}\n" for rank in range(ranks)]
-        (folder / "hosts").write_text("".join(hosts))
-        for rank in range(ranks):
-            actions = ["init", *list(trace.lines(rank, wires)) * STEPS, "finalize"]
+        (folder / "hosts").write_text("".join(f"{host}\n" for host in hosts))
+        for rank in range(len(hosts)):
+            actions = ["init", *list(trace.lines(rank, wires)) * steps, "finalize"]
             (folder / f"{rank}.txt").write_text("".join(f"{rank} {one}\n" for one in actions))
         # SimGrid looks for the files of a list where it was started, unless their paths are whole.
-        (folder / "list").write_text("".join(f"{folder / str(rank)}.txt\n" for rank in range(ranks)))
-        command = [launcher, "-np", str(ranks), "-platform", "platform.xml", "-hostfile", "hosts"]
-        command += ["-replay", str(folder / "list"), *(f"--cfg={option}" for option in OPTIONS)]
+        (folder / "list").write_text("".join(f"{folder / str(rank)}.txt\n" for rank in range(len(hosts))))
+        command = [launcher, "-np", str(len(hosts)), "-platform", "platform.xml", "-hostfile", "hosts"]
+        options = (f"surf/precision:{apart:g}", *OPTIONS)
+        command += ["-replay", str(folder / "list"), *(f"--cfg={option}" for option in options)]
         ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     said = ended.stdout + ended.stderr
     told = re.search(r"Simulation time ([0-9.]+)", said)
     if ended.returncode or told is None:
         last = " ".join(said.split())[-300:] or "it said nothing"
         raise ConfigError.at("smpirun", 0, f"ended with {ended.returncode}: {last}", INSTALL)
-    return float(told[1]) / STEPS
+    return float(told[1]) / steps
 
 
 def check(inputs: Inputs, base: Path, declared: ModelledCampaign, workers: int) -> pd.DataFrame:
-    """Simulate every check of a project at three draws, `workers` at a time.
+    """Simulate every check of a project at three draws, `workers` at a time; a line of progress for each.
 
     Columns ``claim treatment baseline end draw analytic simulated difference``: ratios, and what the
     simulated one is more than the analytic, relative.
@@ -169,8 +192,14 @@ def check(inputs: Inputs, base: Path, declared: ModelledCampaign, workers: int) 
     checks = models.load(Checks, base / CHECKS).checks
     found = [point for one in checks for point in points(inputs, declared, one)]
     links = [(point, cell) for point in found for cell in (point.fast, point.slow)]
+    times = []
     with ThreadPoolExecutor(workers) as pool:
-        times = list(pool.map(lambda given: simulated(inputs, *given), links))
+        for (point, cell), seconds in zip(
+            links, pool.map(lambda given: simulated(inputs, *given), links), strict=True
+        ):
+            times.append(seconds)
+            told = f"{point.check.claim}, {point.end} draw over {cell.interconnect}"
+            print(f"{len(times)} of {len(links)}: {told}", file=sys.stderr, flush=True)
     rows = []
     for point, fast, slow in zip(found, times[::2], times[1::2], strict=True):
         one, ratio = point.check, slow / fast

@@ -153,8 +153,8 @@ def _times(
     return found[0], found[1]
 
 
-def link_of(inputs: Inputs, name: str, source: str = "config/model/links.yaml") -> LinkFacts:
-    """Return a link by its name; ConfigError with the nearest name if there is none."""
+def link_of(inputs: Inputs, name: str, source: str, line: int = 0) -> LinkFacts:
+    """Return a link by its name; ConfigError at its `source` with the nearest name if there is none."""
     if name not in inputs.links:
-        raise ConfigError.at(source, 0, f"no link {name!r}", known(name, inputs.links))
+        raise ConfigError.at(source, line, f"no link {name!r}", known(name, inputs.links))
     return inputs.links[name]

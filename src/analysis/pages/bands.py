@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from analysis.base.words import number
+from analysis.base.words import attached, number, significant
 from analysis.claims import bands
 from analysis.claims.distance import SPEEDUPS
 from analysis.claims.model import Claim, Report
@@ -20,6 +20,7 @@ from analysis.pages.figures.style import GREY, HUES, INK, LINE
 
 _LOOKS = {bands.INSIDE: ("green", "o"), bands.TOO_WIDE: ("grey", "p"), bands.OUTSIDE: ("red", "X")}
 # Quantities whose values are no ratios and stand in the table alone.
+_LEVEL = 0.05  # of all pairs of claims together
 _NO_RATIO = ("saturation", "trend", "cost")
 # How what is no ratio otherwise becomes one.
 _AS_RATIO: dict[str, Callable[[float], float]] = {**SPEEDUPS, "efficiency": lambda value: value / 100}
@@ -121,20 +122,81 @@ def simulated() -> pd.DataFrame:
     return pd.read_csv(project.root() / "data/model/whatif-check.csv")
 
 
-def together(found: pd.DataFrame, campaign: Campaign, reports: Iterable[Report]) -> pd.DataFrame:
-    """Find pairs of claims of a report that each are inside and that no draw reaches together.
+def simulated_words(checked: pd.DataFrame, campaign: Campaign, reports: Iterable[Report]) -> pd.DataFrame:
+    """Say for each simulated claim its word and the one that the simulated ratios would give it.
 
-    Columns ``report first second draws_of_first draws_of_second``, the last two shares of draws.
+    Columns ``claim statement claimed band word band_by_simulation word_by_simulation``.
     """
+    claims = {claim.id: claim for report in reports for claim in report.claims}
+    rows = []
+    for name, part in checked.groupby("claim", sort=False):
+        claim = claims[str(name)]
+        held, unit = bands.judge(claim, campaign), unit_of(claim)
+        word, (low, high) = bands.simulated(claim, campaign, part["difference"].tolist())
+        least, most = held.answers.band
+        rows.append(
+            {
+                "claim": claim.id,
+                "statement": claim.statement,
+                "claimed": expected_text(claim),
+                "band": f"{significant(least, 3)} to {attached(significant(most, 3), unit)}",
+                "word": held.word,
+                "band_by_simulation": f"{significant(low, 3)} to {attached(significant(high, 3), unit)}",
+                "word_by_simulation": word,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def contradicted(words: pd.DataFrame) -> str:
+    """Say in a sentence which words the simulation contradicts."""
+    other = words[words["word"] != words["word_by_simulation"]]
+    if other.empty:
+        return f"With the simulated ratios none of these {len(words)} claims has another word."
+    told = "; ".join(
+        f"“{row.statement}” is {row.word} by the model and {row.word_by_simulation} by the simulation"
+        for row in other.itertuples()
+    )
+    return f"The simulation contradicts {len(other)} of {len(words)} words: {told}."
+
+
+def together(found: pd.DataFrame, campaign: Campaign, reports: Iterable[Report]) -> pd.DataFrame:
+    """Hold claims of a report that each are inside against each other, draw by draw, rarest overlap first.
+
+    Columns ``report first second draws_of_first draws_of_second draws_of_both by_chance chance excluded``:
+    numbers of draws, how many would reach both if the claims had nothing to do with each other, how probable
+    no draw of both then is, and whether the model does not reach them together: no draw of both, less
+    probable than 5 % over all pairs. Rare claims have no common draw by mere chance.
+    """
+    from scipy.stats import hypergeom
+
     rows = []
     for report in reports:
         inside = [c for c in report.claims if c.id in set(found.loc[found["word"] == bands.INSIDE, "claim"])]
         reached = {claim.id: _reached(claim, campaign) for claim in inside}
         for (first, one), (second, other) in itertools.combinations(reached.items(), 2):
-            if one.any() and other.any() and not (one & other).any():
-                rows.append((report.name, first, second, one.mean(), other.mean()))
-    columns = ["report", "first", "second", "draws_of_first", "draws_of_second"]
-    return pd.DataFrame(rows, columns=columns)
+            some, more, both = int(one.sum()), int(other.sum()), int((one & other).sum())
+            if some and more:
+                chance = float(hypergeom.pmf(0, one.size, some, more))
+                rows.append((report.name, first, second, some, more, both, some * more / one.size, chance))
+    columns = ["report", "first", "second", "draws_of_first", "draws_of_second", "draws_of_both"]
+    pairs = pd.DataFrame(rows, columns=[*columns, "by_chance", "chance"])
+    pairs["excluded"] = (pairs["draws_of_both"] == 0) & (pairs["chance"] * len(pairs) < _LEVEL)
+    return pairs.sort_values("chance", kind="stable", ignore_index=True)
+
+
+def said_together(pairs: pd.DataFrame) -> list[str]:
+    """Say which pairs of permitted claims the model does not reach together, and of which it cannot tell."""
+    out, none = pairs[pairs["excluded"]], pairs[(pairs["draws_of_both"] == 0) & ~pairs["excluded"]]
+    first = f"Of {len(pairs)} pairs of permitted claims of a report the model reaches " + (
+        f"{len(out)} not together: " + "; ".join(f"{row.first} and {row.second}" for row in out.itertuples())
+        if len(out)
+        else "none less often together than chance allows"
+    )
+    second = (
+        f"{len(none)} pairs have no draw in common because at least one of them is rare, which tells nothing"
+    )
+    return [f"{first}.", *([f"{second}."] if len(none) else [])]
 
 
 def _reached(claim: Claim, campaign: Campaign) -> np.ndarray:

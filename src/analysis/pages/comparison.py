@@ -147,7 +147,7 @@ def _ratios(
 ) -> pd.DataFrame:
     """Hold every level of one stratum against the baseline, at each level of another factor."""
     factor, (base,) = compare.factor, compare.levels
-    own = replace(campaign, stand_ins={})  # the levels are the campaign's, whatever a report calls so
+    own = campaign.own()
     varying = tuple(name for name in compare.varying if name != along)
     met = values[values[along].isin(set(values.loc[values[factor] == base, along]))]
     rows = []

@@ -38,6 +38,11 @@ def draw(compared: Compared, part: Stratum) -> Figure:
         return _strip(compared, part, medians, where)
     fig, (top, bottom) = _panels(compared.evidence, where, 2, 6.8)
     ratios = _named(compared, part.ratios)
+    if not pd.api.types.is_numeric_dtype(medians[compared.along]):
+        # Words stand where they first appear: both panels must have the same ones, in the same order.
+        met = medians[compared.along].isin(set(ratios[compared.along]))
+        medians = medians[met].sort_values(compared.along, kind="stable")
+        ratios = ratios.sort_values(compared.along, kind="stable")
     doubled = doubling(part.medians[compared.along])
     base = level_name(compared.factor, compared.baseline)
     figures.interval_points(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -116,6 +117,6 @@ def sentence(verdict: Verdict) -> str:
 
 
 def answer(*sentences: str) -> Markdown:
-    """Show the answer of a notebook."""
-    text = " ".join(sentences)
+    """Show the answer of a notebook; what a level is called is text, whatever Markdown would make of it."""
+    text = re.sub(r"([*`<\[])", r"\\\1", " ".join(sentences))
     return Markdown(text[:1].upper() + text[1:])

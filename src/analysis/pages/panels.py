@@ -72,8 +72,7 @@ class Panel:
 
     def _place(self, part: pd.DataFrame, end: int) -> str:
         at = int(part[self.x].iloc[end])
-        special = {SIZE: f"at {at:,} B", "local_size": f"at {at}³"}
-        return special.get(self.x) or at_level(self.x, at)
+        return f"at {at:,} B" if self.x == SIZE else at_level(self.x, at)
 
     def _points(self) -> Iterator[str]:
         curves = self.table.groupby(self.x, sort=False)

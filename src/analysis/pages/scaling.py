@@ -119,7 +119,7 @@ def scaling_sentences(table: pd.DataFrame, *, along: str = "nodes") -> list[str]
 
 def _curve(asked: Question, campaign: Campaign, values: pd.DataFrame, compare: Comparison) -> pd.DataFrame:
     """Ask for the speedup and the efficiency of each count over the least one, and for where it stops."""
-    own = replace(campaign, stand_ins={})  # the counts are the campaign's, whatever a report calls so
+    own = campaign.own()
     along = compare.factor
     least, *more = sorted(set(values[along]))
     alone = Estimate(1.0, 1.0, 1.0, n := int((values[along] == least).sum()), n)

@@ -1,13 +1,12 @@
 """The model beside what was seen: exchanges and patterns on shaped links, HPCG there, published curves.
 
 Nothing that is compared here has given the model a range: of a link of a machine the exchange of 8 B and of
-64 KiB on the open one are taken, all else is predicted.
+32 KiB on the open one are taken, all else is predicted.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,20 +18,25 @@ from matplotlib.axes import Axes
 from analysis.base import models
 from analysis.base.models import Model
 from analysis.estimates.campaign import Campaign
-from analysis.model.draws import Array, Draws, draw
-from analysis.model.inputs import FOLDER, Inputs, Range, Structure, load
+from analysis.model.inputs import FOLDER, Inputs, Range, load
 from analysis.model.network import Network
-from analysis.model.patterns import Exchanged, Pattern, Reduced, of_grid, of_structure
+from analysis.model.patterns import Exchanged, Pattern, Reduced, of_grid
+from analysis.pages import curves
 from analysis.pages.figures.style import HUES
 
-DRAWS, SEED = 500, 1
-OPEN = "veth-open"
+OPEN, WITHIN = "veth-open", "shared-memory"
 # Rate in B/s, heads counted, and bucket in B of tbf at each end of a link.
 BUCKETS = {"veth-1gbit": (1.25e8, 262144.0), "veth-10gbit": (1.25e9, 1048576.0)}
-COUNTS = {2: 1000, 26: 500}  # exchanges asked for; of large messages src/proxy makes fewer, in ten batches
+COUNTS = {
+    2: 1000,
+    3: 1000,
+    24: 500,
+    26: 500,
+}  # exchanges asked for; of large messages src/proxy makes fewer, in ten batches
 HEADER = 90.0  # B: Ethernet, IP and TCP with time stamps, and what Open MPI writes before a message
-FLOPS = 290.0  # of HPCG for a point in an iteration
-CELLS = 2_995_200  # of the OpenFOAM mesh "channel 3M"
+# Questions of vm-exchange: one rank in each namespace, and two, of whose partners a third is on their node.
+ALONE, SHARED = "exchange", "shared"
+COPIED = 32768  # B: the largest that Open MPI sends without asking first, which the rate of copying is from
 SIZES = 65536  # B: up to here exchanges are compared; beyond, the load of the machine is
 
 
@@ -40,15 +44,16 @@ _Row = tuple[str, str, float, float, float]
 
 
 class Further(Model):
-    """``config/model/validation.yaml``: ranges of the applications with published curves."""
+    """``config/model/validation.yaml``: ranges of the applications with published curves, and more curves."""
 
     ranges: dict[str, Range]
+    curves: list[curves.PublishedCurve]
 
 
-def further(base: Path, inputs: Inputs) -> Inputs:
-    """Return the inputs with what only the validation needs."""
+def further(base: Path, inputs: Inputs) -> tuple[Inputs, list[curves.PublishedCurve]]:
+    """Return the inputs with what only the validation needs, and the curves that no campaign has."""
     found = models.load(Further, base / FOLDER / "validation.yaml")
-    return replace(inputs, ranges={**inputs.ranges, **found.ranges})
+    return replace(inputs, ranges={**inputs.ranges, **found.ranges}), found.curves
 
 
 def token_bucket(
@@ -63,38 +68,62 @@ def token_bucket(
 
 
 def fitted(times: pd.DataFrame) -> Network:
-    """Take the open link from exchanges over it: `times` in s as `least` gives them."""
-    times = times.loc[:, [OPEN]].droplevel(0, axis=1)
+    """Take the open link, and messages within a node, from exchanges: `times` in s as `least` gives them.
+
+    The link has no adapter and no wire: the processor moves all.
+    """
+    own, latency, rate = _line(times, OPEN)
+    one = np.ones(1)
+    nothing, endless = 0 * one, np.inf * one
+    within = (nothing, endless)
+    if WITHIN in times:
+        own_within, rest, rate_within = _line(times, WITHIN)
+        few = int(min(times.xs(WITHIN, axis=1).columns))
+        within = ((own_within + rest / few) * one, rate_within * one)
+    return Network(own * one, nothing, endless, latency * one, HEADER, *within, copying=rate * one)
+
+
+def _line(times: pd.DataFrame, link: str) -> tuple[float, float, float]:
+    """Return s of each message, s of an exchange and B/s from exchanges of few and of many messages."""
+    times = times.loc[:, [link]].droplevel(0, axis=1)
     few, many = int(min(times.columns)), int(max(times.columns))
     seen: dict[Any, dict[Any, float]] = times.to_dict()
     small = min(seen[few])
-    own = (seen[many][small] - seen[few][small]) / (many - few)
-    latency = max(seen[few][small] - few * own, 0.0)
-    bandwidth = few * SIZES / (seen[few][SIZES] - latency)
-    one = np.ones(1)
-    return Network(own * one, 0 * one, bandwidth * one, latency * one, HEADER, 0 * one, np.inf * one)
+    each = (seen[many][small] - seen[few][small]) / (many - few)
+    rest = max(seen[few][small] - few * each, 0.0)
+    return each, rest, few * COPIED / (seen[few][COPIED] - rest - few * each)
 
 
-def exchanges(campaign: Campaign) -> pd.DataFrame:
-    """Predict every measured exchange: columns ``what link size predicted seen error``, in us."""
-    seen = least(campaign)
-    network = fitted(seen)
+def exchanges(campaign: Campaign, question: str = ALONE) -> pd.DataFrame:
+    """Predict the exchanges of a question: columns ``what link size predicted seen error``, in us."""
+    seen = least(campaign, question)
+    network, each = fitted(seen), 2 if question == SHARED else 1
     rows = []
     cells: dict[Any, dict[Any, float]] = seen.to_dict()
     for (link, partners), column in cells.items():
+        if link == WITHIN or (question == SHARED and partners % 3):
+            continue  # what the network is taken from
         for size, value in column.items():
-            sent = Exchanged(1.0, partners, partners * size, partners, partners * size, 0.0, 0.0)
-            open_time = float(network.step(Pattern((sent,)), 2, 1)[0])
+            sent = _sent(partners, size, each)
+            open_time = float(network.step(Pattern((sent,)), 2, each)[0])
             batch = COUNTS[partners] // (1 + size * partners // 65536) // 10 + 1
             # The first batch after one to warm up is the least where the bucket still has something.
-            found = _shaped(link, open_time, partners * (size + HEADER), 2 * batch)
+            wire = float(sent.node_payload + sent.node_messages * HEADER)
+            found = _shaped(link, open_time, wire, 2 * batch)
             rows.append((f"{partners} messages each way", link, size, 1e6 * found, 1e6 * value))
     return _with_error(rows)
 
 
-def least(campaign: Campaign) -> pd.DataFrame:
+def _sent(partners: int, size: int, ranks_per_node: int) -> Exchanged:
+    """Return an exchange of each rank of two nodes with all others in turn."""
+    away = partners * ranks_per_node / (2 * ranks_per_node - 1)
+    node, within = ranks_per_node * away, partners - away
+    return Exchanged(1.0, away, away * size, node, node * size, within, within * size)
+
+
+def least(campaign: Campaign, question: str = ALONE) -> pd.DataFrame:
     """Return the least time of an exchange in s: rows by size, columns by link and messages each way."""
-    runs = campaign.runs[campaign.runs["valid"]]
+    runs = campaign.runs[campaign.runs["valid"] & (campaign.runs["question"] == question)]
     table = campaign.frame("micro").merge(runs[["run", "interconnect"]], on="run")
     table["partners"] = table["case"].str.removeprefix("exchange-").astype(int)
     table = table[table["size"] <= SIZES]
@@ -136,7 +165,7 @@ def hpcg(campaign: Campaign, exchanged: Campaign) -> pd.DataFrame:
     runs = runs[(runs["build"] == "-O3") & (runs["profiler"] == "none") & (runs["mpi"] == "Open MPI 4.1.4")]
     by = runs[runs["ranks"] == 2].groupby(["question", "interconnect"])["figure_of_merit"].median()
     rate: dict[Any, float] = by.to_dict()
-    flop = 2 * FLOPS * 16**3
+    flop = 2 * curves.FLOPS * 16**3
     work = flop / rate["problem-size", "shared-memory"] / 1e9
     pattern = of_grid(16, 2, 1)
     messages = float(fitted(least(exchanged)).step(pattern, 2, 1)[0])
@@ -147,102 +176,6 @@ def hpcg(campaign: Campaign, exchanged: Campaign) -> pd.DataFrame:
         if question == "interconnect"
     ]
     return _with_error(rows)
-
-
-def venus(campaign: Campaign, inputs: Inputs) -> pd.DataFrame:
-    """Predict how the rating of HPCG with 104 cubed grows with the nodes of Venus, 8 ranks each, over QDR."""
-    runs = campaign.runs
-    runs = runs[(runs["application"] == "hpcg") & (runs["cluster"] == "venus") & (runs["case"] == "104³")]
-    rate: dict[Any, float] = runs.groupby(["mpi", "nodes"])["figure_of_merit"].median().to_dict()
-    draws = drawn(inputs)
-    network = Network.drawn(inputs, draws, "ib-qdr")
-    rows = []
-    for library, members in itertools.groupby(sorted(rate), key=lambda one: one[0]):
-        for low, high in itertools.pairwise(nodes for _, nodes in members):
-            flop = low * 8 * FLOPS * 104**3 / 1e9
-            first = network.step(of_grid(104, low, 8), low, 8)
-            second = network.step(of_grid(104, high, 8), high, 8)
-            before = flop / rate[library, low]
-            ratio = high / low * before / (before - first + second)
-            what = f"HPCG 104³, {low} to {high} nodes, {library}"
-            rows.append(
-                (what, "ib-qdr", 0, float(np.median(ratio)), rate[library, high] / rate[library, low])
-            )
-    return _with_error(rows)
-
-
-SYSTEMS = {
-    "FOCUS A (QDR)": "ib-qdr", "FOCUS C (1GbE)": "1gbe", "AWS c4.8xlarge (10GbE)": "10gbe",
-    "FOCUS D (FDR)": "ib-fdr",
-}  # fmt: skip
-
-
-def openfoam(campaign: Campaign, inputs: Inputs) -> pd.DataFrame:
-    """Predict OpenFOAM with PCG by nodes from its time on one: how many times as fast, and link over link.
-
-    The two systems with the same processor, one with QDR and one with 1GbE, give the ratio of links; the
-    other rows hold the model against curves in which caches take part, which it does not know.
-    """
-    runs = campaign.runs
-    runs = runs[(runs["case"] == "channel 3M PCG") & runs["cluster"].isin(list(SYSTEMS))]
-    by = runs.groupby(["cluster", "nodes", "ranks"])["figure_of_merit"].median()
-    seen: dict[Any, float] = by.to_dict()
-    first = {cluster: (ranks, value) for (cluster, nodes, ranks), value in seen.items() if nodes == 1}
-    draws = drawn(inputs)
-    steps: dict[tuple[str, int], tuple[Array, float]] = {}
-    for (cluster, nodes, ranks), value in seen.items():
-        found = _cells(inputs, draws, SYSTEMS[cluster], *first[cluster], nodes, ranks)
-        steps[cluster, nodes] = (found, value)
-    return _with_error([*_speedups(steps), *_links(steps)])
-
-
-def _cells(inputs: Inputs, draws: Draws, link: str, each: int, first: float, nodes: int, ranks: int) -> Array:
-    """Predict the s of a step of OpenFOAM: the work of one node shared, and each iteration's messages."""
-    iterations = first / (draws["cost.openfoam"] * CELLS / each)
-    messages: Array = np.zeros(len(draws))
-    if nodes > 1:
-        pattern = of_structure(_PCG, draws, CELLS, nodes, each)
-        messages = iterations * Network.drawn(inputs, draws, link).step(pattern, nodes, each)
-    found: Array = first * each / ranks + messages
-    return found
-
-
-_PCG = Structure.model_validate(
-    {
-        "exchange": {
-            "partners": "partners.openfoam",
-            "rounds": "rounds.openfoam",
-            "bytes_per_surface": "surface.openfoam",
-        },
-        "allreduce": {"count": "reductions.openfoam", "bytes": "reduced.openfoam"},
-    }
-)
-_Steps = Mapping[tuple[str, int], tuple[Array, float]]
-
-
-def _speedups(steps: _Steps) -> Iterator[_Row]:
-    for (cluster, nodes), (found, value) in steps.items():
-        if nodes == 1:
-            continue
-        first = steps[cluster, 1][1]
-        link = SYSTEMS[cluster]
-        what = f"OpenFOAM, {cluster}, 1 to {nodes} nodes"
-        yield what, link, nodes, float(np.median(first / found)), first / value
-
-
-def _links(steps: _Steps) -> Iterator[_Row]:
-    quick, slow = "FOCUS A (QDR)", "FOCUS C (1GbE)"
-    for (cluster, nodes), (found, value) in steps.items():
-        if cluster == slow and nodes > 1:
-            other, seen = steps[quick, nodes]
-            what = f"OpenFOAM, QDR over 1GbE, {nodes} nodes"
-            yield what, "1gbe", nodes, float(np.median(found / other)), value / seen
-
-
-def drawn(inputs: Inputs) -> Draws:
-    """Draw what is not known, without the sweeps."""
-    whole = draw(inputs.unknowns, DRAWS, SEED)
-    return Draws({name: values[:DRAWS] for name, values in whole.values.items()}, whole.swept[:DRAWS])
 
 
 def _shaped(link: str, seconds: float, sent: float, steps: float = np.inf) -> float:
@@ -256,31 +189,38 @@ def _shaped(link: str, seconds: float, sent: float, steps: float = np.inf) -> fl
 class Held:
     """All that the model is held against: exchanges and patterns, whole steps, and numbers of nodes.
 
-    `steps` are times and ratios of whole steps on one number of nodes, `scaling` speedups between numbers.
+    `shared` are exchanges of two ranks on each adapter, `steps` times and ratios of whole steps on one number
+    of nodes, `scaling` what more nodes bring, `tcp` the links over TCP.
     """
 
     exchanges: pd.DataFrame
+    shared: pd.DataFrame
     patterns: pd.DataFrame
     steps: pd.DataFrame
     scaling: pd.DataFrame
+    tcp: tuple[str, ...]
 
     @property
     def widening(self) -> dict[str, float]:
         """How far bands are to be widened."""
-        return widening(self.steps, self.scaling)
+        return curves.widening(self.steps, self.scaling, self.tcp)
 
 
 def hold(campaigns: Mapping[str, Campaign], base: Path) -> Held:
     """Hold the model against ``vm-exchange vm-hpcg published published-openfoam`` of a project."""
-    inputs = further(base, load(base))
+    inputs, others = further(base, load(base))
+    draws = curves.drawn(inputs)
     measured = campaigns["vm-exchange"]
     times = hpcg(campaigns["vm-hpcg"], measured)
-    curves = openfoam(campaigns["published-openfoam"], inputs)
-    between = curves["what"].str.contains(" to ")
     links = ratios(times).assign(what="HPCG 16³, over the open link")
-    steps = pd.concat([times, links, curves[~between]], ignore_index=True)
-    scaling = pd.concat([venus(campaigns["published"], inputs), curves[between]], ignore_index=True)
-    return Held(exchanges(measured), patterns(measured), steps, scaling)
+    foam = list(curves.openfoam(campaigns["published-openfoam"], inputs, draws))
+    steps = pd.concat([times, links, pd.DataFrame(curves.links(foam))], ignore_index=True)
+    steps = steps.reindex(columns=["what", "link", *curves.HELD])
+    hpcgs = curves.venus(campaigns["published"], inputs, draws)
+    scaling = curves.table([*hpcgs, *foam, *(curves.published(one, inputs, draws) for one in others)])
+    older = {name for machine in inputs.machines.values() for name in machine.links.values()}
+    of_tcp = tuple(n for n, one in inputs.links.items() if one.kind == curves.TCP and n not in older)
+    return Held(exchanges(measured), exchanges(measured, SHARED), patterns(measured), steps, scaling, of_tcp)
 
 
 def draw_exchanges(found: pd.DataFrame, *, ax: Axes) -> Axes:
@@ -289,7 +229,7 @@ def draw_exchanges(found: pd.DataFrame, *, ax: Axes) -> Axes:
     for (what, link), part in found.groupby(["what", "link"], sort=True):
         hue, mark = looks[str(link)]
         colour = HUES[hue]
-        few = str(what).startswith("2 ")
+        few = int(str(what).split()[0]) < 10
         ax.plot(part["size"], part["predicted"], color=colour, linestyle="-" if few else "--", linewidth=1.4)
         ax.plot(
             part["size"], part["seen"], color=colour, marker=mark, linestyle="none", markersize=5,
@@ -302,33 +242,25 @@ def draw_exchanges(found: pd.DataFrame, *, ax: Axes) -> Axes:
     return ax
 
 
-def widening(whole: pd.DataFrame, scaling: pd.DataFrame) -> dict[str, float]:
-    """Find how far a band is to be widened: the greatest factor between predicted and seen, less 1.
-
-    `whole` are ratios and times of whole steps on one number of nodes, for 1GbE and for all other links;
-    `scaling` are speedups between numbers of nodes. Rounded up to the next twentieth.
-    """
-    slow = whole["link"].isin(("1gbe", "veth-1gbit"))
-    parts = {"default": whole[~slow], "1gbe": whole, "nodes": scaling}
-    return {name: float(np.ceil(20 * spread(part).max() - 1e-9) / 20) for name, part in parts.items()}
-
-
 def as_table(wide: Mapping[str, float]) -> pd.DataFrame:
     """List the widenings: columns ``of widened_by``, the second as a text."""
-    named = {"default": "steps over a link", "1gbe": "where 1 Gbit/s takes part", "nodes": "between nodes"}
-    rows = [(named[name], f"{100 * value:.0f} %") for name, value in wide.items()]
+    named = {
+        "default": "steps over a link",
+        "1gbe": "where 1 Gbit/s takes part",
+        "next": "from one number of nodes to the next, InfiniBand",
+        "next.10gbe": "from one number of nodes to the next, TCP",
+        "nodes": "from any number of nodes to any, InfiniBand",
+        "nodes.10gbe": "from any number of nodes to any, TCP",
+    }
+    rows = [(named[name], f"{100 * wide[name]:.0f} %") for name in named]
     return pd.DataFrame(rows, columns=["of", "widened_by"])
-
-
-def spread(found: pd.DataFrame) -> pd.Series:
-    """Return the factor between predicted and seen less 1, whichever is greater."""
-    factor = found["predicted"] / found["seen"]
-    return factor.where(factor > 1, 1 / factor) - 1
 
 
 def _with_error(rows: Iterable[_Row]) -> pd.DataFrame:
     found = pd.DataFrame(list(rows), columns=["what", "link", "size", "predicted", "seen"])
-    return found.assign(error=found["predicted"] / found["seen"] - 1)
+    # Nothing is drawn here: the band is the prediction.
+    band = {"low": found["predicted"], "high": found["predicted"]}
+    return found.assign(error=found["predicted"] / found["seen"] - 1, **band)
 
 
 def ratios(times: pd.DataFrame) -> pd.DataFrame:
@@ -337,4 +269,6 @@ def ratios(times: pd.DataFrame) -> pd.DataFrame:
     others = times[times["link"] != OPEN].set_index(["what", "size"])
     over = others[["predicted", "seen"]] / plain[["predicted", "seen"]].reindex(others.index)
     found = others.assign(**over).reset_index()
-    return found.assign(error=found["predicted"] / found["seen"] - 1)[list(times)]
+    return _with_error(
+        found[["what", "link", "size", "predicted", "seen"]].itertuples(index=False, name=None)
+    )

@@ -13,6 +13,7 @@ import numpy as np
 
 from analysis.base.errors import Fault, ReadError
 from analysis.base.files import read_bytes
+from analysis.base.records import IMPORTED
 from analysis.readers.run import records
 
 RECORD = "run.json"
@@ -135,7 +136,9 @@ def _same_program(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
 
 def _succeeded(record: Record) -> bool:
     # Failed attempts stay beside the run that replaced them, which can be the same job started anew.
-    return bool(record["exit_code"] == 0) and not json.loads(record["extra"]).get("reason")
+    extra = json.loads(record["extra"])
+    ended = record["exit_code"] == 0 or (record["exit_code"] < 0 and IMPORTED in extra)
+    return bool(ended) and not extra.get("reason")
 
 
 def _run(source: str) -> str:

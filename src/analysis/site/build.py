@@ -72,6 +72,14 @@ def build(
     return _write(files, out)
 
 
+def single(page: notebooks.PageInput, out: Path) -> Path:
+    """Write one page by itself, without the site around it; errors as `build`."""
+    shared = {"pages": (), "reports": (), "rows": (), "previous": None, "following": None}
+    read = notebooks.read(page)
+    write_text(out, _render("page.html.j2", current=page.name, page=read, standalone=True, **shared))
+    return out
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """A report with its claims: rows by topic, counts by what they rest on, and these in words."""

@@ -30,7 +30,8 @@ class PageInput:
     """A page to build: name of its file (``a-z 0-9 - _``), executed notebook, what everything on it rests on.
 
     The title is a short one for the navigation; the notebook's first heading where empty. A title that asks
-    is the page's question. `sources` are title and address of what published figures are from.
+    is the page's question. `sources` are title and address of what published figures are from; `group` is the
+    campaign among whose pages it is listed, empty for the pages of the build.
     """
 
     name: str
@@ -39,6 +40,7 @@ class PageInput:
     campaign: str
     title: str = ""
     sources: tuple[tuple[str, str], ...] = ()
+    group: str = ""
 
 
 def inputs(
@@ -52,7 +54,8 @@ def inputs(
         path = folder / f"{name}.ipynb"
         cited = tuple(dict.fromkeys(pair for one in used for pair in campaigns[one].references.values()))
         title = entry.get("title", "")
-        found.append(PageInput(name, path, ", ".join(classes), ", ".join(used), title, cited))
+        group = entry.get("group", "")
+        found.append(PageInput(name, path, ", ".join(classes), ", ".join(used), title, cited, group))
     return found
 
 
@@ -78,6 +81,7 @@ class Page:
     evidence: str
     campaign: str
     sources: tuple[tuple[str, str], ...] = ()
+    group: str = ""
     question: str = ""
     answer: Markup = field(default_factory=Markup)
     intro: Markup = field(default_factory=Markup)
@@ -113,7 +117,7 @@ def read(page: PageInput) -> Page:
         what = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         found = f"is no readable notebook ({what})"
         raise ConfigError.at(str(page.path), 0, found, "execute it again") from None
-    out = Page(page.name, page.title, page.evidence, page.campaign, page.sources)
+    out = Page(page.name, page.title, page.evidence, page.campaign, page.sources, page.group)
     for position, cell in enumerate(notebook.cells, start=1):
         where = f"{page.path} cell {position}"
         if cell.cell_type == "markdown":

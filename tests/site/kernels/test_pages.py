@@ -242,3 +242,40 @@ def test_server__only_pages_wait_for_the_modules_of_pages(
         assert done == orders[::-1]
         for client in clients:
             client.close()
+
+
+UNTOLD = (
+    ("parameters", "x = 1"),
+    ("", "class NotCoveredError(Exception): ...\nError = {'runs': NotCoveredError, 'fault': KeyError}"),
+    ("", "raise Error[x]('two links of mine')"),
+    ("answer", "print('never')"),
+    ("figure", "print('never')"),
+)
+
+
+@pytest.mark.slow
+def test_pages__a_derived_page_says_what_its_runs_cannot_tell(write: Write, server: Path) -> None:
+    notebook = write(*UNTOLD)
+    base = notebook.parents[1]
+    one = page(notebook, out="a.ipynb", figure="a.svg", parameters={"x": "runs"}, derived=True)
+    assert request(one, base / "log", server=server) == ""
+    cells = nbformat.read(base / "a.ipynb", as_version=4).cells
+    outputs = [(cell.metadata.get("tags"), out) for cell in cells for out in cell.get("outputs", [])]
+    assert [(tags, out.data["text/markdown"]) for tags, out in outputs] == [
+        (["answer"], "These runs cannot tell: two links of mine.")
+    ]
+    assert (base / "a.svg").read_text().startswith("<svg")
+    assert "NotCoveredError" in (base / "log").read_text()
+
+
+@pytest.mark.slow
+def test_pages__a_fault_of_a_derived_page_is_shown_and_fails_no_build(write: Write, server: Path) -> None:
+    notebook = write(*UNTOLD)
+    base = notebook.parents[1]
+    one = page(notebook, out="a.ipynb", figure="a.svg", parameters={"x": "fault"}, derived=True)
+    assert request(one, base / "log", server=server) == ""
+    cells = nbformat.read(base / "a.ipynb", as_version=4).cells
+    assert [out.ename for cell in cells for out in cell.get("outputs", [])] == ["KeyError"]
+    # A page that somebody asked for fails, as it always did.
+    asked = page(notebook, out="b.ipynb", figure="b.svg", parameters={"x": "runs"})
+    assert "NotCoveredError: two links of mine" in request(asked, base / "log", server=server)

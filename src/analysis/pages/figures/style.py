@@ -38,6 +38,7 @@ LEVELS = {
     **dict.fromkeys(("shared-memory", "shm"), "grey"),
     "fdr infiniband": "blue",
     "qdr infiniband": "sky",
+    "ib-ndr": "purple",
     # MPI libraries
     **dict.fromkeys(("openmpi", "open mpi", "hpc-x"), "green"),
     **dict.fromkeys(("mpich", "platform-mpi"), "purple"),
@@ -156,12 +157,13 @@ def shared_looks(meetings: Sequence[Sequence[str]]) -> dict[str, tuple[str, str]
 
 
 def new_figure(
-    evidence: str, campaign: str = "", *, width: float = 8.6, height: float = 4.4
+    evidence: str, campaign: str = "", *, width: float = 8.6, height: float = 4.4, hatched: bool = False
 ) -> tuple[Figure, Axes]:
     """Make a figure that says what it rests on: the class `evidence` of its evidence, and the campaign.
 
-    Sizes are in inches; ``synthetic`` puts a hatched band across the figure. It is unknown to pyplot, so that
-    a notebook shows it once, through `show`. Raises `ConfigError` if there is no such evidence class.
+    Sizes are in inches; ``synthetic``, or `hatched` of what is no evidence either, puts a hatched band across
+    the figure. It is unknown to pyplot, so that a notebook shows it once, through `show`. Raises
+    `ConfigError` if there is no such evidence class.
     """
     if evidence not in _NOTES:
         raise refused(f"evidence {evidence!r} is not a class", "use " + ", ".join(_NOTES))
@@ -169,7 +171,7 @@ def new_figure(
     ax = fig.add_subplot()
     label = " · ".join(filter(None, (_NOTES[evidence], campaign)))
     top = 1.0
-    if evidence == "synthetic":
+    if evidence == "synthetic" or hatched:
         band = 0.30 / height
         fig.add_artist(
             Rectangle(

@@ -34,13 +34,15 @@ class Page:
 
     The notebook's folder is the kernel's working folder, as in JupyterLab and nbval. `figure` gets the first
     SVG output of the cell tagged ``figure``, if one is named; `parameters` replace the defaults in the cell
-    tagged ``parameters``.
+    tagged ``parameters``. A page that is `derived`, which nobody asked for, answers that the campaign cannot
+    tell where its runs do not suffice.
     """
 
     notebook: str
     out: str
     figure: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
+    derived: bool = False
     cwd: str = field(default_factory=os.getcwd)
 
     @property

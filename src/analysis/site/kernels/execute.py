@@ -11,6 +11,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import papermill
 from nbclient.exceptions import DeadKernelError
 from papermill.engines import NBClientEngine, papermill_engines
@@ -24,6 +25,11 @@ from analysis.site.kernels.kernel import ForkedKernel, ForkedKernelManager
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _INJECTED = "injected-parameters"
 _MARKER = "papermill-error-cell-tag"
+_UNTOLD = "NotCoveredError"  # of `analysis.estimates`: the runs do not suffice
+_NOTHING_DRAWN = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="360" height="40"><desc>Nothing could be drawn</desc>'
+    '<text x="8" y="26">Nothing could be drawn from these runs.</text></svg>\n'
+)
 
 
 class _Engine(NBClientEngine):  # type: ignore[misc]
@@ -51,7 +57,8 @@ def execute(page: Page) -> None:
     """Execute a notebook; to be called once in a process that has no threads yet.
 
     Raises `PageError` if the notebook cannot be read, a cell fails or the figure is missing. The partly
-    executed notebook is kept as ``page.failed``, and the traceback goes to the standard error.
+    executed notebook is kept as ``page.failed``, and the traceback goes to the standard error. A page that is
+    derived is published as far as it got: what its runs cannot tell is its answer.
     """
     source = Path(page.cwd, page.notebook)
     out = Path(page.cwd, page.out)
@@ -67,6 +74,10 @@ def execute(page: Page) -> None:
                     km=ForkedKernelManager(kernel),
                 )  # fmt: skip
             except Exception as error:
+                if page.derived and isinstance(error, PapermillExecutionError) and partial.exists():
+                    print(_trace(error), file=sys.stderr)
+                    _publish(page, _as_far(stable.read(partial), error))
+                    return
                 out.unlink(missing_ok=True)
                 raise PageError(_explain(error, page, partial, kernel)) from error
             _publish(page, stable.read(partial))
@@ -103,6 +114,24 @@ def _publish(page: Page, notebook: Any) -> None:
     page.failed.unlink(missing_ok=True)
 
 
+def _as_far(notebook: Any, error: PapermillExecutionError) -> Any:
+    """Take papermill's marks out of a notebook that did not finish, and make what runs lack its answer."""
+    notebook.cells = [cell for cell in notebook.cells if not _tagged(cell, _MARKER)]
+    if error.ename != _UNTOLD:
+        return notebook  # a fault, which the page shows as such
+    text = f"These runs cannot tell: {str(error.evalue).strip()}."
+    data = {"text/markdown": text, "text/plain": text}
+    output = nbformat.v4.new_output("display_data", data)  # type: ignore[no-untyped-call]
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [one for one in cell.outputs if one.output_type != "error"]
+    answers = [cell for cell in notebook.cells if _tagged(cell, "answer") and not cell.outputs]
+    reached = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.outputs]
+    for cell in answers[:1] or reached[-1:]:
+        cell.outputs.append(output)
+    return notebook
+
+
 def _ids(page: Page, notebook: Any) -> list[str | None]:
     """Return the identifier that each cell has in the source; nbformat invents a missing one anew."""
     cells = json.loads(Path(page.cwd, page.notebook).read_text(encoding="utf-8")).get("cells", [])
@@ -126,6 +155,8 @@ def _figure(page: Page, notebook: Any) -> str:
             drawn = re.search(r"<svg\b.*</svg>", text, re.DOTALL)
             if drawn:
                 return drawn[0] + "\n"
+    if page.derived:
+        return _NOTHING_DRAWN
     raise PageError(
         f"{page.notebook}:1: no cell tagged figure has an SVG output; tag one, or give the page figure: false"
     )

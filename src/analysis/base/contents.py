@@ -1,0 +1,389 @@
+"""What one build contains: campaigns, the reports that they speak to, and the pages that they can fill.
+
+A campaign takes part once it is declared and has runs; which pages it gets follows from its records
+(`analysis.base.holdings`) and from the table of questions, ``config/questions.yaml``. The configuration says
+what is special. Snakemake reads this module at every start: nothing slow is imported.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, JsonValue, StringConstraints
+
+from analysis.base import project
+from analysis.base.errors import ConfigError, Fault
+from analysis.base.holdings import Question, Questions, answerable
+from analysis.base.models import Evidence, Maybe, Model, Name, Unique, check, known, load
+from analysis.base.project import CONFIG, as_list, claims, declaration, load_yaml, raw, root, truth
+from analysis.base.yaml import Where, line_at, read
+
+QUESTIONS = Path("config/questions.yaml")
+NameList = Annotated[Unique[Name], Field(min_length=1, description="a list of names")]
+# A page of the build has these, one that overrides another takes them from it.
+_NEEDED = {
+    "notebook": "the name of a notebook in notebooks/",
+    "campaign": "the campaign or campaigns that it is about, or the evidence class of a page without any",
+}
+
+
+class Page(Model):
+    """A page that is special: its name, and what it has instead of what would be made by itself.
+
+    One of a name that no campaign has needs notebook and campaign, campaigns or evidence.
+    """
+
+    TOGETHER: ClassVar = (
+        ("at most", "campaign", "campaigns", "evidence"),
+        ("at most", "report", "reports"),
+    )
+
+    name: Name
+    notebook: Maybe[Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*\.ipynb$")]] = (
+        Field(None, description="the name of a notebook in notebooks/")
+    )
+    title: Maybe[str] = None
+    campaign: Maybe[Name] = None
+    campaigns: Maybe[NameList] = None
+    evidence: Maybe[Evidence] = Field(
+        None, description="the evidence class of a page that rests on no campaign"
+    )
+    report: Maybe[Name] = None
+    reports: Maybe[NameList] = None
+    topics: Maybe[Unique[str]] = Field(
+        None, description="topics of the claims that this page answers; their verdicts link to it"
+    )
+    figure: Maybe[bool] = Field(
+        None,
+        description="true, as without it, if a cell tagged figure draws the page's main figure; false if the "
+        "page has none",
+    )
+    parameters: Maybe[dict[str, JsonValue]] = Field(
+        None, description="further papermill parameters, values of JSON's types"
+    )
+    instead: Unique[Name] = Field(
+        [], description="pages that would be made by themselves and whose place this one takes"
+    )
+    leave_out: bool = Field(False, description="true if the page of this name is not to be made")
+
+
+class ConfigFile(Model):
+    """What is special about one build; everything else follows from what is declared and has runs."""
+
+    campaigns: Unique[Name] = Field(
+        [], description="campaigns that come first, in this order; others that have runs follow by name"
+    )
+    discover: bool = Field(
+        True, description="false if only those campaigns take part, with those pages, that are named here"
+    )
+    reports: dict[Name, Annotated[Unique[Name], Field(description="a list of campaigns")]] = Field(
+        {},
+        description="reports in their order, each with campaigns that its claims are evaluated on beside "
+        "those that say so themselves",
+    )
+    pages: list[Page] = Field([], description="a list of the pages that are special")
+    contradictions: dict[str, str] = Field(
+        {},
+        description="of a self-test, for each claim that its runs cannot give back the reason; any other "
+        "that is not recovered is an error",
+    )
+    build: Maybe[str] = Field(
+        None,
+        description="another file of this form to build, into results/<its name>; given on the command line",
+    )
+    measure: Maybe[Name] = Field(
+        None,
+        description="a campaign whose runs the target `measure` is to measure; given on the command line",
+    )
+
+
+def load_config(base: Path | None = None, path: Path = CONFIG) -> dict[str, Any]:
+    """Read what to build and fill in what follows by itself: the keys of `ConfigFile`, and ``left_out``.
+
+    Each page has ``name notebook figure parameters``, ``campaign``, ``campaigns`` or ``evidence``, and what
+    else of `Page` there is; one that was made by itself has ``derived``, and ``group``, the campaign that it
+    is listed under, unless the configuration names it. `ConfigError` with one fault for each entry that
+    cannot be used.
+    """
+    base = base or root()
+    config: dict[str, Any] = load_yaml(base / path) or {}
+    complete(config, base, base / path)
+    return config
+
+
+def complete(config: dict[str, Any], base: Path, path: Path | None = None) -> None:
+    """Hold a configuration against its model and its files, and fill in what follows by itself, in place.
+
+    `config` is as loaded, with what was overridden on the command line; the lines of faults are those of
+    `path`. ``left_out`` gets, page by page that was not made, the reason. `ConfigError` with one fault for
+    each entry that cannot be used.
+    """
+    path = path or base / CONFIG
+    source = os.path.relpath(path)
+    _, lines = read(str(path), source)
+    config.update(check(ConfigFile, config, source, lines).model_dump(exclude_none=True))
+    _raise(source, lines, _missing_files(config, base))
+    declared = _Declared(base)
+    named = [name for name in config["campaigns"] if _has_something(name, base, config.get("measure"))]
+    more = declared.with_runs() if config["discover"] else []
+    config["campaigns"] = [*named, *(name for name in more if name not in named)]
+    config["reports"] = _reports(config, declared, base)
+    table = questions(base) if config["discover"] else []
+    made, config["left_out"] = _derived(table, config, base)
+    given = [_Given(at, entry) for at, entry in enumerate(config["pages"])]
+    _raise(source, lines, _page_faults(given, made, table, config, base))
+    pages = [_narrowed(page, "campaign", config["campaigns"]) for page in _merged(given, made)]
+    pages = [_narrowed(page, "report", config["reports"]) for page in pages if page]
+    config["pages"] = [page for page in pages if "notebook" in page]  # others wait for their campaign's runs
+
+
+def _raise(source: str, lines: Mapping[Where, int], found: Iterable[tuple[Where, str, str]]) -> None:
+    """Raise what is wrong with entries; one of the wrong shape could not be followed to its files."""
+    faults = [Fault(source, line_at(lines, where), what, remedy) for where, what, remedy in found]
+    if faults:
+        raise ConfigError(*faults)
+
+
+# ---- campaigns and reports
+
+
+class _Declared:
+    """The files of ``config/campaigns``: what they say of evidence, model, levels, views and reports."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self.names = sorted(path.stem for path in (base / "config/campaigns").glob("*.yaml"))
+
+    def content(self, name: str) -> Mapping[str, Any]:
+        """Return a campaign's file as it stands; its reader says what is wrong with it, if anything is."""
+        path = declaration(name, self.base)
+        found = read(str(path))[0] if path.is_file() else None
+        return found if isinstance(found, Mapping) else {}
+
+    def with_runs(self) -> list[str]:
+        """Name the campaigns that have runs or tables, or a model that makes them; none of the self-test."""
+        return [
+            name
+            for name in self.names
+            if self.content(name).get("evidence") != "synthetic"
+            and (self.content(name).get("model") or _has_runs(raw(name, self.base)))
+        ]
+
+    def speaks_to(self, name: str, reports: Iterable[str]) -> list[str]:
+        """Name the reports a campaign speaks to: as it says, by its views, or all if it has stand-ins."""
+        said = self.content(name)
+        if isinstance(said.get("reports"), list):
+            return list(map(str, said["reports"]))
+        if isinstance(views := said.get("views"), list):
+            return list(dict.fromkeys(str(view.get("report")) for view in views if isinstance(view, Mapping)))
+        return list(reports) if said.get("levels") or said.get("apart") else []
+
+
+def _has_runs(folder: Path) -> bool:
+    """Tell whether a raw folder has a run with its record, or tables in place of runs."""
+    if (folder / "runs").is_dir():
+        return any(folder.glob("runs/*/run.json"))
+    return any(folder.glob("*.csv")) or any(folder.glob("*.csv.xz"))
+
+
+def _has_something(name: str, base: Path, measured: str | None) -> bool:
+    """Tell whether a named campaign takes part: one that is declared to be measured waits for its runs."""
+    return name == measured or not _declares_runs(name, base) or _has_runs(raw(name, base))
+
+
+def _reports(config: Mapping[str, Any], declared: _Declared, base: Path) -> dict[str, list[str]]:
+    """Say which campaigns each report's claims are evaluated on, the reports in the configuration's order.
+
+    A campaign's own claims, ``config/claims/<campaign>.yaml``, are evaluated on it. What is named for a
+    report and takes no part is left out; a report that then rests on no campaign goes with it.
+    """
+    there = config["campaigns"]
+    found = {report: [name for name in names if name in there] for report, names in config["reports"].items()}
+    emptied = {report for report, names in config["reports"].items() if names and not found[report]}
+    for name in there if config["discover"] else ():
+        own = [name] if claims(name, base).is_file() else []
+        for report in dict.fromkeys([*declared.speaks_to(name, config["reports"]), *own]):
+            if name not in (speaking := found.setdefault(report, [])):
+                speaking.append(name)
+    order = {name: at for at, name in enumerate(there)}
+    kept = {report: names for report, names in found.items() if names or report not in emptied}
+    if not config["discover"]:
+        return kept
+    return {
+        report: sorted(names, key=order.__getitem__) if not config["reports"].get(report) else names
+        for report, names in kept.items()
+    }
+
+
+def _missing_files(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Where, str, str]]:
+    # Measuring makes the folder, and Snakemake takes it away empty when nothing could be written into it.
+    there = set(config["campaigns"])
+    if config["discover"]:
+        there |= set(_Declared(base).names)
+    for index, name in enumerate(config["campaigns"]):
+        if name == config.get("measure") or raw(name, base).is_dir() or truth(name, base).is_file():
+            continue
+        if not _declares_runs(name, base):
+            yield ("campaigns", index), f"no raw folder data/raw/{name}", "add it or drop the campaign"
+    for report, names in config["reports"].items():
+        if not claims(report, base).is_file():
+            yield ("reports", report), f"no claims in config/claims/{report}.yaml", "write them or drop it"
+        for index, name in enumerate(names):
+            if name not in there:
+                yield ("reports", report, index), f"unknown campaign {name!r}", known(name, sorted(there))
+
+
+def _declares_runs(campaign: str, base: Path) -> bool:
+    path = declaration(campaign, base)
+    declared = read(str(path))[0] if path.is_file() else None
+    return isinstance(declared, dict) and "matrix" in declared
+
+
+# ---- pages
+
+
+class _Given:
+    """A page of the configuration and where it stands there."""
+
+    def __init__(self, index: int, entry: Mapping[str, Any]) -> None:
+        self.where: Where = ("pages", index)
+        self.entry = {key: value for key, value in entry.items() if key not in ("instead", "leave_out")}
+        self.name: str = entry["name"]
+        self.instead: list[str] = entry["instead"]
+        self.leave_out: bool = entry["leave_out"]
+
+    def over(self, made: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+        """Lay it over the page that would be made by itself, if there is one."""
+        below = next((made[name] for name in (self.name, *self.instead) if name in made), {})
+        if "notebook" in self.entry and self.entry["notebook"] != below.get("notebook"):
+            below = {key: value for key, value in below.items() if key not in ("parameters", "derived")}
+        if {"campaign", "campaigns", "evidence"} & self.entry.keys():
+            below = {key: value for key, value in below.items() if key != "campaign"}
+        if {"report", "reports"} & self.entry.keys():
+            below = {key: value for key, value in below.items() if key != "reports"}
+        below = {key: value for key, value in below.items() if key != "group"}  # it has a place of its own
+        parameters = {**below.get("parameters", {}), **self.entry.get("parameters", {})}
+        return {"figure": True, **below, **self.entry, "parameters": parameters}
+
+
+def questions(base: Path) -> list[Question]:
+    """Read the table of questions, in the order of their pages; a project without one has none."""
+    path = base / QUESTIONS
+    if not path.is_file():
+        return []
+    table = load(Questions, path, str(QUESTIONS)).questions
+    missing = [
+        Fault(
+            str(QUESTIONS),
+            project.line_of(path, ("questions", at)),
+            f"no notebooks/{one.notebook}",
+            "check the name",
+        )
+        for at, one in enumerate(table)
+        if not (base / "notebooks" / one.notebook).is_file()
+    ]
+    if missing:
+        raise ConfigError(*missing)
+    return table
+
+
+def _derived(
+    table: list[Question], config: Mapping[str, Any], base: Path
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Make the pages that the records of the campaigns' runs can fill, and say why others were not made."""
+    pages, left_out = [], dict[str, str]()
+    for campaign in config["campaigns"] if table else ():
+        folder = raw(campaign, base) / "runs"
+        if not folder.is_dir() or truth(campaign, base).is_file():
+            continue
+        speaking = [report for report, names in config["reports"].items() if campaign in names]
+        told = list(answerable(table, campaign, base))
+        unanswered = {question.title: why for question, why in told if why}
+        left_out |= {question.page(campaign): why for question, why in told if why}
+        pages += [_page(question, campaign, speaking, unanswered) for question, why in told if not why]
+    return pages, left_out
+
+
+def _page(
+    question: Question, campaign: str, reports: list[str], unanswered: Mapping[str, str]
+) -> dict[str, Any]:
+    """Write the entry of a page that is made by itself; a notebook may list what has no page, and why."""
+    parameters = dict(question.parameters)
+    if "unanswered" in parameters:
+        parameters["unanswered"] = dict(unanswered)
+    if question.beside:
+        parameters["beside"] = list(question.beside)
+    made: dict[str, Any] = {
+        "name": question.page(campaign),
+        "notebook": question.notebook,
+        "title": question.title,
+        "campaign": campaign,
+        "reports": reports,
+        "figure": question.figure,
+        "parameters": parameters,
+        "derived": True,
+        "group": campaign,
+    }
+    return {**made, "topics": question.topics} if question.topics else made
+
+
+def _merged(given: list[_Given], made: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Put the pages of the configuration first, in their order, each over what it takes the place of."""
+    by_name = {page["name"]: page for page in made}
+    taken = {name for one in given for name in (one.name, *one.instead)}
+    special = [one.over(by_name) for one in given if not one.leave_out]
+    return [*special, *(page for page in made if page["name"] not in taken)]
+
+
+def _narrowed(page: dict[str, Any], singular: str, there: Iterable[str]) -> dict[str, Any]:
+    """Return a page with only what is there of its campaigns or reports; empty if nothing is left."""
+    named = as_list(page, singular)
+    left = [name for name in named if name in there]
+    if left == named:
+        return page
+    return {**page, f"{singular}s": left} if left else {}
+
+
+def _page_faults(
+    given: list[_Given],
+    made: list[dict[str, Any]],
+    table: list[Question],
+    config: Mapping[str, Any],
+    base: Path,
+) -> Iterator[tuple[Where, str, str]]:
+    by_name = {page["name"]: page for page in made}
+    # What waits for its runs may be named; a page of it is made once it has some.
+    waiting = _Declared(base).names if config["discover"] else []
+    campaigns = sorted({*config["campaigns"], *waiting})
+    reports = sorted({*config["reports"], *(name for name in waiting if claims(name, base).is_file())})
+    possible = {question.page(name) for question in table for name in campaigns}
+    seen: set[str] = set()
+    for one in given:
+        if one.name in seen:
+            yield (*one.where, "name"), f"two pages are called {one.name!r}", "rename one"
+        seen.add(one.name)
+        for at, name in enumerate(one.instead):
+            if name not in possible:
+                yield (
+                    (*one.where, "instead", at),
+                    f"no page {name!r} is ever made",
+                    known(name, sorted(by_name)),
+                )
+        waits = one.name in possible and one.name not in by_name
+        if one.leave_out or (waits and not {"notebook", "campaign", "campaigns"} & one.entry.keys()):
+            continue
+        page = one.over(by_name)
+        for key, told in _NEEDED.items():
+            if not {key, *(("campaigns", "evidence") if key == "campaign" else ())} & page.keys():
+                where = f"pages.{one.where[1]}"
+                yield one.where, f"{where}: {key!r} is a required property", f"add it: {told}"
+        if "notebook" in page and not (base / "notebooks" / page["notebook"]).is_file():
+            yield (*one.where, "notebook"), f"no notebooks/{page['notebook']}", "check the name"
+        for singular, names in (("campaign", campaigns), ("report", reports)):
+            key = singular if singular in one.entry else f"{singular}s"
+            for name in as_list(one.entry, singular):
+                if name not in names:
+                    yield (*one.where, key), f"unknown {singular} {name!r}", known(name, names)

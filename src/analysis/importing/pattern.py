@@ -1,0 +1,127 @@
+"""What ``--pattern`` says of paths: ``{mpi}/{case}/n{nodes}/{}`` names the factor of each part."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+
+from analysis.base.errors import ConfigError
+from analysis.importing.words import Value
+
+TEXTS: tuple[str, ...] = (
+    "application",
+    "version",
+    "case",
+    "cluster",
+    "cpu",
+    "interconnect",
+    "mpi",
+    "build",
+    "dimm",
+    "tuning",
+)
+TEXTS += ("placement", "profiler", "question", "job_id")
+COUNTS = ("nodes", "ranks", "ranks_per_node", "concurrent_jobs", "local_size", "repeat", "threads")
+NUMBERS = ("target_time",)
+FACTORS = (*TEXTS, *COUNTS, *NUMBERS)
+_ALIASES = {
+    "nx": "local_size",
+    "ppn": "ranks_per_node",
+    "np": "ranks",
+    "rt": "target_time",
+    "target_seconds": "target_time",
+}
+_PLACE = re.compile(r"\{(\w*)\}")
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A pattern of paths below the root: a part a folder, and one for the file if it goes so far."""
+
+    text: str
+    parts: tuple[re.Pattern[str], ...]
+    open: frozenset[int] = frozenset()  # parts of which nothing is said: `*`
+
+    def settled(self, at: int) -> bool:
+        """Tell whether a part of a path is not to be guessed."""
+        return at not in self.open
+
+    def read(self, name: str) -> dict[str, tuple[Value, str]] | None:
+        """Return factor -> value and the part that says so; None if the path is not of the pattern."""
+        given = name.split("/")
+        if len(given) < len(self.parts):
+            return None
+        out: dict[str, tuple[Value, str]] = {}
+        for part, pattern in zip(given, self.parts, strict=False):
+            match = pattern.fullmatch(part)
+            if match is None:
+                return None
+            for key, value in match.groupdict().items():
+                factor = key.partition("__")[0]
+                out[factor] = (typed(factor, value), part)
+        return out
+
+
+def compiled(text: str) -> Pattern:
+    """Compile a pattern; ConfigError for a placeholder that is no factor, or one that stands twice."""
+    seen: set[str] = set()
+    parts = []
+    for part in text.strip("/").split("/"):
+        pieces = re.split(r"(\{\w*\}|\*)", part)
+        body = "".join(_piece(piece, text, seen) for piece in pieces)
+        parts.append(re.compile(body, re.IGNORECASE | re.DOTALL))
+    given = text.strip("/").split("/")
+    return Pattern(text, tuple(parts), frozenset(at for at, part in enumerate(given) if part == "*"))
+
+
+def _piece(piece: str, text: str, seen: set[str]) -> str:
+    if piece == "*":
+        return ".*"
+    place = _PLACE.fullmatch(piece)
+    if place is None:
+        return re.escape(piece)
+    name = _ALIASES.get(place[1], place[1])
+    if name in ("", "_"):
+        return ".+?"
+    if name in seen:
+        raise ConfigError.at(
+            "--pattern", 0, f"{text!r} has {{{place[1]}}} twice", "write {} for a part to ignore"
+        )
+    seen.add(factor(name, "--pattern"))
+    kind = r"\d+" if name in COUNTS else r"\d+(?:\.\d+)?" if name in NUMBERS else ".+?"
+    return f"(?P<{name}>{kind})"
+
+
+def factor(name: str, source: str) -> str:
+    """Return the factor of a name; ConfigError with the nearest one if there is none."""
+    name = _ALIASES.get(name, name)
+    if name not in FACTORS:
+        near = difflib.get_close_matches(name, FACTORS, 1, 0.6)
+        remedy = f"is {near[0]!r} meant?" if near else f"known: {', '.join(FACTORS)}"
+        raise ConfigError.at(source, 0, f"{name!r} is no factor", remedy)
+    return name
+
+
+def typed(name: str, text: str) -> Value:
+    """Return a value of a factor's type; a ValueError if the text is none."""
+    if name in COUNTS:
+        return int(text)
+    return float(text) if name in NUMBERS else text
+
+
+def settings(given: list[str]) -> dict[str, Value]:
+    """Read ``--set FACTOR=VALUE``; ConfigError where that is none."""
+    out: dict[str, Value] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not value:
+            raise ConfigError.at(
+                "--set", 0, f"{text!r} is not FACTOR=VALUE", "write it like mpi='Open MPI 4.1.4'"
+            )
+        name = factor(name, "--set")
+        try:
+            out[name] = typed(name, value)
+        except ValueError:
+            raise ConfigError.at("--set", 0, f"{value!r} is no number of {name}", "give a number") from None
+    return out

@@ -1,0 +1,111 @@
+"""A history of campaigns: a planted step is found where it is, an unchanged history has none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.base import project
+from analysis.estimates.campaign import Campaign, load_campaign
+from analysis.findings.compare import BETTER, EQUAL, UNKNOWN, WORSE
+from analysis.findings.history import History, Series, Track, history, judged
+
+needs_datasets = pytest.mark.skipif(
+    not (project.processed("vm-hpcg") / "campaign.nc").is_file(), reason="no datasets: run make datasets"
+)
+
+
+def series(*values: list[float], measure: str = "elapsed") -> Series:
+    frames = tuple(
+        pd.DataFrame({"run": [f"r{i}" for i in range(len(one))], "value": one, "evidence": "measured"})
+        for one in values
+    )
+    track = Track("cell", measure, -1, "s", measure == "elapsed", (), ())
+    return Series(track, tuple(range(len(values))), frames)
+
+
+def around(middle: float, seed: int, n: int = 6) -> list[float]:
+    return (middle * np.exp(np.random.default_rng(seed).normal(0, 0.01, n))).tolist()
+
+
+def one_track(*values: list[float], measure: str = "elapsed") -> Track:
+    (track,) = judged([series(*values, measure=measure)], 0.05, 0.05)
+    return track
+
+
+def test_judged__two_steps_and_where_they_are() -> None:
+    levels = [10.0, 10.0, 10.0, 12.0, 12.0, 12.0, 11.0, 11.0]
+    track = one_track(*(around(x, seed) for seed, x in enumerate(levels)))
+    assert [step.at for step in track.steps] == [3, 6]
+    assert [step.word for step in track.steps] == [WORSE, BETTER]
+    assert [step.campaigns for step in track.steps] == [(3, 3), (3, 2)]
+    first = track.steps[0].ratio
+    assert first.low < 1.2 < first.high
+    assert track.steps[0].before == pytest.approx(10, rel=0.01)
+    assert track.steps[1].after == pytest.approx(11, rel=0.01)
+    assert track.word == BETTER
+
+
+def test_judged__three_campaigns_are_enough_and_less_is_worse_for_a_rate() -> None:
+    track = one_track(around(5, 1), around(5, 2), around(4, 3), measure="figure_of_merit")
+    assert [(step.at, step.word) for step in track.steps] == [(2, WORSE)]
+
+
+def test_judged__a_step_within_the_margin_is_none() -> None:
+    track = one_track(*(around(x, i) for i, x in enumerate([10, 10, 10, 10.3, 10.3, 10.3])))
+    assert track.q is not None
+    assert track.q < 0.05
+    assert (track.steps, track.word) == ((), EQUAL)
+
+
+def test_judged__single_runs_tell_nothing() -> None:
+    track = one_track([10.0], [10.0], [20.0], [20.0])
+    assert (track.q, track.steps, track.word) == (None, (), UNKNOWN)
+
+
+def slower(campaign: Campaign, factor: float) -> Campaign:
+    out = replace(campaign)
+    runs = campaign.runs
+    out._frames["runs"] = runs.assign(figure_of_merit=runs["figure_of_merit"] / factor)
+    out._frames["micro"] = campaign.frame("micro")
+    return out
+
+
+@needs_datasets
+def test_history__of_real_campaigns() -> None:
+    one = load_campaign("vm-hpcg").only("application", "hpcg").only("case", "nx16")
+    before = slower(one, 1.0)
+
+    def found(*factors: float) -> History:
+        called = [f"c{i}" for i in range(len(factors))]
+        return history([slower(before, factor) for factor in factors], called=called)
+
+    still = found(1, 1, 1, 1)
+    assert not any(track.steps for track in still.tracks)
+    assert not still.worse
+    worse = found(1, 1, 1.2, 1.2, 1.2)
+    moved = [track for track in worse.tracks if track.steps]
+    assert {(track.measure, step.at, step.word) for track in moved for step in track.steps} == {
+        ("figure_of_merit", 2, WORSE)
+    }
+    # Every cell of six runs or more; of three runs a campaign they are fifteen in all.
+    assert len(moved) == sum(track.measure == "figure_of_merit" for track in worse.tracks)
+    assert worse.worse
+    assert "steps for the worse" in worse.summary
+    assert not found(1, 1.2, 1.2, 1, 1).worse
+
+
+@needs_datasets
+def test_history__says_that_the_dates_disagree() -> None:
+    first = load_campaign("vm-hpcg").only("case", "nx16")
+    later = replace(first)
+    later._frames["runs"] = first.runs.assign(start=first.runs["start"] + pd.Timedelta(days=30))
+    later._frames["micro"] = first.frame("micro")
+    said = history([later, first, first], called=["later", "first", "again"]).notes
+    assert said[0] == (
+        "the order given is not that of the dates of their first runs, which is first again later"
+    ) or said[0].endswith("again first later")
+    assert not any("order given" in note for note in history([first, first, later]).notes)

@@ -1,0 +1,198 @@
+"""A new campaign: nodes as Slurm lists them, files that pass the plan."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis import cli
+from analysis.base import project
+from analysis.base.errors import ConfigError
+from analysis.measure import declare, matrix, nodes
+
+ROOT = Path(__file__).parents[2]
+# Slurm 22.05.8's `scontrol show node`, with the host's and the release's name of the kernel shortened.
+NODE = """\
+NodeName={name} Arch=x86_64 CoresPerSocket={cores} 
+   CPUAlloc=0 CPUEfctv=8 CPUTot=8 CPULoad=11.39
+   AvailableFeatures={features}
+   ActiveFeatures={features}
+   Gres={gres}
+   NodeAddr=10.77.0.1 NodeHostName={name} Version=22.05.8
+   OS=Linux 6.18.44 #1 SMP PREEMPT_DYNAMIC @0 
+   RealMemory=4000 AllocMem=0 FreeMem=17857 Sockets=2 Boards=1
+   State={state} ThreadsPerCore={threads} TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A
+   Partitions={partitions} 
+   BootTime=2026-11-22T14:00:24 SlurmdStartTime=2026-11-22T18:07:49
+   CfgTRES=cpu=8,mem=4000M,billing=8
+   AllocTRES=
+   ExtSensorsJoules=n/s ExtSensorsWatts=0 ExtSensorsTemp=n/s
+
+"""  # noqa: W291
+PLAIN = {
+    "cores": 4,
+    "features": "(null)",
+    "gres": "(null)",
+    "state": "IDLE",
+    "threads": 1,
+    "partitions": "batch",
+}
+
+
+def listed(*changed: dict[str, Any], one_line: bool = False) -> str:
+    """Write nodes as Slurm does, in the form of ``-o`` too."""
+    blocks = [NODE.format(**{"name": f"n{at}", **PLAIN, **one}) for at, one in enumerate(changed, 1)]
+    if one_line:
+        blocks = [" ".join(block.split("\n")).replace("   ", " ").rstrip() + "\n" for block in blocks]
+    return "".join(blocks)
+
+
+@pytest.mark.parametrize("one_line", [False, True])
+def test_nodes__alike_nodes_make_a_kind(one_line: bool) -> None:
+    text = listed(
+        {"features": "haswell,ib"},
+        {"features": "haswell,ib", "state": "MIXED"},
+        {"features": "haswell,ib", "state": "DOWN*+DRAIN"},
+        {"cores": 16, "threads": 2, "gres": "gpu:a100:4(S:0-1)", "partitions": "gpu,long"},
+        one_line=one_line,
+    )
+    many, few = nodes.kinds(text, "nodes.txt")
+    assert (many.nodes, many.sockets, many.cores, many.threads, many.memory) == (2, 2, 4, 1, 4000)
+    assert (many.features, many.gres, many.partitions) == (("haswell", "ib"), "", ("batch",))
+    assert many.numbers == ["0-3", "4-7"]
+    assert (few.nodes, few.cores, few.threads, few.gres) == (1, 16, 2, "gpu:a100:4(S:0-1)")
+    assert few.partitions == ("gpu", "long")
+    assert [kind.partitions for kind in nodes.kinds(text, "nodes.txt", "long")] == [("long",)]
+
+
+def test_nodes__a_feature_that_is_asked_for_is_all_that_counts() -> None:
+    text = listed({"features": "ivb,single"}, {"features": "ivb,dual"}, {"features": "hsw,dual"})
+    assert len(nodes.kinds(text, "-")) == 3
+    (kind,) = nodes.kinds(text, "-", feature="ivb")
+    assert (kind.nodes, kind.features) == (2, ("ivb",))
+
+
+@pytest.mark.parametrize(
+    ("text", "partition", "said"),
+    [
+        ("", "", "nodes.txt:0: no node; give the output of `scontrol show node`"),
+        ("slurm_load_node error: Unable to contact\n", "", "nodes.txt:0: no node;"),
+        (listed({}), "debug", "nodes.txt:0: no node with partition 'debug'; there are batch"),
+        (listed({"state": "DRAIN"}), "", "1 nodes, all down or drained"),
+        ("\n" + listed({}, {"cores": ""}), "", "nodes.txt:17: node n2 has no CoresPerSocket"),
+    ],
+)
+def test_nodes__what_cannot_be_read_is_said(text: str, partition: str, said: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        nodes.kinds(text, "nodes.txt", partition)
+    assert said in str(error.value)
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    (tmp_path / "nodes.txt").write_text(listed({}, {}, {}, {}, {}))
+    monkeypatch.chdir(tmp_path)
+    # The machine that the tests run on is like no other, and slow to describe.
+    here = nodes.Kind(
+        1, 1, 1, 1, 1000, facts=({"what": "CPU", "value": "Xeon", "source": "lscpu"},), slurm=False
+    )
+    monkeypatch.setattr(nodes, "here", lambda: here)
+    return tmp_path
+
+
+def planned(name: str, base: Path) -> matrix.Plan:
+    return matrix.expand(declare.load(name, base))
+
+
+@pytest.mark.parametrize(
+    ("flags", "cells", "cluster"),
+    [
+        ("", 1, {"scheduler": "none", "cores": "auto", "nodes": 1}),
+        ("--scontrol nodes.txt", 3, {"scheduler": "slurm", "nodes": 5, "cores": ["0-3", "4-7"]}),
+        ("--scontrol nodes.txt --nodes 1,2,5 --interconnect ib,eth --mpi MPICH~4.2,Open~MPI~5.0", 12, {}),
+        ("--scontrol nodes.txt --nodes 1 --case nx16,nx104", 2, {"partition": "batch"}),
+        ("--scontrol nodes.txt --application osu --ranks-per-node 1 --nodes 2", 1, {}),
+        ("--scontrol nodes.txt --application ls-dyna", 3, {}),
+        ("--scontrol nodes.txt --application wave --engine stream --done all~done --arguments=-n~5$", 3, {}),
+        ("--cluster local --ranks-per-node all", 1, {}),
+    ],
+    ids=["here", "slurm", "a matrix", "cases", "osu", "input files", "a new application", "a cluster"],
+)  # fmt: skip
+def test_new_campaign__files_pass_the_plan(
+    elsewhere: Path, capsys: pytest.CaptureFixture[str], flags: str, cells: int, cluster: dict[str, Any]
+) -> None:
+    given = [word.replace("~", " ") for word in flags.split()]
+    assert cli.main(["new-campaign", "mine", "--yes", *given]) == 0
+    told = capsys.readouterr().out
+    plan = planned("mine", elsewhere)
+    assert len(plan.runs) == 6 * cells
+    path = elsewhere / "config/clusters/mine.yaml"
+    assert path.is_file() == ("--cluster" not in flags)
+    if cluster:
+        launch = project.load_yaml(path)["launch"]
+        assert {key: launch[key] for key in cluster} == cluster
+    for left in ("/path/to" in path.read_text() if path.is_file() else False,):
+        assert left == ("where the program lies" in told)
+    assert (elsewhere / "data/raw/mine/runs").is_dir()
+    assert "benchbook plan mine" in told
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--nodes 4", "4 nodes; the cluster has 1; ask for fewer"),
+        ("--nodes two", "--nodes:0: 'two' is no count"),
+        ("--application gromacs", "nothing says how to start 'gromacs'"),
+        ("--application wave", "no application is called 'wave'; give --done TEXT"),
+        ("--application hpcg --case nx9", "hpcg has no case 'nx9'; known: nx16"),
+        ("--scontrol missing.txt", "missing.txt:0: No such file"),
+        ("--scontrol nodes.txt --partition big", "there are batch"),
+    ],
+)
+def test_new_campaign__refuses_and_leaves_nothing(
+    elsewhere: Path, capsys: pytest.CaptureFixture[str], flags: str, said: str
+) -> None:
+    before = sorted(elsewhere.rglob("*.yaml"))
+    assert cli.main(["new-campaign", "mine", "--yes", *flags.split()]) == 1
+    assert said in capsys.readouterr().err
+    assert sorted(elsewhere.rglob("*.yaml")) == before
+
+
+def test_new_campaign__asks_on_a_terminal_for_what_no_flag_says(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (elsewhere / "nodes.txt").write_text(listed({}, {"cores": 8}, {"cores": 8}))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    answers = {
+        "which of them": "2",
+        "application": "hpcg",
+        "case": "nx64",
+        "MPI": "MPICH 4.2",
+        "path": "/opt/x",
+    }
+    asked: list[str] = []
+
+    def answer(question: str) -> str:
+        asked.append(question)
+        return next((said for begin, said in answers.items() if question.startswith(begin)), "")
+
+    monkeypatch.setattr("builtins.input", answer)
+    assert cli.main(["new-campaign", "mine", "--scontrol", "nodes.txt"]) == 0
+    launch = project.load_yaml(elsewhere / "config/clusters/mine.yaml")["launch"]
+    assert launch["cores"] == ["0-3", "4-7"]  # the second kind
+    assert launch["applications"] == {"hpcg": {"program": "/opt/x"}}
+    assert list(launch["mpi"]) == ["MPICH-4.2"]
+    assert {run.case for run in planned("mine", elsewhere).runs} == {"nx64"}
+    assert asked[0].startswith("which of them")
+
+
+def test_new_campaign__this_machine_is_described_by_its_own_facts() -> None:
+    kind = nodes.here()
+    assert not kind.slurm
+    assert kind.memory > 100
+    assert all(fact["source"] for fact in kind.facts)

@@ -1,0 +1,171 @@
+"""What is chosen where nobody has chosen: every number is known by hand from the runs that are made up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from analysis import pages
+from analysis.estimates.campaign import NotCoveredError
+from analysis.pages import holdings
+from analysis.pages.notebook import answer
+
+from .test_pages import campaign, profiled, runs, two_links
+
+
+def rates(values: list[float], **factors: Any) -> list[dict[str, Any]]:
+    """Make runs of an application that prints a rate."""
+    return [
+        {**row, "application": "hpcg", "figure_of_merit_unit": "Gflop/s"} for row in runs(values, **factors)
+    ]
+
+
+def test_choices__the_slowest_level_is_the_base_and_the_longest_axis_taken() -> None:
+    found = pages.comparisons(two_links(), "interconnect")
+    assert [(one.baseline, one.along, one.variable) for one in found.compared] == [
+        ("10gbe", "nodes", "application_time")
+    ]
+    assert found.sentences == pages.compare(two_links(), "interconnect", "10gbe").sentences
+    assert found.table["ratio"].tolist() == [1.0, 2.0, 4.0]
+
+
+def test_choices__a_given_baseline_leaves_nothing_to_choose() -> None:
+    found = pages.comparisons(two_links(), "interconnect", "ib-fdr", along="nodes", varying=["ranks"])
+    assert found.sentences == pages.compare(two_links(), "interconnect", "ib-fdr").sentences
+
+
+def test_choices__each_application_is_asked_for_what_it_prints() -> None:
+    rows = runs([100.0] * 6, mpi="a") + runs([50.0] * 6, mpi="b")
+    rows += rates([3.0] * 6, mpi="a") + rates([6.0] * 6, mpi="b")
+    found = pages.comparisons(campaign(rows), "mpi")
+    assert {one.variable: one.table["ratio"].tolist() for one in found.compared} == {
+        "application_time": [2.0],
+        "figure_of_merit": [2.0],
+    }
+    assert {one.baseline for one in found.compared} == {"a"}  # the slower by both
+
+
+def test_choices__of_numbers_the_least_is_the_base_and_of_tunings_the_plain_one() -> None:
+    rows = rates([8.0] * 6, target_time=6.0) + rates([4.0] * 6, target_time=60.0)
+    assert pages.comparisons(campaign(rows), "target_time").compared[0].baseline == 6.0
+    rows = rates([8.0] * 6, tuning="") + rates([4.0] * 6, tuning="hcoll")
+    (found,) = pages.comparisons(campaign(rows), "tuning").compared
+    assert found.baseline == "untuned"
+    assert found.table["ratio"].tolist() == [0.5]
+
+
+def test_choices__what_changes_with_a_factor_is_said() -> None:
+    rows = runs([100.0] * 6, cpu="old", cluster="A") + runs([50.0] * 6, cpu="new", cluster="B")
+    with pytest.raises(NotCoveredError, match="no two kinds of run differ in cpu alone"):
+        pages.comparisons(campaign(rows), "cpu")
+    found = pages.comparisons(campaign(rows), "cpu", beside=["cluster", "mpi"])
+    assert found.table["ratio"].tolist() == [2.0]
+    assert found.sentences[-1].startswith("No runs differ in this alone: cluster change with it")
+
+
+def test_choices__other_amounts_of_work_are_never_compared() -> None:
+    rows = runs([100.0] * 6, interconnect="a", nodes=1) + runs([50.0] * 6, interconnect="b", nodes=2)
+    with pytest.raises(NotCoveredError):
+        pages.comparisons(campaign(rows), "interconnect", beside=["mpi"])
+
+
+def test_choices__jobs_at_once_have_the_same_cores_in_all() -> None:
+    rows = rates([10.0] * 6, ranks=2)
+    rows += [
+        {**row, "order": at // 2} for at, row in enumerate(rates([6.0] * 12, ranks=1, concurrent_jobs=2))
+    ]
+    rows += rates([5.5] * 6, ranks=1)  # half of the cores idle: no such job is meant
+    found = pages.comparisons(campaign(rows), "concurrent_jobs")
+    assert found.table[["concurrent_jobs", "ratio"]].to_numpy().tolist() == [[2, 1.2]]
+
+
+def test_choices__most_is_drawn_of_what_has_most_and_the_rest_is_counted() -> None:
+    rows = []
+    for at, case in enumerate("abcde"):
+        for nodes in (1, 2)[: 1 + (case == "e")]:
+            rows += runs([100.0] * 6, case=case, nodes=nodes, mpi="x", build=f"{at}")
+            rows += runs([50.0] * 6, case=case, nodes=nodes, mpi="y", build=f"{at}")
+    found = pages.comparisons(campaign(rows), "mpi")
+    assert len(found.drawn) == 3
+    assert "e" in found.drawn[-1][1].name
+    assert found.sentences[-1] == "2 more comparisons stand in the table below."
+    assert len(found.table) == 6
+
+
+def test_choices__unknown_levels_and_bare_benchmarks_are_no_levels() -> None:
+    rows = runs([100.0] * 6, mpi="") + runs([50.0] * 6, mpi="y")
+    with pytest.raises(NotCoveredError):
+        pages.comparisons(campaign(rows), "mpi")
+    rows = [{**row, "application": "osu"} for row in runs([9.0] * 6, mpi="x") + runs([9.0] * 6, mpi="y")]
+    with pytest.raises(NotCoveredError):
+        pages.comparisons(campaign(rows), "mpi")
+
+
+def test_choices__scaling_has_a_curve_for_each_kind() -> None:
+    table = pages.scalings(two_links())
+    ends = table.groupby("level")["speedup"].max().to_dict()
+    assert ends == {"10gbe": 1.0, "ib-fdr": 4.0}
+    rows = runs([100.0] * 6, nodes=1, ranks=2, ranks_per_node=2) + runs(
+        [40.0] * 6, ranks=8, ranks_per_node=8, nodes=1
+    )
+    assert pages.scalings(campaign(rows), along="ranks")["speedup"].tolist() == [1.0, 2.5]
+    with pytest.raises(NotCoveredError, match="no two kinds of run differ in nodes alone"):
+        pages.scalings(campaign(rows))
+
+
+def test_choices__profiles_of_one_kind_are_shown_and_named() -> None:
+    one, axis, said = pages.alike(profiled(), "distinct_calls")
+    assert axis == "nodes"
+    assert one.runs["nodes"].nunique() == 1
+    assert said.startswith("Shown: ")
+    whole = profiled()
+    assert pages.alike(whole, "distinct_calls", {"nodes": 2}) == (whole, "nodes", "")
+
+
+def test_choices__bytes_are_shown_in_a_unit_that_can_be_read() -> None:
+    table = pd.DataFrame({"median": [5e4, 2e5], "low": [4e4, 1e5], "high": [6e4, 3e5]})
+    shown, unit = pages.in_bytes(table, "GB")
+    assert unit == "MB"
+    assert shown["median"].tolist() == [0.05, 0.2]
+    assert pages.in_bytes(table * 1e4, "GB")[1] == "GB"
+
+
+def test_choices__bounds_of_sizes_lie_around_what_was_sent() -> None:
+    assert pages.sizes_of(pd.DataFrame({"size": [8, 32, 2048]})) == [16, 64, 256, 1024]
+    assert pages.sizes_of(pd.DataFrame({"size": [8]})) == [16]
+    assert pages.sizes_of(pd.DataFrame({"size": [-1, 0]})) == []
+
+
+def test_holdings__counts_runs_levels_and_what_was_recorded() -> None:
+    rows = runs([100.0] * 6, mpi="a") + runs([50.0, 51.0], mpi="b")
+    rows[0] |= {"valid": False, "reason": "it failed"}
+    made = campaign(rows, calls=[{"run": "001", "call": "MPI_Send", "count": 1, "time": 1.0}])
+    said = " ".join(holdings.holding_sentences(made))
+    assert said.startswith("8 runs (8 of ls-dyna); 7 may enter statistics. They differ in mpi (2).")
+    assert said.endswith("Of them 1 has an MPI profile.")
+    table = holdings.kinds(made)
+    assert table[["runs", "n"]].to_numpy().tolist() == [["a", 5], ["b", 2]]
+    assert table["median"].iloc[1] == "50.5 s (no interval)"
+    levels = holdings.factor_table(made).set_index("factor")["runs of each"]
+    assert levels["mpi"] == "a (6), b (2)"
+
+
+def test_answer__a_level_is_text_whatever_markdown_would_make_of_it() -> None:
+    assert answer("a <b> *c* `d` [e](f)").data == r"A \<b> \*c\* \`d\` \[e](f)"
+
+
+def test_drawing__words_stand_at_one_place_in_both_panels() -> None:
+    rows = []
+    for link, speed in (("a", 1.0), ("b", 2.0), ("c", 4.0)):
+        rows += rates([8.0] * 6, mpi="x", interconnect=link)
+        if link != "b":  # has nothing to be held against
+            rows += rates([8.0 * speed] * 6, mpi="y", interconnect=link)
+    (one,) = pages.comparisons(campaign(rows), "mpi", along="").compared
+    assert one.along == "interconnect"
+    top, bottom = pages.draw(one, one.parts[0]).axes[:2]
+    assert [label.get_text() for label in bottom.get_xticklabels()] == ["a", "c"]
+    assert top.get_xlim() == bottom.get_xlim()
+    places = sorted({float(x) for line in top.lines for x in line.get_xdata()} - set(top.get_xlim()))
+    assert max(places) < 1.5  # the ratio at c is above c, at 1
