@@ -61,7 +61,7 @@ class Table:
             return "<p>None.</p>"
         sides = [_LEFT if _of_words(self.frame[name]) else "" for name in self.frame]
         head = "".join(
-            f"<th{side}>{html.escape(name)}</th>" for name, side in zip(self.frame, sides, strict=True)
+            f"<th{side}>{html.escape(str(name))}</th>" for name, side in zip(self.frame, sides, strict=True)
         )
         body = "\n".join(
             "<tr>"
