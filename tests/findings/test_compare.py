@@ -17,6 +17,8 @@ from analysis.findings.moved import moved
 from tests.findings import planted
 from tests.findings.planted import Record
 
+pytestmark = pytest.mark.slow  # four copies of a real campaign are ingested
+
 LINK = "veth-1gbit"
 
 

@@ -39,6 +39,7 @@ def at_most(share: float, trials: int) -> float:
     return float(stats.binom.ppf(0.999, trials, share)) / trials
 
 
+@pytest.mark.slow
 def test_simulation__ten_percent_is_found_in_six_runs_a_side(study: ModuleType) -> None:
     """A noise of 3 %: four of five effects of 10 % at least, and no more false ones than 5 %."""
     design = study.Design(0.10, applications=8, affected=3)

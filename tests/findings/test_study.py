@@ -46,6 +46,7 @@ def test_study__ten_percent_are_found_among_forty(study: ModuleType, noise: str)
         assert sum(row.word in (WORSE, BETTER) for row in rows if row.cell >= 4) == 0
 
 
+@pytest.mark.slow
 def test_study__halves_of_a_real_campaign_are_not_worse(study: ModuleType) -> None:
     if not (project.processed("cloud-study") / "campaign.nc").is_file():
         pytest.skip("no datasets: run make datasets")

@@ -386,6 +386,7 @@ def test_import__a_file_of_lines_that_grep_found_is_no_run(tmp_path: Path, impor
     assert {one["ranks"] for one in found.values()} == {4}
 
 
+@pytest.mark.slow
 def test_import__many_files_are_read_in_several_processes(tmp_path: Path, imported: Imported) -> None:
     text = trees.result(trees.good()[0]).read_text()
     for at in range(310):
