@@ -76,13 +76,21 @@ def _stated(run: Run, by_engine: Mapping[str, str], groups: Groups, given: Mappi
     draft.take(run.main.facts, "output")
     for one in (*run.files, *(one for one in run.shared if one.what == "job script")):
         if one.role in ("beside", "text"):
-            draft.take({name: value for name, value in one.facts.items() if name != "job"}, one.file.base)
+            draft.take(_of_other(draft, one.facts), one.file.base)
     _of_machine(draft)
     # A script may have been changed since; what was profiled says itself how it was called.
     if draft.value("program") and "command" in draft.facts and not sure(draft.facts["command"]):
         del draft.facts["command"]
     draft.application = str(draft.value("application") or by_engine.get(run.engine, "") or _unknown(draft))
     return draft
+
+
+def _of_other(draft: Draft, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a script says, without its counts if the output has other ranks: it was changed since."""
+    known = draft.facts.get("ranks")
+    other = known is not None and sure(known) and facts.get("ranks", known.value) != known.value
+    counts = {"ranks", "ranks_per_node", "threads", *(() if facts.get("nodes") == 1 else ("nodes",))}
+    return {name: value for name, value in facts.items() if name != "job" and not (other and name in counts)}
 
 
 def _of_machine(draft: Draft) -> None:

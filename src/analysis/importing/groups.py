@@ -106,7 +106,8 @@ def _without_copies(sights: Iterable[Sight], out: Groups) -> list[Sight]:
             out.unplaced[sight.name] = sight.why
             continue
         was = first.setdefault(sight.digest, sight.name)
-        if was != sight.name and sight.role in ("result", "profile", "power", "sacct"):
+        chance = was.rpartition("/")[2] != sight.file.base and any(part.brief for part in sight.parts)
+        if was != sight.name and not chance and sight.role in ("result", "profile", "power", "sacct"):
             out.unplaced[sight.name] = f"is a copy of {was}"
         else:
             known.append(sight)
@@ -211,6 +212,8 @@ def _same(run: Run, other: Run) -> bool:
     if run.part is None or other.part is None or run.main is other.main:
         return False
     if run.main.job and other.main.job and run.main.job != other.main.job:
+        return False
+    if run.part.brief or other.part.brief:
         return False
     few, many = sorted((run.part.rows, other.part.rows), key=len)
     return len(few) > 1 and few <= many

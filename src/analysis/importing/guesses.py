@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from analysis.base.campaigns import Application
@@ -15,7 +15,7 @@ from analysis.importing.words import CANDIDATES, Said
 _MOSTLY = 0.8  # share of outputs that must state a number for it to stand for that
 _PLAN = 2.5  # times the time that was asked for, beyond which no program runs
 _SHOWN = 6  # levels that a line names
-Place = tuple[str, str]  # application; "file name" or "level 2 of the path"
+Spot = tuple[str, int, int]  # part of the path; which of its numbers, of how many
 
 
 def guess(
@@ -43,13 +43,18 @@ def guess(
                 else words.said(part, application=application, cases=cases, file=at == len(parts) - 1)
                 for at, part in enumerate(parts)
             ]
-        told += [f"{application}: {line}" for line in _of_application(members, declared)]
+    elsewhere = _of_others(places.values())
+    for application, members in places.items():
+        lines = _of_application(members, applications.get(application), elsewhere)
+        told += [f"{application}: {line}" for line in lines]
     return told
 
 
-def _of_application(members: list[Draft], declared: Application | None) -> Iterator[str]:
+def _of_application(
+    members: list[Draft], declared: Application | None, elsewhere: Mapping[Spot, tuple[str, set[int]]]
+) -> Iterator[str]:
     yield from _stated(members, declared)
-    yield from _vague(members)
+    yield from _vague(members, elsewhere)
     yield from _left_over(members)
 
 
@@ -121,23 +126,48 @@ def _confirmed(name: str, rows: Sequence[tuple[Draft, int]]) -> bool:
     return bool(stated) and sum(stated) >= _MOSTLY * len(stated)
 
 
-def _vague(members: list[Draft]) -> Iterator[str]:
-    """Decide what numbers without a word stand for: what outputs state, else nothing is claimed."""
-    found: dict[tuple[str, str], list[tuple[Draft, int, str, Said]]] = defaultdict(list)
+def _numbers(members: Sequence[Draft]) -> dict[tuple[str, Spot], list[tuple[Draft, int, str, Said]]]:
+    """Put numbers without a word together that stand behind the same word, in the same place of a name."""
+    found: dict[tuple[str, Spot], list[tuple[Draft, int, str, Said]]] = defaultdict(list)
     for draft in members:
         for at, said in enumerate(draft.said):
-            for value, text, word in said.vague:
-                found[_place(at, draft), word].append((draft, value, text, said))
-    for (place, word), rows in found.items():
+            for nth, (value, text, word) in enumerate(said.vague):
+                spot = (_place(at, draft), nth, len(said.vague))
+                found[word, spot].append((draft, value, text, said))
+    return found
+
+
+def _of_others(applications: Iterable[Sequence[Draft]]) -> dict[Spot, tuple[str, set[int]]]:
+    """Return what outputs of any application state a number of a name to be, and which numbers they are."""
+    out: dict[Spot, tuple[str, set[int]]] = {}
+    for members in applications:
+        for (_, spot), rows in _numbers(members).items():
+            values = [(draft, value) for draft, value, _, _ in rows]
+            levels = {value for _, value in values}
+            name = next((one for one in CANDIDATES if _confirmed(one, values)), "")
+            if name and len(levels) > 1 and spot[2] > 1:
+                out.setdefault(spot, (name, levels))
+    return out
+
+
+def _vague(members: list[Draft], elsewhere: Mapping[Spot, tuple[str, set[int]]]) -> Iterator[str]:
+    """Decide what numbers without a word stand for: what outputs state, else nothing is claimed.
+
+    An output that states nothing is read as those of other applications that are named alike.
+    """
+    left = []
+    for (word, spot), rows in _numbers(members).items():
         values = [(draft, value) for draft, value, _, _ in rows]
         name = next((one for one in CANDIDATES if _confirmed(one, values)), "")
         if not name and any(_said_before(one, values) for one in CANDIDATES):
             continue
         why = "as outputs state"
+        if not name and spot in elsewhere and {value for _, value in values} <= elsewhere[spot][1]:
+            name, why = elsewhere[spot][0], "as outputs of other applications state"
         if not name and word[:1] in ("n", "s") and _could_be_nodes(values):
             name, why = "nodes", "which no output states"
         if not name:
-            _not_understood(rows)
+            left.append((spot[0], rows))
             continue
         levels: dict[str, str] = {}
         for draft, value, text, _ in rows:
@@ -145,7 +175,20 @@ def _vague(members: list[Draft]) -> Iterator[str]:
                 draft.facts[name] = Fact(value, f"path: {text}")
                 levels[str(value)] = text
         if levels:
-            yield f"{place}: {name} is {_listed(levels)}, {why}"
+            yield f"{spot[0]}: {name} is {_listed(levels)}, {why}"
+    for place, rows in left:
+        if _goes_with_ranks(rows):
+            listed = _listed({text: text for _, _, text, _ in rows})
+            yield f"{place}: {listed} go with the number of ranks, and say no more"
+        else:
+            _not_understood(rows)
+
+
+def _goes_with_ranks(rows: Sequence[tuple[Draft, int, str, Said]]) -> bool:
+    """Tell whether each number has its own number of ranks: it tells no runs apart that ranks do not."""
+    pairs = {(value, draft.value("ranks")) for draft, value, _, _ in rows}
+    ranks = {one for _, one in pairs}
+    return None not in ranks and len(pairs) == len(ranks) == len({one for one, _ in pairs}) > 1
 
 
 def _said_before(name: str, rows: Sequence[tuple[Draft, int]]) -> bool:
@@ -194,10 +237,12 @@ def _left_over(members: list[Draft]) -> Iterator[str]:
             if text not in everywhere:
                 was = columns[place].get(key)
                 columns[place][key] = f"{was}/{text}" if was else text
+    before: list[dict[int, str]] = []
     for place, column in columns.items():
         levels = set(column.values()) | ({""} if len(column) < len(members) else set())
-        if len(levels) < 2:
+        if len(levels) < 2 or any(_alike(column, one) for one in before):
             continue
+        before.append(column)
         name = "case" if _goes_with_problem(column, members) else "tuning"
         for draft in members:
             text = column.get(id(draft), "")
@@ -212,12 +257,22 @@ def _left_over(members: list[Draft]) -> Iterator[str]:
         yield f"{place}: {listed} not understood, taken as {name}{more}"
 
 
+def _alike(column: Mapping[int, str], other: Mapping[int, str]) -> bool:
+    """Tell whether two parts of the path tell the same runs apart."""
+    pairs = {(column[key], other.get(key, "")) for key in column}
+    one, two = (set(each.values()) for each in (column, other))
+    return column.keys() == other.keys() and len(pairs) == len(one) == len(two)
+
+
 def _rest(said: Said, draft: Draft) -> str:
     """Return what is left over of a part of a path, without what the output states in the same words."""
     known = {str(draft.value(name)).casefold() for name in ("case", "version", "application", "mpi", "cpu")}
     known |= {text.removeprefix("osu_") for text in known}
-    words_left = [word for word in said.rest.split("-") if word.casefold() not in known]
-    return "-".join(words_left)
+    parts = [word.casefold() for word in said.rest.split("-")]
+    # A name may be written in two words: all-reduce.
+    in_two = {at for at in range(len(parts) - 1) if "".join(parts[at : at + 2]) in known}
+    skip = {at for at, word in enumerate(parts) if word in known or {at, at - 1} & in_two}
+    return "-".join(word for at, word in enumerate(said.rest.split("-")) if at not in skip)
 
 
 def _goes_with_problem(column: Mapping[int, str], members: Sequence[Draft]) -> bool:

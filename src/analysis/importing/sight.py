@@ -47,6 +47,7 @@ _BESIDE = 131_072  # B at the beginning of a file in which a job says what it ru
 # More results of one program than a job makes are those of processes that ran side by side.
 _MOST_PIECES = 40
 _TAR = (b"PK\x03\x04", b"7z\xbc\xaf", b"Rar!")
+_PROGRAM = b"\x7fELF"
 # Engine -> the line with which a program begins to print: a file with several holds several executions.
 OPENINGS: dict[str, bytes] = {
     "osu": rb"^.{0,40}?# OSU [^\n]+? v\d",
@@ -87,6 +88,7 @@ class Part:
     end: int = -1  # the file's end
     rows: frozenset[Any] = frozenset()
     note: str = ""
+    brief: bool = False  # so few numbers that two executions print the same
 
 
 @dataclass
@@ -150,6 +152,9 @@ def _see(data: bytes, sight: Sight) -> None:
     head = data[:65_536]
     if not data.strip():
         sight.why = "is empty"
+        return
+    if data.startswith(_PROGRAM):  # it has the words that it would print
+        sight.why = unknown.found(data)
         return
     engines = list(first_power_engine(engines_of(data, sight.file.base)))
     if engines and suffix in _QUOTES:
@@ -265,7 +270,7 @@ def _result(
     note = f"holds {len(each)} results, each a repeat" if len(each) > 1 else ""
     complete = all(bool(one.attrs.get("complete", True)) for one in each)
     sight.role, sight.what = "result", sight.what or engine
-    sight.parts.append(Part(engine, facts, complete, begin, end, _rows(ds), note))
+    sight.parts.append(Part(engine, facts, complete, begin, end, _rows(ds), note, _brief(ds)))
 
 
 def of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
@@ -335,6 +340,11 @@ def _rows(ds: xr.Dataset) -> frozenset[Any]:
     for name in numbers:
         digest.update(name.encode() + np.ascontiguousarray(ds[name].values).tobytes())
     return frozenset({digest.hexdigest(), str(ds.attrs.get("benchmark", ds.attrs["kind"]))})
+
+
+def _brief(ds: xr.Dataset) -> bool:
+    """Tell whether a result is a table of one line, as of a barrier."""
+    return ds.sizes.get("size") == 1
 
 
 def _record(ds: xr.Dataset) -> dict[str, Any]:

@@ -334,6 +334,11 @@ def test_merits__lines_that_are_lost_or_garbled_are_named() -> None:
     assert stream.warnings[0].startswith("f:0: lines are missing: Copy 1 times, Scale 0 times, ")
 
 
+def test_openfoam__a_program_is_the_same_wherever_it_lies() -> None:
+    text = TEXTS["openfoam"].replace("Exec   : simpleFoam", "Exec   : /opt/foam-7-4zgjbg/bin/simpleFoam")
+    assert str(read("openfoam", text)["size"].values) == str(read("openfoam")["size"].values) == "simpleFoam"
+
+
 def test_openfoam__garbled_last_clock_is_no_time() -> None:
     """As two ranks' outputs ran into each other in a log of chemFoam v2312."""
     ds = read("openfoam", TEXTS["openfoam"].replace("6.1 s  ClockTime = 7 s", "6.1 s  ClockTiNumber of s"))
@@ -372,6 +377,13 @@ def test_lammps__before_2014_ends_with_its_neighbours() -> None:
     assert read("lammps", text).complete is False
     old = read("lammps", text.replace("29 Aug 2024 - Update 1", "1 May 2010"))
     assert (old.complete, old.tool_version) == (True, "1 May 2010")
+
+
+def test_lammps__before_2014_its_time_says_the_ranks() -> None:
+    """With threads their product stands there, and both behind it: such a line says nothing."""
+    text = "LAMMPS (29 Jun 2012)\nunits metal\nLoop time of 1.5 on 4 procs{} for 100 steps with 32000 atoms\n"
+    assert int(read("lammps", text.format("")).ranks) == 4
+    assert int(read("lammps", text.format(" (2 MPI x 2 OpenMP)")).ranks) == -1
 
 
 def test_mdtest__times_are_figures_of_their_own() -> None:

@@ -62,7 +62,12 @@ FORMAT = Format(
     time="Loop time",
     hold=_hold,
 )
-_OLD = replace(FORMAT, closing=r"^(?:Total wall time:|Dangerous builds = )")
+# Since then it is the product with threads, and ranks stand by themselves.
+_OLD = replace(
+    FORMAT,
+    closing=r"^(?:Total wall time:|Dangerous builds = )",
+    facts={**FORMAT.facts, "ranks": r"^Loop time of \S+ on (\d+) procs for"},
+)
 _YEAR = re.compile(rb"LAMMPS \(\d+ \w+ (\d{4})")
 sniff = FORMAT.sniff
 

@@ -11,7 +11,7 @@ from analysis.readers.merits.output import Output, Row
 from analysis.readers.text import number
 
 _CLOCK = r"^ExecutionTime = (?P<cpu>\S+) s +ClockTime = (?P<clock>\S+) s"
-_FACTS = {"ranks": r"^nProcs +: +(\d+)", "size": r"^Exec +: +(\S+)"}
+_FACTS = {"ranks": r"^nProcs +: +(\d+)", "size": r"^Exec +: +(?:\S*/)?(\S+)"}
 
 
 def sniff(head: bytes, name: str = "") -> bool:

@@ -1,0 +1,99 @@
+"""Names of files, and files that only look like outputs, as strangers' trees have them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis import cli
+
+from .test_import import Imported, imported, log, project
+
+__all__ = ["imported", "project"]
+
+SCRIPT = "#!/bin/sh\n#SBATCH -N {nodes}\n#SBATCH -n {ranks}\nmodule load openmpi/4.1.4\nsrun lmp -i in.lj\n"
+
+
+def lammps(ranks: int, seconds: float) -> str:
+    return log(seconds).replace("4 MPI tasks", f"{ranks} MPI tasks")
+
+
+def barrier(latency: str) -> str:
+    return f"# OSU MPI Barrier Latency Test v5.8\n# Avg Latency(us)\n            {latency}\n"
+
+
+def test_import__numbers_that_go_with_ranks_tell_nothing_apart(tmp_path: Path, imported: Imported) -> None:
+    """Nodes, ranks, repeat: `16-256-1`. Outputs state the second; the first is one with it."""
+    tree = tmp_path / "tree"
+    for at, (place, nodes, repeat) in enumerate(
+        (place, nodes, repeat) for place in ("bare", "container") for nodes in (4, 8) for repeat in (1, 2, 3)
+    ):
+        (tree / place).mkdir(parents=True, exist_ok=True)
+        name = f"lammps-{nodes}-{nodes * 16}-{repeat}.out"
+        (tree / place / name).write_text(lammps(nodes * 16, 9.5 + at / 100))
+        name = f"osu_barrier-{nodes}-{nodes * 16}-{repeat}.out"
+        (tree / place / name).write_text(barrier(f"{30 + at}.25"))
+    found = imported(tree)
+    assert len(found) == 24
+    assert {(one["application"], one["tuning"], one["ranks"]) for one in found.values()} == {
+        (application, place, ranks)
+        for application in ("lammps", "osu")
+        for place in ("bare", "container")
+        for ranks in (64, 128)
+    }
+    assert all(one["repeat"] == int(name.split("-")[-1].split(".")[0]) for name, one in found.items())
+    assert not any("nodes" in one for one in found.values())  # 16 ranks each could be another thing
+
+
+def test_import__a_benchmark_in_two_words_is_no_other_word(tmp_path: Path, imported: Imported) -> None:
+    table = "# OSU MPI Allreduce Latency Test v5.8\n# Size       Avg Latency(us)\n4    {}\n8    12.25\n"
+    for at, place in enumerate(("bare", "container")):
+        (tmp_path / "tree" / place).mkdir(parents=True)
+        (tmp_path / "tree" / place / "all_reduce-4.out").write_text(table.format(10.5 + at))
+        (tmp_path / "tree" / place / "osu-barrier-8.out").write_text(barrier(f"{30 + at}.25"))
+    tunings = {(one["case"], one["tuning"]) for one in imported(tmp_path / "tree").values()}
+    assert {(case, text.split("/")[0]) for case, text in tunings} == {
+        (case, place) for case in ("osu_allreduce", "osu_barrier") for place in ("bare", "container")
+    }
+    assert not any("reduce" in text for _, text in tunings)
+
+
+def test_import__a_barrier_that_took_as_long_is_no_copy(tmp_path: Path, imported: Imported) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for at, latency in enumerate(("94.15", "94.15", "94.16", "94.15")):
+        (tree / f"osu_barrier-{at + 1}.out").write_text(barrier(latency))
+    (tree / "kept").mkdir()
+    (tree / "kept" / "osu_barrier-1.out").write_text(barrier("94.15"))
+    names = {name.rpartition("/")[2] for name in imported(tree)}
+    assert names == {f"osu_barrier-{at}.out#" for at in (1, 2, 3, 4)}  # the file kept twice once
+
+
+@pytest.mark.parametrize(("nodes", "taken"), [(4, None), (1, 1)])
+def test_import__a_script_with_other_ranks_does_not_place_an_output(
+    nodes: int, taken: int | None, tmp_path: Path, imported: Imported
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "bench.sh").write_text(SCRIPT.format(nodes=nodes, ranks=16))
+    (tree / "slurm-101.out").write_text(lammps(16, 9.5))
+    (tree / "slurm-102.out").write_text(lammps(8, 9.7))
+    found = imported(tree)
+    same, other = found["slurm-101.out#"], found["slurm-102.out#"]
+    assert (same["nodes"], same["ranks"], same["mpi"]) == (nodes, 16, "Open MPI 4.1.4")
+    assert (other.get("nodes"), other["ranks"], other["mpi"]) == (taken, 8, "Open MPI 4.1.4")
+
+
+def test_import__a_program_is_no_output(
+    tmp_path: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    words = b"#      Intel(R) MPI Benchmarks 2019\n# Benchmarking PingPong\n"
+    (tree / "IMB-MPI1").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(64) + words)
+    cli.main(["import", str(tree), "--as", "mine", "--json"])
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert "ELF program" in json.dumps(told["unplaced"])
