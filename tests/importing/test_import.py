@@ -418,3 +418,19 @@ def test_import__sizes_in_names_are_no_repeats_and_numbers_of_jobs_are(
         trees.put(trees.result(name), tmp_path / "tree" / f"x_{number}.txt")
     found = imported(tmp_path / "tree")
     assert [found[f"x_{number}.txt#"]["repeat"] for number in numbers] == repeats
+
+
+def test_import__runs_with_other_options_are_no_repeats(tmp_path: Path, imported: Imported) -> None:
+    names = [name for name in trees.good() if trees.record(name)["case"] == "nx64"][:4]
+    for at, name in enumerate(names):
+        pinned = "on" if at < 2 else "off"
+        head = f"Command line:\n  solver -o out{at}.txt -pin {pinned}\n\n"
+        target = trees.put(trees.result(name), tmp_path / "tree" / f"run{at}" / "out.txt")
+        target.write_text(head + target.read_text())
+    found = imported(tmp_path / "tree").values()
+    assert sorted((one["tuning"], one["repeat"]) for one in found) == [
+        ("-pin off", 1),
+        ("-pin off", 2),
+        ("-pin on", 1),
+        ("-pin on", 2),
+    ]

@@ -213,7 +213,8 @@ def _axes(chart: Chart, shown: pd.DataFrame, *, numeric: bool) -> None:
     bars = not numeric and shown["series"].nunique() > 1
     ends = pd.concat([shown["median"], shown["low"], shown["high"]]).dropna()
     low, high = float(ends.min()), float(ends.max())
-    if low > 0 and shown["median"].max() > WIDE * shown["median"].min() and not bars:
+    share = shown.attrs.get("unit") == "%"
+    if low > 0 and shown["median"].max() > WIDE * shown["median"].min() and not bars and not share:
         _logarithmic(y, low, high, 10 if high > 50 * low else 2)
     elif low >= 0:
         y.minimum_scale = 0.0

@@ -29,6 +29,8 @@ _EXECUTED = (
     "timing",
     "reason",
 )
+_OPTION = re.compile(r"--?[A-Za-z]")
+_FILE = re.compile(r"/|\.[A-Za-z]|\d{5}|[A-Za-z_-]+\d+$")
 _MACHINE = ("cpu", "interconnect", "mpi", "cluster")
 _QUARTER = 900.0  # s; clocks in other time zones differ by multiples of it
 
@@ -49,6 +51,7 @@ def drafts(
     for draft in out:
         _completed(draft)
     guesses += _threads(out)
+    guesses += _options(out)
     _repeats(out)
     return out, guesses
 
@@ -213,6 +216,39 @@ def _threads(drafts: Sequence[Draft]) -> list[str]:
             draft.facts["tuning"] = Fact(f"{was.value}, {text}" if was else text, where)
     for name, found in several.items():
         out.append(f"{name}: threads a rank ({', '.join(map(str, found))}) are told as tuning")
+    return out
+
+
+def _options(drafts: Sequence[Draft]) -> list[str]:
+    """Tell runs of a cell apart that were started with other options, where outputs state their commands."""
+    cells: dict[tuple[Any, ...], list[tuple[Draft, dict[str, str]]]] = defaultdict(list)
+    for draft in drafts:
+        command = draft.facts.get("command") or draft.facts.get("program")
+        if command is not None and (sure(command) or "program" in draft.facts):
+            cells[cell(draft)].append((draft, _given(str(command.value))))
+    told = 0
+    for members in cells.values():
+        names = sorted(set().union(*(options for _, options in members)))
+        differing = [name for name in names if len({options.get(name, "") for _, options in members}) > 1]
+        for draft, options in members if differing else ():
+            text = " ".join(f"{name} {options[name]}".strip() for name in differing if name in options)
+            was = draft.facts.get("tuning")
+            if text:
+                draft.facts["tuning"] = Fact(f"{was.value}, {text}" if was else text, "command")
+                told += 1
+    return [f"{told} runs differ in the options of their commands, which are told as tuning"] if told else []
+
+
+def _given(command: str) -> dict[str, str]:
+    """Return the options of a command with their values; names of files are none."""
+    out: dict[str, str] = {}
+    words_of = command.split()
+    for at, word in enumerate(words_of):
+        name, equals, value = word.partition("=")
+        following = words_of[at + 1] if at + 1 < len(words_of) else ""
+        value = value if equals else "" if _OPTION.match(following) else following
+        if _OPTION.match(word) and not _FILE.search(value):
+            out[name] = value
     return out
 
 

@@ -135,10 +135,9 @@ def _without_lists(runs: list[Run], out: Groups) -> list[Run]:
         assert run.part is not None
         # Of other results than figures of merit the whole is one row: two that share it are copies.
         figures = [row for row in run.part.rows if isinstance(row, tuple)]
-        sharing = [having[run.engine, row] - {run.main.name} for row in figures]
-        # Lines that one other file alone has, of several files.
-        lone = {next(iter(others)) for others in sharing if len(others) == 1}
-        if not run.part.complete and len(lone) > 1:
+        listed = figures and all(having[run.engine, row] - {run.main.name} for row in figures)
+        several = len({row[0] for row in figures}) < len(figures)  # values of one figure
+        if not run.part.complete and listed and several:
             out.unplaced[run.main.name] = "lists lines of other outputs, and is none itself"
         else:
             kept.append(run)

@@ -45,6 +45,7 @@ _STATED: dict[str, tuple[str, ...]] = {
     "cluster": (r"^SLURM_CLUSTER_NAME=([\w.-]+)",),
     "node_list": (r"^SLURM_(?:JOB_)?NODELIST=(\S+)",),
 }
+_COMMAND = re.compile(r"^Command line:[ \t]*\n[ \t]+(\S.*)$", re.MULTILINE)  # GROMACS
 _LAUNCHER = re.compile(
     r"(?<![\w./-])(?:[\w./-]*/)?(?:mpirun|mpiexec|orterun|srun|aprun|ibrun)(?:[.\w-]*)[ \t]"
 )
@@ -85,6 +86,8 @@ def stated(text: str) -> Facts:
         facts["interconnect"] = link
     if mpi := _library(text):
         facts["mpi"] = mpi
+    if found := _COMMAND.search(text):
+        facts["command"] = " ".join(found[1].split())
     return facts | launched(text)
 
 
