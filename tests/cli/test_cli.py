@@ -104,7 +104,9 @@ class TestVerdicts:
     def test_table_has_a_row_a_claim(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["verdicts", "--report", "house"]) == 0
         lines = capsys.readouterr().out.splitlines()
-        assert lines[0].split() == ["claim", "expected", "estimate", "n", "evidence", "distance", "verdict"]
+        assert lines[0].split() == [
+            *("claim", "campaign", "expected", "estimate", "n", "evidence", "distance", "verdict")
+        ]
         assert sum("house-placement-77pct" in line for line in lines) == 1
 
     @pytest.mark.slow

@@ -17,7 +17,7 @@ from analysis.cli import FINE
 from analysis.cli.built import built
 from analysis.estimates.campaign import Campaign, load_campaign
 
-COLUMNS = ("claim", "expected_text", "estimate_text", "n", "evidence", "distance", "verdict")
+COLUMNS = ("claim", "campaign", "expected_text", "estimate_text", "n", "evidence", "distance", "verdict")
 
 
 def verdicts(reports: Sequence[str] | None, campaigns: Sequence[str] | None, *, as_json: bool) -> int:
