@@ -13,6 +13,7 @@ import pytest
 from analysis import cli
 from analysis.base import models, project
 from analysis.base.campaigns import CampaignFile
+from analysis.claims.model import load_report
 
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "data" / "raw" / "vm-profiles" / "runs"
@@ -103,7 +104,9 @@ class TestVerdicts:
     def test_table_has_a_row_a_claim(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["verdicts", "--report", "house"]) == 0
         lines = capsys.readouterr().out.splitlines()
-        assert lines[0].split() == ["claim", "expected", "estimate", "n", "evidence", "distance", "verdict"]
+        assert lines[0].split() == [
+            *("claim", "campaign", "expected", "estimate", "n", "evidence", "distance", "verdict")
+        ]
         assert sum("house-placement-77pct" in line for line in lines) == 1
 
     @pytest.mark.slow
@@ -118,6 +121,17 @@ class TestVerdicts:
         key = ("hpcg2014-size-135pct-over-104", "published")
         (found,) = [one for one in records if (one["claim"], one["campaign"]) == key]
         assert (found["n"], found["n_baseline"], found["verdict"]) == (3, 4, "cannot tell")
+
+    def test_a_report_is_held_against_a_campaign_that_no_build_holds_it_against(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        # A build holds the claims of the house against vm-hpcg alone.
+        assert cli.main(["verdicts", "--json", "--report", "house", "--campaign", "vm-profiles"]) == 0
+        records = json.loads(capsys.readouterr().out)
+        assert {one["campaign"] for one in records} == {"vm-profiles"}
+        assert [one["claim"] for one in records] == [
+            one.id for one in load_report(project.claims("house")).claims
+        ]
 
     def test_unknown_report_is_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["verdicts", "--report", "nobody"]) == 1

@@ -14,14 +14,16 @@ from analysis.claims import Verdict, evaluate
 from analysis.claims.audit import evaluate_report
 from analysis.claims.model import load_report
 from analysis.cli import FINE
+from analysis.cli.built import built
 from analysis.estimates.campaign import Campaign, load_campaign
 
-COLUMNS = ("claim", "expected_text", "estimate_text", "n", "evidence", "distance", "verdict")
+COLUMNS = ("claim", "campaign", "expected_text", "estimate_text", "n", "evidence", "distance", "verdict")
 
 
 def verdicts(reports: Sequence[str] | None, campaigns: Sequence[str] | None, *, as_json: bool) -> int:
     """Print every claim that a build evaluates, of the reports and campaigns named or of all.
 
+    A report and a campaign that are both named are held against each other, whether a build does so or not.
     Raises `ConfigError` if a report or campaign is not in the build.
     """
     records = list(_records(reports, campaigns))
@@ -47,12 +49,14 @@ def _records(reports: Sequence[str] | None, campaigns: Sequence[str] | None) -> 
             if name not in known:
                 remedy = f"known: {', '.join(known)}"
                 raise ConfigError.at("config/config.yaml", 0, f"has no {what} {name!r}", remedy)
+    if campaigns:
+        built(campaigns)
     loaded: dict[str, Campaign] = {}
     for name, used in config["reports"].items():
         if reports and name not in reports:
             continue
         report = load_report(project.claims(name))
-        for campaign in used:
+        for campaign in campaigns if reports and campaigns else used:
             if campaigns and campaign not in campaigns:
                 continue
             if campaign not in loaded:
