@@ -97,3 +97,14 @@ def test_import__a_program_is_no_output(
     cli.main(["import", str(tree), "--as", "mine", "--json"])
     told: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert "ELF program" in json.dumps(told["unplaced"])
+
+
+def test_import__halves_in_names_are_no_repeats(tmp_path: Path, imported: Imported) -> None:
+    """`0_5` is a half of a node: its zero counts nothing."""
+    tree = tmp_path / "tree"
+    for at, part in enumerate(("1", "2", "4", "0_25", "0_5", "1_0")):
+        (tree / f"Biband_{part}").mkdir(parents=True)
+        (tree / f"Biband_{part}" / "job.out").write_text(lammps(64, 9.5 + at / 10))
+    found = imported(tree)
+    assert {one["repeat"] for one in found.values()} == {1}
+    assert len({one["tuning"] for one in found.values()}) == 6

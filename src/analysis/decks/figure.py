@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -27,6 +27,8 @@ _NAME, _LEGEND = 20, 48  # letters of a name in a line, and of one in a legend
 _ACROSS = 58  # letters of a line of the legend
 _ENDS = 4  # lines that are named at their ends, else in a legend
 _SHORT = 5  # places that stand beside each other; more of them, or long names, stand in rows
+_LETTERS = 60  # of names beside each other
+_ROWS = 9  # rows of a figure whose names have two lines at most
 
 
 def styles(deck: Deck) -> Styles:
@@ -46,8 +48,27 @@ def _named_places(shown: pd.DataFrame) -> bool:
     return not pd.api.types.is_numeric_dtype(shown["x"])
 
 
-def _wrapped(name: str) -> str:
-    return "\n".join(textwrap.wrap(name, _NAME, max_lines=3, placeholder=" …")) or name
+def _places(names: Sequence[str]) -> dict[str, str]:
+    """Break names of rows into as many lines as there is room for; no two are cut to the same."""
+    lines = 3 if len(names) <= _SHORT else 2 if len(names) <= _ROWS else 1
+    out: dict[str, str] = {}
+    for name in names:
+        cut = _cut(name, _NAME * (2 if lines == 1 else lines))
+        text = cut if lines == 1 else "\n".join(textwrap.wrap(cut, _NAME)[:lines])
+        out[name] = text if text not in out.values() else f"{text} ({len(out) + 1})"
+    return out
+
+
+def _beside(names: Collection[str]) -> bool:
+    """Tell whether names have room beside each other."""
+    widest = max((len(line) for name in names for line in name.split("\n")), default=0)
+    return len(names) <= _SHORT and len(names) * widest <= _LETTERS
+
+
+def _cut(name: str, width: int) -> str:
+    """Leave out the middle of a long name: what comes first and last tells names apart."""
+    head = width // 3
+    return name if len(name) <= width else f"{name[:head].rstrip()} … {name[head + 3 - width :].lstrip()}"
 
 
 def _named(name: str) -> str:
@@ -58,10 +79,11 @@ def drawn(shown: pd.DataFrame, evidence: str, styles: Styles, *, wide: bool, des
     """Draw a conclusion's figure as an SVG element."""
     figures.use_style()
     table, left = _bounded(shown)
-    styles = {cut(name): look for name, look in styles.items() for cut in (_wrapped, _named)}
+    rows = _places([str(one) for one in table["x"].drop_duplicates()]) if _named_places(table) else {}
+    styles = {cut: look for name, look in styles.items() for cut in {rows.get(name, name), _named(name)}}
     table = table.assign(series=[_named(str(one)) for one in table["series"]])
-    if _named_places(table):
-        table = table.assign(x=[_wrapped(str(one)) for one in table["x"]])
+    if rows:
+        table = table.assign(x=[rows[str(one)] for one in table["x"]])
     ylabel = _label(shown.attrs.get("ylabel", ""), shown.attrs.get("unit", ""))
     xlabel = "; ".join(filter(None, (shown.attrs.get("xlabel", ""), left)))
     fig, ax = _figure(evidence, WIDE if wide else SPLIT)
@@ -70,7 +92,7 @@ def drawn(shown: pd.DataFrame, evidence: str, styles: Styles, *, wide: bool, des
     levels = [str(one) for one in table[hue].drop_duplicates() if str(one)]
     styles = {**looks(levels), **styles}
     above = hue == "series" and (named or max(map(len, levels), default=0) > _NAME or len(levels) > _ENDS)
-    if named and (table["x"].nunique() > _SHORT or hue == "series"):
+    if named and (hue == "series" or not _beside(rows.values())):
         across = "; ".join(filter(None, (ylabel, left)))
         figures.interval_rows(table, ax=ax, x="x", hue=hue, xlabel=across, legend=False, styles=styles)
     else:

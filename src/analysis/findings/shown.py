@@ -86,4 +86,6 @@ def _within(frame: pd.DataFrame, stratum: Mapping[str, Any]) -> pd.Series:
 
 
 def _named(campaign: Campaign, stratum: Stratum, names: Sequence[str]) -> str:
-    return ", ".join(display(campaign, name, stratum[name]) for name in names)
+    return ", ".join(
+        display(campaign, name, stratum[name]) for name in names if stratum[name] not in ("", -1)
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from analysis.base.campaigns import Application
 from analysis.importing import words
@@ -15,6 +15,19 @@ from analysis.importing.words import CANDIDATES, Said
 _MOSTLY = 0.8  # share of outputs that must state a number for it to stand for that
 _PLAN = 2.5  # times the time that was asked for, beyond which no program runs
 _SHOWN = 6  # levels that a line names
+
+
+class Number(NamedTuple):
+    """A number without a word in a name: which of its numbers, of how many."""
+
+    draft: Draft
+    value: int
+    text: str
+    said: Said
+    nth: int
+    of: int
+
+
 Spot = tuple[str, int, int]  # part of the path; which of its numbers, of how many
 
 
@@ -126,27 +139,33 @@ def _confirmed(name: str, rows: Sequence[tuple[Draft, int]]) -> bool:
     return bool(stated) and sum(stated) >= _MOSTLY * len(stated)
 
 
-def _numbers(members: Sequence[Draft]) -> dict[tuple[str, Spot], list[tuple[Draft, int, str, Said]]]:
-    """Put numbers without a word together that stand behind the same word, in the same place of a name."""
-    found: dict[tuple[str, Spot], list[tuple[Draft, int, str, Said]]] = defaultdict(list)
+def _numbers(members: Sequence[Draft]) -> dict[tuple[str, str], list[Number]]:
+    """Put numbers without a word together that stand in the same place of a name."""
+    found: dict[tuple[str, str], list[Number]] = defaultdict(list)
     for draft in members:
         for at, said in enumerate(draft.said):
             for nth, (value, text, word) in enumerate(said.vague):
-                spot = (_place(at, draft), nth, len(said.vague))
-                found[word, spot].append((draft, value, text, said))
+                found[_place(at, draft), word].append(Number(draft, value, text, said, nth, len(said.vague)))
     return found
+
+
+def _by_form(place: str, rows: Sequence[Number]) -> dict[Spot, list[Number]]:
+    """Tell numbers apart by how many numbers their names have: `16-256-1` is another form than `16-1`."""
+    out: dict[Spot, list[Number]] = defaultdict(list)
+    for row in rows:
+        out[place, row.nth, row.of].append(row)
+    return out
 
 
 def _of_others(applications: Iterable[Sequence[Draft]]) -> dict[Spot, tuple[str, set[int]]]:
     """Return what outputs of any application state a number of a name to be, and which numbers they are."""
     out: dict[Spot, tuple[str, set[int]]] = {}
     for members in applications:
-        for (_, spot), rows in _numbers(members).items():
-            values = [(draft, value) for draft, value, _, _ in rows]
-            levels = {value for _, value in values}
-            name = next((one for one in CANDIDATES if _confirmed(one, values)), "")
-            if name and len(levels) > 1 and spot[2] > 1:
-                out.setdefault(spot, (name, levels))
+        for (place, _), rows in _numbers(members).items():
+            name = next((one for one in CANDIDATES if _confirmed(one, _values(rows))), "")
+            for spot, part in _by_form(place, rows).items() if name else ():
+                if len(levels := {row.value for row in part}) > 1 and spot[2] > 1:
+                    out.setdefault(spot, (name, levels))
     return out
 
 
@@ -155,38 +174,54 @@ def _vague(members: list[Draft], elsewhere: Mapping[Spot, tuple[str, set[int]]])
 
     An output that states nothing is read as those of other applications that are named alike.
     """
-    left = []
-    for (word, spot), rows in _numbers(members).items():
-        values = [(draft, value) for draft, value, _, _ in rows]
+    left: list[tuple[Spot, list[Number], list[int]]] = []
+    for (place, word), rows in _numbers(members).items():
+        values = _values(rows)
         name = next((one for one in CANDIDATES if _confirmed(one, values)), "")
         if not name and any(_said_before(one, values) for one in CANDIDATES):
             continue
         why = "as outputs state"
-        if not name and spot in elsewhere and {value for _, value in values} <= elsewhere[spot][1]:
-            name, why = elsewhere[spot][0], "as outputs of other applications state"
         if not name and word[:1] in ("n", "s") and _could_be_nodes(values):
             name, why = "nodes", "which no output states"
-        if not name:
-            left.append((spot[0], rows))
+        if name:
+            yield from _taken(place, name, rows, why)
             continue
-        levels: dict[str, str] = {}
-        for draft, value, text, _ in rows:
-            if not contradict(draft, name, value, text) and name not in draft.facts:
-                draft.facts[name] = Fact(value, f"path: {text}")
-                levels[str(value)] = text
-        if levels:
-            yield f"{spot[0]}: {name} is {_listed(levels)}, {why}"
-    for place, rows in left:
-        if _goes_with_ranks(rows):
-            listed = _listed({text: text for _, _, text, _ in rows})
-            yield f"{place}: {listed} go with the number of ranks, and say no more"
+        for spot, part in _by_form(place, rows).items():
+            name, levels = elsewhere.get(spot, ("", set()))
+            if (
+                name
+                and {row.value for row in part} <= levels
+                and all(r.draft.value(name) is None for r in part)
+            ):
+                yield from _taken(place, name, part, "as outputs of other applications state")
+            else:
+                left.append((spot, part, [row.value for row in rows]))
+    for spot, part, all_ in left:
+        if _goes_with_ranks(part):
+            listed = _listed({row.text: row.text for row in part})
+            yield f"{spot[0]}: {listed} go with the number of ranks, and say no more"
         else:
-            _not_understood(rows)
+            _not_understood(part, all_)
 
 
-def _goes_with_ranks(rows: Sequence[tuple[Draft, int, str, Said]]) -> bool:
+def _values(rows: Sequence[Number]) -> list[tuple[Draft, int]]:
+    return [(row.draft, row.value) for row in rows]
+
+
+def _taken(place: str, name: str, rows: Sequence[Number], why: str) -> Iterator[str]:
+    """Take numbers as a factor, unless outputs contradict them."""
+    levels: dict[str, str] = {}
+    for draft, value, text, *_ in rows:
+        if not contradict(draft, name, value, text) and name not in draft.facts:
+            draft.facts[name] = Fact(value, f"path: {text}")
+            levels[str(value)] = text
+    if levels:
+        yield f"{place}: {name} is {_listed(levels)}, {why}"
+
+
+def _goes_with_ranks(rows: Sequence[Number]) -> bool:
     """Tell whether each number has its own number of ranks: it tells no runs apart that ranks do not."""
-    pairs = {(value, draft.value("ranks")) for draft, value, _, _ in rows}
+    pairs = {(value, draft.value("ranks")) for draft, value in _values(rows)}
     ranks = {one for _, one in pairs}
     return None not in ranks and len(pairs) == len(ranks) == len({one for one, _ in pairs}) > 1
 
@@ -202,11 +237,16 @@ def _could_be_nodes(rows: Sequence[tuple[Draft, int]]) -> bool:
     return unknown and all(one is None or (value > 0 and one % value == 0) for one, value in ranks)
 
 
-def _not_understood(rows: Sequence[tuple[Draft, int, str, Said]]) -> None:
-    """Let small numbers that count from 0 or 1 order the repeats, and tell runs apart by others."""
-    values = sorted({value for _, value, _, _ in rows})
-    for draft, value, text, said in rows:
-        if _counting(values, len(rows)):
+def _not_understood(rows: Sequence[Number], all_: Sequence[int]) -> None:
+    """Let small numbers that count from 0 or 1 order the repeats, and tell runs apart by others.
+
+    Two numbers count only if `all_` in their place do, whatever the form of the name: `0_5` is a half.
+    """
+    values = sorted({row.value for row in rows})
+    counts = len(values) > 2 and _counting(values, len(rows))
+    counts = counts or _counting(sorted(set(all_)), len(all_))
+    for draft, value, text, said, *_ in rows:
+        if counts:
             draft.facts.setdefault("repeat", Fact(value, f"path: {text}"))
         else:
             said.rest = f"{said.rest}-{text}".strip("-")

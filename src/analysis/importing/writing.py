@@ -207,7 +207,7 @@ def _declaration(plan: Plan) -> str:
     known += [f"CPU {', '.join(cpus[:4])}"] if cpus else ["CPU unknown"]
     known += [f"network {', '.join(links[:4])}"] if links else ["network unknown"]
     applications = sorted({draft.application for draft in plan.runs})
-    title = f"{plan.name}: {', '.join(applications[:4])}"
+    title = f"{plan.name}: {', '.join(applications[:4])}{' and more' if len(applications) > 4 else ''}"
     quoted = [text.replace("\\", "\\\\").replace('"', '\\"') for text in (title, "; ".join(known))]
     return (
         f'title: "{quoted[0]}"\nevidence: measured\nhardware: "{quoted[1]}"\nnotes:\n'
