@@ -15,6 +15,9 @@ def test_figure__names_of_rows_fit_and_stay_apart() -> None:
     short = figure._places(long)
     assert len(set(short.values())) == len(long)
     assert all("\n" not in text and len(text) <= 46 for text in short.values())
+    told = [name.replace("HECBioSim-", "").replace("csd3", "alaska") for name in long[:6]]
+    told += [name.replace("alaska", "other") for name in told]
+    assert figure._places(told)[told[0]] == "1 nodes, ucx/alaska/1400k-atoms/cclake"
     few = figure._places(long[:3])
     assert max(text.count("\n") for text in few.values()) <= 2
     assert figure._places(["veth-1gbit", "veth-open"]) == {

@@ -27,8 +27,9 @@ _NAME, _LEGEND = 20, 48  # letters of a name in a line, and of one in a legend
 _ACROSS = 58  # letters of a line of the legend
 _ENDS = 4  # lines that are named at their ends, else in a legend
 _SHORT = 5  # places that stand beside each other; more of them, or long names, stand in rows
+_ROW = {True: 40, False: 28}  # letters of a name in a row of a wide figure, and of one beside sentences
 _LETTERS = 60  # of names beside each other
-_ROWS = 9  # rows of a figure whose names have two lines at most
+_ROWS = 6  # rows of a figure whose names have two lines at most
 
 
 def styles(deck: Deck) -> Styles:
@@ -48,14 +49,33 @@ def _named_places(shown: pd.DataFrame) -> bool:
     return not pd.api.types.is_numeric_dtype(shown["x"])
 
 
-def _places(names: Sequence[str]) -> dict[str, str]:
-    """Break names of rows into as many lines as there is room for; no two are cut to the same."""
+def _places(names: Sequence[str], line: int = 2 * _NAME) -> dict[str, str]:
+    """Break names of rows into as many lines as there is room for; no two are cut to the same.
+
+    `line` is the letters of a name that has one line.
+    """
     lines = 3 if len(names) <= _SHORT else 2 if len(names) <= _ROWS else 1
+    width = line if lines == 1 else _NAME * lines
     out: dict[str, str] = {}
-    for name in names:
-        cut = _cut(name, _NAME * (2 if lines == 1 else lines))
+    for name, brief in zip(names, _brief(names, width), strict=True):
+        cut = _cut(brief, width)
         text = cut if lines == 1 else "\n".join(textwrap.wrap(cut, _NAME)[:lines])
         out[name] = text if text not in out.values() else f"{text} ({len(out) + 1})"
+    return out
+
+
+def _brief(names: Sequence[str], width: int) -> list[str]:
+    """Leave out parts that are not needed to tell long names apart, the longest first."""
+    parts = [name.split(", ") for name in names]
+    if len({len(one) for one in parts}) != 1:
+        return list(names)
+    kept = list(range(len(parts[0])))
+    out = list(names)
+    for at in sorted(kept, key=lambda at: -max(len(one[at]) for one in parts)):
+        rest = [one for one in kept if one != at]
+        shorter = [", ".join(one[where] for where in rest) for one in parts]
+        if max(map(len, out), default=0) > width and len(set(shorter)) == len(set(names)):
+            kept, out = rest, shorter
     return out
 
 
@@ -79,7 +99,11 @@ def drawn(shown: pd.DataFrame, evidence: str, styles: Styles, *, wide: bool, des
     """Draw a conclusion's figure as an SVG element."""
     figures.use_style()
     table, left = _bounded(shown)
-    rows = _places([str(one) for one in table["x"].drop_duplicates()]) if _named_places(table) else {}
+    rows = (
+        _places([str(one) for one in table["x"].drop_duplicates()], _ROW[wide])
+        if _named_places(table)
+        else {}
+    )
     styles = {cut: look for name, look in styles.items() for cut in {rows.get(name, name), _named(name)}}
     table = table.assign(series=[_named(str(one)) for one in table["series"]])
     if rows:
