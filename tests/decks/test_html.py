@@ -86,6 +86,7 @@ def test_html__is_the_same_bytes_and_loads_nothing(tmp_path: Path) -> None:
     assert re.findall(r"@import|url\((?!#)", text) == []
     assert "<script" not in text
     assert "@page { size: 13.333in 7.5in; margin: 0; }" in text
+    assert "--figure-paper: var(--paper)" in text  # figures are dark on a dark screen
     assert text.count("<section ") == len(content.slides)
 
 

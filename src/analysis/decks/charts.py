@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import pandas as pd
@@ -32,6 +32,7 @@ _MARKERS = {
     "D": XL_MARKER_STYLE.DIAMOND, "v": XL_MARKER_STYLE.TRIANGLE, "P": XL_MARKER_STYLE.PLUS,
     "X": XL_MARKER_STYLE.X, "p": XL_MARKER_STYLE.STAR,
 }  # fmt: skip
+Styles = Mapping[str, tuple[str, str]]
 Box = tuple[Length, Length, Length, Length]
 
 
@@ -41,15 +42,17 @@ def rgb(colour: str) -> RGBColor:
     return found
 
 
-def add(slide: Slide, shown: pd.DataFrame, box: Box) -> GraphicFrame:
+def add(slide: Slide, shown: pd.DataFrame, box: Box, styles: Styles | None = None) -> GraphicFrame:
     """Draw points with intervals into a box (left, top, width, height) of a slide.
 
     `shown` has columns ``series x median low high n`` and attrs ``unit xlabel ylabel``, as a conclusion has
     them. A numeric axis of three values or more has its lines; levels have none, for they have no order.
+    `styles` are colour and marker of levels that other slides have too.
     """
+    styles = styles or {}
     shown = readable(shown[shown["median"].notna()])
     numeric = pd.api.types.is_numeric_dtype(shown["x"]) and shown["x"].nunique() > 2
-    frame = _scatter(slide, shown, box) if numeric else _levels(slide, shown, box)
+    frame = (_scatter if numeric else _levels)(slide, shown, box, styles)
     chart = frame.chart
     chart.font.size, chart.font.color.rgb = Pt(13), rgb(INK)
     chart.has_title = False
@@ -96,7 +99,7 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 
-def _scatter(slide: Slide, shown: pd.DataFrame, box: Box) -> GraphicFrame:
+def _scatter(slide: Slide, shown: pd.DataFrame, box: Box, styles: Styles) -> GraphicFrame:
     data: Any = XyChartData()
     parts = {str(name): part.sort_values("x") for name, part in shown.groupby("series", sort=False)}
     for name, part in parts.items():
@@ -104,7 +107,7 @@ def _scatter(slide: Slide, shown: pd.DataFrame, box: Box) -> GraphicFrame:
         for x, y in zip(part["x"], part["median"], strict=True):
             series.add_data_point(float(x), float(y))
     frame: Any = slide.shapes.add_chart(XL_CHART_TYPE.XY_SCATTER_LINES, *box, data)
-    look = looks(list(parts))
+    look = {**looks(list(parts)), **styles}
     for series, (name, part) in zip(frame.chart.plots[0].series, parts.items(), strict=True):
         hue, marker = look[name]
         series.format.line.color.rgb, series.format.line.width = rgb(hue), Pt(2)
@@ -114,7 +117,7 @@ def _scatter(slide: Slide, shown: pd.DataFrame, box: Box) -> GraphicFrame:
     return cast("GraphicFrame", frame)
 
 
-def _levels(slide: Slide, shown: pd.DataFrame, box: Box) -> GraphicFrame:
+def _levels(slide: Slide, shown: pd.DataFrame, box: Box, styles: Styles) -> GraphicFrame:
     """Draw levels: points where there is one series, else columns beside each other, from nought."""
     names = list(dict.fromkeys(map(str, shown["series"])))
     levels = list(dict.fromkeys(shown["x"]))
@@ -129,10 +132,10 @@ def _levels(slide: Slide, shown: pd.DataFrame, box: Box) -> GraphicFrame:
     kind = XL_CHART_TYPE.LINE_MARKERS if len(names) == 1 else XL_CHART_TYPE.COLUMN_CLUSTERED
     frame: Any = slide.shapes.add_chart(kind, *box, data)
     (plot,) = frame.chart.plots
-    look = looks(names)
+    look = {**looks(names), **styles}
     for series, (name, part) in zip(plot.series, parts.items(), strict=True):
         if kind == XL_CHART_TYPE.LINE_MARKERS:
-            _points(series, [_named(level) for level in levels])
+            _points(series, [_named(level) for level in levels], styles)
             _valued(series, part["median"])
             _errors(series, part, INK, before=("c:cat", "c:val"))
         else:
@@ -144,11 +147,12 @@ def _levels(slide: Slide, shown: pd.DataFrame, box: Box) -> GraphicFrame:
     return cast("GraphicFrame", frame)
 
 
-def _points(series: Any, levels: Sequence[str]) -> None:
+def _points(series: Any, levels: Sequence[str], styles: Styles) -> None:
     """Give each level its colour and mark, and no line between them."""
     series.format.line.fill.background()
     series.smooth = False
-    for place, (hue, marker) in enumerate(looks(levels)[level] for level in levels):
+    look = {**looks(levels), **styles}
+    for place, (hue, marker) in enumerate(look[level] for level in levels):
         _marked(series.points[place].marker, hue, marker)
 
 

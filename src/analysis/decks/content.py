@@ -30,7 +30,7 @@ def deck(campaign: Campaign, *, title: str = "", q: float = LIMIT) -> Deck:
     sure = [one for one in found if one.word in STANDING]
     title = title or campaign.title or campaign.name
     last: list[Conclusion] = []
-    slides = [_title(campaign, title, sure), *_cluster(campaign)]
+    slides = [_title(campaign, title, sure, found), *_cluster(campaign)]
     # Where nothing stands, what was seen is shown, and the slides say so.
     shown = sure or [one for one in found if one.word == SEEN]
     for topic in TOPICS:
@@ -48,7 +48,7 @@ def deck(campaign: Campaign, *, title: str = "", q: float = LIMIT) -> Deck:
     return Deck(title, f"{campaign.name}, {campaign.evidence}", end or first, tuple(slides))
 
 
-def _title(campaign: Campaign, title: str, sure: Sequence[Conclusion]) -> Slide:
+def _title(campaign: Campaign, title: str, sure: Sequence[Conclusion], found: Sequence[Conclusion]) -> Slide:
     runs = campaign.runs
     first, last = facts.dates(runs)
     when = "" if not first else f", {first}" if first == last else f", {first} to {last}"
@@ -57,7 +57,7 @@ def _title(campaign: Campaign, title: str, sure: Sequence[Conclusion]) -> Slide:
         f"{int(runs['valid'].sum()):,} valid runs of {len(runs):,}{when}",
         f"{len(sure)} conclusion{'' if len(sure) == 1 else 's'}, {compared or 'none'} from a comparison"
         if sure
-        else "No conclusion: nothing was measured often enough to be compared",
+        else _nothing(found),
     ]
     if campaign.evidence == "synthetic":
         lines.append("Generated runs: a test of the pipeline, no evidence")
@@ -66,10 +66,16 @@ def _title(campaign: Campaign, title: str, sure: Sequence[Conclusion]) -> Slide:
     return Slide("title", head, topic, (*rest, *lines), label=campaign.evidence)
 
 
+def _nothing(found: Sequence[Conclusion]) -> str:
+    if found:
+        return "No conclusion: what was seen rests on too few runs, or is not clear"
+    return "Nothing can be compared: no factor has two levels in runs that are alike otherwise"
+
+
 def _cluster(campaign: Campaign) -> Iterator[Slide]:
     known = facts.under_test(campaign)
     note = f"No run states: {', '.join(known.unknown)}." if known.unknown else ""
-    for part in fitting.pages([("", ""), *known.rows]):
+    for part in fitting.pages([("Part", "As recorded"), *known.rows]):
         yield Slide(
             "facts", "Cluster under test", "Set-up", table=part, footnote=note, label=campaign.evidence
         )
@@ -173,7 +179,7 @@ def _as_seen(campaign: Campaign) -> Iterator[Slide]:
     own = runs[runs["valid"] & runs["figure_of_merit"].notna()]
     if own.empty:
         return
-    note = "Values as they were seen; with so few repeats nothing is concluded from their differences."
+    note = "Values as they were seen; nothing is concluded from their differences."
     for part in fitting.pages(method.values(campaign, own)[: 1 + 3 * _ROWS]):
         yield Slide(
             "list", "Values as seen", "No conclusion", table=part, footnote=note, label=campaign.evidence

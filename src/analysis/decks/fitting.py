@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Sequence
 
 HEAD = 330  # letters of a headline
-BESIDE = 560  # letters of all bullets beside a figure
-_TABLE, _LETTER = 1160.0, 8.6  # px of a table and of a letter in it, on a slide of 1280 px
-_LINES, _GAP = 19.5, 0.6  # lines of a table, and of a line what is between two rows
-_CELL, _HIGHEST = 420, 12  # letters and lines of a cell
+BESIDE, _BULLET = 600, 26  # letters of all bullets beside a figure, and what the space of one costs
+_TABLE, _LETTER = 1160.0, 8.1  # px of a table and of a letter in it, on a slide of 1280 px
+_LINES, _GAP = 18.6, 0.68  # lines of a table, and of a line what is between two rows
+_CELL, _HIGHEST = 420, 10  # letters and lines of a cell
 _WORD, _MIDDLE, _PADDING = 24, 90, 3  # letters of a column: of its longest word, of all, beside them
 
 
@@ -19,21 +19,21 @@ def head(text: str, most: int = HEAD) -> tuple[str, list[str]]:
     if len(text) <= most:
         return text, []
     first, *rest = textwrap.wrap(text, most - 2)
-    pieces = textwrap.wrap(" ".join(rest), BESIDE // 2 - 4)
+    pieces = textwrap.wrap(" ".join(rest), BESIDE // 2 - _BULLET - 4)
     ends = ["" if at == len(pieces) else " …" for at in range(1, len(pieces) + 1)]
     return f"{first} …", [f"… {piece}{end}" for piece, end in zip(pieces, ends, strict=True)]
 
 
 def fits(bullets: Sequence[str]) -> bool:
     """Tell whether bullets have room beside a figure."""
-    return sum(map(len, bullets)) <= BESIDE
+    return sum(len(one) + _BULLET for one in bullets) <= BESIDE
 
 
 def bounded(bullets: Sequence[str]) -> list[str]:
     """Keep the bullets that have room, the last of them cut if none of it would stand otherwise."""
     kept: list[str] = []
     for one in bullets:
-        room = BESIDE - sum(map(len, kept))
+        room = BESIDE - sum(len(one) + _BULLET for one in kept) - _BULLET
         if room < 20:
             break
         kept.append(cut(one, room))
@@ -44,7 +44,7 @@ def cut(text: str, most: int) -> str:
     """Shorten a text at a space, with an ellipsis."""
     if len(text) <= most:
         return text
-    return f"{textwrap.wrap(text, most - 2)[0]} …"
+    return f"{textwrap.wrap(text, most - 2)[0].rstrip(',;:')} …"
 
 
 def pages(rows: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, ...], ...]]:
@@ -59,8 +59,10 @@ def pages(rows: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, ...], ...]]:
     )
     sizes = [_GAP + max(_lines(cell, width) for cell, width in zip(row, wide, strict=True)) for row in body]
     slides = max(1, len(_filled(sizes, _LINES)))
-    even = min(_LINES, sum(sizes) / slides + max(sizes, default=0) / 2)
-    parts = _filled(sizes, even if len(_filled(sizes, even)) == slides else _LINES)
+    even = sum(sizes) / slides
+    while len(_filled(sizes, even)) > slides:
+        even += _GAP
+    parts = _filled(sizes, min(even, _LINES))
     return [(headings, *(body[at] for at in part)) for part in parts]
 
 
@@ -90,4 +92,4 @@ def shares(rows: Sequence[tuple[str, ...]]) -> list[float]:
 
 
 def _lines(text: str, letters: float) -> int:
-    return max(1, math.ceil(len(text) / max(letters, 1.0)))
+    return max(1, len(textwrap.wrap(text, max(int(letters), 1))))

@@ -54,7 +54,7 @@ def _left_out(runs: pd.DataFrame) -> Iterator[str]:
     if len(failed):
         counts = failed["reason"].replace("", "no reason stated").value_counts()
         counts = counts.sort_index().sort_values(ascending=False, kind="stable")
-        words = [f"{count} {fitting.cut(str(why), 60)}" for why, count in counts.items()][:_REASONS]
+        words = [f"{count} {fitting.cut(str(why), 90)}" for why, count in counts.items()][:_REASONS]
         more = f" and {len(counts) - _REASONS} more reasons" if len(counts) > _REASONS else ""
         one = "run was left out" if len(failed) == 1 else "runs were left out"
         yield f"{len(failed):,} {one}: {', '.join(words)}{more}."
@@ -96,15 +96,15 @@ def reason(one: Conclusion) -> str:
     return f"the interval, {ends}, holds 1 and is wider than {MARGIN:.0%}"
 
 
-def values(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, str, str]]:
+def values(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, ...]]:
     """Return a table of figures of merit: a row a run, of many runs a row an application and case."""
     return _of_each(campaign, runs) if len(runs) <= _EACH else _of_cases(campaign, runs)
 
 
-def _of_each(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, str, str]]:
+def _of_each(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, ...]]:
     derived = {name for names in FOLLOWS.values() for name in names}
     moving = [name for name in FACTORS if name not in derived and runs[name].nunique(dropna=False) > 1]
-    rows = [("Run", "n", "Value")]
+    rows: list[tuple[str, ...]] = [("Run", "n", "Value")]
     for run in runs.to_dict("records"):
         words = [_level(campaign, name, run[name]) for name in moving]
         value = _value(run["figure_of_merit"], str(run["figure_of_merit_unit"]))
@@ -112,15 +112,15 @@ def _of_each(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, str, str
     return rows
 
 
-def _of_cases(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, str, str]]:
-    rows = [("What", "n", "Least, middle and most")]
+def _of_cases(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [("What", "Runs", "Least", "Median", "Most", "Unit")]
     keys = ["application", "case", "figure_of_merit_unit"]
     for names, part in runs.groupby(keys, sort=True):
         application, case, unit = map(str, names)
         words = [display(campaign, "application", application), _level(campaign, "case", case)]
         of_all = part["figure_of_merit"]
-        ends = [_value(one, unit) for one in (of_all.min(), of_all.median(), of_all.max())]
-        rows.append((", ".join(filter(None, words)), f"{len(part):,}", ", ".join(ends)))
+        ends = [significant(float(one)) for one in (of_all.min(), of_all.median(), of_all.max())]
+        rows.append((", ".join(filter(None, words)), f"{len(part):,}", *ends, unit))
     return rows
 
 

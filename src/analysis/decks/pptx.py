@@ -20,7 +20,7 @@ from pptx.oxml.ns import nsdecls
 from pptx.util import Inches, Length, Pt
 
 from analysis.base import files
-from analysis.decks import charts
+from analysis.decks import charts, figure
 from analysis.decks.charts import rgb
 from analysis.decks.slide import Deck, Slide
 from analysis.pages.figures.style import GREY, INK, LINE
@@ -44,8 +44,9 @@ def write(deck: Deck, path: Path) -> None:
     found = Presentation()
     found.slide_width, found.slide_height = Inches(WIDTH), Inches(HEIGHT)
     _lay_out(found)
+    styles = figure.styles(deck)
     for number, one in enumerate(deck.slides, start=1):
-        _slide(found, one, number)
+        _slide(found, one, number, styles)
     _properties(found, deck)
     buffer = io.BytesIO()
     found.save(buffer)
@@ -86,7 +87,7 @@ def _place(shape: Any, left: float, top: float, width: float, height: float) -> 
     shape.left, shape.top, shape.width, shape.height = map(Inches, (left, top, width, height))
 
 
-def _slide(found: Any, one: Slide, number: int) -> None:
+def _slide(found: Any, one: Slide, number: int, styles: charts.Styles) -> None:
     slide = found.slides.add_slide(found.slide_layouts[0])
     cut: list[str] = []
     opening = one.kind == "title"
@@ -100,7 +101,7 @@ def _slide(found: Any, one: Slide, number: int) -> None:
     if one.shown is not None and len(one.shown):
         wide = 7.9 if one.bullets else RIGHT - LEFT
         box = tuple(map(Inches, (LEFT, top, wide, bottom - top)))
-        charts.add(slide, one.shown, box)  # type: ignore[arg-type]
+        charts.add(slide, one.shown, box, styles)  # type: ignore[arg-type]
         if one.bullets:
             left = LEFT + wide + 0.3
             _bullets(slide, one.bullets, (left, top + 0.15, RIGHT - left, bottom - top - 0.15), cut)

@@ -25,6 +25,7 @@ from analysis.findings import sentences
 from analysis.findings.conclusion import IS, SEEN, SHOWN, Conclusion, as_claim
 from analysis.findings.naming import display, listed, slug
 from analysis.findings.regions import differing, pinned, regions
+from analysis.findings.shown import measure_name
 
 _SMALL = 1024  # B, up to which a message is said to be small
 _CALLS = 3  # of the most time, each by itself
@@ -269,5 +270,5 @@ def _shown(fact: Fact, campaign: Campaign, found: Sequence[Finding], names: Sequ
         estimate = one.estimate
         rows.append(("", place, estimate.value, estimate.low, estimate.high, estimate.n))
     table = pd.DataFrame(rows, columns=list(SHOWN))
-    table.attrs.update(unit=fact.unit, xlabel="", ylabel=fact.variable.replace("_", " "))
+    table.attrs.update(unit=fact.unit, xlabel="", ylabel=measure_name(fact.variable))
     return table

@@ -33,6 +33,11 @@ _MEASURES = {
 }  # fmt: skip
 
 
+def measure_name(variable: str) -> str:
+    """Name a measure as axes do."""
+    return _MEASURES.get(variable, variable.replace("_", " "))
+
+
 def points(plan: Plan, campaign: Campaign, strata: Sequence[Stratum]) -> pd.DataFrame:
     """Return the medians of every level of a plan's factor in some strata, as `Conclusion.shown` has them.
 
@@ -66,7 +71,7 @@ def points(plan: Plan, campaign: Campaign, strata: Sequence[Stratum]) -> pd.Data
         axis = one
     table = summary(part, ["series", "x"], "value", plan.measured.variable)[list(SHOWN)]
     variable = plan.measured.variable
-    label = _MEASURES.get(variable, variable.replace("_", " "))
+    label = measure_name(variable)
     label = "time" if variable == "figure_of_merit" and plan.timed else label
     table.attrs.update(unit=shown_unit(plan.unit), xlabel=_AXES.get(axis, axis), ylabel=label)
     return table

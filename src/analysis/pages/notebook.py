@@ -41,6 +41,11 @@ class Book:
         raise KeyError(claim)
 
 
+# A number with its sign, unit and interval, or nothing.
+_NUMBER = re.compile(r"(|–|[-+−<>]?\d[\d.,]*×?%?( [^\s(]{1,12}){0,2}( \(.*\))?( to [\d.,]+)?)")
+_LEFT = ' style="text-align: left"'
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of text that looks alike in JupyterLab, on a page and in a test."""
@@ -52,12 +57,27 @@ class Table:
         return "\n".join([" | ".join(self.frame.columns), *rows])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.frame.columns)
+        if self.frame.empty:
+            return "<p>None.</p>"
+        sides = [_LEFT if _of_words(self.frame[name]) else "" for name in self.frame]
+        head = "".join(
+            f"<th{side}>{html.escape(str(name))}</th>" for name, side in zip(self.frame, sides, strict=True)
+        )
         body = "\n".join(
-            "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
+            "<tr>"
+            + "".join(
+                f"<td{side}>{html.escape(str(cell))}</td>" for cell, side in zip(row, sides, strict=True)
+            )
+            + "</tr>"
             for row in self.frame.itertuples(index=False)
         )
         return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+
+
+def _of_words(column: pd.Series) -> bool:
+    """Whether a column is to be read and not to be compared digit by digit."""
+    cells = column.astype(str)
+    return not cells.str.fullmatch(_NUMBER).all()
 
 
 def shown(frame: pd.DataFrame, digits: int = 3) -> Table:
