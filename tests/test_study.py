@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -11,20 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.base import project
+from tests.studies import loaded
 
 
 @pytest.fixture(scope="module")
 def study() -> Iterator[ModuleType]:
-    path = project.root() / "benchmarks" / "study_statistics.py"
-    spec = importlib.util.spec_from_file_location("study_statistics", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+    with loaded("study_statistics") as module:
+        yield module
 
 
 def rows(study: ModuleType, rule: str, rounds: int, *arguments: Any) -> list[Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -11,22 +9,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.base import project
+from tests.studies import loaded
 
 SEED = 20_261_201
 
 
 @pytest.fixture(scope="module")
 def study() -> Iterator[ModuleType]:
-    path = project.root() / "benchmarks" / "study_findings.py"
-    spec = importlib.util.spec_from_file_location("study_findings", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+    with loaded("study_findings") as module:
+        yield module
 
 
 def at_least(share: float, trials: int) -> float:

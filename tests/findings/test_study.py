@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -13,19 +11,13 @@ import pytest
 from analysis.base import project
 from analysis.estimates.campaign import load_campaign
 from analysis.findings.compare import BETTER, WORSE, compare
+from tests.studies import loaded
 
 
 @pytest.fixture(scope="module")
 def study() -> Iterator[ModuleType]:
-    path = project.root() / "benchmarks" / "study_compare.py"
-    spec = importlib.util.spec_from_file_location("study_compare", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+    with loaded("study_compare") as module:
+        yield module
 
 
 @pytest.mark.parametrize("noise", ["even", "skewed", "two humps"])
