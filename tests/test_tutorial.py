@@ -27,6 +27,7 @@ def shell(script: str, folder: Path) -> str:
         capture_output=True,
         text=True,
         check=False,
+        timeout=900,
     )
     assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
     return done.stdout + (done.stderr if "make campaign" in script else "")  # Snakemake's log is its output

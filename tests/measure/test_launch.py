@@ -385,7 +385,9 @@ def test_launch__matrix_is_loaded_and_expanded_once(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = project()
-    for name, text in {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n1"}.items():
+    # What the launch itself sets goes with the test too: a later test's MPI would start ranks by Slurm.
+    own = ("SLURM_NODELIST", "SLURM_TASKS_PER_NODE", "SLURM_JOB_NUM_NODES", "SLURM_NNODES")
+    for name, text in {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n1", **dict.fromkeys(own, "")}.items():
         monkeypatch.setenv(name, text)
     monkeypatch.chdir(started.base)
     asked: list[str] = []
