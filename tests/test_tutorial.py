@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
 PARTS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", TEXT, re.DOTALL | re.MULTILINE))
 START = TEXT.partition("\n## ")[0]
+_NOT_THE_READER_S = ("PYTHONPATH", "MAKE", "MFLAGS", "SLURM_")
 
 
 def shell(script: str, folder: Path) -> str:
@@ -22,7 +23,8 @@ def shell(script: str, folder: Path) -> str:
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=folder,
-        env={key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "MAKEFLAGS")},
+        # As from a shell of one's own: a make that was started by another names its folders.
+        env={key: value for key, value in os.environ.items() if not key.startswith(_NOT_THE_READER_S)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
