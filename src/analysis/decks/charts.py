@@ -50,7 +50,7 @@ def add(slide: Slide, shown: pd.DataFrame, box: Box, styles: Styles | None = Non
     `styles` are colour and marker of levels that other slides have too.
     """
     styles = styles or {}
-    shown = readable(shown[shown["median"].notna()])
+    shown = shown[shown["median"].notna()]
     numeric = pd.api.types.is_numeric_dtype(shown["x"]) and shown["x"].nunique() > 2
     frame = (_scatter if numeric else _levels)(slide, shown, box, styles)
     chart = frame.chart
@@ -65,19 +65,6 @@ def add(slide: Slide, shown: pd.DataFrame, box: Box, styles: Styles | None = Non
     drawn = frame._element.find(qn("p:nvGraphicFramePr")).find(qn("p:cNvPr"))
     drawn.set("descr", described(shown))
     return frame
-
-
-def readable(shown: pd.DataFrame) -> pd.DataFrame:
-    """Put a figure's bytes into the decimal multiple that leaves three digits before the point at most."""
-    unit = str(shown.attrs.get("unit", ""))
-    power = int(math.log10(max(float(shown["median"].max()), 1.0)) // 3) if unit in ("B", "B/s") else 0
-    if not power:
-        return shown
-    names = ("", "k", "M", "G", "T", "P")
-    power = min(power, len(names) - 1)
-    scaled = shown.assign(**{name: shown[name] / 1000.0**power for name in ("median", "low", "high")})
-    scaled.attrs = {**shown.attrs, "unit": names[power] + unit}
-    return scaled
 
 
 def described(shown: pd.DataFrame) -> str:
