@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from analysis.base.contents import load_config
+from analysis.estimates.contents import load_config
 
 ROOT = Path(__file__).resolve().parents[1]
 # As the Makefile starts it.

@@ -21,7 +21,7 @@ LONGEST = 600  # lines; most modules are far below 500
 
 # What breaks a rule today. An entry that is no longer true fails too: these lists only become shorter.
 KNOWN_ARROWS: set[tuple[str, str]] = set()
-KNOWN_CIRCLES: set[frozenset[str]] = {frozenset({"schema", "schema.profiles"})}
+KNOWN_CIRCLES: set[frozenset[str]] = set()
 KNOWN_LONG: set[str] = set()
 
 FILES = {

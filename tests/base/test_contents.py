@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from analysis.base import contents, holdings, project
+from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.estimates import question
+from analysis.estimates import contents, holdings, question
 
 ROOT = Path(__file__).parents[2]
 CONFIG = """\

@@ -24,6 +24,8 @@ def test_project__finds_its_root_from_below_and_says_if_there_is_none(tmp_path: 
 
 
 def test_project__starts_without_what_is_slow_to_import() -> None:
-    code = "import sys, analysis.base.contents, analysis.site.kernels.client; print(*sorted(sys.modules))"
+    code = (
+        "import sys, analysis.estimates.contents, analysis.site.kernels.client; print(*sorted(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"numpy", "pandas", "xarray", "papermill", "jsonschema"} & set(done.stdout.split())

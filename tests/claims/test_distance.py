@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from analysis.base import models, project
-from analysis.base.campaigns import Apart, CampaignFile, StandIn
 from analysis.claims import Verdict
 from analysis.estimates.campaign import Campaign
+from analysis.schema.campaigns import Apart, CampaignFile, StandIn
 from tests.estimates.hand import campaign, claim, repeats, verdict
 
 ASKED = """quantity: speedup

@@ -11,7 +11,6 @@ from statistics import median
 import pytest
 
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile, StandIn
 from analysis.base.errors import ConfigError
 from analysis.claims import Verdict, evaluate
 from analysis.claims.model import load_report
@@ -19,6 +18,7 @@ from analysis.cli import main
 from analysis.datasets.campaign import ingest
 from analysis.estimates.campaign import Campaign, load_campaign, load_references
 from analysis.schema import storage
+from analysis.schema.campaigns import CampaignFile, StandIn
 from analysis.site.board import check
 
 RAW = project.raw("published")

@@ -9,12 +9,12 @@ from statistics import median
 import pytest
 
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile
 from analysis.claims import Verdict, evaluate
 from analysis.claims.model import load_report
 from analysis.datasets.campaign import ingest
 from analysis.estimates.campaign import Campaign
 from analysis.schema import storage
+from analysis.schema.campaigns import CampaignFile
 
 
 @pytest.fixture(scope="module")

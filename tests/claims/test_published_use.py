@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from analysis.base import contents, models, project
-from analysis.base.campaigns import CampaignFile
+from analysis.base import models, project
 from analysis.claims import evaluate
 from analysis.claims.model import load_report
 from analysis.datasets.campaign import ingest
+from analysis.estimates import contents
 from analysis.estimates.campaign import Campaign
 from analysis.pages.runs import measured
 from analysis.schema import storage
+from analysis.schema.campaigns import CampaignFile
 
 CONFIG = project.load_yaml(project.root() / project.CONFIG)
 contents.complete(CONFIG, project.root())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile
 from analysis.claims import evaluate
 from analysis.claims.model import load_report
 from analysis.datasets.campaign import ingest
 from analysis.estimates.campaign import Campaign
 from analysis.schema import storage
+from analysis.schema.campaigns import CampaignFile
 
 NAME = "published-specifications"
 

@@ -12,8 +12,8 @@ import pytest
 
 from analysis import cli
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile
 from analysis.claims.model import load_report
+from analysis.schema.campaigns import CampaignFile
 
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "data" / "raw" / "vm-profiles" / "runs"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from analysis.base import models
-from analysis.base.contents import load_config
 from analysis.cli import reference
+from analysis.estimates.contents import load_config
 
 ROOT = Path(__file__).parents[2]
 

@@ -3,10 +3,10 @@ import pytest
 import xarray as xr
 from scipy.integrate import trapezoid
 
-from analysis import schema
 from analysis.base.errors import BenchbookError
 from analysis.energy.integral import energy, total
 from analysis.energy.jobs import clock_offset, idle_power, shared
+from analysis.schema import registry
 
 DAY = np.datetime64("2026-03-01T00:00:00", "ns")
 
@@ -24,7 +24,7 @@ def power(seconds, *rows, counter=None, **attrs):
     )
     if counter is not None:
         ds["energy_counter"] = (("meter", "time"), np.array(counter, dtype=float))
-    return schema.conform(ds, "power")
+    return registry.conform(ds, "power")
 
 
 def test_energy__joins_readings_by_straight_lines():

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from analysis import schema
 from analysis.energy.levels import Machine, methodology_levels
+from analysis.schema import registry
 
 START = np.datetime64("2026-03-01T00:00:00", "ns")
 
@@ -25,7 +25,7 @@ def power(seconds: np.ndarray, watts: float = 500.0, meters: int = 2, **attrs: o
     )
     if attrs.get("reading") == "interval mean":
         ds["energy_counter"] = ds["power"] * (seconds - seconds[0])
-    return schema.conform(ds, "power")
+    return registry.conform(ds, "power")
 
 
 def stated(table: pd.DataFrame) -> dict[str, int | None]:

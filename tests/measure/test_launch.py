@@ -22,10 +22,10 @@ from snakemake.shell import shell
 
 from analysis import readers
 from analysis.base.errors import ConfigError
-from analysis.base.records import RunRecord
 from analysis.measure import folders, launch, workflow
 from analysis.measure.launch import SNAKEMAKES_THREADS
 from analysis.measure.script import fill, quote
+from analysis.schema.records import RunRecord
 
 from .conftest import ROOT
 

@@ -14,7 +14,6 @@ import pytest
 import xarray as xr
 
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile, ModelledCampaign
 from analysis.claims import bands
 from analysis.claims.model import Claim, load_report
 from analysis.datasets.campaign import TABLES, ingest
@@ -22,6 +21,7 @@ from analysis.estimates.campaign import Campaign
 from analysis.model.campaign import Cell, runs, step
 from analysis.model.draws import Draws, draw
 from analysis.model.inputs import Inputs, LinkFacts, Range, load
+from analysis.schema.campaigns import CampaignFile, ModelledCampaign
 from analysis.schema.frames import to_dataset
 
 BASE = project.root()

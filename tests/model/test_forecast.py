@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile
 from analysis.base.models import one_or_more
 from analysis.estimates.campaign import load_campaign
 from analysis.model.forecast import CLAIMED, SEEN, SPREAD, forecast, inputs_of, widened
 from analysis.model.inputs import Inputs, LinkFacts, MachineFacts, ModelledApplication, Range
 from analysis.pages import forecast as page
 from analysis.pages import validation
+from analysis.schema.campaigns import CampaignFile
 
 INPUTS = inputs_of(project.root())
 DECLARED = models.load(CampaignFile, project.declaration("modelled")).model

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile, widened_by
 from analysis.estimates.campaign import load_campaign
 from analysis.pages import curves, validation
+from analysis.schema.campaigns import CampaignFile, widened_by
 
 NAMES = ("vm-exchange", "vm-hpcg", "published", "published-openfoam")
 needs_datasets = pytest.mark.skipif(

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from analysis import readers, schema
+from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.readers import engines
+from analysis.schema import registry
 
 from .merits.texts import SAMPLES as MERITS
 from .samples import CLOSED, JSON, LOGS, ROOT, SAMPLES
@@ -36,7 +37,7 @@ def attempt(engine: str, data: bytes) -> xr.Dataset | None:
         refusal = str(error)
     assert re.fullmatch(r"f:\d+: .+", refusal)
     if ds is not None:
-        schema.check(ds)
+        registry.check(ds)
         assert ds.complete or ds.warnings
     return ds
 
@@ -74,7 +75,7 @@ def test_contract__content_finds_the_engine_and_xarray_opens_it(engine: str, tmp
     assert found[:1] == [first]
     assert set(found) <= {first, "power_csv"}
     ds = readers.open(path, engine=engine)
-    schema.check(ds)
+    registry.check(ds)
     assert ds.complete is True
     kinds = dict.fromkeys(PROFILES, "profile") | dict.fromkeys(MERITS, "merits") | {"table": "runs"}
     assert ds.kind == ("power" if readers.is_power(engine) else kinds.get(engine, engine))

@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from analysis import readers, schema
+from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.base.files import read_bytes
 from analysis.readers import mpip
+from analysis.schema import registry
 
 DATA = Path(__file__).parents[1] / "data/mpip"
 FILES = sorted(path.name for path in DATA.iterdir())
@@ -357,7 +358,7 @@ def test_mpip__unusual_blanks_change_nothing(name):
 @pytest.mark.parametrize("name", FILES)
 def test_mpip__real_reports_are_complete_and_conform(name):
     ds = readers.parse(raw(name), name, engine="mpip")
-    schema.check(ds)
+    registry.check(ds)
     assert ds.attrs["complete"], ds.attrs["warnings"]
     total = ds.attrs["mpi_time_total"]
     assert float(ds.time.sum()) == pytest.approx(total, rel=0.01)

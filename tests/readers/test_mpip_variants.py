@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import ReadError
 from analysis.base.files import read_bytes
 from analysis.readers import mpip
 from analysis.readers.mpip.rows import squeeze
+from analysis.schema import registry
 
 DATA = Path(__file__).parents[1] / "data/mpip"
 RULE = "-" * 75
@@ -256,7 +256,7 @@ def test_mpip__cut_anywhere_keeps_what_is_whole(name):
                 mpip.parse(data[:at], name)
             continue
         ds = mpip.parse(data[:at], name)
-        schema.check(ds)
+        registry.check(ds)
         assert ds.attrs["complete"] is False, at
         assert any("without 'End of Report'" in warning for warning in ds.attrs["warnings"]), at
         assert len(ds.attrs["warnings"]) <= 3, ds.attrs["warnings"]
@@ -287,7 +287,7 @@ def test_mpip__garbled_bytes_never_fail_and_leave_other_rows_alone(name):
             ds = mpip.parse(bytes(garbled), name)
         except ReadError:
             pytest.fail(f"refused with damage at byte {at}")
-        schema.check(ds)
+        registry.check(ds)
         if ds.attrs["detail"] == "rank":
             wrong = [
                 key

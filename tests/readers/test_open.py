@@ -10,8 +10,9 @@ import pytest
 import xarray as xr
 import zstandard
 
-from analysis import readers, schema
+from analysis import readers
 from analysis.base.errors import ReadError
+from analysis.schema import registry
 
 from .samples import SAMPLES as WHOLE
 
@@ -43,7 +44,7 @@ CASES = sorted(TEXTS)
 @pytest.mark.parametrize("engine", sorted(SAMPLES))
 def test_open__content_decides(engine: str) -> None:
     ds = readers.open(SAMPLES[engine])
-    schema.check(ds)
+    registry.check(ds)
     assert ds.attrs["kind"] == ("profile" if engine in ("ipm", "mpip") else engine)
     assert ds.identical(readers.open(SAMPLES[engine], engine=engine))
 

@@ -16,9 +16,10 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analysis import readers, schema
+from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.base.files import unpacked
+from analysis.schema import registry
 
 from .merits.test_merits import IOR_ROWS, ior_json
 from .samples import DATA, JSON, SAMPLES
@@ -112,7 +113,7 @@ def attempt(data: bytes, engine: str | None, **options: Any) -> xr.Dataset | Non
         refusal = str(error)
     assert time.process_time() - begun < LIMIT
     if ds is not None:
-        schema.check(ds)
+        registry.check(ds)
         assert ds.complete or ds.warnings
     else:
         assert re.fullmatch(r"f:\d+: .+", refusal)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from analysis import schema
 from analysis.base.errors import ReadError
 from analysis.base.models import schema_of
-from analysis.base.records import RunRecord
 from analysis.readers import run
+from analysis.schema import registry
+from analysis.schema.records import RunRecord
 
 CAMPAIGN = Path(__file__).parents[2] / "data/raw/vm-hpcg/runs"
 FILE = CAMPAIGN / "001/run.json"
@@ -55,7 +55,7 @@ def test_run__reads_every_record_of_the_campaign() -> None:
 
 def test_run__record_holds_every_variable_of_its_kind() -> None:
     values, _ = run.records(FILE.read_bytes())
-    assert set(values) == {*schema.declared("run"), "extra"}
+    assert set(values) == {*registry.declared("run"), "extra"}
 
 
 def test_run__every_record_that_is_shipped_follows_the_schema() -> None:
@@ -64,7 +64,7 @@ def test_run__every_record_that_is_shipped_follows_the_schema() -> None:
     assert len(paths) == 430
     assert [str(path) for path in paths if list(validator.iter_errors(json.loads(path.read_text())))] == []
     assert not validator.is_valid(SMALL | {"nodes": "two"})
-    assert set(schema.declared("run")) <= set(RunRecord.model_fields)
+    assert set(registry.declared("run")) <= set(RunRecord.model_fields)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from analysis import schema
 from analysis.base import project
 from analysis.base.errors import ReadError, SchemaError
-from analysis.schema import storage
+from analysis.schema import registry, storage
 from analysis.schema.frames import to_dataset
 
 BUILT = sorted(project.processed("", project.root()).glob("*/campaign.nc"))
@@ -195,7 +194,7 @@ def test_conform__casts_and_names_the_unit() -> None:
 def test_check__names_every_fault() -> None:
     ds = xr.Dataset({"count": ("row", [1.5])}, attrs={"kind": "matrix"})
     with pytest.raises(SchemaError) as error:
-        schema.check(ds)
+        registry.check(ds)
     text = str(error.value)
     assert "type float64; the registry wants i8" in text
     assert "'run' is missing" in text

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from analysis.base import contents, project
+from analysis.base import project
+from analysis.estimates import contents
 from analysis.base.errors import BenchbookError
 from analysis.site.kernels.client import start
 

@@ -19,13 +19,13 @@ from typing import Any, get_args
 
 import pandas as pd
 
-from analysis.base.campaigns import Distance
 from analysis.base.models import one_or_more
 from analysis.base.words import Level, in_order, level_name
 from analysis.claims.model import NOT_SAID, Claim
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding
 from analysis.estimates.question import FACTORS
+from analysis.schema.campaigns import Distance
 
 DISTANCES: tuple[str, ...] = get_args(Distance)  # from the nearest to the farthest
 OUT_OF_REACH = "out of reach"

@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 
 import pandas as pd
 
-from analysis.base.campaigns import View
 from analysis.claims import bands, distance
 from analysis.claims.discovery import controlled
 from analysis.claims.model import Claim, Expectation, Report
@@ -26,6 +25,7 @@ from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, days_said
 from analysis.estimates.quantities import QUANTITIES, findings
 from analysis.estimates.question import Question
+from analysis.schema.campaigns import View
 
 
 def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None = None) -> list[Verdict]:

@@ -7,18 +7,20 @@ from typing import Any
 
 import yaml
 
-from analysis import readers, schema
-from analysis.base import contents, project
-from analysis.base.campaigns import Application, CampaignFile
-from analysis.base.holdings import Questions
+from analysis import readers
+from analysis.base import project
 from analysis.base.models import Model, schema_of
-from analysis.base.records import RunRecord
 from analysis.claims.model import ClaimsFile
 from analysis.claims.relations import AuditFile
+from analysis.estimates import contents
+from analysis.estimates.holdings import Questions
 from analysis.estimates.measures import MEASURES, SETS
 from analysis.estimates.quantities import QUANTITIES
 from analysis.measure.declare import ClusterFile
 from analysis.measure.power.config import PowerPart
+from analysis.schema import profiles
+from analysis.schema.campaigns import Application, CampaignFile
+from analysis.schema.records import RunRecord
 from analysis.synthesis.truth import Truth
 
 # Name of the schema -> model and the files that follow it.
@@ -162,7 +164,7 @@ def _engines() -> str:
 
 def _variables() -> str:
     parts = ["Dimensionless numbers have the unit 1, labels none. A variable in brackets may be missing."]
-    for kind, variables in schema.registry().items():
+    for kind, variables in profiles.REGISTRY.items():
         rows = [
             (name.format(one.name), ", ".join(one.dims), one.dtype, one.unit, one.meaning)
             for one in variables.values()

@@ -63,9 +63,9 @@ def collect(out: str, paths: list[str], *, config: str = CONFIG) -> None:
     In the order of the configuration: of its reports and their campaigns, what was audited last. False
     discoveries are counted over all verdicts of a report and evidence class.
     """
-    from analysis.base.contents import load_config
     from analysis.claims import read_verdicts, write_verdicts
     from analysis.claims.discovery import controlled
+    from analysis.estimates.contents import load_config
 
     build = load_config(Path.cwd(), Path(config))
     order = [(report, campaign) for report, used in build["reports"].items() for campaign in used]
@@ -105,9 +105,9 @@ def page(notebook: str, out: str, *, figure: str = "", parameters: str = "{}", d
 def site(verdicts: str, out: str, *, commit: str = "", config: str = CONFIG, recovered: str = "") -> None:
     """Build the site from the verdicts, the executed notebooks and the campaigns' datasets."""
     from analysis.base import project
-    from analysis.base.contents import load_config
     from analysis.claims import load_report, read_verdicts
     from analysis.estimates.campaign import load_campaign
+    from analysis.estimates.contents import load_config
     from analysis.site.build import build
     from analysis.site.page import inputs
     from analysis.site.provenance import gather
@@ -138,8 +138,8 @@ def _selftested(config: Mapping[str, Any]) -> Collection[str]:
 
 def recovered(verdicts: str, out: str, *, config: str) -> None:
     """Say in a table what the self-test has given back; fail for what it should have and has not."""
-    from analysis.base.contents import load_config
     from analysis.claims import read_verdicts
+    from analysis.estimates.contents import load_config
     from analysis.site.recovery import check, table
 
     found = read_verdicts(Path(verdicts))

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from analysis.base import project
-from analysis.base.contents import load_config
 from analysis.base.errors import ConfigError
 from analysis.claims import Verdict, evaluate
 from analysis.claims.audit import evaluate_report
@@ -16,6 +15,7 @@ from analysis.claims.model import load_report
 from analysis.cli import FINE
 from analysis.cli.built import built
 from analysis.estimates.campaign import Campaign, load_campaign
+from analysis.estimates.contents import load_config
 
 COLUMNS = ("claim", "campaign", "expected_text", "estimate_text", "n", "evidence", "distance", "verdict")
 

@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 
 from analysis.base import models
-from analysis.base.campaigns import Application
 from analysis.readers.merits.output import figure
+from analysis.schema.campaigns import Application
 
 
 def facts(

@@ -18,7 +18,6 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile
 from analysis.base.errors import ConfigError, Fault, sparing
 from analysis.base.files import printable
 from analysis.datasets.applications import load_applications
@@ -32,6 +31,7 @@ from analysis.energy.attribution import attribute
 from analysis.energy.meters import declared_power, read_logs
 from analysis.model.campaign import modelled
 from analysis.schema import storage
+from analysis.schema.campaigns import CampaignFile
 from analysis.schema.frames import to_dataset
 
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files", "meters")

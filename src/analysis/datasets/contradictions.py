@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis.base.campaigns import Application
 from analysis.base.slurm import short
+from analysis.schema.campaigns import Application
 
 # Clocks of the nodes and of the host that wrote the record may differ by this much.
 SLACK = 60.0  # s

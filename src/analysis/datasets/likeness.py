@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis import schema
 from analysis.base.errors import Fault
+from analysis.schema import registry
 
 # What one execution of a cell has of its own, or does not change what is run.
 _OWN = ("run", "campaign", "evidence", "question", "repeat", "order")
-FACTORS = tuple(name for name, one in schema.declared("runs").items() if one.coordinate and name not in _OWN)
+FACTORS = tuple(
+    name for name, one in registry.declared("runs").items() if one.coordinate and name not in _OWN
+)
 # A cell of fewer runs has no scatter of its own, and a command of fewer no usage.
 _FEWEST = 3
 # Two cells are told apart where their medians are so many median deviations from each other.

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import Fault
+from analysis.schema import registry
 
 ENGINES = ("osu", "imb", "proxy")
 # As OSU's programs are asked for message sizes: -m 1048576, -m 4:1048576, --message-size=4:
@@ -61,7 +61,7 @@ def cut_tables(found: Iterable[tuple[Mapping[str, Any], pd.DataFrame, str]]) -> 
     Such a table has no footer: cut at the end of a line it looks whole. `found` has the row of each run (kind
     ``runs``), its table and the name of the file.
     """
-    factors = [name for name, one in schema.declared("runs").items() if one.coordinate and name not in _OWN]
+    factors = [name for name, one in registry.declared("runs").items() if one.coordinate and name not in _OWN]
     cells = defaultdict(list)
     for row, table, source in found:
         sizes = set(map(int, table["size"]))

@@ -12,10 +12,10 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base import models
-from analysis.base.campaigns import CampaignFile
 from analysis.base.errors import ConfigError, Fault
 from analysis.datasets.run import file_entry
 from analysis.readers.published import SOURCES, load_sources
+from analysis.schema.campaigns import CampaignFile
 from analysis.schema.frames import blank, to_dataset
 
 FIGURES = "figures.csv"

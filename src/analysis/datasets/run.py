@@ -15,17 +15,17 @@ import pandas as pd
 import xarray as xr
 
 from analysis import readers
-from analysis.base.campaigns import Application
 from analysis.base.errors import Fault, ReadError, sparing
 from analysis.base.files import printable, unpacked
-from analysis.base.records import IMPORTED
 from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import facts
 from analysis.datasets.contradictions import contradictions
 from analysis.energy.attribution import RunEnergy, first_power_engine, own_energy
 from analysis.readers.run import records
+from analysis.schema.campaigns import Application
 from analysis.schema.frames import blank
+from analysis.schema.records import IMPORTED
 
 RECORD = "run.json"
 # Of an application that no reader knows: its runs have their times and profiles alone.

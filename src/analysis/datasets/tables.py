@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import readers, schema
+from analysis import readers
 from analysis.base import models
-from analysis.base.campaigns import CampaignFile
 from analysis.base.errors import ConfigError, Fault
 from analysis.datasets.run import file_entry
 from analysis.readers import table
 from analysis.readers.published import SOURCES, load_sources
+from analysis.schema import registry
+from analysis.schema.campaigns import CampaignFile
 from analysis.schema.frames import blank, to_dataset
 
 
@@ -70,7 +71,7 @@ def _runs(runs: pd.DataFrame, silent: Mapping[str, Any], raw: Path) -> pd.DataFr
     ]
     if faults:
         raise ConfigError(*faults)
-    factors = [name for name, one in schema.declared("runs").items() if one.coordinate]
+    factors = [name for name, one in registry.declared("runs").items() if one.coordinate]
     alike = [name for name in factors if name not in ("run", "repeat", "order")]
     return runs.assign(
         campaign=raw.name,

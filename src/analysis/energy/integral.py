@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import BenchbookError
 from analysis.base.units import SECOND
 from analysis.energy.track import tracks
+from analysis.schema import registry
 
 _NAT = np.iinfo(np.int64).min
 
@@ -64,7 +64,7 @@ def energy(
     (e min(f, 1 - f))² / 3. Coverage: (high - low) / √12. Accuracy: the limit a of the reading is uniform,
     a E / √3. Clock: a shift of the window by s adds s d, of the difference d of the powers at its ends.
     """
-    schema.check(ds, str(ds.encoding.get("source", "power dataset")))
+    registry.check(ds, str(ds.encoding.get("source", "power dataset")))
     dim, coords, begin, stop = windows(start, end)
     limit = float(max_gap) if max_gap is not None else _default_gap(ds)
     origin = int(min(begin[begin != _NAT].min(initial=2**62), _first(ds)))

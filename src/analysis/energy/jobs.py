@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import BenchbookError
 from analysis.base.units import SECOND
 from analysis.energy.integral import energy, instants, total, windows
+from analysis.schema import registry
 
 _NAT = np.iinfo(np.int64).min
 _PARTS = (
@@ -167,7 +167,7 @@ def idle_power(ds: xr.Dataset, start: Any, end: Any, *, margin: float = 0.0) -> 
 
     By meter: ``idle`` (W, median, NaN without a reading), ``idle_low idle_high`` (quartiles), ``readings``.
     """
-    schema.check(ds)
+    registry.check(ds)
     _, _, begin, stop = windows(start, end)
     good = (begin != _NAT) & (stop != _NAT)
     pad = round(margin * SECOND)
@@ -203,7 +203,7 @@ def clock_offset(
     the scalars ``offset`` (s to add to the meter's clock), ``resolution`` (s: half the shifts that cannot be
     told from the best) and ``contrast`` (energy gained over the least). BenchbookError if no edge shows.
     """
-    schema.check(ds)
+    registry.check(ds)
     fine = step or max(float(ds.attrs.get("interval", 1.0)) / 4, 0.01)
     begin, stop = instants(start), instants(end)
     shifts = np.arange(-round(reach / fine), round(reach / fine) + 1) * fine

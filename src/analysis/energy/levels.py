@@ -20,10 +20,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import schema
 from analysis.base.units import SECOND
 from analysis.energy.integral import energy, instants
 from analysis.energy.jobs import idle_power
+from analysis.schema import registry
 
 SOURCE = "EE HPC WG power measurement methodology, version 3.0, working copy of 8 November 2024"
 
@@ -95,7 +95,7 @@ def methodology_levels(
     a momentary reading to be a single sample; the inner rate of neither is in the data. The lower accuracy
     that the methodology allows each of several meters of equal parts is not applied.
     """
-    schema.check(ds)
+    registry.check(ds)
     machine = machine or Machine()
     first, last = core if core is not None else (start, end)
     times = [_times(ds, meter, first, last) for meter in range(ds.sizes["meter"])]

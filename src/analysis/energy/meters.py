@@ -15,13 +15,13 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile
 from analysis.base.errors import BenchbookError, Fault, sparing
 from analysis.base.files import read_bytes
 from analysis.base.units import SECOND, amount
 from analysis.energy.integral import GAP_INTERVALS
 from analysis.energy.jobs import clock_offset
 from analysis.energy.points import INPUT, layers, outermost, point
+from analysis.schema.campaigns import CampaignFile
 
 
 def declared_power(campaign: str, base: Path | None = None, path: Path | None = None) -> dict[str, Any]:

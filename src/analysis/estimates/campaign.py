@@ -13,7 +13,6 @@ import pandas as pd
 import xarray as xr
 
 from analysis.base import models, project
-from analysis.base.campaigns import Apart, CampaignFile, StandIn, View
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import known, one_or_more
 from analysis.base.words import Level
@@ -21,6 +20,7 @@ from analysis.base.yaml import Where
 from analysis.estimates.question import FACTORS
 from analysis.readers.published import SOURCES, load_sources
 from analysis.schema import storage
+from analysis.schema.campaigns import Apart, CampaignFile, StandIn, View
 from analysis.schema.frames import to_dataset
 
 # In a campaign's `hardware`, stands for what the runs say.

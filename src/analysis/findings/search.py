@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from analysis.base import project
-from analysis.base.contents import load_config
 from analysis.base.errors import ConfigError
 from analysis.estimates.campaign import Campaign
+from analysis.estimates.contents import load_config
 from analysis.findings.conclude import of_pairs, of_shapes
 from analysis.findings.conclusion import (
     CROSSES,

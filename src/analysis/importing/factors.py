@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from analysis.base.campaigns import Application
 from analysis.importing.draft import Draft, Fact, contradict, sure
 from analysis.importing.groups import Groups, Run
 from analysis.importing.guesses import guess
 from analysis.importing.pattern import FACTORS, Pattern
 from analysis.importing.sight import Sight
 from analysis.importing.words import Value
+from analysis.schema.campaigns import Application
 
 # Of a record these are what the run was; all else in it stays in the file beside the output.
 _EXECUTED = (

@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from analysis.base.campaigns import Application
 from analysis.importing import words
 from analysis.importing.draft import COMPARED, Draft, Fact, contradict, sure
 from analysis.importing.words import CANDIDATES, Said
+from analysis.schema.campaigns import Application
 
 _MOSTLY = 0.8  # share of outputs that must state a number for it to stand for that
 _PLAN = 2.5  # times the time that was asked for, beyond which no program runs

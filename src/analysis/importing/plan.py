@@ -14,7 +14,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
-from analysis.base.campaigns import Application
 from analysis.base.errors import Fault
 from analysis.base.files import read_json
 from analysis.importing.draft import Draft
@@ -24,6 +23,7 @@ from analysis.importing.pattern import Pattern
 from analysis.importing.sight import Sight, look
 from analysis.importing.tree import File, shown, walk
 from analysis.importing.words import Value
+from analysis.schema.campaigns import Application
 
 T = TypeVar("T")
 RECORD = "run.json"

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from analysis.base.campaigns import Application
 from analysis.base.errors import ConfigError
 from analysis.base.files import read_bytes, replacing, write_json, write_text
 from analysis.datasets.applications import load_applications
@@ -23,6 +22,7 @@ from analysis.importing.plan import PARALLEL_FROM, RECORD, Plan, cell_name, key,
 from analysis.importing.sight import Sight
 from analysis.importing.tree import shown
 from analysis.provenance import manifest
+from analysis.schema.campaigns import Application
 
 README = "README.md"
 STAGED = ".import"  # where a run lies until it is whole

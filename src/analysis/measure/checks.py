@@ -10,13 +10,20 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from analysis.base.campaigns import AdaptiveRepeats, Application, ApplicationLaunch, Exclusion, Matrix, Subset
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import known, one_or_more
 from analysis.base.yaml import Where
 from analysis.measure.cores import PLACEMENTS
 from analysis.measure.declare import Declaration, Declared
 from analysis.measure.folders import OURS
+from analysis.schema.campaigns import (
+    AdaptiveRepeats,
+    Application,
+    ApplicationLaunch,
+    Exclusion,
+    Matrix,
+    Subset,
+)
 
 # What ${...} can stand for beside a case's own values.
 BUILT_IN = ("run", "nodes", "ranks", "ranks_per_node", "threads", "repeat", "inputs", "input")

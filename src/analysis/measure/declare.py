@@ -11,13 +11,13 @@ from typing import Annotated, Any, ClassVar, Generic, Literal
 from pydantic import Field, StringConstraints
 
 from analysis.base import models, project
-from analysis.base.campaigns import Application, ApplicationLaunch, CampaignFile, Matrix, Minutes
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import Line, M, Maybe, Model, Name, Text
 from analysis.base.slurm import numbers
 from analysis.base.yaml import Where, read, texts
 from analysis.measure.cores import Cores
 from analysis.measure.power import config as power
+from analysis.schema.campaigns import Application, ApplicationLaunch, CampaignFile, Matrix, Minutes
 
 PRESETS = Path(__file__).with_name("presets.yaml")
 # These may have line ends, input files whatever they need; nothing else that reaches a job may.

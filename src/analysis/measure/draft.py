@@ -10,7 +10,6 @@ from typing import Any
 import yaml
 
 from analysis.base import models, project
-from analysis.base.campaigns import Application
 from analysis.base.errors import ConfigError
 from analysis.base.files import write_text
 from analysis.base.words import Level
@@ -19,6 +18,7 @@ from analysis.claims.needed import Needed, needed
 from analysis.datasets.applications import load_applications
 from analysis.measure.cores import PLACEMENTS
 from analysis.measure.declare import PRESETS, Family, Presets
+from analysis.schema.campaigns import Application
 
 # How a report's name of a library begins -> the family that starts it; any other is taken as the last.
 _FAMILIES: dict[str, Family] = {

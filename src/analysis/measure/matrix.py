@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from analysis.base.campaigns import AdaptiveRepeats, Exclusion, Subset
 from analysis.base.errors import ConfigError
 from analysis.base.models import one_or_more
 from analysis.base.yaml import Where
 from analysis.measure.checks import Checker
 from analysis.measure.declare import Declared
+from analysis.schema.campaigns import AdaptiveRepeats, Exclusion, Subset
 
 # Factor -> level where the campaign does not say; None: the cluster's only level, or none at all.
 DEFAULTS: dict[str, Any] = {

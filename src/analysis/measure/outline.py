@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from analysis.base import models, project
-from analysis.base.campaigns import Application, ApplicationLaunch
 from analysis.base.errors import ConfigError
 from analysis.base.files import write_text
 from analysis.base.models import known
 from analysis.measure.draft import as_names, as_yaml, library, one_or_list
 from analysis.measure.nodes import Kind, usual_counts
+from analysis.schema.campaigns import Application, ApplicationLaunch
 
 _CAMPAIGN = (
     "# What is to be run: `benchbook plan {name}` shows the runs, docs/measure.md how they are started.\n"

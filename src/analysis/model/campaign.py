@@ -16,13 +16,13 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from analysis.base.campaigns import ModelledCampaign, ModelledCells
 from analysis.base.models import one_or_more
 from analysis.model import ASSUMED, DRAWN
 from analysis.model.draws import Array, Draws, draw
 from analysis.model.inputs import FOLDER, Inputs, MachineFacts, ModelledApplication, load
 from analysis.model.network import Network
 from analysis.model.patterns import Pattern, of_grid, of_structure
+from analysis.schema.campaigns import ModelledCampaign, ModelledCells
 from analysis.schema.frames import blank, to_dataset
 
 SHARING = "sharing.jobs"  # unknown: part of the time in which jobs at once use the adapter together

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from analysis.base import models
-from analysis.base.campaigns import ModelledCells, widened_by
 from analysis.model.campaign import Cell, cells, step
 from analysis.model.draws import Array, Draws, central, draw
 from analysis.model.inputs import FOLDER, Inputs, Links, load
+from analysis.schema.campaigns import ModelledCells, widened_by
 
 DRAWS, SEED = 300, 1
 # Nodes up to which the model was held against steps over several links, up to which claims take that error as

@@ -14,8 +14,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StringConstraints
 
 from analysis.base import models
-from analysis.base.campaigns import Count
 from analysis.base.models import Maybe, Model, Name, Positive
+from analysis.schema.campaigns import Count
 
 Source = Annotated[
     str,

@@ -24,7 +24,6 @@ import pandas as pd
 from pydantic import Field
 
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile, ModelledCampaign
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.base.models import Model, Name
 from analysis.model.campaign import Cell, cells, step
@@ -32,6 +31,7 @@ from analysis.model.draws import Array, Draws, draw
 from analysis.model.inputs import Inputs, load
 from analysis.model.network import Network
 from analysis.model.traces import Step, Wires, platform, step_of
+from analysis.schema.campaigns import CampaignFile, ModelledCampaign
 
 CHECKS = Path("config/whatif-check.yaml")
 INSTALL = "install SimGrid 3.32 or later: as root on Debian `apt-get install libsimgrid-dev`"

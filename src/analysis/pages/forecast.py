@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile
 from analysis.base.words import significant
 from analysis.model.forecast import forecast, inputs_of
 from analysis.model.inputs import Inputs
 from analysis.pages import figures
 from analysis.pages.figures.style import GREY, LINE, PAPER, looks
+from analysis.schema.campaigns import CampaignFile
 
 MARK = "a forecast, not evidence: no verdict rests on it"
 _HATCHES = ("////", "\\\\\\\\", "....", "xxxx")

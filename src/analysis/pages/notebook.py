@@ -12,10 +12,10 @@ import pandas as pd
 from IPython.display import Markdown
 
 from analysis.base import models, project
-from analysis.base.campaigns import CampaignFile
 from analysis.claims import Verdict, evaluate, verdict_table
 from analysis.claims.model import Report, load_report
 from analysis.estimates.campaign import Campaign, load_campaign
+from analysis.schema.campaigns import CampaignFile
 
 
 @dataclass(frozen=True)

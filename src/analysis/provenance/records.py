@@ -13,8 +13,8 @@ import numpy as np
 
 from analysis.base.errors import Fault, ReadError
 from analysis.base.files import read_bytes
-from analysis.base.records import IMPORTED
 from analysis.readers.run import records
+from analysis.schema.records import IMPORTED
 
 RECORD = "run.json"
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import Fault
 from analysis.readers.text import integer, number
+from analysis.schema import registry
 
 Parse = Callable[[bytes, str], xr.Dataset]
 
@@ -107,7 +107,7 @@ def profile_dataset(
             **faults.attrs(),
         },
     )
-    return schema.conform(ds, "profile")
+    return registry.conform(ds, "profile")
 
 
 def _labelled(dim: str, values: np.ndarray) -> xr.Variable:

@@ -12,10 +12,10 @@ import re
 import numpy as np
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
 from analysis.readers.text import holds, integer, number, whole_lines
+from analysis.schema import registry
 
 _SNIFF = re.compile(rb"HPC Challenge Benchmark version|^Begin of Summary section\.", re.MULTILINE)
 _BEGIN, _END = "Begin of Summary section.", "End of Summary section."
@@ -59,7 +59,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         coords={"entry": ("entry", np.array(list(entries), dtype=object))},
         attrs=attrs,
     )
-    return schema.conform(ds, "hpcc")
+    return registry.conform(ds, "hpcc")
 
 
 def _check(lines: list[str], entries: dict[str, str], faults: Faults) -> None:

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
 from analysis.readers.text import integer, is_number, number, scaled, whole_lines
+from analysis.schema import registry
 
 _SNIFF = re.compile(
     rb"^(?:HPCG-Benchmark(?:[ \t\r]*$|.*\bversion *[:=])|Machine Summary *[:=])", re.MULTILINE
@@ -160,11 +160,11 @@ def _dataset(read: dict[str, Any], faults: Faults) -> xr.Dataset:
     attrs = {"tool": "HPCG", "tool_version": read["version"], "release": read["release"], **faults.attrs()}
     given = read | coordinates
     variables = {}
-    for name, variable in schema.declared("hpcg").items():
+    for name, variable in registry.declared("hpcg").items():
         values = np.array(given[name], dtype=object if variable.dtype == "str" else None)
         # Without its fast path xarray sends every single label through pandas and back.
         variables[name] = xr.Variable(variable.dims, values, fastpath=values.dtype == object)
-    return schema.dataset(variables, "hpcg", attrs)
+    return registry.dataset(variables, "hpcg", attrs)
 
 
 @dataclass(frozen=True, slots=True)

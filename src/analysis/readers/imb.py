@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults, typed
 from analysis.readers.text import holds, integer, is_number, untagged, whole_lines
+from analysis.schema import registry
 
 _SNIFF = re.compile(rb"^.{0,40}?#[ \t]+Intel ?\(R\) MPI Benchmark|[ \t]#repetitions[ \t]", re.MULTILINE)
 _TITLE = re.compile(r"# +Intel ?\(R\) MPI Benchmarks?(?: Suite)? V?(?P<version>[^,]+), *(?P<part>\S+) part.*")
@@ -177,7 +177,7 @@ def _dataset(output: _Output, faults: Faults) -> xr.Dataset:
         name: np.repeat(np.array(values, dtype=object if name in ("benchmark", "mode") else np.int64), counts)
         for name, values in per_table.items()
     }
-    variables = schema.declared("imb")
+    variables = registry.declared("imb")
     present = {name for table in tables for name in table.columns} | {"size", "group"}
     for name in [name for name in variables if name in present]:
         texts = [_cell(table, row, name) for table in tables for row in table.rows]
@@ -192,7 +192,7 @@ def _dataset(output: _Output, faults: Faults) -> xr.Dataset:
     }
     ds = xr.Dataset({name: ("row", values) for name, values in columns.items()}, attrs=attrs)
     ds["ranks"] = ((), ranks.pop() if len(ranks) == 1 else -1)
-    return schema.conform(ds, "imb")
+    return registry.conform(ds, "imb")
 
 
 def _cell(table: _Table, row: list[str], name: str) -> str:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
 from analysis.readers.text import holds, integer, is_number, number, whole_lines
+from analysis.schema import registry
 from analysis.schema.frames import blank
 
 # The banner stands at the top; a job's output that holds the end alone is known by that.
@@ -80,9 +80,9 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         name: xr.Variable(
             variable.dims, np.array(read[name], dtype=object if variable.dtype == "str" else variable.dtype)
         )
-        for name, variable in schema.declared("lsdyna").items()
+        for name, variable in registry.declared("lsdyna").items()
     }
-    return schema.conform(xr.Dataset(variables, attrs=attrs), "lsdyna")
+    return registry.conform(xr.Dataset(variables, attrs=attrs), "lsdyna")
 
 
 class _Account:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
 from analysis.readers.text import holds, integer, is_number, number, whole_lines
+from analysis.schema import registry
 
 _SNIFF = re.compile(
     rb"Executing OpenAtom: BINARY|Cpaimd-Charm-Driver|^(?:Iteration|BOMD step) time \(GSP\) :"
@@ -180,4 +180,4 @@ def _dataset(output: _Output, faults: Faults) -> xr.Dataset:
             **faults.attrs(),
         },
     )
-    return schema.conform(ds, "openatom")
+    return registry.conform(ds, "openatom")

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults, typed
 from analysis.readers.text import holds, integer, is_number, number, untagged, whole_lines
+from analysis.schema import registry
 
 # Heading without blanks, capitals and unit -> variable.
 _COLUMNS = {
@@ -265,7 +265,7 @@ def _check_numbers(table: _Table, faults: Faults) -> None:
 def _dataset(table: _Table, faults: Faults, *, checked: bool = False) -> xr.Dataset:
     if not checked:
         _check(table, faults)
-    variables = schema.declared("osu")
+    variables = registry.declared("osu")
     columns: dict[str, np.ndarray] = {"size": np.full(len(table.rows), -1, dtype=np.int64)}
     for name, cells in zip(
         table.columns, list(zip(*table.rows, strict=True)) or [()] * len(table.columns), strict=True
@@ -282,4 +282,4 @@ def _dataset(table: _Table, faults: Faults, *, checked: bool = False) -> xr.Data
         **faults.attrs(),
     }
     ds = xr.Dataset({name: ("size", values) for name, values in columns.items()}, attrs=attrs)
-    return schema.conform(ds, "osu")
+    return registry.conform(ds, "osu")

@@ -8,10 +8,10 @@ import re
 import numpy as np
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
 from analysis.readers.text import TAG, integer, number, whole_lines
+from analysis.schema import registry
 
 _SNIFF = re.compile(rf"^{TAG}?proxy (?:result|exchange): ".encode(), re.MULTILINE)
 _RESULT = re.compile(rf"{TAG}?proxy result: (?P<pairs>.*)")
@@ -51,7 +51,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     # Of an earlier result's exchange as of its result: the last one is read.
     earlier = found[-2][0] if len(found) > 1 else 0
     values |= _exchanges([one for one in exchanges if earlier < one[0]], faults)
-    return schema.conform(xr.Dataset(values, attrs={**attrs, **faults.attrs()}), "proxy")
+    return registry.conform(xr.Dataset(values, attrs={**attrs, **faults.attrs()}), "proxy")
 
 
 def _matches(pattern: re.Pattern[str], lines: list[str]) -> list[tuple[int, str]]:

@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
 from analysis.readers.text import decode, is_number
+from analysis.schema import registry
 
 TEXTS = ("figure", "run", "source", "place", "application", "version", "case", "cluster", "cpu")
 COUNTS = ("nodes", "ranks", "size")
@@ -51,7 +51,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         {name: ("figure", _column(name, rows)) for name in COLUMNS},
         attrs={"tool": "published", "tool_version": "", **faults.attrs()},
     )
-    return schema.conform(ds, "published")
+    return registry.conform(ds, "published")
 
 
 def _rows(text: str, faults: Faults) -> Iterator[dict[str, Any]]:

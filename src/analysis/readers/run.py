@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import ReadError
-from analysis.base.records import RunRecord
 from analysis.readers.base import Faults
 from analysis.readers.text import decode
+from analysis.schema import registry
+from analysis.schema.records import RunRecord
 
 EVIDENCE = ("measured", "published", "reported", "modelled", "synthetic")
 REQUIRED = ("run", "campaign", "application", "evidence")
@@ -37,7 +37,7 @@ _TIMES = ("start", "end")
 
 
 def _declared(dtype: str) -> list[str]:
-    return [name for name, variable in schema.declared("run").items() if variable.dtype == dtype]
+    return [name for name, variable in registry.declared("run").items() if variable.dtype == dtype]
 
 
 _TEXTS, _COUNTS = _declared("str"), _declared("i4")
@@ -86,10 +86,10 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     record, faults = records(data, source)
     columns = {
         name: ("run", np.array([record[name]], dtype=object if variable.dtype == "str" else variable.dtype))
-        for name, variable in schema.declared("run").items()
+        for name, variable in registry.declared("run").items()
     }
     attrs = {"tool": "benchbook", "tool_version": "", "extra": record["extra"], **faults.attrs()}
-    return schema.conform(xr.Dataset(columns, attrs=attrs), "run")
+    return registry.conform(xr.Dataset(columns, attrs=attrs), "run")
 
 
 class _Taker:
@@ -190,7 +190,7 @@ def _require(record: dict[str, Any], take: _Taker) -> None:
 
 def _misspelt(given: dict[str, Any], known: dict[str, Any], take: _Taker) -> None:
     """Name keys that are all but the name of something on which the record is silent."""
-    silent = sorted(set(schema.declared("run")) - set(known))
+    silent = sorted(set(registry.declared("run")) - set(known))
     for key in given:
         if key not in RunRecord.model_fields and (near := get_close_matches(key, silent, 1, 0.8)):
             take.note(key, f"unknown key {key!r}", f"is {near[0]!r} meant?")

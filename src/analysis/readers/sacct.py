@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import ReadError
 from analysis.base.units import PREFIXES
 from analysis.readers.base import Faults
 from analysis.readers.text import decode, integer, number, whole_lines
+from analysis.schema import registry
 from analysis.schema.frames import blank
 
 # Amounts of these are printed in MiB with the suffix M in AllocTRES.
@@ -273,9 +273,9 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     _check_energy(records, fields, faults)
     columns = {
         name: ("record", _column(variable.dtype, [record.get(name, _BLANKS[name]) for record in records]))
-        for name, variable in schema.declared("sacct").items()
+        for name, variable in registry.declared("sacct").items()
     }
-    return schema.conform(xr.Dataset(columns, attrs={**attrs, **faults.attrs()}), "sacct")
+    return registry.conform(xr.Dataset(columns, attrs={**attrs, **faults.attrs()}), "sacct")
 
 
 def duration(text: str) -> float:

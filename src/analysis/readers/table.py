@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
 from analysis.readers.text import decode
+from analysis.schema import registry
 from analysis.schema.frames import to_dataset
 
 # Type of a variable -> what a cell of it looks like; an empty one is blank.
@@ -45,7 +45,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
             source, 1, "is no heading of a table of runs", "name variables of kind runs, run first"
         )
     faults = Faults(source)
-    dtypes = [schema.declared(kind)[name].dtype for name in header]
+    dtypes = [registry.declared(kind)[name].dtype for name in header]
     frame = pd.DataFrame(_rows(decode(data), kind, header, dtypes, faults), columns=header, dtype=object)
     for name, dtype in zip(header, dtypes, strict=True):
         frame[name] = _typed(frame[name], dtype)
@@ -69,7 +69,7 @@ def _kind(header: list[str]) -> str:
     """Name the kind whose variables a heading names, each once; empty if there is none."""
     if header[0] != "run" or len(header) < 3 or len(set(header)) < len(header):
         return ""
-    return next((kind for kind in ("runs", "micro") if set(header) <= set(schema.declared(kind))), "")
+    return next((kind for kind in ("runs", "micro") if set(header) <= set(registry.declared(kind))), "")
 
 
 def _rows(text: str, kind: str, header: list[str], dtypes: list[str], faults: Faults) -> Iterator[list[str]]:

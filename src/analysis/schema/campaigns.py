@@ -1,170 +1,450 @@
-"""Tables of the registry for runs and campaigns; the form of a line is told in `analysis.schema.profiles`."""
+"""The files of ``config/campaigns`` and ``config/applications``, which most rooms read, as models."""
 
 from __future__ import annotations
 
-# The factors of a run: what a campaign varies or holds fixed.
-_FACTORS = """
-*run           | run | str |   | name of the run within its campaign
-*campaign      | run | str |   | campaign
-*evidence      | run | str |   | evidence class
-*question      | run | str |   | what the run was made for
-*application   | run | str |   | application
-*version       | run | str |   | release of the application, as its output says
-*case          | run | str |   | input case
-*cluster       | run | str |   | cluster
-*cpu           | run | str |   | CPU model
-*interconnect  | run | str |   | network between the nodes
-*mpi           | run | str |   | MPI library with version
-*build         | run | str |   | compiler flags or build variant
-*dimm          | run | str |   | memory modules: type, speed and ranks
-*tuning        | run | str |   | settings of the MPI library or the network, such as tuned or untuned
-*placement     | run | str |   | which cores of a node a job has
-*profiler      | run | str |   | profiler preloaded, none without
-*nodes         | run | i4  | 1 | nodes
-*ranks         | run | i4  | 1 | MPI ranks
-*ranks_per_node | run | i4 | 1 | ranks on each node
-*concurrent_jobs | run | i4 | 1 | jobs that ran at once on the same nodes
-*local_size    | run | i4  | 1 | local grid points per axis, -1 where the case has none
-*target_time   | run | f8  | s | run time asked of the application, NaN where it takes none
-*repeat        | run | i4  | 1 | repetition
-*order         | run | i4  | 1 | position in the shuffled order of execution
-"""
+import string
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-RUN = (
-    _FACTORS
-    + """
-job_id         | run | str |   | Slurm job
-node_list      | run | str |   | nodes, separated by commas
-command        | run | str |   | launch line
-start          | run | datetime64[ns] | | start, UTC
-end            | run | datetime64[ns] | | end, UTC
-elapsed        | run | f8  | s | wall-clock time from launch to exit
-exit_code      | run | i4  | 1 | exit code, -1 where none was recorded
-timing         | run | bool |  | whether its times may enter a statistic (false: oversubscribed or the like)
-load_before    | run | f8  | 1 | load average before the start
-"""
-)
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
-# A campaign's own tables. `runs` has one row per execution, failed ones included; the others are
-# in long form and name their run.
-RUNS = (
-    _FACTORS
-    + """
-valid          | run | bool |    | whether the run may enter a statistic
-reason         | run | str  |    | why it may not, empty if it may
-timing         | run | bool |    | whether its times may enter a statistic
-figure_of_merit | run | f8 |     | figure of merit of the application, NaN where it has none
-figure_of_merit_unit | run | str | | its unit
-?figure_of_merit_resolution | run | f8 | | step in which it is printed, in its unit; NaN where none is known
-?peak          | run | f8   |    | greatest rate of the machine, in the unit of the figure of merit
-?cores         | run | i4   | 1  | cores of the machine, -1 where not stated
-elapsed        | run | f8   | s  | wall-clock time from launch to exit
-elapsed_slurm  | run | f8   | s  | the same by Slurm, whole seconds
-benchmark_time | run | f8   | s  | the application's own rated phase
-?reduction_time | run | f8  | s  | mean time of a rank in the reductions of dot products, by the output
-mpi_fraction   | run | f8   | 1  | MPI time over wall-clock time, summed over ranks; profiled runs only
-imbalance      | run | f8   | 1  | largest over mean time outside MPI across ranks, minus 1
-rank_memory    | run | f8   | B  | largest resident set of a rank, mean over ranks; profiled runs only
-node_memory    | run | f8   | B  | the same summed over the ranks of a node, largest node
-node_memory_slurm | run | f8 | B | MaxRSS of the job's steps summed by node, largest node
-data_memory    | run | f8   | B  | memory the application counts for its data, over all ranks
-grid_ratio     | run | f8   | 1  | global grid over local grid times process grid (HPCG: 1)
-official_time  | run | f8   | s  | least time for an official result, by the output
-energy         | run | f8   | J  | energy of the job over its meters, NaN where it is not known
-energy_low     | run | f8   | J  | lower bound where the log has gaps
-energy_high    | run | f8   | J  | upper bound where the log has gaps
-?energy_uncertainty | run | f8 | J | standard, from sampling, clocks and, if stated, the meters' accuracy
-?energy_accuracy | run | f8  | 1  | the meters' limit of error as a share of the reading, NaN where not stated
-energy_covered | run | f8   | 1  | share of the run that readings cover
-?energy_shared | run | f8   | 1  | part of the run in which it had less than the whole of a meter
-?energy_rule   | run | str  |    | how a meter was split between nodes and jobs, empty where none was
-?energy_location | run | str |   | where the meters measure
-?energy_reason | run | str  |    | why there is no energy, empty where there is
-?idle_power    | run | f8   | W  | the run's part of its meters' power while no job ran
-mean_power     | run | f8   | W  | energy over the run's time
-exit_code      | run | i4   | 1  | exit code, -1 where none was recorded
-state          | run | str  |    | state by Slurm, empty without a record
-job_id         | run | str  |    | Slurm job
-node_list      | run | str  |    | nodes
-command        | run | str  |    | launch line
-start          | run | datetime64[ns] | | start, UTC
-end            | run | datetime64[ns] | | end, UTC
-load_before    | run | f8   | 1  | load average before the start
-checksum       | run | str  |    | SHA-256 over names and contents of the run's files
-?source        | run | str  |    | key of the source in sources.csv, of runs that others published
-"""
-)
+from analysis.base.models import Evidence, Line, Maybe, Model, Name, Positive, Several, Unique
+from analysis.base.words import Level
 
-CALLS = """
-*run           | row | str | | run
-*call          | row | str | | MPI call
-count          | row | i8 | 1 | calls, summed over ranks
-time           | row | f8 | s | time, summed over ranks
-bytes          | row | f8 | B | payload, summed over ranks
-time_rank_min  | row | f8 | s | least over ranks
-time_rank_max  | row | f8 | s | largest over ranks
-"""
+# ---- what the levels of a campaign stand for
 
-MESSAGES = """
-*run           | row | str | | run
-*call          | row | str | | MPI call
-*size          | row | i8 | B | bytes per call
-count          | row | i8 | 1 | calls, summed over ranks
-time           | row | f8 | s | time, summed over ranks
-"""
+Levels = Level | Annotated[list[Level], Field(min_length=1)]
 
-RANKS = """
-*run           | row | str | | run
-*rank          | row | i4 | | rank
-host           | row | str | | node of the rank
-app_time       | row | f8 | s | wall-clock time of the rank
-mpi_time       | row | f8 | s | time of the rank inside MPI
-memory         | row | f8 | B | largest resident set of the rank
-"""
 
-MATRIX = """
-*run           | row | str | | run
-*rank          | row | i4 | | sender
-*peer          | row | i4 | | receiver
-count          | row | i8 | 1 | point-to-point sends
-bytes          | row | f8 | B | payload sent point to point
-"""
+Distance = Literal["same", "scaled", "analogue"]
 
-MICRO = """
-*run           | row | str | | run
-*case          | row | str | | benchmark
-*size          | row | i8 | B | message size
-latency        | row | f8 | us | average latency; of the proxy's exchange the median of batches
-latency_least  | row | f8 | us | least of the batches, where the tool has some
-bandwidth      | row | f8 | MB/s | bandwidth, 1 MB = 10^6 B
-"""
 
-FILES = """
-*path          | file | str | | path within the campaign
-run            | file | str | | run that the file belongs to, empty for the campaign's own
-engine         | file | str | | reader that read it, empty if none did
-bytes          | file | i8 | B | size as stored
-checksum       | file | str | | SHA-256 as stored
-complete       | file | bool | | whether it was whole
-"""
+class StandIn(Model):
+    """The campaign's level, or levels, that stand for a level of the reports."""
 
-# The meters of logs that hold many runs; how each was split and what the clock was corrected by.
-METERS = """
-*log           | row | str | | path or pattern of the log's files within the campaign
-*meter         | row | str | | meter
-nodes          | row | str | | nodes that it feeds, separated by commas
-kind           | row | str | | nodes, or switch for what adds to the energy and meters no node
-location       | row | str | | where it measures
-interval       | row | f8 | s | median time between readings
-max_gap        | row | f8 | s | readings further apart leave a gap, whose energy is bounded
-accuracy       | row | f8 | 1 | limit of error as a share of the reading, NaN where not stated
-clock_offset   | row | f8 | s | added to the meter's clock
-clock_error    | row | f8 | s | standard uncertainty of that offset
-clock          | row | str | | where the offset comes from: declared, estimated, or empty for none
-rule           | row | str | | how it is split
-readings       | row | i8 | 1 | readings
-first          | row | datetime64[ns] | | first reading, UTC
-last           | row | datetime64[ns] | | last reading, UTC
-idle           | row | f8 | W | median power while no run was on its nodes
-idle_readings  | row | i8 | 1 | readings behind that
-"""
+    NEEDS: ClassVar[Mapping[str, tuple[str, ...]]] = {"differs": ("distance",)}
+
+    is_: Levels = Field(alias="is", description="the campaign's own level or a list of levels")
+    distance: Distance = Field(
+        "same",
+        description="same: another spelling; scaled: the same kind in another size or release; "
+        "analogue: another thing that stands for it",
+    )
+    differs: str = Field("", description="how it differs from the report's level")
+
+
+class Apart(Model):
+    """How far a campaign is from every level of a factor that it does not have."""
+
+    distance: Literal["scaled", "analogue"]
+    why: Annotated[str, StringConstraints(min_length=3)] = Field(
+        description="what the campaign has, and why it may speak for another level"
+    )
+
+
+Aparts = Annotated[
+    dict[str, Apart],
+    Field(description="factor -> distance from any level of it that a claim names and no run has"),
+]
+
+
+class Pool(Model):
+    """Factors whose levels may be put together in a quantity of profiles, with the reason."""
+
+    factors: list[str]
+    why: str
+
+
+# ---- logs of power meters
+
+Accuracy = Annotated[str | float, Field(description="limit of error of a reading, like 1% or 0.01")]
+Word = Annotated[str, StringConstraints(min_length=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Feeds = Annotated[
+    dict[str, Literal["all"] | Unique[Word]],
+    Field(description="meter -> list of the nodes that it feeds, or all"),
+]
+PowerRange = Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2, max_length=2)]
+
+
+class Clock(Model):
+    """Offset in s to add to the meters' clock with its standard error, or estimate: true."""
+
+    offset: float = Field(0.0, description="s to add to the meters' clock")
+    error: Annotated[float, Field(ge=0)] = Field(0.0, description="standard error of the offset, s")
+    estimate: bool = Field(False, description="true if the offset is to be found from the runs")
+    reach: Positive = Field(120.0, description="greatest offset in s that is looked for")
+
+
+class Efficiency(Model):
+    """Of the power supply that the meters stand behind: value, limit of its error, source."""
+
+    value: Annotated[float, Field(gt=0, le=1)]
+    limit: Share = 0.0
+    source: Literal["data sheet", "measured off-line", "measured at once"]
+
+
+class PowerLog(Model):
+    """A log of meters beside the runs; it has files and meters."""
+
+    files: Word = Field(description="path or pattern within the campaign, like power/pdu*.csv.xz")
+    engine: str = Field("", description="reader of the log where its content does not tell")
+    options: dict[str, Any] = Field({}, description="options of the reader, like tz, date, columns")
+    meters: Feeds
+    switches: Feeds = Field({})
+    spare: Literal["to none", "to jobs"] = Field(
+        "to none", description="what becomes of the part of nodes without a job"
+    )
+    max_gap: Maybe[Positive] = Field(
+        None, description="s; readings further apart leave a gap, whose energy is bounded"
+    )
+    power_range: Maybe[PowerRange] = Field(
+        None, description="least and greatest power of a meter in W, for the bounds of gaps"
+    )
+    accuracy: Maybe[Accuracy] = None
+    location: Word = Field("", description="where the meters measure")
+    clock: Maybe[Clock] = None
+    efficiency: Maybe[Efficiency] = None
+
+
+class OwnLogs(Model):
+    """Location and accuracy of the logs in the runs' own folders, where those say nothing."""
+
+    location: Word = ""
+    accuracy: Maybe[Accuracy] = None
+
+
+class Machine(Model):
+    """What the logs do not say about the machine, for the levels of the EE HPC WG's methodology."""
+
+    nodes: Maybe[Annotated[int, Field(ge=1)]] = Field(None, description="compute nodes of the machine")
+    subsystems: Maybe[
+        Literal["all measured", "all, some estimated", "compute nodes and interconnect", "compute nodes"]
+    ] = None
+
+
+class CampaignPower(Model):
+    """Logs of power meters beside the runs, and which nodes the meters feed."""
+
+    logs: list[PowerLog] = Field([], description="a list of logs, each with files and meters")
+    runs: Maybe[OwnLogs] = None
+    machine: Maybe[Machine] = None
+
+
+# ---- the matrix
+
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Counts = Annotated[Several[Count], Field(description="a whole number above 0 or a list of them")]
+RankCounts = Annotated[
+    Several[Count | Literal["all", "half"]],
+    Field(description="a whole number above 0, all or half (of the cores), or a list of these"),
+]
+Names = Annotated[Several[Name], Field(description="a name or a list of names")]
+Minutes = Annotated[
+    int, Field(ge=1, le=525_600, description="time limit of a job in minutes, at most a year")
+]
+Reason = Annotated[str, StringConstraints(min_length=10), Field(description="one sentence why")]
+SomeRepeats = Annotated[int, Field(ge=6, le=1000)]
+
+
+class AdaptiveRepeats(Model):
+    """As many repeats as the interval of the median needs."""
+
+    least: SomeRepeats = 6
+    most: SomeRepeats = 30
+    within: Annotated[str, StringConstraints(pattern=r"^(?=.*[1-9])[0-9]{1,2}(\.[0-9]+)?%$")] = Field(
+        description="more than 0% and less than 100%, like 5%"
+    )
+
+    @property
+    def share(self) -> float:
+        """The half-width of the interval, as a part of the median."""
+        return float(self.within.rstrip("%")) / 100
+
+
+Repeats = Annotated[
+    Annotated[int, Field(ge=1, le=1000)] | AdaptiveRepeats,
+    Field(
+        description="a number, or {least: 6, most: 30, within: 5%}: as many as the median's interval needs"
+    ),
+]
+
+
+class Factors(Model):
+    """Levels of each factor: nodes, ranks_per_node, threads, interconnect, mpi, tuning and so on."""
+
+    nodes: Maybe[Counts] = None
+    ranks_per_node: Maybe[RankCounts] = None
+    threads: Maybe[Counts] = None
+    concurrent_jobs: Maybe[Counts] = None
+    interconnect: Maybe[Names] = None
+    mpi: Maybe[Names] = None
+    tuning: Maybe[Names] = None
+    cpu: Maybe[Names] = None
+    dimm: Maybe[Names] = None
+    placement: Maybe[Names] = None
+    profiler: Maybe[Several[Literal["none", "ipm", "mpip"]]] = Field(
+        None, description="none, ipm or mpip; never two in one run, for each would measure the other"
+    )
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Factor -> level or list of levels, of those that the file names."""
+        return {name: level for name, level in self if name in self.model_fields_set}
+
+
+class Exclusion(Model):
+    """A combination that is not run, with when and why."""
+
+    when: Annotated[
+        dict[str, str | int | Annotated[list[str | int], Field(min_length=1)]], Field(min_length=1)
+    ] = Field(description="factor -> level or levels, application and case among them; all must match")
+    why: Reason
+
+
+Exclusions = Annotated[
+    list[Exclusion], Field(description="a list of combinations that are not run, each with when and why")
+]
+
+
+class Subset(Model):
+    """A part of the matrix: what is run of one application, and why."""
+
+    name: Name
+    why: Reason
+    application: Name
+    case: Names
+    factors: Factors = Field({}, validate_default=True)
+    repeats: Maybe[Repeats] = None
+    minutes: Maybe[Minutes] = None
+    exclude: Exclusions = Field([])
+
+
+class Matrix(Model):
+    """What is to be run; cluster, subsets and repeats are needed."""
+
+    cluster: Name
+    seed: int = Field(1, description="of the order in which the runs are submitted")
+    repeats: Repeats
+    minutes: Maybe[Minutes] = None
+    factors: Factors = Field({}, validate_default=True)
+    exclude: Exclusions = Field([])
+    subsets: Annotated[list[Subset], Field(min_length=1)] = Field(
+        description="a list of subsets; each has name, why, application and case"
+    )
+
+
+class Alike(Model):
+    """Factors whose levels are put together, with the reason."""
+
+    factors: Annotated[list[str], Field(min_length=1)]
+    why: str
+
+
+class Asks(Model):
+    """What a view asks in place of its claims' measure; with low and high a level, no comparison."""
+
+    NEEDS: ClassVar = {"low": ("high",), "high": ("low",)}
+
+    variable: str = Field(description="a measure, see docs/reference/measures.md")
+    low: Maybe[float] = None
+    high: Maybe[float] = None
+    unit: str = ""
+    why: str = Field(description="why this measure speaks for the claimed one, or how the two ends follow")
+
+
+class View(Model):
+    """Claims by report and topic, the runs that speak to them, and what their levels stand for.
+
+    Runs that others made for other questions: each topic of a report is put to those that bear on it, under
+    a reading of their levels that is declared and shown with the verdict. What a claim selects by a factor
+    that is `apart`, and that `levels` do not declare, selects no runs: it counts as distance alone.
+    """
+
+    report: str
+    topics: Annotated[list[str], Field(min_length=1)]
+    claims: Unique[str] = Field([], description="only these claims of the topics; without it all of them")
+    asks: Maybe[Asks] = None
+    select: dict[str, Any] = Field(description="variable of kind runs -> value or values")
+    alike: Maybe[Alike] = None
+    levels: dict[str, dict[str, StandIn]] = Field({})
+    apart: Aparts = Field({})
+
+    @property
+    def together(self) -> list[str]:
+        """Factors whose levels are put together."""
+        return self.alike.factors if self.alike else []
+
+
+class ModelledCells(Model):
+    """Cells of one application: every combination of cluster, case, nodes and link."""
+
+    model: Name = Field(description="a file of config/model/applications")
+    cluster: Names
+    case: Annotated[Several[str], Field(description="a case of the application or a list of them")]
+    nodes: Counts
+    interconnect: Names
+    ranks_per_node: Maybe[Counts] = Field(None, description="all cores of a node where it is not said")
+    factors: dict[str, Level] = Field({}, description="variable of kind runs -> value, alike in all cells")
+    slower: str = Field("", description="range that the cost of work is multiplied by, as of other memory")
+    in_switches: str = Field("", description="range: seconds of a reduction that the switches make")
+
+
+class ModelledCampaign(Model):
+    """Runs that a model computes, ``config/model``: every draw of what is not known is a run of each cell."""
+
+    draws: Annotated[int, Field(ge=100, le=5000)] = 500
+    seed: int = 1
+    widening: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        {},
+        description="link -> relative error of the model where it could be held against runs; `default` of "
+        "other links, `next` from one number of nodes to the next, `nodes` from any to any, and "
+        "`next.<link>` and `nodes.<link>` of links with their own",
+    )
+    cells: Annotated[list[ModelledCells], Field(min_length=1)]
+
+
+class CampaignFile(Model):
+    """A campaign and what its levels stand for."""
+
+    title: str
+    evidence: Evidence
+    hardware: str = Field(
+        description="one line that names what was measured; ${machine} is what the runs say"
+    )
+    notes: list[str] = Field([])
+    reports: Maybe[Unique[Name]] = Field(
+        None,
+        description="reports whose claims the runs speak to; without it those of the views, or all if levels "
+        "or apart say what stands for a report's",
+    )
+    levels: dict[str, dict[str, StandIn]] = Field(
+        {}, description="factor -> the report's level -> this campaign's level or levels, with what differs"
+    )
+    apart: Aparts = Field({})
+    names: dict[str, dict[str, Line]] = Field(
+        {}, description="factor -> this campaign's level -> how sentences call it"
+    )
+    profiler: str = Field("", description="the profiler whose runs speak for shares of time")
+    pool: Maybe[Pool] = None
+    matrix: Maybe[Matrix] = None
+    model: Maybe[ModelledCampaign] = None
+    power: Maybe[CampaignPower] = None
+    assumed: dict[str, Level] = Field(
+        {}, description="of published figures: variable of kind runs -> value, where the sources do not say"
+    )
+    views: list[View] = Field(
+        [], description="which of the runs speak to which claims; without any all speak to all"
+    )
+
+
+# ---- applications
+
+
+def _template(text: str) -> str:
+    if not string.Template(text).is_valid():
+        told = {
+            "what": "a dollar sign that stands for nothing",
+            "remedy": "write ${name}, and $$ for a dollar sign",
+        }
+        raise PydanticCustomError("template", "-", told)
+    return text
+
+
+Arguments = Annotated[
+    list[Annotated[Line, AfterValidator(_template)]],
+    Field(description="a list of arguments; ${name} is replaced, $$ is a dollar sign"),
+]
+Files = dict[Name, Annotated[str, AfterValidator(_template)]]
+
+
+class Result(Model):
+    """The file (a pattern like out*.txt) and a text that stands in it after a good run."""
+
+    file: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_*][A-Za-z0-9._*-]*$")] = Field(
+        description="a file name, in which * stands for anything"
+    )
+    text: Annotated[str, StringConstraints(min_length=3)]
+    ranks: Annotated[str, StringConstraints(pattern=r"^[^$]*\$\{ranks\}[^$]*$")] = Field(
+        "", description="a text with ${ranks} that stands there too if all ranks were one job"
+    )
+
+
+class CaseValues(Model, extra="allow"):
+    """Names for ${...}; local_size and target_time go into the record."""
+
+    __pydantic_extra__: dict[Annotated[str, StringConstraints(pattern="^[a-z][a-z0-9_]*$")], Level]
+    local_size: Maybe[Annotated[int, Field(ge=1)]] = None
+    target_time: Maybe[Annotated[int, Field(gt=0)] | Positive] = None
+
+    @property
+    def given(self) -> dict[str, Level]:
+        """Name -> value."""
+        return self.model_dump(exclude_unset=True)
+
+
+class Case(Model):
+    """A case of an application: what it is run with."""
+
+    seconds: Maybe[Positive] = Field(None, description="how long a run takes, for the plan")
+    arguments: Arguments = Field([])
+    files: Files = Field({}, description="further input files of this case")
+    values: CaseValues = Field({}, validate_default=True)
+    inputs: dict[Name, Annotated[str, StringConstraints(pattern="^([0-9a-f]{64})?$")]] = Field(
+        {},
+        description="input files with their SHA-256, which may be empty; ${input} is the path of the first",
+    )
+
+
+class ApplicationLaunch(Model):
+    """How the application is run; which program that is, the cluster's file says."""
+
+    arguments: Arguments
+    threads: bool = Field(False, description="whether a rank can have more than one thread")
+    thread_arguments: Arguments = Field(
+        [], description="arguments that are added where a rank has more than one thread"
+    )
+    forward: list[Annotated[str, StringConstraints(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]] = Field(
+        [], description="variables that ranks take from the job's environment and nobody writes down"
+    )
+    link_inputs: bool = Field(
+        False, description="true if the content of the folder of inputs has to lie in the working directory"
+    )
+    preload: bool = Field(True, description="false if no profiler can be preloaded")
+    result: Result
+    files: Files = Field(
+        {}, description="input files that are written for each run, name and content with ${...}"
+    )
+    cases: Annotated[dict[Name, Case], Field(min_length=1)]
+
+
+class Application(Model):
+    """An application and its figure of merit."""
+
+    title: str
+    engine: str = Field(
+        description="the reader of its result file; empty if none reads it, for times and profiles alone"
+    )
+    figure_of_merit: str = Field(description="a variable of that reader's dataset or empty")
+    unit: str = Field(description="unit of the figure of merit")
+    higher_is_better: bool
+    fixed_time: bool = Field(
+        description="true if a run lasts as long as it is told to: its length is then no time to solution"
+    )
+    options: dict[str, str] = Field(
+        {}, description="numeric factor -> option of the program that sets it, such as --nx=${value}"
+    )
+    launch: Maybe[ApplicationLaunch] = None
+
+
+def widened_by(widening: Mapping[str, float], links: Iterable[str], *, shared_work: bool = False) -> float:
+    """Return the relative error of a modelled ratio over some links.
+
+    `shared_work` says that its sides share the same work among different numbers of ranks.
+    """
+    default, links = widening.get("default", 0.0), list(links)
+    errors = [widening.get(link, default) for link in links]
+    if shared_work:
+        errors += [widening.get(f"nodes.{link}", widening.get("nodes", default)) for link in links]
+    return max(errors, default=0.0)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import schema
+from analysis.schema import registry
 
 _BLANK: dict[str, Any] = {
     "f8": np.nan,
@@ -23,7 +23,7 @@ _BLANK: dict[str, Any] = {
 
 def blank(kind: str) -> dict[str, Any]:
     """Return a row of `kind` in which nothing is known: NaN, -1, empty, false, NaT."""
-    return {name: _BLANK[variable.dtype] for name, variable in schema.declared(kind).items()}
+    return {name: _BLANK[variable.dtype] for name, variable in registry.declared(kind).items()}
 
 
 def to_dataset(frames: Sequence[pd.DataFrame], kind: str) -> xr.Dataset:
@@ -32,13 +32,13 @@ def to_dataset(frames: Sequence[pd.DataFrame], kind: str) -> xr.Dataset:
     Columns are named as the kind's variables; a missing one is blank, one that is not declared is left
     out. No frame at all gives an empty dataset.
     """
-    table = schema.declared(kind)
+    table = registry.declared(kind)
     dim = next(iter(table.values())).dims[0]
     filled = [frame for frame in frames if len(frame)]
     whole = pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
     columns = {name: _column(whole, name, variable.dtype) for name, variable in table.items()}
     variables = {name: xr.Variable((dim,), column) for name, column in columns.items()}
-    return schema.dataset(variables, kind, {})
+    return registry.dataset(variables, kind, {})
 
 
 def _column(frame: pd.DataFrame, name: str, dtype: str) -> np.ndarray:

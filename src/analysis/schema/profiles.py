@@ -6,8 +6,24 @@ A line is ``name | dims | dtype | unit | meaning``; ``*`` before the name marks 
 
 from __future__ import annotations
 
-from analysis.schema import Variable, campaigns
+from dataclasses import dataclass
+
+from analysis.schema import runs
 from analysis.schema.applications import LSDYNA, MERITS, OPENATOM
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A declared variable; a `coordinate` labels a dimension rather than holding a measured value."""
+
+    name: str
+    dims: tuple[str, ...]
+    dtype: str  # a key of `registry._KINDS`
+    unit: str  # UDUNITS spelling; 1 for pure numbers, empty for labels
+    meaning: str
+    coordinate: bool = False
+    required: bool = True  # in every dataset of its kind
+
 
 _PROFILE = """
 *rank          | obs      | i4  |     | rank in MPI_COMM_WORLD
@@ -204,15 +220,15 @@ _BLOCKS = {
     "published": _PUBLISHED,
     "sacct": _SACCT,
     "power": _POWER,
-    "run": campaigns.RUN,
-    "runs": campaigns.RUNS,
-    "calls": campaigns.CALLS,
-    "messages": campaigns.MESSAGES,
-    "ranks": campaigns.RANKS,
-    "matrix": campaigns.MATRIX,
-    "micro": campaigns.MICRO,
-    "files": campaigns.FILES,
-    "meters": campaigns.METERS,
+    "run": runs.RUN,
+    "runs": runs.RUNS,
+    "calls": runs.CALLS,
+    "messages": runs.MESSAGES,
+    "ranks": runs.RANKS,
+    "matrix": runs.MATRIX,
+    "micro": runs.MICRO,
+    "files": runs.FILES,
+    "meters": runs.METERS,
 }
 
 

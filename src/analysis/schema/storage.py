@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import ReadError
 from analysis.base.files import replacing
+from analysis.schema import registry
 
 _JSON = "json:"
 _TIME = {"units": "nanoseconds since 1970-01-01", "dtype": "int64", "calendar": "proleptic_gregorian"}
@@ -59,14 +59,14 @@ def write_tree(
         if attrs:
             _append(name, "w", None, xr.Dataset(attrs=_encode_attrs(attrs)), ids)
         for i, (group, ds) in enumerate(groups.items()):
-            schema.check(ds, f"{path}:{group}")
+            registry.check(ds, f"{path}:{group}")
             _append(name, "a" if attrs or i else "w", group.strip("/") or None, _encode(ds), ids)
 
 
 def read(path: str | Path, group: str | None = None) -> xr.Dataset:
     """Read one dataset, by default the root's, into memory, checked; faults as of `read_tree`."""
     (ds,) = _stored(path, [group or "/"]).values()
-    schema.check(ds, str(path))
+    registry.check(ds, str(path))
     return ds
 
 
@@ -78,7 +78,7 @@ def read_tree(path: str | Path, groups: Collection[str] | None = None) -> xr.Dat
     nodes = _stored(path, None if groups is None else ["/", *groups])
     for name, ds in nodes.items():
         if ds.variables:
-            schema.check(ds, f"{path}:{name}")
+            registry.check(ds, f"{path}:{name}")
     return xr.DataTree.from_dict(nodes)
 
 

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from analysis import readers, schema
+from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.readers import merits
 from analysis.readers.merits.output import agree, figure, step
+from analysis.schema import registry
 
 from . import texts
 from .texts import TEXTS
@@ -25,7 +26,7 @@ from .texts import TEXTS
 def read(engine: str, text: str | None = None) -> xr.Dataset:
     ds = readers.parse((text or TEXTS[engine]).encode(), "f")
     assert readers.engine_of(ds) == engine
-    schema.check(ds)
+    registry.check(ds)
     return ds
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from analysis import readers, schema
+from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.readers.power import power_csv
 from analysis.readers.power.formats import rapl
+from analysis.schema import registry
 
 
 def csv(*rows, head="time,meter,power_W"):
@@ -34,7 +35,7 @@ def test_base__long_rows_become_meter_by_time():
     assert ds.attrs["interval"] == 1.0
     assert ds.attrs["complete"] is True
     assert ds.attrs["warnings"] == []
-    schema.check(ds)
+    registry.check(ds)
 
 
 def test_base__meter_after_meter_gives_the_same():

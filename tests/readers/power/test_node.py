@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from analysis import readers, schema
+from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.readers.power.formats import cray, ear, geopm, slurm_energy, slurm_profile
+from analysis.schema import registry
 
 T0 = "2026-03-01T10:00:00Z"
 
@@ -154,7 +155,7 @@ def sacct(energies):
         },
         attrs={"time_zone": "Europe/Berlin"},
     )
-    return schema.conform(ds, "sacct")
+    return registry.conform(ds, "sacct")
 
 
 def test_slurm_energy__counter_from_start_to_end():

@@ -17,10 +17,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults, as_utf8
 from analysis.readers.text import TAG, decode, integer, is_number, number
+from analysis.schema import registry
 
 COUNTS = ("ranks", "threads", "nodes")
 PASSED, FAILED = "passed", "failed"
@@ -163,7 +163,7 @@ class Output:
         if not self.rows:
             self.faults.damage(0, "no figure of merit", "the run did not get so far; nothing to compare")
         columns = dict(zip(Row._fields, zip(*self.rows, strict=True), strict=True)) if self.rows else {}
-        declared = schema.declared("merits")
+        declared = registry.declared("merits")
         variables: dict[str, Any] = {
             name: ("merit", np.array(columns.get(name, ()), dtype=_DTYPES[declared[name].dtype]))
             for name in Row._fields
@@ -178,7 +178,7 @@ class Output:
             found = f"{chosen.several} results in one file"
             self.faults.note(chosen.line, found, f"all are kept; the {which} speaks for the file")
         took = figure(ds, time, result=chosen.result) if chosen and time else None
-        return schema.conform(
+        return registry.conform(
             ds.assign(
                 figure_of_merit=chosen.value if chosen else np.nan,
                 figure_of_merit_unit=np.array(chosen.unit if chosen else "", dtype=object),

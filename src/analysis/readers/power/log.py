@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import schema
 from analysis.base.errors import BenchbookError, ReadError
 from analysis.base.files import plain_head, read_bytes
 from analysis.base.units import SECOND
@@ -28,6 +27,7 @@ from analysis.readers.power.overlap import overlapping
 from analysis.readers.power.readings import NAT, Readings, readings_of
 from analysis.readers.power.table import Table
 from analysis.readers.text import whole_lines
+from analysis.schema import registry
 
 # What a format works with.
 __all__ = ["NAT", "Options", "PowerLog", "Readings", "readings_of"]
@@ -168,7 +168,7 @@ class PowerLog:
                 **self.faults.attrs(),
             },
         )
-        return schema.conform(ds, "power")
+        return registry.conform(ds, "power")
 
 
 def _interval(table: Table) -> float:

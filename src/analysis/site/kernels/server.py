@@ -65,7 +65,7 @@ PRELOAD_OF_PAGES = (
     "nbconvert.filters.highlight",
     "nbconvert.filters.markdown_mistune",
 )
-MODELS = ("analysis.base.campaigns:CampaignFile", "analysis.claims.model:ClaimsFile")
+MODELS = ("analysis.schema.campaigns:CampaignFile", "analysis.claims.model:ClaimsFile")
 
 
 def preload(meanwhile: Callable[[], None]) -> None:

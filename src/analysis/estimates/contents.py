@@ -1,8 +1,8 @@
 """What one build contains: campaigns, the reports that they speak to, and the pages that they can fill.
 
 A campaign takes part once it is declared and has runs; which pages it gets follows from its records
-(`analysis.base.holdings`) and from the table of questions, ``config/questions.yaml``. The configuration says
-what is special. Snakemake reads this module at every start: nothing slow is imported.
+(`analysis.estimates.holdings`) and from the table of questions, ``config/questions.yaml``. The
+configuration says what is special. Snakemake reads this module at every start: nothing slow is imported.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pydantic import Field, JsonValue, StringConstraints
 
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.holdings import Question, Questions, answerable
 from analysis.base.models import Evidence, Maybe, Model, Name, Unique, check, known, load
 from analysis.base.project import CONFIG, as_list, claims, declaration, load_yaml, raw, root, truth
 from analysis.base.yaml import Where, line_at, read
+from analysis.estimates.holdings import Question, Questions, answerable
 
 QUESTIONS = Path("config/questions.yaml")
 NameList = Annotated[Unique[Name], Field(min_length=1, description="a list of names")]

@@ -1,0 +1,101 @@
+"""The one registry of variables: every dataset is checked against it when written and when read.
+
+A dataset has a *kind* (attribute ``kind``); within a kind a name has one meaning, one tuple of
+dimensions, one type and one unit. `conform` brings a reader's dataset into that form, `check`
+refuses one that is not in it. The tables themselves are in `analysis.schema.profiles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from analysis.base.errors import Fault, SchemaError
+from analysis.schema.profiles import REGISTRY, Variable
+
+# What a netCDF variable can be here, as numpy's dtype kinds: strings are object or fixed width.
+_KINDS = {"f8": "f", "i4": "i", "i8": "i", "str": "OUT", "bool": "b", "datetime64[ns]": "M"}
+
+
+def declared(kind: str) -> dict[str, Variable]:
+    """Return the variables declared for a kind."""
+    try:
+        return REGISTRY[kind]
+    except KeyError:
+        known = ", ".join(sorted(REGISTRY))
+        raise SchemaError.at(kind, 0, "is not a declared kind of dataset", f"known kinds: {known}") from None
+
+
+def conform(ds: xr.Dataset, kind: str) -> xr.Dataset:
+    """Give a dataset its kind, and its variables their declared type, unit and meaning.
+
+    Values are in the declared units already: nothing is converted, only cast.
+    """
+    return dataset({str(name): array for name, array in ds.variables.items()}, kind, ds.attrs)
+
+
+def dataset(variables: dict[str, xr.Variable], kind: str, attrs: Mapping[str, Any]) -> xr.Dataset:
+    """Make a dataset of a kind from variables, as `conform` does of one that is made already."""
+    table = declared(kind)
+    # All variables at once: assigning them one by one costs a merge each, a millisecond apiece.
+    for name, array in variables.items():
+        if name in table:
+            variables[name] = _conformed(array, table[name])
+    coords = {name: array for name, array in variables.items() if name in table and table[name].coordinate}
+    data = {name: array for name, array in variables.items() if name not in coords}
+    out = xr.Dataset(data, coords, {**attrs, "kind": kind})
+    check(out)
+    return out
+
+
+def _conformed(array: xr.Variable, variable: Variable) -> xr.Variable:
+    # The values themselves are cast: a variable's own cast is a call of a universal function.
+    values = array.data if variable.dtype == "str" else array.data.astype(variable.dtype, copy=False)
+    attrs = {"long_name": variable.meaning}
+    if variable.unit and variable.dtype != "datetime64[ns]":  # the encoding of time owns that attribute
+        attrs["units"] = variable.unit
+    # Labels stay as they are: xarray would send every object through pandas and back.
+    return xr.Variable(array.dims, values, attrs, fastpath=values.dtype == object)
+
+
+def check(ds: xr.Dataset, source: str = "dataset") -> None:
+    """Hold a dataset against the registry.
+
+    SchemaError has one fault for each variable that is undeclared, missing, or differs in dimensions, type
+    or unit.
+    """
+    kind = str(ds.attrs.get("kind", ""))
+    table = declared(kind)
+    faults = [
+        Fault(source, 0, f"{name!r} is not declared for kind {kind!r}", "declare it in analysis/schema")
+        for name in map(str, ds.variables)
+        if name not in table
+    ]
+    for name, variable in table.items():
+        if name in ds.variables:
+            faults += _compare(ds.variables[name], variable, source)
+        elif variable.required:
+            faults.append(
+                Fault(source, 0, f"{name!r} is missing from kind {kind!r}", "the reader must set it")
+            )
+    if faults:
+        raise SchemaError(*faults)
+
+
+def _compare(array: xr.Variable, variable: Variable, source: str) -> list[Fault]:
+    faults = []
+    if array.dims != variable.dims:
+        faults.append((f"dimensions {array.dims}", f"{variable.dims}"))
+    kind = array.dtype.kind
+    if kind not in _KINDS[variable.dtype] or (kind in "fi" and array.dtype != np.dtype(variable.dtype)):
+        faults.append((f"type {array.dtype}", variable.dtype))
+    unit = array.attrs.get("units", "")
+    if variable.dtype != "datetime64[ns]" and unit != variable.unit:
+        faults.append((f"unit {unit!r}", repr(variable.unit)))
+    return [
+        Fault(source, 0, f"{variable.name!r} has {found}", f"the registry wants {wanted}")
+        for found, wanted in faults
+    ]
