@@ -20,7 +20,7 @@ def study() -> Iterator[ModuleType]:
         yield module
 
 
-@pytest.mark.parametrize("noise", ["even", "skewed", "two humps"])
+@pytest.mark.parametrize("noise", ["even", "skewed", "bimodal"])
 def test_study__an_unchanged_campaign_does_not_fail(study: ModuleType, noise: str) -> None:
     rng = np.random.default_rng(71)
     found = [study.made(rng, 60, 6, noise, 0.03, (), 1e-4) for _ in range(8)]
@@ -29,7 +29,7 @@ def test_study__an_unchanged_campaign_does_not_fail(study: ModuleType, noise: st
     assert sum(wrong) < 4
 
 
-@pytest.mark.parametrize("noise", ["even", "skewed", "two humps"])
+@pytest.mark.parametrize("noise", ["even", "skewed", "bimodal"])
 def test_study__ten_percent_are_found_among_forty(study: ModuleType, noise: str) -> None:
     rng = np.random.default_rng(72)
     for n in (4, 6):
