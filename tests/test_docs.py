@@ -149,7 +149,9 @@ def test_docs__command_works(
 @pytest.mark.parametrize("block", blocks("python"), ids=str)
 def test_docs__python_executes(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)
-    exec(compile(block.text, str(block), "exec"), {})
+    found: dict[str, object] = {}
+    exec(compile(block.text, str(block), "exec"), found)
+    assert found.keys() - {"__builtins__"}, "the block makes nothing that a reader could look at"
 
 
 @pytest.mark.parametrize("block", blocks("yaml"), ids=str)
