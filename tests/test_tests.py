@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import ast
+import os
+import shutil
+import subprocess
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 FOLDER = Path(__file__).parent
 # What fails by itself: a block that must raise or warn, and what numpy, pandas and xarray compare with.
@@ -247,3 +253,35 @@ def test_weak__finds_nothing_where_something_is_asserted() -> None:
         else: assert False
     """
     assert dict(weak(textwrap.dedent(text))) == {}
+
+
+@pytest.mark.parametrize(
+    ("ci", "counts"), [("", "1 passed, 2 skipped"), ("true", "1 passed, 2 errors")], ids=["by hand", "CI"]
+)
+def test_datasets__that_are_not_built_are_named_and_a_failure_in_ci(
+    tmp_path: Path, ci: str, counts: str
+) -> None:
+    for name in ("config/config.yaml", "data/processed/there/campaign.nc"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+    (tmp_path / "tests").mkdir()
+    shutil.copy(FOLDER / "conftest.py", tmp_path / "tests")
+    head = "[pytest]\naddopts = -ra --strict-markers\nmarkers = datasets(name): reads built ones\n"
+    (tmp_path / "pytest.ini").write_text(head)
+    marks = ('"there"', '"absent"', '"there", "absent", "gone"')
+    tests = [f"@mark.datasets({names})\ndef test_{at}(): assert True\n" for at, names in enumerate(marks)]
+    (tmp_path / "tests/test_it.py").write_text("from pytest import mark\n" + "".join(tests))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
+        cwd=tmp_path,
+        env={**os.environ, "CI": ci, "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode == 0) == (not ci)
+    assert counts in done.stdout
+    assert "datasets of absent are not built: run `make datasets`" in done.stdout
+    assert "datasets of absent, gone are not built: run `make datasets`" in done.stdout
+    said = "! 2 tests were left out: their datasets are not built: run `make datasets` !"
+    assert (said in done.stdout) == (not ci)

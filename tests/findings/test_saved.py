@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.claims import evaluate, load_report
 from analysis.estimates.campaign import Campaign, load_campaign
@@ -17,7 +16,7 @@ from tests.estimates.hand import campaign
 from tests.findings.test_search import SPREAD, rates
 
 # Own runs, runs that all share cores, and other people's under views.
-CAMPAIGNS = ("vm-hpcg", "vm-profiles", "vm-exchange", "published")
+CAMPAIGNS, SLOW = ("vm-hpcg", "vm-profiles", "vm-exchange", "published"), "published-openfoam"
 
 
 def made() -> Campaign:
@@ -31,10 +30,14 @@ def made() -> Campaign:
     return campaign([*rows, *rates(9.0, SPREAD[:1], mpi="b", application="single")])
 
 
-@pytest.mark.parametrize("name", [*CAMPAIGNS, pytest.param("published-openfoam", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(pytest.param(name, marks=pytest.mark.datasets(name)) for name in CAMPAIGNS),
+        pytest.param(SLOW, marks=[pytest.mark.slow, pytest.mark.datasets(SLOW)]),
+    ],
+)
 def test_saved__every_claim_comes_out_as_it_was_found(tmp_path: Path, name: str) -> None:
-    if not (project.processed(name) / "campaign.nc").is_file():
-        pytest.skip("no datasets: run make datasets")
     loaded = load_campaign(name)
     found = conclusions(loaded)
     path = tmp_path / f"{name}.yaml"
