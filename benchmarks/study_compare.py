@@ -16,10 +16,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.estimates.campaign import Campaign, load_campaign
-from analysis.estimates.question import FACTORS
 from analysis.findings.compare import BETTER, WORSE, Difference, compare, difference, judged
 from analysis.findings.history import Series, Track
 from analysis.findings.history import judged as stepped
+from analysis.schema.factors import FACTORS
 
 SEED = 20_261_122
 Array = NDArray[np.float64]

@@ -13,10 +13,11 @@ import xarray as xr
 
 from analysis import pages
 from analysis.base import project
-from analysis.base.words import at_level, significant
+from analysis.base.words import significant
 from analysis.claims.model import load_report
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
 from analysis.pages.figures.svg import svg
+from analysis.schema.factors import at_level
 from analysis.schema.frames import blank, to_dataset
 
 RAW = Path(__file__).parents[2] / "data" / "raw" / "vm-hpcg" / "runs"
