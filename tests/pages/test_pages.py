@@ -282,9 +282,7 @@ def test_questions__places_are_named(along: str, value: Any, text: str) -> None:
     assert at_level(along, value) == text
 
 
-@pytest.mark.skipif(
-    not (project.processed("vm-hpcg") / "campaign.nc").is_file(), reason="no datasets: run make datasets"
-)
+@pytest.mark.datasets("vm-hpcg")
 def test_questions__the_same_ratio_as_from_the_raw_files() -> None:
     select = {"application": "hpcg", "case": "nx16", "build": "-O3", "target_time": 6.0, "nodes": 2}
     found = pages.compare(
