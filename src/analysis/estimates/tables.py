@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from analysis.base.units import DAY
 from analysis.datasets.profile import HOUSEKEEPING
+from analysis.estimates.by_profile import SENDING
 from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.groups import level_question, measured, refuse_mixture
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import median_of, ratio_of
+from analysis.schema.factors import FACTORS
 
 
 def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
@@ -89,6 +93,53 @@ def call_shares(
     table["call"] = table["call"].mask(small, "other")
     keys = [*runs.columns, "call"]
     return table.groupby(keys, sort=False, dropna=False, as_index=False)[["share", "count", "time"]].sum()
+
+
+def _of_one_kind(campaign: Campaign, select: Mapping[str, Any] | None) -> pd.DataFrame:
+    """Select profiled runs; `NotCoveredError` if there is none, or they differ in a factor."""
+    runs = measured(level_question(campaign, "distinct_calls", select), campaign).drop(columns="value")
+    factors = [factor for factor in FACTORS if factor not in campaign.pool]
+    refuse_mixture(runs, factors, "the selection", "narrow the parameter select")
+    return runs
+
+
+def mean_shares(
+    campaign: Campaign, of: str, select: Mapping[str, Any] | None = None, *, least: float = 1.0
+) -> pd.DataFrame:
+    """Share of each call in MPI ``time``, or in the ``count`` of calls, of runs of one kind.
+
+    Columns ``call median low high n``, in percent, the largest first; calls as in `call_shares`. Raises
+    `NotCoveredError` if no profiled run is selected, or the runs differ in a factor.
+    """
+    found = call_shares(campaign, _of_one_kind(campaign, select), least, of=of)
+    # A run that never makes a call has a share of 0, which is no missing value.
+    full = found.pivot(index="run", columns="call", values="share").fillna(0.0)
+    table = summary(full.melt(value_name="share"), ["call"], "share")
+    return table.sort_values("median", ascending=False, ignore_index=True)
+
+
+def messages(campaign: Campaign, select: Mapping[str, Any] | None = None) -> pd.DataFrame:
+    """Count messages handed to MPI over all ranks, mean over runs of one kind: ``call size count``, in B."""
+    runs = _of_one_kind(campaign, select)
+    found = campaign.frame("messages").merge(runs[["run"]], on="run")
+    total = found[found["call"].isin(SENDING)].groupby(["call", "size"])[["count"]].sum() / len(runs)
+    return total.reset_index()
+
+
+def size_shares(
+    campaign: Campaign, bounds: Sequence[int], select: Mapping[str, Any] | None = None
+) -> pd.DataFrame:
+    """Share of the messages that have at most a given size in B, by call and over all calls.
+
+    Columns ``call messages`` and one a bound, ``up to 64 B``, in percent; the last row is ``all``.
+    """
+    found = messages(campaign, select)
+    rows = []
+    for call, part in [*found.groupby("call"), ("all", found)]:
+        total = part["count"].sum()
+        below = [100 * part.loc[part["size"] <= bound, "count"].sum() / total for bound in bounds]
+        rows.append((call, round(float(total)), *map(float, below)))
+    return pd.DataFrame(rows, columns=["call", "messages", *(f"up to {bound} B" for bound in bounds)])
 
 
 def pareto_front(frame: pd.DataFrame, time: str, energy: str) -> pd.Series:

@@ -11,11 +11,11 @@ from analysis.base.words import in_order, number
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.groups import strata_names
+from analysis.estimates.selection import measure_of
 from analysis.estimates.stats import Estimate
-from analysis.pages.choices import measure_of, unknown
 from analysis.pages.notebook import Book, Table, closing, shown
 from analysis.pages.runs import question, unit_of
-from analysis.schema.factors import FACTORS
+from analysis.schema.factors import FACTORS, is_known
 
 _MOST = 60  # kinds of run in the table
 _LEVELS = 12  # of a factor
@@ -27,7 +27,7 @@ def factor_table(campaign: Campaign) -> pd.DataFrame:
     rows = []
     for factor in FACTORS:
         counts = runs[factor].value_counts()
-        levels = [level for level in in_order(counts.index.tolist()) if not unknown(level)]
+        levels = [level for level in in_order(counts.index.tolist()) if is_known(level)]
         if not levels or levels == ["none"]:
             continue
         listed = [f"{_level(level)} ({counts[level]})" for level in levels[:_LEVELS]]
@@ -51,7 +51,7 @@ def kinds(campaign: Campaign) -> pd.DataFrame:
     found = []
     for application, part in runs.groupby("application", sort=True):
         levels = [
-            {name: "" if unknown(level) else level for name, level in zip(FACTORS, row, strict=True)}
+            {name: level if is_known(level) else "" for name, level in zip(FACTORS, row, strict=True)}
             for row in part[list(FACTORS)].itertuples(index=False)
         ]
         named = part.assign(runs=[name or "all runs" for name in strata_names(levels)])

@@ -136,6 +136,16 @@ def sentence(verdict: Verdict) -> str:
     return f"{claim}: {verdict.estimate_text}, {n}, where the report says {verdict.expected_text}."
 
 
+def opening(question: str, about: str) -> Markdown:
+    """Show the question of a notebook that answers several, with what to know before the answer."""
+    return Markdown(f"# {question}\n\n{about}")
+
+
+def more(text: str) -> Markdown | None:
+    """Show a paragraph that a notebook is given; nothing if it is given none."""
+    return Markdown(text) if text else None
+
+
 def answer(*sentences: str) -> Markdown:
     """Show the answer of a notebook; what a level is called is text, whatever Markdown would make of it."""
     text = re.sub(r"([*`<\[])", r"\\\1", " ".join(sentences))
