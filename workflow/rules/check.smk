@@ -33,6 +33,7 @@ rule validation:
     localrule: True
     conda:
         "../../environment.yml"
+    threads: 1
     params:
         page="docs/model-validation.md",
     shell:
