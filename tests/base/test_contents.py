@@ -11,7 +11,8 @@ import pytest
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.estimates import contents, holdings, question
+from analysis.estimates import contents
+from analysis.schema.factors import FACTORS
 
 ROOT = Path(__file__).parents[2]
 CONFIG = """\
@@ -276,15 +277,11 @@ def test_contents__campaign_is_measured_without_a_raw_folder(base: Path) -> None
     assert found(measure="three") == ["one", "three"]
 
 
-def test_holdings__factors_are_those_of_questions() -> None:
-    assert holdings.FACTORS == question.FACTORS
-
-
 def test_contents__the_shipped_questions_have_their_notebooks_and_parameters() -> None:
     table = contents.questions(ROOT)
     kinds = [one.kind for one in table]
     assert len(set(kinds)) == len(kinds)
-    assert {one.varies for one in table if one.varies} <= set(question.FACTORS)
+    assert {one.varies for one in table if one.varies} <= set(FACTORS)
     for one in table:
         cells = json.loads((ROOT / "notebooks" / one.notebook).read_text())["cells"]
         (source,) = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.base.words import labelled, level_name
+from analysis.schema.factors import labelled, level_name
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from analysis.claims import Verdict, evaluate
 from analysis.claims.model import load_report
 from analysis.datasets.campaign import ingest
 from analysis.estimates.campaign import Campaign, load_campaign
-from analysis.estimates.question import FACTORS
+from analysis.schema.factors import FACTORS
 
 # Campaign -> the reports that its views name.
 VIEWED = {

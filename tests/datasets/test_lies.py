@@ -47,7 +47,7 @@ LIES = [
     ("001", {"mpi": "MPICH 4.0.2"}, "its command is of Open MPI, its record says MPICH 4.0.2"),
     ("001", {"target_seconds": 60}, "its result ran 6.13 s, its record asked for 60 s"),
     ("001", {"target_seconds": 9}, "its command says --rt=6, its record target_time 9"),
-    ("001", {"threads": 2}, "its result is of 1 threads a rank, its record of 2"),
+    ("001", {"threads": 2}, "its result is of 1 threads per rank, its record of 2"),
     ("012", {"end": later("start", 5)}, "its result took 45.19 s, its record says 5 s"),
     (
         "001",

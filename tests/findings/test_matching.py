@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.estimates.question import FACTORS
 from analysis.findings.matching import UPGRADED, _taken
+from analysis.schema.factors import FACTORS
 
 
 @pytest.mark.parametrize(

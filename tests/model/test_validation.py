@@ -16,11 +16,7 @@ from benchmarks.model import curves, validation
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/model-validation.md"
-NAMES = validation.CAMPAIGNS
-needs_datasets = pytest.mark.skipif(
-    not all((project.processed(name) / "campaign.nc").is_file() for name in NAMES),
-    reason="no datasets: run make datasets",
-)
+needs_datasets = pytest.mark.datasets(*validation.CAMPAIGNS)
 
 
 def test_token_bucket__by_hand() -> None:
@@ -106,7 +102,7 @@ def test_widened_by__the_worst_link_and_shared_work() -> None:
 
 @needs_datasets
 def test_validate__gives_the_declared_widening_and_the_page() -> None:
-    found = validation.validate({name: load_campaign(name) for name in NAMES}, project.root())
+    found = validation.validate({name: load_campaign(name) for name in validation.CAMPAIGNS}, project.root())
     declared = models.load(CampaignFile, project.declaration("modelled")).model
     assert declared is not None
     assert {name: declared.widening[name] for name in found.widening} == found.widening

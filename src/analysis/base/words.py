@@ -96,34 +96,6 @@ def in_order(levels: Iterable[Level]) -> list[Level]:
     return sorted(levels, key=lambda level: (isinstance(level, str), level))
 
 
-def level_name(factor: str, level: Level) -> str:
-    """Name a level in a sentence: words as they are, numbers with their factor: ``2 concurrent jobs``."""
-    if isinstance(level, str):
-        return level
-    special = {"target_time": f"{_count(level)} s", "local_size": f"{_count(level)}³"}
-    if factor in special:
-        return special[factor]
-    word = factor.replace("_", " ")
-    if level == 1:
-        word = "rank per node" if word == "ranks per node" else word.removesuffix("s")
-    return f"{_count(level)} {word}"
-
-
-def at_level(factor: str, level: Level) -> str:
-    """Name a point of an axis: ``at 1 node``, ``at 32 nodes``, ``at 16³``."""
-    return f"at {level_name(factor, level)}"
-
-
-def labelled(factor: str, level: Level) -> str:
-    """Name a level in a list or a formula: words as they are, numbers behind their factor: ``nodes 8``."""
-    return level or "not stated" if isinstance(level, str) else f"{factor.replace('_', ' ')} {_count(level)}"
-
-
-def _count(level: float) -> str:
-    """Spell a level without a power of ten, however many ranks it is."""
-    return f"{level:.0f}" if float(level).is_integer() else f"{level:g}"
-
-
 def _bounded(estimate: Interval) -> bool:
     return math.isfinite(estimate.low) and math.isfinite(estimate.high)
 

@@ -31,10 +31,11 @@ from analysis.estimates.groups import Groups, Pair, cells, groups, measured
 from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import better_is_more
-from analysis.estimates.question import FACTORS, Comparison, Question
+from analysis.estimates.question import Comparison, Question
 from analysis.estimates.stats import Estimate
 from analysis.model import ASSUMED, DRAWN
 from analysis.model.draws import CENTRAL, central
+from analysis.schema.factors import FACTORS
 
 INSIDE, OUTSIDE, TOO_WIDE = "inside the band", "outside the band", "too wide to tell"
 FIRST = 0  # the number of the first draw

@@ -20,19 +20,19 @@ from typing import Any, get_args
 import pandas as pd
 
 from analysis.base.models import one_or_more
-from analysis.base.words import Level, in_order, level_name
+from analysis.base.words import Level, in_order
 from analysis.claims.model import NOT_SAID, Claim
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding
-from analysis.estimates.question import FACTORS
 from analysis.schema.campaigns import Distance
+from analysis.schema.factors import BY_NAME, TABLE, level_name
 
 DISTANCES: tuple[str, ...] = get_args(Distance)  # from the nearest to the farthest
 OUT_OF_REACH = "out of reach"
 # The profiler is how a run is seen, and the grid follows from the case.
-_ASKED = tuple(factor for factor in FACTORS if factor not in ("profiler", "local_size"))
-_OF_SOFTWARE = ("application", "version", "case", "ranks", "target_time")
-_COUNTS = ("nodes", "ranks", "ranks_per_node", "concurrent_jobs", "target_time")
+_ASKED = tuple(one.name for one in TABLE if one.kind != "view" and one.name != "local_size")
+_OF_SOFTWARE = tuple(one.name for one in TABLE if one.work)
+_COUNTS = tuple(name for name in _ASKED if BY_NAME[name].numeric)
 # What moves nothing but the time in MPI.
 _OF_MPI = ("interconnect", "mpi", "tuning")
 

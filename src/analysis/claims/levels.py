@@ -12,8 +12,8 @@ from analysis.base.errors import BenchbookError, Fault
 from analysis.base.words import Level, in_order
 from analysis.claims.model import Report, load_report
 from analysis.estimates.campaign import unknown_factors
-from analysis.estimates.question import FACTORS
 from analysis.schema.campaigns import CampaignFile
+from analysis.schema.factors import FACTORS
 
 Levels = Mapping[str, Collection[Level]]
 

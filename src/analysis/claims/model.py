@@ -13,7 +13,8 @@ from analysis.base import models
 from analysis.base.errors import ConfigError
 from analysis.base.models import Maybe, Model
 from analysis.estimates.measures import MEASURES, SETS
-from analysis.estimates.question import Comparison, Factor, LevelOfReport, Question, Tariff
+from analysis.estimates.question import Comparison, LevelOfReport, Question, Tariff
+from analysis.schema.factors import FactorName
 
 
 class ReportFacts(Model):
@@ -69,25 +70,25 @@ class Span(Model):
 
 
 Select = Annotated[
-    dict[Factor, Levels | Bounds | None],
+    dict[FactorName, Levels | Bounds | None],
     Field(description="factor -> level, list of levels, {min, max}, or null to lift a default"),
 ]
 About = Literal["software", "machine"]
 Conditions = Annotated[
-    dict[Factor, Levels | Bounds | None],
+    dict[FactorName, Levels | Bounds | None],
     Field(
         description="factor -> what the report ran: level, list of levels, {min, max} or `not said`; "
         "null lifts one"
     ),
 ]
 NOT_SAID = "not said"
-Values = Annotated[dict[Factor, LevelOfReport], Field(description="factor -> level")]
+Values = Annotated[dict[FactorName, LevelOfReport], Field(description="factor -> level")]
 
 
 class Along(Model):
     """For an interaction: another factor with its upper and lower level."""
 
-    factor: Factor
+    factor: FactorName
     high: LevelOfReport
     low: LevelOfReport
 
@@ -100,11 +101,11 @@ class Where(Model):
 
 
 class Compare(Model):
-    """Factor with treatment and baseline, or with an order of levels, best first."""
+    """FactorName with treatment and baseline, or with an order of levels, best first."""
 
     TOGETHER = (("exactly", "treatment", "order"), ("exactly", "baseline", "order"))
 
-    factor: Factor
+    factor: FactorName
     treatment: Maybe[Levels] = None
     baseline: Maybe[Levels] = None
     order: Maybe[Annotated[list[LevelOfReport], Field(min_length=2)] | Span] = Field(
@@ -112,7 +113,7 @@ class Compare(Model):
         description="levels in order, or {min, max} for every numeric level that a campaign has between",
     )
     along: Maybe[Along] = None
-    varying: list[Factor] = Field([], description="factors that change with it by nature")
+    varying: list[FactorName] = Field([], description="factors that change with it by nature")
     where: Maybe[Where] = None
 
     @property
@@ -226,7 +227,7 @@ class ClaimEntry(Model):
         description="all: every stratum must agree; max, min: the largest or least counts (up to, at worst); "
         "mean: of costs",
     )
-    over: Annotated[list[Factor], Field(min_length=1)] = Field(
+    over: Annotated[list[FactorName], Field(min_length=1)] = Field(
         [], description="factors that max and min range over; all of them without"
     )
     each: bool = Field(False, description="whether every member must do by itself")

@@ -14,7 +14,7 @@ import xarray as xr
 from analysis import readers
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, ReadError
-from analysis.base.words import level_name, significant
+from analysis.base.words import significant
 from analysis.cli import FINE
 from analysis.datasets import profile as profiles
 from analysis.model import whatif as model
@@ -23,6 +23,7 @@ from analysis.model.forecast import CLAIMED, SPREAD, inputs_of, widened
 from analysis.model.inputs import Inputs, WhatIfFile
 from analysis.model.patterns import BYTES, Exchanged
 from analysis.schema.campaigns import CampaignFile
+from analysis.schema.factors import level_name
 
 MODELLED = "modelled"  # the campaign whose errors a forecast shares; they are in docs/model.md
 WAITING = 0.5  # of a job's time: with more of it a forecast says little

@@ -54,7 +54,7 @@ def contradictions(
     `row` is of kind ``runs``, `source` the name of the result's file, `noted` what else the record says. Only
     what both sides state is compared.
     """
-    yield from _of_counts(row, result, noted)
+    yield from _of_counts(row, result)
     yield from _of_case(row, application, result)
     yield from _of_times(row, result, source)
     ranks = int(result["ranks"] if "ranks" in result else result.attrs.get("ranks", -1))
@@ -66,7 +66,7 @@ def contradictions(
         yield from _of_profile(row, application, profile)
 
 
-def _of_counts(row: Mapping[str, Any], result: xr.Dataset, noted: Mapping[str, Any]) -> Iterator[str]:
+def _of_counts(row: Mapping[str, Any], result: xr.Dataset) -> Iterator[str]:
     ranks = int(result["ranks"] if "ranks" in result else result.attrs.get("ranks", -1))
     if 0 <= ranks != row["ranks"]:
         yield f"its result is of {ranks} ranks, its record of {row['ranks']}"
@@ -74,9 +74,9 @@ def _of_counts(row: Mapping[str, Any], result: xr.Dataset, noted: Mapping[str, A
         nodes = int(result[name]) if name in result and not result[name].dims else -1
         if 0 < nodes != row["nodes"] > 0:
             yield f"its result is of {nodes} nodes, its record of {row['nodes']}"
-    threads, asked = int(result.get("threads", -1)), noted.get("threads")
-    if isinstance(asked, int) and 0 < threads != asked > 0:
-        yield f"its result is of {threads} threads a rank, its record of {asked}"
+    threads = int(result["threads"] if "threads" in result else result.attrs.get("threads", -1))
+    if 0 < threads != row["threads"] > 0:
+        yield f"its result is of {threads} threads per rank, its record of {row['threads']}"
     if "local_size" in result and row["local_size"] > 0:
         grid = sorted(set(map(int, result["local_size"].values)))
         if grid != [row["local_size"]]:

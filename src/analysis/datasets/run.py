@@ -224,12 +224,20 @@ def _best_profile(found: Iterable[_Found]) -> _Found | None:
 
 def _take_result(out: RunFolder, application: Application, result: xr.Dataset) -> None:
     out.row |= facts(application, result, case=out.row["case"], reason=out.row["reason"])
+    threads = _stated(result, "threads")
+    if out.row["threads"] < 0 < threads:
+        out.row["threads"] = threads
     out.row["version"] = printable(str(result.attrs.get("tool_version", ""))) or out.row["version"]
     if application.engine in micro.ENGINES:
         table, unclear = micro.micro(result, out.row)
         out.faults += unclear
         if len(table):
             out.frames["micro"] = table
+
+
+def _stated(result: xr.Dataset, name: str) -> int:
+    """Return a count that a result states, -1 without it."""
+    return int(result[name] if name in result else result.attrs.get(name, -1))
 
 
 def _take_profile(out: RunFolder, profile: xr.Dataset) -> None:

@@ -11,11 +11,11 @@ import pandas as pd
 from analysis.base.words import attached, significant
 from analysis.decks import fitting
 from analysis.decks.slide import Slide
-from analysis.estimates.campaign import FOLLOWS, Campaign
-from analysis.estimates.question import FACTORS
+from analysis.estimates.campaign import Campaign
 from analysis.findings.conclusion import SEEN, Conclusion
 from analysis.findings.naming import display
 from analysis.findings.trials import MARGIN
+from analysis.schema.factors import FACTORS, FOLLOWS
 
 _REASONS = 5  # why runs were left out, the most frequent
 _EACH = 24  # runs up to so many are shown one by one

@@ -17,10 +17,10 @@ from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import known, one_or_more
 from analysis.base.words import Level
 from analysis.base.yaml import Where
-from analysis.estimates.question import FACTORS
-from analysis.readers.published import SOURCES, load_sources
+from analysis.datasets.published import references
 from analysis.schema import storage
 from analysis.schema.campaigns import Apart, CampaignFile, StandIn, View
+from analysis.schema.factors import FACTORS
 from analysis.schema.frames import to_dataset
 
 # In a campaign's `hardware`, stands for what the runs say.
@@ -62,10 +62,6 @@ def _machine(values: dict[str, Any]) -> str:
     cores = int(threads) // int(values.get("cpu.Thread(s) per core") or 1)
     size = f", {memory / KIB_PER_GIB:.0f} GiB" if isinstance(memory, (int, float)) else ""
     return f"{cores} core{'s' if cores > 1 else ''} of {model}{size}"
-
-
-# Factors that follow from another one: a case has its grid, a build its release.
-FOLLOWS = {"case": ("local_size",), "build": ("version",)}
 
 
 class NotCoveredError(Exception):
@@ -284,15 +280,6 @@ def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fau
     ]
 
 
-def load_references(raw: Path) -> dict[str, tuple[str, str]]:
-    """Return title and address of each source of a campaign of published figures."""
-    if not (raw / SOURCES).is_file():
-        return {}
-    table = load_sources(raw)
-    pairs = zip(table["title"], table["address"], strict=True)
-    return dict(zip(table["source"], pairs, strict=True))
-
-
 def load_campaign(name: str, base: Path | None = None) -> Campaign:
     """Load a campaign's datasets and declaration, ``config/campaigns/<name>.yaml``, of a project.
 
@@ -316,6 +303,6 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         pool=tuple(declared.pool.factors if declared.pool else ()),
         views=tuple(declared.views),
         widening=declared.model.widening if declared.model else {},
-        references=load_references(project.raw(name, base)),
+        references=references(project.raw(name, base)),
         names=declared.names,
     )

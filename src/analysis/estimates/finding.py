@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.base.words import Level, labelled, level_name
+from analysis.base.words import Level
 from analysis.estimates import stats
 from analysis.estimates.family import among
 from analysis.estimates.intervals import range_level
 from analysis.estimates.stats import NO_DAY, Estimate
+from analysis.schema.factors import labelled, level_name
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.base.words import Level, labelled
+from analysis.base.words import Level
 from analysis.estimates import uncertainty
-from analysis.estimates.campaign import FOLLOWS, Campaign, NotCoveredError
+from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import group_name
 from analysis.estimates.measures import MEASURES, Spec
-from analysis.estimates.question import FACTORS, Comparison, Question
+from analysis.estimates.question import Comparison, Question
+from analysis.schema.factors import FACTORS, FOLLOWS, labelled
 
 Pair = tuple[pd.DataFrame, pd.DataFrame]
 

@@ -18,16 +18,8 @@ from pydantic import Field, JsonValue
 
 from analysis.base.models import Maybe, Model, Name, Unique
 from analysis.base.project import declaration, load_yaml, raw
+from analysis.schema.factors import ALIASES, BY_NAME, FACTORS, FOLLOWS
 
-# What tells runs apart; the same factors as in `analysis.estimates.question`, which a test holds.
-FACTORS = (
-    "application", "case", "cluster", "cpu", "interconnect", "mpi", "build", "dimm", "tuning",
-    "placement", "profiler", "nodes", "ranks", "ranks_per_node", "concurrent_jobs", "target_time",
-    "local_size", "version",
-)  # fmt: skip
-_SYNONYMS = {"nx": "local_size", "target_seconds": "target_time"}
-# A factor that follows from another says nothing of its own beside it.
-_FOLLOWS = {"case": "local_size", "local_size": "case", "build": "version"}
 # How a profile's file may be called where the record names no profiler.
 _PROFILES = (".ipm.xml", ".mpip", "profile.0.0.0", ".cali", "experiment.xml")
 _PACKED = (".gz", ".xz", ".zst")
@@ -114,7 +106,7 @@ def _loose(factor: str) -> set[str]:
         return {"nodes", "ranks", "ranks_per_node", "placement"} - (
             {"ranks_per_node", "placement"} if factor in ("nodes", "ranks") else set()
         )
-    return {_FOLLOWS.get(factor, factor)}
+    return set(FOLLOWS.get(factor, ())) | {BY_NAME[factor].follows}
 
 
 def held(campaign: str, base: Path) -> Holdings:
@@ -147,7 +139,7 @@ def _row(path: Path) -> Row | None:
         return None
     if not isinstance(record, dict) or record.get("exit_code") or record.get("reason"):
         return None
-    record = {_SYNONYMS.get(key, key): value for key, value in record.items()}
+    record = {ALIASES.get(key, key): value for key, value in record.items()}
     row = {factor: _level(record.get(factor)) for factor in FACTORS}
     timing = record.get("timing") is not False
     return {

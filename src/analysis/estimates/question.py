@@ -9,23 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from analysis.base.models import Maybe, Model, Positive
 from analysis.base.words import Level
 
-_Factor = Literal[
-    "application", "case", "cluster", "cpu", "interconnect", "mpi", "build", "dimm", "tuning",
-    "placement", "profiler", "nodes", "ranks", "ranks_per_node", "concurrent_jobs", "target_time",
-    "local_size", "version",
-]  # fmt: skip
-Factor = Annotated[
-    _Factor, Field(description="a factor of a run, see kind runs in docs/reference/variables.md")
-]
-# What must be alike for two runs to differ by the compared factor alone.
-FACTORS: tuple[str, ...] = get_args(_Factor)
 LevelOfReport = Annotated[Level, Field(description="a level, spelt as in the report")]
 
 

@@ -17,9 +17,9 @@ import pandas as pd
 
 from analysis.base.errors import ConfigError
 from analysis.base.models import known
-from analysis.base.words import Level, labelled
+from analysis.base.words import Level
 from analysis.estimates.campaign import Campaign, load_campaign
-from analysis.estimates.question import FACTORS
+from analysis.schema.factors import FACTORS, labelled
 
 # What an upgrade changes: where all runs differ in one, that is the upgrade and no other cell.
 UPGRADED = ("cluster", "cpu", "dimm", "interconnect", "mpi", "build", "tuning", "placement", "version")

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from analysis.base.models import one_or_more
-from analysis.base.words import Level, in_order, level_name
+from analysis.base.words import Level, in_order
 from analysis.estimates.campaign import Campaign
+from analysis.schema.factors import level_name
 
 # Spelt as in many records; what a campaign's `names` says goes before.
 _KNOWN: Mapping[str, Mapping[str, str]] = {

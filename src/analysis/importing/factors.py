@@ -50,7 +50,6 @@ def drafts(
     guesses = guess(out, applications, settled=pattern.settled if pattern is not None else None)
     for draft in out:
         _completed(draft)
-    guesses += _threads(out)
     guesses += _options(out)
     _repeats(out)
     return out, guesses
@@ -208,25 +207,6 @@ def _of_pair(draft: Draft) -> None:
         draft.facts["tuning"] = Fact(f"{was.value}, {text}" if was else text, nodes.where)
 
 
-def _threads(drafts: Sequence[Draft]) -> list[str]:
-    """Tell runs apart that differ in threads: a record has no such factor, so it is told as tuning."""
-    out = []
-    by_application: dict[str, set[int]] = defaultdict(set)
-    for draft in drafts:
-        if isinstance(threads := draft.value("threads"), int):
-            by_application[draft.application].add(threads)
-    several = {name: sorted(found) for name, found in by_application.items() if len(found) > 1}
-    for draft in drafts:
-        if draft.application in several and isinstance(threads := draft.value("threads"), int):
-            text = f"{threads} thread{'' if threads == 1 else 's'}"
-            was = draft.facts.get("tuning")
-            where = draft.facts["threads"].where
-            draft.facts["tuning"] = Fact(f"{was.value}, {text}" if was else text, where)
-    for name, found in several.items():
-        out.append(f"{name}: threads a rank ({', '.join(map(str, found))}) are told as tuning")
-    return out
-
-
 def _options(drafts: Sequence[Draft]) -> list[str]:
     """Tell runs of a cell apart that were started with other options, where outputs state their commands."""
     cells: dict[tuple[Any, ...], list[tuple[Draft, dict[str, str]]]] = defaultdict(list)
@@ -275,9 +255,7 @@ def _repeats(drafts: Sequence[Draft]) -> None:
 
 def cell(draft: Draft) -> tuple[Any, ...]:
     """Return the application and all factors of a run but its repetition."""
-    factors = (
-        name for name in FACTORS if name not in ("application", "repeat", "job_id", "question", "threads")
-    )
+    factors = (name for name in FACTORS if name not in ("application", "repeat", "job_id", "question"))
     return (draft.application, *(str(draft.value(name)) for name in factors))
 
 

@@ -8,30 +8,11 @@ from dataclasses import dataclass
 
 from analysis.base.errors import ConfigError
 from analysis.importing.words import Value
+from analysis.schema.factors import ALIASES, TABLE
 
-TEXTS: tuple[str, ...] = (
-    "application",
-    "version",
-    "case",
-    "cluster",
-    "cpu",
-    "interconnect",
-    "mpi",
-    "build",
-    "dimm",
-    "tuning",
-)
-TEXTS += ("placement", "profiler", "question", "job_id")
-COUNTS = ("nodes", "ranks", "ranks_per_node", "concurrent_jobs", "local_size", "repeat", "threads")
-NUMBERS = ("target_time",)
-FACTORS = (*TEXTS, *COUNTS, *NUMBERS)
-_ALIASES = {
-    "nx": "local_size",
-    "ppn": "ranks_per_node",
-    "np": "ranks",
-    "rt": "target_time",
-    "target_seconds": "target_time",
-}
+# A path may also say what the run was made for, its job and its repetition.
+_TYPES = {"question": "str", "job_id": "str", "repeat": "i4", **{one.name: one.dtype for one in TABLE}}
+FACTORS = (*(one.name for one in TABLE), "question", "job_id", "repeat")
 _PLACE = re.compile(r"\{(\w*)\}")
 
 
@@ -81,7 +62,7 @@ def _piece(piece: str, text: str, seen: set[str]) -> str:
     place = _PLACE.fullmatch(piece)
     if place is None:
         return re.escape(piece)
-    name = _ALIASES.get(place[1], place[1])
+    name = ALIASES.get(place[1], place[1])
     if name in ("", "_"):
         return ".+?"
     if name in seen:
@@ -89,13 +70,13 @@ def _piece(piece: str, text: str, seen: set[str]) -> str:
             "--pattern", 0, f"{text!r} has {{{place[1]}}} twice", "write {} for a part to ignore"
         )
     seen.add(factor(name, "--pattern"))
-    kind = r"\d+" if name in COUNTS else r"\d+(?:\.\d+)?" if name in NUMBERS else ".+?"
+    kind = r"\d+" if _TYPES[name] == "i4" else r"\d+(?:\.\d+)?" if _TYPES[name] == "f8" else ".+?"
     return f"(?P<{name}>{kind})"
 
 
 def factor(name: str, source: str) -> str:
     """Return the factor of a name; ConfigError with the nearest one if there is none."""
-    name = _ALIASES.get(name, name)
+    name = ALIASES.get(name, name)
     if name not in FACTORS:
         near = difflib.get_close_matches(name, FACTORS, 1, 0.6)
         remedy = f"is {near[0]!r} meant?" if near else f"known: {', '.join(FACTORS)}"
@@ -105,9 +86,8 @@ def factor(name: str, source: str) -> str:
 
 def typed(name: str, text: str) -> Value:
     """Return a value of a factor's type; a ValueError if the text is none."""
-    if name in COUNTS:
-        return int(text)
-    return float(text) if name in NUMBERS else text
+    kind: type[Value] = {"i4": int, "f8": float}.get(_TYPES[name], str)
+    return kind(text)
 
 
 def settings(given: list[str]) -> dict[str, Value]:

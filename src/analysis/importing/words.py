@@ -10,26 +10,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from analysis.schema.factors import TABLE
+
 Value = str | int | float
 
 # What each pattern stands for; the first that matches takes its characters away from the others. A group
 # holds the number. `_S` and `_E` are the borders of a word, in names that are joined by anything.
 _S, _E = r"(?<![A-Za-z0-9.])", r"(?![A-Za-z0-9])"
 _G = r"[-_=. ]?"  # between a word and its number
+# A count of a node is looked for before the nodes, which are a part of its name: the table backwards.
 _COUNTS: tuple[tuple[str, str], ...] = (
-    ("ranks_per_node", rf"(?:{_S}|(?<=\d))(?:ppn|tpn|rpn|(?:n?tasks|ranks|procs)[-_]?per[-_]?node){_G}(\d+)"),
-    ("ranks_per_node", r"(?<!\d)(\d+)[-_]?(?:ppn|tpn|rpn|cpn|(?:tasks|ranks|procs)[-_]?per[-_]?node)"),
-    ("threads", r"(?<!\d)(\d+)[-_]?(?:omp|threads?|thr)(?![a-z])"),
-    ("threads", rf"{_S}(?:omp|threads?|thr|nthreads?){_G}(\d+)"),
-    ("concurrent_jobs", r"(?<!\d)(\d+)[-_]?jobs(?![a-z])"),
-    ("nodes", r"(?<![\d.])(\d+)[-_]?(?:nodes?|nn)(?![a-z])"),
-    ("nodes", rf"{_S}(?:nnodes|nodes?|nn){_G}(\d+)"),
-    ("ranks", r"(?<!\d)(\d+)[-_]?(?:ranks?|n?procs?|n?tasks?|np|mpiprocs|mpiranks|processes|mpi)(?![a-z])"),
-    ("ranks", rf"(?:{_S}|(?<=\d))(?:n?ranks?|n?procs?|n?tasks?|np|mpiprocs){_G}(\d+)"),
-    ("target_time", rf"{_S}rt{_G}(\d+){_E}"),
-    ("local_size", rf"{_S}nx{_G}(\d+){_E}"),
-    ("local_size", rf"{_S}(\d+)(?:cubed|\^3|³)"),
-    ("local_size", rf"{_S}(\d+)x(?=(\d+)x(\d+))(?:\d+)x(?:\d+){_E}"),
+    *((one.name, pattern) for one in reversed(TABLE) for pattern in one.paths),
     (
         "repeat",
         rf"{_S}(?:runs?|rep|repeat|repetition|iter|iteration|trial|try|sample|attempt|no){_G}(\d+){_E}",
@@ -178,7 +169,8 @@ def _numbers(text: str, out: Said) -> str:
         if match and factor not in out.values and len(match[1]) < 8:
             cube = [group for group in match.groups() if group]
             if len(set(cube)) == 1:
-                out.values[factor] = (int(match[1]), match[0].strip("-_. "))
+                number = float(match[1]) if "." in match[1] else int(match[1])
+                out.values[factor] = (number, match[0].strip("-_. "))
                 text = _take(text, match)
     if (match := _TIMED.search(text)) and "target_time" not in out.values:
         unit = 60 if match[2].lower().startswith("min") else 1

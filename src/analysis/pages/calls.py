@@ -10,8 +10,8 @@ from analysis.claims.model import Report
 from analysis.estimates import tables
 from analysis.estimates.by_profile import SENDING
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.question import FACTORS
 from analysis.pages.runs import Select, measured, refuse_mixture
+from analysis.schema.factors import FACTORS
 
 
 def shares(campaign: Campaign, of: str, select: Select | None = None, *, least: float = 1.0) -> pd.DataFrame:

@@ -15,14 +15,14 @@ import pandas as pd
 
 from analysis.base.words import Level
 from analysis.estimates import groups, tables
-from analysis.estimates.campaign import FOLLOWS, Campaign, NotCoveredError
+from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES, TIMES
 from analysis.estimates.measures import unit_of as unit_of_measure
-from analysis.estimates.question import FACTORS
 from analysis.pages.comparison import Compared, Stratum, compare
 from analysis.pages.runs import Select, question
 from analysis.pages.scaling import scaling, series
+from analysis.schema.factors import FACTORS, FOLLOWS
 
 # Tables over message sizes, which have no speed of their own.
 _BARE = ("osu", "imb")

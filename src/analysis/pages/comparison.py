@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.base.words import Level, at_level, attached, decimals, level_name, significant
+from analysis.base.words import Level, attached, decimals, significant
 from analysis.estimates import groups, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata, strata_names
@@ -19,6 +19,7 @@ from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.stats import Estimate
 from analysis.pages.runs import Select, question, refuse_mixture, unit_of
+from analysis.schema.factors import at_level, level_name
 
 # How a ratio is said; what is not listed is "the <variable> of".
 _PHRASES = {

@@ -9,10 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import AutoLocator, ScalarFormatter
 
-from analysis.base.words import at_level, level_name, significant
+from analysis.base.words import significant
 from analysis.pages import figures
 from analysis.pages.comparison import Compared, Stratum
 from analysis.pages.figures.style import GREY, PAPER, looks
+from analysis.schema.factors import at_level, level_name
 
 _NAMES = {
     "application_time": "time by the application",

@@ -11,11 +11,11 @@ from analysis.base.words import in_order, number
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.groups import strata_names
-from analysis.estimates.question import FACTORS
 from analysis.estimates.stats import Estimate
 from analysis.pages.choices import measure_of, unknown
 from analysis.pages.notebook import Book, Table, closing, shown
 from analysis.pages.runs import question, unit_of
+from analysis.schema.factors import FACTORS
 
 _MOST = 60  # kinds of run in the table
 _LEVELS = 12  # of a factor

@@ -10,9 +10,9 @@ import pandas as pd
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata_names
-from analysis.estimates.question import FACTORS
 from analysis.pages.runs import Select
 from analysis.pages.scaling import size_sentence, sizes
+from analysis.schema.factors import FACTORS
 
 _UNITS = {"latency": "µs", "bandwidth": "MB/s"}
 _SAID = 4  # benchmarks that the answer names

@@ -9,13 +9,14 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.base.words import Level, at_level, attached, significant
+from analysis.base.words import Level, attached, significant
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.measures import MEASURES
 from analysis.pages import figures
 from analysis.pages.drawing import draw_series
 from analysis.pages.runs import question, unit_of
+from analysis.schema.factors import at_level
 
 SIZE = "size"  # the one axis that is no column of the runs
 _NUMBERS = ("median", "low", "high", "unit", "n")

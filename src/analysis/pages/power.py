@@ -13,7 +13,7 @@ import xarray as xr
 from analysis import readers
 from analysis.base import project
 from analysis.base.units import JOULES_PER_WH
-from analysis.base.words import level_name, significant
+from analysis.base.words import significant
 from analysis.energy.attribution import logs_behind
 from analysis.energy.integral import GAP_INTERVALS
 from analysis.energy.levels import Machine, methodology_levels
@@ -21,6 +21,7 @@ from analysis.energy.meters import declared_power, nodes_of
 from analysis.energy.points import INPUT, UNSAID, point
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.pages.runs import Select, measured
+from analysis.schema.factors import level_name
 
 # Of a log this share of the run is shown before and after it.
 _AROUND = 0.25

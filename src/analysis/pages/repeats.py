@@ -9,9 +9,9 @@ from analysis.base.words import significant
 from analysis.estimates import groups, stats, tables
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.groups import strata_names
-from analysis.estimates.question import FACTORS
 from analysis.pages import figures
 from analysis.pages.runs import Select, question, unit_of
+from analysis.schema.factors import FACTORS
 
 
 def repeats(

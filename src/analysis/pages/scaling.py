@@ -8,15 +8,16 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.base.words import Level, at_level, attached, level_name, number, significant, stop
+from analysis.base.words import Level, attached, number, significant, stop
 from analysis.estimates import groups, tables
-from analysis.estimates.campaign import FOLLOWS, Campaign, NotCoveredError
+from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata, strata_names
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import findings_of
-from analysis.estimates.question import FACTORS, Comparison, Question
+from analysis.estimates.question import Comparison, Question
 from analysis.estimates.stats import Estimate
 from analysis.pages.runs import Select, question, refuse_mixture, unit_of
+from analysis.schema.factors import FACTORS, FOLLOWS, at_level, level_name
 
 
 def series(

@@ -19,6 +19,7 @@ from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
 from analysis.readers.text import decode
 from analysis.schema import registry
+from analysis.schema.factors import ALIASES
 from analysis.schema.records import RunRecord
 
 EVIDENCE = ("measured", "published", "reported", "modelled", "synthetic")
@@ -32,7 +33,7 @@ _AFTER = re.compile(r"\s*[,}]")
 _LAST_SECOND = 7_258_118_400  # the year 2200: beyond it stands a number that is no time
 
 # The record's own words for some variables.
-_ALIASES = {"nx": "local_size", "target_seconds": "target_time", "nodelist": "node_list"}
+_ALIASES = {**ALIASES, "nodelist": "node_list"}
 _TIMES = ("start", "end")
 
 

@@ -4,49 +4,32 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, create_model
 
 from analysis.base.models import Evidence, Model
+from analysis.schema.factors import TABLE, Factor
 
 # Key of a record that was made from the output of a job that nobody watched: its exit code may not be known.
 IMPORTED = "imported"
 
 Needed = Annotated[str, StringConstraints(min_length=1)]
-Factor = Annotated[str | None, Field(description="a factor of the run, empty or null where it has none")]
+Text = Annotated[str | None, Field(description="a factor of the run, empty or null where it has none")]
 Count = Annotated[int | None, Field(ge=-(2**31), lt=2**31, description="a whole number, null if unknown")]
+Number = Annotated[float | None, Field(description="a number, null if unknown")]
 Seconds = Annotated[float | None, Field(description="s")]
 Moment = Annotated[float | None, Field(ge=0, description="s since 1970, UTC; null if unknown")]
 Nodes = Annotated[str | list[str] | None, Field(description="names of nodes, a list or joined by commas")]
 Noted = Annotated[Any, Field(description="noted by Benchbook where it has measured the run")]
 
 
-class RunRecord(Model, extra="allow"):
+class _Record(Model, extra="allow"):
     """What a run was (its factors) and how it was executed; further keys are kept, and enter no statistic."""
 
     run: Needed = Field(description="the name of the run's folder")
     campaign: Needed = Field(description="the name of the campaign's folder")
     application: Needed = Field(description="a file of config/applications")
     evidence: Evidence
-    question: Factor = Field(None, description="what the run was made for")
-    version: Factor = Field(None, description="release of the application; what its output says counts")
-    case: Factor = None
-    cluster: Factor = None
-    cpu: Factor = None
-    interconnect: Factor = None
-    mpi: Factor = Field(None, description="MPI library with version")
-    build: Factor = Field(None, description="compiler flags or build variant")
-    dimm: Factor = None
-    tuning: Factor = None
-    placement: Factor = None
-    profiler: Factor = Field(None, description="the profiler that was preloaded, null without one")
-    nodes: Count = None
-    ranks: Count = None
-    ranks_per_node: Count = None
-    concurrent_jobs: Count = Field(None, description="jobs that ran at once on the same nodes")
-    local_size: Count = Field(None, description="local grid points per axis")
-    nx: Count = Field(None, description="the same by another name")
-    target_time: Seconds = Field(None, description="run time asked of the application, s")
-    target_seconds: Seconds = Field(None, description="the same by another name")
+    question: Text = Field(None, description="what the run was made for")
     repeat: Count = None
     order: Count = Field(None, description="position in the order of execution")
     job_id: int | str | None = Field(None, description="Slurm's job")
@@ -65,7 +48,6 @@ class RunRecord(Model, extra="allow"):
     imported: Any = Field(
         None, description="of a run that was imported: its files, and where each factor is from"
     )
-    threads: Noted = None
     job_of_run: Noted = None
     started_by: Noted = None
     values: Noted = None
@@ -90,3 +72,21 @@ class RunRecord(Model, extra="allow"):
     profiler_library: Noted = None
     limits: Noted = None
     facts: Noted = None
+
+
+def _of(factor: Factor) -> dict[str, Any]:
+    """Return the fields of a factor's own name and of its other names."""
+    kind: Any = {"str": Text, "i4": Count, "f8": Number}[factor.dtype]
+    unit = f", {factor.unit}" if factor.unit not in ("", "1") else ""
+    field = (kind, Field(None, description=f"{factor.meaning}{unit}"))
+    alias = (kind, Field(None, description=f"another name of {factor.name}"))
+    return {factor.name: field, **dict.fromkeys(factor.aliases, alias)}
+
+
+# The record with a field for each row of the table of factors.
+RunRecord: type[_Record] = create_model(
+    "RunRecord",
+    __base__=_Record,
+    __doc__=_Record.__doc__,
+    **{name: field for one in TABLE if one.name != "application" for name, field in _of(one).items()},
+)

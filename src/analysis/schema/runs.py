@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-# The factors of a run: what a campaign varies or holds fixed.
-_FACTORS = """
+from analysis.schema.factors import TABLE
+
+# What a run is called, and its factors from their own table.
+_HEAD = """
 *run           | run | str |   | name of the run within its campaign
 *campaign      | run | str |   | campaign
 *evidence      | run | str |   | evidence class
 *question      | run | str |   | what the run was made for
-*application   | run | str |   | application
-*version       | run | str |   | release of the application, as its output says
-*case          | run | str |   | input case
-*cluster       | run | str |   | cluster
-*cpu           | run | str |   | CPU model
-*interconnect  | run | str |   | network between the nodes
-*mpi           | run | str |   | MPI library with version
-*build         | run | str |   | compiler flags or build variant
-*dimm          | run | str |   | memory modules: type, speed and ranks
-*tuning        | run | str |   | settings of the MPI library or the network, such as tuned or untuned
-*placement     | run | str |   | which cores of a node a job has
-*profiler      | run | str |   | profiler preloaded, none without
-*nodes         | run | i4  | 1 | nodes
-*ranks         | run | i4  | 1 | MPI ranks
-*ranks_per_node | run | i4 | 1 | ranks on each node
-*concurrent_jobs | run | i4 | 1 | jobs that ran at once on the same nodes
-*local_size    | run | i4  | 1 | local grid points per axis, -1 where the case has none
-*target_time   | run | f8  | s | run time asked of the application, NaN where it takes none
+"""
+_TAIL = """
 *repeat        | run | i4  | 1 | repetition
 *order         | run | i4  | 1 | position in the shuffled order of execution
 """
+_FACTORS = (
+    _HEAD
+    + "\n".join(f"*{one.name} | run | {one.dtype} | {one.unit} | {one.meaning}" for one in TABLE)
+    + _TAIL
+)
 
 RUN = (
     _FACTORS

@@ -1,0 +1,236 @@
+"""The table of factors: what a campaign varies or holds fixed, a row each.
+
+A new factor is one row here. The registry of variables, the record of a run, import, the matrix of a
+campaign, comparable runs, distance, pages, display names and the documentation follow from it. Snakemake
+reads this module at every start: nothing slow is imported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from analysis.base.words import Level
+
+Kind = Literal["problem", "software", "machine", "job", "view"]
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A factor: what it is, what changes with it, what it is compared for, how it and its levels are called.
+
+    `kind` says whether it belongs to the problem, the software, the machine, the job, or to how a run is
+    watched. `topics` are the questions for which its levels are compared, each with the factors that change
+    with it by nature: more nodes have more ranks.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    dtype: str = "str"  # as in the registry: str (unknown ""), i4 (unknown -1), f8 (unknown NaN)
+    unit: str = ""
+    aliases: tuple[str, ...] = ()  # other names that records and patterns use
+    topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    follows: str = ""  # the factor that it follows from, next to which it says nothing of its own
+    implies: tuple[str, ...] = ()
+    upgrade: bool = False  # whether an upgrade may replace its levels
+    versioned: bool = False  # whether its levels carry a version
+    from_output: bool = False  # whether the output states it even where the record does not
+    work: bool = False  # whether it determines the work that is done, on whatever machine
+    label: str = ""  # its name on axes and in tables
+    before: str = "with"  # the preposition before its levels: "on 2 nodes"
+    every: str = ""  # all of its levels: "all links"
+    level: str = "{}"  # a level in a sentence; "{} node|{} nodes" for one and for several
+    paths: tuple[str, ...] = ()  # patterns of file and folder names that state it, the number as a group
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its levels are numbers."""
+        return self.dtype != "str"
+
+    @property
+    def unknown(self) -> Level:
+        """The level of a run whose level is not known."""
+        return "" if self.dtype == "str" else -1 if self.dtype == "i4" else math.nan
+
+    @property
+    def changes_with_it(self) -> tuple[str, ...]:
+        """The factors that change with it by nature, whatever it is compared for."""
+        every = (*FOLLOWS.get(self.name, ()), *(one for names in self.topics.values() for one in names))
+        return tuple(dict.fromkeys(every))
+
+
+# In patterns: the borders of a word in names that are joined by anything, and what joins it to its number.
+_S, _E, _G = r"(?<![A-Za-z0-9.])", r"(?![A-Za-z0-9])", r"[-_=. ]?"
+
+TABLE: tuple[Factor, ...] = (
+    Factor(
+        "application", "problem", "application", work=True, label="application", every="all applications",
+    ),
+    Factor(
+        "case", "problem", "input case", work=True, label="problem", before="at",
+        every="every case", topics={"problem size": ()},
+    ),
+    Factor(
+        "cluster", "machine", "cluster", upgrade=True, label="cluster", before="on", every="all clusters",
+        topics={"hardware": ("cpu", "interconnect", "dimm", "ranks", "ranks_per_node")},
+    ),
+    Factor(
+        "cpu", "machine", "CPU model", upgrade=True, label="processor", before="on", every="all processors",
+        topics={"CPU generation": ("cluster",)},
+    ),
+    Factor(
+        "frequency", "machine", "clock frequency that the CPU was set to", "f8", "GHz", upgrade=True,
+        aliases=("cpu_frequency", "freq"), label="CPU frequency", before="at", every="all frequencies",
+        level="{} GHz", topics={"CPU frequency": ()},
+        paths=(rf"{_S}(?:freq{_G})?(\d\.\d+)[-_]?ghz{_E}", rf"{_S}freq(?:uency)?{_G}(\d\.\d+)"),
+    ),
+    Factor(
+        "interconnect", "machine", "network between the nodes", upgrade=True, label="link", before="over",
+        every="all links", topics={"interconnect": ("cluster",)},
+    ),
+    Factor(
+        "mpi", "software", "MPI library with version", upgrade=True, versioned=True, label="MPI library",
+        every="all MPI libraries", topics={"MPI library": ()},
+    ),
+    Factor(
+        "build", "software", "compiler flags or build variant", upgrade=True, label="build",
+        before="built with", every="all builds", level="build {}", topics={"compiler flags": ()},
+    ),
+    Factor(
+        "dimm", "machine", "memory modules: type, speed and ranks", upgrade=True, label="memory modules",
+        before="with memory", every="all memory modules", level="memory modules {}",
+        topics={"memory modules": ()},
+    ),
+    Factor(
+        "tuning", "software", "settings of the MPI library or the network, such as tuned or untuned",
+        upgrade=True, label="tuning", before="tuned as", every="all tunings", level="tuning {}",
+        topics={"MPI tuning": ()},
+    ),
+    Factor(
+        "placement", "job", "which cores of a node a job has", upgrade=True, label="placement",
+        before="placed as", every="all placements", level="placement {}", topics={"placement": ()},
+    ),
+    Factor(
+        "profiler", "view", "profiler preloaded, none without", label="profiler", before="under",
+        every="all profilers", topics={"profilers": ()},
+    ),
+    Factor(
+        "nodes", "job", "nodes", "i4", "1", label="nodes", before="on", every="all numbers of nodes",
+        level="{} node|{} nodes", topics={"scaling": ("ranks",)},
+        paths=(r"(?<![\d.])(\d+)[-_]?(?:nodes?|nn)(?![a-z])", rf"{_S}(?:nnodes|nodes?|nn){_G}(\d+)"),
+    ),
+    Factor(
+        "ranks", "job", "MPI ranks", "i4", "1", aliases=("np",), work=True, label="ranks",
+        every="all numbers of ranks", level="{} rank|{} ranks",
+        paths=(
+            r"(?<!\d)(\d+)[-_]?(?:ranks?|n?procs?|n?tasks?|np|mpiprocs|mpiranks|processes|mpi)(?![a-z])",
+            rf"(?:{_S}|(?<=\d))(?:n?ranks?|n?procs?|n?tasks?|np|mpiprocs){_G}(\d+)",
+        ),
+    ),
+    Factor(
+        "ranks_per_node", "job", "ranks on each node", "i4", "1", aliases=("ppn",), label="ranks per node",
+        every="all numbers of ranks per node", level="{} rank per node|{} ranks per node",
+        topics={"scaling": ("ranks",), "placement": ("nodes",)},
+        paths=(
+            rf"(?:{_S}|(?<=\d))(?:ppn|tpn|rpn|(?:n?tasks|ranks|procs)[-_]?per[-_]?node){_G}(\d+)",
+            r"(?<!\d)(\d+)[-_]?(?:ppn|tpn|rpn|cpn|(?:tasks|ranks|procs)[-_]?per[-_]?node)",
+        ),
+    ),
+    Factor(
+        "threads", "job", "threads of each rank", "i4", "1", aliases=("omp_num_threads",), from_output=True,
+        label="threads per rank", every="all numbers of threads",
+        level="{} thread per rank|{} threads per rank",
+        topics={"threads": ("ranks", "ranks_per_node")},
+        paths=(
+            r"(?<!\d)(\d+)[-_]?(?:omp|threads?|thr)(?![a-z])",
+            rf"{_S}(?:omp|threads?|thr|nthreads?){_G}(\d+)",
+        ),
+    ),
+    Factor(
+        "concurrent_jobs", "job", "jobs that ran at once on the same nodes", "i4", "1", label="jobs at once",
+        every="all numbers of jobs at once", level="{} job|{} jobs at once",
+        topics={"placement": ("ranks", "ranks_per_node", "placement")},
+        paths=(r"(?<!\d)(\d+)[-_]?jobs(?![a-z])",),
+    ),
+    Factor(
+        "target_time", "problem", "run time asked of the application, NaN where it takes none", "f8", "s",
+        aliases=("target_seconds", "rt"), work=True, label="length of a run (s)", before="in runs of",
+        every="all lengths of runs", level="{} s", topics={"run duration": ()},
+        paths=(rf"{_S}rt{_G}(\d+){_E}",),
+    ),
+    Factor(
+        "local_size", "problem", "local grid points per axis, -1 where the case has none", "i4", "1",
+        aliases=("nx",), follows="case", from_output=True, label="grid points a side",
+        every="all grids", level="{}³",
+        paths=(
+            rf"{_S}nx{_G}(\d+){_E}",
+            rf"{_S}(\d+)(?:cubed|\^3|³)",
+            rf"{_S}(\d+)x(?=(\d+)x(\d+))(?:\d+)x(?:\d+){_E}",
+        ),
+    ),
+    Factor(
+        "version", "software", "release of the application, as its output says", follows="build",
+        upgrade=True, work=True, versioned=True, from_output=True, label="version", before="in version",
+        every="all versions", level="version {}", topics={"compiler flags": ()},
+    ),
+)  # fmt: skip
+
+BY_NAME: Mapping[str, Factor] = {one.name: one for one in TABLE}
+# What must be equal for two runs to be comparable.
+FACTORS: tuple[str, ...] = tuple(BY_NAME)
+# What follows from a factor: a case has its grid, a build its release.
+FOLLOWS: Mapping[str, tuple[str, ...]] = {
+    one.follows: tuple(other.name for other in TABLE if other.follows == one.follows)
+    for one in TABLE
+    if one.follows
+}
+ALIASES: Mapping[str, str] = {alias: one.name for one in TABLE for alias in one.aliases}
+# The order in which a sentence lists where something holds: the problem, the size, the machine, the software.
+SPOKEN = (
+    *("case", "version", "nodes", "ranks", "ranks_per_node", "threads", "concurrent_jobs", "interconnect"),
+    *("cpu", "frequency", "cluster", "dimm", "mpi", "tuning", "placement", "build", "target_time"),
+    "profiler",
+)
+
+if TYPE_CHECKING:
+    FactorName = str
+else:
+    FactorName = Annotated[
+        Literal[FACTORS],
+        Field(description="a factor of a run, see kind runs in docs/reference/variables.md"),
+    ]
+
+
+def label(factor: str) -> str:
+    """Return the name of a factor on axes and in tables, of another column its own."""
+    known = BY_NAME.get(factor)
+    return known.label if known else factor.replace("_", " ")
+
+
+def level_name(factor: str, level: Level) -> str:
+    """Return the name of a level in a sentence: words unchanged, numbers with their unit: ``2 nodes``."""
+    if isinstance(level, str):
+        return level
+    known = BY_NAME.get(factor)
+    one, _, several = (known.level if known else f"{{}} {label(factor)}").partition("|")
+    return (one if level == 1 else several or one).format(_count(level))
+
+
+def at_level(factor: str, level: Level) -> str:
+    """Name a point of an axis: ``at 1 node``, ``at 32 nodes``, ``at 16³``."""
+    return f"at {level_name(factor, level)}"
+
+
+def labelled(factor: str, level: Level) -> str:
+    """Name a level in a list or a formula: words as they are, numbers behind their factor: ``nodes 8``."""
+    return level or "not stated" if isinstance(level, str) else f"{factor.replace('_', ' ')} {_count(level)}"
+
+
+def _count(level: float) -> str:
+    """Spell a level without a power of ten, however many ranks it is."""
+    return f"{level:.0f}" if float(level).is_integer() else f"{level:g}"
