@@ -74,8 +74,9 @@ def seen_by_users(tree: ast.Module) -> Iterator[tuple[int, str]]:
     inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            yield node.lineno, "".join(
-                str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values
+            yield (
+                node.lineno,
+                "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values),
             )
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
             if id(node) not in private | inner:
@@ -111,7 +112,9 @@ def strings(content: object) -> Iterator[str]:
     if isinstance(content, dict):
         for key, value in content.items():
             if key in SHOWN:
-                yield from (one for one in (value if isinstance(value, list) else [value]) if type(one) is str)
+                yield from (
+                    one for one in (value if isinstance(value, list) else [value]) if type(one) is str
+                )
             yield from strings(value)
     elif isinstance(content, list):
         for one in content:
