@@ -69,7 +69,7 @@ KNOWN_FILES: dict[str, int] = {
     "docs/reference/engines.md": 2,
     "docs/reference/measures.md": 1,
     "docs/reference/variables.md": 6,
-    "notebooks": 41,
+    "notebooks": 15,
 }
 
 
