@@ -53,6 +53,7 @@ def test_writers__lsdyna_elapsed_follows_the_scaling_law(tmp_path: Path) -> None
         assert match is not None
         found[record["interconnect"]].append(int(match[1]))
         assert record["end"] - record["start"] == pytest.approx(int(match[1]) + 2.5, abs=0.5)
+    assert found.keys() == expected.keys()
     for link, seconds in found.items():
         assert len(seconds) == 6
         assert all(abs(value / expected[link] - 1) < 0.0025 for value in seconds)
@@ -70,7 +71,9 @@ def test_writers__lsdyna_repeats_scatter(tmp_path: Path) -> None:
 
 def test_writers__lsdyna_account_is_read_without_a_fault(tmp_path: Path) -> None:
     _, runs = written("lsdyna2014", tmp_path, [{"question": "x", "nodes": 32}])
-    for path in only(runs, "d3hsp"):
+    outputs = only(runs, "d3hsp")
+    assert len(outputs) == 6
+    for path in outputs:
         ds = readers.open(path)
         assert (ds.attrs["kind"], ds.complete, ds.warnings) == ("lsdyna", True, [])
         top = ds.isel(section=(ds.parent.values == "") & (ds.section.values != "Totals"))
@@ -90,7 +93,9 @@ def test_writers__one_run_fails_and_says_so(tmp_path: Path) -> None:
 
 def test_writers__records_say_synthetic(tmp_path: Path) -> None:
     truth, runs = written("lsdyna2014", tmp_path, [{"question": "x", "nodes": 1}])
-    for path in runs.glob("*/run.json"):
+    records = list(runs.glob("*/run.json"))
+    assert len(records) == 7
+    for path in records:
         record = json.loads(path.read_text())
         assert (record["evidence"], record["campaign"], record["ranks"]) == ("synthetic", truth.campaign, 20)
         assert readers.open(path).complete is True
@@ -169,6 +174,24 @@ def test_writers__profiles_of_hpcg_agree_and_are_read_without_a_fault(tmp_path: 
     assert int(ds["count"][ds.call.values == "MPI_Allreduce"].sum()) == 80 * 3 * iterations
 
 
+def test_writers__sent_bytes_of_mpip_are_those_of_the_messages(tmp_path: Path) -> None:
+    _, runs = written("hpcg2014", tmp_path, [{"question": "x", "profiler": "mpip", "nodes": 1}], repeats=1)
+    section = only(runs, "*.mpiP")[0].read_text().partition("Callsite Message Sent statistics")[2]
+    rows = [line.split() for line in section.splitlines() if line.startswith(("Send ", "Allreduce "))]
+    found = {(name, rank): tuple(map(float, rest)) for name, _, rank, *rest in rows}
+    assert {rank for _, rank in found} == {*map(str, range(20)), "*"}
+    iterations = round(521e6 / FACE_BYTES)
+    sent = [[(size, count * iterations) for _, size, count in rank] for rank in exchanges(20)]
+    for name, ranks in (("Send", sent), ("Allreduce", [[(8, 3 * iterations)]] * 20)):
+        for rank, messages in (*enumerate(ranks), ("*", [one for own in ranks for one in own])):
+            calls, whole = sum(count for _, count in messages), sum(size * count for size, count in messages)
+            most, least = max(size for size, _ in messages), min(size for size, _ in messages)
+            # As report.c prints them: calls, greatest, mean, least, sum.
+            assert found[name, str(rank)] == pytest.approx(
+                (calls, most, whole / calls, least, whole), rel=1e-3
+            )
+
+
 def test_writers__halo_of_two_by_two_by_two() -> None:
     # By hand: 7 neighbours, of which 3 share a face, 3 an edge and 1 a corner.
     messages = exchanges(8)
@@ -233,7 +256,9 @@ def _keys(path: Path) -> list[str]:
 
 def test_writers__openatom_iterations_add_up_to_the_run(tmp_path: Path) -> None:
     _, folder = written("openatom2010", tmp_path, [{"question": "x", "nodes": 16}])
-    for path in only(folder, "stdout.txt"):
+    outputs = only(folder, "stdout.txt")
+    assert len(outputs) == 6
+    for path in outputs:
         ds = readers.open(path)
         assert (ds.attrs["kind"], ds.complete, ds.warnings) == ("openatom", True, [])
         assert (ds.ranks.item(), ds.charm_nodes.item(), ds.sizes["step"]) == (128, 16, 25)
@@ -249,7 +274,9 @@ def test_writers__osu_tables_have_latency_and_bandwidth(tmp_path: Path) -> None:
         {"question": "x", "application": "osu", "case": "osu_allreduce", "nodes": 24},
     ]
     _, folder = written("lsdyna2009", tmp_path, runs)
-    for path in only(folder, "stdout.txt"):
+    outputs = only(folder, "stdout.txt")
+    assert len(outputs) == 2 * 6
+    for path in outputs:
         ds = readers.open(path)
         assert (ds.complete, ds.warnings) == (True, [])
         latency = {"osu_latency": 1.0, "osu_allreduce": 30.0}[ds.benchmark]
