@@ -32,7 +32,7 @@ def test_of_sides__the_true_way_is_first_and_is_students_t() -> None:
 
 def test_of_days__changes_the_signs_of_days() -> None:
     ratios = np.array([0.10, 0.12, 0.09, 0.11, 0.10, 0.13])
-    ways = differences.of_days(ratios)
+    ways = differences.of_days(ratios, np.zeros(6))
     assert len(ways) == 2**6
     assert stats.norm.sf(ways[0]) == pytest.approx(stats.ttest_1samp(ratios, 0).pvalue / 2)
     assert differences.p_values([ways]) == [pytest.approx(2 / 64)]
