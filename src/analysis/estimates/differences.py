@@ -74,7 +74,7 @@ def equality(variable: str, margin: float, top: pd.DataFrame, bottom: pd.DataFra
     return stats.equivalence(top["value"], bottom["value"], left)
 
 
-def p_alone(top: pd.DataFrame, bottom: pd.DataFrame) -> float:
+def p_of_difference(top: pd.DataFrame, bottom: pd.DataFrame) -> float:
     """Return the two-sided p-value of "both groups are alike": alone, by ranks, within measuring days."""
     values = np.concatenate([top["value"], bottom["value"]])
     return chance(np.repeat([1.0, 0.0], [len(top), len(bottom)]), values, _blocks(top, bottom))
@@ -109,7 +109,7 @@ def p_of_interaction(
     for (x, y), end in zip(ends, (high, low), strict=True):
         values, sides = np.concatenate([x - shared, y]), np.repeat([0.0, 1.0], [len(x), len(y)])
         each.append(_rearranged(_of_medians, values, sides, _blocks(*end), Tries(0, RESAMPLES), rng))
-    return p_values([np.abs(each[0] - each[1])])[0]
+    return _p(np.abs(each[0] - each[1]))
 
 
 def _of_medians(sides: Sequence[Array]) -> Array:
@@ -164,7 +164,7 @@ def chance(levels: Array, values: Array, blocks: Array) -> float:
     # Of two levels tau is the sum of one side's ranks, on another scale.
     ranks = distributions.rankdata(values) - (len(values) + 1) / 2
     values, statistic = (ranks, _rank_sum) if two else (values, _order)
-    return p_values([_rearranged(statistic, values, levels, blocks, ALONE, rng)])[0]
+    return _p(_rearranged(statistic, values, levels, blocks, ALONE, rng))
 
 
 def _rank_sum(sides: Sequence[Array]) -> Array:
@@ -335,34 +335,30 @@ def chances(
     """
     out: list[Chance | None] = [None] * len(ways)
     for family in dict.fromkeys(families):
-        at = [i for i, own in enumerate(families) if own == family and ways[i] is not None]
-        cells = [one for i in at if (one := ways[i]) is not None]
-        p = p_values(cells, pooled=True)
+        cells = {at: one for at, one in enumerate(ways) if one is not None and families[at] == family}
+        ordered, above = _pool(list(cells.values()))
+        places = np.searchsorted(ordered, [one[0] - _TIE for one in cells.values()])
+        p = [float(min(above[place], 1.0)) for place in places]
         q = adjusted(p)
         # Where Benjamini and Hochberg draw the line.
         passed = sum(one <= rate for one in q) / max(len(q), 1)
-        ordered, above = _pool(cells)
         least = float(ordered[np.argmax(above <= rate * passed * (1 + _TIE))]) if passed else math.inf
-        for i, own_p, own_q in zip(at, p, q, strict=True):
-            out[i] = Chance(own_p, own_q, least)
+        for at, own_p, own_q in zip(cells, p, q, strict=True):
+            out[at] = Chance(own_p, own_q, least)
     return out
 
 
-def p_values(cells: Sequence[Array], *, pooled: bool = False) -> list[float]:
-    """Return how often chance alone is as clear as each cell is (its first statistic), or clearer.
-
-    `pooled` counts the rearrangements of all cells, each cell with the same weight however many it has.
-    """
-    if not pooled:
-        return [float(np.mean(one >= one[0] - _TIE)) for one in cells]
-    ordered, above = _pool(cells)
-    places = np.searchsorted(ordered, [one[0] - _TIE for one in cells])
-    return [float(min(above[place], 1.0)) for place in places]
-
-
 def _pool(cells: Sequence[Array]) -> tuple[Array, Array]:
-    """Return the statistics of all cells in their order, and the share that is as large or larger."""
+    """Return the statistics of all cells in their order, and which share of all is as large or larger.
+
+    Each cell has the same weight, however many rearrangements it has.
+    """
     values = np.concatenate([*cells, []])
     weights = np.concatenate([*(np.full(len(one), 1 / len(one) / len(cells)) for one in cells), []])
     order = np.argsort(values, kind="stable")
     return values[order], np.cumsum(weights[order][::-1])[::-1]
+
+
+def _p(ways: Array) -> float:
+    """Return how often the rearrangements of a cell are as clear as its runs are, or clearer."""
+    return float(np.mean(ways >= ways[0] - _TIE))

@@ -14,7 +14,7 @@ import pandas as pd
 from analysis.base.words import Level
 from analysis.claims.verdicts import FEWEST
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.differences import p_alone, p_of_interaction
+from analysis.estimates.differences import p_of_difference, p_of_interaction
 from analysis.estimates.finding import Finding
 from analysis.estimates.groups import groups, strata
 from analysis.estimates.measures import MEASURES
@@ -178,6 +178,6 @@ def orders(plan: Plan, campaign: Campaign) -> Iterator[Shape]:
         compare = Comparison(plan.factor, tuple(map(plain, best)), plan.varying)
         asked = _asked("ordering", compare, plan, stratum, campaign)
         if asked:
-            p = max(p_alone(sides[a], sides[b]) for a, b in itertools.pairwise(best))
+            p = max(p_of_difference(sides[a], sides[b]) for a, b in itertools.pairwise(best))
             p = min(1.0, p * math.comb(len(best), 2))
             yield Shape(ORDERED, plan, *asked, tuple(best), p, (stratum,))
