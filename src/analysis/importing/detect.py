@@ -16,7 +16,6 @@ from analysis import readers
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.base.files import unpacked
 from analysis.base.slurm import node_names
-from analysis.energy.attribution import first_power_engine
 from analysis.importing import hardware
 from analysis.importing.tree import File, display_name
 from analysis.readers import unknown
@@ -143,7 +142,7 @@ def _detect(data: bytes, source: Observation) -> None:
     if data.startswith(_PROGRAM):  # it contains the texts that it would print
         source.why = unknown.found(data)
         return
-    engines = list(first_power_engine(engines_of(data, source.file.base)))
+    engines = list(readers.without_second_power(engines_of(data, source.file.base)))
     if engines and suffix in _QUOTES:
         source.why = f"quotes an output of {engines[0]}, and is none itself"
     elif engines:
