@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from analysis.claims.discovery import adjusted
 from analysis.claims.model import Claim, Expectation
 from analysis.claims.verdicts import (
     DIRECTION_LARGER,
@@ -29,11 +28,11 @@ from analysis.claims.verdicts import (
     p_value,
 )
 from analysis.estimates import stats
-from analysis.estimates.family import extreme
+from analysis.estimates.differences import trend
+from analysis.estimates.family import adjusted, extreme
 from analysis.estimates.finding import Finding
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.stats import Estimate
-from analysis.estimates.trends import trend
 
 OUT = Path(__file__).parents[1] / "docs" / "statistics-study.md"
 SEED, ROUNDS = 20_260_301, 2_000
@@ -388,8 +387,8 @@ contains the truth at least as often as its level, and a test is false at most a
 in brackets show another rule, for comparison.
 
 With {rounds} rounds, a share near 95 % is known to within {error:.1f} %. Of {bounds} bounds, {far} are \
-missed by more than two standard errors; the worst by {most:.1f}. A share exactly at its bound would be \
-missed by that much in 2 of 100 cases.
+missed by more than two standard errors; the worst is {most:.1f} standard errors away. If the true share \
+were exactly at its bound, that would happen in 2 of 100 cases.
 
 `python benchmarks/study_statistics.py` makes this page. A test repeats a part of it with other draws.
 """

@@ -49,8 +49,12 @@ def nbval(folder: Path, *notebooks: Path, workers: int = 0) -> tuple[int, dict[s
 
 
 @needs_notebooks
-@pytest.mark.datasets(*campaigns())
-@pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["few", "rest"])
+@pytest.mark.datasets("vm-hpcg", "syn-lsdyna2014", "syn-lsdyna2009")
+@pytest.mark.parametrize(
+    "few",
+    [True, pytest.param(False, marks=[pytest.mark.slow, pytest.mark.datasets(*campaigns())])],
+    ids=["few", "rest"],
+)
 def test_notebooks__say_again_what_was_committed(tmp_path: Path, few: bool) -> None:
     notebooks = [path for path in NOTEBOOKS if (path.stem in FEW) == few]
     assert len(notebooks) == (len(FEW) if few else len(NOTEBOOKS) - len(FEW))

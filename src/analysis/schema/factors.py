@@ -45,6 +45,7 @@ class Factor:
     versioned: bool = False  # whether its levels carry a version
     from_output: bool = False  # whether the output states it even where the record does not
     work: bool = False  # whether it determines the work that is done, on whatever machine
+    needed: bool = False  # whether runs can hardly be compared without it
     label: str = ""  # its name on axes and in tables
     before: str = "with"  # the preposition before its levels: "on 2 nodes"
     every: str = ""  # all of its levels: "all links"
@@ -84,7 +85,7 @@ TABLE: tuple[Factor, ...] = (
         "application", "problem", "application", work=True, label="application", every="all applications",
     ),
     Factor(
-        "case", "problem", "input case", work=True, label="problem", before="at",
+        "case", "problem", "input case", work=True, needed=True, label="problem", before="at",
         every="every case", topics={"problem size": ()}, axis=(),
     ),
     Factor(
@@ -93,8 +94,8 @@ TABLE: tuple[Factor, ...] = (
         parts=("cpu", "interconnect", "dimm"), tied=("cpu", "dimm", "interconnect", *_WITH_A_MACHINE),
     ),
     Factor(
-        "cpu", "machine", "CPU model", upgrade=True, label="processor", before="on", every="all processors",
-        topics={"CPU generation": ("cluster",)},
+        "cpu", "machine", "CPU model", upgrade=True, needed=True, label="processor", before="on",
+        every="all processors", topics={"CPU generation": ("cluster",)},
         tied=("cluster", "dimm", "interconnect", *_WITH_A_MACHINE),
     ),
     Factor(
@@ -104,13 +105,14 @@ TABLE: tuple[Factor, ...] = (
         paths=(rf"{_S}(?:freq{_G})?(\d\.\d+)[-_]?ghz{_E}", rf"{_S}freq(?:uency)?{_G}(\d\.\d+)"),
     ),
     Factor(
-        "interconnect", "machine", "network between the nodes", upgrade=True, label="link", before="over",
-        every="all links", topics={"interconnect": ("cluster",)}, tied=("mpi", "tuning", "cluster"),
-        axis=("nodes", "ranks_per_node"),
+        "interconnect", "machine", "network between the nodes", upgrade=True, needed=True, label="link",
+        before="over", every="all links", topics={"interconnect": ("cluster",)},
+        tied=("mpi", "tuning", "cluster"), axis=("nodes", "ranks_per_node"),
     ),
     Factor(
-        "mpi", "software", "MPI library with version", upgrade=True, versioned=True, label="MPI library",
-        every="all MPI libraries", topics={"MPI library": ()}, tied=("build", "tuning", "version"),
+        "mpi", "software", "MPI library with version", upgrade=True, versioned=True, needed=True,
+        label="MPI library", every="all MPI libraries", topics={"MPI library": ()},
+        tied=("build", "tuning", "version"),
     ),
     Factor(
         "build", "software", "compiler flags or build variant", upgrade=True, label="build",
@@ -136,12 +138,13 @@ TABLE: tuple[Factor, ...] = (
         every="all profilers", topics={"profilers": ()},
     ),
     Factor(
-        "nodes", "job", "nodes", "i4", "1", label="nodes", before="on", every="all numbers of nodes",
-        level="{} node|{} nodes", topics={"scaling": ("ranks",)}, axis=("ranks",),
+        "nodes", "job", "nodes", "i4", "1", needed=True, label="nodes", before="on",
+        every="all numbers of nodes", level="{} node|{} nodes", topics={"scaling": ("ranks",)},
+        axis=("ranks",),
         paths=(r"(?<![\d.])(\d+)[-_]?(?:nodes?|nn)(?![a-z])", rf"{_S}(?:nnodes|nodes?|nn){_G}(\d+)"),
     ),
     Factor(
-        "ranks", "job", "MPI ranks", "i4", "1", aliases=("np",), work=True, label="ranks",
+        "ranks", "job", "MPI ranks", "i4", "1", aliases=("np",), work=True, needed=True, label="ranks",
         every="all numbers of ranks", level="{} rank|{} ranks", also=("nodes",), axis=("nodes",),
         paths=(
             r"(?<!\d)(\d+)[-_]?(?:ranks?|n?procs?|n?tasks?|np|mpiprocs|mpiranks|processes|mpi)(?![a-z])",
