@@ -10,11 +10,10 @@ import pandas as pd
 
 from analysis.base.units import DAY
 from analysis.datasets.profile import HOUSEKEEPING
-from analysis.estimates.by_profile import SENDING
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.differences import ratio_of
 from analysis.estimates.groups import level_question, measured, refuse_mixture
-from analysis.estimates.measures import MEASURES
+from analysis.estimates.measures import MEASURES, SENDING
 from analysis.estimates.quantities import median_of
 from analysis.schema.factors import FACTORS
 
