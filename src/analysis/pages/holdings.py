@@ -13,7 +13,7 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.groups import strata_names
 from analysis.estimates.selection import measure_of
 from analysis.estimates.stats import Estimate
-from analysis.pages.notebook import Book, Table, closing, shown
+from analysis.pages.notebook import Book, TextTable, closing, shown
 from analysis.pages.runs import question, unit_of
 from analysis.schema.factors import FACTORS, is_known
 
@@ -92,7 +92,7 @@ def holding_sentences(campaign: Campaign) -> list[str]:
     return [*out, *([f"Of them {', '.join(told)}."] if told else [])]
 
 
-def tally(book: Book) -> Table | Markdown:
+def tally(book: Book) -> TextTable | Markdown:
     """Count the verdicts on the reports' claims that were tested, in a table ``report verdict claims``."""
     told = ((one.report, one.verdict) for one in book.verdicts() if one.verdict != "not tested")
     rows = [(*what, n) for what, n in Counter(told).items()]
