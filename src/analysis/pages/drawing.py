@@ -12,7 +12,7 @@ from matplotlib.ticker import AutoLocator, ScalarFormatter
 from analysis.base.words import significant
 from analysis.pages import figures
 from analysis.pages.comparison import Compared, Stratum
-from analysis.pages.figures.style import GREY, PAPER, looks
+from analysis.pages.figures.style import GREY, PAPER, looks, whiskers
 from analysis.schema.factors import at_level, level_name
 
 _NAMES = {
@@ -209,17 +209,13 @@ def _crowded(row: pd.Series, part: pd.DataFrame, table: pd.DataFrame) -> bool:
 
 
 def _point(ax: Axes, row: pd.Series, level: str, style: tuple[str, str], *, above: bool) -> None:
-    shade, mark = style
     x, y = float(row["time_s"]), float(row["energy_Wh"])
-    reach = [
-        None if pd.isna(row[low]) else [[max(middle - row[low], 0.0)], [max(row[high] - middle, 0.0)]]
-        for middle, low, high in ((x, "time_low", "time_high"), (y, "energy_low", "energy_high"))
-    ]
-    ax.errorbar(
-        [x], [y], xerr=reach[0], yerr=reach[1], color=shade, marker=mark, markersize=8, capsize=3.5,
-        markerfacecolor=shade if row["pareto"] else PAPER, markeredgecolor=shade, linestyle="none", zorder=3,
+    whiskers(
+        ax, [x], [y], style, xends=([row["time_low"]], [row["time_high"]]),
+        yends=([row["energy_low"]], [row["energy_high"]]), markersize=8, capsize=3.5,
+        markerfacecolor=style[0] if row["pareto"] else PAPER, markeredgecolor=style[0],
     )  # fmt: skip
     ax.annotate(
         level, (x, y), xytext=(8, 4 if above else -4), textcoords="offset points", ha="left",
-        va="bottom" if above else "top", size=10, color=shade,
+        va="bottom" if above else "top", size=10, color=style[0],
     )  # fmt: skip
