@@ -39,9 +39,7 @@ def lock(campaign: str, base: Path) -> ExitStack:
         if not on_slurm(campaign, base):
             # One file for each host: a folder may be shared by several machines.
             path = folder.parent / f"{_LOCK}-{socket.gethostname()}"
-            _acquire(
-                stack, path, campaign, "would share this machine with another campaign"
-            )
+            _acquire(stack, path, campaign, "would share this machine with another campaign")
     except ConfigError:
         stack.close()
         raise

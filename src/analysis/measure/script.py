@@ -23,9 +23,7 @@ def lay_out(folder: Path, job: Job) -> None:
             (folder / name).chmod(0o755)
     if job.links:
         if not Path(job.links).is_dir():
-            raise ConfigError.at(
-                job.links, 0, "is no folder of input files", "fix 'inputs' of the cluster"
-            )
+            raise ConfigError.at(job.links, 0, "is no folder of input files", "fix 'inputs' of the cluster")
         _link(Path(job.links), folder)
 
 
