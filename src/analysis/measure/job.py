@@ -14,6 +14,7 @@ from analysis.base.errors import ConfigError
 from analysis.base.project import VERSION
 from analysis.base.slurm import ranges
 from analysis.measure import cores as placing
+from analysis.measure.build import built
 from analysis.measure.declare import Declared, MpiLibrary, Site
 from analysis.measure.launchers import OWN_BINDING_OFF, Shape, charm_files, launch_line
 from analysis.measure.matrix import Run
@@ -66,11 +67,6 @@ def allocate(declared: Declared, run: Run, hosts: Sequence[str]) -> Allocation:
         for number, (name, own) in enumerate(zip(run.records, sets, strict=True), 1)
     ]
     return Allocation(parts.modules(), environment, jobs)
-
-
-def built(base: Path, cluster: str, mpi: str) -> Path:
-    """Return where the program in ``src/proxy`` is built for a cluster's MPI library."""
-    return base / "results" / "proxy" / cluster / mpi / "proxy"
 
 
 class _Parts:
