@@ -21,11 +21,11 @@ from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault, sparing
 from analysis.base.files import printable
 from analysis.datasets.applications import load_applications
+from analysis.datasets.contradictions import slurm_contradictions
 from analysis.datasets.likeness import seen, unlike
 from analysis.datasets.micro import cut_tables
 from analysis.datasets.published import is_published, read_published
 from analysis.datasets.run import RECORD, RunFolder, file_entry, read_run
-from analysis.datasets.slurm import against_slurm
 from analysis.energy.attribution import attribute
 from analysis.energy.meters import declared_power, read_logs
 from analysis.model.campaign import modelled
@@ -227,8 +227,8 @@ def _join_records(rows: list[dict[str, Any]], records: pd.DataFrame) -> list[flo
             row |= {"elapsed_slurm": job["elapsed"], "state": job["state"]}
         counted.append(float(job["energy"]) if job is not None else np.nan)
     joined = [(row, known[row["job_id"]]) for row in rows if row["job_id"] and row["job_id"] in known]
-    for row, said in against_slurm(joined):
-        row["reason"] = row["reason"] or said
+    for (row, _), reason in zip(joined, slurm_contradictions(joined), strict=True):
+        row["reason"] = row["reason"] or reason
     return counted
 
 
