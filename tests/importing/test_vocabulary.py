@@ -91,6 +91,12 @@ def test_hardware__two_values_of_one_fact_state_none() -> None:
     assert not hardware.stated(text).keys() & {"nodes", "command", "ranks"}
 
 
+def test_hardware__n_is_of_nodes_for_srun_and_of_ranks_on_each_for_mpirun() -> None:
+    assert hardware.launched("srun -N 4 -n 64 ./lmp\n") == {"command": "srun -N 4 -n 64 ./lmp", "ranks": 64}
+    found = hardware.launched("mpirun -N 4 -n 64 ./lmp\n")
+    assert (found["ranks"], found["ranks_per_node"]) == (64, 4)
+
+
 def test_hardware__ports_and_processors_are_named() -> None:
     ports = "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tRate: 200\n\t\tLink layer: InfiniBand\n"
     assert hardware.stated(ports) == {"interconnect": "ib-hdr"}
