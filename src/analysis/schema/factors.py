@@ -8,6 +8,7 @@ reads this module at every start: nothing slow is imported.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -212,10 +213,37 @@ def label(factor: str) -> str:
     return known.label if known else factor.replace("_", " ")
 
 
+# Levels that the field spells in one way, by factor; names that a number or a grade ends are rules.
+_NAMES: Mapping[str, Mapping[str, str]] = {
+    "case": {
+        "osu_latency": "point-to-point latency", "osu_bw": "point-to-point bandwidth",
+        "osu_bibw": "two-way bandwidth", "osu_allreduce": "Allreduce", "osu_alltoall": "Alltoall",
+        "osu_bcast": "Bcast", "osu_allgather": "Allgather", "osu_barrier": "Barrier",
+    },
+    "interconnect": {
+        "ib": "InfiniBand", "ethernet-tcp": "TCP over Ethernet", "shared-memory": "shared memory",
+        "omnipath-100": "Omni-Path", "efa": "EFA",
+    },
+    "mpi": {
+        "open-mpi": "Open MPI", "openmpi": "Open MPI", "mpich": "MPICH", "intel-mpi": "Intel MPI",
+        "platform-mpi": "Platform MPI", "hp-mpi": "HP MPI", "mvapich2": "MVAPICH2", "hpc-x": "HPC-X",
+    },
+    "profiler": {"none": "no profiler", "ipm": "IPM", "mpip": "mpiP"},
+}  # fmt: skip
+_SPELLINGS = (
+    ("interconnect", re.compile(r"(\d+)-?gbe"), "{}GbE"),
+    ("interconnect", re.compile(r"ib-([sdqfehnx]dr\d*)"), "{} InfiniBand"),
+)
+
+
 def level_name(factor: str, level: Level) -> str:
-    """Return the name of a level in a sentence: words unchanged, numbers with their unit: ``2 nodes``."""
+    """Return the name of a level in a sentence: ``2 nodes``, ``FDR InfiniBand``; other words are unchanged."""
     if isinstance(level, str):
-        return level
+        text = level.lower()
+        for name, pattern, spelling in _SPELLINGS:
+            if name == factor and (found := pattern.fullmatch(text)):
+                return spelling.format(found[1].upper())
+        return _NAMES.get(factor, {}).get(text, level)
     known = BY_NAME.get(factor)
     one, _, several = (known.level if known else f"{{}} {label(factor)}").partition("|")
     return (one if level == 1 else several or one).format(_count(level))
