@@ -20,9 +20,9 @@ from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import better_is_more, findings
 from analysis.estimates.question import Comparison, Question
+from analysis.estimates.sentences import Stratum, plain
 from analysis.findings.conclusion import GROWS, ORDERED, STOPS
 from analysis.findings.plans import Plan
-from analysis.findings.regions import Stratum, plain
 from analysis.findings.trials import Series, Trial, p_of_difference, p_of_interaction
 
 # Along these a lead may grow; what changes with them by nature.

@@ -46,6 +46,7 @@ class Factor:
     before: str = "with"  # the preposition before its levels: "on 2 nodes"
     every: str = ""  # all of its levels: "all links"
     level: str = "{}"  # a level in a sentence; "{} node|{} nodes" for one and for several
+    subject: str = ""  # a level as what a sentence is about, where that is another: "runs of {}"
     paths: tuple[str, ...] = ()  # patterns of file and folder names that state it, the number as a group
 
     @property
@@ -118,7 +119,7 @@ TABLE: tuple[Factor, ...] = (
     ),
     Factor(
         "profiler", "view", "profiler preloaded, none without", label="profiler", before="under",
-        every="all profilers", topics={"profilers": ()},
+        subject="a run under {}", every="all profilers", topics={"profilers": ()},
     ),
     Factor(
         "nodes", "job", "nodes", "i4", "1", label="nodes", before="on", every="all numbers of nodes",
@@ -161,7 +162,7 @@ TABLE: tuple[Factor, ...] = (
     Factor(
         "target_time", "problem", "run time asked of the application, NaN where it takes none", "f8", "s",
         aliases=("target_seconds", "rt"), work=True, label="length of a run (s)", before="in runs of",
-        every="all lengths of runs", level="{} s", topics={"run duration": ()},
+        every="all lengths of runs", level="{} s", subject="runs of {}", topics={"run duration": ()},
         paths=(rf"{_S}rt{_G}(\d+){_E}",),
     ),
     Factor(
