@@ -23,8 +23,8 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding, days_said
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.question import Question
-from analysis.estimates.stats import Estimate
-from analysis.schema.factors import BY_NAME, SPOKEN, label, level_name
+from analysis.estimates.stats import LEVEL, Estimate
+from analysis.schema.factors import BY_NAME, SPOKEN, display_name, label
 
 Stratum = Mapping[str, Level]
 
@@ -41,11 +41,11 @@ _APPLICATIONS = {
 }  # fmt: skip
 _MEASURES = {
     "figure_of_merit": "rate", "elapsed": "time", "application_time": "time by the application",
-    "throughput": "rate of all jobs", "energy_per_job": "energy of a job", "jobs_per_day": "jobs a day",
-    "mpi_fraction": "share of MPI", "mpi_time": "MPI time", "call_share": "share of the MPI time",
-    "count_share": "share of the calls", "size_share": "share of the messages",
-    "bytes_per_call": "bytes per call", "node_memory_slurm": "memory of a node",
-    "rank_memory": "memory of a rank",
+    "throughput": "rate of all jobs", "energy_per_job": "energy of a job",
+    "jobs_per_day": "number of jobs a day", "mpi_fraction": "share of MPI", "mpi_time": "MPI time",
+    "call_share": "share of the MPI time", "count_share": "share of the calls",
+    "size_share": "share of the messages", "bytes_per_call": "bytes per call",
+    "node_memory_slurm": "memory of a node", "rank_memory": "memory of a rank",
 }  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def display(campaign: Campaign, factor: str, level: Level) -> str:
     for name, one in campaign.stand_ins.get("case", {}).items() if factor == "case" else ():
         if one.distance == "same" and one_or_more(one.is_) == [level]:
             return name
-    return _APPLICATIONS.get(text, text) if factor == "application" else level_name(factor, level)
+    return _APPLICATIONS.get(text, text) if factor == "application" else display_name(factor, level)
 
 
 def noun(campaign: Campaign, factor: str, level: Level) -> str:
@@ -133,9 +133,9 @@ def where(campaign: Campaign, given: Mapping[str, Any], names: Collection[str]) 
 def within(campaign: Campaign, given: Mapping[str, Any], names: Collection[str]) -> str:
     """Say of which application and where: ``in HPCG, at 16³``."""
     application = [display(campaign, "application", one) for one in one_or_more(given.get("application", []))]
-    return ", ".join(
-        filter(None, (f"in {listed(application)}" * bool(application), where(campaign, given, names)))
-    )
+    model = "the model of " if campaign.evidence == "modelled" else ""
+    text = f"in {model}{listed(application)}" if application else ""
+    return ", ".join(filter(None, (text, where(campaign, given, names))))
 
 
 def nameable(level: Level) -> bool:
@@ -370,7 +370,7 @@ class Answer:
         out = []
         for at, level in enumerate(compare.levels):
             own = self.own(level)
-            name = listed([noun(self.campaign, compare.factor, one) for one in own])
+            name = " or ".join(noun(self.campaign, compare.factor, one) for one in own)
             link = compare.where[at].get("interconnect") if len(compare.where) > at else None
             if compare.factor == "nodes" and own != [1] and link:
                 links = self.campaign.resolve("interconnect", link)
@@ -416,13 +416,23 @@ def _ratio(answer: Answer) -> str:
     if answer.decided and not single and len(sides) > 1 and 0 < abs(sum(sides)) < len(sides):
         which = names if sum(sides) > 0 else names[::-1]
         count = f"{abs(sum(sides))} of {len(sides)} comparisons"
-        return f"{which[0]} is clearly ahead of {which[1]} in {count} {answer.place} ({times} times, {sure})"
+        clearly = f"{which[0]} {_be(answer, which[0])} clearly ahead of {which[1]}"
+        return f"{clearly} in {count} {answer.place} ({times} times, {sure})"
     if not single and not (answer.decided and all(sides)):
-        return f"there is no clear difference between {listed(names)} {answer.place} ({times} times, {sure})"
+        text = f"there is no clear difference between {listed(names)}"
+        if not any(one.settles for one in estimates):
+            text = f"there are too few runs to compare {names[0]} with {names[1]}"
+        return f"{text} {answer.place} ({times} times, {sure})"
+    times = {"max": "up to ", "min": "at least "}.get(asked.aggregate, "") + times
     text = f"{ahead(asked.variable, compare.factor, levels, names, times)} {answer.place}"
     if single:
         return f"{text}, {_of_single_runs(estimates)}"
     return f"{text}{_most(answer, estimates)}{_efficiency_of(answer, levels, estimates)} ({sure})"
+
+
+def _be(answer: Answer, name: str) -> str:
+    compare = answer.question.compare
+    return "are" if compare and plural(compare.factor, answer.levels[answer.names.index(name)]) else "is"
 
 
 def _of_single_runs(estimates: Sequence[Estimate]) -> str:
@@ -477,7 +487,7 @@ def _equality(answer: Answer) -> str:
 
 def _efficiency(answer: Answer) -> str:
     value, sure = spell_all([one.estimate for one in answer.found], "%")
-    verb = "reach" if plural("nodes", answer.levels[0]) else "reaches"
+    verb = "reach" if _be(answer, answer.names[0]) == "are" else "reaches"
     text = f"{answer.names[0]} {verb} an efficiency of {value} over {answer.names[1]} {answer.place}"
     return f"{text} ({sure})"
 
@@ -505,7 +515,7 @@ def _interaction(answer: Answer) -> str:
     if finding.steps:
         text += f" from {values[0]:.2f} times {places[0]} to {values[1]:.2f} times {places[1]}"
     else:
-        text += f" from {places[0]} to {places[1]}"
+        text += f" between {listed([noun(answer.campaign, along, end) for end in reversed(ends)])}"
     return f"{text} {answer.place} (by {by} times, {sure})"
 
 
@@ -535,12 +545,7 @@ def _order(answer: Answer) -> str:
     if not clear:
         return f"the order {' > '.join(answer.names)} is not clear {answer.place} ({by})"
     first, *others = answer.names
-    verb = (
-        "are"
-        if answer.question.compare and plural(answer.question.compare.factor, answer.levels[0])
-        else "is"
-    )
-    return f"{first} {verb} ahead of {', then of '.join(others)} {answer.place} ({by})"
+    return f"{first} {_be(answer, first)} ahead of {', then of '.join(others)} {answer.place} ({by})"
 
 
 def _stop(answer: Answer) -> str:
@@ -553,12 +558,17 @@ def _stop(answer: Answer) -> str:
         noun(answer.campaign, compare.factor, plain(level)) if math.isfinite(level) else ""
         for level in (estimate.value, estimate.low, estimate.high)
     )
-    if not high and estimate.value == (answer.levels or [estimate.low])[-1]:
-        return f"every step up to {value} brings more than {bar} {answer.place}"
-    text = f"beyond {value} the next step brings less than {bar} {answer.place}"
-    if low == high:
-        return text
-    return f"{text} (by medians; {f'it is from {low} to {high}' if high else f'it is not before {low}'})"
+    runs = answer.campaign.runs
+    last = float(runs.loc[runs["run"].isin(found.runs), compare.factor].max())
+    last = estimate.high if math.isnan(last) else last  # of draws from a model
+    if estimate.value == last:
+        text = f"every step up to {value} {f'brings more than {bar}' if bar != '0%' else 'is faster'}"
+        note = "" if estimate.low == last else f" (by medians; clearly up to {low})"
+    else:
+        text = f"beyond {value} the next step {f'brings less than {bar}' if bar != '0%' else 'is slower'}"
+        note = f" (by medians; {f'somewhere from {low} to {high}' if high else f'not before {low}'})"
+        note = "" if low == high else note
+    return f"{text} {answer.place}{note}"
 
 
 def _trend(answer: Answer) -> str:
@@ -566,9 +576,10 @@ def _trend(answer: Answer) -> str:
     compare, (finding, *_) = answer.question.compare, answer.found
     assert compare is not None
     value, sure = spell(finding.estimate)
-    span = compare.span or (answer.names[0], answer.names[-1])
-    ends = f"from {span[0]} to {span[1]}"
-    clear = (finding.chance or 0.0) <= 0.05 and (finding.estimate.low > 0 or finding.estimate.high < 0)
+    names = [noun(answer.campaign, compare.factor, plain(end)) for end in compare.span or ()] or answer.names
+    ends = f"from {names[0]} to {names[-1]}"
+    estimate, chance = finding.estimate, finding.chance or 0.0
+    clear = estimate.settles and chance <= 1 - LEVEL and not estimate.low <= 0 <= estimate.high
     way = "rises" if finding.estimate.value > 0 else "falls"
     what = f"the {measure_name(answer.question.variable)}"
     text = f"{what} {way} {ends}" if clear else f"{what} has no clear trend {ends}"
@@ -576,7 +587,7 @@ def _trend(answer: Answer) -> str:
 
 
 def _cost(answer: Answer) -> str:
-    value, sure = spell_all([one.estimate for one in answer.found], answer.unit)
+    value, sure = spell_all([one.estimate for one in answer.found], answer.unit.removesuffix("/year"))
     if answer.question.compare is None:
         return f"a year of jobs costs {value} {answer.place} ({sure})"
     first, second = answer.names
@@ -596,6 +607,8 @@ _LEVELS = {
     "rank_memory": "a rank of {application} takes {value} of memory",
     "node_memory": "{application} takes {value} of memory on a node",
     "node_memory_slurm": "{application} takes {value} of memory on a node, by Slurm",
+    "latency": "a message of {members} B takes {value} in {application}",
+    "bandwidth": "messages of {members} B move at {value} in {application}",
     "jobs_per_day": "the nodes finish {value} of {application}",
     "energy_per_job": "a job of {application} takes {value}",
     "mean_power": "{application} draws {value}",
@@ -606,7 +619,7 @@ def _level(answer: Answer) -> str:
     """Word a measure by itself: a share, a size, a rate."""
     asked = answer.question
     estimates = [one.estimate for one in answer.found]
-    unit = answer.unit or MEASURES[asked.variable].unit
+    unit = "" if asked.variable == "distinct_calls" else answer.unit or MEASURES[asked.variable].unit
     if estimates[0].level == 1 and estimates[0].low != estimates[0].high:  # an exact one is its range
         unit, size = of_bytes(estimates[0].high) if unit == "B" else (unit, 1.0)
         ends = [significant(end / size) for end in (estimates[0].low, estimates[0].high)]

@@ -214,7 +214,7 @@ def label(factor: str) -> str:
     return known.label if known else factor.replace("_", " ")
 
 
-# Levels that the field spells in one way, by factor; names that a number or a grade ends are rules.
+# Levels that the field spells in one way, by factor; what has a number or a grade in its name follows a rule.
 _NAMES: Mapping[str, Mapping[str, str]] = {
     "case": {
         "osu_latency": "point-to-point latency", "osu_bw": "point-to-point bandwidth",
@@ -233,18 +233,24 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 _SPELLINGS = (
     ("interconnect", re.compile(r"(\d+)-?gbe"), "{}GbE"),
+    ("interconnect", re.compile(r"(\d+)-?gbe-roce"), "{}GbE RoCE"),
     ("interconnect", re.compile(r"ib-([sdqfehnx]dr\d*)"), "{} InfiniBand"),
 )
 
 
+def display_name(factor: str, level: Level) -> str:
+    """Return the name of a level as people in the field spell it: ``FDR InfiniBand``, ``2 nodes``."""
+    text = str(level).lower()
+    for name, pattern, spelling in _SPELLINGS:
+        if name == factor and (found := pattern.fullmatch(text)):
+            return spelling.format(found[1].upper())
+    return _NAMES.get(factor, {}).get(text) or level_name(factor, level)
+
+
 def level_name(factor: str, level: Level) -> str:
-    """Return the name of a level in a sentence: ``2 nodes``, ``FDR InfiniBand``; other words are unchanged."""
+    """Return the name of a level in a sentence: words unchanged, numbers with their unit: ``2 nodes``."""
     if isinstance(level, str):
-        text = level.lower()
-        for name, pattern, spelling in _SPELLINGS:
-            if name == factor and (found := pattern.fullmatch(text)):
-                return spelling.format(found[1].upper())
-        return _NAMES.get(factor, {}).get(text, level)
+        return level
     known = BY_NAME.get(factor)
     one, _, several = (known.level if known else f"{{}} {label(factor)}").partition("|")
     return (one if level == 1 else several or one).format(_count(level))
