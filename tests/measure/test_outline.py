@@ -136,7 +136,7 @@ def test_new_campaign__files_pass_the_plan(
         launch = project.load_yaml(path)["launch"]
         assert {key: launch[key] for key in cluster} == cluster
     for left in ("/path/to" in path.read_text() if path.is_file() else False,):
-        assert left == ("where the program lies" in told)
+        assert left == ("where the program is" in told)
     assert (elsewhere / "data/raw/mine/runs").is_dir()
     assert "benchbook plan mine" in told
 

@@ -8,10 +8,9 @@ from dataclasses import asdict, replace
 import pandas as pd
 
 from analysis.claims import bands, distance
-from analysis.claims.discovery import controlled
 from analysis.claims.model import Claim, Expectation, Report
 from analysis.claims.settling import settle
-from analysis.claims.verdict import Verdict, finite
+from analysis.claims.verdict import Verdict, controlled, finite
 from analysis.claims.verdicts import (
     HOLDS,
     NOT_TESTED,

@@ -1,4 +1,4 @@
-"""Several estimates at once: intervals that hold together, and the largest or the least of them."""
+"""Several estimates at once: intervals that hold for all, the largest or the least, false discoveries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from scipy.stats import false_discovery_control
+
 from analysis.estimates.stats import LEVEL, Estimate
+
+
+def adjusted(p_values: Sequence[float]) -> list[float]:
+    """Return the least rate of false discoveries at which each of some p-values passes.
+
+    By Benjamini and Hochberg (1995); often called q.
+    """
+    return [] if not len(p_values) else false_discovery_control(p_values, method="bh").tolist()
 
 
 def family_level(k: int, level: float = LEVEL) -> float:

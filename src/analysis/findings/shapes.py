@@ -14,6 +14,7 @@ from scipy import stats as scipy_stats
 from analysis.base.words import Level
 from analysis.claims.verdicts import FEWEST
 from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.differences import p_alone, p_of_interaction
 from analysis.estimates.finding import Finding
 from analysis.estimates.groups import groups, strata
 from analysis.estimates.intervals import Array
@@ -23,7 +24,7 @@ from analysis.estimates.question import Comparison, Question
 from analysis.estimates.sentences import Stratum, plain
 from analysis.findings.conclusion import GROWS, ORDERED, STOPS
 from analysis.findings.plans import Plan
-from analysis.findings.trials import Series, Trial, p_of_difference, p_of_interaction
+from analysis.findings.trials import Series, Trial
 
 # Along these a lead may grow; what changes with them by nature.
 ALONG: Mapping[str, tuple[str, ...]] = {
@@ -92,7 +93,7 @@ def _growths(series: Series, along: str, follow: tuple[str, ...], campaign: Camp
         except NotCoveredError:
             continue
         if len(found) == 1:
-            p = p_of_interaction(high, low)
+            p = p_of_interaction(*((one.top, one.bottom) for one in (high, low)))
             strata = tuple(one.finding.stratum for one in ordered)
             yield Shape(GROWS, plan, question, found[0], (first, second), p, strata, (low, high))
 
@@ -208,6 +209,6 @@ def orders(plan: Plan, campaign: Campaign) -> Iterator[Shape]:
         except NotCoveredError:
             continue
         pairs = len(best) * (len(best) - 1) // 2
-        p = max(p_of_difference(sides[a], sides[b]) for a, b in itertools.pairwise(best))
+        p = max(p_alone(sides[a], sides[b]) for a, b in itertools.pairwise(best))
         if len(found) == 1:
             yield Shape(ORDERED, plan, question, found[0], tuple(best), min(1.0, p * pairs), (stratum,))

@@ -6,18 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, create_model
 
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import Line, M, Maybe, Model, Name, Text
 from analysis.base.slurm import numbers
+from analysis.base.words import Level
 from analysis.base.yaml import Where, read, texts
 from analysis.measure.cores import Cores
 from analysis.measure.power import config as power
-from analysis.schema.campaigns import Application, ApplicationLaunch, CampaignFile, Matrix, Minutes
+from analysis.schema.campaigns import (
+    OF_MACHINE,
+    Application,
+    ApplicationLaunch,
+    CampaignFile,
+    Matrix,
+    Minutes,
+)
+from analysis.schema.factors import BY_NAME
 
 PRESETS = Path(__file__).with_name("presets.yaml")
 # These may have line ends, input files whatever they need; nothing else that reaches a job may.
@@ -37,6 +46,11 @@ Modules = Annotated[list[Text], Field(description="a list of environment modules
 Options = Annotated[list[Text], Field(description="a list of options of the launcher")]
 Family = Literal["openmpi", "hpcx", "mpich", "intelmpi", "mvapich2", "platformmpi", "charm"]
 Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+NumberKey = Annotated[
+    str,
+    StringConstraints(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9})?$"),
+    Field(description="a number in quotes"),
+]
 Sockets = Annotated[
     list[Annotated[str, StringConstraints(pattern="^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$")]],
     Field(min_length=1),
@@ -119,7 +133,20 @@ class Site(Programs):
     environment: Environment = Field({})
 
 
-class Launch(NodesOfLevel):
+if TYPE_CHECKING:
+    _Levels = NodesOfLevel
+else:
+    _Levels = create_model(
+        "_Levels",
+        __base__=NodesOfLevel,
+        **{
+            name: (dict[NumberKey if BY_NAME[name].numeric else Name, NodesOfLevel], Field({}))
+            for name in reversed(OF_MACHINE)
+        },
+    )
+
+
+class Launch(_Levels):
     """How jobs are started here; without it nothing can be measured on the cluster."""
 
     scheduler: Literal["slurm", "none"]
@@ -143,26 +170,30 @@ class Launch(NodesOfLevel):
         "/etc/profile.d/modules.sh", description="the file that defines the command module"
     )
     mpi: Annotated[dict[Name, MpiLibrary], Field(min_length=1)]
-    interconnect: dict[Name, NodesOfLevel] = Field({})
-    cpu: dict[Name, NodesOfLevel] = Field({})
-    dimm: dict[Name, NodesOfLevel] = Field({})
     profilers: dict[Literal["ipm", "mpip"], Profiler] = Field(
         {}, description="ipm or mpip with library or modules"
     )
     applications: dict[Name, Site]
 
-    def levels(self, factor: str) -> Mapping[str, NodesOfLevel]:
-        """Return the levels of ``interconnect``, ``cpu`` or ``dimm`` that the cluster has."""
-        found: Mapping[str, NodesOfLevel] = getattr(self, factor)
+    def levels(self, factor: str) -> Mapping[str, Any]:
+        """Return the levels of ``mpi``, ``interconnect``, ``cpu`` and so on that the cluster has."""
+        found: Mapping[str, Any] = getattr(self, factor)
         return found
 
     def chosen(self, factors: Mapping[str, Any]) -> list[NodesOfLevel]:
-        """Return what a run's levels of these factors ask for."""
+        """Return what a run's levels of the machine's factors ask for."""
+        asked = [(name, factors[name]) for name in OF_MACHINE if factors[name]]
         return [
-            self.levels(factor)[factors[factor]]
-            for factor in ("cpu", "dimm", "interconnect")
-            if factors[factor]
+            part
+            for name, level in asked
+            for key, part in self.levels(name).items()
+            if level_of(name, key) == level
         ]
+
+
+def level_of(factor: str, key: str) -> Level:
+    """Return the level for a key of a cluster's file, a number where the factor has numbers."""
+    return float(key) if BY_NAME[factor].numeric else key
 
 
 class ClusterFile(Model):

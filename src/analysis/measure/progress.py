@@ -20,7 +20,8 @@ from typing import Any, TextIO
 from analysis.base import files, project, slurm
 from analysis.measure import accounting, folders, workflow
 from analysis.measure.declare import load
-from analysis.measure.matrix import DEFAULTS, Plan, Run, expand
+from analysis.measure.matrix import Plan, Run, expand
+from analysis.schema.campaigns import DEFAULTS
 
 # Where an application's file does not say how long a case takes, a share of the time limit stands for it.
 _SHARE_OF_LIMIT = 0.5

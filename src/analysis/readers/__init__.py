@@ -7,6 +7,7 @@ in ``pyproject.toml``; a power log needs neither (`analysis.readers.power`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -70,6 +71,15 @@ def engines_of(data: bytes, name: str = "") -> list[str]:
         if found or len(data) <= size:
             break
     return found
+
+
+def without_second_power(engines: Iterable[str]) -> Iterator[str]:
+    """Yield engines, but only the first of those that read power: a file's energy counts once."""
+    power = False
+    for engine in engines:
+        if not (power and is_power(engine)):
+            yield engine
+        power |= is_power(engine)
 
 
 def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, **options: Any) -> xr.Dataset:
