@@ -16,8 +16,8 @@ from analysis.findings.conclusion import (
     EQUAL,
     GROWS,
     ORDERED,
-    SEEN,
     POINTS,
+    SEEN,
     STOPS,
     TOPICS,
     UNKNOWN,
@@ -265,7 +265,7 @@ def test_search__clusters_node_for_node() -> None:
     ]
     (one,) = (each for each in of(rows) if each.topic == "hardware")
     assert one.sentence.startswith("new is 2.000 times as fast as old, node for node, in app (1.9")
-    assert "cpu Ivy Bridge and Westmere" in one.footnote
+    assert "processor Ivy Bridge and Westmere" in one.footnote
     assert "ranks per node 12 and 20" in one.footnote
 
 
@@ -276,7 +276,9 @@ def test_search__nodes_over_a_link_against_one_node() -> None:
         *rates(19.0, nodes=2, ranks=2, interconnect="ib-fdr"),
     ]
     said = [one.sentence for one in of(rows) if one.topic == "scaling"]
-    assert said[0].startswith("2 nodes over FDR InfiniBand are 1.900 times as fast as 1 node in app, an effic")
+    assert said[0].startswith(
+        "2 nodes over FDR InfiniBand are 1.900 times as fast as 1 node in app, an effic"
+    )
     assert said[1].startswith(
         "2 nodes over 1GbE are 1.200 times as fast as 1 node in app, an efficiency of 60%"
     )

@@ -21,6 +21,7 @@ from analysis.base.models import one_or_more
 from analysis.base.words import FULL, Level, attached, decimals, general, in_order, number, significant
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding, days_said
+from analysis.estimates.groups import distinguishing
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.question import Question
 from analysis.estimates.stats import LEVEL, Estimate
@@ -149,15 +150,18 @@ def plain(level: Any) -> Level:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def stratum_names(campaign: Campaign, strata: Sequence[Stratum]) -> tuple[list[str], list[str]]:
+    """Return the factors that distinguish strata, and each stratum's name by its levels of them."""
+    names = differing(strata)
+    return names, [
+        ", ".join(display(campaign, name, one[name]) for name in names if nameable(one[name]))
+        for one in strata
+    ]
+
+
 def differing(universe: Sequence[Stratum]) -> list[str]:
     """Return the factors that distinguish strata, as a sentence lists them; none that adds nothing."""
-    chosen: list[str] = []
-    keys = 1
-    for name in (name for name in SPOKEN if universe and name in universe[0]):
-        more = len({tuple(stratum[each] for each in (*chosen, name)) for stratum in universe})
-        if more > keys:
-            chosen, keys = [*chosen, name], more
-    return chosen
+    return distinguishing(universe, [name for name in SPOKEN if universe and name in universe[0]])
 
 
 # ---- numbers
@@ -175,10 +179,11 @@ def of_bytes(largest: float) -> tuple[str, float]:
 
 def spell(estimate: Estimate, unit: str = "") -> tuple[str, str]:
     """Spell a value, and its interval with its level below 95 %: ``1.36`` and ``1.22 to 1.54, at 94%``."""
+    if estimate.bounded and estimate.low == estimate.high and estimate.level >= FULL:
+        return attached(significant(estimate.value), unit), "exact"
     value, _, sure = number(estimate, unit).partition(" (")
-    sure = sure.removesuffix(")")
-    low, _, high = sure.partition(" to ")
-    return value, sure if low != high else f"all {estimate.n} runs alike"
+    low, _, high = sure.removesuffix(")").partition(" to ")
+    return value, sure.removesuffix(")") if low != high else f"all {estimate.n} runs alike"
 
 
 def spell_all(estimates: Sequence[Estimate], unit: str = "") -> tuple[str, str]:
@@ -207,14 +212,15 @@ def _rounded(like: Estimate, value: float) -> str:
     return general(round(value, places), f",.{max(places, 0)}f")
 
 
-def confidence(levels: pd.Series) -> str:
-    """Say which intervals a figure has: ``with 95 % intervals``, ``with intervals at 88 to 95 %``."""
-    known = sorted({round(100 * level) for level in levels.dropna()})
-    if not known:
-        return "without intervals: too few runs"
-    if len(known) == 1:
-        return f"with {known[0]} % intervals"
-    return f"with intervals at {known[0]} to {known[-1]} %"
+def medians(table: pd.DataFrame, *others: pd.DataFrame) -> str:
+    """Say what a figure shows, by its columns ``n confidence``: ``medians of 6 runs with 95 % intervals``."""
+    counts = sorted(set(table["n"]))
+    n = " to ".join(dict.fromkeys(map(str, (counts[0], counts[-1]))))
+    known = sorted({round(100 * level) for one in (table, *others) for level in one["confidence"].dropna()})
+    text = "without intervals: too few runs"
+    if known:
+        text = f"with {' to '.join(dict.fromkeys(map(str, (known[0], known[-1]))))} % intervals"
+    return f"medians of {n} run{'' if n == '1' else 's'} {text}"
 
 
 # ---- how one level is ahead of another
@@ -289,7 +295,7 @@ class Answer:
 
     `found` are its findings, one a stratum; `unit` is that of the values, where it is not the measure's own.
     `universe` are the strata that were asked: what distinguishes them is named. `decided` is false where a
-    search has tested so much that what looks clear is not.
+    search has tested so much that what looks clear is not, `brief` leaves out where it holds.
     """
 
     question: Question
@@ -298,11 +304,12 @@ class Answer:
     unit: str = ""
     universe: Sequence[Stratum] = ()
     decided: bool = True
+    brief: bool = False
 
     @property
     def sentence(self) -> str:
         """The answer as a sentence without its full stop."""
-        text = _SENTENCES[self.question.quantity](self)
+        text = " ".join(_SENTENCES[self.question.quantity](self).split()).replace(" ,", ",")
         return text[:1].upper() + text[1:] if _CAPITALS.match(text) else text
 
     @cached_property
@@ -341,7 +348,7 @@ class Answer:
     @property
     def place(self) -> str:
         """Where the answer holds: ``in HPCG, at 16³, on 2 nodes``."""
-        return within(self.campaign, self.given, self.places)
+        return "" if self.brief else within(self.campaign, self.given, self.places)
 
     @property
     def application(self) -> str:
@@ -380,7 +387,28 @@ class Answer:
             out.append(name)
         return out
 
-    def footnote(self, weakest: Finding, rest: str = "") -> str:
+    @property
+    def _with_it(self) -> str:
+        """What else belongs to the answer: which parts of clusters differ too, which profiler it is from."""
+        asked, campaign = self.question, self.campaign
+        if asked.compare is None:
+            if asked.variable in MEASURES and not MEASURES[asked.variable].profile:
+                return ""
+            by = [f"profiled by {display(campaign, 'profiler', campaign.profiler)}"] * bool(campaign.profiler)
+            return ", ".join([*by, *(f"any {label(name)}" for name in campaign.pool)])
+        parts = ("cluster", *BY_NAME["cluster"].changes_with_it)
+        names = [name for name in parts if name in asked.compare.varying and name != "ranks"]
+        names = names if asked.compare.factor != "nodes" else []  # a link joins several nodes alone
+        runs = campaign.runs
+        runs = runs[runs["run"].isin(run for one in self.found for run in one.runs)]
+        words = []
+        for name in (name for name in names if runs[name].nunique() > 1):
+            levels = in_order({plain(level) for level in runs[name]})
+            texts = (display(campaign, name, one) if isinstance(one, str) else f"{one:g}" for one in levels)
+            words.append(f"{label(name)} {listed([text or 'not stated' for text in texts])}")
+        return f"other too: {'; '.join(words)}" if words else ""
+
+    def footnote(self, weakest: Finding) -> str:
         """Say what the answer rests on: runs, base value, level of the interval, conditions, days."""
         estimate = weakest.estimate
         words = [f"n {estimate.n}" + (f" / {estimate.n_baseline}" if estimate.n_baseline is not None else "")]
@@ -393,7 +421,7 @@ class Answer:
             words.append("no interval: too few runs")
         select = self.question.select or {}
         unsaid = where(self.campaign, select, [name for name in select if name not in self.places])
-        rest = ", ".join(filter(None, (unsaid, rest)))
+        rest = ", ".join(filter(None, (unsaid, self._with_it)))
         return "; ".join(filter(None, (", ".join(words), rest, days_said(estimate), self.campaign.evidence)))
 
 
@@ -406,27 +434,27 @@ def _ratio(answer: Answer) -> str:
     asked, compare = answer.question, answer.question.compare
     assert compare is not None
     estimates = [upright(asked.quantity, one.estimate) for one in answer.found]
-    order = (0, 1)
+    first, second = answer.names
+    levels = (answer.levels[0], answer.levels[1])
     if all(one.value < 1 for one in estimates):
-        estimates, order = [inverse(one) for one in estimates], (1, 0)
-    names, levels = ((each[order[0]], each[order[1]]) for each in (answer.names, answer.levels))
+        estimates, levels = [inverse(one) for one in estimates], levels[::-1]
+        first, second = second, first
     times, sure = spell_all(estimates)
-    single = not any(one.bounded for one in estimates)
-    sides = [side(one) for one in estimates]
-    if answer.decided and not single and len(sides) > 1 and 0 < abs(sum(sides)) < len(sides):
-        which = names if sum(sides) > 0 else names[::-1]
-        count = f"{abs(sum(sides))} of {len(sides)} comparisons"
-        clearly = f"{which[0]} {_be(answer, which[0])} clearly ahead of {which[1]}"
-        return f"{clearly} in {count} {answer.place} ({times} times, {sure})"
-    if not single and not (answer.decided and all(sides)):
-        text = f"there is no clear difference between {listed(names)}"
-        if not any(one.settles for one in estimates):
-            text = f"there are too few runs to compare {names[0]} with {names[1]}"
-        return f"{text} {answer.place} ({times} times, {sure})"
-    times = {"max": "up to ", "min": "at least "}.get(asked.aggregate, "") + times
-    text = f"{ahead(asked.variable, compare.factor, levels, names, times)} {answer.place}"
-    if single:
+    brackets = f"({times} times, {sure})"
+    if not any(one.bounded for one in estimates):
+        text = f"{ahead(asked.variable, compare.factor, levels, (first, second), times)} {answer.place}"
         return f"{text}, {_of_single_runs(estimates)}"
+    if not any(one.settles for one in estimates):
+        return f"there are too few runs to compare {first} with {second} {answer.place} {brackets}"
+    sides = [side(one) for one in estimates] if answer.decided else []
+    if not any(sides):
+        return f"there is no clear difference between {first} and {second} {answer.place} {brackets}"
+    if len(set(sides)) > 1:
+        up, down = (f"in {sides.count(sign)} of {len(sides)} comparisons" for sign in (1, -1))
+        text = f"{first} {_be(answer, first)} clearly ahead {up}, {second} {down},"
+        return f"{text} {answer.place} {brackets}"
+    times = {"max": "up to ", "min": "at least "}.get(asked.aggregate, "") + times
+    text = f"{ahead(asked.variable, compare.factor, levels, (first, second), times)} {answer.place}"
     return f"{text}{_most(answer, estimates)}{_efficiency_of(answer, levels, estimates)} ({sure})"
 
 
@@ -527,7 +555,7 @@ def _crossover(answer: Answer) -> str:
         text = f"{listed(answer.names)} are not each clearly ahead somewhere"
         return f"{text} in {len(finding.steps)} comparisons {answer.place}"
     names = differing(finding.strata)
-    words = []
+    words: list[str] = []
     for name, chosen in zip(answer.names, sides, strict=True):
         levels = {each: in_order({plain(finding.strata[at][each]) for at in chosen}) for each in names}
         there = (
@@ -658,6 +686,11 @@ def _set(answer: Answer) -> str:
         text = f"the calls that {answer.application} makes most are {listed(members)}"
     there = where(answer.campaign, answer.given, answer.places)
     return f"{text}{', ' if there else ''}{there}" + ", not all of them in every run" * bool(finding.unequal)
+
+
+def with_base(sentence: str, base: str) -> str:
+    """Add the baseline's own value to what a sentence has in brackets."""
+    return f"{sentence[:-1]}; {base})" if sentence.endswith(")") else f"{sentence} ({base})"
 
 
 _SENTENCES: Mapping[str, Callable[[Answer], str]] = {

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import pandas as pd
 
 from analysis.base.words import Level, in_order
 from analysis.claims.model import Expectation
@@ -13,7 +15,7 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
-from analysis.estimates.sentences import Answer, Stratum, display, listed, plain, slug
+from analysis.estimates.sentences import Answer, Stratum, differing, nameable, plain, slug
 from analysis.estimates.stats import Estimate
 from analysis.findings.conclusion import (
     CROSSES,
@@ -26,11 +28,11 @@ from analysis.findings.conclusion import (
     Conclusion,
     is_borne_out,
 )
-from analysis.findings.plans import PARTS, Plan
+from analysis.findings.plans import Plan
 from analysis.findings.points import points
 from analysis.findings.shapes import THRESHOLD, Shape
-from analysis.findings.strata import pinned, regions
 from analysis.findings.trials import MARGIN, PASSED, Series, Trial
+from analysis.schema.factors import SPOKEN
 
 # The next campaign may lie so many half widths of this one's interval away, and so near at least.
 ROOM, NEAR = 2.0, 0.05
@@ -72,8 +74,8 @@ def _pair(
     levels = (series.one, series.other) if up else (series.other, series.one)
     strata = [trial.finding.stratum for trial in trials]
     asked = plan.measured.question("equality" if equal else "speedup", compare=plan.compare(*levels))
-    question = replace(asked, margin=MARGIN if equal else 0.0, select=_select(plan, campaign, strata, select))
-    found = findings(question, campaign)
+    asked = replace(asked, margin=MARGIN if equal else 0.0)
+    question, found = _asked(plan, campaign, asked, strata, select)
     expect = _expected(word, found)
     if not is_borne_out(question, expect, found):
         word = UNKNOWN
@@ -93,13 +95,13 @@ def _open(series: Series, word: str, trials: Sequence[Trial], campaign: Campaign
     plan, strata = series.plan, [trial.finding.stratum for trial in trials]
     up = 2 * sum(trial.up for trial in trials) >= len(trials)
     levels = (series.one, series.other) if up else (series.other, series.one)
-    question = plan.measured.question("speedup", compare=plan.compare(*levels))
+    asked = plan.measured.question("speedup", compare=plan.compare(*levels))
     found = [trial.finding for trial in trials]
     if not up:
         found = [one for one in plan.answers(*levels, campaign) if one.stratum in strata]
     return _worded(
-        plan, campaign, word, replace(question, select=_select(plan, campaign, strata, {})), found, levels,
-        strata, weakest=_least_sure(found), universe=strata[:1], p=_largest(trial.p for trial in trials),
+        plan, campaign, word, _narrowed(plan, campaign, asked, strata, {}), found, levels, strata,
+        weakest=_least_sure(found), universe=strata[:1], p=_largest(trial.p for trial in trials),
         q=_largest(trial.q for trial in trials),
     )  # fmt: skip
 
@@ -109,9 +111,8 @@ def _crossing(series: Series, campaign: Campaign) -> Iterator[Conclusion]:
     plan, trials = series.plan, [one for one in series.trials if one.word == DIFFERS]
     strata = [trial.finding.stratum for trial in series.trials]
     levels = (series.one, series.other)
-    question = plan.measured.question("crossover", compare=plan.compare(*levels))
-    question = replace(question, select=_select(plan, campaign, strata, {}))
-    found = findings(question, campaign)
+    asked = plan.measured.question("crossover", compare=plan.compare(*levels))
+    question, found = _asked(plan, campaign, asked, strata, {})
     if not is_borne_out(question, AHEAD, found):
         return
     sides = [[one for one in trials if one.up is up] for up in (True, False)]
@@ -160,8 +161,7 @@ def _shaped(
     question, found = first.question, [one.finding for one in shapes]
     if len(shapes) > 1:
         strata = [one.strata[0] for one in shapes]
-        question = replace(question, select=_select(first.plan, campaign, strata, select))
-        found = findings(question, campaign)
+        question, found = _asked(first.plan, campaign, question, strata, select)
     weakest = min(found, key=lambda one: min((step.low for step in one.steps), default=0.0))
     estimate, expect = weakest.estimate, AHEAD
     if first.word == GROWS:
@@ -205,7 +205,7 @@ def _worded(
         expect=expect,
         finding=weakest,
         sentence=answer.sentence,
-        footnote=answer.footnote(weakest, _also(plan, campaign, weakest)),
+        footnote=answer.footnote(weakest),
         word=word,
         size=size,
         p=p,
@@ -214,25 +214,22 @@ def _worded(
     )
 
 
-def _select(
-    plan: Plan, campaign: Campaign, strata: Sequence[Stratum], select: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Select the runs of some strata, by what distinguishes them and by what they all share."""
+def _narrowed(
+    plan: Plan, campaign: Campaign, question: Question, strata: Sequence[Stratum], select: Mapping[str, Any]
+) -> Question:
+    """Ask a question of some strata alone, selected by what distinguishes them and by what they all share."""
     runs = campaign.runs
     own = runs[runs["valid"] & (runs["application"] == plan.measured.application)]
-    return {**plan.measured.select, **pinned(own, strata, (plan.factor, *plan.varying)), **select}
+    shared = pinned(own, strata, (plan.factor, *plan.varying))
+    return replace(question, select={**plan.measured.select, **shared, **select})
 
 
-def _also(plan: Plan, campaign: Campaign, finding: Finding) -> str:
-    """Say which clusters or their parts differ with the factor: what is theirs is in the comparison."""
-    runs = plan.frame[plan.frame["run"].isin(finding.runs)]
-    words = []
-    for name in ("cluster", *PARTS, "ranks_per_node") if plan.factor != "nodes" else ():
-        if name in plan.varying and name != plan.factor and runs[name].nunique() > 1:
-            levels = in_order({plain(level) for level in runs[name]})
-            texts = (display(campaign, name, one) if isinstance(one, str) else f"{one:g}" for one in levels)
-            words.append(f"{name.replace('_', ' ')} {listed([text or 'not stated' for text in texts])}")
-    return f"other too: {'; '.join(words)}" if words else ""
+def _asked(
+    plan: Plan, campaign: Campaign, question: Question, strata: Sequence[Stratum], select: Mapping[str, Any]
+) -> tuple[Question, list[Finding]]:
+    """Ask a question of some strata alone, and answer it."""
+    narrowed = _narrowed(plan, campaign, question, strata, select)
+    return narrowed, findings(narrowed, campaign)
 
 
 def _id(campaign: Campaign, plan: Plan, word: str, levels: Sequence[Level], select: Mapping[str, Any]) -> str:
@@ -249,6 +246,49 @@ def _id(campaign: Campaign, plan: Plan, word: str, levels: Sequence[Level], sele
         flat += [link for level in levels for link in plan.where.get(level, {}).values()]
     named = [name for level in levels for name in (between, level)][1:]
     return slug(campaign.name, plan.measured.application, measure, plan.factor, *named, *flat)
+
+
+# ---- where it holds: strata described by a selection that fits them and no others
+
+
+def regions(universe: Sequence[Stratum], chosen: Sequence[int]) -> Iterator[tuple[dict[str, Any], list[int]]]:
+    """Describe chosen strata of all by selections: each with the positions of the strata that it fits.
+
+    A selection has a level, or a list of them, of each factor in which the strata differ. Where the levels of
+    the chosen strata would fit others as well, these are split along the first factor in which they
+    differ. What no selection can name, a blank, is left out.
+    """
+    yield from _split(universe, list(chosen), differing(universe))
+
+
+def _split(
+    universe: Sequence[Stratum], chosen: list[int], names: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], list[int]]]:
+    select = {name: in_order({plain(universe[at][name]) for at in chosen}) for name in names}
+    select = {name: levels for name, levels in select.items() if all(map(nameable, levels))}
+    fits = [at for at, one in enumerate(universe) if all(one[name] in own for name, own in select.items())]
+    if sorted(fits) == sorted(chosen):
+        yield {name: one[0] if len(one) == 1 else one for name, one in select.items()}, chosen
+        return
+    by = next((name for name, levels in select.items() if len(levels) > 1), "")
+    for level in select.get(by, ()):
+        yield from _split(universe, [at for at in chosen if universe[at][by] == level], names)
+
+
+def pinned(runs: pd.DataFrame, strata: Sequence[Stratum], moving: Collection[str]) -> dict[str, Level]:
+    """Select the levels that all strata share of factors that runs vary: a claim says what it is of.
+
+    `moving` are factors that are compared, or change with them.
+    """
+    found: dict[str, Level] = {}
+    for name in SPOKEN:
+        levels = {plain(stratum[name]) for stratum in strata if name in stratum}
+        if name in moving or len(levels) != 1 or not all(map(nameable, levels)):
+            continue
+        # As many ranks on as many nodes have as many ranks a node.
+        if runs[name].nunique(dropna=False) > 1 and not (name == "ranks_per_node" and "ranks" in found):
+            found[name] = next(iter(levels))
+    return found
 
 
 # ---- how sure it is, and what the next campaign is compared with

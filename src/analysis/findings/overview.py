@@ -18,10 +18,10 @@ from analysis.estimates.finding import Finding
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
-from analysis.estimates.sentences import Answer, Stratum, display, slug
+from analysis.estimates.sentences import Answer, Stratum, slug
 from analysis.findings.conclusion import IS, SEEN, Conclusion, is_borne_out
+from analysis.findings.inference import pinned, regions
 from analysis.findings.points import values
-from analysis.findings.strata import pinned, regions
 
 _SMALL = 1024  # B, up to which a message is said to be small
 _CALLS = 3  # of the most time, each by itself
@@ -146,21 +146,13 @@ def _worded(
         expect=expect,
         finding=first,
         sentence=answer.sentence,
-        footnote=answer.footnote(first, _profiled_by(campaign, question)),
+        footnote=answer.footnote(first),
         word=word,
         size=0.0,
         p=None,
         q=None,
         points=values(answer),
     )
-
-
-def _profiled_by(campaign: Campaign, question: Question) -> str:
-    """Say which profiler a measure is from, and what was put together for it."""
-    if question.variable in MEASURES and not MEASURES[question.variable].profile:
-        return ""
-    words = [f"profiled by {display(campaign, 'profiler', campaign.profiler)}"] if campaign.profiler else []
-    return ", ".join([*words, *(f"any {one.replace('_', ' ')}" for one in campaign.pool)])
 
 
 def _expected(question: Question, found: Sequence[Finding], unit: str) -> Expectation:

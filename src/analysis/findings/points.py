@@ -11,11 +11,10 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.sentences import (
     Answer,
     Stratum,
-    differing,
     display,
     display_unit,
     measure_name,
-    nameable,
+    stratum_names,
 )
 from analysis.estimates.tables import summary
 from analysis.findings.conclusion import POINTS
@@ -37,17 +36,17 @@ def points(plan: Plan, campaign: Campaign, strata: Sequence[Stratum]) -> pd.Data
     for level, wanted in plan.where.items():  # one job on all ranks, not on one of them
         for name, own in wanted.items():
             part = part[(part[plan.factor] != level) | (part[name] == own)]
-    names, axis = differing(strata), plan.factor
-    numeric = not any(isinstance(level, str) for level in plan.levels)
+    factors, names = stratum_names(campaign, strata)
+    axis, numeric = plan.factor, not any(isinstance(level, str) for level in plan.levels)
     levels = [display(campaign, plan.factor, level) for level in part[plan.factor]]
-    places = [strata[one] for one in at[part.index]]
+    places = list(at[part.index])
     if numeric or len(strata) == 1:
         part["x"] = part[plan.factor].astype(float) if numeric else levels
-        part["series"] = [_name(campaign, one, names) for one in places]
+        part["series"] = [names[one] for one in places]
     else:
-        axis = names[0] if len(names) == 1 else ""
+        axis = factors[0] if len(factors) == 1 else ""
         counted = axis and not any(isinstance(stratum[axis], str) for stratum in strata)
-        part["x"] = [float(one[axis]) if counted else _name(campaign, one, names) for one in places]
+        part["x"] = [float(strata[one][axis]) if counted else names[one] for one in places]
         part["series"] = levels
     variable = plan.measured.variable
     table = summary(part, ["series", "x"], "value", variable)[list(POINTS)]
@@ -58,11 +57,12 @@ def points(plan: Plan, campaign: Campaign, strata: Sequence[Stratum]) -> pd.Data
 
 def values(answer: Answer) -> pd.DataFrame:
     """Return what was found of a measure by itself, a row a stratum, as `Conclusion.points` has them."""
-    names = differing([one.stratum for one in answer.found if one.stratum])
-    rows = []
-    for one in answer.found:
-        place = ", ".join(display(answer.campaign, name, one.stratum[name]) for name in names)
-        rows.append(("", place, one.estimate.value, one.estimate.low, one.estimate.high, one.estimate.n))
+    strata = [one.stratum for one in answer.found if one.stratum]
+    names = stratum_names(answer.campaign, strata)[1] or [""] * len(answer.found)
+    rows = [
+        ("", name, one.estimate.value, one.estimate.low, one.estimate.high, one.estimate.n)
+        for name, one in zip(names, answer.found, strict=True)
+    ]
     table = pd.DataFrame(rows, columns=list(POINTS))
     table.attrs.update(unit=answer.unit, xlabel="", ylabel=measure_name(answer.question.variable))
     return table
@@ -74,7 +74,3 @@ def _within(frame: pd.DataFrame, stratum: Mapping[str, Any]) -> pd.Series:
         blank = level == "" and frame[name].dtype.kind == "f"
         same &= frame[name].isna() if blank else frame[name] == level
     return same
-
-
-def _name(campaign: Campaign, stratum: Stratum, names: Sequence[str]) -> str:
-    return ", ".join(display(campaign, name, stratum[name]) for name in names if nameable(stratum[name]))

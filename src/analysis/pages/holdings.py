@@ -63,8 +63,8 @@ def kinds(campaign: Campaign) -> pd.DataFrame:
             values = named.assign(value=times.fillna(part["elapsed"]))
         table = tables.summary(values, ["runs"], "value", measure)
         unit = unit_of(asked, part)
-        ends = zip(table["median"], table["low"], table["high"], table["n"], strict=True)
-        spelt = [number(Estimate(middle, low, high, n), unit) for middle, low, high, n in ends]
+        rows = table[["median", "low", "high", "n", "confidence"]].itertuples(index=False)
+        spelt = [number(Estimate(*row[:4], level=row[4]), unit) for row in rows]
         found.append(table.assign(application=application, measure=measure.replace("_", " "), median=spelt))
     columns = ["application", "runs", "n", "measure", "median"]
     if not found:
