@@ -51,7 +51,7 @@ WORDS = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS, UNKNOWN, SEEN)
 STANDING = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS)
 
 # The columns of `Conclusion.points`.
-POINTS = ("series", "x", "median", "low", "high", "n")
+POINTS = ("series", "x", "median", "low", "high", "n", "confidence")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -60,8 +61,8 @@ def values(answer: Answer) -> pd.DataFrame:
     strata = [one.stratum for one in answer.found if one.stratum]
     names = stratum_names(answer.campaign, strata)[1] or [""] * len(answer.found)
     rows = [
-        ("", name, one.estimate.value, one.estimate.low, one.estimate.high, one.estimate.n)
-        for name, one in zip(names, answer.found, strict=True)
+        ("", name, one.value, one.low, one.high, one.n, one.level if one.bounded else math.nan)
+        for name, one in zip(names, (each.estimate for each in answer.found), strict=True)
     ]
     table = pd.DataFrame(rows, columns=list(POINTS))
     table.attrs.update(unit=answer.unit, xlabel="", ylabel=measure_name(answer.question.variable))

@@ -64,7 +64,9 @@ def kinds(campaign: Campaign) -> pd.DataFrame:
         table = tables.summary(values, ["runs"], "value", measure)
         unit = unit_of(asked, part)
         rows = table[["median", "low", "high", "n", "confidence"]].itertuples(index=False)
-        spelt = [number(Estimate(*row[:4], level=row[4]), unit) for row in rows]
+        spelt = [
+            number(Estimate(value, low, high, n, level=level), unit) for value, low, high, n, level in rows
+        ]
         found.append(table.assign(application=application, measure=measure.replace("_", " "), median=spelt))
     columns = ["application", "runs", "n", "measure", "median"]
     if not found:
