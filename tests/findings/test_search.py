@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from analysis.findings.conclusion import (
     Conclusion,
 )
 from analysis.findings.plans import plans
-from analysis.findings.search import conclusions
+from analysis.findings.search import _ranked, conclusions
 from tests.estimates.hand import campaign, repeats
 
 Rows = list[dict[str, Any]]
@@ -345,3 +346,11 @@ def test_search__a_stricter_rate_finds_less() -> None:
 def test_search__draws_of_a_model_are_no_runs() -> None:
     with pytest.raises(ConfigError, match="its draws are no runs"):
         conclusions(campaign(rates(1.0, mpi="a"), evidence="modelled"))
+
+
+def test_search__of_two_equal_sizes_the_surer_is_first() -> None:
+    found = [one for one in of([*rates(5.0, mpi="a"), *rates(6.0, mpi="b")]) if one.word == DIFFERS][:1]
+    (one,) = found
+    unsure, sure, none = (replace(one, id=name, q=q) for name, q in (("a", 0.04), ("b", 0.001), ("c", None)))
+    assert [each.id for each in _ranked([none, unsure, sure])] == ["b", "a", "c"]
+    assert [each.id for each in _ranked([sure, replace(unsure, size=one.size + 0.1)])] == ["a", "b"]

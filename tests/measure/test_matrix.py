@@ -308,7 +308,7 @@ def test_show__plan_of_a_campaign_that_was_changed_after_half_its_runs(
     out = capsys.readouterr().out.splitlines()
     # Of one library 5 cells stay: 6 repeats each at first, 3 of them are there, and 15 runs of the other.
     assert "measured: 15 of 30 runs" in out
-    assert "beside them: 15 runs that the matrix does not declare; they count like the others" in out
+    assert "in addition: 15 runs that the matrix does not declare; they count like the others" in out
     # Small on 1, 2, 4 nodes for 10 + 4 s, large on 2, 4 for 100 + 4 s: 7 x 14 + 6 x 104 = 722 node seconds;
     # 13 nodes of 10 minutes at the limits.
     (said,) = [line for line in out if "until the median" in line]

@@ -22,7 +22,7 @@ from analysis.cli.built import built
 from analysis.estimates.stats import Estimate
 from analysis.findings.compare import BETTER, WORDS, WORSE, Difference, Differences, Watched, upgrade
 from analysis.findings.history import CellHistory, ChangePoint, History, history
-from analysis.findings.matching import LoneCell, names, side
+from analysis.findings.matching import LoneCell, Renamed, names, side
 
 # The exit status of a comparison that found something worse.
 IS_WORSE = 3
@@ -77,7 +77,7 @@ def _page(
 ) -> Path:
     """Execute the notebook on two campaigns and write its page, by itself."""
     from analysis.site.build import single
-    from analysis.site.kernels import Page
+    from analysis.site.kernels import NotebookRun
     from analysis.site.kernels.client import request
     from analysis.site.page import PageInput
 
@@ -88,7 +88,7 @@ def _page(
     parameters = {"before": before, "after": after, "margin": margin}
     parameters |= {"ignore": list(ignored), "across": list(levels)}
     executed = folder / f"{stem}.ipynb"
-    page = Page(str(base / "notebooks" / NOTEBOOK), str(executed), parameters=parameters)
+    page = NotebookRun(str(base / "notebooks" / NOTEBOOK), str(executed), parameters=parameters)
     fault = request(page, folder / f"{stem}.log")
     if fault:
         raise ConfigError.at(f"notebooks/{NOTEBOOK}", 0, fault, f"see {os.path.relpath(folder / stem)}.log")
@@ -102,16 +102,22 @@ def _page(
 
 
 def _text(found: Differences) -> str:
-    lines = [f"{found.before} → {found.after}: {found.summary}"]
-    lines += [f"changed: {one}" for one in found.matching.renamed]
-    lines += [f"every cell, unless it says otherwise: {found.usual}"] if found.usual else []
-    lines += ["", *_table(found.rows)]
-    if found.changes:
-        lines += ["", "What changed with it (medians, not tested):", *(f"  {one}" for one in found.changes)]
-    for name, cells in found.lone:
-        lines += ["", f"Only in {name}, not compared:", *_lone(cells)] if cells else []
-    lines += ["", *(f"note: {one}" for one in found.notes)] if found.notes else []
-    return "\n".join(lines)
+    lone = [[f"Only in {name}, not compared:", *_lone(cells)] for name, cells in found.lone if cells]
+    changes = ["What changed with it (medians, not tested):", *(f"  {one}" for one in found.changes)]
+    blocks = [_table(found.rows), changes if found.changes else [], *lone]
+    return _blocks((found.before, found.after), found, found.matching.renamed, blocks)
+
+
+def _blocks(
+    called: Sequence[str],
+    found: Differences | History,
+    renamed: Sequence[Renamed],
+    blocks: Sequence[Sequence[str]],
+) -> str:
+    head = [f"{' → '.join(called)}: {found.summary}", *(f"changed: {one}" for one in renamed)]
+    head += [f"every cell, unless it says otherwise: {found.usual}"] if found.usual else []
+    notes = [f"note: {one}" for one in found.notes]
+    return "\n\n".join("\n".join(block) for block in (head, *blocks, notes) if block)
 
 
 def _lone(cells: Sequence[LoneCell]) -> Iterator[str]:
@@ -135,7 +141,7 @@ def _table(rows: Sequence[Difference]) -> list[str]:
             printed.append(group[0].texts | {"measure": group[0].measure_text(sizes)})
         else:
             left[word] += 1
-    out = _aligned(printed, untitled=("why",))
+    out = _aligned(printed, untitled="why")
     return [*out, *(f"and {n} more rows: {word}; --json has them all" for word, n in left.items())]
 
 
@@ -147,24 +153,17 @@ def _grouped(rows: Sequence[T], key: Callable[[T], Hashable]) -> list[list[T]]:
     return list(groups.values())
 
 
-def _aligned(rows: Sequence[dict[str, str]], untitled: Sequence[str] = ()) -> list[str]:
-    titles = tuple("" if name in untitled else name for name in rows[0])
-    lines = [titles, *(tuple(row.values()) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
+def _aligned(rows: Sequence[dict[str, str]], untitled: str = "") -> list[str]:
+    lines = [dict(zip(row, row, strict=True)) | {untitled: ""} for row in rows[:1]] + list(rows)
+    widths = {name: max(len(line[name]) for line in lines) for name in rows[0]} if rows else {}
+    return ["  ".join(line[name].ljust(width) for name, width in widths.items()).rstrip() for line in lines]
 
 
 def _history_text(found: History) -> str:
-    lines = [f"{' → '.join(found.campaigns)}: {found.summary}"]
-    lines += [f"changed: {one}" for one in found.renamed]
-    lines += [f"every cell, unless it says otherwise: {found.usual}"] if found.usual else []
     steps = [(track, step) for track in found.tracks for step in track.steps]
     groups = _grouped(steps, lambda one: (one[1].word, one[0].measure, one[0].name, one[1].at))
-    lines += ["", *_aligned([_step(found, group) for group in groups])] if groups else []
-    return "\n".join([*lines, "", *(f"note: {one}" for one in found.notes)])
+    table = _aligned([_step(found, group) for group in groups])
+    return _blocks(found.campaigns, found, found.renamed, [table])
 
 
 def _step(found: History, group: Sequence[tuple[CellHistory, ChangePoint]]) -> dict[str, str]:

@@ -18,9 +18,8 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -42,8 +41,7 @@ _AT_ONCE = 2_000_000
 _TIE = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Tries:
+class Tries(NamedTuple):
     """All rearrangements are tried if they are `every` at most; else `drawn` of them and the true one."""
 
     every: int
@@ -76,7 +74,7 @@ def equality(variable: str, margin: float, top: pd.DataFrame, bottom: pd.DataFra
     return stats.equivalence(top["value"], bottom["value"], left)
 
 
-def p_alone(top: pd.DataFrame, bottom: pd.DataFrame) -> float:
+def p_of_difference(top: pd.DataFrame, bottom: pd.DataFrame) -> float:
     """Return the two-sided p-value of "both groups are alike": alone, by ranks, within measuring days."""
     values = np.concatenate([top["value"], bottom["value"]])
     return chance(np.repeat([1.0, 0.0], [len(top), len(bottom)]), values, _blocks(top, bottom))
@@ -85,17 +83,15 @@ def p_alone(top: pd.DataFrame, bottom: pd.DataFrame) -> float:
 def clarity(ratio: Estimate, top: pd.DataFrame, bottom: pd.DataFrame) -> Array:
     """Return how clear a difference is, for `chances`: as it is, and in every rearrangement that is tried.
 
-    Runs change places, or days where a day stands for a run in the interval of the ratio.
+    Runs change sides, or days where a day stands for a run in the interval of the ratio.
     """
-    logs = [pd.Series(np.log(part["value"].to_numpy())) for part in (top, bottom)]
-    if not ratio.by_days:
-        return of_sides(*(one.to_numpy() for one in logs))
-    medians = [
-        one.groupby(measuring_days(part)).median() for one, part in zip(logs, (top, bottom), strict=True)
-    ]
-    if len(ratio.days) == 1:
-        return of_days((medians[0] - medians[1]).dropna().to_numpy())
-    return of_sides(*(one.to_numpy() for one in medians))
+    sides = [pd.Series(np.log(part["value"].to_numpy()), measuring_days(part)) for part in (top, bottom)]
+    if ratio.by_days:
+        sides = [one.groupby(level=0).median() for one in sides]
+    if ratio.by_days and len(ratio.days) == 1:
+        both = pd.concat(sides, axis=1, join="inner")
+        return of_days(both[0].to_numpy(), both[1].to_numpy())
+    return of_sides(*(one.to_numpy() for one in sides))
 
 
 def p_of_interaction(
@@ -113,7 +109,7 @@ def p_of_interaction(
     for (x, y), end in zip(ends, (high, low), strict=True):
         values, sides = np.concatenate([x - shared, y]), np.repeat([0.0, 1.0], [len(x), len(y)])
         each.append(_rearranged(_of_medians, values, sides, _blocks(*end), Tries(0, RESAMPLES), rng))
-    return p_values([np.abs(each[0] - each[1])])[0]
+    return _p(np.abs(each[0] - each[1]))
 
 
 def _of_medians(sides: Sequence[Array]) -> Array:
@@ -168,7 +164,7 @@ def chance(levels: Array, values: Array, blocks: Array) -> float:
     # Of two levels tau is the sum of one side's ranks, on another scale.
     ranks = distributions.rankdata(values) - (len(values) + 1) / 2
     values, statistic = (ranks, _rank_sum) if two else (values, _order)
-    return p_values([_rearranged(statistic, values, levels, blocks, ALONE, rng)])[0]
+    return _p(_rearranged(statistic, values, levels, blocks, ALONE, rng))
 
 
 def _rank_sum(sides: Sequence[Array]) -> Array:
@@ -210,39 +206,37 @@ def _pairs(count: Any) -> Any:
 
 
 def of_sides(after: Array, before: Array) -> Array:
-    """Return how clear the difference of two sides is, logarithms of two values or more each."""
-
-    def clear(sides: Sequence[Array]) -> Array:
-        (n, sums, squares), (m, rest, rest_squares) = (
-            (side.shape[1], side.sum(axis=1), (side**2).sum(axis=1)) for side in sides
-        )
-        scatter = (squares - sums**2 / n) + (rest_squares - rest**2 / m)
-        return scaled(sums / n - rest / m, scatter, 1 / n + 1 / m, n + m - 2)
-
-    return of_parts(clear, (after, before))
+    """Return how clear the difference of two sides is; two logarithms or more on each."""
+    return of_parts(_unpaired, (after, before))
 
 
-def of_parts(statistic: Statistic, parts: Sequence[Array]) -> Array:
-    """Return a statistic of parts whose values, logarithms, change places: as they are, and as is tried."""
+def _unpaired(sides: Sequence[Array]) -> Array:
+    (n, sums, squares), (m, rest, rest_squares) = (
+        (side.shape[1], side.sum(axis=1), (side**2).sum(axis=1)) for side in sides
+    )
+    scatter = (squares - sums**2 / n) + (rest_squares - rest**2 / m)
+    return scaled(sums / n - rest / m, scatter, 1 / n + 1 / m, n + m - 2)
+
+
+def of_days(after: Array, before: Array) -> Array:
+    """Return how clear the difference of two sides is that have the same days; a logarithm a day of each."""
+    return of_parts(_paired, (after, before), np.tile(np.arange(len(after)), 2))
+
+
+def _paired(sides: Sequence[Array]) -> Array:
+    gaps, n = sides[0] - sides[1], sides[0].shape[1]
+    means = gaps.mean(axis=1)
+    return scaled(means, ((gaps - means[:, None]) ** 2).sum(axis=1), 1 / n, n - 1)
+
+
+def of_parts(statistic: Statistic, parts: Sequence[Array], blocks: ArrayLike = 0) -> Array:
+    """Return a statistic of parts whose values, logarithms, change places within their block."""
     values = np.concatenate(parts)
     # Equal values must give equal sums in every order of them.
     values = np.round(values - np.median(values), 12)
     levels = np.repeat(np.arange(len(parts), dtype="f8"), [len(part) for part in parts])
     rng = np.random.default_rng((SEED, len(values)))
-    return _rearranged(statistic, values, levels, np.zeros(len(values)), POOLED, rng)
-
-
-def of_days(ratios: Array) -> Array:
-    """Return how clear it is that the log ratios of days are not 0: as they are, and with signs changed."""
-    n = len(ratios)
-    if 2**n <= POOLED.every:
-        turned = np.array(list(itertools.product((False, True), repeat=n)))
-    else:
-        drawn = np.random.default_rng((SEED, n)).random((POOLED.drawn, n)) < 0.5
-        turned = np.vstack([np.zeros(n, dtype=bool), drawn])
-    values = np.where(turned, -ratios, ratios)
-    means = values.mean(axis=1)
-    return scaled(means, ((values - means[:, None]) ** 2).sum(axis=1), 1 / n, n - 1)
+    return _rearranged(statistic, values, levels, np.broadcast_to(blocks, len(values)), POOLED, rng)
 
 
 def scaled(difference: Array, scatter: Array, share: float | Array, freedom: int) -> Array:
@@ -321,8 +315,7 @@ def _chunks(rows: int, width: int) -> Iterator[Places]:
 # ---- p-values
 
 
-@dataclass(frozen=True, slots=True)
-class Chance:
+class Chance(NamedTuple):
     """How likely chance alone is to show a difference as clear: by itself, and among all of its family.
 
     `least` is how clear a difference of its family must be to pass; infinite where none does.
@@ -342,39 +335,30 @@ def chances(
     """
     out: list[Chance | None] = [None] * len(ways)
     for family in dict.fromkeys(families):
-        at = [i for i, own in enumerate(families) if own == family and ways[i] is not None]
-        cells = [one for i in at if (one := ways[i]) is not None]
-        p = p_values(cells, pooled=True)
+        cells = {at: one for at, one in enumerate(ways) if one is not None and families[at] == family}
+        ordered, above = _pool(list(cells.values()))
+        places = np.searchsorted(ordered, [one[0] - _TIE for one in cells.values()])
+        p = [float(min(above[place], 1.0)) for place in places]
         q = adjusted(p)
         # Where Benjamini and Hochberg draw the line.
-        passed = sum(one <= rate for one in q)
-        least = _quantile(cells, rate * passed / len(q)) if passed else math.inf
-        for i, own_p, own_q in zip(at, p, q, strict=True):
-            out[i] = Chance(own_p, own_q, least)
+        passed = sum(one <= rate for one in q) / max(len(q), 1)
+        least = float(ordered[np.argmax(above <= rate * passed * (1 + _TIE))]) if passed else math.inf
+        for at, own_p, own_q in zip(cells, p, q, strict=True):
+            out[at] = Chance(own_p, own_q, least)
     return out
 
 
-def p_values(cells: Sequence[Array], *, pooled: bool = False) -> list[float]:
-    """Return how often chance alone is as clear as each cell is (its first statistic), or clearer.
-
-    `pooled` counts the rearrangements of all cells, each cell with the same weight however many it has.
-    """
-    if not pooled or not cells:
-        return [float(np.mean(one >= one[0] - _TIE)) for one in cells]
-    ordered, above = _pool(cells)
-    places = np.searchsorted(ordered, [one[0] - _TIE for one in cells])
-    return [float(min(above[place], 1.0)) for place in places]
-
-
 def _pool(cells: Sequence[Array]) -> tuple[Array, Array]:
-    """Return the statistics of all cells in their order, and the share that is as large or larger."""
-    values = np.concatenate(cells)
-    weights = np.concatenate([np.full(len(one), 1 / len(one) / len(cells)) for one in cells])
+    """Return the statistics of all cells in their order, and which share of all is as large or larger.
+
+    Each cell has the same weight, however many rearrangements it has.
+    """
+    values = np.concatenate([*cells, []])
+    weights = np.concatenate([*(np.full(len(one), 1 / len(one) / len(cells)) for one in cells), []])
     order = np.argsort(values, kind="stable")
     return values[order], np.cumsum(weights[order][::-1])[::-1]
 
 
-def _quantile(cells: Sequence[Array], p: float) -> float:
-    """Return the least statistic whose p-value among all cells is `p` at most."""
-    ordered, above = _pool(cells)
-    return float(ordered[np.argmax(above <= p * (1 + _TIE))])
+def _p(ways: Array) -> float:
+    """Return how often the rearrangements of a cell are as clear as its runs are, or clearer."""
+    return float(np.mean(ways >= ways[0] - _TIE))

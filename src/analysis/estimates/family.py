@@ -49,7 +49,7 @@ def extreme(estimates: Sequence[Estimate], sign: float, level: float = LEVEL) ->
     where few repeats do not reach the level of the family; estimates without an interval do not count as
     long as one has one.
     """
-    chosen = max(estimates, key=lambda one: _rank(one, sign))
+    chosen = max(estimates, key=lambda one: rank(one, sign))
     bounded = [one for one in estimates if one.bounded]
     if len(bounded) < 2:
         return chosen
@@ -68,5 +68,6 @@ def extreme(estimates: Sequence[Estimate], sign: float, level: float = LEVEL) ->
     )
 
 
-def _rank(one: Estimate, sign: float) -> tuple[bool, float]:
+def rank(one: Estimate, sign: float) -> tuple[bool, float]:
+    """Return what the largest (sign 1) or the least (sign -1) of estimates has most of, known ones first."""
     return one.bounded, sign * one.value if math.isfinite(one.value) else -math.inf

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from analysis.claims.model import Claim, Expectation
-from analysis.claims.settling import settle
+from analysis.claims.resolution import resolve
 from analysis.claims.verdicts import HOLDS
 from analysis.estimates.finding import Finding
 from analysis.estimates.question import Question
@@ -85,4 +85,4 @@ class Conclusion:
 
 def is_borne_out(question: Question, expect: Expectation, found: Sequence[Finding]) -> bool:
     """Tell whether the claim that a conclusion is written as holds of what was found, by the claim's rule."""
-    return settle(Claim("", "", "", "", question, expect), found).word == HOLDS
+    return resolve(Claim("", "", "", "", question, expect), found).word == HOLDS

@@ -16,7 +16,7 @@ import pandas as pd
 from analysis.base.words import Level
 from analysis.claims.verdicts import FEWEST
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.differences import equality, p_alone
+from analysis.estimates.differences import equality, p_of_difference
 from analysis.estimates.finding import Finding
 from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES
@@ -105,7 +105,7 @@ def _trial(plan: Plan, finding: Finding, runs: pd.DataFrame, one: Level, word: s
     if few or word == PASSED:
         return Trial(finding, top, bottom, word=word)
     equal = equality(plan.measured.variable, MARGIN, top, bottom)
-    return Trial(finding, top, bottom, p_alone(top, bottom), equal.p)
+    return Trial(finding, top, bottom, p_of_difference(top, bottom), equal.p)
 
 
 def judged(trial: Trial, q: float | None, q_equal: float | None, limit: float) -> Trial:

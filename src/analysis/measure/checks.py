@@ -51,7 +51,7 @@ class Note(NamedTuple):
 
 
 class Checker:
-    """Collects what is wrong with a matrix; each fault is told once, however many runs it touches."""
+    """Collects what is wrong with a matrix; each fault is listed once, however many runs it touches."""
 
     def __init__(self, declared: Declared) -> None:
         self._declared = declared
@@ -80,8 +80,8 @@ class Checker:
     ) -> None:
         """Raise ConfigError with all that is wrong, if anything is.
 
-        `jobs` are the combinations with the number of their subset, `cells` those of the runs, `idle` where
-        the rules stand that took nothing out: of a subset, and of the whole matrix.
+        `jobs` are the combinations with the number of their subset, `cells` those of the runs, `idle` the
+        places of the rules that took nothing out: of a subset, and of the whole matrix.
         """
         fitting: set[tuple[Any, ...]] = set()
         for index, job in jobs:
@@ -250,7 +250,7 @@ class Checker:
         secret = self._declared.application(job["application"]).forward
         for place, named in self._environments(job):
             for name in sorted(set(secret) & set(named)):
-                remedy = "set it where you submit from: what stands in this file is written into records"
+                remedy = "set it where you submit from: records contain what is in this file"
                 self._in_cluster((*place, "environment", name), f"{name} is not to be written down", remedy)
         return None
 

@@ -97,7 +97,7 @@ class Rules:
         self._used = [0] * len(rules)
         self._idle = set(range(len(rules)))
 
-    def take(self, combination: Mapping[str, Any]) -> bool:
+    def exclude(self, combination: Mapping[str, Any]) -> bool:
         """Tell whether a rule takes a combination out; the first counts it."""
         found = [
             at
@@ -117,7 +117,7 @@ class Rules:
 
     @property
     def idle(self) -> list[Where]:
-        """Where the rules stand that took nothing out."""
+        """The places of the rules that took nothing out."""
         return [(*self._where, at) for at in sorted(self._idle)]
 
 
@@ -139,7 +139,7 @@ class _Cells:
             self.own.append(own)
             for combination in _combinations(declared, subset):
                 # Both are asked: a rule that agrees with another is not idle.
-                if not own.take(combination) + self.general.take(combination):
+                if not own.exclude(combination) + self.general.exclude(combination):
                     self.jobs.append((index, combination))
                     self._add(combination, subset.repeats or matrix.repeats)
 
