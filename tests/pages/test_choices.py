@@ -107,7 +107,7 @@ def test_choices__unknown_levels_and_bare_benchmarks_are_no_levels() -> None:
 def test_choices__scaling_has_a_curve_for_each_kind() -> None:
     table = pages.scalings(two_links())
     ends = table.groupby("level")["speedup"].max().to_dict()
-    assert ends == {"10gbe": 1.0, "ib-fdr": 4.0}
+    assert ends == {"10GbE": 1.0, "FDR InfiniBand": 4.0}
     rows = runs([100.0] * 6, nodes=1, ranks=2, ranks_per_node=2) + runs(
         [40.0] * 6, ranks=8, ranks_per_node=8, nodes=1
     )
@@ -148,7 +148,7 @@ def test_holdings__counts_runs_levels_and_what_was_recorded() -> None:
     assert said.endswith("Of them 1 has an MPI profile.")
     table = holdings.kinds(made)
     assert table[["runs", "n"]].to_numpy().tolist() == [["a", 5], ["b", 2]]
-    assert table["median"].iloc[1] == "50.5 s (no interval)"
+    assert table["median"].iloc[1] == "50.50 s (50.00 to 51.00, at 50%)"
     levels = holdings.factor_table(made).set_index("factor")["runs of each"]
     assert levels["mpi"] == "a (6), b (2)"
 

@@ -38,16 +38,18 @@ def summary(
 ) -> pd.DataFrame:
     """Estimate the median of a column in each group, as `quantities.median_of` does for a verdict.
 
-    A frame has one row a repeat. Columns of the result: `by` and ``median low high n``; ends are NaN where
-    there is no interval at 95 %, as below six repeats. `variable` is the measure that the column holds, by
-    default the one of its name: what its meters or its rounding leave open is in the intervals.
+    A frame has one row a repeat. Columns of the result: `by` and ``median low high n confidence``, the last
+    the level of the interval, as a fraction; ends and level are NaN where there is none, as of a single
+    repeat. `variable` is the measure that the column holds, by default the one of its name: what its meters
+    or its rounding leave open is in the intervals.
     """
     frame = frame.assign(value=frame[value])
     rows = []
     for key, part in frame.groupby(list(by), sort=True):
         estimate, _ = median_of(variable or value, part)
-        rows.append((*key, estimate.value, estimate.shown.low, estimate.shown.high, len(part)))
-    return pd.DataFrame(rows, columns=[*by, "median", "low", "high", "n"])
+        level = estimate.level if estimate.bounded else np.nan
+        rows.append((*key, estimate.value, estimate.low, estimate.high, len(part), level))
+    return pd.DataFrame(rows, columns=[*by, "median", "low", "high", "n", "confidence"])
 
 
 def ratios(
@@ -60,8 +62,8 @@ def ratios(
     """Relate every level of a factor to a baseline, within each group, as `differences.ratio_of` does.
 
     Frame, groups and column as in `summary`; the column is named by its measure. Columns of the result:
-    `by`, `factor` and ``ratio low high n n_baseline base``, the last being the baseline's median in the unit
-    of `value`. Groups without the baseline are left out.
+    `by`, `factor` and ``ratio low high n n_baseline confidence base``, the last being the
+    baseline's median in the unit of `value`. Groups without the baseline are left out.
     """
     frame = frame.assign(value=frame[value])
     rows = []
@@ -70,10 +72,11 @@ def ratios(
         if base.empty:
             continue
         for level, one in part[part[factor] != baseline].groupby(factor, sort=True):
-            r = ratio_of(value, one, base)[0].shown
-            middle = float(base["value"].median())
-            rows.append((*key, level, r.value, r.low, r.high, len(one), len(base), middle))
-    return pd.DataFrame(rows, columns=[*by, factor, "ratio", "low", "high", "n", "n_baseline", "base"])
+            r = ratio_of(value, one, base)[0]
+            ends = (r.value, r.low, r.high, len(one), len(base), r.level if r.bounded else np.nan)
+            rows.append((*key, level, *ends, float(base["value"].median())))
+    columns = ["ratio", "low", "high", "n", "n_baseline", "confidence", "base"]
+    return pd.DataFrame(rows, columns=[*by, factor, *columns])
 
 
 def call_shares(

@@ -63,8 +63,10 @@ def kinds(campaign: Campaign) -> pd.DataFrame:
             values = named.assign(value=times.fillna(part["elapsed"]))
         table = tables.summary(values, ["runs"], "value", measure)
         unit = unit_of(asked, part)
-        ends = zip(table["median"], table["low"], table["high"], table["n"], strict=True)
-        spelt = [number(Estimate(middle, low, high, n), unit) for middle, low, high, n in ends]
+        rows = table[["median", "low", "high", "n", "confidence"]].itertuples(index=False)
+        spelt = [
+            number(Estimate(value, low, high, n, level=level), unit) for value, low, high, n, level in rows
+        ]
         found.append(table.assign(application=application, measure=measure.replace("_", " "), median=spelt))
     columns = ["application", "runs", "n", "measure", "median"]
     if not found:

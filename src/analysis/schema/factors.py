@@ -8,6 +8,7 @@ reads this module at every start: nothing slow is imported.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -50,6 +51,7 @@ class Factor:
     before: str = "with"  # the preposition before its levels: "on 2 nodes"
     every: str = ""  # all of its levels: "all links"
     level: str = "{}"  # a level in a sentence; "{} node|{} nodes" for one and for several
+    subject: str = ""  # a level as what a sentence is about, where that is another: "runs of {}"
     paths: tuple[str, ...] = ()  # patterns of file and folder names that state it, the number as a group
 
     @property
@@ -135,7 +137,7 @@ TABLE: tuple[Factor, ...] = (
     ),
     Factor(
         "profiler", "view", "profiler preloaded, none without", label="profiler", before="under",
-        every="all profilers", topics={"profilers": ()},
+        subject="a run under {}", every="all profilers", topics={"profilers": ()},
     ),
     Factor(
         "nodes", "job", "nodes", "i4", "1", needed=True, label="nodes", before="on",
@@ -179,7 +181,7 @@ TABLE: tuple[Factor, ...] = (
     Factor(
         "target_time", "problem", "run time asked of the application, NaN where it takes none", "f8", "s",
         aliases=("target_seconds", "rt"), work=True, label="length of a run (s)", before="in runs of",
-        every="all lengths of runs", level="{} s", topics={"run duration": ()},
+        every="all lengths of runs", level="{} s", subject="runs of {}", topics={"run duration": ()},
         paths=(rf"{_S}rt{_G}(\d+){_E}",),
     ),
     Factor(
@@ -234,6 +236,39 @@ def label(factor: str) -> str:
     """Return the name of a factor on axes and in tables, of another column its own."""
     known = BY_NAME.get(factor)
     return known.label if known else factor.replace("_", " ")
+
+
+# Levels that the field spells in one way, by factor; what has a number or a grade in its name follows a rule.
+_NAMES: Mapping[str, Mapping[str, str]] = {
+    "case": {
+        "osu_latency": "point-to-point latency", "osu_bw": "point-to-point bandwidth",
+        "osu_bibw": "two-way bandwidth", "osu_allreduce": "Allreduce", "osu_alltoall": "Alltoall",
+        "osu_bcast": "Bcast", "osu_allgather": "Allgather", "osu_barrier": "Barrier",
+    },
+    "interconnect": {
+        "ib": "InfiniBand", "ethernet-tcp": "TCP over Ethernet", "shared-memory": "shared memory",
+        "omnipath-100": "Omni-Path", "efa": "EFA",
+    },
+    "mpi": {
+        "open-mpi": "Open MPI", "openmpi": "Open MPI", "mpich": "MPICH", "intel-mpi": "Intel MPI",
+        "platform-mpi": "Platform MPI", "hp-mpi": "HP MPI", "mvapich2": "MVAPICH2", "hpc-x": "HPC-X",
+    },
+    "profiler": {"none": "no profiler", "ipm": "IPM", "mpip": "mpiP"},
+}  # fmt: skip
+_SPELLINGS = (
+    ("interconnect", re.compile(r"(\d+)-?gbe"), "{}GbE"),
+    ("interconnect", re.compile(r"(\d+)-?gbe-roce"), "{}GbE RoCE"),
+    ("interconnect", re.compile(r"ib-([sdqfehnx]dr\d*)"), "{} InfiniBand"),
+)
+
+
+def display_name(factor: str, level: Level) -> str:
+    """Return the name of a level as people in the field spell it: ``FDR InfiniBand``, ``2 nodes``."""
+    text = str(level).lower()
+    for name, pattern, spelling in _SPELLINGS:
+        if name == factor and (found := pattern.fullmatch(text)):
+            return spelling.format(found[1].upper())
+    return _NAMES.get(factor, {}).get(text) or level_name(factor, level)
 
 
 def level_name(factor: str, level: Level) -> str:
