@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from analysis import readers
 from analysis.base import models
+from analysis.readers.format import Format
 from analysis.readers.merits.output import figure
 from analysis.schema.campaigns import Application
 
@@ -63,5 +65,16 @@ def _named(application: Application, result: xr.Dataset, case: str, reason: str)
 
 
 def load_applications(folder: Path) -> Mapping[str, Application]:
-    """Load ``config/applications/*.yaml``; ConfigError where a file lacks a field or has an unknown one."""
-    return {path.stem: models.load(Application, path) for path in sorted(folder.glob("*.yaml"))}
+    """Return the applications by name: those of the formats that are read, and ``config/applications/*.yaml``.
+
+    A file goes before the format. ConfigError where one lacks a field or has an unknown one.
+    """
+    found = {row.application: of_format(row) for row in readers.rows() if row.application}
+    found |= {path.stem: models.load(Application, path) for path in folder.glob("*.yaml")}
+    return dict(sorted(found.items()))
+
+
+def of_format(row: Format) -> Application:
+    """Declare the application that a format is of, as its row has it."""
+    names = ("title", "engine", "figure_of_merit", "unit", "higher_is_better", "fixed_time")
+    return Application(**{name: getattr(row, name) for name in names})

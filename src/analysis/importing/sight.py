@@ -48,23 +48,6 @@ _BESIDE = 131_072  # B at the beginning of a file in which a job says what it ru
 _MOST_PIECES = 40
 _TAR = (b"PK\x03\x04", b"7z\xbc\xaf", b"Rar!")
 _PROGRAM = b"\x7fELF"
-# Engine -> the line with which a program begins to print: a file with several holds several executions.
-OPENINGS: dict[str, bytes] = {
-    "osu": rb"^.{0,40}?# OSU [^\n]+? v\d",
-    "imb": rb"^.{0,40}?#[ \t]+Intel ?\(R\) MPI Benchmark",
-    "lammps": rb"^LAMMPS \(",
-    "gromacs": rb"^\s+:-\) GROMACS - gmx mdrun",
-    "hpl": rb"^HPLinpack \d",
-    "hpcc": rb"^This is the DARPA/DOE HPC Challenge Benchmark|^HPC Challenge Benchmark version",
-    "stream": rb"^STREAM version ",
-    "ior": rb"^IOR-\d[^\n]*: MPI Coordinated",
-    "mdtest": rb"^-- started at|^mdtest-\d[^\n]*was launched",
-    "namd": rb"^Info: NAMD \d",
-    "quantum_espresso": rb"^\s+Program PWSCF v",
-    "openfoam": rb"^Exec   : ",
-    "graph500": rb"^SCALE:",
-}
-_HPCG = rb"^HPCG-Benchmark"
 _JOBS = (
     r"slurm[-_](\d+(?:_\d+)?)",
     r"\.[oe](\d{2,})(?:[.-]\d+)?(?=$|\.)",
@@ -180,7 +163,7 @@ def engines_of(data: bytes, name: str) -> list[str]:
     if found or len(data) <= readers.HEAD_BYTES:
         return found
     head = as_utf8(data[: readers.LONG_HEAD_BYTES])
-    engines = (one for one in readers.ENGINES if not readers.is_power(one))
+    engines = (row.engine for row in readers.rows() if row.kind != "power")
     return [engine for engine in engines if readers.reader(engine).sniff(head, name)]
 
 
@@ -197,7 +180,9 @@ def _text(data: bytes, sight: Sight) -> None:
 def _read(data: bytes, engines: list[str], sight: Sight) -> None:
     """Read a file by all engines that know it; the first result decides what it is."""
     told = ""
-    pieces = _pieces(data) if engines[0] in OPENINGS else []
+    # Several results of a reader of repeats are left together.
+    whole = not readers.row(engines[0]).first_line or hasattr(readers.reader(engines[0]), "parse_each")
+    pieces = [] if whole else _pieces(data)
     pieces = pieces if len(pieces) <= _MOST_PIECES else []
     for engine in engines if len(pieces) < 2 else ():
         try:
@@ -244,11 +229,11 @@ def _pieces(data: bytes) -> list[tuple[str, int, int]]:
 
     HPCC prints the openings of others; several results of HPCG are read as repeats where they stand.
     """
-    openings = OPENINGS | {"hpcg": _HPCG}
     starts = sorted(
-        (match.start(), engine)
-        for engine, pattern in openings.items()
-        for match in re.finditer(pattern, data, re.MULTILINE)
+        (match.start(), row.engine)
+        for row in readers.rows()
+        if row.first_line
+        for match in re.finditer(row.first_line.encode(), data, re.MULTILINE)
     )
     if not starts or any(engine == "hpcc" for _, engine in starts):
         return []

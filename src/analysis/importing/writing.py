@@ -55,8 +55,9 @@ def write(plan: Plan, raw: Path, declaration: Path, applications: Path) -> list[
     the manifest cannot be extended.
     """
     made = []
+    known = load_applications(applications)
     for name in sorted({draft.application for draft in plan.runs}):
-        if not (applications / f"{name}.yaml").is_file():
+        if name not in known:
             write_text(applications / f"{name}.yaml", _application(name))
             made.append(applications / f"{name}.yaml")
     _write_runs(plan, raw, load_applications(applications))

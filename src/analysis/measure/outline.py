@@ -11,7 +11,8 @@ from typing import Any
 from analysis.base import models, project
 from analysis.base.errors import ConfigError
 from analysis.base.files import write_text
-from analysis.base.models import known
+from analysis.base.models import known as nearest
+from analysis.datasets.applications import load_applications
 from analysis.measure.draft import as_names, as_yaml, library, one_or_list
 from analysis.measure.nodes import Kind, usual_counts
 from analysis.schema.campaigns import Application, ApplicationLaunch
@@ -133,8 +134,8 @@ def applications(base: Path) -> list[str]:
 
 def engines(base: Path) -> list[str]:
     """Name the readers of the applications that are known."""
-    files = (base / "config" / "applications").glob("*.yaml")
-    return sorted({str(project.load_yaml(path).get("engine", "")) for path in files} - {""})
+    known = load_applications(base / "config" / "applications")
+    return sorted({one.engine for one in known.values()} - {""})
 
 
 def cases_of(application: str, base: Path) -> list[str]:
@@ -164,7 +165,7 @@ def _application(wanted: Wanted, base: Path, out: Outline) -> tuple[ApplicationL
     for case in wanted.cases:
         if case not in there:
             raise ConfigError.at(
-                "--case", 0, f"{wanted.application} has no case {case!r}", known(case, there)
+                "--case", 0, f"{wanted.application} has no case {case!r}", nearest(case, there)
             )
     return application.launch, list(wanted.cases) or there[:1]
 
@@ -174,8 +175,11 @@ def _can_start(base: Path) -> str:
 
 
 def _new_application(wanted: Wanted, base: Path) -> dict[str, Any]:
-    if len(wanted.done) < 3 or not wanted.engine:
+    known = load_applications(base / "config" / "applications").get(wanted.application)
+    engine = wanted.engine or (known.engine if known else "")
+    if len(wanted.done) < 3 or not engine:
         what = f"no application is called {wanted.application!r}"
+        what = f"nothing says how to start {wanted.application!r}" if known else what
         remedy = "give --done TEXT, what stands in its output after a good run, and --engine READER, one of "
         remedy += f"{', '.join(engines(base))}; {_can_start(base)}"
         raise ConfigError.at("--application", 0, what, remedy)
@@ -185,7 +189,9 @@ def _new_application(wanted: Wanted, base: Path) -> dict[str, Any]:
         "result": {"file": "stdout.txt", "text": wanted.done},
         "cases": cases,
     }
-    head = {"title": wanted.application, "engine": wanted.engine, "figure_of_merit": "", "unit": ""}
+    if known and known.engine == engine:
+        return known.model_dump(exclude={"options", "launch"}) | {"launch": launch}
+    head = {"title": wanted.application, "engine": engine, "figure_of_merit": "", "unit": ""}
     return {**head, "higher_is_better": False, "fixed_time": False, "launch": launch}
 
 

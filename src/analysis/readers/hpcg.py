@@ -18,9 +18,21 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
+from analysis.readers.format import Format
 from analysis.readers.text import integer, is_number, number, scaled, whole_lines
 from analysis.schema import registry
 
+FORMAT = Format(
+    engine="hpcg",
+    tool="HPCG",
+    marks=((b"HPCG-Benchmark", b"Machine Summary"),),
+    near="HPCG",
+    first_line="^HPCG-Benchmark",
+    figure_of_merit="rating",
+    unit="Gflop/s",
+    fixed_time=True,
+    problem=("nx", "ny", "nz"),
+)
 _SNIFF = re.compile(
     rb"^(?:HPCG-Benchmark(?:[ \t\r]*$|.*\bversion *[:=])|Machine Summary *[:=])", re.MULTILINE
 )
@@ -157,7 +169,7 @@ def parse_each(data: bytes, source: str = "<memory>") -> list[xr.Dataset]:
 
 def _dataset(read: dict[str, Any], faults: Faults) -> xr.Dataset:
     coordinates = {"kernel": KERNELS, "axis": AXES, "statistic": STATISTICS, "entry": read["entry"]}
-    attrs = {"tool": "HPCG", "tool_version": read["version"], "release": read["release"], **faults.attrs()}
+    attrs = {"tool": FORMAT.tool, "tool_version": read["version"], "release": read["release"], **faults.attrs()}
     given = read | coordinates
     variables = {}
     for name, variable in registry.declared("hpcg").items():

@@ -5,7 +5,11 @@ from __future__ import annotations
 import xarray as xr
 
 from analysis.base.errors import ReadError
+from analysis.readers.format import Format
 from analysis.readers.caliper import records, report
+
+
+FORMAT = Format(engine="caliper", kind="profile", tool="Caliper")
 
 
 def sniff(head: bytes, name: str) -> bool:

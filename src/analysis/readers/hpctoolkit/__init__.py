@@ -12,6 +12,7 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults, profile_dataset
+from analysis.readers.format import Format
 from analysis.readers.hpctoolkit import experiment, sparse
 from analysis.readers.hpctoolkit.database import Database, hold, sizes
 
@@ -22,6 +23,9 @@ _MEMBER = re.compile(
 )
 _BLOCK = 512  # B, of a tar
 _WANTED = re.compile(r"(?:^|/)(?:experiment\.xml|meta\.db|profile\.db|[^/]+\.metric-db)$")
+
+
+FORMAT = Format(engine="hpctoolkit", kind="profile", tool="HPCToolkit")
 
 
 def sniff(head: bytes, name: str) -> bool:

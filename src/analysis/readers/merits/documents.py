@@ -10,6 +10,7 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import as_utf8
+from analysis.readers.format import Format
 from analysis.readers.merits.output import Output, Row
 from analysis.readers.text import is_number, number
 
@@ -62,7 +63,7 @@ class Document:
         elif isinstance(value, str) and is_number(value):
             self.output.rows.append(Row(name, number(value), unit, _NAN, -1, result, case, "", check))
 
-    def dataset(self, engine: str, tool: str, version: str) -> xr.Dataset:
+    def dataset(self, row: Format, version: str = "") -> xr.Dataset:
         """Make the dataset; a figure speaks for the document if it is the only one."""
-        names = {row.merit for row in self.output.rows}
-        return self.output.dataset(engine, tool, version, main=names.pop() if len(names) == 1 else "")
+        self.output.facts["version"] = version
+        return self.output.dataset(row, main=self.output.only_merit())

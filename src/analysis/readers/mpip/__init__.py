@@ -15,6 +15,7 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults, profile_dataset
+from analysis.readers.format import Format
 from analysis.readers.mpip import checks
 from analysis.readers.mpip import meaning as observations
 from analysis.readers.mpip.callsites import read_callsites
@@ -23,6 +24,7 @@ from analysis.readers.mpip.report import Report, is_report, split
 from analysis.readers.mpip.rows import Rows, read_rows
 from analysis.readers.mpip.tables import Bin, Entry, Times, read_entries, read_histogram, read_times
 
+FORMAT = Format(engine="mpip", kind="profile", tool="mpiP", marks=(b"@ mpiP",), near=r"(?i)\bmpip\b")
 _FILE_NAME = re.compile(r"\.(\d{1,7})\.\d+\.\d+\.mpiP")
 _PAYLOAD = ("sent", "io", "rma")
 # More can only come out of a damaged number, and would only take memory.
@@ -65,7 +67,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     return profile_dataset(
         obs=obs,
         ranks={"host": host, "app_time": app, "mpi_time": mpi, "memory": np.full(ranks, np.nan)},
-        tool="mpiP",
+        tool=FORMAT.tool,
         tool_version=report.header.get("Version", ""),
         ranks_expected=ranks,
         faults=faults,

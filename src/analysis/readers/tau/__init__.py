@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import xarray as xr
 
+from analysis.readers.format import Format
 from analysis.readers.tau import merged, profile
+
+
+FORMAT = Format(engine="tau", kind="profile", tool="TAU")
 
 
 def sniff(head: bytes, name: str) -> bool:
