@@ -1,5 +1,5 @@
-# Two commands: `make report` builds the site from the raw files, `make test` runs the fast tests. Both make
-# their environment first. `make` alone lists the rest.
+# Two commands: `make report` builds the site from the raw files, `make test` runs the fast tests. Both first
+# make their environment. `make` without a target lists all targets.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -11,17 +11,17 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 CORES ?= all
 WORKERS ?= 2
-# Most of these tests wait for Slurm; each worker has a cluster of its own.
+# Most of these tests wait for Slurm; each worker has its own cluster.
 SLURM_WORKERS ?= 3
 
-# uv takes the Python that is there; hashes and versions come from requirements.lock.
+# uv uses the Python that is installed; hashes and versions come from requirements.lock.
 export UV_PYTHON_DOWNLOADS := never
 export UV_NO_PROGRESS := 1
-# The machine's own certificates, as pip does it: behind a company's proxy there is no other way.
+# Use the machine's certificates, as pip does: behind a company's proxy nothing else works.
 export UV_SYSTEM_CERTS ?= 1
 
-# Container images like to forbid Python its compiled files. Every start of Snakemake would then compile a
-# thousand modules anew: 6 s of processor time instead of 2 s.
+# Container images often stop Python from writing compiled files. Every start of Snakemake would then compile
+# a thousand modules again: 6 s of processor time instead of 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 
 SNAKEMAKE := $(BIN)/python workflow/scripts/snakemake_local.py --cores $(CORES) --quiet rules host --show-failed-logs --rerun-incomplete
@@ -31,36 +31,36 @@ SNAKEMAKE := $(BIN)/python workflow/scripts/snakemake_local.py --cores $(CORES) 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-env: $(STAMP) ## the environment in .venv, from requirements.lock
+env: $(STAMP) ## make the environment in .venv, from requirements.lock
 
-report: $(STAMP) ## what carries evidence: raw files -> datasets -> verdicts -> notebooks -> results/site/index.html
+report: $(STAMP) ## build the site: raw files -> datasets -> verdicts -> notebooks -> results/site/index.html
 	@$(SNAKEMAKE)
 	@echo "results/site/index.html"
 
-selftest: $(STAMP) ## synthetic campaigns and their pages -> results/selftest/, and which claims they gave back
+selftest: $(STAMP) ## build the synthetic campaigns in results/selftest/ and list the claims they recovered
 	@$(SNAKEMAKE) --config build=config/selftest.yaml
 	@cat results/selftest/recovered.txt
 	@echo "results/selftest/site/index.html"
 
-datasets: $(STAMP) ## datasets and verdicts only, with the synthetic datasets that notebooks and tests use
+datasets: $(STAMP) ## build datasets and verdicts only, with the synthetic datasets for notebooks and tests
 	@$(SNAKEMAKE) datasets
 
-notebooks: datasets ## execute the notebooks and keep the outputs of their verdict cells, to commit them
+notebooks: datasets ## execute the notebooks and keep the outputs of their verdict cells, for a commit
 	@$(BIN)/python -m analysis.site.kernels.commit notebooks/*.ipynb
 
-test: datasets ## the fast tests that need no cluster, for every few minutes
+test: datasets ## run the fast tests that need no cluster
 	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --ignore=tests/slurm -m "not slow"
 
-test-slow: datasets ## the tests that `make test` leaves out: Snakemake, job scripts, samplers, all notebooks
+test-slow: datasets ## run the tests that `make test` leaves out: Snakemake, job scripts, samplers, all notebooks
 	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --ignore=tests/slurm -m slow
 
-test-all: test test-slow ## all tests that need no cluster
+test-all: test test-slow ## run all tests that need no cluster
 
-test-slurm: $(STAMP) ## tests on a real Slurm that is started on this machine (Debian, as root)
+test-slurm: $(STAMP) ## run the tests on a real Slurm, started on this machine (Debian, as root)
 	@$(BIN)/pytest -q -n $(SLURM_WORKERS) --dist loadgroup -o tmp_path_retention_policy=failed \
 	  -o cache_dir=.pytest_cache/slurm $(SLURM_ONLY) tests/slurm
 
-check: $(STAMP) ## lint, types, formats, workflow, environment against lock
+check: $(STAMP) ## check lint, types, formats, the workflow, and the environment against the lock
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -68,34 +68,34 @@ check: $(STAMP) ## lint, types, formats, workflow, environment against lock
 	$(BIN)/snakemake --lint
 	$(BIN)/pytest -q tests/test_environment.py
 
-bench: $(STAMP) ## speed of Benchbook beside its peers, as ratios
+bench: $(STAMP) ## compare the speed of Benchbook with its peers, as ratios
 	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
 
-lab: datasets ## JupyterLab on the notebooks, after the datasets that their defaults name
+lab: datasets ## open the notebooks in JupyterLab, after building the datasets of their defaults
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab notebooks
 
-campaign: $(STAMP) ## measure our own MPI program on this machine, about two minutes
+campaign: $(STAMP) ## measure a small MPI program on this machine, about two minutes
 	@bash workflow/scripts/local_mpi.sh $(BIN)/python
 	@$(SNAKEMAKE) measure --config measure=local
 	@$(BIN)/snakemake --cores 1 --quiet all -- data/processed/local/campaign.nc
 
-picture: report ## the README's picture of the scoreboard, with Chromium
+picture: report ## make the README's picture of the scoreboard, with Chromium
 	@profile="$$(mktemp -d)"; chromium --headless --no-sandbox --disable-gpu --hide-scrollbars \
 	  --disable-background-networking --user-data-dir="$$profile" --window-size=1280,1130 \
 	  --screenshot="$(CURDIR)/docs/scoreboard.png" "file://$(CURDIR)/results/site/index.html" 2>/dev/null; \
 	rm -rf "$$profile"
 
-schemas: $(STAMP) ## the schemas of the configuration and docs/reference/, from the models and registries
+schemas: $(STAMP) ## write the schemas of the configuration and docs/reference/, from models and registries
 	@$(BIN)/python -m analysis.cli.reference
 
-lock: $(STAMP) ## compile requirements.lock anew from pyproject.toml
+lock: $(STAMP) ## compile requirements.lock again from pyproject.toml
 	@uv="$$(command -v uv || echo $(BIN)/uv)"; "$$uv" pip compile -q --universal --generate-hashes --extra dev \
 	  --no-emit-index-url --no-emit-find-links -p 3.11 pyproject.toml -o requirements.lock
 
-clean: ## remove what was built; raw files and the environment stay
+clean: ## remove everything that was built; raw files and the environment stay
 	rm -rf results data/processed .snakemake
 
-distclean: clean ## remove the environment too
+distclean: clean ## also remove the environment
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
 
 # Without uv: python -m venv .venv, then

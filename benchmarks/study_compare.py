@@ -36,13 +36,13 @@ def skewed(rng: Generator, scatter: float, n: int) -> Array:
     return 1 + scatter * rng.exponential(1, n)
 
 
-def humps(rng: Generator, scatter: float, n: int) -> Array:
-    """Draw from two humps, five times their widths apart, 3 of 10 runs in the upper one."""
+def bimodal(rng: Generator, scatter: float, n: int) -> Array:
+    """Draw from two modes, five times their widths from each other, with 3 of 10 runs in the upper one."""
     return np.exp(rng.normal(0, scatter / 2.5, n) + 2 * scatter * (rng.random(n) < 0.3))
 
 
 NOISES: dict[str, Callable[[Generator, float, int], Array]]
-NOISES = {"even": even, "skewed": skewed, "two humps": humps}
+NOISES = {"even": even, "skewed": skewed, "bimodal": bimodal}
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +212,8 @@ def histories(rng: Generator, rounds: int, campaigns: int = 10, cells: int = 40,
             if not change:
                 yield Row(f"{how}, margin 0.01 %", "unchanged histories with a step", steps, rounds)
             else:
-                yield Row(how, "steps of 10 % found at their place", hits, 4 * rounds)
-                yield Row(how, "found there or one campaign beside it", near, 4 * rounds)
+                yield Row(how, "steps of 10 % found at their position", hits, 4 * rounds)
+                yield Row(how, "found there or one campaign away", near, 4 * rounds)
                 yield Row(how, "other series with a step", wrong, (cells - 4) * rounds)
 
 

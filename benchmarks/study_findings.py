@@ -46,7 +46,7 @@ class Design:
     def name(self) -> str:
         """The design in a few words."""
         what = f"{self.effect:.0%} in {self.affected} of {self.applications}"
-        where = ", at the upper of two numbers of nodes alone" if self.growing else ""
+        where = ", only at the larger of two numbers of nodes" if self.growing else ""
         return f"{what}{where}, n {self.n}, noise {self.noise:.0%}{', skewed' if self.skewed else ''}"
 
 
@@ -143,7 +143,7 @@ def _true(one: Conclusion, design: Design) -> bool:
 
 def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Write outcomes as a table in Markdown."""
-    yield "| effect, and what the runs are like | found | of these false | equal found | of these false |"
+    yield "| effect and runs | found | false among these | equal found | false among these |"
     yield "| --- | --- | --- | --- | --- |"
     for one in outcomes:
         found = "–" if np.isnan(one.power) else f"{one.power:.0%}"
@@ -163,7 +163,7 @@ def main() -> None:
         rng = np.random.default_rng([given.seed, at])
         outcomes.append(counted(design, given.rounds, rng))
         print(f"{at + 1} of {len(DESIGNS)}: {design.name}", file=sys.stderr)
-    lines = "\n".join([f"{given.rounds} campaigns a row, q = 5 %.", "", *table(outcomes)])
+    lines = "\n".join([f"{given.rounds} campaigns per row, q = 5 %.", "", *table(outcomes)])
     if given.out == "-":
         print(lines)
         return

@@ -1,6 +1,6 @@
-"""How often intervals hold the truth and words are false, simulated with the package's own functions.
+"""How often intervals contain the truth and verdicts are false, simulated with the package's own functions.
 
-`python benchmarks/study_statistics.py` writes docs/statistics-study.md anew, in about two minutes; `--seed`
+`python benchmarks/study_statistics.py` rewrites docs/statistics-study.md in about two minutes; `--seed`
 and `--rounds` try other draws, `--out -` prints them.
 """
 
@@ -80,14 +80,14 @@ def skewed(rng: Generator, shape: Sequence[int]) -> Array:
     return (1 + 0.2 * rng.exponential(1, shape)) / (1 + 0.2 * math.log(2))
 
 
-def humps(rng: Generator, shape: Sequence[int]) -> Array:
-    """Draw from two humps 30 % apart, 7 runs of 10 in the lower one."""
+def bimodal(rng: Generator, shape: Sequence[int]) -> Array:
+    """Draw from two modes that differ by 30 %, with 7 runs of 10 in the lower one."""
     high = rng.random(shape) < 0.3
-    return np.exp(rng.normal(0, 0.02, shape) + 0.3 * high - _HUMPS_MIDDLE)
+    return np.exp(rng.normal(0, 0.02, shape) + 0.3 * high - _BIMODAL_MIDDLE)
 
 
 def _middle(low: float) -> float:
-    """Return the median of two humps, of which the lower one has a share of the runs."""
+    """Return the median of two modes; the lower one has the share `low` of the runs."""
 
     def below(x: float) -> float:
         return float(low * special.ndtr(x / 0.02) + (1 - low) * special.ndtr((x - 0.3) / 0.02) - 0.5)
@@ -95,18 +95,18 @@ def _middle(low: float) -> float:
     return float(optimize.brentq(below, -0.1, 0.2))
 
 
-_HUMPS_MIDDLE, _UNEQUAL_MIDDLE = _middle(0.7), _middle(0.6)
+_BIMODAL_MIDDLE, _UNEQUAL_MIDDLE = _middle(0.7), _middle(0.6)
 
 Noise = Callable[[Generator, Sequence[int]], Array]
 
 
 def unequal(rng: Generator, shape: Sequence[int]) -> Array:
-    """Draw from two humps 30 % apart, 6 runs of 10 in the lower one: the median lies beside the gap."""
+    """Draw from two modes that differ by 30 %, with 6 runs of 10 in the lower one, so near the gap."""
     high = rng.random(shape) < 0.4
     return np.exp(rng.normal(0, 0.02, shape) + 0.3 * high - _UNEQUAL_MIDDLE)
 
 
-NOISES: dict[str, Noise] = {"even": even, "skewed": skewed, "two humps": humps}
+NOISES: dict[str, Noise] = {"even": even, "skewed": skewed, "bimodal": bimodal}
 
 
 def share(hits: Iterable[bool]) -> float:
@@ -137,26 +137,26 @@ def ratios(rng: Generator, rounds: int, counts: Sequence[int] = (3, 4, 5, 6, 7, 
         for n in counts:
             sides = zip(noise(rng, (rounds, n)), noise(rng, (rounds, n)), strict=True)
             yield _covered(f"{name}, n = {n} and {n}", [stats.ratio_of_medians(x, y) for x, y in sides], 1.0)
-    for name, noise in (("skewed", skewed), ("two humps 6:4", unequal)):
+    for name, noise in (("skewed", skewed), ("bimodal 6:4", unequal)):
         for n in counts:
             found = [stats.ratio_of_medians(x, np.ones(n)) for x in noise(rng, (rounds, n))]
-            yield _covered(f"{name} against no scatter, n = {n} and {n}", found, 1.0)
+            yield _covered(f"{name} and no scatter, n = {n} and {n}", found, 1.0)
     for n, m in ((3, 10), (6, 20)):
-        sides = zip(skewed(rng, (rounds, n)), humps(rng, (rounds, m)), strict=True)
+        sides = zip(skewed(rng, (rounds, n)), bimodal(rng, (rounds, m)), strict=True)
         found = [stats.ratio_of_medians(x, y) for x, y in sides]
-        yield _covered(f"skewed against two humps, n = {n} and {m}", found, 1.0)
+        yield _covered(f"skewed and bimodal, n = {n} and {m}", found, 1.0)
 
 
 def _covered(setting: str, found: Sequence[Estimate], truth: float) -> Row:
     return Row(
-        setting, "holds the truth", share(holds(one, truth) for one in found), len(found), found[0].level
+        setting, "contains the truth", share(holds(one, truth) for one in found), len(found), found[0].level
     )
 
 
 def equality(rng: Generator, rounds: int, counts: Sequence[int] = (6, 10, 20)) -> Iterator[Row]:
     """Count words of "equal within 5 %", for sides just that far apart and for equal ones; scatter 2 %."""
     claim = _claim("equality", "equal", tolerance=0.05)
-    for truth, counted, most in ((1.05, "holds though not equal", 0.05), (1.0, "holds", None)):
+    for truth, counted, most in ((1.05, "holds although not equal", 0.05), (1.0, "holds", None)):
         for n in counts:
             x = truth * even(rng, (rounds, n)) ** 0.2
             y = even(rng, (rounds, n)) ** 0.2
@@ -173,7 +173,7 @@ def equality(rng: Generator, rounds: int, counts: Sequence[int] = (6, 10, 20)) -
         words = [_equal(claim, one, np.ones(n)) for one in x]
         found = share(word == "does not hold" for word in words)
         yield Row(
-            f"3 runs of 10 at a fifth, median alike, n = {n}", "does not hold", found, rounds, most=0.05
+            f"3 runs of 10 at a fifth, equal medians, n = {n}", "does not hold", found, rounds, most=0.05
         )
 
 
@@ -208,7 +208,7 @@ def _trend(claim: Claim, levels: int, values: Array) -> str:
 
 def extremes(rng: Generator, rounds: int, counts: Sequence[int] = (1, 2, 3, 4, 6, 8)) -> Iterator[Row]:
     """Count how often "up to" holds the largest of k true ratios or medians."""
-    for name, truths in (("all alike", lambda k: np.ones(k)), ("10 % apart", lambda k: 1.1 ** np.arange(k))):
+    for name, truths in (("equal", lambda k: np.ones(k)), ("10 % steps", lambda k: 1.1 ** np.arange(k))):
         for n in (6, 10):
             for k in counts:
                 found = []
@@ -266,7 +266,7 @@ def _gained(claim: Claim, x: Array, y: Array) -> str:
     return judge(claim, Finding(found, "", "", ("r",)))[0]
 
 
-OWN = "a ratio, days shared, each side with its own effect"
+OWN = "a ratio, days shared, each side with its own day effect"
 
 
 def days(rng: Generator, rounds: int, counts: Sequence[int] = (1, 2, 3, 4, 5, 6, 10)) -> Iterator[Row]:
@@ -287,8 +287,8 @@ def days(rng: Generator, rounds: int, counts: Sequence[int] = (1, 2, 3, 4, 5, 6,
                     without.append(stats.ratio_of_medians(x, y))
             setting = f"{name}, {count} day{'s' if count > 1 else ''}"
             least = _between(count) if name != "a ratio, days shared" else with_days[0].level
-            yield Row(setting, "holds the truth of any day", _held(with_days), rounds, least=least)
-            yield Row(setting, "(as if the days were not known)", _held(without), rounds)
+            yield Row(setting, "contains the truth of any day", _held(with_days), rounds, least=least)
+            yield Row(setting, "(ignoring the days)", _held(without), rounds)
     for count in counts[1:]:
         day = np.arange(12) * count // 12
         found = []
@@ -296,7 +296,7 @@ def days(rng: Generator, rounds: int, counts: Sequence[int] = (1, 2, 3, 4, 5, 6,
             x, y = (even(rng, (12,)) * np.exp(rng.normal(0, 0.1, count))[day] for _ in range(2))
             found.append(stats.ratio_of_medians(x, y, (day, day + count)))
         setting = f"a ratio, {count} days for each side, none shared"
-        yield Row(setting, "holds the truth of any day", _held(found), rounds, least=found[0].level)
+        yield Row(setting, "contains the truth of any day", _held(found), rounds, least=found[0].level)
 
 
 def _between(count: int) -> float:
@@ -327,7 +327,7 @@ def discoveries(rng: Generator, rounds: int, tested: int = 30) -> Iterator[Row]:
             any_plain.append(any(claimed[true:]))
             kept.append(_false([a and b for a, b in zip(claimed, stands, strict=True)], true))
         setting = f"{tested} claims, {true} true"
-        yield Row(setting, "false among those that stand", float(np.mean(kept)), pages, most=0.05)
+        yield Row(setting, "false among those that pass", float(np.mean(kept)), pages, most=0.05)
         yield Row(setting, "(false among all that hold)", float(np.mean(plain)), pages)
         yield Row(setting, "(pages with a false one)", share(any_plain), pages)
 
@@ -352,18 +352,26 @@ def _claim(quantity: str, relation: str, **expect: float) -> Claim:
 
 Rule = Callable[[Generator, int], Iterator[Row]]
 RULES: dict[str, tuple[str, Rule]] = {
-    "Medians": ("The interval of a median: order statistics; below six repeats the range.", medians),
+    "Medians": (
+        "The interval of a median: order statistics; with fewer than six repeats, the range.",
+        medians,
+    ),
     "Ratios of medians": (
-        "From six repeats on both intervals in squares on logarithms; below six both ranges at their worst.",
+        "From six repeats on, the two intervals are combined by squares on logarithms; with fewer than six, "
+        "the two ranges are combined at their worst.",
         ratios,
     ),
     "Equality": ("Both rank tests at 5 %, and the whole interval within 5 %.", equality),
     "Trends": ("A permutation test at 5 %, and a clear interval.", trends),
-    "Up to": ("Lower ends that hold for all strata at once, the upper end of each alone.", extremes),
-    "Holds in direction": ("The claim is about 20 % ± 10 % of it.", directions),
+    "Up to": (
+        "The lower ends hold for all strata at once; the upper end is that of each stratum alone.",
+        extremes,
+    ),
+    "Holds in direction": ("The claim is a gain of 20 %, give or take a tenth of that.", directions),
     "Days": (
-        "A day that does as much as the scatter of runs. With one day between days is not covered; with two "
-        "to five the interval is that of these days, and covers any day as far as their range does.",
+        "The effect of a day is as large as the scatter of runs. With one day, variation between days is not "
+        "covered. With two to five days, the interval is that of these days; it covers any day as far as "
+        "their range does.",
         days,
     ),
     "False discoveries": ("Benjamini and Hochberg over a page, at 5 %.", discoveries),
@@ -372,15 +380,18 @@ RULES: dict[str, tuple[str, Rule]] = {
 HEAD = """\
 # A study of the statistics
 
-How often an interval holds the truth, and how often a word is false, in simulated campaigns whose truth \
-is known. Everything is computed by the functions that make the verdicts. Noise is *even* (lognormal, 10 % \
-wide), *skewed* (a floor with an exponential tail of 20 %) or has *two humps* 30 % apart, unless the setting \
-says otherwise. The bound is what the package says: an interval holds the truth at least as often as its \
-level, a test is false at most as often as its own. What stands in brackets is another rule, to compare. \
-With {rounds} rounds a share near 95 % is known to {error:.1f} %: of {bounds} bounds {far} are missed by \
-more than two standard errors, the worst by {most:.1f}. Shares just at their bounds do so in 2 of 100 cases.
+This study simulates campaigns whose true values are known. It counts how often an interval contains the \
+true value, and how often a verdict is false, with the functions that make the verdicts. Unless the setting \
+says otherwise, the noise is *even* (lognormal, 10 % wide), *skewed* (a floor with an exponential tail of \
+20 %) or *bimodal* (two modes that differ by 30 %). The bound is what the package promises: an interval \
+contains the truth at least as often as its level, and a test is false at most as often as its level. Rows \
+in brackets show another rule, for comparison.
 
-`python benchmarks/study_statistics.py` makes this page; a test repeats a part of it with other draws.
+With {rounds} rounds, a share near 95 % is known to within {error:.1f} %. Of {bounds} bounds, {far} are \
+missed by more than two standard errors; the worst by {most:.1f}. A share exactly at its bound would be \
+missed by that much in 2 of 100 cases.
+
+`python benchmarks/study_statistics.py` makes this page. A test repeats a part of it with other draws.
 """
 
 

@@ -15,7 +15,6 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from analysis import cli
-from analysis.base import project
 from analysis.claims.model import load_report
 from analysis.measure.power import config as power
 
@@ -24,10 +23,6 @@ from .importing import trees
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WRITTEN = [*PAGES, ROOT / "CONTRIBUTING.md"]
-
-needs_datasets = pytest.mark.skipif(
-    not (project.processed("vm-hpcg") / "campaign.nc").is_file(), reason="no datasets: run make datasets"
-)
 
 # Commands that are not started here, each with the file that runs or checks it and how it says so.
 ELSEWHERE = {
@@ -118,7 +113,7 @@ def test_docs__every_block_is_of_a_kind_that_is_checked() -> None:
 KINDS = {"sh", "python", "yaml", "text"}
 
 
-@needs_datasets
+@pytest.mark.datasets("vm-hpcg", "vm-profiles", "published", "modelled")
 @pytest.mark.parametrize(("where", "command"), [pytest.param(*one, id=one[0]) for one in commands()])
 def test_docs__command_works(
     where: str, command: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -145,11 +140,13 @@ def test_docs__command_works(
         pytest.fail(f"{where}: no rule runs or checks {command!r}")
 
 
-@needs_datasets
+@pytest.mark.datasets("vm-hpcg", "vm-profiles", "published", "modelled")
 @pytest.mark.parametrize("block", blocks("python"), ids=str)
 def test_docs__python_executes(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)
-    exec(compile(block.text, str(block), "exec"), {})
+    found: dict[str, object] = {}
+    exec(compile(block.text, str(block), "exec"), found)
+    assert found.keys() - {"__builtins__"}, "the block makes nothing that a reader could look at"
 
 
 @pytest.mark.parametrize("block", blocks("yaml"), ids=str)

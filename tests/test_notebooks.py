@@ -40,6 +40,7 @@ def nbval(folder: Path, *notebooks: Path, workers: int = 0) -> tuple[int, dict[s
 
 
 @needs_notebooks
+@pytest.mark.datasets(*sorted(path.stem for path in (ROOT / "config/campaigns").glob("[!l]*.yaml")))
 @pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["few", "rest"])
 def test_notebooks__say_again_what_was_committed(tmp_path: Path, few: bool) -> None:
     notebooks = [path for path in NOTEBOOKS if (path.stem in FEW) == few]

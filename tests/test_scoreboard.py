@@ -23,9 +23,7 @@ from analysis.estimates.campaign import load_campaign
 
 RAW = Path(__file__).parents[1] / "data" / "raw" / "vm-hpcg" / "runs"
 
-pytestmark = pytest.mark.skipif(
-    not (project.processed("vm-hpcg") / "campaign.nc").is_file(), reason="no datasets: run make datasets"
-)
+pytestmark = pytest.mark.datasets("vm-hpcg")
 
 
 @cache

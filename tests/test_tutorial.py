@@ -46,7 +46,9 @@ def as_printed(shown: str) -> re.Pattern[str]:
 
 def follow(text: str, folder: Path) -> None:
     printed = ""
-    for language, block in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    assert len(blocks) >= 5
+    for language, block in blocks:
         if language == "sh":
             printed = shell(block, folder)
         else:

@@ -88,9 +88,7 @@ def test_main__output_into_a_closed_pipe_is_no_traceback() -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.skipif(
-    not (project.processed("vm-hpcg") / "campaign.nc").is_file(), reason="no datasets: run make datasets"
-)
+@pytest.mark.datasets("vm-hpcg", "vm-profiles")
 class TestVerdicts:
     def test_json_has_the_promised_fields(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["verdicts", "--json", "--report", "hpcg2014", "--campaign", "vm-hpcg"]) == 0

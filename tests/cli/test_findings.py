@@ -17,10 +17,6 @@ from analysis.claims import load_report
 from analysis.cli import built as building
 from analysis.cli.built import built
 
-needs_datasets = pytest.mark.skipif(
-    not (project.processed("vm-hpcg") / "campaign.nc").is_file(), reason="no datasets: run make datasets"
-)
-
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +24,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("analysis.cli.findings.built", lambda names: None)
 
 
-@needs_datasets
+@pytest.mark.datasets("vm-hpcg")
 @pytest.mark.usefixtures("fresh")
 def test_findings__sentences_by_topic(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["findings", "vm-hpcg"]) == 0
@@ -51,7 +47,7 @@ def test_findings__sentences_by_topic(capsys: pytest.CaptureFixture[str]) -> Non
         assert identifier not in out
 
 
-@needs_datasets
+@pytest.mark.datasets("vm-hpcg")
 @pytest.mark.usefixtures("fresh")
 def test_findings__json_has_what_a_figure_needs(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["findings", "vm-hpcg", "--json", "--topic", "links", "--top", "2"]) == 0
@@ -67,7 +63,7 @@ def test_findings__json_has_what_a_figure_needs(capsys: pytest.CaptureFixture[st
     assert first["claim"]["compare"]["factor"] == "interconnect"
 
 
-@needs_datasets
+@pytest.mark.datasets("vm-hpcg")
 @pytest.mark.usefixtures("fresh")
 def test_findings__written_as_claims_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -99,11 +95,9 @@ def test_findings__what_is_wrong_is_one_line(
     assert len(said.splitlines()) == 1
 
 
-@needs_datasets
+@pytest.mark.datasets("modelled")
 @pytest.mark.usefixtures("fresh")
 def test_findings__a_model_has_none(capsys: pytest.CaptureFixture[str]) -> None:
-    if not (project.processed("modelled") / "campaign.nc").is_file():
-        pytest.skip("no datasets: run make datasets")
     assert cli.main(["findings", "modelled"]) == 1
     assert "its draws are no runs" in capsys.readouterr().err
 

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 from analysis import cli
-from analysis.base import project
 from analysis.decks import figure, html, pdf, pptx
 from analysis.decks.content import deck
 from analysis.decks.slide import Deck, Slide
@@ -20,9 +19,6 @@ from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.findings.conclusion import SHOWN
 from tests.decks import campaigns
 
-needs_datasets = pytest.mark.skipif(
-    not (project.processed("vm-hpcg") / "campaign.nc").is_file(), reason="no datasets: run make datasets"
-)
 needs_chromium = pytest.mark.skipif(not pdf.browser(), reason="no Chromium")
 
 # Names every box of a slide that its content runs over, and every letter below 14 px.
@@ -149,8 +145,13 @@ def test_html__of_long_names_runs_over_no_edge(evidence: str, tmp_path: Path) ->
 
 @pytest.mark.slow
 @needs_chromium
-@needs_datasets
-@pytest.mark.parametrize("name", ["vm-hpcg", "vm-profiles", "published-openfoam"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.datasets(name))
+        for name in ("vm-hpcg", "vm-profiles", "published-openfoam")
+    ],
+)
 def test_html__of_a_campaign_runs_over_no_edge(name: str, tmp_path: Path) -> None:
     campaign: Campaign = load_campaign(name)
     assert overflowing(deck(campaign), tmp_path) == []
@@ -163,7 +164,7 @@ def test_overflowing__finds_a_text_that_is_too_long(tmp_path: Path) -> None:
     assert overflowing(Deck("t", "", "", (crowded,)), tmp_path)
 
 
-@needs_datasets
+@pytest.mark.datasets("vm-hpcg")
 def test_report__writes_the_files_and_names_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

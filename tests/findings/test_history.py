@@ -8,14 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.base import project
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.findings.compare import BETTER, EQUAL, UNKNOWN, WORSE
 from analysis.findings.history import History, Series, Track, history, judged
-
-needs_datasets = pytest.mark.skipif(
-    not (project.processed("vm-hpcg") / "campaign.nc").is_file(), reason="no datasets: run make datasets"
-)
 
 
 def series(*values: list[float], measure: str = "elapsed") -> Series:
@@ -74,7 +69,7 @@ def slower(campaign: Campaign, factor: float) -> Campaign:
     return out
 
 
-@needs_datasets
+@pytest.mark.datasets("vm-hpcg")
 def test_history__of_real_campaigns() -> None:
     one = load_campaign("vm-hpcg").only("application", "hpcg").only("case", "nx16")
     before = slower(one, 1.0)
@@ -98,7 +93,7 @@ def test_history__of_real_campaigns() -> None:
     assert not found(1, 1.2, 1.2, 1, 1).worse
 
 
-@needs_datasets
+@pytest.mark.datasets("vm-hpcg")
 def test_history__says_that_the_dates_disagree() -> None:
     first = load_campaign("vm-hpcg").only("case", "nx16")
     later = replace(first)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from analysis.base import project
 from analysis.estimates.campaign import load_campaign
 from analysis.findings.conclusion import DIFFERS, EQUAL, Conclusion
 from analysis.findings.search import conclusions
@@ -19,9 +18,7 @@ from analysis.findings.search import conclusions
 RAW = Path(__file__).parents[2] / "data" / "raw" / "vm-hpcg" / "runs"
 RATING = re.compile(r"result is VALID with a GFLOP/s rating of=([0-9.]+)")
 
-pytestmark = pytest.mark.skipif(
-    not (project.processed("vm-hpcg") / "campaign.nc").is_file(), reason="no datasets: run make datasets"
-)
+pytestmark = pytest.mark.datasets("vm-hpcg")
 
 
 @pytest.fixture(scope="module")

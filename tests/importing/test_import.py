@@ -96,6 +96,8 @@ def test_import__repeats_are_numbered_in_the_order_of_start(tmp_path: Path, impo
         cells.setdefault((one["mpi"], one.get("interconnect"), one.get("tuning")), []).append(
             (one["start"], one["repeat"])
         )
+    assert sum(map(len, cells.values())) == len(names) > 1
+    assert max(map(len, cells.values())) > 1
     for members in cells.values():
         assert [repeat for _, repeat in sorted(members)] == list(range(1, len(members) + 1))
 
@@ -105,6 +107,7 @@ def test_import__a_pattern_says_what_parts_of_the_path_are(tmp_path: Path, impor
     found = imported(
         tmp_path / "tree", "--pattern", "{mpi}/{case}/{interconnect}/run-{repeat}", "--set", "cpu=EPYC"
     )
+    assert len(found) == 6
     for source, one in found.items():
         mpi, case, link, _ = source.split("/")[:4]
         assert (one["mpi"], one["case"], one["interconnect"], one["cpu"]) == (mpi, case, link, "EPYC")

@@ -239,6 +239,7 @@ def test_jobs__tuning_of_the_lsdyna_report(changed: Changed) -> None:
 
 def test_jobs__every_preset_says_why_and_for_whom() -> None:
     tunings = models.load(Presets, PRESETS).tuning
+    assert len(tunings) == 13
     assert all(preset.why for preset in tunings.values())
     assert all(preset.families for name, preset in tunings.items() if name != "default")
     # What each family reads: a variable of another one would change nothing and be taken for a tuning.

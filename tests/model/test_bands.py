@@ -15,9 +15,7 @@ from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
 from analysis.pages import bands as page
 
 REPORTS = ("hpcg2014", "lsdyna2014", "lsdyna2009", "openatom2010", "sharp2019")
-pytestmark = pytest.mark.skipif(
-    not (project.processed("modelled") / "campaign.nc").is_file(), reason="no datasets: run make datasets"
-)
+pytestmark = pytest.mark.datasets("modelled")
 
 
 def _word(claim: Claim, campaign: Campaign) -> str:

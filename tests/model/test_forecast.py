@@ -90,9 +90,7 @@ def test_widened__as_claims_up_to_32_nodes_and_then_with_distance() -> None:
     assert grows[-1] > grows[0]
 
 
-@pytest.mark.skipif(
-    not all((project.processed(name) / "campaign.nc").is_file() for name in HELD), reason="run make datasets"
-)
+@pytest.mark.datasets(*HELD)
 def test_widened__begins_where_the_validation_ends() -> None:
     """Steps over links were seen on 2 and 4 nodes, speedups over InfiniBand up to 32 times as many nodes."""
     held = validation.hold({name: load_campaign(name) for name in HELD}, project.root())

@@ -12,10 +12,7 @@ from analysis.pages import curves, validation
 from analysis.schema.campaigns import CampaignFile, widened_by
 
 NAMES = ("vm-exchange", "vm-hpcg", "published", "published-openfoam")
-needs_datasets = pytest.mark.skipif(
-    not all((project.processed(name) / "campaign.nc").is_file() for name in NAMES),
-    reason="no datasets: run make datasets",
-)
+needs_datasets = pytest.mark.datasets(*NAMES)
 
 
 def test_token_bucket__by_hand() -> None:

@@ -187,6 +187,7 @@ def test_colour__each_hue_is_legible_on_white() -> None:
 
 def test_colour__the_site_defines_every_hue_for_light_and_dark() -> None:
     css = (Path(figures.__file__).parents[2] / "site" / "templates" / "colours.css").read_text()
+    assert len(HUES) == 8
     for name, colour in HUES.items():
         found = re.findall(rf"--f-{name}: (#\w+)", css)
         assert found[0] == colour

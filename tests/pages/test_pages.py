@@ -276,15 +276,13 @@ def test_questions__numbers_have_no_powers_of_ten(value: float, text: str) -> No
 @pytest.mark.parametrize(
     ("along", "value", "text"),
     [("nodes", 1, "at 1 node"), ("nodes", 32, "at 32 nodes"), ("case", "16³", "at 16³"),
-     ("ranks_per_node", 1, "at 1 rank per node"), ("concurrent_jobs", 2, "at 2 concurrent jobs")],
+     ("ranks_per_node", 1, "at 1 rank per node"), ("concurrent_jobs", 2, "at 2 jobs at once")],
 )  # fmt: skip
 def test_questions__places_are_named(along: str, value: Any, text: str) -> None:
     assert at_level(along, value) == text
 
 
-@pytest.mark.skipif(
-    not (project.processed("vm-hpcg") / "campaign.nc").is_file(), reason="no datasets: run make datasets"
-)
+@pytest.mark.datasets("vm-hpcg")
 def test_questions__the_same_ratio_as_from_the_raw_files() -> None:
     select = {"application": "hpcg", "case": "nx16", "build": "-O3", "target_time": 6.0, "nodes": 2}
     found = pages.compare(

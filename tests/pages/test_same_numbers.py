@@ -17,9 +17,7 @@ from analysis.estimates.quantities import findings
 MEASURED = "vm-hpcg"
 REPORTS = ("house", "hpcg2014", "lsdyna2014", "lsdyna2009", "openatom2010", "sharp2019")
 
-pytestmark = pytest.mark.skipif(
-    not (project.processed(MEASURED) / "campaign.nc").is_file(), reason="no datasets: run make datasets"
-)
+pytestmark = pytest.mark.datasets(MEASURED)
 
 Ends = tuple[float, float, float]
 

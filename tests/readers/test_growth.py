@@ -151,7 +151,10 @@ def _seconds(call: Callable[..., object], *arguments: object) -> float:
 
 @pytest.mark.parametrize(("pattern", "methods"), list(_patterns()))
 def test_growth__pattern_is_linear(pattern: re.Pattern[Any], methods: set[str]) -> None:
-    for text in dict.fromkeys(_texts(pattern)):
+    texts = list(dict.fromkeys(_texts(pattern)))
+    assert texts
+    assert methods
+    for text in texts:
         given: Any = text.encode("iso-8859-1", "replace") if isinstance(pattern.pattern, bytes) else text
         for method in methods:
             arguments = (given[:0], given) if method == "sub" else (given,)

@@ -59,6 +59,7 @@ def test_ipm_damage__garbled_anywhere():
     data = raw("hpcg_n2.ipm.xml")
     whole = ipm.parse(data)
     garbage = itertools.cycle([b"\x00", b"\xff", b"<", b'"', b"\n", b"\xc3\xa4 >"])
+    assert len(data) == 11_830
     for at in range(1, len(data), 37):
         assert_part_of(ipm.parse(data[:at] + next(garbage) + data[at + 1 :]), whole)
 
@@ -66,9 +67,11 @@ def test_ipm_damage__garbled_anywhere():
 def test_ipm_damage__changed_digits_are_never_an_exception():
     data = raw("hpcg_n2.ipm.xml")
     digits = [at for at in range(len(data)) if data[at : at + 1].isdigit()][::67]
+    assert len(digits) == 45
     for at in digits:
         digit = b"7" if data[at : at + 1] != b"7" else b"1"
-        ipm.parse(data[:at] + digit + data[at + 1 :])
+        ds = ipm.parse(data[:at] + digit + data[at + 1 :])
+        assert (ds.sizes["obs"], ds.sizes["rank"]) == (34, 2), at
 
 
 def test_ipm_damage__time_without_its_first_digit_is_no_time():

@@ -105,8 +105,10 @@ def test_build__only_the_index_runs_a_script(site: Path) -> None:
 
 def test_build__links_and_fragments_resolve(site: Path) -> None:
     ids = {p.name: Parsed(p.read_text()).ids for p in site.glob("*.html")}
+    assert len(ids) == 11
     for page in site.glob("*.html"):
         parsed = Parsed(page.read_text())
+        assert parsed.hrefs, page.name
         for href in parsed.hrefs:
             name, _, fragment = href.partition("#")
             if name.startswith("../selftest/"):
@@ -119,7 +121,9 @@ def test_build__links_and_fragments_resolve(site: Path) -> None:
 
 
 def test_build__ids_are_unique_and_tags_balanced(site: Path) -> None:
-    for page in site.glob("*.html"):
+    pages = list(site.glob("*.html"))
+    assert len(pages) == 11
+    for page in pages:
         parsed = Parsed(page.read_text())
         # The mock draws the same figure once a page: its id is there once too.
         assert sorted(parsed.ids) == sorted(set(parsed.ids))

@@ -63,6 +63,7 @@ def test_cluster__leaves_no_zombies_of_jobs(cluster: SlurmCluster, tmp_path: Pat
         return [state for states in listed for state in states if state.startswith("Z")]
 
     until("zombies to be reaped", lambda: not zombies(), seconds=5)
+    assert zombies() == []
 
 
 def test_cluster__twice_one_after_another_leaves_nothing(able: None, tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def test_writers__lsdyna_elapsed_follows_the_scaling_law(tmp_path: Path) -> None
         assert match is not None
         found[record["interconnect"]].append(int(match[1]))
         assert record["end"] - record["start"] == pytest.approx(int(match[1]) + 2.5, abs=0.5)
+    assert found.keys() == expected.keys()
     for link, seconds in found.items():
         assert len(seconds) == 6
         assert all(abs(value / expected[link] - 1) < 0.0025 for value in seconds)
@@ -70,7 +71,9 @@ def test_writers__lsdyna_repeats_scatter(tmp_path: Path) -> None:
 
 def test_writers__lsdyna_account_is_read_without_a_fault(tmp_path: Path) -> None:
     _, runs = written("lsdyna2014", tmp_path, [{"question": "x", "nodes": 32}])
-    for path in only(runs, "d3hsp"):
+    outputs = only(runs, "d3hsp")
+    assert len(outputs) == 6
+    for path in outputs:
         ds = readers.open(path)
         assert (ds.attrs["kind"], ds.complete, ds.warnings) == ("lsdyna", True, [])
         top = ds.isel(section=(ds.parent.values == "") & (ds.section.values != "Totals"))
@@ -90,7 +93,9 @@ def test_writers__one_run_fails_and_says_so(tmp_path: Path) -> None:
 
 def test_writers__records_say_synthetic(tmp_path: Path) -> None:
     truth, runs = written("lsdyna2014", tmp_path, [{"question": "x", "nodes": 1}])
-    for path in runs.glob("*/run.json"):
+    records = list(runs.glob("*/run.json"))
+    assert len(records) == 7
+    for path in records:
         record = json.loads(path.read_text())
         assert (record["evidence"], record["campaign"], record["ranks"]) == ("synthetic", truth.campaign, 20)
         assert readers.open(path).complete is True
@@ -233,7 +238,9 @@ def _keys(path: Path) -> list[str]:
 
 def test_writers__openatom_iterations_add_up_to_the_run(tmp_path: Path) -> None:
     _, folder = written("openatom2010", tmp_path, [{"question": "x", "nodes": 16}])
-    for path in only(folder, "stdout.txt"):
+    outputs = only(folder, "stdout.txt")
+    assert len(outputs) == 6
+    for path in outputs:
         ds = readers.open(path)
         assert (ds.attrs["kind"], ds.complete, ds.warnings) == ("openatom", True, [])
         assert (ds.ranks.item(), ds.charm_nodes.item(), ds.sizes["step"]) == (128, 16, 25)
@@ -249,7 +256,9 @@ def test_writers__osu_tables_have_latency_and_bandwidth(tmp_path: Path) -> None:
         {"question": "x", "application": "osu", "case": "osu_allreduce", "nodes": 24},
     ]
     _, folder = written("lsdyna2009", tmp_path, runs)
-    for path in only(folder, "stdout.txt"):
+    outputs = only(folder, "stdout.txt")
+    assert len(outputs) == 2 * 6
+    for path in outputs:
         ds = readers.open(path)
         assert (ds.complete, ds.warnings) == (True, [])
         latency = {"osu_latency": 1.0, "osu_allreduce": 30.0}[ds.benchmark]

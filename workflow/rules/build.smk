@@ -1,7 +1,7 @@
-# Raw folders become datasets, and datasets verdicts.
+# Raw folders become datasets, and datasets become verdicts.
 
 
-# Synthetic campaigns are built, never committed: raw files written around a declared truth.
+# Synthetic campaigns are built and never committed: raw files that contain a declared truth.
 rule synthesis:
     input:
         truth="config/synthesis/{report}.yaml",
@@ -31,7 +31,7 @@ rule ingest:
         runs=directory("data/processed/{campaign}/runs"),
     log:
         f"{RESULTS}/logs/ingest/{{campaign}}.log",
-    priority: 2  # all else waits for it
+    priority: 2  # everything else waits for it
     conda:
         "../../environment.yml"
     threads: 1
@@ -45,7 +45,7 @@ rule ingest:
         "python -m analysis.cli stage --log {log} ingest {params.raw} {params.processed}"
 
 
-# Of a campaign of our own, of other people's figures, or of the reports held against themselves (audit).
+# For a measured campaign, for published figures, or for the reports checked against themselves (audit).
 rule verdicts:
     input:
         claims=claims_on,
@@ -88,7 +88,7 @@ rule collect:
         "python -m analysis.cli stage --log {log} collect {output.verdicts} {input.verdicts} --config={input.config}"
 
 
-# What the notebooks' defaults name as well, most of it synthetic: JupyterLab and the tests need it.
+# Includes what the notebooks' defaults name, which is mostly synthetic: JupyterLab and the tests need it.
 rule datasets:
     input:
         trees=[tree(name) for name in config["campaigns"]],

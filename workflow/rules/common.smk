@@ -1,4 +1,4 @@
-# What the stages share: no rules here, and nothing that is slow to import.
+# Shared by the stages. It has no rules and imports nothing slow.
 import atexit
 import contextlib
 import functools
@@ -24,7 +24,7 @@ BUILD = config.get("build", "config/config.yaml")
 SELFTEST = bool(config.get("contradictions"))
 RESULTS = "results" if BUILD == "config/config.yaml" else f"results/{Path(BUILD).stem}"
 RECOVERED = [f"{RESULTS}/recovered.txt"] if SELFTEST else []
-# What the self-test has recovered is said beside the claims once it has been built; nobody builds it for that.
+# Once the self-test has been built, claims show whether it recovered them; it is never built for this.
 RECOVERIES = [
     name
     for name in ["results/selftest/verdicts.json"]
@@ -33,13 +33,13 @@ RECOVERIES = [
 CHECKED = "data/model/whatif-check.csv"  # what `whatif-check` simulated
 MEASURED = config.get("measure", "")  # the campaign that the target `measure` measures
 
-# What runs beside Snakemake and ends with it.
+# Runs next to Snakemake and ends with it.
 AT_END = contextlib.ExitStack()
 atexit.register(AT_END.close)
 
 
 def given_back():
-    """What stands before a command in a Slurm job: the nodes that the executor has taken from it."""
+    """Return what precedes a command in a Slurm job: the nodes that the executor has taken from it."""
     if "SLURM_JOB_ID" not in os.environ:
         return ""
     from analysis.measure.workflow import node_list
@@ -47,8 +47,8 @@ def given_back():
     return node_list(os.environ)
 
 
-# Jobs use the interpreter that runs Snakemake, activated or not, here or on a node. A prefix of ours takes the
-# place of Snakemake's own, by which a command that fails in a pipe fails its job: so it is given again.
+# Jobs use the interpreter that runs Snakemake, activated or not, here or on a node. This prefix replaces
+# Snakemake's own, which makes a job fail if a command in a pipe fails: so that part is repeated.
 BIN = shlex.quote(str(Path(sys.executable).parent))
 shell.prefix(f'set -euo pipefail; export PATH={BIN}:"$PATH"; {given_back()}')
 
@@ -69,12 +69,12 @@ def check_config(config):
 def start_pages():
     """Start the process that stages are forked from; it ends with Snakemake."""
     if MEASURED:
-        return  # nothing else is to run beside a measurement
+        return  # nothing else may run during a measurement
     if workflow.is_main_process and workflow.local_exec:
         AT_END.enter_context(start())
 
 
-# ---- The rooms of the package that a stage can reach; a test holds these lists against the imports.
+# ---- The rooms of the package that a stage can reach; a test compares these lists with the imports.
 READ = ("base", "schema", "readers", "energy", "model", "datasets")
 JUDGE = (*READ, "estimates", "claims")
 
@@ -82,7 +82,7 @@ JUDGE = (*READ, "estimates", "claims")
 def code_of(*rooms):
     """Digest the files of rooms, or modules, of the package.
 
-    As a parameter of a rule it makes what the rule has built out of date when any of them changes, as
+    As a parameter of a rule, the digest makes the rule's output out of date when any of them changes, as
     hundreds of input files would.
     """
     digest = hashlib.sha256()
@@ -101,7 +101,7 @@ def digest_of(room):
 
 
 def files_of(room):
-    """List the files of a room or a module; what executes notebooks is a room inside the site's."""
+    """List the files of a room or a module; `site/kernels` counts as a room of its own."""
     if room.is_file():
         return [room]
     out = {"__pycache__"} | ({"kernels"} if room.name == "site" else set())
@@ -119,19 +119,19 @@ def declaration(campaign):
 
 
 def all_verdicts():
-    """What every campaign says of the reports, and what the reports say of themselves (audit)."""
+    """The verdicts of every campaign on the reports, and of the reports on themselves (audit)."""
     names = {name for report in config["reports"] for name in speakers(report)}
     return [f"{RESULTS}/verdicts/{name}.json" for name in sorted(names)]
 
 
 def speakers(report):
-    """The campaigns that a report's claims are evaluated on, and its audit if it has one."""
+    """The campaigns on which a report's claims are evaluated, and its audit if it has one."""
     audited = Path(f"config/audit/{report}.yaml").is_file() and not SELFTEST
     return [*config["reports"][report], *(["audit"] if audited else [])]
 
 
 def claims_on(wildcards):
-    """The claims that a campaign, or the audit, is asked for."""
+    """The files of the claims that are evaluated on a campaign, or in the audit."""
     return [
         project.claims(report, Path())
         for report in config["reports"]
@@ -154,7 +154,7 @@ def page_datasets(wildcards):
 
 
 def page_declarations(wildcards):
-    """What a page's claims say, and what its campaigns stand for."""
+    """The files that declare a page's claims and its campaigns."""
     entry = page(wildcards)
     reports = project.as_list(entry, "report")
     found = [project.claims(name, Path()) for name in reports]
@@ -167,14 +167,14 @@ def page_declarations(wildcards):
 
 
 def digest_of_contents():
-    """What follows from the campaigns' records makes the scoreboard and the site out of date."""
+    """Digest what follows from the records; a change makes the scoreboard and the site out of date."""
     keys = ("campaigns", "reports", "pages", "left_out")
     text = json.dumps({key: config[key] for key in keys}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def notebook_campaigns():
-    """The campaigns that the notebooks name in their cells of parameters."""
+    """The campaigns that the notebooks name in their parameter cells."""
     found = set()
     for path in Path("notebooks").glob("*.ipynb"):
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
@@ -187,7 +187,7 @@ def notebook_campaigns():
 
 
 def page_parameters(wildcards):
-    """What a page's entry names is what its notebook is given."""
+    """The parameters that a page's entry gives its notebook."""
     entry = page(wildcards)
     keys = ("campaign", "campaigns", "report", "reports", "topics")
     given = {key: entry[key] for key in keys if key in entry}
@@ -195,12 +195,12 @@ def page_parameters(wildcards):
 
 
 def page_derived(wildcards):
-    """A page that nobody has asked for says what its runs cannot tell, and is no failure."""
+    """The option of a page that nobody asked for: if its runs are not enough, it does not fail."""
     return "--derived=yes" if page(wildcards).get("derived") else ""
 
 
 def raw_files(wildcards):
-    """A campaign's raw files; what a synthetic one consists of is not known before it is built."""
+    """A campaign's raw files; those of a synthetic campaign are not known before it is built."""
     folder = project.raw(wildcards.campaign, Path())
     if modelled(wildcards.campaign):
         return sorted(Path("config/model").rglob("*.yaml"))
@@ -218,7 +218,7 @@ def synthetic(campaign):
 
 
 def asked(wildcards):
-    """What verdicts rest on beside the claims: a campaign, or the reports' own statements."""
+    """What verdicts need in addition to the claims: a campaign, or the reports' own statements."""
     campaign = wildcards.campaign
     if campaign == "audit":
         return [f"config/audit/{path.name}" for path in claims_on(wildcards)]

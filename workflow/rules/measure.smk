@@ -1,5 +1,5 @@
-# Measuring is a target of its own: `snakemake --profile slurm measure --config measure=NAME`. Only runs that
-# are not there are jobs, so nothing that was measured is ever measured again.
+# Measuring is a separate target: `snakemake --profile slurm measure --config measure=NAME`. Only missing runs
+# are jobs, so a finished run is never measured again.
 
 
 rule measure:
@@ -22,7 +22,7 @@ rule run:
     input:
         program=programs_of_run,
     output:
-        # `update`: a record that an earlier job leaves meanwhile is not removed.
+        # `update`: if an earlier job leaves a record in the meantime, it is not removed.
         record=update("data/raw/{campaign}/runs/{run}/run.json"),
     log:
         "results/logs/run/{campaign}/{run}.log",
@@ -35,7 +35,7 @@ rule run:
     threads: threads_of_run()
     resources:
         mpi="srun",
-        # By default Snakemake asks for the size of every run's input.
+        # By default, Snakemake requests the size of every run's input.
         disk_mb=1000,
         nodes=requested("nodes"),
         tasks=requested("tasks"),

@@ -1,4 +1,4 @@
-# What only measuring needs; its rules are in measure.smk.
+# Needed for measuring only; the rules are in measure.smk.
 import inspect
 
 if MEASURED:
@@ -7,7 +7,7 @@ if MEASURED:
 
 
 def start_measuring():
-    """What is begun before the first run of a campaign, in this process."""
+    """Prepare this process for the first run of a campaign."""
     if not MEASURED or not workflow.is_main_process:
         return
     hold_campaign()
@@ -16,7 +16,7 @@ def start_measuring():
 
 
 def hold_campaign():
-    """Let nobody else measure the campaign until this Snakemake ends."""
+    """Lock the campaign until this Snakemake ends, so that nobody else measures it."""
     try:
         resume.check_start(MEASURED, BASE, slurm=not workflow.local_exec)
         lock = resume.hold(MEASURED, BASE)
@@ -26,7 +26,7 @@ def hold_campaign():
 
 
 def patch_slurm_executor():
-    """Teach Slurm's executor to ask less, and to end when Slurm has lost a job."""
+    """Make Slurm's executor query less often, and end when Slurm has lost a job."""
     plugin = sys.modules.get("snakemake_executor_plugin_slurm")
     if plugin is not None:
         from analysis.measure.executor import patch_executor
@@ -35,7 +35,7 @@ def patch_slurm_executor():
 
 
 def watch_progress():
-    """Show a line about the campaign that is measured, until Snakemake ends."""
+    """Show the progress of the campaign until Snakemake ends."""
     quiet = {kind.name for kind in workflow.output_settings.quiet or ()}
     if not quiet & {"ALL", "PROGRESS"}:
         from analysis.measure.progress import Watch
@@ -47,10 +47,10 @@ def runs_to_measure(wildcards):
     if not MEASURED:
         raise WorkflowError("measure what? Add: --config measure=NAME")
     check_arrays()
-    # A record that is there is whole and stays, whatever becomes of the job that was to leave it: of two
-    # jobs for one run the second fails, and so does one that is cancelled after its last act.
+    # An existing record is complete and stays, whatever happens to its job: if a run has two jobs, the
+    # second fails, and so does a job that is cancelled after its last step.
     workflow.execution_settings.keep_incomplete = True
-    # Snakemake's lock outlives a Snakemake that was killed; the campaign's own (below) does not.
+    # Snakemake's lock survives a killed Snakemake; the campaign's own lock does not.
     workflow.persistence.lock = contextlib.nullcontext
     try:
         runs = campaigns.missing(MEASURED, BASE)
@@ -65,7 +65,7 @@ def runs_to_measure(wildcards):
 
 
 def check_arrays():
-    """Refuse job arrays of runs: each of their jobs would execute the command of the first."""
+    """Refuse job arrays of runs: every job would execute the command of the first."""
     arrays = getattr(workflow.executor_settings, "array_jobs", None) or ""
     if {"all", "run"} & set(arrays.replace(";", ",").replace(" ", "").split(",")):
         raise WorkflowError(
@@ -75,7 +75,7 @@ def check_arrays():
 
 
 def known(function):
-    """Note what a function takes: Snakemake asks anew at each call, and of 5,000 runs there are 45,000."""
+    """Store a function's signature: Snakemake asks for it at each call, 45,000 times for 5,000 runs."""
     function.__signature__ = inspect.signature(function)
     return function
 
@@ -91,7 +91,7 @@ def in_shuffled_order(wildcards):
 
 
 def requested(name):
-    """A resource of a run, by its name in Snakemake; no function where all runs ask for the same."""
+    """A resource of a run by its name in Snakemake, as a plain value if all runs request the same."""
 
     @known
     def resource(wildcards):
@@ -100,11 +100,11 @@ def requested(name):
     try:
         return campaigns.common(MEASURED, BASE).get(name, resource) if MEASURED else 1
     except BenchbookError:
-        return resource  # the input function of the target says what is wrong
+        return resource  # the input function of the target reports the error
 
 
 def threads_of_run():
-    """Return the threads of each run; without a campaign there is none."""
+    """Return the threads of each run, or 1 without a campaign."""
     try:
         return campaigns.threads(MEASURED, BASE) if MEASURED else 1
     except BenchbookError:

@@ -1,5 +1,5 @@
-# Notebooks are executed, one job a page, in a kernel forked from one prepared process; with the verdicts
-# they become a site that needs no server and no network.
+# Each page is one job that executes a notebook in a kernel forked from one prepared process. Pages and
+# verdicts become a site that needs no server and no network.
 
 
 rule page:
@@ -83,7 +83,7 @@ rule recovered:
     input:
         verdicts=f"{RESULTS}/verdicts.json",
         config=BUILD,
-        site=f"{RESULTS}/site/index.html",  # a self-test that fails shows its pages all the same
+        site=f"{RESULTS}/site/index.html",  # so a self-test that fails still has its pages
     output:
         table=f"{RESULTS}/recovered.txt",
     log:

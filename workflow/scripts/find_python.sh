@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Print the first Python that runs and is of a version Benchbook supports; PYTHON names one to use.
-# A version manager's shim can be on the PATH and still refuse to run, so each is tried.
+# A version manager's shim can be on the PATH and still fail to run, so each candidate is tried.
 set -euo pipefail
 
 probe='import sys, venv, ensurepip; print(sys.executable); sys.exit(not (3, 11) <= sys.version_info < (3, 14))'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Put an MPI of its own into a folder, for measuring on this machine without installing anything: MPICH from
-# its Python wheel, in the version that config/clusters/local.yaml names.
+# Put an MPI into a folder, to measure on this machine without installing anything: MPICH from its Python
+# wheel, in the version that config/clusters/local.yaml names.
 #
 # usage: local_mpi.sh PYTHON [FOLDER]
 set -euo pipefail
@@ -26,7 +26,7 @@ fi
 if [ "$("$folder/bin/mpichversion" --version 2>/dev/null | sed -n 's/^MPICH Version: *//p')" != "$version" ]; then
     echo "making $folder with MPICH $version"
     "$python" -m venv --clear --without-pip "$folder"
-    # The project's own pip: a virtual environment of its own would only be a second copy.
+    # Use the project's pip: another one in the new environment would only be a second copy.
     "$python" -m pip --python "$folder/bin/python" install -q --disable-pip-version-check --no-deps \
         --only-binary :all: "mpich==$version"
 fi

@@ -1,8 +1,8 @@
 """Snakemake for builds on this machine.
 
-Without the Slurm plugin, whose import of pandas costs a second, and without pandas itself, which Snakemake
-imports to see whether a parameter is a table; and the process that stages are forked from imports what they
-use while Snakemake starts, instead of after that.
+It starts faster than the plain command. The Slurm plugin is left out, because its import of pandas takes a
+second. So is pandas itself, which Snakemake imports to see whether a parameter is a table. And the process
+from which stages are forked imports its modules while Snakemake starts, not afterwards.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def run() -> int:
     return 0
 
 
-if "measure" in sys.argv:  # nothing else is to run beside a measurement
+if "measure" in sys.argv:  # nothing else may run during a measurement
     status = run()
 else:
     sys.modules["pandas"] = None  # type: ignore[assignment]
     gc.disable()  # it ends before its garbage matters
     with start():
         status = run()
-# A timer of Snakemake's scheduler would be waited for, then all be taken down in order: a second together.
+# A normal exit would wait for a timer of Snakemake's scheduler and take all down in order: a second in all.
 atexit._run_exitfuncs()
 sys.stdout.flush()
 sys.stderr.flush()

@@ -312,6 +312,7 @@ def test_merits__time_grows_no_faster_than_the_text(engine: str) -> None:
 
 
 def test_merits__source_is_named_where_it_is_refused(tmp_path: Path) -> None:
+    assert len(merits.FORMATS) >= 16
     for engine in merits.FORMATS:
         with pytest.raises(ReadError, match=r"^x:\d+: .+; give "):
             readers.parse(b"{}\n", "x", engine=engine)
