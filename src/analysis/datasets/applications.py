@@ -65,7 +65,7 @@ def _named(application: Application, result: xr.Dataset, case: str, reason: str)
 
 
 def load_applications(folder: Path) -> Mapping[str, Application]:
-    """Return the applications by name: those of the formats that are read, and ``config/applications/*.yaml``.
+    """Return the applications by name: those of the formats, and those of ``config/applications/*.yaml``.
 
     A file goes before the format. ConfigError where one lacks a field or has an unknown one.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from analysis import readers
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import known, one_or_more
@@ -23,6 +25,8 @@ from analysis.schema.campaigns import Apart, CampaignFile, StandIn, View
 from analysis.schema.factors import FACTORS
 from analysis.schema.frames import to_dataset
 
+# Applications of published figures, whose output no reader reads.
+_UNREAD = {"specpower": "SPECpower", "vasp": "VASP", "castep": "CASTEP"}
 # In a campaign's `hardware`, stands for what the runs say.
 MACHINE = "${machine}"
 KIB_PER_GIB = 2**20
@@ -289,6 +293,25 @@ def load_references(raw: Path) -> dict[str, tuple[str, str]]:
     return dict(zip(table["source"], pairs, strict=True))
 
 
+@cache
+def _subjects() -> Mapping[str, str]:
+    known = (row for row in readers.rows() if row.application)
+    return _UNREAD | {name: row.subject for row in known for name in (row.engine, row.application)}
+
+
+def application_name(name: str) -> str:
+    """Return what a sentence calls an application: as the row of its format has it, else its name."""
+    return _subjects().get(name, name)
+
+
+def titles(base: Path) -> dict[str, str]:
+    """Return the titles that a project's ``config/applications`` has and the formats have not."""
+    found = {path.stem: path for path in (base / "config" / "applications").glob("*.yaml")}
+    given = {name: str(project.load_yaml(path).get("title", "")) for name, path in found.items()}
+    own = {row.title for row in readers.rows() if row.application}
+    return {name: title for name, title in given.items() if title and title not in own}
+
+
 def load_campaign(name: str, base: Path | None = None) -> Campaign:
     """Load a campaign's datasets and declaration, ``config/campaigns/<name>.yaml``, of a project.
 
@@ -313,5 +336,5 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         views=tuple(declared.views),
         widening=declared.model.widening if declared.model else {},
         references=load_references(project.raw(name, base)),
-        names=declared.names,
+        names={**declared.names, "application": {**titles(base), **declared.names.get("application", {})}},
     )

@@ -7,19 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from analysis.base.models import one_or_more
 from analysis.base.words import Level, in_order
-from analysis.estimates.campaign import Campaign
+from analysis.estimates.campaign import Campaign, application_name
 from analysis.schema.factors import level_name
 
 # Spelt as in many records; what a campaign's `names` says goes before.
 _KNOWN: Mapping[str, Mapping[str, str]] = {
-    "application": {
-        "hpcg": "HPCG", "osu": "the OSU benchmarks", "imb": "Intel's MPI benchmarks", "lsdyna": "LS-DYNA",
-        "ls-dyna": "LS-DYNA", "proxy": "the proxy", "specpower": "SPECpower", "graph500": "Graph500",
-        "quantum-espresso": "Quantum ESPRESSO", "hpl-mxp": "HPL-MxP",
-        "openatom": "OpenAtom", "openfoam": "OpenFOAM", "vasp": "VASP", "castep": "CASTEP", "hpl": "HPL",
-        "hpcc": "HPCC", "gromacs": "GROMACS", "namd": "NAMD", "lammps": "LAMMPS", "nwchem": "NWChem",
-        "stream": "STREAM", "ior": "IOR",
-    },
     "case": {
         "osu_latency": "point-to-point latency", "osu_bw": "point-to-point bandwidth",
         "osu_bibw": "two-way bandwidth", "osu_allreduce": "Allreduce", "osu_alltoall": "Alltoall",
@@ -50,6 +42,8 @@ def display(campaign: Campaign, factor: str, level: Level) -> str:
     for name, one in campaign.stand_ins.get("case", {}).items() if factor == "case" else ():
         if one.distance == "same" and one_or_more(one.is_) == [level]:
             return name
+    if factor == "application":
+        return application_name(text)
     return _KNOWN.get(factor, {}).get(text, text if isinstance(level, str) else level_name(factor, level))
 
 

@@ -23,27 +23,18 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.base.files import plain_head, read_bytes
-from analysis.readers import unknown
+from analysis.readers import names, unknown
 from analysis.readers.base import as_utf8
 from analysis.readers.format import Format
 
 GROUP = "benchbook.formats"
-_PROFILES = ("mpip", "tau", "caliper", "hpctoolkit")
-_TOOLS = ("hpcg", "hpcc", "osu", "imb", "lsdyna", "openatom", "proxy", "published", "run", "sacct", "table")
-# Any table with times and powers is the former's, and the latter's banner stands in the output of any program.
-_LAST = ("power_csv", "ipm")
 
 
 def _engines() -> dict[str, str]:
-    here = Path(__file__).parent
-    names = {name: name for name in (*_PROFILES, *_TOOLS, *_LAST)}
-    for folder in ("merits", "power"):
-        stems = sorted(path.stem for path in (here / folder / "formats").glob("[a-z]*.py"))
-        names |= {stem: f"{folder}.formats.{stem}" for stem in stems}
-    found = {name: f"{__name__}.{module}" for name, module in names.items()}
+    found = {name: f"{__name__}.{module}" for name, module in names.modules().items()}
     for point in entry_points(group=GROUP):
         found.setdefault(point.name, point.value)
-    return found | {name: found.pop(name) for name in _LAST}
+    return {name: found[name] for name in (*(one for one in found if one not in names.LAST), *names.LAST)}
 
 
 # Engine -> its module, or module:object, in the order in which a file's content is tried.
@@ -130,9 +121,9 @@ def engines_of(data: bytes, name: str = "") -> list[str]:
     return found
 
 
-def is_database(names: Iterable[str]) -> bool:
+def is_database(files: Iterable[str]) -> bool:
     """Tell whether a folder with files of these names is a database, to be read as a whole."""
-    return any(one.is_folder(names) for one in rows())
+    return any(one.is_folder(files) for one in rows())
 
 
 def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, **options: Any) -> xr.Dataset:
@@ -182,8 +173,8 @@ def database(folder: str | Path) -> bytes:
     files = sorted(Path(folder).iterdir())
     known = next((one for one in rows() if one.is_folder(path.name for path in files)), None)
     if known is None:
-        names = ", ".join(name for one in rows() for name in one.folder if "*" not in name)
-        raise ReadError.at(str(folder), 0, "is a folder, and no database", f"one has a file {names}")
+        wanted = ", ".join(name for one in rows() for name in one.folder if "*" not in name)
+        raise ReadError.at(str(folder), 0, "is a folder, and no database", f"one has a file {wanted}")
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
         for path in files:

@@ -78,4 +78,5 @@ class Format:
     def identity(self, facts: Mapping[str, object]) -> str:
         """Spell the problem that a result is of: ``N=20000 NB=192``; ``?`` for what it does not say."""
         known = {name: "".join(str(facts.get(name, "")).split()) for name in self.problem}
-        return " ".join(f"{name}={value or '?'}" for name, value in known.items()) if any(known.values()) else ""
+        parts = (f"{name}={value or '?'}" for name, value in known.items())
+        return " ".join(parts) if any(known.values()) else ""

@@ -169,7 +169,9 @@ def parse_each(data: bytes, source: str = "<memory>") -> list[xr.Dataset]:
 
 def _dataset(read: dict[str, Any], faults: Faults) -> xr.Dataset:
     coordinates = {"kernel": KERNELS, "axis": AXES, "statistic": STATISTICS, "entry": read["entry"]}
-    attrs = {"tool": FORMAT.tool, "tool_version": read["version"], "release": read["release"], **faults.attrs()}
+    attrs = {"tool": FORMAT.tool, "tool_version": read["version"], "release": read["release"]}
+    grid = {name: size for name, size in zip(FORMAT.problem, read["local_size"], strict=True) if size > 0}
+    attrs |= {"problem_identity": FORMAT.identity(grid), **faults.attrs()}
     given = read | coordinates
     variables = {}
     for name, variable in registry.declared("hpcg").items():

@@ -25,10 +25,12 @@ _BINARIES = {
     b"\x89PNG": "a PNG picture",
     b"SQLite format 3": "an SQLite database",
     b"OTF2": "an OTF2 trace",
-    b"HPCPROF-": "a profile of HPCToolkit: pack its whole database as a tar",
-    b"HPCTOOLKIT": "a part of a database of HPCToolkit: pack the whole as a tar",
+    b"HPCPROF-": "a profile of HPCToolkit: give the folder of its database",
+    b"HPCTOOLKIT": "a part of a database of HPCToolkit: give its folder",
     b"\x28\xb5\x2f\xfd": "Zstandard inside another compression",
 }
+
+
 def found(data: bytes) -> str:
     """Say that a file is of no format known here, and what it looks like, with its first telling line."""
     if not data.strip():

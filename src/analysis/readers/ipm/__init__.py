@@ -9,7 +9,11 @@ from analysis.readers.ipm import banner, xml
 from analysis.readers.ipm.tasks import refuse
 
 FORMAT = Format(
-    engine="ipm", kind="profile", tool="IPM", marks=((b"##IPM", b"<ipm_job_profile>"),), near=r"(?i)\bIPM(?:v|_|\b)"
+    engine="ipm",
+    kind="profile",
+    tool="IPM",
+    marks=((b"##IPM", b"<ipm_job_profile>"),),
+    near=r"(?i)\bIPM(?:v|_|\b)",
 )
 _MARKS = (b"<ipm_job_profile", b"<task ipm_version=")
 

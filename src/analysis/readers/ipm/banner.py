@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.base.units import GIB
-from analysis.readers.base import Faults, profile_dataset
+from analysis.readers.base import Faults, observations, profile_dataset
 from analysis.readers.ipm.tasks import MAX_RANKS, refuse
 from analysis.readers.text import number
 
@@ -287,19 +287,9 @@ def _dataset(banner: _Banner, first: int, faults: Faults) -> xr.Dataset:
     if not 0 < ranks <= MAX_RANKS:
         faults.damage(first, "no number of mpi_tasks", "get the whole banner")
         ranks = 0
-    n = len(rows)
     unknown = np.full(ranks, np.nan)
-    obs = {
-        "rank": np.full(n, -1),
-        "call": np.array([row[1] for row in rows], dtype=object),
-        "size": np.full(n, -1),
-        "peer": np.full(n, -1),
-        "region": np.array([row[0] for row in rows], dtype=object),
-        "site": np.full(n, -1),
-        "count": np.array([row[3] for row in rows], dtype=np.int64),
-        "time": np.array([row[2] for row in rows], dtype=np.float64),
-        "bytes": np.full(n, np.nan),
-    }
+    regions, calls, times, counts = zip(*rows, strict=True) if rows else ((), (), (), ())
+    obs = observations(calls, times, region=regions, count=counts)
     return profile_dataset(
         obs=obs,
         ranks={"host": np.full(ranks, "", dtype=object)}

@@ -158,16 +158,17 @@ class Output:
     ) -> xr.Dataset:
         """Make the dataset of kind ``merits`` of a format.
 
-        `main` names the figure that speaks for the file, by default the figure of merit, `which` of several of
-        that name; `time` the one that says how long the result took by the program's own clock, s.
+        `main` names the figure that speaks for the file, by default the figure of merit, and `which` says
+        which of several; `time` is the one that is the time of the result by the program's own clock, s.
         """
         main = row.figure_of_merit if main is None else main
         words = {result: PASSED if passed else FAILED for result, passed in self._checks.items()}
         self.rows = [row._replace(check=words.get(row.result, row.check)) for row in self.rows]
         failed = sorted({row.line for row in self.rows if row.check == FAILED})
         if failed:
-            found = f"{row.tool} says that the check of {len({r.result for r in self.rows if r.check == FAILED})}"
-            self.faults.note(failed[0], f"{found} result(s) failed", "do not use the run")
+            count = len({one.result for one in self.rows if one.check == FAILED})
+            found = f"{row.tool} says that the check of {count} result(s) failed"
+            self.faults.note(failed[0], found, "do not use the run")
         if not self.rows:
             self.faults.damage(0, "no figure of merit", "the run did not get so far; nothing to compare")
         columns = dict(zip(Row._fields, zip(*self.rows, strict=True), strict=True)) if self.rows else {}
@@ -270,9 +271,9 @@ class TextFormat(Format):
     passed, failed
         Lines that say whether the program's check was passed.
     main
-        Figures that speak for the file, of which the first that it has counts; by default the figure of merit.
+        Figures that may speak for the file: the first that it has does; by default the figure of merit.
     which, time
-        Which of several figures of that name counts; the figure that is the time by the program's own clock.
+        Which of several figures of that name counts; the figure that is a time by the program's own clock.
     paired
         Figures that a program always prints as a set.
     finish

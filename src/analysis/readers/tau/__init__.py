@@ -7,7 +7,6 @@ import xarray as xr
 from analysis.readers.format import Format
 from analysis.readers.tau import merged, profile
 
-
 FORMAT = Format(engine="tau", kind="profile", tool="TAU")
 
 

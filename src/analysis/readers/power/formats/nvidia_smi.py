@@ -14,9 +14,7 @@ from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
 from analysis.readers.text import quantity
 
-FORMAT = Format(
-    engine="nvidia_smi", kind="power", marks=((b"power.draw", b"timestamp"),), near="(?i)nvidia"
-)
+FORMAT = Format(engine="nvidia_smi", kind="power", marks=((b"power.draw", b"timestamp"),), near="(?i)nvidia")
 _TIME, _METER = (r"^timestamp",), r"^(gpu_)?(index|uuid|pci\.bus_id|gpu)$"
 _INSTANT = Headings(_TIME, r"^power\.draw\.instant", "", _METER, "")
 _DRAW = Headings(_TIME, r"^power\.draw(?!\.(average|instant))|^power\.draw\.average", "", _METER, "")
