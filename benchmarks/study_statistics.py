@@ -388,8 +388,8 @@ contains the truth at least as often as its level, and a test is false at most a
 in brackets show another rule, for comparison.
 
 With {rounds} rounds, a share near 95 % is known to within {error:.1f} %. Of {bounds} bounds, {far} are \
-missed by more than two standard errors; the worst by {most:.1f}. A share exactly at its bound would be \
-missed by that much in 2 of 100 cases.
+missed by more than two standard errors; the worst is {most:.1f} standard errors away. If the true share \
+were exactly at its bound, that would happen in 2 of 100 cases.
 
 `python benchmarks/study_statistics.py` makes this page. A test repeats a part of it with other draws.
 """

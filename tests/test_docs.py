@@ -19,11 +19,14 @@ from analysis.claims.model import load_report
 from analysis.measure.power import config as power
 
 from .importing import trees
+from .test_house import ORDER
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WRITTEN = [*PAGES, ROOT / "CONTRIBUTING.md"]
 
+# Pages whose blocks build on each other are run as a whole: tests/test_tutorial.py, tests/test_extend.py.
+AS_A_WHOLE = ("tutorial.md", "extend.md")
 # Commands that are not started here, each with the file that runs or checks it and how it says so.
 ELSEWHERE = {
     "snakemake --profile slurm -n": ("tests/workflow/test_workflow.py", '"-n", "--profile", "slurm"'),
@@ -57,6 +60,8 @@ class Block:
 def blocks(*languages: str) -> list[Block]:
     found = []
     for page in PAGES:
+        if languages and page.name in AS_A_WHOLE:
+            continue
         text = page.read_text(encoding="utf-8")
         for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
             line = 1 + text[: match.start()].count("\n")
@@ -65,11 +70,9 @@ def blocks(*languages: str) -> list[Block]:
 
 
 def commands() -> list[tuple[str, str]]:
-    """Return each line of the blocks for a shell but the tutorial's, with its place, without its comment."""
+    """Return each line of the blocks for a shell, with its place, without its comment."""
     found = []
     for block in blocks("sh"):
-        if block.page.name == "tutorial.md":  # run as a whole in test_tutorial.py
-            continue
         for number, line in enumerate(block.text.splitlines(), start=block.line + 1):
             plain = re.sub(r"(^|\s)#.*", "", line).strip().replace(".venv/bin/", "")
             found += [(f"{block.page.name}:{number}", plain)] if plain else []
@@ -195,6 +198,8 @@ def test_docs__paths_and_links_exist() -> None:
         links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
         missing += [f"{page.name}: {link}" for link in links if not (page.parent / link).exists()]
         paths = re.findall(r"`((?:src|config|workflow|tests|data/raw|notebooks|slurm)/[\w./-]*)[` *<]", text)
+        if page.name == "extend.md":  # its files are made there
+            continue
         missing += [f"{page.name}: {one}" for one in paths if "mine" not in one and not (ROOT / one).exists()]
     assert missing == []
 
@@ -204,3 +209,18 @@ def test_docs__readme_is_short_and_leads_to_every_page() -> None:
     assert len(readme.splitlines()) < 100
     pages = {path.name for path in (ROOT / "docs").glob("*.md")}
     assert {name for name in pages if f"(docs/{name})" not in readme} == set()
+
+
+def test_docs__design_and_contributing_open_with_the_same_picture() -> None:
+    """Every room is in one part of the picture, and stands in the table of rooms in the order of imports."""
+    design, contributing = ((ROOT / name).read_text() for name in ("docs/design.md", "CONTRIBUTING.md"))
+    head = re.search(r"\n\nThe package has six parts: .+?\n\nThe \[walk-through\]", design, re.DOTALL)
+    assert head is not None
+    assert head[0] in contributing
+    parts = re.findall(r"^\| (measure|check|read|join|ask|say) \| .+ \| (.+) \|$", head[0], re.MULTILINE)
+    assert len(parts) == 6
+    rooms = [room for _, names in parts for room in re.findall(r"`(\w+)`", names)]
+    assert sorted([*rooms, "base", "cli"]) == sorted(ORDER)
+    assert re.findall(r"^\| `(\w+)/` \|", contributing, re.MULTILINE) == ORDER
+    picture = head[0].partition("```text\n")[2].partition("```")[0]
+    assert set(rooms) | {part.upper() for part, _ in parts} <= set(re.findall(r"\w+", picture))

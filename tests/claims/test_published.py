@@ -16,7 +16,8 @@ from analysis.claims import Verdict, evaluate
 from analysis.claims.model import load_report
 from analysis.cli import main
 from analysis.datasets.campaign import ingest
-from analysis.estimates.campaign import Campaign, load_campaign, load_references
+from analysis.datasets.published import references
+from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.schema import storage
 from analysis.schema.campaigns import CampaignFile, StandIn
 from analysis.site.board import check
@@ -32,7 +33,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     ingest(RAW, folder)
     tree = storage.read_tree(folder / "campaign.nc")
     return Campaign(
-        "published", tree, "Published", "published", "Venus", views=VIEWS, references=load_references(RAW)
+        "published", tree, "Published", "published", "Venus", views=VIEWS, references=references(RAW)
     )
 
 

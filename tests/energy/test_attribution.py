@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from analysis import readers
-from analysis.energy.attribution import SLURM, RunEnergy, attribute, first_power_engine, integrated
+from analysis.energy.attribution import SLURM, RunEnergy, attribute, integrated
 from analysis.energy.own import OwnLogs, own_logs
 from analysis.energy.points import layers, point
 
@@ -59,7 +59,7 @@ def counted(folder: Path, name: str, watts: dict[str, float], *meters: dict[str,
 def energies(folder: Path, *paths: Path) -> RunEnergy:
     found = []
     for path in paths:
-        (engine,) = first_power_engine(readers.engines_of(path.read_bytes(), path.name))
+        (engine,) = readers.without_second_power(readers.engines_of(path.read_bytes(), path.name))
         found.append((path, readers.open(path, engine=engine)))
     return over(own_logs(folder, found), START, END)
 

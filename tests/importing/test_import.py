@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -178,6 +179,18 @@ def test_import__results_of_several_programs_in_one_file_are_runs(
     assert whole == (tmp_path / "tree" / "job.out").read_bytes()
     table = runs(project)
     assert table["valid"].values.all(), table["reason"].values
+
+
+def test_import__hpcc_prints_the_openings_of_its_parts_and_is_one_run(
+    tmp_path: Path, imported: Imported
+) -> None:
+    """HPL and STREAM are parts of HPCC: no run of either is made of its output."""
+    tree, text = tmp_path / "tree", (ROOT / "tests/data/hpcc/n2.txt").read_text()
+    assert re.findall(r"^(?:HPLinpack|STREAM version)", text, re.M) == ["HPLinpack", "HPLinpack"]
+    tree.mkdir()
+    (tree / "hpccoutf.txt").write_text(text)
+    (one,) = imported(tree).values()
+    assert (one["application"], one["ranks"]) == ("hpcc", 2)
 
 
 def test_import__profile_result_and_dumps_of_one_job_are_one_run(

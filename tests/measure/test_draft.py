@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from analysis.base import project
 from analysis.claims.model import load_report
 from analysis.claims.needed import needed
 from analysis.cli import main
+from analysis.datasets.applications import load_applications
+from analysis.measure import draft
 from analysis.measure.declare import load
 from analysis.measure.matrix import expand
 
@@ -98,6 +101,29 @@ def test_plan__nearly_every_claim_is_a_matrix(place: Path) -> None:
             if not needed(claim).looked_up and main(["plan", "--claim", claim.id, "--json"]) != 0:
                 refused.append(claim.id)
     assert len(refused) < 12, refused
+
+
+@pytest.mark.parametrize(
+    ("ranks", "jobs", "cores"),
+    [
+        ([1, 8], [1], ["0-9", "10-19"]),  # 20 cores are there at least
+        ([21], [1], ["0-10", "11-21"]),  # an odd number needs a core more
+        ([14], [1, 2], ["0-13", "14-27"]),  # both jobs need their own
+    ],
+)
+def test_draft__a_cluster_has_the_cores_that_its_largest_run_needs(
+    place: Path, ranks: list[int], jobs: list[int], cores: list[str]
+) -> None:
+    path = place / "config" / "claims" / "hpcg2014.yaml"
+    report = load_report(path)
+    levels = {"nodes": [2, 4], "ranks_per_node": ranks, "concurrent_jobs": jobs, "interconnect": ["a", "b"]}
+    wanted = replace(needed(report.claims[0]), application="hpcg", cases=(), levels=levels, varying=())
+    subsets = draft._subsets(wanted, {"16³": "nx16"})
+    application = load_applications(ROOT / "config" / "applications")["hpcg"]
+    text = draft._cluster(report.claims[0], wanted, application, {"16³": "nx16"}, subsets)
+    launch = yaml.safe_load(text)["launch"]
+    assert (launch["cores"], launch["nodes"]) == (cores, 4)
+    assert list(launch["interconnect"]) == ["a", "b"]
 
 
 def test_plan__jobs_at_once_share_the_cores(place: Path) -> None:

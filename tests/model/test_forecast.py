@@ -14,13 +14,12 @@ from analysis.estimates.campaign import load_campaign
 from analysis.model.forecast import CLAIMED, SEEN, SPREAD, forecast, inputs_of, widened
 from analysis.model.inputs import Inputs, LinkFacts, MachineFacts, ModelledApplication, Range
 from analysis.pages import forecast as page
-from analysis.pages import validation
 from analysis.schema.campaigns import CampaignFile
+from benchmarks.model import validation
 
 INPUTS = inputs_of(project.root())
 DECLARED = models.load(CampaignFile, project.declaration("modelled")).model
 assert DECLARED is not None
-HELD = ("vm-exchange", "vm-hpcg", "published", "published-openfoam")
 WIDENING = {"default": 0.3, "1gbe": 0.4, "nodes": 0.95}
 IVB = {
     "model": "ls-dyna",
@@ -90,15 +89,15 @@ def test_widened__as_claims_up_to_32_nodes_and_then_with_distance() -> None:
     assert grows[-1] > grows[0]
 
 
-@pytest.mark.datasets(*HELD)
+@pytest.mark.datasets(*validation.CAMPAIGNS)
 def test_widened__begins_where_the_validation_ends() -> None:
-    """Steps over links were seen on 2 and 4 nodes, speedups over InfiniBand up to 32 times as many nodes."""
-    held = validation.hold({name: load_campaign(name) for name in HELD}, project.root())
-    on = held.steps["what"].str.extract(r"(\d+) nodes")[0].dropna().astype(int)
+    """Steps over links were compared on 2 and 4 nodes, speedups over InfiniBand to 32 times as many nodes."""
+    campaigns = {name: load_campaign(name) for name in validation.CAMPAIGNS}
+    found = validation.validate(campaigns, project.root())
+    on = found.steps["what"].str.extract(r"(\d+) nodes")[0].dropna().astype(int)
     assert on.max() == SEEN
-    nodes = (
-        held.scaling.loc[held.scaling["kind"] == "rdma", "nodes"].str.split(" to ", expand=True).astype(int)
-    )
+    rdma = found.scaling["kind"] == "rdma"
+    nodes = found.scaling.loc[rdma, "nodes"].str.split(" to ", expand=True).astype(int)
     assert (nodes[1] / nodes[0]).max() == SPREAD
     assert max(max(one_or_more(group.nodes)) for group in DECLARED.cells) == CLAIMED
 

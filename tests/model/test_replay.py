@@ -16,12 +16,12 @@ import pytest
 from analysis.base import models
 from analysis.base.errors import ConfigError
 from analysis.claims import load_report
-from analysis.model import replay, traces
 from analysis.model.draws import Draws, draw
 from analysis.model.inputs import load
 from analysis.model.network import Network
 from analysis.model.patterns import of_grid, of_structure
-from analysis.model.traces import Step, Wires
+from benchmarks.model import replay, traces
+from benchmarks.model.traces import Step, Wires
 
 ROOT = Path(__file__).parents[2]
 INPUTS = load(ROOT)

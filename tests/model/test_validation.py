@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from analysis.base import models, project
 from analysis.estimates.campaign import load_campaign
-from analysis.pages import curves, validation
 from analysis.schema.campaigns import CampaignFile, widened_by
+from benchmarks.model import curves, validation
 
-NAMES = ("vm-exchange", "vm-hpcg", "published", "published-openfoam")
-needs_datasets = pytest.mark.datasets(*NAMES)
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/model-validation.md"
+needs_datasets = pytest.mark.datasets(*validation.CAMPAIGNS)
 
 
 def test_token_bucket__by_hand() -> None:
@@ -41,15 +45,15 @@ def _curve(name: str, kind: str, *rows: tuple[str, float]) -> list[dict[str, obj
     return [{"curve": name, "kind": kind, "step": step, "error": error} for step, error in rows]
 
 
-def test_against__the_error_is_from_the_nearer_end_of_the_band() -> None:
+def test_band_error__the_error_is_from_the_nearer_end_of_the_band() -> None:
     drawn = np.array([1.0, 2.0, 4.0])
-    assert curves.against(drawn, 3.0)["error"] == 0.0
-    assert curves.against(drawn, 5.0)["error"] == pytest.approx(-0.2)
-    assert curves.against(drawn, 0.5) == {
+    assert curves.band_error(drawn, 3.0)["error"] == 0.0
+    assert curves.band_error(drawn, 5.0)["error"] == pytest.approx(-0.2)
+    assert curves.band_error(drawn, 0.5) == {
         "low": 1.0,
         "predicted": 2.0,
         "high": 4.0,
-        "seen": 0.5,
+        "measured": 0.5,
         "error": 1.0,
     }
 
@@ -63,24 +67,24 @@ def test_widening__greatest_factor_beyond_a_band_rounded_up() -> None:
     }  # fmt: skip
 
 
-def test_left_out__a_curve_is_held_against_the_others_of_its_kind() -> None:
+def test_cross_validation__compares_a_curve_with_the_others_of_its_kind() -> None:
     rows = _curve("a", "rdma", ("next", 0.32), ("next", 0.1), ("first", 9.0))
     rows += (
         _curve("b", "rdma", ("next", 0.22))
         + _curve("c", "tcp", ("next", 0.4))
         + _curve("d", "tcp", ("next", 0))
     )
-    found = curves.left_out(pd.DataFrame(rows)).set_index("curve")
+    found = curves.cross_validation(pd.DataFrame(rows)).set_index("curve")
     assert found["widened_by"].to_dict() == {"a": 0.25, "b": 0.35, "c": 0.0, "d": 0.4}
     assert found["covered"].to_dict() == {"a": 1, "b": 1, "c": 0, "d": 1}
 
 
 def test_curve__steps_to_the_next_and_from_the_fewest() -> None:
-    seen = {1: 8.0, 2: 4.0, 4: 1.0}
+    measured = {1: 8.0, 2: 4.0, 4: 1.0}
     predicted = {1: np.array([8.0]), 2: np.array([4.0]), 4: np.array([2.0])}
-    rows = curves.table([curves.Curve("x", "ib-fdr", "rdma", seen, predicted)])
-    told = rows[["step", "nodes", "predicted", "seen"]].itertuples(index=False, name=None)
-    assert list(told) == [
+    rows = curves.table([curves.Curve("x", "ib-fdr", "rdma", measured, predicted)])
+    found = rows[["step", "nodes", "predicted", "measured"]].itertuples(index=False, name=None)
+    assert list(found) == [
         ("first", "1 to 4", 4.0, 8.0),
         ("next", "1 to 2", 2.0, 2.0),
         ("next", "2 to 4", 2.0, 4.0),
@@ -97,15 +101,37 @@ def test_widened_by__the_worst_link_and_shared_work() -> None:
 
 
 @needs_datasets
-def test_hold__declared_widening_is_what_was_seen() -> None:
-    held = validation.hold({name: load_campaign(name) for name in NAMES}, project.root())
+def test_validate__gives_the_declared_widening_and_the_page() -> None:
+    found = validation.validate({name: load_campaign(name) for name in validation.CAMPAIGNS}, project.root())
     declared = models.load(CampaignFile, project.declaration("modelled")).model
     assert declared is not None
-    assert {name: declared.widening[name] for name in held.widening} == held.widening
+    assert {name: declared.widening[name] for name in found.widening} == found.widening
+    # `snakemake model-validation` makes the page anew.
+    assert validation.page(found) == PAGE.read_text(encoding="utf-8")
+
+
+def test_page__has_the_declared_widening() -> None:
+    declared = models.load(CampaignFile, project.declaration("modelled")).model
+    assert declared is not None
+    rows = dict(re.findall(r"^\| ([^|]+) \| (\d+) % \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    assert rows == {
+        text: f"{100 * declared.widening[name]:.0f}" for name, text in validation._WIDENED.items()
+    }
+
+
+def test_exchange_table__a_row_per_size() -> None:
+    rows = [("2 messages each way", "open", 8, 7.0, 7.25), ("2 messages each way", "open", 16, 8.0, 9.0),
+            ("26 messages each way", "open", 8, 75.06, 1234.5)]  # fmt: skip
+    table = validation.exchange_table(validation._with_error(rows))
+    assert list(validation.markdown(table.fillna("")))[:3] == [
+        "| size (B) | open, 2 | open, 26 |",
+        "|---|---|---|",
+        "| 8 | 7, 7.25 | 75.1, 1,230 |",
+    ]
 
 
 @needs_datasets
-def test_exchanges__small_ones_on_the_open_link_are_foretold() -> None:
+def test_exchanges__small_ones_on_the_open_link_are_predicted() -> None:
     found = validation.exchanges(load_campaign("vm-exchange"))
     small = found[(found["link"] == "veth-open") & (found["size"] <= 1024)]
     assert small["error"].between(-0.1, 0.1).all()
@@ -113,7 +139,7 @@ def test_exchanges__small_ones_on_the_open_link_are_foretold() -> None:
 
 
 @needs_datasets
-def test_exchanges__four_ranks_that_share_a_slow_link_are_foretold() -> None:
+def test_exchanges__four_ranks_that_share_a_slow_link_are_predicted() -> None:
     found = validation.exchanges(load_campaign("vm-exchange"), validation.SHARED)
     assert len(found) == 2 * 3 * 14
     slow = found[(found["link"] == "veth-1gbit") & found["size"].between(2048, 32768)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analysis import pages
-from analysis.datasets.tables import read_tables
+from analysis.datasets.published import read_published
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.schema import storage
 
@@ -33,7 +33,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     declaration.write_text(
         "title: t\nevidence: published\nhardware: h\nassumed: { source: s, profiler: none }\n"
     )
-    groups, faults = read_tables(raw, declaration)
+    groups, faults = read_published(raw, declaration)
     assert not faults
     path = Path(raw) / "campaign.nc"
     storage.write_tree(groups, path, {"campaign": "bulk", "faults": []})

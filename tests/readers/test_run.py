@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
+from pydantic import ValidationError
 
 from analysis.base.errors import ReadError
 from analysis.base.models import schema_of
@@ -237,3 +238,27 @@ def test_run__is_known_by_content_or_name() -> None:
     assert not run.sniff(text[:5], "other.json")
     assert not run.sniff(b'{"jobs": [], "run": 1}', "sacct.json")
     assert not run.sniff(b"run.json", "run.json")
+
+
+@pytest.mark.parametrize("key", ["repeat", "nodes", "exit_code"])
+@pytest.mark.parametrize(
+    ("count", "fits"),
+    [
+        *((count, True) for count in (-2_147_483_648, -1, 0, 2_147_483_647)),
+        *((count, False) for count in (-2_147_483_649, 2_147_483_648)),
+    ],
+)
+def test_run__model_schema_and_reader_agree_on_what_fits_into_32_bits(
+    key: str, count: int, fits: bool
+) -> None:
+    given = SMALL | {key: count}
+    validator = Draft202012Validator(schema_of(RunRecord))
+    assert validator.is_valid(given) == fits
+    refused = [str(one) for one in run.records(record(**{key: count}))[1].faults]
+    assert len(refused) == (not fits)
+    assert all("not a whole number of 32 bits" in one for one in refused)
+    if fits:
+        assert getattr(RunRecord.model_validate(given), key) == count
+    else:
+        with pytest.raises(ValidationError, match=key):
+            RunRecord.model_validate(given)

@@ -1,5 +1,5 @@
-# The analytic model held against SimGrid: `snakemake --cores 2 whatif-check`, never needed by the report. Its
-# table is committed, so it is no output that a changed module would make out of date.
+# The analytic model compared with SimGrid (`whatif-check`) and with measurements (`model-validation`). The report
+# never needs them. What they write is committed, so it is no output that a changed module would make out of date.
 
 
 rule simulation:
@@ -18,4 +18,23 @@ rule simulation:
     params:
         table=CHECKED,
     shell:
-        "python -m analysis.model.replay modelled {params.table} --workers={threads} 2>&1 | tee {log:q}"
+        "python -m benchmarks.model.replay modelled {params.table} --workers={threads} 2>&1 | tee {log:q}"
+
+
+rule validation:
+    name:
+        "model-validation"
+    input:
+        trees=[tree(name) for name in VALIDATED],
+        model=sorted(map(str, Path("config/model").rglob("*.yaml"))),
+        text="benchmarks/model/validation.md",
+    log:
+        "results/logs/model-validation.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        page="docs/model-validation.md",
+    shell:
+        "python -m benchmarks.model.validation {params.page} 2>&1 | tee {log:q}"

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -31,6 +32,12 @@ RECOVERIES = [
     if not SELFTEST and Path(name).is_file()
 ]
 CHECKED = "data/model/whatif-check.csv"  # what `whatif-check` simulated
+VALIDATED = (
+    "vm-exchange",
+    "vm-hpcg",
+    "published",
+    "published-openfoam",
+)  # what `model-validation` compares
 MEASURED = config.get("measure", "")  # the campaign that the target `measure` measures
 
 # Runs next to Snakemake and ends with it.
@@ -227,10 +234,9 @@ def asked(wildcards):
 
 def simulated(wildcards):
     """What is simulated; one line that says what to install where there is no SimGrid."""
-    from analysis.model.replay import simgrid
-
-    try:
-        simgrid()
-    except BenchbookError as error:
-        raise WorkflowError(str(error)) from None
+    if shutil.which("smpirun") is None:
+        package = "as root on Debian `apt-get install libsimgrid-dev`"
+        raise WorkflowError(
+            f"smpirun is not there: install SimGrid 3.32 or later: {package}"
+        )
     return "config/whatif-check.yaml"

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from analysis.base.models import one_or_more
 from analysis.base.words import Level
 from analysis.claims.model import NOT_SAID, Claim
-from analysis.energy.money import yearly_cost
 from analysis.estimates import cost
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, common, group_name
@@ -451,7 +450,7 @@ def _yearly(question: Question, campaign: Campaign, one: Groups, part: pd.DataFr
     pace = part if one.reference is None else one.reference
     seconds = _by_draw(cost.with_time(pace, campaign), "seconds")
     joules = _by_draw(part)
-    found: pd.Series = yearly_cost(joules, seconds, question.tariff.price, pue=question.tariff.pue)
+    found: pd.Series = cost.yearly_cost(joules, seconds, question.tariff.price, pue=question.tariff.pue)
     return found
 
 

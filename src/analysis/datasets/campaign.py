@@ -23,10 +23,9 @@ from analysis.base.files import printable
 from analysis.datasets.applications import load_applications
 from analysis.datasets.likeness import seen, unlike
 from analysis.datasets.micro import cut_tables
-from analysis.datasets.published import FIGURES, read_figures
+from analysis.datasets.published import is_published, read_published
 from analysis.datasets.run import RECORD, RunFolder, file_entry, read_run
 from analysis.datasets.slurm import against_slurm
-from analysis.datasets.tables import has_tables, read_tables
 from analysis.energy.attribution import attribute
 from analysis.energy.meters import declared_power, read_logs
 from analysis.model.campaign import modelled
@@ -67,10 +66,8 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     declared = models.load(CampaignFile, at) if at.is_file() else None
     if declared is not None and declared.model is not None:
         groups, faults = modelled(project.root(), declared.model, raw.name), list[str]()
-    elif (raw / FIGURES).is_file() and not (raw / "runs").exists():
-        groups, faults = read_figures(raw, at)
-    elif has_tables(raw):
-        groups, faults = read_tables(raw, at)
+    elif is_published(raw):
+        groups, faults = read_published(raw, at)
     else:
         power = declared_power(raw.name, path=declaration)
         found = _read_runs(_folders(raw), power, progress)

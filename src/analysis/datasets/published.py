@@ -1,8 +1,8 @@
-"""From the table of published figures to a campaign's datasets."""
+"""Published campaigns: other people's table of figures, or their tables of runs, become datasets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ from analysis import readers
 from analysis.base import models
 from analysis.base.errors import ConfigError, Fault
 from analysis.datasets.run import file_entry
+from analysis.readers import table
 from analysis.readers.published import SOURCES, load_sources
+from analysis.schema import registry
 from analysis.schema.campaigns import CampaignFile
 from analysis.schema.frames import blank, to_dataset
 
@@ -28,91 +30,156 @@ _METRICS = ("target_time", "benchmark_time", "elapsed", "official_time")
 # Metrics that are a run's figure of merit: HPCG's rate, the time of a step of OpenFOAM.
 _MERITS = ("rating", "step_time")
 # Metrics that it holds under another name.
-_NAMED = {"reduction_time": "allreduce_time"}
+_RENAMED = {"reduction_time": "allreduce_time"}
+
+Groups = tuple[dict[str, xr.Dataset], list[str]]
 
 
-def read_figures(raw: Path, declaration: Path) -> tuple[dict[str, xr.Dataset], list[str]]:
-    """Read published figures as a campaign: one row of ``runs`` for each run that is named.
+def is_published(raw: Path) -> bool:
+    """Tell whether a raw campaign has published tables instead of runs."""
+    return any((raw / name).is_file() for name in (FIGURES, SOURCES)) and not (raw / "runs").exists()
 
-    `declaration` is the campaign's file: it says what holds where the sources are silent.
+
+def references(raw: Path) -> dict[str, tuple[str, str]]:
+    """Return title and address of each source of a published campaign."""
+    if not (raw / SOURCES).is_file():
+        return {}
+    found = load_sources(raw).itertuples(index=False)
+    return {str(one.source): (str(one.title), str(one.address)) for one in found}
+
+
+def read_published(raw: Path, declaration: Path) -> Groups:
+    """Read published tables as a campaign: one row of ``runs`` for each run that they name.
+
+    `declaration` is the campaign's file: it says what holds where a table has no column or no entry.
     """
+    read = _read_figures if (raw / FIGURES).is_file() else _read_tables
+    return read(raw, models.load(CampaignFile, declaration).assumed)
+
+
+def _files(raw: Path) -> Iterator[tuple[Path, dict[str, Any], Callable[[], bytes]]]:
+    for path in sorted(one for one in raw.iterdir() if one.is_file()):
+        yield path, *file_entry(path, path.name)
+
+
+def _unknown_sources(raw: Path, source: str, found: Iterable[tuple[str, str]]) -> Iterator[Fault]:
+    """Yield a fault for each thing whose source is not in the table of sources."""
+    known = set(load_sources(raw)["source"])
+    for what, name in found:
+        if name not in known:
+            yield Fault(source, 0, f"{what} names source {name!r}", f"add it to {SOURCES}")
+
+
+def _completed(runs: pd.DataFrame, raw: Path) -> pd.DataFrame:
+    """Add what all published runs have in common, and count the repeats among equal factors."""
+    factors = [name for name, one in registry.declared("runs").items() if one.coordinate]
+    same = [name for name in factors if name in runs and name not in ("run", "repeat", "order")]
+    return runs.assign(
+        campaign=raw.name,
+        evidence="published",
+        valid=runs["reason"] == "",
+        timing=True,
+        exit_code=0,
+        repeat=runs.groupby(same, dropna=False).cumcount() + 1,
+    )
+
+
+# ---- a table of figures: a row is one number of a run
+
+
+def _read_figures(raw: Path, assumed: Mapping[str, Any]) -> Groups:
     figures = readers.open(raw / FIGURES, engine="published")
-    table = figures.to_dataframe().reset_index()
-    _check(raw, table)
-    declared = models.load(CampaignFile, declaration)
-    files = _files(raw, bool(figures.attrs["complete"]))
-    checksum = str(files.loc[files["path"] == FIGURES, "checksum"].iloc[0])
-    whole = table[(table["run"] != "") & (table["qualifier"] != "suspect")]
-    rows = [
-        _run(str(name), part, declared.assumed, checksum, raw.name)
-        for name, part in whole.groupby("run", sort=True)
-    ]
+    found = figures.to_dataframe().reset_index()
+    _check_figures(raw, found)
+    files = pd.DataFrame([entry for _, entry, _ in _files(raw)])
+    own = files["path"] == FIGURES
+    files.loc[own, ["engine", "complete"]] = "published", bool(figures.attrs["complete"])
+    used = found[(found["run"] != "") & (found["qualifier"] != "suspect")]
+    rows = [_run(str(name), part, assumed) for name, part in used.groupby("run", sort=True)]
+    runs = pd.DataFrame(rows).assign(checksum=files.loc[own, "checksum"].iloc[0])
     groups = {
-        "runs": to_dataset([_repeats(pd.DataFrame(rows))], "runs"),
-        "micro": to_dataset([_micro(whole)], "micro"),
+        "runs": to_dataset([_completed(runs, raw)], "runs"),
+        "micro": to_dataset([_sizes(used)], "micro"),
         "files": to_dataset([files], "files"),
         "figures": figures.drop_attrs(deep=False).assign_attrs(kind="published"),
     }
     return groups, list(figures.attrs["warnings"])
 
 
-def _check(raw: Path, table: pd.DataFrame) -> None:
+def _check_figures(raw: Path, found: pd.DataFrame) -> None:
     """Refuse figures without a source and runs that have one figure twice."""
-    known = set(load_sources(raw)["source"])
-    faults = [
-        Fault(str(raw / FIGURES), 0, f"figure {figure} names source {name!r}", f"add it to {SOURCES}")
-        for figure, name in zip(table["figure"], table["source"], strict=True)
-        if name not in known
-    ]
-    named = table[table["run"] != ""]
-    twice = named[named.duplicated(["run", "metric", "size"])]
-    faults += [
-        Fault(str(raw / FIGURES), 0, f"figure {figure}: run {run} has its {metric} twice", "name another run")
-        for figure, run, metric in zip(twice["figure"], twice["run"], twice["metric"], strict=True)
-    ]
+    source = str(raw / FIGURES)
+    names = (f"figure {figure}" for figure in found["figure"])
+    faults = list(_unknown_sources(raw, source, zip(names, found["source"], strict=True)))
+    runs = found[found["run"] != ""]
+    for one in runs[runs.duplicated(["run", "metric", "size"])].itertuples():
+        what = f"figure {one.figure}: run {one.run} has its {one.metric} twice"
+        faults.append(Fault(source, 0, what, "name another run"))
     if faults:
         raise ConfigError(*faults)
 
 
-def _files(raw: Path, complete: bool) -> pd.DataFrame:
-    rows = []
-    for path in sorted(one for one in raw.iterdir() if one.is_file()):
-        entry, _ = file_entry(path, path.name)
-        rows.append(entry | ({"engine": "published", "complete": complete} if path.name == FIGURES else {}))
-    return pd.DataFrame(rows)
-
-
-def _run(
-    name: str, part: pd.DataFrame, silent: Mapping[str, Any], checksum: str, campaign: str
-) -> dict[str, Any]:
-    """Make the row of one run from its figures; what the source does not say stays blank."""
+def _run(name: str, part: pd.DataFrame, assumed: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the row of one run from its figures; what the source does not give stays blank."""
     first = part.iloc[0]
     values = dict(zip(part["metric"], part["value"], strict=True))
     units = dict(zip(part["metric"], part["unit"], strict=True))
-    row = blank("runs") | dict(silent)
-    row |= {"run": name, "campaign": campaign, "evidence": "published", "valid": True, "timing": True}
+    row = blank("runs") | dict(assumed) | {"run": name}
     row |= {factor: first[factor] for factor in _SAME}
     row |= {factor: first[column] for column, factor in _FACTORS.items()}
     row |= {metric: values.get(metric, row[metric]) for metric in _METRICS}
-    row |= {column: values.get(metric, np.nan) for column, metric in _NAMED.items()}
+    row |= {column: values.get(metric, np.nan) for column, metric in _RENAMED.items()}
     row["question"] = f"{first['application']} {first['version']}".strip()
-    whole = first["nodes"] > 0 and first["ranks"] > 0 and first["ranks"] % first["nodes"] == 0
-    row["ranks_per_node"] = first["ranks"] // first["nodes"] if whole else -1
+    even = first["nodes"] > 0 and first["ranks"] > 0 and first["ranks"] % first["nodes"] == 0
+    row["ranks_per_node"] = first["ranks"] // first["nodes"] if even else -1
     edge = first["case"].removesuffix("³")
     row["local_size"] = int(edge) if first["application"] == "hpcg" and edge.isdecimal() else -1
     for metric in _MERITS:
         if metric in values:
             row |= {"figure_of_merit": values[metric], "figure_of_merit_unit": units[metric]}
-    return row | {"checksum": checksum, "exit_code": 0}
+    return row
 
 
-def _repeats(runs: pd.DataFrame) -> pd.DataFrame:
-    """Count the repeats among runs that agree in every factor."""
-    factors = [*_SAME, *_FACTORS.values(), "question", "target_time"]
-    return runs.assign(repeat=runs.groupby(factors, dropna=False).cumcount() + 1)
-
-
-def _micro(whole: pd.DataFrame) -> pd.DataFrame:
-    table = whole[whole["size"] >= 0]
+def _sizes(used: pd.DataFrame) -> pd.DataFrame:
+    """Make the tables over message sizes."""
+    table = used[used["size"] >= 0]
     wide = table.pivot_table(index=["run", "case", "size"], columns="metric", values="value")
     return wide.reset_index().rename_axis(columns=None)
+
+
+# ---- tables of runs: a row is a run, or a message size of a run
+
+
+def _read_tables(raw: Path, assumed: Mapping[str, Any]) -> Groups:
+    files, frames, faults = [], {"runs": list[pd.DataFrame](), "micro": list[pd.DataFrame]()}, list[str]()
+    for path, entry, content in _files(raw):
+        if ".csv" in path.suffixes and table.sniff(data := content()):
+            ds = readers.parse(data, path.name, engine="table")
+            entry |= {"engine": "table", "complete": bool(ds.attrs["complete"])}
+            faults += ds.attrs["warnings"]
+            columns = {str(name): array.values for name, array in ds.variables.items()}
+            frames[str(ds.attrs["kind"])].append(pd.DataFrame(columns).assign(checksum=entry["checksum"]))
+        files.append(entry)
+    if not frames["runs"]:
+        raise ConfigError.at(str(raw), 0, "holds no table of runs", "add one, or runs/ with measured runs")
+    runs = _checked_runs(pd.concat(frames["runs"], ignore_index=True), assumed, raw)
+    micro = [one[one["run"].isin(runs["run"])] for one in frames["micro"]]
+    groups = {"runs": to_dataset([runs], "runs"), "micro": to_dataset(micro, "micro")}
+    return groups | {"files": to_dataset([pd.DataFrame(files)], "files")}, faults
+
+
+def _checked_runs(runs: pd.DataFrame, assumed: Mapping[str, Any], raw: Path) -> pd.DataFrame:
+    """Complete the rows of the tables; refuse a run of two tables and one of an unknown source."""
+    nothing = blank("runs")
+    for name, value in assumed.items():
+        unknown = runs[name].isna() if nothing[name] != nothing[name] else runs[name] == nothing[name]
+        runs[name] = np.where(unknown, value, runs[name])
+    names = (f"run {run}" for run in runs["run"])
+    faults = list(_unknown_sources(raw, str(raw), zip(names, runs["source"], strict=True)))[:5]
+    faults += [
+        Fault(str(raw), 0, f"run {run} stands in two tables", "name another")
+        for run in runs.loc[runs["run"].duplicated(), "run"]
+    ]
+    if faults:
+        raise ConfigError(*faults)
+    return _completed(runs, raw)

@@ -21,11 +21,10 @@ from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import facts
 from analysis.datasets.contradictions import contradictions
-from analysis.energy.attribution import RunEnergy, first_power_engine, own_energy
-from analysis.readers.run import records
+from analysis.energy.attribution import RunEnergy, own_energy
+from analysis.readers.run import ended_well, records
 from analysis.schema.campaigns import Application
 from analysis.schema.frames import blank
-from analysis.schema.records import IMPORTED
 
 RECORD = "run.json"
 # Of an application that no reader knows: its runs have their times and profiles alone.
@@ -181,7 +180,7 @@ def _take_record(data: bytes, source: str, out: RunFolder) -> bool:
 
 def _datasets(data: bytes, source: str, entry: dict[str, Any], tried: list[str]) -> Iterator[xr.Dataset]:
     """Read a file by every engine that knows it, and note in its row what came of it."""
-    for engine in first_power_engine(readers.engines_of(data, Path(source).name)):
+    for engine in readers.without_second_power(readers.engines_of(data, Path(source).name)):
         tried.append(engine)
         each = readers.parse_each(data, source, engine=engine)
         entry["engine"] = entry["engine"] or engine
@@ -262,8 +261,7 @@ def _reason(
         return str(row["reason"])
     if application is None:
         return f"unknown application {row['application']!r}: no config/applications/{row['application']}.yaml"
-    # Who watched a job has its exit code; of an output that was imported only its end speaks.
-    if row["exit_code"] != 0 and not (row["exit_code"] < 0 and IMPORTED in out.noted):
+    if not ended_well(row["exit_code"], out.noted):
         return "no exit code was recorded" if row["exit_code"] < 0 else f"exit code {row['exit_code']}"
     if found is None and application.engine:
         return f"left no {application.engine} result"

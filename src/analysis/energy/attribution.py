@@ -21,7 +21,7 @@ the whole of a node that another run was on at the same time. Then `RunEnergy.re
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -174,6 +174,11 @@ def integrated(own: OwnLogs, row: Row) -> RunEnergy:
     return _summed(parts, row)
 
 
+def power_files(files: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of kind ``files`` that are power logs."""
+    return files[files["engine"].map(readers.is_power).astype(bool)]
+
+
 def logs_behind(
     raw: Path, run: str, rows: Sequence[Row], files: pd.DataFrame, power: Mapping[str, Any]
 ) -> list[xr.Dataset]:
@@ -188,19 +193,10 @@ def logs_behind(
     logs, _ = chosen(feeding, nodes)
     if {log.at for log in logs} & set(point(str(row["energy_location"])).split(" + ")):
         return [log.ds.sel(meter=[m for m, fed in log.nodes.items() if nodes & set(fed)]) for log in logs]
-    own = files[(files["run"] == run) & files["engine"].map(readers.is_power)]
+    own = power_files(files[files["run"] == run])
     pairs = zip(own["path"], own["engine"], strict=True)
     found = ((raw / path, readers.open(raw / path, engine=engine)) for path, engine in pairs)
     return [log.ds for log in own_logs(raw / "runs" / run, found, row["nodes"], power).logs]
-
-
-def first_power_engine(engines: Iterable[str]) -> Iterator[str]:
-    """Pass engines on, of those that read power the first only: a file's energy counts once."""
-    seen = False
-    for engine in engines:
-        if not (readers.is_power(engine) and seen):
-            yield engine
-        seen |= readers.is_power(engine)
 
 
 def _split(log: Log, rows: Sequence[Row]) -> tuple[list[_Part], xr.Dataset]:

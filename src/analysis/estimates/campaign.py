@@ -19,7 +19,7 @@ from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import known, one_or_more
 from analysis.base.words import Level
 from analysis.base.yaml import Where
-from analysis.readers.published import SOURCES, load_sources
+from analysis.datasets.published import references
 from analysis.schema import storage
 from analysis.schema.campaigns import Apart, CampaignFile, StandIn, View
 from analysis.schema.factors import FACTORS
@@ -284,15 +284,6 @@ def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fau
     ]
 
 
-def load_references(raw: Path) -> dict[str, tuple[str, str]]:
-    """Return title and address of each source of a campaign of published figures."""
-    if not (raw / SOURCES).is_file():
-        return {}
-    table = load_sources(raw)
-    pairs = zip(table["title"], table["address"], strict=True)
-    return dict(zip(table["source"], pairs, strict=True))
-
-
 @cache
 def _subjects() -> Mapping[str, str]:
     known = (row for row in readers.rows() if row.application)
@@ -335,6 +326,6 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         pool=tuple(declared.pool.factors if declared.pool else ()),
         views=tuple(declared.views),
         widening=declared.model.widening if declared.model else {},
-        references=load_references(project.raw(name, base)),
+        references=references(project.raw(name, base)),
         names={**declared.names, "application": {**titles(base), **declared.names.get("application", {})}},
     )

@@ -1,15 +1,21 @@
-"""Energy as money: the yearly cost of a machine's jobs, and what one level saves over another."""
+"""Energy as money and greenhouse gases: costs, the yearly cost of a machine's jobs, what one level saves.
+
+Energies are in J, times in s, prices per kWh, intensities in kg CO2e per kWh. Numbers may be arrays of any
+one shape; a text like ``2 kWh`` or ``0.20 USD/kWh`` is converted to these units first. ``pue`` is the power
+usage effectiveness of the building, 1 or more.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from analysis.base.units import JOULES_PER_KWH, YEAR_HOURS
-from analysis.energy.money import yearly_cost
+from analysis.base.errors import BenchbookError
+from analysis.base.units import JOULES_PER_KWH, YEAR_HOURS, amount, price_per_kwh
 from analysis.estimates import stats, uncertainty
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding, common, group_name, measuring_days, median_text, runs_of
@@ -21,9 +27,46 @@ from analysis.estimates.stats import Estimate
 
 YEAR = YEAR_HOURS * 3600  # s
 
+Numbers = Any  # a float or an array
 Function = Callable[..., Array]
 # A group of runs and the column whose median is taken.
 Column = tuple[pd.DataFrame, str]
+
+
+def cost(energy: Numbers, tariff: Numbers, *, pue: float = 1.0, jobs: Numbers = 1.0) -> Numbers:
+    """Return the cost of the energy of a number of jobs, in the tariff's currency.
+
+    jobs x E / 3.6e6 x price x PUE. (The OpenAtom report of 2010 prints "$/KWh = KWh * $0.20", which
+    means $ = kWh x 0.20 $/kWh.)
+    """
+    price = price_per_kwh(tariff)[0] if isinstance(tariff, str) else tariff
+    return _billed(energy, price, pue, jobs)
+
+
+def yearly_cost(
+    energy: Numbers, seconds: Numbers, tariff: Numbers, *, pue: float = 1.0, hours: float = YEAR_HOURS
+) -> Numbers:
+    """Return the cost of a year of the same job, one every so many `seconds`.
+
+    The rule of the OpenAtom report of 2010 ("to achieve same number of jobs over GigE"): the jobs that one
+    level does in a year, at the energy that another one takes for each.
+    """
+    return cost(energy, tariff, pue=pue, jobs=hours * 3600 / seconds)
+
+
+def emissions(energy: Numbers, intensity: Numbers, *, pue: float = 1.0, jobs: Numbers = 1.0) -> Numbers:
+    """Return the greenhouse gases of a number of jobs in kg CO2e, from the use of electricity alone."""
+    kilograms = amount(intensity, "kg/kWh") if isinstance(intensity, str) else intensity
+    return _billed(energy, kilograms, pue, jobs)
+
+
+def _billed(energy: Numbers, rate: Numbers, pue: float, jobs: Numbers) -> Numbers:
+    """Multiply the building's energy by a rate per kWh; no building draws less than the machine in it."""
+    if not 1 <= pue < np.inf:
+        remedy = "it is the building's energy over the machine's: 1 or more"
+        raise BenchbookError.at("pue", 0, f"a PUE of {pue:g}", remedy)
+    joules = amount(energy, "J") if isinstance(energy, str) else energy
+    return jobs * joules / JOULES_PER_KWH * rate * pue
 
 
 def with_time(frame: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:
@@ -110,12 +153,12 @@ def _terms(question: Question, pair: Pair, groups: Groups) -> tuple[Function, li
     """Return the saving as a function of medians, and the columns whose medians those are."""
     tariff = _tariff(question)
     treatment, baseline = pair
-    cost = partial(yearly_cost, tariff=tariff.price, pue=tariff.pue)
+    yearly = partial(yearly_cost, tariff=tariff.price, pue=tariff.pue)
     energies = [(treatment, "value"), (baseline, "value")]
     if groups.reference is not None:
-        return lambda a, b, seconds: cost(b - a, seconds), [*energies, (groups.reference, "seconds")]
+        return lambda a, b, seconds: yearly(b - a, seconds), [*energies, (groups.reference, "seconds")]
     times = [(treatment, "seconds"), (baseline, "seconds")]
-    return lambda a, b, s, t: cost(b, t) - cost(a, s), [*energies, *times]
+    return lambda a, b, s, t: yearly(b, t) - yearly(a, s), [*energies, *times]
 
 
 def _tariff(question: Question) -> Tariff:

@@ -16,7 +16,6 @@ from analysis import readers
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.base.files import unpacked
 from analysis.base.slurm import node_names
-from analysis.energy.attribution import first_power_engine
 from analysis.importing import hardware
 from analysis.importing.tree import File, shown
 from analysis.readers import unknown
@@ -139,7 +138,7 @@ def _see(data: bytes, sight: Sight) -> None:
     if data.startswith(_PROGRAM):  # it has the words that it would print
         sight.why = unknown.found(data)
         return
-    engines = list(first_power_engine(engines_of(data, sight.file.base)))
+    engines = list(readers.without_second_power(engines_of(data, sight.file.base)))
     if engines and suffix in _QUOTES:
         sight.why = f"quotes an output of {engines[0]}, and is none itself"
     elif engines:

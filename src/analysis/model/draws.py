@@ -44,8 +44,8 @@ def central(values: Array) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def draw(unknowns: Mapping[str, Range], count: int, seed: int) -> Draws:
-    """Draw `count` values of each unknown by a Latin hypercube, even in the logarithm, then sweep each.
+def draw(unknowns: Mapping[str, Range], count: int, seed: int, *, sweep: bool = True) -> Draws:
+    """Draw `count` values of each unknown by a Latin hypercube, even in the logarithm; then sweep each.
 
     Each unknown has its own stream, from the seed and its name: another unknown, or another range of one,
     leaves the others as they are. A range of no width is drawn as its value and not swept.
@@ -57,7 +57,7 @@ def draw(unknowns: Mapping[str, Range], count: int, seed: int) -> Draws:
     parts, swept = [random], [""] * count
     middle = np.exp((lows + highs) / 2)
     for at, name in enumerate(names):
-        if lows[at] == highs[at]:
+        if lows[at] == highs[at] or not sweep:
             continue
         part = np.tile(middle, (STEPS, 1))
         part[:, at] = np.geomspace(np.exp(lows[at]) / REACH, np.exp(highs[at]) * REACH, STEPS)

@@ -67,8 +67,7 @@ def forecast(
     of the draws, the ends of the central ones ``_low _high``, and these widened, ``_least _most``. Where
     `sense` is false, the part of a rank being too small, they are NaN.
     """
-    whole = draw(inputs.unknowns, DRAWS, SEED)
-    draws = Draws({name: values[:DRAWS] for name, values in whole.values.items()}, whole.swept[:DRAWS])
+    draws = draw(inputs.unknowns, DRAWS, SEED, sweep=False)
     rows = []
     for given in reports:
         (base,) = cells(inputs, [ModelledCells.model_validate(given)])

@@ -9,7 +9,6 @@ import pandas as pd
 
 from analysis.base.units import DAY, JOULES_PER_WH
 from analysis.base.words import Level, significant
-from analysis.energy.money import emissions
 from analysis.estimates import cost, groups, stats
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import measuring_days
@@ -80,7 +79,7 @@ def _row(asked: Question, part: pd.DataFrame, pace: pd.DataFrame | None, carbon:
         **{"energy_Wh": energy.value, "energy_low": energy.low, "energy_high": energy.high},
         "jobs_a_day": DAY / time.value,
         **{"cost_a_year": year.value, "low": year.low, "high": year.high, "n": year.n},
-        "kg_CO2e_a_year": emissions(energy.value * JOULES_PER_WH, carbon, pue=pue, jobs=jobs),
+        "kg_CO2e_a_year": cost.emissions(energy.value * JOULES_PER_WH, carbon, pue=pue, jobs=jobs),
     }
 
 

@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import readers
 from analysis.base import project
 from analysis.base.units import JOULES_PER_WH
 from analysis.base.words import significant
-from analysis.energy.attribution import logs_behind
+from analysis.energy.attribution import logs_behind, power_files
 from analysis.energy.integral import GAP_INTERVALS
 from analysis.energy.levels import Machine, methodology_levels
 from analysis.energy.meters import declared_power, nodes_of
@@ -31,7 +30,7 @@ def metered(campaign: Campaign, factor: str, select: Select | None = None) -> di
     """Choose a metered run for each level of a factor, on the most nodes: ``level, N nodes`` -> run."""
     runs = measured(campaign, "energy", select)
     files = campaign.frame("files")
-    own = set(files.loc[files["engine"].map(readers.is_power), "run"])
+    own = set(power_files(files)["run"])
     fed = _fed(campaign)
     runs = runs[runs["run"].isin(own) | _on(runs, fed)]
     if runs.empty:

@@ -13,8 +13,7 @@ import numpy as np
 
 from analysis.base.errors import Fault, ReadError
 from analysis.base.files import read_bytes
-from analysis.readers.run import records
-from analysis.schema.records import IMPORTED
+from analysis.readers.run import ended_well, records
 
 RECORD = "run.json"
 
@@ -137,8 +136,7 @@ def _same_program(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
 def _succeeded(record: Record) -> bool:
     # Failed attempts stay beside the run that replaced them, which can be the same job started anew.
     extra = json.loads(record["extra"])
-    ended = record["exit_code"] == 0 or (record["exit_code"] < 0 and IMPORTED in extra)
-    return bool(ended) and not extra.get("reason")
+    return ended_well(record["exit_code"], extra) and not extra.get("reason")
 
 
 def _run(source: str) -> str:

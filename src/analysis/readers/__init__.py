@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import tarfile
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -124,6 +124,15 @@ def engines_of(data: bytes, name: str = "") -> list[str]:
 def is_database(files: Iterable[str]) -> bool:
     """Tell whether a folder with files of these names is a database, to be read as a whole."""
     return any(one.is_folder(files) for one in rows())
+
+
+def without_second_power(engines: Iterable[str]) -> Iterator[str]:
+    """Yield engines, but only the first of those that read power: a file's energy counts once."""
+    power = False
+    for engine in engines:
+        if not (power and is_power(engine)):
+            yield engine
+        power |= is_power(engine)
 
 
 def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, **options: Any) -> xr.Dataset:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -20,7 +21,7 @@ from analysis.readers.base import Faults
 from analysis.readers.text import decode
 from analysis.schema import registry
 from analysis.schema.factors import ALIASES
-from analysis.schema.records import RunRecord
+from analysis.schema.records import IMPORTED, RunRecord
 
 EVIDENCE = ("measured", "published", "reported", "modelled", "synthetic")
 REQUIRED = ("run", "campaign", "application", "evidence")
@@ -51,6 +52,11 @@ def sniff(head: bytes, name: str = "") -> bool:
     if not head.lstrip().startswith(b"{"):
         return False
     return bool(_NAME.fullmatch(name)) or bool(_SNIFF.match(head) and len(set(_FACTOR.findall(head))) > 1)
+
+
+def ended_well(exit_code: int, extra: Mapping[str, Any]) -> bool:
+    """Tell whether a job ended well by its exit code; the record of an imported one need not have any."""
+    return exit_code == 0 or (exit_code < 0 and IMPORTED in extra)
 
 
 def records(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faults]:

@@ -1,9 +1,9 @@
 """Traces of a step for SimGrid's replay: each rank's messages, one by one, and the platform they run on.
 
-What the analytic model adds up is spelt out here: who sends to whom, in which order. Nothing is recorded.
-A message to another node is longer by its header and by what the adapter's time of a message is worth in
-bytes; the processor's own time and copies, of sending it and of receiving one, are computing before it. Where
-switches reduce, a rank of their own answers the first rank of each node. The format is SimGrid's
+The analytic model adds messages up; here they are listed: who sends to whom, in which order. Nothing is
+recorded. A message to another node is longer by its header and by the bytes that pass in the adapter's time
+of a message. The processor's own time and copies, for sending it and for receiving one, are computing before
+it. Where switches reduce, a rank of their own answers the first rank of each node. The format is SimGrid's
 time-independent trace.
 """
 
@@ -54,7 +54,7 @@ class Wires:
         """Return the bytes on the wire of a message to another node."""
         return round(payload + self.header + self.nic * self.bandwidth)
 
-    def together(self, pieces: int) -> Wires:
+    def bundled(self, pieces: int) -> Wires:
         """Return these wires for a message that stands for `pieces` sent one after the other."""
         own, nic, header = (pieces * one for one in (self.own, self.nic, self.header))
         return replace(self, own=own, nic=nic, header=header)
@@ -75,7 +75,7 @@ Phase = Halo | AllWithAll | float  # a number is a reduction of so many B
 class Step:
     """A step of a job: work of each rank in s, then phases.
 
-    `switches` are the s that switches take for a reduction between nodes, nought where it goes by messages.
+    `switches` are the s that switches take for a reduction between nodes, 0 where messages reduce.
     """
 
     nodes: int
@@ -100,7 +100,7 @@ class Step:
             if isinstance(phase, float):
                 yield from self._reduction(rank, phase, wires)
             elif isinstance(phase, AllWithAll):
-                yield from self._all_with_all(rank, phase.halo[rank], wires.together(phase.pieces))
+                yield from self._all_with_all(rank, phase.halo[rank], wires.bundled(phase.pieces))
             else:
                 yield from self._exchange(rank, phase[rank], wires)
 
@@ -126,7 +126,7 @@ class Step:
             yield f"wait {other} {rank} {TAG}"
 
     def _all_with_all(self, rank: int, halo: Sequence[tuple[int, float]], wires: Wires) -> Iterator[str]:
-        """Exchange with nobody waiting for one message before he sends the next, however large they are."""
+        """Exchange without waiting for one message before the next is sent, however large they are."""
         for line in self._exchange(rank, halo, wires):
             yield f"i{line}" if line.startswith("send") else line
         for other, _ in halo:
@@ -160,7 +160,7 @@ class Step:
                 yield from self._send(rank, rank + far, payload, wires)
 
     def _in_switches(self, rank: int, wires: Wires) -> Iterator[str]:
-        """Answer the first rank of each node once all have sent; the way there and back has the latency."""
+        """Answer the first rank of each node once all have sent; both ways together take the latency."""
         first = range(0, rank, self.ranks_per_node)
         for payload in (phase for phase in self.phases if isinstance(phase, float)):
             yield from (f"irecv {one} {TAG} {payload:.0f} {BYTE}" for one in first)
@@ -184,8 +184,8 @@ def step_of(
 ) -> Step:
     """Make a step of an application.
 
-    `known` has one draw, its counts whole; `size` is the case's work, `seconds` that of the mean rank. Ranks
-    work between as much less and as much more than the mean as the imbalance says, near ones unlike.
+    `known` has one draw with whole counts; `size` is the case's work, `seconds` that of the mean rank. The
+    work of ranks is spread around the mean by the imbalance; neighbouring ranks differ.
     """
     ranks = nodes * ranks_per_node
     more = known[application.imbalance] - 1 if application.imbalance else 0.0
@@ -237,11 +237,11 @@ def pairs(nodes: int, ranks_per_node: int, payload: float) -> Halo:
 def groups(ranks: int, members: int, payload: float) -> Halo:
     """Return an exchange of all with all in groups of `members`, `payload` B to each; a divisor of `ranks`.
 
-    A group is spread over the whole job, and everybody sends to the next one of his group first.
+    A group is spread over the whole job; each rank sends to the next one of its group first.
     """
-    apart = ranks // members
+    stride = ranks // members
     return tuple(
-        tuple(((rank + far * apart) % ranks, payload) for far in range(1, members)) for rank in range(ranks)
+        tuple(((rank + far * stride) % ranks, payload) for far in range(1, members)) for rank in range(ranks)
     )
 
 
@@ -291,8 +291,8 @@ def blocks(nodes: int, ranks_per_node: int, partners: int, payload: float, side:
 def platform(wires: Wires, nodes: int, cores: int) -> str:
     """Return SimGrid's description of a cluster: an adapter a node, both ways at once, under one switch.
 
-    A message passes the adapters of both ends, each with half of the latency. The switch is a host too, that
-    nothing but the adapter of the other end keeps a message from.
+    A message passes the adapters of both ends, each with half of the latency. The switch is a host too; only
+    the adapter of the other end limits a message to it.
     """
     return f"""<?xml version="1.0"?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">

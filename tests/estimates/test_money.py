@@ -4,7 +4,7 @@ import pytest
 
 from analysis.base.errors import BenchbookError
 from analysis.base.units import amount, price_per_kwh
-from analysis.energy.money import cost, emissions, implied_node_power
+from analysis.estimates.cost import cost, emissions
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_amounts__a_tariff_has_a_currency_and_currencies_do_not_mix():
     with pytest.raises(BenchbookError, match="names no currency"):
         price_per_kwh("0.2 XYZ/kWh")
     with pytest.raises(BenchbookError, match="'3200 EUR' is no amount in USD"):
-        implied_node_power("3200 EUR", tariff="0.2 USD/kWh", nodes=16, speedup=2.0)
+        amount("3200 EUR", "USD")
 
 
 def test_cost__of_a_year_at_constant_power():
@@ -56,12 +56,3 @@ def test_cost__a_pue_below_one_is_refused():
 def test_emissions__at_a_declared_intensity():
     # 1 kWh x 10 jobs x 1.5 x 0.4 kg
     assert emissions("1 kWh", "400 g CO2e/kWh", pue=1.5, jobs=10) == pytest.approx(6.0)
-
-
-def test_implied_node_power__of_openatoms_two_savings():
-    common = {"tariff": "0.20 USD/kWh", "nodes": 16, "speedup": 6.71}
-    # 10400 / (0.2 x 8760 x 16 x (1 - 1/6.71)) and 3200 / (0.2 x 8760 x 16 x (1/2.45 - 1/6.71)), in kW
-    assert implied_node_power(10_400, **common) == pytest.approx(435.98, abs=0.01)
-    assert implied_node_power(3_200, baseline_speedup=2.45, **common) == pytest.approx(440.53, abs=0.01)
-    with pytest.raises(BenchbookError, match="not faster"):
-        implied_node_power(1, tariff=0.2, nodes=1, speedup=1.0)

@@ -1,7 +1,9 @@
-"""The analytic model held against a simulation: generated traces replayed in SimGrid, the same unknowns.
+"""The analytic model compared with a simulation: generated traces replayed in SimGrid, the same unknowns.
 
-Of each checked ratio the draws with the lowest, the middle and the highest analytic one are simulated. Counts
-that are drawn broken (1.7 exchanges in a step) are made whole, for both sides.
+Of each checked ratio three draws are simulated: those with the lowest, the middle and the highest analytic
+ratio. Broken counts (1.7 exchanges in a step) are made whole for both sides.
+
+`snakemake --cores 2 whatif-check` runs it; docs/model-check.md says what came out.
 """
 
 from __future__ import annotations
@@ -30,16 +32,17 @@ from analysis.model.campaign import Cell, cells, step
 from analysis.model.draws import Array, Draws, draw
 from analysis.model.inputs import Inputs, load
 from analysis.model.network import Network
-from analysis.model.traces import Step, Wires, platform, step_of
 from analysis.schema.campaigns import CampaignFile, ModelledCampaign
+from benchmarks.model.traces import Step, Wires, platform, step_of
 
 CHECKS = Path("config/whatif-check.yaml")
 INSTALL = "install SimGrid 3.32 or later: as root on Debian `apt-get install libsimgrid-dev`"
-LEAST = 1e-3  # s that steps in a row take together at least: a simulation tells its time to a microsecond
-# What is apart by less than this part of a step, or s, is taken to be at once: more would cost hours.
+LEAST = 1e-3  # s that repeated steps take at least: a simulation prints its time to a microsecond
+# Events less than this part of a step, or this many s, from each other count as simultaneous: a finer
+# simulation would cost hours.
 PRECISION, FINEST = 1e-4, 1e-7
-# Facts are payload rates: nothing is taken off them for protocols or for answers the other way, and small
-# messages are no slower. `compute` lines count whatever they are worth.
+# Facts are payload rates: no factors for protocols, for answers or for small messages. `compute` lines count
+# however short they are.
 OPTIONS = (
     "network/crosstraffic:0", "network/TCP-gamma:0", "network/weight-S:0",
     "smpi/bw-factor:0:1", "smpi/lat-factor:0:1", "smpi/os:0:0:0", "smpi/or:0:0:0", "smpi/ois:0:0:0",
@@ -60,7 +63,7 @@ class Check(Model):
     treatment: Name = Field(description="the link of the first cell")
     baseline: Name = Field(description="the link of the other")
     ranks_per_node: Annotated[list[int], Field(min_length=2, max_length=2)] | None = Field(
-        None, description="of the first and of the other; all cores where it is not said"
+        None, description="of the first and of the other; all cores by default"
     )
     in_switches: bool = Field(False, description="whether the switches reduce in the first cell")
 
@@ -116,9 +119,9 @@ def _cell(inputs: Inputs, declared: ModelledCampaign, check: Check, side: int) -
         each = check.ranks_per_node[side] if check.ranks_per_node else cell.machine.cores_per_node
         given = (cell.declared.model, cell.cluster, cell.case, cell.nodes, cell.interconnect)
         plain = cell.jobs == 1 and not cell.declared.slower
-        alike = plain and bool(cell.declared.in_switches) == (check.in_switches and side == 0)
+        fits = plain and bool(cell.declared.in_switches) == (check.in_switches and side == 0)
         wanted = (check.model, check.cluster, check.case, check.nodes, link)
-        if given == wanted and alike and cell.ranks_per_node == each:
+        if given == wanted and fits and cell.ranks_per_node == each:
             return cell
     what = f"{check.claim}: the campaign has no such cell over {link}"
     raise ConfigError.at(CHECKS.as_posix(), 0, what, "name cells of config/campaigns/modelled.yaml")
@@ -159,7 +162,7 @@ def simulated(inputs: Inputs, point: Point, cell: Cell) -> float:
 
 def replay(trace: Step, wires: Wires, about: float) -> float:
     """Replay a step of `about` so many seconds in SimGrid, as often as its clock needs; return its s."""
-    steps, apart = math.ceil(LEAST / about), min(PRECISION * about, FINEST)
+    steps, precision = math.ceil(LEAST / about), min(PRECISION * about, FINEST)
     launcher, hosts = simgrid(), trace.hosts
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -171,22 +174,22 @@ def replay(trace: Step, wires: Wires, about: float) -> float:
         # SimGrid looks for the files of a list where it was started, unless their paths are whole.
         (folder / "list").write_text("".join(f"{folder / str(rank)}.txt\n" for rank in range(len(hosts))))
         command = [launcher, "-np", str(len(hosts)), "-platform", "platform.xml", "-hostfile", "hosts"]
-        options = (f"surf/precision:{apart:g}", *OPTIONS)
+        options = (f"surf/precision:{precision:g}", *OPTIONS)
         command += ["-replay", str(folder / "list"), *(f"--cfg={option}" for option in options)]
         ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    said = ended.stdout + ended.stderr
-    told = re.search(r"Simulation time ([0-9.]+)", said)
-    if ended.returncode or told is None:
-        last = " ".join(said.split())[-300:] or "it said nothing"
+    output = ended.stdout + ended.stderr
+    time = re.search(r"Simulation time ([0-9.]+)", output)
+    if ended.returncode or time is None:
+        last = " ".join(output.split())[-300:] or "it printed nothing"
         raise ConfigError.at("smpirun", 0, f"ended with {ended.returncode}: {last}", INSTALL)
-    return float(told[1]) / steps
+    return float(time[1]) / steps
 
 
 def check(inputs: Inputs, base: Path, declared: ModelledCampaign, workers: int) -> pd.DataFrame:
     """Simulate every check of a project at three draws, `workers` at a time; a line of progress for each.
 
-    Columns ``claim treatment baseline end draw analytic simulated difference``: ratios, and what the
-    simulated one is more than the analytic, relative.
+    Columns ``claim treatment baseline end draw analytic simulated difference``: both ratios, and the relative
+    difference of the simulated one from the analytic one.
     """
     simgrid()
     checks = models.load(Checks, base / CHECKS).checks
@@ -198,8 +201,8 @@ def check(inputs: Inputs, base: Path, declared: ModelledCampaign, workers: int) 
             links, pool.map(lambda given: simulated(inputs, *given), links), strict=True
         ):
             times.append(seconds)
-            told = f"{point.check.claim}, {point.end} draw over {cell.interconnect}"
-            print(f"{len(times)} of {len(links)}: {told}", file=sys.stderr, flush=True)
+            what = f"{point.check.claim}, {point.end} draw over {cell.interconnect}"
+            print(f"{len(times)} of {len(links)}: {what}", file=sys.stderr, flush=True)
     rows = []
     for point, fast, slow in zip(found, times[::2], times[1::2], strict=True):
         one, ratio = point.check, slow / fast
@@ -220,7 +223,7 @@ def check(inputs: Inputs, base: Path, declared: ModelledCampaign, workers: int) 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the table of a project's checks; 1 with one line if that is not possible."""
-    parser = argparse.ArgumentParser(prog="analysis.model.replay", description=__doc__)
+    parser = argparse.ArgumentParser(prog="benchmarks.model.replay", description=__doc__)
     parser.add_argument("campaign", help="whose draws are taken")
     parser.add_argument("table")
     parser.add_argument("--workers", type=int, default=2)

@@ -1,7 +1,7 @@
-"""The model beside published curves over numbers of nodes, and how far its bands are widened because of them.
+"""The model compared with published curves over numbers of nodes, and how far they widen its bands.
 
-Of each curve the time on the fewest nodes is taken and all else predicted. What was seen is held against the
-band that the draws give, as a claim is: an error is how far it lies beyond the nearer end.
+The model gets the time on the fewest nodes of each curve and predicts the others. A measured value is
+compared with the band of the draws, as a claim is: its error is the distance beyond the nearer end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from analysis.model.patterns import of_grid, of_structure
 DRAWS, SEED = 500, 1
 FLOPS = 290.0  # of HPCG for a point in an iteration
 CELLS = {"channel 3M PCG": 2_995_200, "channel 24M PCG": 23_961_600}  # of OpenFOAM's meshes
-# Links of the systems that OpenFOAM was run on. Left out: TSUBAME, whose times lie up to 22-fold apart.
+# Links of the systems that OpenFOAM was run on. Left out: TSUBAME, whose times differ up to 22-fold.
 SYSTEMS = {
     "AWS c4.8xlarge (10GbE)": "10gbe", "FOCUS H (10GbE)": "10gbe", "FOCUS C (1GbE)": "1gbe",
     "FOCUS A (QDR)": "ib-qdr", "Azure A9 (QDR)": "ib-qdr", "FOCUS D (FDR)": "ib-fdr",
@@ -33,7 +33,7 @@ SYSTEMS = {
 }  # fmt: skip
 ONE_PROCESSOR = ("FOCUS A (QDR)", "FOCUS C (1GbE)")  # the same processor and library, two links
 TCP, RDMA = "tcp", "rdma"
-HELD = ("low", "predicted", "high", "seen", "error")
+COMPARED = ("low", "predicted", "high", "measured", "error")
 
 
 class PublishedCurve(Model):
@@ -51,36 +51,35 @@ class PublishedCurve(Model):
 
 @dataclass(frozen=True)
 class Curve:
-    """Times of one case on one system: what was seen in s by number of nodes, and what each draw predicts."""
+    """Times of one case on one system by number of nodes, in s: measured ones, and those of each draw."""
 
     name: str
     link: str
     kind: str
-    seen: Mapping[int, float]
+    measured: Mapping[int, float]
     predicted: Mapping[int, Array]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield what more nodes bring: from the fewest to each number, and from each number to the next."""
-        counts = sorted(self.seen)
+        """Yield the speedups: from the fewest nodes to each number, and from each number to the next."""
+        counts = sorted(self.measured)
         pairs = {(counts[0], more): "first" for more in counts[2:]}
         pairs |= dict.fromkeys(itertools.pairwise(counts), "next")
         for (few, more), what in pairs.items():
             ratio = self.predicted[few] / self.predicted[more]
-            found = against(ratio, self.seen[few] / self.seen[more])
+            found = band_error(ratio, self.measured[few] / self.measured[more])
             yield {"curve": self.name, "kind": self.kind, "step": what, "nodes": f"{few} to {more}", **found}
 
 
-def against(predicted: Array, seen: float) -> dict[str, float]:
-    """Hold a value against its band: ``low predicted high seen error``, the error from the nearer end."""
+def band_error(predicted: Array, measured: float) -> dict[str, float]:
+    """Compare a value with its band: ``low predicted high measured error``, the error from the nearer end."""
     (low, high), middle = central(predicted), float(np.median(predicted))
-    nearer = float(np.clip(seen, low, high))
-    return {"low": low, "predicted": middle, "high": high, "seen": seen, "error": nearer / seen - 1}
+    error = float(np.clip(measured, low, high)) / measured - 1
+    return {"low": low, "predicted": middle, "high": high, "measured": measured, "error": error}
 
 
 def drawn(inputs: Inputs) -> Draws:
-    """Draw what is not known, without the sweeps."""
-    whole = draw(inputs.unknowns, DRAWS, SEED)
-    return Draws({name: values[:DRAWS] for name, values in whole.values.items()}, whole.swept[:DRAWS])
+    """Draw the unknowns, without the sweeps."""
+    return draw(inputs.unknowns, DRAWS, SEED, sweep=False)
 
 
 def venus(campaign: Campaign, inputs: Inputs, draws: Draws) -> Iterator[Curve]:
@@ -94,12 +93,12 @@ def venus(campaign: Campaign, inputs: Inputs, draws: Draws) -> Iterator[Curve]:
         if len(counts) < 2:
             continue
         flop = 8 * FLOPS * 104**3 / 1e9
-        seen = {nodes: flop / rate[library, nodes] for nodes in counts}
+        measured = {nodes: flop / rate[library, nodes] for nodes in counts}
         messages = {nodes: network.step(of_grid(104, nodes, 8), nodes, 8) for nodes in counts}
         few = counts[0]
-        work = few * seen[few] - messages[few]
+        work = few * measured[few] - messages[few]
         predicted = {nodes: (work + messages[nodes]) / nodes for nodes in counts}
-        yield Curve(f"HPCG 104³, Venus, {library}", "ib-qdr", RDMA, seen, predicted)
+        yield Curve(f"HPCG 104³, Venus, {library}", "ib-qdr", RDMA, measured, predicted)
 
 
 def openfoam(campaign: Campaign, inputs: Inputs, draws: Draws) -> Iterator[Curve]:
@@ -108,42 +107,42 @@ def openfoam(campaign: Campaign, inputs: Inputs, draws: Draws) -> Iterator[Curve
     runs = runs[runs["case"].isin(list(CELLS)) & runs["cluster"].isin(list(SYSTEMS))]
     several: dict[Any, int] = runs.groupby("cluster")["mpi"].nunique().to_dict()
     for (cluster, case, library), part in runs.groupby(["cluster", "case", "mpi"], sort=True):
-        seen, ranks = _full(part)
-        if len(seen) < 2:
+        measured, ranks = _full(part)
+        if len(measured) < 2:
             continue
         link = SYSTEMS[str(cluster)]
         kind = TCP if inputs.links[link].kind == TCP else RDMA
         name = f"OpenFOAM {str(case).split()[1]}, {cluster}" + (
             f", {library}" if several[cluster] > 1 else ""
         )
-        predicted = _steps(inputs, draws, link, CELLS[str(case)], seen, ranks)
-        yield Curve(name, link, kind, seen, predicted)
+        predicted = _steps(inputs, draws, link, CELLS[str(case)], measured, ranks)
+        yield Curve(name, link, kind, measured, predicted)
 
 
 def _full(part: pd.DataFrame) -> tuple[dict[int, float], dict[int, int]]:
-    """Return the time and the ranks of each number of nodes, of the usual ranks a node."""
+    """Return the time and the ranks of each number of nodes, with the usual number of ranks per node."""
     each = part["ranks"] / part["nodes"]
     part = part[each == each.mode().max()]
     by = part.groupby("nodes")
-    seen: dict[Any, float] = by["figure_of_merit"].median().to_dict()
+    measured: dict[Any, float] = by["figure_of_merit"].median().to_dict()
     ranks: dict[Any, int] = by["ranks"].first().astype(int).to_dict()
-    return seen, ranks
+    return measured, ranks
 
 
 def _steps(
-    inputs: Inputs, draws: Draws, link: str, cells: int, seen: Mapping[int, float], ranks: Mapping[int, int]
+    inputs: Inputs, draws: Draws, link: str, cells: int, times: Mapping[int, float], ranks: Mapping[int, int]
 ) -> dict[int, Array]:
-    """Predict the s of a step of OpenFOAM: the work of the fewest nodes, shared, and iterations' messages."""
-    few = min(seen)
+    """Predict the s of a step of OpenFOAM: the work of the fewest nodes, shared, and the messages."""
+    few = min(times)
     each = ranks[few] // few
     network = Network.drawn(inputs, draws, link)
-    iterations = seen[few] / (draws["cost.openfoam"] * cells / ranks[few])
+    iterations = times[few] / (draws["cost.openfoam"] * cells / ranks[few])
     messages = {
-        n: iterations * network.step(of_structure(_PCG, draws, cells, n, each), n, each) for n in seen
+        n: iterations * network.step(of_structure(_PCG, draws, cells, n, each), n, each) for n in times
     }
-    # What the ranks of one node say to each other is in its time.
-    work = seen[few] - messages[few] * (few > 1)
-    return {n: work * few / n + messages[n] * (n > 1) for n in seen}
+    # The time on one node includes the messages inside of it.
+    work = times[few] - messages[few] * (few > 1)
+    return {n: work * few / n + messages[n] * (n > 1) for n in times}
 
 
 _PCG = Structure.model_validate(
@@ -170,7 +169,7 @@ _STENCIL = Structure.model_validate(
 
 
 def published(one: PublishedCurve, inputs: Inputs, draws: Draws) -> Curve:
-    """Return a curve of explicit stencils: the work of the fewest nodes shared, and a step's messages."""
+    """Return a curve of explicit stencils: the work of the fewest nodes, shared, and a step's messages."""
     network, few, each = Network.drawn(inputs, draws, one.link), min(one.seconds), one.ranks_per_node
     messages = {
         n: network.step(of_structure(_STENCIL, draws, one.points, n, each), n, each) * (n > 1)
@@ -186,14 +185,18 @@ def links(curves: Iterable[Curve]) -> Iterator[dict[str, Any]]:
     """Yield link over link on the same processor and number of nodes."""
     found = {name: one for one in curves for name in ONE_PROCESSOR if one.name.endswith(f"3M, {name}")}
     quick, slow = (found[name] for name in ONE_PROCESSOR)
-    for nodes in sorted(set(quick.seen) & set(slow.seen) - {1}):
+    for nodes in sorted(set(quick.measured) & set(slow.measured) - {1}):
         ratio = slow.predicted[nodes] / quick.predicted[nodes]
         what = f"OpenFOAM, QDR over 1GbE, {nodes} nodes"
-        yield {"what": what, "link": slow.link, **against(ratio, slow.seen[nodes] / quick.seen[nodes])}
+        yield {
+            "what": what,
+            "link": slow.link,
+            **band_error(ratio, slow.measured[nodes] / quick.measured[nodes]),
+        }
 
 
 def table(curves: Iterable[Curve]) -> pd.DataFrame:
-    """List what more nodes bring on each curve: columns ``curve kind step nodes`` and those of `against`."""
+    """List the speedups of each curve: columns ``curve kind step nodes`` and those of `band_error`."""
     return pd.DataFrame([row for one in curves for row in one.rows()])
 
 
@@ -201,7 +204,7 @@ def table(curves: Iterable[Curve]) -> pd.DataFrame:
 
 
 def factor(found: pd.DataFrame) -> pd.Series:
-    """Return by what factor less 1 what was seen lies beyond the nearer end of its band, 0 within it."""
+    """Return the factor less 1 by which a value lies beyond the nearer end of its band, 0 inside."""
     off = 1 + found["error"]
     return off.where(off > 1, 1 / off) - 1
 
@@ -212,11 +215,11 @@ def rounded_up(worst: float) -> float:
 
 
 def widening(whole: pd.DataFrame, scaling: pd.DataFrame, tcp: Iterable[str]) -> dict[str, float]:
-    """Find how far a band is to be widened: the greatest factor beyond a band that was seen, less 1.
+    """Find how far bands are widened: the greatest factor less 1 by which a value lies beyond its band.
 
-    `whole` are ratios and times of whole steps on one number of nodes, for 1GbE and for all other links;
-    `scaling` is what more nodes bring, for the links `tcp` and for all other links: from one number to the
-    next (`next`) and from any to any (`nodes`). Rounded up to the next twentieth.
+    `whole` has ratios and times of whole steps on one number of nodes, for 1GbE and for all other links.
+    `scaling` has speedups, for the links `tcp` and for all other links: from one number of nodes to the next
+    (`next`) and from any to any (`nodes`). Rounded up to the next twentieth.
     """
     slow = whole["link"].isin(("1gbe", "veth-1gbit"))
     found = {"default": factor(whole[~slow]).max(), "1gbe": factor(whole).max()}
@@ -227,11 +230,11 @@ def widening(whole: pd.DataFrame, scaling: pd.DataFrame, tcp: Iterable[str]) -> 
     return {name: rounded_up(worst) for name, worst in found.items()}
 
 
-def left_out(scaling: pd.DataFrame) -> pd.DataFrame:
-    """Leave each curve out and hold it against bands widened by the others of its kind.
+def cross_validation(scaling: pd.DataFrame) -> pd.DataFrame:
+    """Leave each curve out and compare it with bands that the other curves of its kind have widened.
 
     Columns ``curve kind steps widened_by own covered``: steps from one number of nodes to the next, the
-    widening from the other curves, the factor less 1 that the curve itself would take, and the steps within.
+    widening from the other curves, the widening that the curve itself needs, and the steps inside.
     """
     steps = scaling[scaling["step"] == "next"].assign(off=lambda one: factor(one))
     rows = []
