@@ -14,6 +14,6 @@ class CustomMetadataHook(MetadataHookInterface):
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Add them to the project's metadata."""
-        listing = runpy.run_path(str(Path(self.root) / "src/analysis/readers/names.py"))
+        listing = runpy.run_path(str(Path(self.root) / "src/analysis/readers/format.py"))
         engines = {name: f"analysis.readers.engines:{name}" for name in listing["modules"]()}
         metadata["entry-points"] = {"xarray.backends": engines}

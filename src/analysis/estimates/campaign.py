@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +12,18 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import readers
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import known, one_or_more
 from analysis.base.words import Level
 from analysis.base.yaml import Where
+from analysis.datasets.applications import application_name, own_titles
 from analysis.datasets.published import references
 from analysis.schema import storage
 from analysis.schema.campaigns import Apart, CampaignFile, StandIn, View
 from analysis.schema.factors import FACTORS
 from analysis.schema.frames import to_dataset
 
-# Applications of published figures, whose output no reader reads.
-_UNREAD = {"specpower": "SPECpower", "vasp": "VASP", "castep": "CASTEP"}
 # In a campaign's `hardware`, stands for what the runs say.
 MACHINE = "${machine}"
 KIB_PER_GIB = 2**20
@@ -105,6 +102,10 @@ class Campaign:
     )
     judged: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     _present: dict[str, frozenset[Level]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def application_name(self, name: str) -> str:
+        """Return what a sentence calls an application: by `names`, or as its format has it."""
+        return self.names.get("application", {}).get(name) or application_name(name)
 
     def only(self, factor: str, level: Level) -> Campaign:
         """Show the campaign with the runs of one level alone, made once: many questions ask for the same."""
@@ -284,25 +285,6 @@ def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fau
     ]
 
 
-@cache
-def _subjects() -> Mapping[str, str]:
-    known = (row for row in readers.rows() if row.application)
-    return _UNREAD | {name: row.subject for row in known for name in (row.engine, row.application)}
-
-
-def application_name(name: str) -> str:
-    """Return what a sentence calls an application: as the row of its format has it, else its name."""
-    return _subjects().get(name, name)
-
-
-def titles(base: Path) -> dict[str, str]:
-    """Return the titles that a project's ``config/applications`` has and the formats have not."""
-    found = {path.stem: path for path in (base / "config" / "applications").glob("*.yaml")}
-    given = {name: str(project.load_yaml(path).get("title", "")) for name, path in found.items()}
-    own = {row.title for row in readers.rows() if row.application}
-    return {name: title for name, title in given.items() if title and title not in own}
-
-
 def load_campaign(name: str, base: Path | None = None) -> Campaign:
     """Load a campaign's datasets and declaration, ``config/campaigns/<name>.yaml``, of a project.
 
@@ -327,5 +309,8 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         views=tuple(declared.views),
         widening=declared.model.widening if declared.model else {},
         references=references(project.raw(name, base)),
-        names={**declared.names, "application": {**titles(base), **declared.names.get("application", {})}},
+        names={
+            **declared.names,
+            "application": own_titles(base) | dict(declared.names.get("application", {})),
+        },
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from analysis.base.models import one_or_more
 from analysis.base.words import Level, in_order
-from analysis.estimates.campaign import Campaign, application_name
+from analysis.estimates.campaign import Campaign
 from analysis.schema.factors import level_name
 
 # Spelt as in many records; what a campaign's `names` says goes before.
@@ -43,7 +43,7 @@ def display(campaign: Campaign, factor: str, level: Level) -> str:
         if one.distance == "same" and one_or_more(one.is_) == [level]:
             return name
     if factor == "application":
-        return application_name(text)
+        return campaign.application_name(text)
     return _KNOWN.get(factor, {}).get(text, text if isinstance(level, str) else level_name(factor, level))
 
 

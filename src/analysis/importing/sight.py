@@ -98,7 +98,7 @@ def look(file: File) -> Sight:
     """Recognise a file; whatever is wrong with it costs only itself."""
     sight = Sight(file, job=job_of(file.base), stamp=stamp_of(file.base))
     try:
-        stored = file.path.read_bytes()
+        stored = file.content()
         sight.digest = hashlib.sha256(stored).hexdigest()
         _see(unpacked(stored, file.base), sight)
     except BenchbookError as error:

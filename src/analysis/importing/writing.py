@@ -117,7 +117,7 @@ def _copied(sight: Sight, folder: Path, used: set[str], cut: Draft | None = None
     path = folder / name
     part = cut.run.part if cut is not None and cut.run.number else None
     if part is None:
-        shutil.copyfile(sight.file.path, path)
+        _copy(sight, path)
         return source
     data = read_bytes(sight.file.path)
     name = re.sub(r"\.(?:gz|xz|zst)$", "", name)
@@ -197,7 +197,15 @@ def _write_beside(plan: Plan, raw: Path) -> list[str]:
 def _beside(sight: Sight, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as beside:
-        shutil.copyfile(sight.file.path, beside)
+        _copy(sight, beside)
+
+
+def _copy(sight: Sight, path: Path) -> None:
+    """Copy a file as it is, a database's folder as a tar."""
+    if sight.file.path.is_dir():
+        path.write_bytes(sight.file.content())
+    else:
+        shutil.copyfile(sight.file.path, path)
 
 
 def _declaration(plan: Plan) -> str:

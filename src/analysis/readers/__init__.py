@@ -23,18 +23,18 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.base.files import plain_head, read_bytes
-from analysis.readers import names, unknown
+from analysis.readers import unknown
 from analysis.readers.base import as_utf8
-from analysis.readers.format import Format
+from analysis.readers.format import LAST, Format, modules
 
 GROUP = "benchbook.formats"
 
 
 def _engines() -> dict[str, str]:
-    found = {name: f"{__name__}.{module}" for name, module in names.modules().items()}
+    found = {name: f"{__name__}.{module}" for name, module in modules().items()}
     for point in entry_points(group=GROUP):
         found.setdefault(point.name, point.value)
-    return {name: found[name] for name in (*(one for one in found if one not in names.LAST), *names.LAST)}
+    return {name: found[name] for name in (*(one for one in found if one not in LAST), *LAST)}
 
 
 # Engine -> its module, or module:object, in the order in which a file's content is tried.
@@ -51,11 +51,12 @@ LONG_HEAD_BYTES = 16 * HEAD_BYTES
 
 @cache
 def reader(engine: str) -> Any:
-    """Return the module, or another object, with the functions that read `engine`'s format."""
+    """Return the module, or the row, with the functions that read `engine`'s format."""
     module, _, name = ENGINES[engine].partition(":")
     found: Any = import_module(module)
     for part in name.split(".") if name else ():
         found = getattr(found, part)
+    found = found if hasattr(found, "parse") else getattr(found, "FORMAT", found)
     if not (callable(getattr(found, "sniff", None)) and callable(getattr(found, "parse", None))):
         raise TypeError(f"{ENGINES[engine]} has no functions sniff and parse")
     return found
@@ -91,9 +92,8 @@ def rows() -> tuple[Format, ...]:
 
 def summary(engine: str) -> str:
     """Say in a line what a format is: the first of its module's documentation."""
-    found = reader(engine)
-    said = row(engine).tool if isinstance(found, Format) else found.__doc__ or engine
-    return str(said).strip().splitlines()[0]
+    said = import_module(ENGINES[engine].partition(":")[0]).__doc__ or row(engine).tool
+    return said.strip().splitlines()[0]
 
 
 def is_power(engine: str) -> bool:
@@ -104,6 +104,13 @@ def is_power(engine: str) -> bool:
 def engine_of(ds: xr.Dataset) -> str:
     """Name the engine that made a dataset; of readers that share a kind the dataset says which."""
     return str(ds.attrs.get("engine", ds.attrs["kind"]))
+
+
+def problem(ds: xr.Dataset) -> str:
+    """Spell the problem that a result is of, by its format's `Format.problem`; empty if it has none."""
+    engine = engine_of(ds)
+    own = getattr(reader(engine), "problem", None) if engine in ENGINES else None
+    return str(own(ds)) if callable(own) else str(ds.attrs.get("problem_identity", ""))
 
 
 def engines_of(data: bytes, name: str = "") -> list[str]:
@@ -123,7 +130,8 @@ def engines_of(data: bytes, name: str = "") -> list[str]:
 
 def is_database(files: Iterable[str]) -> bool:
     """Tell whether a folder with files of these names is a database, to be read as a whole."""
-    return any(one.is_folder(files) for one in rows())
+    there = set(files)
+    return any(one.is_folder(there) for one in rows())
 
 
 def without_second_power(engines: Iterable[str]) -> Iterator[str]:

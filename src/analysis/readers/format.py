@@ -1,9 +1,18 @@
-"""A format in one row: what it is known by, how its program is called, which figure counts."""
+"""A format in one row: what it is known by, how its program is called, which figure counts.
+
+Standard library only, see `modules`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+_PROFILES = ("mpip", "tau", "caliper", "hpctoolkit")
+_TOOLS = ("hpcg", "hpcc", "osu", "imb", "lsdyna", "openatom", "proxy", "published", "run", "sacct", "table")
+# The former takes any table with times and powers; the latter's banner is in the output of any program.
+LAST = ("power_csv", "ipm")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +82,23 @@ class Format:
 
     def is_folder(self, names: Iterable[str]) -> bool:
         """Tell whether a folder with files of these names is a database of the tool."""
-        return not {name for name in self.folder if "*" not in name}.isdisjoint(names)
+        known = {name for name in self.folder if "*" not in name}
+        return bool(known) and not known.isdisjoint(names)
 
     def identity(self, facts: Mapping[str, object]) -> str:
         """Spell the problem that a result is of: ``N=20000 NB=192``; ``?`` for what it does not say."""
         known = {name: "".join(str(facts.get(name, "")).split()) for name in self.problem}
         parts = (f"{name}={value or '?'}" for name, value in known.items())
         return " ".join(parts) if any(known.values()) else ""
+
+
+def modules() -> dict[str, str]:
+    """Return the module of each format, in the order in which they are tried: a new one is a new file.
+
+    The build of the package runs this file by itself, to name the formats as engines of xarray.
+    """
+    found = {name: name for name in (*_PROFILES, *_TOOLS, *LAST)}
+    for folder in ("merits", "power"):
+        stems = sorted(path.stem for path in (Path(__file__).parent / folder / "formats").glob("[a-z]*.py"))
+        found |= {stem: f"{folder}.formats.{stem}" for stem in stems}
+    return {name: found[name] for name in (*(one for one in found if one not in LAST), *LAST)}

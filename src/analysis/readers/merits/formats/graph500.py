@@ -79,4 +79,3 @@ FORMAT = TextFormat(
     unit="TEPS",
     problem=_PROBLEM,
 )
-sniff, parse = FORMAT.sniff, FORMAT.parse

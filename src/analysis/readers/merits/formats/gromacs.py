@@ -54,4 +54,3 @@ FORMAT = TextFormat(
     problem=("atoms", "nsteps"),
     given="the log of gmx mdrun",
 )
-sniff, parse = FORMAT.sniff, FORMAT.parse

@@ -67,4 +67,3 @@ FORMAT = TextFormat(
     problem=_PROBLEM,
     given="the output of xhpl",
 )
-sniff, parse = FORMAT.sniff, FORMAT.parse

@@ -26,4 +26,3 @@ FORMAT = TextFormat(
     passed=r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. PASSED",
     failed=r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. FAILED",
 )
-sniff, parse = FORMAT.sniff, FORMAT.parse

@@ -62,4 +62,3 @@ FORMAT = TextFormat(
     unit="1/s",
     problem=("files",),
 )
-sniff, parse = FORMAT.sniff, FORMAT.parse

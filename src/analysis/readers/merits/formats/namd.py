@@ -59,4 +59,3 @@ FORMAT = TextFormat(
     problem=("atoms", "timestep"),
     finish=_finish,
 )
-sniff, parse = FORMAT.sniff, FORMAT.parse

@@ -27,4 +27,3 @@ FORMAT = TextFormat(
     },
     time="Total wall",
 )
-sniff, parse = FORMAT.sniff, FORMAT.parse

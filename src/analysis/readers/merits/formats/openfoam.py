@@ -60,4 +60,3 @@ FORMAT = TextFormat(
     time="ClockTime",
     given="the log of a solver",
 )
-sniff, parse = FORMAT.sniff, FORMAT.parse

@@ -56,4 +56,3 @@ FORMAT = TextFormat(
     time="WALL",
     given="the output of pw.x",
 )
-sniff, parse = FORMAT.sniff, FORMAT.parse

@@ -86,4 +86,3 @@ FORMAT = TextFormat(
     passed=r"^ ?Solution Validates",
     failed=r"^ ?Failed Validation",
 )
-sniff, parse = FORMAT.sniff, FORMAT.parse
