@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.findings.compare import BETTER, WORSE, Difference, compare, difference, judged
-from analysis.findings.history import Series, Track
+from analysis.findings.history import CellHistory, Samples
 from analysis.findings.history import judged as stepped
 from analysis.schema.factors import FACTORS
 
@@ -201,8 +201,8 @@ def histories(rng: Generator, rounds: int, campaigns: int = 10, cells: int = 40,
                 for cell in range(cells):
                     parts = [draw(rng, 0.03, n) for _ in range(campaigns)]
                     parts = [part * (1 + change * (cell < 4 and at >= 6)) for at, part in enumerate(parts)]
-                    track = Track(str(cell), "elapsed", -1, "s", True, (), ())
-                    series.append(Series(track, tuple(range(campaigns)), tuple(map(frame, parts))))
+                    track = CellHistory(str(cell), "elapsed", -1, "s", True, (), ())
+                    series.append(Samples(track, tuple(range(campaigns)), tuple(map(frame, parts))))
                 tracks = stepped(series, 0.05 if change else 1e-4, 0.05)
                 steps += any(track.steps for track in tracks)
                 hits += sum(any(step.at == 6 for step in track.steps) for track in tracks[:4])

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from analysis.claims.discovery import adjusted
 from analysis.claims.model import Claim, Expectation
 from analysis.claims.verdicts import (
     DIRECTION_LARGER,
@@ -29,11 +28,11 @@ from analysis.claims.verdicts import (
     p_value,
 )
 from analysis.estimates import stats
-from analysis.estimates.family import extreme
+from analysis.estimates.differences import trend
+from analysis.estimates.family import adjusted, extreme
 from analysis.estimates.finding import Finding
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.stats import Estimate
-from analysis.estimates.trends import trend
 
 OUT = Path(__file__).parents[1] / "docs" / "statistics-study.md"
 SEED, ROUNDS = 20_260_301, 2_000

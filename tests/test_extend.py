@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -66,7 +67,8 @@ def add(part: str, said: str, block: str, folder: Path) -> None:
         return
     text = path.read_text(encoding="utf-8")
     at = text.index(end) if end else len(text)
-    path.write_text(text[:at] + block + text[at:], encoding="utf-8")
+    row = indent(block.rstrip(), "    ") + ",\n" if path.suffix == ".py" else block
+    path.write_text(text[:at] + row + text[at:], encoding="utf-8")
 
 
 def follow(part: str, folder: Path) -> int:

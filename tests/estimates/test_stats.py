@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, kendalltau, permutation_test
 
-from analysis.estimates import family, intervals, stats, trends
+from analysis.estimates import differences, family, intervals, stats
 
 # HPCG ratings of six runs each, as they stand in the result files of vm-hpcg.
 NX16 = [8.8586, 8.8201, 8.7001, 9.0618, 8.7583, 8.8384]
@@ -196,24 +196,24 @@ def test_equivalence__close_groups_are_equivalent_within_a_wide_margin_only() ->
 
 def test_trend__perfect_order_is_one_and_its_reverse_minus_one() -> None:
     levels = [1, 1, 2, 2, 3, 3]
-    rising, p = trends.trend(levels, [1, 2, 3, 4, 5, 6])
+    rising, p = differences.trend(levels, [1, 2, 3, 4, 5, 6])
     # Of the 90 ways to put six runs to three pairs of levels, this one and its reverse are as clear.
     assert p == pytest.approx(2 / 90)
     # Ties in the levels: tau-b of 12 concordant pairs is 12 / sqrt(12 * 15).
     assert rising.value == pytest.approx(12 / np.sqrt(12 * 15))
-    assert trends.trend(levels, [6, 5, 4, 3, 2, 1])[0].high < 0
+    assert differences.trend(levels, [6, 5, 4, 3, 2, 1])[0].high < 0
 
 
 def test_trend__interval_holds_the_estimate_in_spite_of_ties() -> None:
     levels = np.repeat([1, 2, 3, 4], 6)
     values = np.repeat([1.0, 2.0, 3.0, 4.0], 6) + np.tile([0.0, 0.1, 0.2, 0.3, 0.4, 0.5], 4)
-    found, p = trends.trend(levels, values)
+    found, p = differences.trend(levels, values)
     assert p == pytest.approx(1e-4)  # the one found among 9,999 that were drawn
     assert found.low <= found.value <= found.high
 
 
 def test_trend__needs_two_levels() -> None:
-    assert np.isnan(trends.trend([1, 1, 1], [1, 2, 3])[0].value)
+    assert np.isnan(differences.trend([1, 1, 1], [1, 2, 3])[0].value)
 
 
 def test_estimate__falling_function_keeps_low_below_high() -> None:
@@ -230,8 +230,8 @@ def test_trend__draws_at_once_are_what_scipy_says_of_each() -> None:
         drawn[-1][0] = drawn[0][0, 0]
         fixed = np.repeat(np.arange(levels), repeats)
         alone = [kendalltau(fixed, row).statistic for row in np.concatenate(drawn, axis=1)]
-        assert trends._tau(drawn).tolist() == alone
-    assert np.isnan(trends._tau([np.ones((1, 3)), np.ones((1, 3))])).all()
+        assert differences.tau(drawn).tolist() == alone
+    assert np.isnan(differences.tau([np.ones((1, 3)), np.ones((1, 3))])).all()
 
 
 def test_trend__chance_is_what_scipy_finds_by_trying_all_orders() -> None:
@@ -240,15 +240,15 @@ def test_trend__chance_is_what_scipy_finds_by_trying_all_orders() -> None:
         (values,), lambda y: abs(kendalltau(levels, y).statistic), permutation_type="pairings",
         alternative="greater", vectorized=False, n_resamples=np.inf,
     )  # fmt: skip
-    assert trends.trend(levels, values)[1] == pytest.approx(scipys.pvalue)
+    assert differences.trend(levels, values)[1] == pytest.approx(scipys.pvalue)
 
 
 def test_trend__runs_change_places_within_their_day() -> None:
     """Each level on a day of its own: that the days differ would look the same."""
     levels, values = [1, 1, 2, 2, 3, 3], [1.0, 2, 3, 4, 5, 6]
-    assert trends.trend(levels, values, [1, 1, 2, 2, 3, 3])[1] == 1.0
+    assert differences.trend(levels, values, [1, 1, 2, 2, 3, 3])[1] == 1.0
     # Two days with all three levels: 6 orders each, and 2 of the 36 are as clear.
-    assert trends.trend(levels, values, [1, 2, 1, 2, 1, 2])[1] == pytest.approx(2 / 36)
+    assert differences.trend(levels, values, [1, 2, 1, 2, 1, 2])[1] == pytest.approx(2 / 36)
 
 
 def test_family__one_side_of_all_misses_as_one_of_one() -> None:

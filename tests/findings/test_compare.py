@@ -13,7 +13,6 @@ from analysis import cli
 from analysis.cli.compare import IS_WORSE
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.findings.compare import BETTER, EQUAL, UNKNOWN, WORSE, Difference, Differences, compare
-from analysis.findings.moved import moved
 from tests.findings import planted
 from tests.findings.planted import Record
 
@@ -208,7 +207,7 @@ def test_compare__calls_that_took_longer_are_named(loaded: dict[str, Campaign]) 
     slow = calls["call"] == "MPI_Allreduce"
     after._frames["calls"] = calls.assign(time=calls["time"].where(~slow, 3 * calls["time"]))
     found = compare(before, after)
-    (one,) = moved(found, before, after)
+    (one,) = found.changes
     assert one.profiled in ("ipm", "mpip")
     assert one.calls[0].call == "MPI_Allreduce"
     was, now = one.calls[0].time
@@ -229,8 +228,7 @@ def test_compare__watts_and_joules_are_costs(loaded: dict[str, Campaign]) -> Non
     worse = of(found, WORSE)
     assert {row.measure for row in worse} == {"energy", "mean_power"}
     assert all(row.ratio.value == pytest.approx(1.15, rel=1e-6) for row in worse)
-    beside = moved(found, before, after)
-    assert "mean power" in str(beside[0])
+    assert "mean power" in str(found.changes[0])
     other = replace(after)
     other._frames["runs"] = after.runs.assign(energy_location="CPU package")
     assert {row.measure for row in compare(before, other).rows}.isdisjoint({"energy", "mean_power"})
@@ -251,7 +249,7 @@ def test_compare_command__its_status_is_three_if_anything_became_worse(
     out = capsys.readouterr().out
     assert out.startswith("same → slow90: 1 worse, 0 better, ")
     assert "0.900× (" in out
-    assert "What moved with it" in out
+    assert "What changed with it" in out
     assert cli.main(["compare", "same", "fast"]) == 0
     assert cli.main(["compare", "slow90", "same", "--json"]) == 0
     told = json.loads(capsys.readouterr().out.partition("\n{")[2].join(["{", ""]))

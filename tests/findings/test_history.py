@@ -10,23 +10,23 @@ import pytest
 
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.findings.compare import BETTER, EQUAL, UNKNOWN, WORSE
-from analysis.findings.history import History, Series, Track, history, judged
+from analysis.findings.history import CellHistory, History, Samples, history, judged
 
 
-def series(*values: list[float], measure: str = "elapsed") -> Series:
+def series(*values: list[float], measure: str = "elapsed") -> Samples:
     frames = tuple(
         pd.DataFrame({"run": [f"r{i}" for i in range(len(one))], "value": one, "evidence": "measured"})
         for one in values
     )
-    track = Track("cell", measure, -1, "s", measure == "elapsed", (), ())
-    return Series(track, tuple(range(len(values))), frames)
+    track = CellHistory("cell", measure, -1, "s", measure == "elapsed", (), ())
+    return Samples(track, tuple(range(len(values))), frames)
 
 
 def around(middle: float, seed: int, n: int = 6) -> list[float]:
     return (middle * np.exp(np.random.default_rng(seed).normal(0, 0.01, n))).tolist()
 
 
-def one_track(*values: list[float], measure: str = "elapsed") -> Track:
+def one_track(*values: list[float], measure: str = "elapsed") -> CellHistory:
     (track,) = judged([series(*values, measure=measure)], 0.05, 0.05)
     return track
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.findings.matching import UPGRADED, _taken
-from analysis.schema.factors import FACTORS
+from analysis.findings.matching import replaced
+from analysis.schema.factors import TABLE
 
 
 @pytest.mark.parametrize(
@@ -26,12 +26,13 @@ from analysis.schema.factors import FACTORS
         ("version", {"3.0"}, {"3.1"}, [("3.0", "3.1")]),
     ],
 )  # fmt: skip
-def test_taken__only_where_one_level_can_be_meant(
+def test_replaced__only_where_one_level_can_be_meant(
     factor: str, before: set[str], after: set[str], pairs: list[tuple[str, str]]
 ) -> None:
-    assert list(_taken(factor, before, after)) == pairs
+    assert list(replaced(factor, before, after)) == pairs
 
 
 def test_upgraded__are_factors_of_no_job() -> None:
-    assert set(UPGRADED) < set(FACTORS)
-    assert set(UPGRADED).isdisjoint({"application", "case", "nodes", "ranks", "target_time", "local_size"})
+    upgraded = {one.name for one in TABLE if one.upgrade}
+    assert {"cluster", "mpi", "version"} < upgraded
+    assert upgraded.isdisjoint({"application", "case", "nodes", "ranks", "target_time", "local_size"})

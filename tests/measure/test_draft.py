@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from analysis.datasets.applications import load_applications
 from analysis.measure import draft
 from analysis.measure.declare import load
 from analysis.measure.matrix import expand
+from analysis.measure.outline import Outline, Wanted
 
 ROOT = Path(__file__).parents[2]
 LINKS = "lsdyna2014-ic-summary-over-5x-10-40gbe"
@@ -112,16 +112,15 @@ def test_plan__nearly_every_claim_is_a_matrix(place: Path) -> None:
     ],
 )
 def test_draft__a_cluster_has_the_cores_that_its_largest_run_needs(
-    place: Path, ranks: list[int], jobs: list[int], cores: list[str]
+    ranks: list[int], jobs: list[int], cores: list[str]
 ) -> None:
-    path = place / "config" / "claims" / "hpcg2014.yaml"
-    report = load_report(path)
-    levels = {"nodes": [2, 4], "ranks_per_node": ranks, "concurrent_jobs": jobs, "interconnect": ["a", "b"]}
-    wanted = replace(needed(report.claims[0]), application="hpcg", cases=(), levels=levels, varying=())
-    subsets = draft._subsets(wanted, {"16³": "nx16"})
-    application = load_applications(ROOT / "config" / "applications")["hpcg"]
-    text = draft._cluster(report.claims[0], wanted, application, {"16³": "nx16"}, subsets)
-    launch = yaml.safe_load(text)["launch"]
+    factors = [
+        {"nodes": [2, 4], "ranks_per_node": one, "concurrent_jobs": jobs, "interconnect": ["a", "b"]}
+        for one in ranks
+    ]
+    program = load_applications(ROOT / "config" / "applications")["hpcg"].launch
+    wanted = Wanted("x", application="hpcg", cases=["nx16"])
+    launch = draft._cluster(wanted, factors, program, Outline(), "x.yaml")["launch"]
     assert (launch["cores"], launch["nodes"]) == (cores, 4)
     assert list(launch["interconnect"]) == ["a", "b"]
 

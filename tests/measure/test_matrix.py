@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,11 @@ import pytest
 from analysis.base.errors import ConfigError, Fault
 from analysis.measure import progress
 from analysis.measure.declare import load
+from analysis.measure.job import allocate
 from analysis.measure.matrix import expand
 from analysis.measure.progress import cost
+from analysis.measure.workflow import requested
+from analysis.schema.factors import FACTORS
 
 from .conftest import CAMPAIGN, Changed
 
@@ -198,12 +202,46 @@ def test_matrix__libraries_of_one_name_are_fine_where_no_two_cells_are_alike(cha
     assert len(expand(changed(named, file="clusters/paper")).runs) == 15
 
 
-def test_matrix__cells_that_differ_in_threads_alone_are_refused(changed: Changed) -> None:
-    """A record tells ranks, not threads: 4 ranks with 1 or 2 threads would be repeats of one cell."""
-    with pytest.raises(ConfigError, match=r"c.yaml:4: cells of alpha differ in threads alone"):
-        expand(changed(("ranks_per_node: all", "ranks_per_node: 4, threads: [1, 2]")))
+def test_matrix__cells_may_differ_in_threads_alone(changed: Changed) -> None:
+    """4 ranks on each node, with 1 or 2 threads: twice the cells, and each record says which."""
+    plan = expand(changed(("ranks_per_node: all", "ranks_per_node: 4, threads: [1, 2]")))
+    assert len(plan.runs) == 2 * 30
+    assert {(run.ranks_per_node, run.factors["threads"]) for run in plan.runs} == {(4, 1), (4, 2)}
+    heads = [allocate(plan.declared, run, ["n"] * run.nodes).jobs[0].head for run in plan.runs]
+    told = Counter(tuple(head[name] for name in (*FACTORS, "repeat") if name in head) for head in heads)
+    assert max(told.values()) == 1
     other = ("ranks_per_node: 4, threads: [1, 2]", "ranks_per_node: all, threads: [1, 2]")
     assert {run.ranks_per_node for run in expand(changed(other)).runs} == {4, 8}
+
+
+FREQUENCIES = """\
+  frequency:
+    "2.0": {environment: {SLURM_CPU_FREQ_REQ: 2000000}}
+    "2.25": {environment: {SLURM_CPU_FREQ_REQ: 2250000}, constraint: boost}
+  cpu:
+"""
+
+
+def test_matrix__a_frequency_is_a_level_of_the_cluster(changed: Changed) -> None:
+    before = expand(changed()).runs
+    # Where no campaign asks for one, runs keep their names: what was measured is not measured again.
+    plan = expand(changed(("  cpu:\n", FREQUENCIES), file="clusters/paper"))
+    assert [run.name for run in plan.runs] == [run.name for run in before]
+    assert {run.factors["frequency"] for run in plan.runs} == {""}
+    head = allocate(plan.declared, plan.runs[0], ["n"] * plan.runs[0].nodes).jobs[0].head
+    assert head["frequency"] is None
+    plan = expand(changed(("cpu: new}", "cpu: new, frequency: [2.0, 2.25]}")))
+    assert len(plan.runs) == 2 * len(before)
+    run = next(run for run in plan.runs if run.factors["frequency"] == 2.25)
+    allocation = allocate(plan.declared, run, ["n"] * run.nodes)
+    assert allocation.jobs[0].head["frequency"] == 2.25
+    assert allocation.environment["SLURM_CPU_FREQ_REQ"] == "2250000"
+    assert requested(plan.declared, run)["constraint"] == "quiet&haswell&boost"
+
+
+def test_matrix__a_frequency_that_the_cluster_has_not_is_refused(changed: Changed) -> None:
+    with pytest.raises(ConfigError, match=r"c.yaml:8: unknown frequency 3.0; known: none; the cluster's"):
+        expand(changed(("cpu: new}", "cpu: new, frequency: 3.0}")))
 
 
 def test_matrix__general_exclusion_counts_over_all_subsets_and_is_told_once(changed: Changed) -> None:
@@ -270,7 +308,7 @@ def test_show__plan_of_a_campaign_that_was_changed_after_half_its_runs(
     out = capsys.readouterr().out.splitlines()
     # Of one library 5 cells stay: 6 repeats each at first, 3 of them are there, and 15 runs of the other.
     assert "measured: 15 of 30 runs" in out
-    assert "beside them: 15 runs that the matrix does not declare; they count like the others" in out
+    assert "in addition: 15 runs that the matrix does not declare; they count like the others" in out
     # Small on 1, 2, 4 nodes for 10 + 4 s, large on 2, 4 for 100 + 4 s: 7 x 14 + 6 x 104 = 722 node seconds;
     # 13 nodes of 10 minutes at the limits.
     (said,) = [line for line in out if "until the median" in line]

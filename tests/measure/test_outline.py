@@ -68,6 +68,13 @@ def test_nodes__alike_nodes_make_a_kind(one_line: bool) -> None:
     assert [kind.partitions for kind in nodes.kinds(text, "nodes.txt", "long")] == [("long",)]
 
 
+def test_nodes__memory_that_slurm_keeps_for_itself_is_not_for_jobs() -> None:
+    (kind,) = nodes.kinds(listed({}).replace("RealMemory=4000", "RealMemory=4000 MemSpecLimit=500"), "-")
+    assert kind.memory == 3500
+    (kind,) = nodes.kinds(listed({}).replace("RealMemory=4000", "RealMemory=400 MemSpecLimit=500"), "-")
+    assert kind.memory == 1
+
+
 def test_nodes__a_feature_that_is_asked_for_is_all_that_counts() -> None:
     text = listed({"features": "ivb,single"}, {"features": "ivb,dual"}, {"features": "hsw,dual"})
     assert len(nodes.kinds(text, "-")) == 3
@@ -136,7 +143,7 @@ def test_new_campaign__files_pass_the_plan(
         launch = project.load_yaml(path)["launch"]
         assert {key: launch[key] for key in cluster} == cluster
     for left in ("/path/to" in path.read_text() if path.is_file() else False,):
-        assert left == ("where the program lies" in told)
+        assert left == ("where the program is" in told)
     assert (elsewhere / "data/raw/mine/runs").is_dir()
     assert "benchbook plan mine" in told
 

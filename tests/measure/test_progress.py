@@ -168,7 +168,7 @@ def test_watch__trouble_is_one_line_and_not_the_end(plan: Plan, monkeypatch: pyt
     monkeypatch.setattr(watch._observer, "look", broken)
     watch._show(NOW)
     watch._show(NOW + 1)
-    assert stream.getvalue() == "progress cannot be told: PermissionError: no way\n"
+    assert stream.getvalue() == "the progress is unknown: PermissionError: no way\n"
 
 
 def test_show__progress_from_another_shell(
@@ -182,3 +182,17 @@ def test_show__progress_from_another_shell(
     assert said[1] == f"  failed attempt: {plan.runs[0].name}.failed-1: exit code 5"
     assert progress.print_progress("c", as_json=True) == 0
     assert json.loads(capsys.readouterr().out)["waiting"] == 5
+
+
+def test_progress__the_end_is_no_sooner_than_that_of_the_longest_run(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five runs of 100 s ran at once, the sixth has just begun: the pace says 20 s, the run needs its 100."""
+    *first, last = plan.runs
+    for run in first:
+        done(plan, run, NOW - 100, NOW)
+    runs(plan, last, NOW, "7")
+    squeue(tmp_path, monkeypatch, "7|RUNNING\n")
+    state = Observer(plan, plan.runs).look(NOW)
+    assert (state.done, state.running) == (5, 1)
+    assert state.end == pytest.approx(NOW + 100)

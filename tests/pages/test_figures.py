@@ -16,7 +16,7 @@ from analysis.base.errors import ConfigError
 from analysis.pages import figures
 from analysis.pages.figures import counts
 from analysis.pages.figures.style import HUES, hue_names, looks
-from analysis.site.safety import active, loads
+from analysis.site.page import active, loads
 from analysis.site.words import VERDICTS
 
 

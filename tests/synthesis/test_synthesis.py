@@ -21,7 +21,7 @@ from analysis.datasets.campaign import ingest
 from analysis.schema import storage
 from analysis.site.recovery import LOOKED_UP
 from analysis.synthesis.campaign import build
-from analysis.synthesis.plan import cells, jobs
+from analysis.synthesis.plan import cells, runs
 from analysis.synthesis.truth import Truth, load_truth
 
 ROOT = Path(__file__).parents[2]
@@ -176,7 +176,7 @@ def test_synthesis__same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_synthesis__an_effect_changes_only_the_runs_under_it() -> None:
     truth = changed(truth_of("lsdyna2014"), runs=FALSEHOODS["lsdyna2014"][1])
     other = planting(truth, FALSEHOODS["lsdyna2014"][0], 3.0)
-    for before, after in zip(jobs(truth), jobs(other), strict=True):
+    for before, after in zip(runs(truth), runs(other), strict=True):
         slow = before.factors["interconnect"] == "10gbe"
         assert (before.name, before.factors) == (after.name, after.factors)
         assert (after.value / before.value == pytest.approx(3.0 / 4.9)) is slow
@@ -188,7 +188,7 @@ def test_synthesis__every_cell_has_six_repeats(report: str) -> None:
     truth = truth_of(report)
     assert truth.repeats >= 6
     counts: dict[str, int] = {}
-    for job in jobs(truth):
+    for job in runs(truth):
         if not job.failed:
             key = repr(sorted((k, str(v)) for k, v in job.factors.items()))
             counts[key] = counts.get(key, 0) + 1
@@ -211,7 +211,7 @@ def test_synthesis__jobs_at_once_start_together_and_share_the_nodes() -> None:
             {"question": "placement", "concurrent_jobs": 8, "placement": "core-per-job", "ranks_per_node": 1}
         ],
     )
-    planned = [job for job in jobs(truth) if not job.failed]
+    planned = [job for job in runs(truth) if not job.failed]
     assert len(planned) == 48
     first = [job for job in planned if job.order == planned[0].order]
     assert [job.name[-1] for job in first] == list("abcdefgh")

@@ -174,6 +174,24 @@ def test_writers__profiles_of_hpcg_agree_and_are_read_without_a_fault(tmp_path: 
     assert int(ds["count"][ds.call.values == "MPI_Allreduce"].sum()) == 80 * 3 * iterations
 
 
+def test_writers__sent_bytes_of_mpip_are_those_of_the_messages(tmp_path: Path) -> None:
+    _, runs = written("hpcg2014", tmp_path, [{"question": "x", "profiler": "mpip", "nodes": 1}], repeats=1)
+    section = only(runs, "*.mpiP")[0].read_text().partition("Callsite Message Sent statistics")[2]
+    rows = [line.split() for line in section.splitlines() if line.startswith(("Send ", "Allreduce "))]
+    found = {(name, rank): tuple(map(float, rest)) for name, _, rank, *rest in rows}
+    assert {rank for _, rank in found} == {*map(str, range(20)), "*"}
+    iterations = round(521e6 / FACE_BYTES)
+    sent = [[(size, count * iterations) for _, size, count in rank] for rank in exchanges(20)]
+    for name, ranks in (("Send", sent), ("Allreduce", [[(8, 3 * iterations)]] * 20)):
+        for rank, messages in (*enumerate(ranks), ("*", [one for own in ranks for one in own])):
+            calls, whole = sum(count for _, count in messages), sum(size * count for size, count in messages)
+            most, least = max(size for size, _ in messages), min(size for size, _ in messages)
+            # As report.c prints them: calls, greatest, mean, least, sum.
+            assert found[name, str(rank)] == pytest.approx(
+                (calls, most, whole / calls, least, whole), rel=1e-3
+            )
+
+
 def test_writers__halo_of_two_by_two_by_two() -> None:
     # By hand: 7 neighbours, of which 3 share a face, 3 an edge and 1 a corner.
     messages = exchanges(8)

@@ -11,9 +11,8 @@ from pathlib import Path
 from analysis.base import project
 from analysis.claims import spans as arithmetic
 from analysis.claims.model import Claim, load_report
-from analysis.claims.relations import Audit, Relation, Sides, load_audit
+from analysis.claims.relations import FACTOR, Audit, Move, Relation, Sides, load_audit, moves
 from analysis.claims.spans import Span
-from analysis.claims.trial import FACTOR, Move, moves
 from analysis.claims.verdict import Verdict, finite
 from analysis.claims.verdicts import expected_text
 

@@ -8,10 +8,9 @@ from dataclasses import asdict, replace
 import pandas as pd
 
 from analysis.claims import bands, distance
-from analysis.claims.discovery import controlled
 from analysis.claims.model import Claim, Expectation, Report
-from analysis.claims.settling import settle
-from analysis.claims.verdict import Verdict, finite
+from analysis.claims.resolution import resolve
+from analysis.claims.verdict import Verdict, controlled, finite
 from analysis.claims.verdicts import (
     HOLDS,
     NOT_TESTED,
@@ -83,14 +82,14 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
         apart = [] if campaign.evidence == "synthetic" else distance.distances(claim, campaign, found)
     except NotCoveredError as gap:
         return _record(claim, report, campaign, words(campaign.evidence, NOT_TESTED), str(gap), [])
-    settled = settle(claim, found)
-    ordered = [settled.finding, *settled.others]
+    resolved = resolve(claim, found)
+    ordered = [resolved.finding, *resolved.others]
     if campaign.evidence == "synthetic":
         return _record(
-            claim, report, campaign, words(campaign.evidence, settled.word), settled.reason, ordered
+            claim, report, campaign, words(campaign.evidence, resolved.word), resolved.reason, ordered
         )
-    verdict = replace(_record(claim, report, campaign, settled.word, settled.reason, ordered), p=settled.p)
-    return _at_distance(verdict, claim, campaign, settled.finding, apart)
+    verdict = replace(_record(claim, report, campaign, resolved.word, resolved.reason, ordered), p=resolved.p)
+    return _at_distance(verdict, claim, campaign, resolved.finding, apart)
 
 
 def _at_distance(

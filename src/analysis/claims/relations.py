@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -15,8 +15,12 @@ from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import Maybe, Model, Positive, Unique
 from analysis.base.words import Level
 from analysis.claims.model import ReportFacts
-from analysis.claims.spans import Expression, Span
+from analysis.claims.spans import Expression, ExpressionError, Span
 
+# Nobody would doubt a report for a figure that is wrong by more: so far its figures are printed otherwise.
+FACTOR = 2.0
+# Longer numbers are tried with so many digits: 250,000 with the steps of 1,000.
+_DIGITS = 3
 _MARKS = {"about": "~", "over": ">", "under": "<", "almost": "<"}
 
 FigureName = Annotated[
@@ -265,3 +269,59 @@ def _wrong(relation: Relation) -> Iterator[tuple[str, str]]:
     for name in sorted(known - used):
         if relation.relation:
             yield f"figure {name!r} is not used", "drop it or use it"
+
+
+# ---- could a relation have failed? One that agrees whatever had been printed proves nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A figure, and the nearest other print of it that turns what the relation says.
+
+    `printed` is None where no print within the factor does; `share` how far that is from the figure's own.
+    """
+
+    name: str
+    printed: str | None = None
+    share: float = math.nan
+
+
+def moves(relation: Relation, agrees: Callable[[Mapping[str, Span]], bool]) -> tuple[Move, ...]:
+    """Print each compared figure otherwise, alone, until the relation says the opposite.
+
+    `agrees` says whether the relation holds with some spans, by figure's name.
+    """
+    own = relation.spans
+    now = agrees(own)
+    compared = {
+        name for one in relation.sides for name in (*one.left.expression.names, *one.right.expression.names)
+    }
+    found = []
+    for name, figure in relation.figures.items():
+        if name not in compared:
+            continue
+        turned = (one for one in prints(figure) if _turns(own | {name: one[2]}, agrees, now=now))
+        printed, share, _ = next(turned, (None, math.nan, None))
+        found.append(Move(name, printed, share))
+    return tuple(found)
+
+
+def _turns(spans: Mapping[str, Span], agrees: Callable[[Mapping[str, Span]], bool], *, now: bool) -> bool:
+    try:
+        return agrees(spans) != now
+    except ExpressionError:  # nothing could be computed: nobody prints that
+        return False
+
+
+def prints(figure: Figure) -> Iterator[tuple[str, float, Span]]:
+    """Yield what else could have been printed, the nearest first: text, relative change, span."""
+    own = abs(figure.value)
+    if not own:
+        return
+    unit = max(figure.print_unit, 10.0 ** (math.floor(math.log10(own)) - _DIGITS + 1))
+    down, up = (math.floor(own * part / unit + 1e-9) for part in (1 - 1 / FACTOR, FACTOR - 1))
+    steps = [step * unit for step in range(-down, up + 1) if step]
+    for step in sorted(steps, key=lambda step: abs(math.log(1 + step / own))):
+        # Of a negative number the larger is the one further from zero.
+        text = figure.moved(math.copysign(step, step * figure.value))
+        yield text, step / own, figure.span_if(text)

@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.files import write_text
+
+# Of the verdicts that pass as discoveries, so many may be false.
+RATE = 0.05
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,28 @@ def _faults(raw: Mapping[str, Any], source: str) -> Iterator[Fault]:
 def finite(value: float | None) -> float | None:
     """Return a number as a verdict holds it: what is not finite is none."""
     return value if value is not None and math.isfinite(value) else None
+
+
+def controlled(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Control false discoveries among the verdicts of each report and evidence class.
+
+    `q` is the p-value by Benjamini and Hochberg (1995), over all that were tested, also those that cannot
+    tell; above 5 % `discovery` says so. The word stays: it is that of the claim's own test, and which other
+    verdicts it is read with is the reader's choice.
+    """
+    from analysis.estimates.family import adjusted
+
+    families: dict[tuple[str, str], list[int]] = {}
+    for at, one in enumerate(verdicts):
+        if one.p is not None:
+            families.setdefault((one.report, one.evidence), []).append(at)
+    out = [replace(one, q=None, discovery="") for one in verdicts]
+    for family in families.values():
+        p_values = [verdicts[at].p or 0.0 for at in family]
+        for at, p, q in zip(family, p_values, adjusted(p_values), strict=True):
+            text = f"would not stand among {len(family)} tested at {RATE:.0%} false discoveries"
+            out[at] = replace(out[at], q=q, discovery=text if p < 1 and q > RATE else "")
+    return out
 
 
 def write_verdicts(verdicts: Sequence[Verdict], out: Path) -> None:

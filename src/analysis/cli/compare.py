@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import os
 import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.base.words import number, significant
+from analysis.base.words import number
+from analysis.claims.verdict import finite
 from analysis.cli import FINE
 from analysis.cli.built import built
-from analysis.findings import compare as before_after
-from analysis.findings import history as changes
-from analysis.findings.compare import Difference, Differences
-from analysis.findings.history import History, Step, Track
-from analysis.findings.matching import LoneCell, names, side
-from analysis.findings.moved import Moved
-from analysis.findings.upgrade import upgrade
+from analysis.estimates.stats import Estimate
+from analysis.findings.compare import BETTER, WORDS, WORSE, Difference, Differences, Watched, upgrade
+from analysis.findings.history import CellHistory, ChangePoint, History, history
+from analysis.findings.matching import LoneCell, Renamed, names, side
 
 # The exit status of a comparison that found something worse.
 IS_WORSE = 3
@@ -34,8 +32,6 @@ _LONE = 12
 _MANY = 15
 NOTEBOOK = "13-compare.ipynb"
 T = TypeVar("T")
-STEP_COLUMNS = ("", "measure", "cell", "step at", "from", "to", "to / from", "q", "campaigns")
-COLUMNS = ("", "measure", "cell", "before", "after", "after / before", "q", "n", "")
 
 
 def compare(
@@ -59,14 +55,21 @@ def compare(
         if levels or html is not None:
             what = "--across and --html go with two campaigns"
             raise ConfigError.at(" ".join(called), 0, what, "leave them out, or compare two")
-        return _over_time(called, margin, ignored, as_json=as_json)
+        found = history([side(text) for text in called], called=called, margin=margin, ignore=ignored)
+        if not found.tracks:
+            what = f"no cell of it is in two others of {', '.join(called[1:])}"
+            raise ConfigError.at(called[0], 0, what, "name campaigns with runs alike in all factors")
+        return _print(_history_data(found) if as_json else _history_text(found), worse=found.worse)
     compared = upgrade(before, after, margin=margin, ignore=ignored, across=levels)
-    found, beside = compared.found, compared.moved
     if html is not None:
         page = _page(before, after, margin, ignored, levels, html)
         print(f"{page} has it as a page", file=sys.stderr)
-    print(json.dumps(_told(found, beside), indent=1, ensure_ascii=False) if as_json else _text(found, beside))
-    return IS_WORSE if found.worse else FINE
+    return _print(_data(compared) if as_json else _text(compared), worse=compared.worse)
+
+
+def _print(out: str | dict[str, Any], *, worse: bool) -> int:
+    print(out if isinstance(out, str) else json.dumps(out, indent=1, ensure_ascii=False))
+    return IS_WORSE if worse else FINE
 
 
 def _page(
@@ -74,7 +77,7 @@ def _page(
 ) -> Path:
     """Execute the notebook on two campaigns and write its page, by itself."""
     from analysis.site.build import single
-    from analysis.site.kernels import Page
+    from analysis.site.kernels import NotebookRun
     from analysis.site.kernels.client import request
     from analysis.site.page import PageInput
 
@@ -85,7 +88,7 @@ def _page(
     parameters = {"before": before, "after": after, "margin": margin}
     parameters |= {"ignore": list(ignored), "across": list(levels)}
     executed = folder / f"{stem}.ipynb"
-    page = Page(str(base / "notebooks" / NOTEBOOK), str(executed), parameters=parameters)
+    page = NotebookRun(str(base / "notebooks" / NOTEBOOK), str(executed), parameters=parameters)
     fault = request(page, folder / f"{stem}.log")
     if fault:
         raise ConfigError.at(f"notebooks/{NOTEBOOK}", 0, fault, f"see {os.path.relpath(folder / stem)}.log")
@@ -95,17 +98,26 @@ def _page(
     return out
 
 
-def _text(found: Differences, beside: Sequence[Moved]) -> str:
-    lines = [f"{found.before} → {found.after}: {found.summary}"]
-    lines += [f"changed: {one}" for one in found.matching.renamed]
-    lines += [f"every cell, unless it says otherwise: {found.usual}"] if found.usual else []
-    lines += ["", *_table(found.rows)]
-    if beside:
-        lines += ["", "What moved with it (medians, not tested):", *(f"  {one}" for one in beside)]
-    for name, cells in found.lone:
-        lines += ["", f"Only in {name}, not compared:", *_lone(cells)] if cells else []
-    lines += ["", *(f"note: {one}" for one in found.notes)] if found.notes else []
-    return "\n".join(lines)
+# ---- as text
+
+
+def _text(found: Differences) -> str:
+    lone = [[f"Only in {name}, not compared:", *_lone(cells)] for name, cells in found.lone if cells]
+    changes = ["What changed with it (medians, not tested):", *(f"  {one}" for one in found.changes)]
+    blocks = [_table(found.rows), changes if found.changes else [], *lone]
+    return _blocks((found.before, found.after), found, found.matching.renamed, blocks)
+
+
+def _blocks(
+    called: Sequence[str],
+    found: Differences | History,
+    renamed: Sequence[Renamed],
+    blocks: Sequence[Sequence[str]],
+) -> str:
+    head = [f"{' → '.join(called)}: {found.summary}", *(f"changed: {one}" for one in renamed)]
+    head += [f"every cell, unless it says otherwise: {found.usual}"] if found.usual else []
+    notes = [f"note: {one}" for one in found.notes]
+    return "\n\n".join("\n".join(block) for block in (head, *blocks, notes) if block)
 
 
 def _lone(cells: Sequence[LoneCell]) -> Iterator[str]:
@@ -120,144 +132,113 @@ def _lone(cells: Sequence[LoneCell]) -> Iterator[str]:
 
 def _table(rows: Sequence[Difference]) -> list[str]:
     """Make the table: sizes of one table that have the same word are one row, of the worst of them."""
-    groups = _grouped(rows, lambda row: (row.word, row.measure, row.cell, row.reason))
-    left = Counter(group[0].word for group in groups)
-    shown: list[list[Difference]] = []
-    for group in groups:
+    printed: list[dict[str, str]] = []
+    left: Counter[str] = Counter()
+    for group in _grouped(rows, lambda row: (row.word, row.measure, row.cell, row.reason)):
         word = group[0].word
-        if (
-            word in (before_after.WORSE, before_after.BETTER)
-            or sum(one[0].word == word for one in shown) < _MANY
-        ):
-            shown.append(group)
-    out = _aligned([COLUMNS, *((*_cells(group), group[0].reason) for group in shown)])
-    left.subtract(group[0].word for group in shown)
-    return [*out, *(f"and {n} more rows: {word}; --json has them all" for word, n in left.items() if n)]
+        if word in (WORSE, BETTER) or sum(one[""] == word for one in printed) < _MANY:
+            sizes = [row.size for row in group]
+            printed.append(group[0].texts | {"measure": group[0].measure_text(sizes)})
+        else:
+            left[word] += 1
+    out = _aligned(printed, untitled="why")
+    return [*out, *(f"and {n} more rows: {word}; --json has them all" for word, n in left.items())]
 
 
 def _grouped(rows: Sequence[T], key: Callable[[T], Hashable]) -> list[list[T]]:
-    """Put rows of one key together, in the order of the first of each."""
+    """Group rows by a key, in the order of the first of each."""
     groups: dict[Hashable, list[T]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
     return list(groups.values())
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
+def _aligned(rows: Sequence[dict[str, str]], untitled: str = "") -> list[str]:
+    lines = [dict(zip(row, row, strict=True)) | {untitled: ""} for row in rows[:1]] + list(rows)
+    widths = {name: max(len(line[name]) for line in lines) for name in rows[0]} if rows else {}
+    return ["  ".join(line[name].ljust(width) for name, width in widths.items()).rstrip() for line in lines]
 
 
-def _cells(group: Sequence[Difference]) -> tuple[str, ...]:
-    row = group[0]  # the one that moved most
-    measure = _measure(row.measure, [one.size for one in group])
-    values = [f"{significant(value)} {row.unit}".strip() for value in (row.before, row.after)]
-    n = f"{row.ratio.n_baseline}, {row.ratio.n}"
-    q = "" if row.q is None else f"{row.q:.2g}"
-    return row.word, measure, row.name, *values, number(row.ratio, "×"), q, n
+def _history_text(found: History) -> str:
+    steps = [(track, step) for track in found.tracks for step in track.steps]
+    groups = _grouped(steps, lambda one: (one[1].word, one[0].measure, one[0].name, one[1].at))
+    table = _aligned([_step(found, group) for group in groups])
+    return _blocks(found.campaigns, found, found.renamed, [table])
 
 
-def _measure(name: str, sizes: Sequence[int]) -> str:
-    """Name a measure with the size of its first row, and the range of all."""
-    word = name.replace("_", " ")
-    if sizes[0] < 0:
-        return word
-    among = f" (of {len(sizes)}: {_bytes(min(sizes))} to {_bytes(max(sizes))})" if len(sizes) > 1 else ""
-    return f"{word} {_bytes(sizes[0])}{among}"
+def _step(found: History, group: Sequence[tuple[CellHistory, ChangePoint]]) -> dict[str, str]:
+    track, step = group[0]
+    return {
+        "": step.word,
+        "measure": track.measure_text([one.size for one, _ in group]),
+        "cell": track.name,
+        "step at": f"{found.campaigns[step.at - 1]} → {found.campaigns[step.at]}",
+        "from": track.value_text(step.before),
+        "to": track.value_text(step.after),
+        "to / from": number(step.ratio, "×"),
+        "q": f"{track.q:.2g}",
+        "campaigns": f"{step.campaigns[0]}, {step.campaigns[1]}",
+    }
 
 
-def _bytes(size: int) -> str:
-    for step, unit in ((2**20, "MiB"), (2**10, "KiB")):
-        if size >= step and size % step == 0:
-            return f"{size // step} {unit}"
-    return f"{size} B"
+# ---- as data
 
 
-def _told(found: Differences, beside: Sequence[Moved]) -> dict[str, Any]:
+def _data(found: Differences) -> dict[str, Any]:
     return {
         "before": found.before,
         "after": found.after,
         "summary": found.summary,
-        "counts": {word: found.counts[word] for word in before_after.WORDS},
+        "counts": {word: found.counts[word] for word in WORDS},
         "margin": found.margin,
-        "changed": [_plain(one, "factor", "before", "after") for one in found.matching.renamed],
+        "changed": [asdict(one) for one in found.matching.renamed],
         "differences": [_row(found, row) for row in found.rows],
-        "moved": [_moved(one) for one in beside],
-        **{
-            key: [{"factors": dict(one.factors), "runs": one.runs, "reason": one.reason} for one in cells]
-            for key, (_, cells) in zip(("only_before", "only_after"), found.lone, strict=True)
-        },
+        "moved": [
+            _fields(one, "name", "profiled", "totals") | {"calls": [asdict(call) for call in one.calls]}
+            for one in found.changes
+        ],
+        "only_before": [asdict(one) for one in found.matching.only_before],
+        "only_after": [asdict(one) for one in found.matching.only_after],
         "notes": found.notes,
     }
 
 
-def _plain(one: Any, *fields: str) -> dict[str, Any]:
-    return {name: getattr(one, name) for name in fields}
-
-
 def _row(found: Differences, row: Difference) -> dict[str, Any]:
-    said = ("name", "measure", "unit", "less_is_better", "before", "after", "p", "q", "word", "reason")
-    ratio = {name: _finite(getattr(row.ratio, name)) for name in ("value", "low", "high", "level")}
     counts = {"n_before": row.ratio.n_baseline, "n_after": row.ratio.n}
-    size = {"size": row.size if row.size >= 0 else None}
-    factors = {"factors": dict(found.cells[row.cell].factors)}
-    return _plain(row, *said) | size | {"ratio": ratio.pop("value")} | ratio | counts | factors
+    own = _watched(row, "before", "after", "p", "q", "word", "reason") | _interval(row.ratio) | counts
+    return own | {"factors": dict(found.cells[row.cell].factors)}
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _watched(one: Watched, *more: str) -> dict[str, Any]:
+    named = _fields(one, "name", "measure", "unit", "less_is_better", *more)
+    return named | {"size": one.size if one.size >= 0 else None}
 
 
-def _moved(one: Moved) -> dict[str, Any]:
-    calls = [_plain(call, "call", "time", "share", "count") for call in one.calls]
-    return {"name": one.name, "profiled": one.profiled, "totals": dict(one.totals), "calls": calls}
+def _fields(one: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in names}
 
 
-def _over_time(called: Sequence[str], margin: float, ignored: Sequence[str], *, as_json: bool) -> int:
-    sides = [side(text) for text in called]
-    found = changes.history(sides, called=called, margin=margin, ignore=ignored)
-    if not found.tracks:
-        what = f"no cell of it is in two others of {', '.join(called[1:])}"
-        raise ConfigError.at(called[0], 0, what, "name campaigns with runs alike in all factors")
-    print(json.dumps(_history(found), indent=1, ensure_ascii=False) if as_json else _history_text(found))
-    return IS_WORSE if found.worse else FINE
+def _interval(ratio: Estimate) -> dict[str, float | None]:
+    ends = {name: finite(getattr(ratio, name)) for name in ("low", "high", "level")}
+    return {"ratio": finite(ratio.value), **ends}
 
 
-def _history_text(found: History) -> str:
-    lines = [f"{' → '.join(found.campaigns)}: {found.summary}"]
-    lines += [f"changed: {one}" for one in found.renamed]
-    lines += [f"every cell, unless it says otherwise: {found.usual}"] if found.usual else []
-    steps = [(track, step) for track in found.tracks for step in track.steps]
-    groups = _grouped(steps, lambda one: (one[1].word, one[0].measure, one[0].name, one[1].at))
-    rows = [STEP_COLUMNS, *(_step(found, group) for group in groups)]
-    lines += ["", *_aligned(rows)] if groups else []
-    return "\n".join([*lines, "", *(f"note: {one}" for one in found.notes)])
+def _history_data(found: History) -> dict[str, Any]:
+    return {
+        "campaigns": found.campaigns,
+        "summary": found.summary,
+        "margin": found.margin,
+        "changed": [asdict(one) for one in found.renamed],
+        "tracks": [
+            _watched(track, "counts", "p", "q", "word")
+            | {"medians": [finite(value) for value in track.medians]}
+            | {"steps": [_change_point(found, step) for step in track.steps]}
+            for track in found.tracks
+        ],
+        "notes": found.notes,
+    }
 
 
-def _step(found: History, group: Sequence[tuple[Track, Step]]) -> tuple[str, ...]:
-    track, step = group[0]
-    where = f"{found.campaigns[step.at - 1]} → {found.campaigns[step.at]}"
-    values = [f"{significant(value)} {track.unit}".strip() for value in (step.before, step.after)]
-    measure = _measure(track.measure, [one.size for one, _ in group])
-    ratio, sides = number(step.ratio, "×"), f"{step.campaigns[0]}, {step.campaigns[1]}"
-    return step.word, measure, track.name, where, *values, ratio, f"{track.q:.2g}", sides
-
-
-def _history(found: History) -> dict[str, Any]:
-    def told(track: Track) -> dict[str, Any]:
-        said = ("name", "measure", "unit", "less_is_better", "counts", "p", "q", "word")
-        medians = [_finite(value) for value in track.medians]
-        size = track.size if track.size >= 0 else None
-        steps = [
-            _plain(step, "before", "after", "campaigns", "word")
-            | {"at": found.campaigns[step.at], "ratio": step.ratio.value}
-            | {end: _finite(getattr(step.ratio, end)) for end in ("low", "high", "level")}
-            for step in track.steps
-        ]
-        return _plain(track, *said) | {"size": size, "medians": medians, "steps": steps}
-
-    changed = [_plain(one, "factor", "before", "after") for one in found.renamed]
-    out = {"campaigns": found.campaigns, "summary": found.summary, "margin": found.margin}
-    return out | {"changed": changed, "tracks": [told(one) for one in found.tracks], "notes": found.notes}
+def _change_point(found: History, step: ChangePoint) -> dict[str, Any]:
+    own = {"at": found.campaigns[step.at], "before": step.before, "after": step.after}
+    return own | {"campaigns": step.campaigns, "word": step.word} | _interval(step.ratio)

@@ -9,7 +9,7 @@ from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.slurm import node_names
 from analysis.cli import BAD_INPUT, FINE
-from analysis.measure.power.trial import Trial, trials
+from analysis.measure.power.kinds import Trial, trials
 
 
 def meters(cluster: str, nodes: str) -> int:

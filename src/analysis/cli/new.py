@@ -57,10 +57,7 @@ def new_campaign(
     if not manual:
         _check(name, made, base)
     (project.raw(name, base) / "runs").mkdir(parents=True, exist_ok=True)
-    for path in made.files:
-        print(f"wrote {path.relative_to(base)}")
-    for one in made.todo:
-        print(f"fill in: {one}")
+    print(made.report(base))
     print("then: make report" if manual else f"then: benchbook plan {name}")
     return FINE
 
@@ -70,8 +67,7 @@ def _check(name: str, made: Outline, base: Path) -> None:
     try:
         expand(load(name, base))
     except ConfigError:
-        for path in made.files:
-            path.unlink()
+        made.remove()
         raise
 
 

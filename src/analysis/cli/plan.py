@@ -22,18 +22,11 @@ def plan(name: str, *, claim: str, cluster: str, runs: bool, as_json: bool) -> i
         return print_plan(name, runs=runs, as_json=as_json)
     from analysis.measure.draft import draft
 
-    files, todo = draft(claim, cluster)
-    base = project.root()
-    say = sys.stderr if as_json else sys.stdout
-    for path in files:
-        print(f"wrote {path.relative_to(base)}", file=say)
-    for one in todo:
-        print(f"fill in: {one}", file=say)
+    made = draft(claim, cluster)
+    print(made.report(project.root()), file=sys.stderr if as_json else sys.stdout)
     try:
-        return print_plan(files[0].stem, runs=runs, as_json=as_json)
+        return print_plan(next(iter(made.files)).stem, runs=runs, as_json=as_json)
     except ConfigError:
-        if cluster:  # what it does not have, or calls otherwise, is the user's to say
-            raise
-        for path in files:
-            path.unlink()
+        if not cluster:  # else the user has to say what it does not have, or calls otherwise
+            made.remove()
         raise

@@ -64,7 +64,7 @@ def collect(out: str, paths: list[str], *, config: str = CONFIG) -> None:
     discoveries are counted over all verdicts of a report and evidence class.
     """
     from analysis.claims import read_verdicts, write_verdicts
-    from analysis.claims.discovery import controlled
+    from analysis.claims.verdict import controlled
     from analysis.estimates.contents import load_config
 
     build = load_config(Path.cwd(), Path(config))

@@ -146,7 +146,7 @@ def _estimated(function: Function, columns: Sequence[Column]) -> tuple[Estimate,
         for part, name in columns
     ]
     metered_parts = [part for part, name in columns if name == "value"]
-    return uncertainty.widened(estimate, function, medians), uncertainty.words(*metered_parts)
+    return uncertainty.widened(estimate, function, medians), uncertainty.note("energy", *metered_parts)
 
 
 def _terms(question: Question, pair: Pair, groups: Groups) -> tuple[Function, list[Column]]:

@@ -1,4 +1,4 @@
-"""Several estimates at once: intervals that hold together, and the largest or the least of them."""
+"""Several estimates at once: intervals that hold for all, the largest or the least, false discoveries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from scipy.stats import false_discovery_control
+
 from analysis.estimates.stats import LEVEL, Estimate
+
+
+def adjusted(p_values: Sequence[float]) -> list[float]:
+    """Return the least rate of false discoveries at which each of some p-values passes.
+
+    By Benjamini and Hochberg (1995); often called q.
+    """
+    return [] if not len(p_values) else false_discovery_control(p_values, method="bh").tolist()
 
 
 def family_level(k: int, level: float = LEVEL) -> float:
@@ -39,7 +49,7 @@ def extreme(estimates: Sequence[Estimate], sign: float, level: float = LEVEL) ->
     where few repeats do not reach the level of the family; estimates without an interval do not count as
     long as one has one.
     """
-    chosen = max(estimates, key=lambda one: _rank(one, sign))
+    chosen = max(estimates, key=lambda one: rank(one, sign))
     bounded = [one for one in estimates if one.bounded]
     if len(bounded) < 2:
         return chosen
@@ -58,5 +68,6 @@ def extreme(estimates: Sequence[Estimate], sign: float, level: float = LEVEL) ->
     )
 
 
-def _rank(one: Estimate, sign: float) -> tuple[bool, float]:
+def rank(one: Estimate, sign: float) -> tuple[bool, float]:
+    """Return what the largest (sign 1) or the least (sign -1) of estimates has most of, known ones first."""
     return one.bounded, sign * one.value if math.isfinite(one.value) else -math.inf

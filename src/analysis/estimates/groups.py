@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,16 +68,22 @@ def strata(
         yield {name: "" if pd.isna(level) else level for name, level in named}, part
 
 
+def distinguishing(strata: Sequence[Mapping[str, Level]], factors: Iterable[str]) -> list[str]:
+    """Choose factors, in their order, that each distinguish strata which those before it do not."""
+    chosen: list[str] = []
+    keys: set[tuple[str, ...]] = {()}
+    for factor in factors:
+        more = {tuple(str(stratum[each]) for each in (*chosen, factor)) for stratum in strata}
+        if len(more) > len(keys):
+            chosen, keys = [*chosen, factor], more
+    return chosen
+
+
 def strata_names(found: Sequence[Mapping[str, Level]]) -> list[str]:
     """Name strata by the factors in which they differ, leaving out those that follow from another."""
     differing = [f for f in found[0] if len({stratum[f] for stratum in found}) > 1]
     follow = {name for factor in differing for name in FOLLOWS.get(factor, ())}
-    chosen: list[str] = []
-    for factor in (f for f in differing if f not in follow):
-        known = {tuple(str(stratum[f]) for f in chosen) for stratum in found}
-        more = {tuple(str(stratum[f]) for f in (*chosen, factor)) for stratum in found}
-        if len(more) > len(known):
-            chosen.append(factor)
+    chosen = distinguishing(found, [factor for factor in differing if factor not in follow])
     return [", ".join(labelled(f, stratum[f]) for f in chosen) for stratum in found]
 
 
@@ -151,6 +157,9 @@ def _paired(
 def _pairs(
     compare: Comparison, levels: Sequence[Sequence[Level]], part: pd.DataFrame, campaign: Campaign
 ) -> tuple[Pair, ...]:
+    present = set(part[compare.factor])
+    if not all(level in present for side in levels for level in side):
+        return ()
     sides = []
     for index, side in enumerate(levels):
         parts = [part[part[compare.factor] == level] for level in side]

@@ -11,7 +11,6 @@ by which its findings are judged (`analysis.claims.verdicts`).
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -22,6 +21,7 @@ import pandas as pd
 from analysis.base.words import in_order
 from analysis.estimates import cost, stats, uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.differences import equality, ratio_of, trend
 from analysis.estimates.family import among
 from analysis.estimates.finding import (
     Finding,
@@ -37,7 +37,6 @@ from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES, SETS, TIMES, unit_of
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.stats import Estimate
-from analysis.estimates.trends import trend
 
 Findings = list[Finding]
 Estimator = Callable[[Question, Campaign, pd.DataFrame], Findings]
@@ -88,13 +87,6 @@ def median_of(variable: str, part: pd.DataFrame) -> tuple[Estimate, str]:
     """
     found = stats.median(part["value"], measuring_days(part))
     return uncertainty.widened_for(variable, found, float, part)
-
-
-def ratio_of(variable: str, top: pd.DataFrame, bottom: pd.DataFrame) -> tuple[Estimate, str]:
-    """Return the ratio of the medians of two groups and what is to be said of its interval."""
-    days = measuring_days(top), measuring_days(bottom)
-    ratio = stats.ratio_of_medians(top["value"], bottom["value"], days)
-    return uncertainty.widened_for(variable, ratio, operator.truediv, top, bottom)
 
 
 def _of_medians(function: Callable[..., Array], parts: Sequence[pd.DataFrame]) -> Estimate:
@@ -177,9 +169,8 @@ def _pair(question: Question, form: Form, compare: Comparison, pair: Pair, group
     estimate, text = form(question, treatment, baseline)
     equivalence = None
     if question.quantity == "equality":
-        margin = uncertainty.margin_left(question.variable, question.margin, treatment, baseline)
-        equivalence = stats.equivalence(treatment["value"], baseline["value"], margin)
-        text += f"; two one-sided rank tests within {margin:.2g}: p = {equivalence.p:.2g}"
+        equivalence = equality(question.variable, question.margin, treatment, baseline)
+        text += f"; two one-sided rank tests within {equivalence.margin:.2g}: p = {equivalence.p:.2g}"
     name = group_name(compare.factor, baseline)
     return Finding(
         estimate,

@@ -322,16 +322,15 @@ def equivalence(treatment: ArrayLike, baseline: ArrayLike, margin: float) -> Equ
     shifted by log(1 + margin); exact for small groups without ties. Ranks do not see how far a few values
     lie away: that the interval of the ratio lies within the margin is asked beside this.
     """
-    top, bottom = np.log(_clean(treatment)), np.log(_clean(baseline))
+    samples = (np.asarray(group, dtype="f8").ravel() for group in (treatment, baseline))
+    top, bottom = (np.log(sample[np.isfinite(sample)]) for sample in samples)
     if min(len(top), len(bottom)) == 0:
         return Equivalence(margin, np.nan, np.nan)
-    shift = np.log1p(margin)
-    above = stats.mannwhitneyu(top + shift, bottom, alternative="greater").pvalue
-    below = stats.mannwhitneyu(top - shift, bottom, alternative="less").pvalue
-    return Equivalence(margin, float(above), float(below))
+    shift = math.log1p(margin)
+    above, below = p_of_ranks(top, bottom, shift, "greater"), p_of_ranks(top, bottom, -shift, "less")
+    return Equivalence(margin, above, below)
 
 
-def _clean(values: ArrayLike) -> Array:
-    sample: Array = np.asarray(values, dtype="f8").ravel()
-    kept: Array = sample[np.isfinite(sample)]
-    return kept
+def p_of_ranks(top: Array, bottom: Array, shift: float, alternative: str) -> float:
+    """Return the p-value of a one-sided Mann-Whitney test: is the first group, shifted, greater or less."""
+    return float(stats.mannwhitneyu(top + shift, bottom, alternative=alternative).pvalue)

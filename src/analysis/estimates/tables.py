@@ -10,8 +10,9 @@ import pandas as pd
 from analysis.base.units import DAY
 from analysis.datasets.profile import HOUSEKEEPING
 from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.differences import ratio_of
 from analysis.estimates.measures import MEASURES
-from analysis.estimates.quantities import median_of, ratio_of
+from analysis.estimates.quantities import median_of
 
 
 def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
@@ -53,7 +54,7 @@ def ratios(
     by: Sequence[str] = (),
     value: str = "figure_of_merit",
 ) -> pd.DataFrame:
-    """Relate every level of a factor to a baseline, within each group, as `quantities.ratio_of` does.
+    """Relate every level of a factor to a baseline, within each group, as `differences.ratio_of` does.
 
     Frame, groups and column as in `summary`; the column is named by its measure. Columns of the result:
     `by`, `factor` and ``ratio low high n n_baseline base``, the last being the baseline's median in the unit

@@ -65,10 +65,10 @@ def missing(runs: pd.DataFrame, variable: str) -> str:
     return f": {'; '.join(found[:3])}" if found else ""
 
 
-def exact(values: pd.Series) -> Bounded:
-    """Return the median of what no meter gave."""
+def exact(values: pd.Series, uncertainty: float = 0.0) -> Bounded:
+    """Return the median of values without gaps, such as those that no meter gave."""
     middle = float(values.median())
-    return Bounded(middle, middle, middle)
+    return Bounded(middle, middle, middle, uncertainty)
 
 
 def metered(part: pd.DataFrame) -> Bounded:
@@ -78,8 +78,9 @@ def metered(part: pd.DataFrame) -> Bounded:
     blanks leave nothing open.
     """
     unit = part["value"] / part["energy"]
-    ends = ((part[name] * unit).fillna(part["value"]) for name in ("energy_low", "energy_high"))
-    low, high = (float(end.median()) for end in ends)
+    low, high = (
+        float((part[name] * unit).fillna(part["value"]).median()) for name in ("energy_low", "energy_high")
+    )
     spread = float((part["energy_uncertainty"] * unit).fillna(0.0).median())
     return Bounded(float(part["value"].median()), low, high, spread)
 
@@ -89,11 +90,10 @@ def rounded(variable: str, part: pd.DataFrame) -> Bounded:
 
     Runs have ``value``, in proportion to ``figure_of_merit``, and ``figure_of_merit_resolution``; a blank
     leaves nothing open. The true value lies within half a step of what is printed, anywhere: a standard
-    uncertainty of step / √12. The median of the steps stands for all, and repeats do not make it smaller.
+    uncertainty of step / √12. The median of the steps is used for all, and repeats do not make it smaller.
     """
-    middle = float(part["value"].median())
     steps = _steps(variable, part) * part["value"] / part["figure_of_merit"]
-    return Bounded(middle, middle, middle, float(steps.fillna(0.0).median()) / np.sqrt(12))
+    return exact(part["value"], float(steps.fillna(0.0).median()) / np.sqrt(12))
 
 
 def _steps(variable: str, part: pd.DataFrame) -> pd.Series:
@@ -156,13 +156,15 @@ def widened_for(
 ) -> tuple[Estimate, str]:
     """Widen an estimate made of the medians of groups by what the readings behind a measure leave open.
 
-    Returns what is to be said of that as well, to go behind the arithmetic; empty where neither a meter gave
-    the values nor a program rounded them.
+    Also returns a note on that, to go behind the arithmetic; empty where neither a meter gave the values nor
+    a program rounded them.
     """
     medians = _medians(variable, parts)
-    # How an energy was metered and split is worth saying without an interval too.
-    text = note(variable, *parts) if estimate.bounded or variable in METERED else ""
-    return (widened(estimate, function, medians), text) if medians else (estimate, "")
+    if not medians:
+        return estimate, ""
+    # How an energy was metered and split is worth a note without an interval too.
+    text = _note(variable, medians, parts) if estimate.bounded or variable in METERED else ""
+    return widened(estimate, function, medians), text
 
 
 def margin_left(variable: str, margin: float, *parts: pd.DataFrame) -> float:
@@ -174,26 +176,23 @@ def margin_left(variable: str, margin: float, *parts: pd.DataFrame) -> float:
     medians = _medians(variable, parts)
     if not medians:
         return margin
-    one = widened(
-        Estimate(1.0, 1.0, 1.0, 1), lambda x, y: x / y * medians[1].value / medians[0].value, medians
-    )
+    ratio = medians[0].value / medians[1].value
+    one = widened(Estimate(1.0, 1.0, 1.0, 1), lambda x, y: x / y / ratio, medians)
     return max((1 + margin) / (1 + max(one.high - 1, 1 - one.low)) - 1, 0.0)
 
 
 def note(variable: str, *parts: pd.DataFrame) -> str:
-    """Say what an interval holds beside the scatter of repeats, to go behind the arithmetic; may be empty."""
-    if variable in METERED:
-        return words(*parts)
-    if not _medians(variable, parts):
+    """Say what an interval holds besides the scatter of repeats, to go behind the arithmetic, or nothing."""
+    return _note(variable, _medians(variable, parts), parts)
+
+
+def _note(variable: str, medians: Sequence[Bounded], parts: Sequence[pd.DataFrame]) -> str:
+    if not medians:
         return ""
-    steps = sorted({step for part in parts for step in _steps(variable, part).dropna()})
-    unit = parts[0]["figure_of_merit_unit"].iloc[0]
-    return f"; the interval holds the rounding to {' and '.join(f'{step:g}' for step in steps)} {unit}"
-
-
-def words(*parts: pd.DataFrame) -> str:
-    """Say what the meters have added to an interval, and what nobody has stated about them."""
-    medians = [metered(part) for part in parts]
+    if variable not in METERED:
+        steps = sorted({step for part in parts for step in _steps(variable, part).dropna()})
+        unit = parts[0]["figure_of_merit_unit"].iloc[0]
+        return f"; the interval holds the rounding to {' and '.join(f'{step:g}' for step in steps)} {unit}"
     shares = " and ".join(f"{100 * one.uncertainty / one.value:.2g} %" for one in medians)
     text = f"; the interval holds the meters' standard uncertainty of {shares}"
     if any(one.low < one.high for one in medians):

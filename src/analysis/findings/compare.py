@@ -2,94 +2,151 @@
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from analysis.estimates import stats, uncertainty
+from analysis.base.errors import ConfigError
+from analysis.base.words import number, significant
+from analysis.estimates import uncertainty
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import days_said, measuring_days
+from analysis.estimates.differences import chances, clarity, equality, ratio_of
+from analysis.estimates.finding import days_said
+from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES, TIMES, unit_of
-from analysis.estimates.stats import NO_DAY, Estimate
-from analysis.findings import relabelling
-from analysis.findings.matching import LoneCell, MatchedCell, Matching, Renamed, match, names
-from analysis.findings.relabelling import Array
+from analysis.estimates.stats import Estimate
+from analysis.findings.changes import CellChange, cell_changes
+from analysis.findings.matching import (
+    LoneCell,
+    MatchedCell,
+    Matching,
+    Renamed,
+    level_pair,
+    match,
+    names,
+    side,
+)
 
 MARGIN = 0.05
 # Of the differences that are called better or worse, so many may be false.
 RATE = 0.05
 WORSE, BETTER, EQUAL, UNKNOWN = WORDS = ("worse", "better", "equal", "cannot tell")
-# What is held against each other in every cell; of tables of sizes each size by itself.
-WATCHED = (
-    "figure_of_merit",
-    "elapsed",
-    "energy",
-    "mean_power",
-    "mpi_fraction",
-    "rank_memory",
-    "node_memory_slurm",
-)
-TABLES = ("latency", "bandwidth")
-# False discoveries are counted in each by itself: forty sizes of a table must not drown one rating.
-FAMILIES = (("figure_of_merit",), tuple(one for one in WATCHED if one != "figure_of_merit"), TABLES)
-# Beside those whose unit is a time, and those that cost: where the job is the same, less of them is better.
+LISTED = (WORSE, BETTER, UNKNOWN, EQUAL)
+# What is compared in every cell; of tables of sizes each size by itself.
+RATING, TABLES = "figure_of_merit", ("latency", "bandwidth")
+WATCHED = (RATING, "elapsed", "energy", "mean_power", "mpi_fraction", "rank_memory", "node_memory_slurm")
+# As of times and costs, less of these is better where the job is the same.
 LESS = ("mpi_fraction", "rank_memory", "node_memory_slurm")
-
+# Of so many cells a side that differ the nearest two are looked for.
+_NEAREST_OF = 200
 
 # Values of runs by measure and message size, -1 for what is of no size.
 Values = dict[tuple[str, int], pd.Series]
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A measure of one cell, before and after.
+class Watched:
+    """A measure of one cell; `size` is the message size in B of a table's row, -1 for other measures."""
 
-    `ratio` is after over before, whichever way is better; `harm` the logarithm of how many times worse it
-    became. `p` and `q` are of "no difference", None where too few runs were made for a test. `size` is the
-    message size in B of a table's row, -1 for other measures; `days` what is to be said of days.
-    """
-
-    cell: int
     name: str
     measure: str
     size: int
     unit: str
     less_is_better: bool
+
+    @property
+    def family(self) -> str:
+        """What its false discoveries are counted among: forty sizes of a table must not drown one rating."""
+        return self.measure if self.measure == RATING else "tables" if self.measure in TABLES else "others"
+
+    def direction(self, ratio: float) -> str:
+        """Say what a ratio of after over before means: worse or better."""
+        return WORSE if (ratio > 1) == self.less_is_better else BETTER
+
+    def value_text(self, value: float, figures: int = 4) -> str:
+        """Spell a value with its unit."""
+        return f"{significant(value, figures)} {self.unit}".strip()
+
+    def measure_text(self, sizes: Sequence[int] = ()) -> str:
+        """Spell the measure with its size, and the range of all sizes that it stands for."""
+        word = self.measure.replace("_", " ")
+        if self.size < 0:
+            return word
+        range_of = (
+            f" (of {len(sizes)}: {_bytes(min(sizes))} to {_bytes(max(sizes))})" if len(sizes) > 1 else ""
+        )
+        return f"{word} {_bytes(self.size)}{range_of}"
+
+
+def _bytes(size: int) -> str:
+    for step, unit in ((2**20, "MiB"), (2**10, "KiB")):
+        if size >= step and size % step == 0:
+            return f"{size // step} {unit}"
+    return f"{size} B"
+
+
+@dataclass(frozen=True)
+class Difference(Watched):
+    """A measure of one cell, before and after.
+
+    `cell` is the cell's place among those that match. `ratio` is after over before, whichever way is better;
+    `days` says what it covers of days. `p` and `q` are of "no difference", None where too few runs were made
+    for a test. `judged` makes the word of `equal`, what two one-sided tests and the interval say, and of
+    `ways`, how clear the difference is.
+    """
+
+    cell: int
     before: float
     after: float
     ratio: Estimate
-    p: float | None
-    q: float | None
-    word: str
-    reason: str
     days: str
-    runs: tuple[str, ...] = field(repr=False, default=())
+    runs: tuple[str, ...] = field(repr=False)
+    equal: bool = False
+    ways: Array | None = field(default=None, repr=False, compare=False)
+    p: float | None = None
+    q: float | None = None
+    word: str = UNKNOWN
+    reason: str = ""
 
     @property
-    def harm(self) -> float:
-        """Logarithm of how many times worse it became; negative where it became better."""
-        return float(np.log(self.ratio.value)) * (1 if self.less_is_better else -1)
+    def rank(self) -> tuple[int, float]:
+        """Its place in a list: the worst first."""
+        return LISTED.index(self.word), -abs(float(np.log(self.ratio.value)))
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The row of a table, by the titles of its columns."""
+        return {
+            "": self.word,
+            "measure": self.measure_text(),
+            "cell": self.name,
+            "before": self.value_text(self.before),
+            "after": self.value_text(self.after),
+            "after / before": number(self.ratio, "×"),
+            "q": "" if self.q is None else f"{self.q:.2g}",
+            "n": f"{self.ratio.n_baseline}, {self.ratio.n}",
+            "why": self.reason,
+        }
 
 
 @dataclass(frozen=True)
 class Differences:
-    """Two campaigns held against each other: `rows` worst first; what was matched, and what was left over.
+    """Two campaigns compared: `rows` worst first; what was matched, what else changed, what was left over.
 
-    `usual` is what goes without saying in the names of the cells.
+    `usual` is what goes without saying in the names of the cells; `evidence` is the class of each side.
     """
 
     before: str
     after: str
     margin: float
-    rate: float
     usual: str
     rows: tuple[Difference, ...]
     matching: Matching
+    changes: tuple[CellChange, ...]
+    evidence: tuple[str, str]
     notes: tuple[str, ...]
 
     @property
@@ -109,7 +166,7 @@ class Differences:
 
     @property
     def lone(self) -> tuple[tuple[str, tuple[LoneCell, ...]], ...]:
-        """Each side's name with the cells that are not compared because the other side has nothing alike."""
+        """Each side's name with the cells that are not compared: the other side has no such cell."""
         return ((self.before, self.matching.only_before), (self.after, self.matching.only_after))
 
     @property
@@ -127,13 +184,30 @@ def _counted(n: int, what: str) -> str:
     return f"{n} {what}{'' if n == 1 else 's'}"
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A difference before it is judged among all others, and the statistics of its relabelled runs."""
+def upgrade(
+    before: str, after: str, *, margin: float = MARGIN, ignore: Sequence[str] = (), across: Sequence[str] = ()
+) -> Differences:
+    """Compare two campaigns, or parts ``NAME:FACTOR=LEVEL`` of campaigns, by their names.
 
-    row: Difference
-    equal: bool
-    ways: Array | None
+    `across` are ``FACTOR=BEFORE:AFTER``. Raises `ConfigError` if a name is unknown, or no runs of both agree
+    in all factors; `ReadError` if datasets have not been built.
+    """
+    sides = side(before), side(after)
+    pairs = [level_pair(text, *sides) for text in across]
+    found = compare(*sides, names_of_sides=(before, after), margin=margin, ignore=ignore, across=pairs)
+    if not found.cells:
+        nearest = found.matching.nearest(_NEAREST_OF)
+        lone = (*found.matching.only_before, *found.matching.only_after)
+        why = next((f": {cell.reason}" for cell in lone), "")
+        why = f": the nearest differ in {', '.join(nearest)}" if nearest else why
+        what = f"no run of {after} is alike in all factors to one of {before}{why}"
+        jobs = {"application", "case"} & set(nearest)
+        remedy = "measure the same jobs" if jobs else "name what changed with --across or --ignore"
+        raise ConfigError.at(after, 0, what, remedy)
+    if not found.rows:
+        what = f"no measure is known of runs of both {after} and {before}"
+        raise ConfigError.at(after, 0, what, "see `benchbook inspect` for what their files hold")
+    return found
 
 
 def compare(
@@ -146,7 +220,7 @@ def compare(
     ignore: Sequence[str] = (),
     across: Iterable[Renamed] = (),
 ) -> Differences:
-    """Hold two campaigns against each other in every cell that both have, by all measures of `WATCHED`.
+    """Compare two campaigns in every cell that both have, by all measures of `WATCHED`.
 
     A measure became better or worse if its ratio differs from one, by the interval and among all of its
     family that were tested at a `rate` of false discoveries, and lies outside the `margin`; it is equal if
@@ -157,55 +231,49 @@ def compare(
     spelt, usual = names(matching.cells)
     values = [measures_of(one) for one in (before, after)]
     found = [
-        one for at, cell in enumerate(matching.cells) for one in _cell(at, spelt[at], cell, values, margin)
+        row for at, cell in enumerate(matching.cells) for row in _cell(at, spelt[at], cell, values, margin)
     ]
     rows = judged(found, margin, rate)
-    order = {word: at for at, word in enumerate((WORSE, BETTER, UNKNOWN, EQUAL))}
-    rows.sort(key=lambda row: (order[row.word], -abs(row.harm), row.cell, row.measure, row.size))
+    rows.sort(key=lambda row: (*row.rank, row.cell, row.measure, row.size))
     sides = names_of_sides or (before.name, after.name)
+    changed = dict.fromkeys(row.cell for row in rows if row.word in (WORSE, BETTER))
     return Differences(
         *sides,
         margin,
-        rate,
         usual,
         tuple(rows),
         matching,
+        tuple(cell_changes(matching.cells, changed, before, after)),
+        (before.evidence, after.evidence),
         tuple(_notes(before, after, matching, rows, sides)),
     )
 
 
-def judged(found: Sequence[Measured], margin: float, rate: float) -> list[Difference]:
+def judged(found: Sequence[Difference], margin: float, rate: float) -> list[Difference]:
     """Give each difference its word, among all of its family that could be tested."""
-    rows = [one.row for one in found]
-    for family in FAMILIES:
-        tested = [at for at, one in enumerate(found) if one.ways is not None and one.row.measure in family]
-        chances = relabelling.chances([ways for at in tested if (ways := found[at].ways) is not None])
-        for at, (p, q) in zip(tested, chances, strict=True):
-            rows[at] = replace(rows[at], p=p, q=q)
-    return [
-        replace(row, word=word, reason=reason)
-        for row, (word, reason) in zip(
-            rows,
-            (_word(row, one.equal, margin, rate) for row, one in zip(rows, found, strict=True)),
-            strict=True,
-        )
-    ]
+    known = chances([row.ways for row in found], [row.family for row in found])
+    out = []
+    for row, one in zip(found, known, strict=True):
+        p, q = (one.p, one.q) if one else (None, None)
+        word, reason = _word(row, q, margin, rate)
+        out.append(replace(row, ways=None, p=p, q=q, word=word, reason=reason))
+    return out
 
 
-def _word(row: Difference, equal: bool, margin: float, rate: float) -> tuple[str, str]:
+def _word(row: Difference, q: float | None, margin: float, rate: float) -> tuple[str, str]:
     ratio = row.ratio
     if not ratio.settles:
         return UNKNOWN, "too few: four runs on each side are needed"
     clear = ratio.low > 1 or ratio.high < 1
-    if equal:
+    if row.equal:
         return EQUAL, "differs, and by no more than the margin" if clear else ""
     if not clear:
         return UNKNOWN, "the interval holds 1 and leaves the margin"
-    if row.q is None or row.q > rate:
-        return UNKNOWN, "would not stand among all that were tested"
+    if q is None or q > rate:
+        return UNKNOWN, "not clear among all that were tested"
     if 1 / (1 + margin) <= ratio.value <= 1 + margin:
         return UNKNOWN, "differs, but whether by more than the margin cannot be told"
-    return (WORSE if row.harm > 0 else BETTER), ""
+    return row.direction(ratio.value), ""
 
 
 def less_is_better(variable: str, unit: str) -> bool:
@@ -242,8 +310,8 @@ def measured(runs: pd.DataFrame, values: Values, asked: tuple[str, int]) -> pd.D
 
 def _cell(
     at: int, name: str, cell: MatchedCell, sides: Sequence[Values], margin: float
-) -> Iterator[Measured]:
-    """Hold one cell's sides against each other by everything that both have."""
+) -> Iterator[Difference]:
+    """Compare one cell's sides by everything that both have."""
     for asked in (one for one in sides[0] if one in sides[1]):
         bottom, top = (
             measured(runs, values, asked)
@@ -256,53 +324,34 @@ def _cell(
 def _comparable(top: pd.DataFrame, bottom: pd.DataFrame, variable: str) -> bool:
     """Tell whether two groups have the same unit and were metered at one point."""
     point = uncertainty.POINT
-    alike = point not in top or len({*top[point], *bottom[point]}) == 1
-    return alike and unit_of(variable, top) == unit_of(variable, bottom)
+    metered = point not in top or len({*top[point], *bottom[point]}) == 1
+    return metered and unit_of(variable, top) == unit_of(variable, bottom)
 
 
 def difference(
     at: int, name: str, asked: tuple[str, int], bottom: pd.DataFrame, top: pd.DataFrame, margin: float
-) -> Measured:
-    """Hold the runs of two sides, from `measured`, against each other; `judged` gives the word."""
+) -> Difference:
+    """Compare the runs of two sides, from `measured`; `judged` gives the word."""
     variable, size = asked
-    days = measuring_days(top), measuring_days(bottom)
-    known = all((of != NO_DAY).all() for of in days)
-    values = top["value"].to_numpy(), bottom["value"].to_numpy()
-    ratio = stats.ratio_between_days(*values, days) if known else stats.ratio_of_medians(*values)
-    ratio, _ = uncertainty.widened_for(variable, ratio, operator.truediv, top, bottom)
-    left = uncertainty.margin_left(variable, margin, top, bottom)
+    ratio, _ = ratio_of(variable, top, bottom, between_days=True)
     within = ratio.settles and ratio.low >= 1 / (1 + margin) and ratio.high <= 1 + margin
-    equal = bool(within and stats.equivalence(*values, left).equivalent)
     unit = unit_of(variable, top)
-    less = less_is_better(variable, unit)
-    row = Difference(
-        at, name, variable, size, unit, less, float(np.median(values[1])), float(np.median(values[0])),
-        ratio, None, None, UNKNOWN, "", days_said(ratio), (*bottom["run"], *top["run"]),
+    return Difference(
+        name, variable, size, unit, less_is_better(variable, unit), at,
+        before=float(bottom["value"].median()),
+        after=float(top["value"].median()),
+        ratio=ratio,
+        days=days_said(ratio),
+        runs=(*bottom["run"], *top["run"]),
+        equal=bool(within and equality(variable, margin, top, bottom).equivalent),
+        ways=clarity(ratio, top, bottom) if ratio.settles else None,
     )  # fmt: skip
-    return Measured(row, equal, ways(ratio, values, days) if ratio.settles else None)
-
-
-def ways(
-    ratio: Estimate, values: tuple[Array, Array], days: tuple[NDArray[np.int64], NDArray[np.int64]]
-) -> Array:
-    """Return the statistics of relabelled runs, or days where a day stands for a run in the estimate."""
-    after, before = (np.log(one) for one in values)
-    if not ratio.by_days:
-        return relabelling.of_sides(after, before)
-    medians = [
-        {day: float(np.median(one[of == day])) for day in sorted(set(of.tolist()))}
-        for one, of in zip((after, before), days, strict=True)
-    ]
-    if len(ratio.days) == 1:
-        common = [day for day in medians[0] if day in medians[1]]
-        return relabelling.of_days(np.array([medians[0][day] - medians[1][day] for day in common]))
-    return relabelling.of_sides(*(np.array(list(one.values())) for one in medians))
 
 
 def _notes(
     before: Campaign, after: Campaign, matching: Matching, rows: Sequence[Difference], sides: tuple[str, str]
 ) -> Iterable[str]:
-    """Say what a reader must know beside the numbers."""
+    """Say what a reader must know of the numbers."""
     if before.evidence != after.evidence:
         yield f"{sides[0]} is {before.evidence}, {sides[1]} {after.evidence}: not the same evidence"
     if before.hardware != after.hardware:
@@ -314,20 +363,14 @@ def _notes(
         failed = int((~one.runs["valid"]).sum())
         if failed:
             yield f"{failed} of {len(one.runs)} runs of {name} count in no statistic"
-    said = Counter(row.days for row in rows if row.days)
-    for text, count in said.most_common():
+    for text, count in Counter(row.days for row in rows if row.days).most_common():
         yield f"{text} ({count} of {len(rows)} comparisons)"
 
 
 def _same_files(matching: Matching, shared: Mapping[str, str]) -> int:
-    """Count runs of after whose files are those of a run of before, files of many runs apart."""
-    sums = [
-        Counter(
-            text
-            for cell in matching.cells
-            for text in getattr(cell, side)["checksum"]
-            if text and text not in shared
-        )
-        for side in ("before", "after")
-    ]
-    return sum(count for text, count in sums[1].items() if text in sums[0])
+    """Count runs of after whose files are those of a run of before, files of many runs left out."""
+    before, after = (
+        Counter(text for cell in matching.cells for text in getattr(cell, which)["checksum"])
+        for which in ("before", "after")
+    )
+    return sum(count for text, count in after.items() if text and text in before and text not in shared)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from analysis.base.words import Level, in_order
 from analysis.claims.model import Expectation
-from analysis.claims.settling import settle
+from analysis.claims.resolution import resolve
 from analysis.claims.verdicts import HOLDS
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding
@@ -206,7 +206,7 @@ def _spoken(
 
 def _borne_out(one: Conclusion, campaign: Campaign, found: Sequence[Finding]) -> Conclusion:
     """Take back the word of a conclusion that its claim's own rule does not bear out."""
-    if one.word in STANDING and settle(as_claim(one, campaign.name), found).word != HOLDS:
+    if one.word in STANDING and resolve(as_claim(one, campaign.name), found).word != HOLDS:
         return replace(one, word=UNKNOWN, size=0.0)
     return one
 

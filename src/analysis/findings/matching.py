@@ -1,12 +1,13 @@
-"""Which runs of two campaigns are alike: cells over the factors of both, and what changed between them.
+"""Which runs of two campaigns belong together: cells over the factors of both, and what replaced what.
 
 An upgrade changes the levels of some factors throughout: the cluster, the version of a library. Such a level
-of before and the one that took its place are one cell, and that is said. A factor of the job itself (case,
-nodes, ranks) is never taken so: what ran on other nodes is another cell.
+of before and the one that replaced it are one cell, and that is listed. A factor of the job itself (case,
+nodes, ranks) is never matched so: what ran on other nodes is another cell.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,30 +20,25 @@ from analysis.base.errors import ConfigError
 from analysis.base.models import known
 from analysis.base.words import Level
 from analysis.estimates.campaign import Campaign, load_campaign
-from analysis.schema.factors import FACTORS, labelled
+from analysis.estimates.groups import distinguishing
+from analysis.schema.factors import BY_NAME, FACTORS, TABLE, labelled
 
-# What an upgrade changes: where all runs differ in one, that is the upgrade and no other cell.
-UPGRADED = ("cluster", "cpu", "dimm", "interconnect", "mpi", "build", "tuning", "placement", "version")
-# Names that carry a version: of several levels, the one that took the place of another is told by the name.
-VERSIONED = ("mpi", "version")
-# What a run's output says, and not its record alone.
-_OF_OUTPUT = ("local_size", "version")
-# A size or a time that a job does not have.
-_UNSAID = ("", -1)
-# What a cell is called by, however many have it.
+# Levels that a job does not have.
+_NONE = ("", -1)
+# In the name of every cell, also where most cells have the same level.
 _IN_NAMES = ("application", "case", "interconnect", "nodes")
 
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """A level of before and the one of after that stands in its place."""
+    """A level of before and the one of after that replaced it."""
 
     factor: str
     before: Level
     after: Level
 
     def __str__(self) -> str:
-        return f"{self.factor.replace('_', ' ')} {_shown(self.before)} → {_shown(self.after)}"
+        return f"{self.factor.replace('_', ' ')} {_spelt(self.before)} → {_spelt(self.after)}"
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ class MatchedCell:
 
 @dataclass(frozen=True, slots=True)
 class LoneCell:
-    """Runs that are not compared: their factors, how many they are, why they have nothing beside them."""
+    """Runs that are not compared: their factors, which they are, and why nothing matches them."""
 
     factors: Mapping[str, Level]
     runs: tuple[str, ...]
@@ -65,12 +61,18 @@ class LoneCell:
 
 @dataclass(frozen=True)
 class Matching:
-    """What can be compared of two campaigns, what took another's place, what each side has alone."""
+    """What can be compared of two campaigns, which levels were replaced, what each side has alone."""
 
     cells: tuple[MatchedCell, ...]
     renamed: tuple[Renamed, ...]
     only_before: tuple[LoneCell, ...]
     only_after: tuple[LoneCell, ...]
+
+    def nearest(self, most: int) -> list[str]:
+        """Name the factors in which the nearest two lone cells differ, among so many of each side."""
+        pairs = itertools.product(self.only_before[:most], self.only_after[:most])
+        differ = ([f for f in FACTORS if one.factors[f] != two.factors[f]] for one, two in pairs)
+        return min(differ, key=len, default=[])
 
 
 def side(text: str) -> Campaign:
@@ -79,21 +81,20 @@ def side(text: str) -> Campaign:
     Raises `ConfigError` if there is no such campaign or factor, no run has the level, or the campaign is
     modelled; `ReadError` if its datasets have not been built.
     """
-    name, _, narrowed = text.partition(":")
+    name, _, part = text.partition(":")
     campaign = load_campaign(name)
     if campaign.evidence == "modelled":
         what = "is modelled: its runs are draws from ranges and no repeats"
         raise ConfigError.at(name, 0, what, "hold its bands against claims: benchbook verdicts")
-    if not narrowed:
+    if not part:
         return campaign
     # A parameter of a notebook can hold no second equals sign: a colon will do too.
-    factor, level = re.split("[=:]", f"{narrowed}=", maxsplit=1)
-    level = level.removesuffix("=")
-    return campaign.only(factor, _level(campaign, factor, level))
+    factor, level = re.split("[=:]", f"{part}=", maxsplit=1)
+    return campaign.only(factor, _level(campaign, factor, level.removesuffix("=")))
 
 
-def across(text: str, before: Campaign, after: Campaign) -> Renamed:
-    """Read ``FACTOR=BEFORE:AFTER``: a level of before and the one of after that is to be taken for it.
+def level_pair(text: str, before: Campaign, after: Campaign) -> Renamed:
+    """Read ``FACTOR=BEFORE:AFTER``: a level of before and the one of after that is to match it.
 
     Raises `ConfigError` as `side`, and if there are not two levels.
     """
@@ -102,15 +103,14 @@ def across(text: str, before: Campaign, after: Campaign) -> Renamed:
     splits = [(":".join(words[:at]), ":".join(words[at:])) for at in range(1, len(words))]
     if not splits:
         raise ConfigError.at("--across", 0, f"{text!r} names no two levels", "write FACTOR=BEFORE:AFTER")
-    told = [pair for pair in splits if pair[0] in map(str, _levels(before, factor))]
-    one, other = (told or splits)[0]
+    there = [pair for pair in splits if pair[0] in map(str, _levels(before, factor))]
+    one, other = (there or splits)[0]
     return Renamed(factor, _level(before, factor, one), _level(after, factor, other))
 
 
 def _levels(campaign: Campaign, factor: str) -> list[Level]:
-    if factor not in FACTORS:
-        raise ConfigError.at(campaign.name, 0, f"unknown factor {factor!r}", known(factor, FACTORS))
-    return sorted(_plain(campaign.runs)[factor].unique(), key=str)
+    _check(factor, campaign.name)
+    return sorted(_factors(campaign.runs)[factor].unique(), key=str)
 
 
 def _level(campaign: Campaign, factor: str, text: str) -> Level:
@@ -121,15 +121,20 @@ def _level(campaign: Campaign, factor: str, text: str) -> Level:
     return found[text]
 
 
+def _check(factor: str, place: str) -> None:
+    if factor not in BY_NAME:
+        raise ConfigError.at(place, 0, f"unknown factor {factor!r}", known(factor, FACTORS))
+
+
 def _text(level: Level) -> str:
     return f"{level:g}" if isinstance(level, float) else str(level)
 
 
-def _shown(level: Level) -> str:
+def _spelt(level: Level) -> str:
     return _text(level) or "not stated"
 
 
-def _plain(runs: pd.DataFrame) -> pd.DataFrame:
+def _factors(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the factors of runs; a time that was not asked for is no number, but unlike itself as NaN."""
     return runs[list(FACTORS)].astype(object).where(runs[list(FACTORS)].notna(), "")
 
@@ -139,47 +144,44 @@ def match(
 ) -> Matching:
     """Match the runs of two campaigns cell by cell, over all factors but those to `ignore`.
 
-    `given` are levels that are to be taken for each other; those that an upgrade changed are found. A cell
-    of which one side would mix levels of an ignored or renamed factor is not compared.
+    `given` are levels that are to match each other; those that an upgrade replaced are found. A cell of which
+    one side would mix levels of an ignored or replaced factor is not compared.
     """
     for factor in ignore:
-        if factor not in FACTORS:
-            raise ConfigError.at("--ignore", 0, f"unknown factor {factor!r}", known(factor, FACTORS))
-    sides = [_plain(one.runs) for one in (before, after)]
+        _check(factor, "--ignore")
+    sides = [_factors(one.runs) for one in (before, after)]
     keys = [side.copy() for side in sides]
-    renamed = [(one, None) for one in given]
-    fixed = {*ignore, *(one.factor for one, _ in renamed)}
-    for application in set(sides[0]["application"]) & set(sides[1]["application"]):
+    renamed = list(given)
+    for one in renamed:
+        # Runs of after that have the level of before are not what was asked for.
+        same = (sides[1][one.factor] == one.before) & (keys[1][one.factor] == one.before)
+        keys[1].loc[same, one.factor] = f"{_text(one.before)} of after"
+        keys[1].loc[keys[1][one.factor] == one.after, one.factor] = one.before
+    fixed = {*ignore, *(one.factor for one in renamed)}
+    for application in sorted(set(sides[0]["application"]) & set(sides[1]["application"])):
         own = [side[side["application"] == application] for side in sides]
-        for factor in (name for name in UPGRADED if name not in fixed):
-            found = _taken(factor, set(own[0][factor]), set(own[1][factor]))
-            renamed += [(Renamed(factor, *pair), application) for pair in found]
-    for one, application in renamed:
-        if application is None:  # after's own runs of that level are not what was asked for
-            asked = (sides[1][one.factor] == one.before) & (keys[1][one.factor] == one.before)
-            keys[1].loc[asked, one.factor] = f"{_text(one.before)} of after"
-        rows = keys[1][one.factor] == one.after
-        if application is not None:
-            rows &= keys[1]["application"] == application
-        keys[1].loc[rows, one.factor] = one.before
+        for factor in (one.name for one in TABLE if one.upgrade and one.name not in fixed):
+            for pair in replaced(factor, set(own[0][factor]), set(own[1][factor])):
+                rows = own[1].index[own[1][factor] == pair[1]]
+                keys[1].loc[rows, factor] = pair[0]
+                renamed.append(Renamed(factor, *pair))
     for key in keys:
         key[list(ignore)] = ""
-    told = tuple(dict.fromkeys(one for one, _ in renamed))
-    return _cells((before.runs, after.runs), sides, keys, told)
+    return _matched((before.runs, after.runs), sides, keys, tuple(dict.fromkeys(renamed)))
 
 
-def _taken(factor: str, before: set[Any], after: set[Any]) -> Iterator[tuple[Level, Level]]:
-    """Find levels that took the place of others: those of one side alone, where only one can be meant."""
+def replaced(factor: str, before: set[Any], after: set[Any]) -> Iterator[tuple[Level, Level]]:
+    """Find levels that replaced others: of those that one side alone has, where only one can be meant."""
     gone, new = before - after, after - before
-    apart = not before & after
-    if factor in VERSIONED:
+    none_shared = not before & after
+    if BY_NAME[factor].versioned:
         for stem in sorted({_stem(level) for level in gone} & {_stem(level) for level in new}):
             pair = [[level for level in side if _stem(level) == stem] for side in (gone, new)]
             if len(pair[0]) == len(pair[1]) == 1:
                 gone, new = gone - set(pair[0]), new - set(pair[1])
                 yield pair[0][0], pair[1][0]
-    # A build is a line of options: that a single one is gone and a single one new tells enough.
-    if len(gone) == len(new) == 1 and (apart or factor in ("build", "version")):
+    # A build is a line of options: that a single one is gone and a single one new is enough.
+    if len(gone) == len(new) == 1 and (none_shared or factor in ("build", "version")):
         yield gone.pop(), new.pop()
 
 
@@ -188,7 +190,7 @@ def _stem(level: Level) -> str:
     return re.sub(r"[\s_-]*v?\d.*", "", str(level)).casefold()
 
 
-def _cells(
+def _matched(
     runs: Sequence[pd.DataFrame],
     sides: Sequence[pd.DataFrame],
     keys: Sequence[pd.DataFrame],
@@ -206,10 +208,10 @@ def _cells(
         if all(map(len, valid)) and not any(mixed):
             cells.append(MatchedCell(factors, *valid))
             continue
-        for side, mine in enumerate(valid):
-            if len(mine):
-                why = next(filter(None, mixed), "") or _missing(failed[1 - side].get(_recorded(key), []))
-                lone[side].append(LoneCell(factors, tuple(mine["run"]), why))
+        for number, own in enumerate(valid):
+            if len(own):
+                why = next(filter(None, mixed), "") or _missing(failed[1 - number].get(_recorded(key), []))
+                lone[number].append(LoneCell(factors, tuple(own["run"]), why))
     return Matching(tuple(cells), renamed, tuple(lone[0]), tuple(lone[1]))
 
 
@@ -221,15 +223,15 @@ def _mixed(levels: pd.DataFrame) -> str:
     for factor in FACTORS:
         found = sorted(set(levels[factor]), key=str)
         if len(found) > 1:
-            names = ", ".join(map(_shown, found))
             word = factor.replace("_", " ")
-            return f"would mix {word} {names}: name one with --across, or compare a part NAME:{factor}=LEVEL"
+            what = f"would mix {word} {', '.join(map(_spelt, found))}"
+            return f"{what}: name one with --across, or compare a part NAME:{factor}=LEVEL"
     return ""
 
 
 def _recorded(key: Sequence[Any]) -> tuple[Any, ...]:
     """Return the levels that a record has by itself: the others are of an output that a failed run lacks."""
-    return tuple(level for factor, level in zip(FACTORS, key, strict=True) if factor not in _OF_OUTPUT)
+    return tuple(level for factor, level in zip(TABLE, key, strict=True) if not factor.from_output)
 
 
 def _failed(runs: pd.DataFrame, keys: pd.DataFrame) -> dict[tuple[Any, ...], list[str]]:
@@ -243,7 +245,7 @@ def _failed(runs: pd.DataFrame, keys: pd.DataFrame) -> dict[tuple[Any, ...], lis
 
 
 def _missing(reasons: Sequence[str]) -> str:
-    """Say why there is nothing beside runs: no run, or none that counts, with the most frequent reason."""
+    """Say why nothing matches runs: no run, or none that counts, with the most frequent reason."""
     if not reasons:
         return "no such run on the other side"
     reason = Counter(reasons).most_common(1)[0][0]
@@ -251,29 +253,25 @@ def _missing(reasons: Sequence[str]) -> str:
 
 
 def names(cells: Sequence[MatchedCell | LoneCell]) -> tuple[list[str], str]:
-    """Name cells by the fewest factors that tell them apart, and what goes without saying in the names.
+    """Name cells by the fewest factors that distinguish them, and by what most of them have in common.
 
-    Of settings the level that most cells have is left out of their names, and told by itself; the case, the
-    link and the numbers of nodes and ranks stand in every name.
+    Of settings the level that most cells have is left out of their names and returned separately; case, link,
+    and numbers of nodes are in every name.
     """
     strata = [cell.factors for cell in cells]
-    chosen: list[str] = []
-    for factor in ("case", *FACTORS):
-        told = {tuple(str(one[name]) for name in chosen) for one in strata}
-        if len({tuple(str(one[name]) for name in (*chosen, factor)) for one in strata}) > len(told):
-            chosen.append(factor)
+    chosen = distinguishing(strata, ("case", *FACTORS))
     usual = {
         name: Counter(one[name] for one in strata).most_common(1)[0][0]
         for name in chosen
         if name not in _IN_NAMES
     }
     spelt = [
-        ", ".join(_named(name, one[name]) for name in chosen if one[name] not in (usual.get(name), *_UNSAID))
+        ", ".join(_label(name, one[name]) for name in chosen if one[name] not in (usual.get(name), *_NONE))
         or str(one["case"] or one["application"])
         for one in strata
     ]
-    return spelt, ", ".join(_named(*one) for one in usual.items())
+    return spelt, ", ".join(_label(*one) for one in usual.items())
 
 
-def _named(factor: str, level: Level) -> str:
+def _label(factor: str, level: Level) -> str:
     return "no profiler" if (factor, level) == ("profiler", "none") else labelled(factor, level)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from analysis.base.words import Level, decimals, in_order, significant
 from analysis.claims.model import Expectation
-from analysis.claims.settling import settle
+from analysis.claims.resolution import resolve
 from analysis.claims.verdicts import HOLDS
 from analysis.datasets.profile import HOUSEKEEPING
 from analysis.estimates.by_profile import SENDING
@@ -143,7 +143,7 @@ def _said(
 ) -> Iterator[Conclusion]:
     one = _conclusion(fact, campaign, question, found, IS)
     again = findings(question, campaign)
-    if settle(as_claim(one, campaign.name), again).word == HOLDS:
+    if resolve(as_claim(one, campaign.name), again).word == HOLDS:
         yield one
 
 

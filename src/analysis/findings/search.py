@@ -9,6 +9,7 @@ from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.contents import load_config
+from analysis.estimates.family import adjusted
 from analysis.findings.conclude import of_pairs, of_shapes
 from analysis.findings.conclusion import (
     CROSSES,
@@ -25,7 +26,7 @@ from analysis.findings.conclusion import (
 from analysis.findings.plans import plans
 from analysis.findings.portrait import portrait
 from analysis.findings.shapes import growths, orders, stops
-from analysis.findings.trials import Series, Trial, controlled, judged, tried
+from analysis.findings.trials import Series, Trial, judged, tried
 
 LIMIT = 0.05  # of what is concluded, so much may be false
 _RANKS = ((DIFFERS, GROWS, CROSSES, ORDERED, STOPS), (EQUAL,), (IS,), (UNKNOWN,), (SEEN,))
@@ -62,8 +63,8 @@ def _controlled(
     let more false differences pass.
     """
     asked = [trial for one in series for trial in one.trials if trial.p is not None]
-    q_values = controlled([*(trial.p for trial in asked if trial.p is not None), *others])
-    q_equal = controlled([trial.p_equal for trial in asked if trial.p_equal is not None])
+    q_values = adjusted([*(trial.p for trial in asked if trial.p is not None), *others])
+    q_equal = adjusted([trial.p_equal for trial in asked if trial.p_equal is not None])
     known = {id(one): pair for one, pair in zip(asked, zip(q_values, q_equal, strict=False), strict=True)}
 
     def word(trial: Trial) -> Trial:

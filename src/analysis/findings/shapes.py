@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats as scipy_stats
 
 from analysis.base.words import Level
 from analysis.claims.verdicts import FEWEST
 from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.differences import p_of_difference, p_of_interaction
 from analysis.estimates.finding import Finding
 from analysis.estimates.groups import groups, strata
-from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import better_is_more, findings
 from analysis.estimates.question import Comparison, Question
+from analysis.estimates.stats import p_of_ranks
 from analysis.findings.conclusion import GROWS, ORDERED, STOPS
 from analysis.findings.plans import Plan
 from analysis.findings.regions import Stratum, plain
-from analysis.findings.trials import Series, Trial, p_of_difference, p_of_interaction
+from analysis.findings.trials import Series, Trial
+from analysis.schema.factors import BY_NAME, FOLLOWS
 
 # Along these a lead may grow; what changes with them by nature.
 ALONG: Mapping[str, tuple[str, ...]] = {
-    "nodes": ("ranks",),
-    "ranks_per_node": ("ranks",),
-    "case": ("local_size",),
+    name: (*BY_NAME[name].topics.get("scaling", ()), *FOLLOWS.get(name, ()))
+    for name in ("nodes", "ranks_per_node", "case")
 }
 THRESHOLD = 0.05  # gain of a step below which scaling has stopped
+GAIN = math.log1p(THRESHOLD)
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Shape:
 
 
 def growths(series: Sequence[Series], campaign: Campaign) -> Iterator[Shape]:
-    """Test whether the ratio of a pair is another at the ends of another factor, all else alike."""
+    """Test whether the ratio of a pair is another at the ends of another factor, all else equal."""
     for one in series:
         for along, follow in ALONG.items():
             if along != one.plan.factor and along not in one.plan.varying:
@@ -68,33 +70,26 @@ def _growths(series: Series, along: str, follow: tuple[str, ...], campaign: Camp
     plan, loose = series.plan, {along, *follow}
     rest: dict[Any, list[Trial]] = {}
     for trial in series.trials:
-        key = tuple((name, level) for name, level in trial.finding.stratum.items() if name not in loose)
-        rest.setdefault(key, []).append(trial)
-    for trials in rest.values():
-        ordered = sorted(
-            (trial for trial in trials if trial.p is not None), key=lambda one: _size(one, along)
-        )
-        if len(ordered) < 2 or _size(ordered[0], along) == _size(ordered[-1], along):
-            continue
+        if trial.p is not None:
+            key = tuple((name, level) for name, level in trial.finding.stratum.items() if name not in loose)
+            rest.setdefault(key, []).append(trial)
+    for key, trials in rest.items():
+        ordered = sorted(trials, key=lambda one: _size(one, along))
         low, high = ordered[0], ordered[-1]
+        if _size(low, along) == _size(high, along):
+            continue
         ends = tuple(plain(one.finding.stratum[along]) for one in (high, low))
         # The side whose standing grows is the treatment.
         up = high.finding.estimate.value > low.finding.estimate.value
-        first, second = (series.one, series.other) if up else (series.other, series.one)
-        compare = plan.compare(first, second, (along, ends[0], ends[1]))
-        varying = tuple(dict.fromkeys((*compare.varying, *(name for name in follow if name != "local_size"))))
-        compare = Comparison(compare.factor, compare.levels, varying, compare.where, along=compare.along)
-        fixed = {name: plain(level) for name, level in high.finding.stratum.items() if name not in loose}
-        select = {**plan.measured.select, **_named(fixed, campaign, plan)}
-        question = Question("interaction", plan.measured.variable, select, compare, plan.measured.members)
-        try:
-            found = findings(question, campaign)
-        except NotCoveredError:
-            continue
-        if len(found) == 1:
-            p = p_of_interaction(high, low)
+        levels = (series.one, series.other) if up else (series.other, series.one)
+        compare = plan.compare(*levels, (along, ends[0], ends[1]))
+        varying = (*compare.varying, *(name for name in follow if name != "local_size"))
+        compare = replace(compare, varying=tuple(dict.fromkeys(varying)))
+        asked = _asked("interaction", compare, plan, dict(key), campaign)
+        if asked:
+            p = p_of_interaction(*((one.top, one.bottom) for one in (high, low)))
             strata = tuple(one.finding.stratum for one in ordered)
-            yield Shape(GROWS, plan, question, found[0], (first, second), p, strata, (low, high))
+            yield Shape(GROWS, plan, *asked, levels, p, strata, (low, high))
 
 
 def _size(trial: Trial, along: str) -> float:
@@ -102,60 +97,50 @@ def _size(trial: Trial, along: str) -> float:
     return float(trial.top["local_size"].iloc[0]) if along == "case" else float(level)
 
 
-def _named(fixed: Stratum, campaign: Campaign, plan: Plan) -> dict[str, Level]:
-    """Select what is fixed of factors that the application's runs vary, and that can be named."""
+def _asked(
+    quantity: str, compare: Comparison, plan: Plan, fixed: Stratum, campaign: Campaign, **more: Any
+) -> tuple[Question, Finding] | None:
+    """Ask for a shape in one stratum: the question and what it finds; None if the runs do not cover it.
+
+    The question selects what is fixed of factors that the application's runs vary, and that can be named.
+    """
     runs = campaign.runs
     runs = runs[runs["valid"] & (runs["application"] == plan.measured.application)]
-    apart = ("metered_at", "local_size", *plan.varying)
-    return {
-        name: level
-        for name, level in ((name, plain(level)) for name, level in fixed.items() if name not in apart)
-        if level not in ("", -1) and level == level and runs[name].nunique(dropna=False) > 1
-    }
+    select = dict(plan.measured.select)
+    for name, level in fixed.items():
+        level = plain(level)
+        nameable = level not in ("", -1) and level == level
+        if name not in ("metered_at", "local_size", *plan.varying) and nameable:
+            select |= {name: level} if runs[name].nunique(dropna=False) > 1 else {}
+    own = plan.measured
+    question = Question(quantity, own.variable, select, compare, own.members, **more)
+    try:
+        found = findings(question, campaign)
+    except NotCoveredError:
+        return None
+    return (question, found[0]) if len(found) == 1 else None
 
 
 def stops(plan: Plan, campaign: Campaign) -> Iterator[Shape]:
     """Test where scaling stops: every step before is a gain of the threshold, and the one after is not."""
     if plan.topic != "scaling" or plan.where:
         return
-    for stratum, parts in _ordered(plan, plan.levels, campaign):
-        if len(parts) < 3 or min(map(len, parts)) < FEWEST:
-            continue
-        levels = tuple(plain(part[plan.factor].iloc[0]) for part in parts)
-        select = {**plan.measured.select, **_named(stratum, campaign, plan)}
-        question = Question(
-            "saturation",
-            plan.measured.variable,
-            select,
-            Comparison(plan.factor, levels, plan.varying),
-            plan.measured.members,
-            threshold=THRESHOLD,
-        )
-        try:
-            found = findings(question, campaign)
-        except NotCoveredError:
-            continue
-        if len(found) == 1:
-            p = _p_of_stop(question, parts, float(found[0].estimate.value), levels)
-            yield Shape(STOPS, plan, question, found[0], levels, p, (stratum,))
-
-
-def _ordered(
-    plan: Plan, levels: Sequence[Level], campaign: Campaign
-) -> Iterator[tuple[Stratum, tuple[pd.DataFrame, ...]]]:
-    """Give the groups of each stratum that has some of the levels, in their order."""
-    span = not any(isinstance(level, str) for level in levels)
-    if span:
-        numbers = [float(level) for level in levels]
-        compare = Comparison(plan.factor, (), plan.varying, span=(min(numbers), max(numbers)))
-    else:
-        compare = Comparison(plan.factor, tuple(levels), plan.varying)
+    numbers = [float(level) for level in plan.levels]
+    compare = Comparison(plan.factor, (), plan.varying, span=(min(numbers), max(numbers)))
     try:
         found = groups(plan.measured.question("ordering"), compare, campaign, plan.frame, ordered=True)
     except NotCoveredError:
         return
     for one in found:
-        yield one.stratum, one.ordered
+        parts = one.ordered
+        if len(parts) < 3 or min(map(len, parts)) < FEWEST:
+            continue
+        levels = tuple(plain(part[plan.factor].iloc[0]) for part in parts)
+        compare = Comparison(plan.factor, levels, plan.varying)
+        asked = _asked("saturation", compare, plan, one.stratum, campaign, threshold=THRESHOLD)
+        if asked:
+            p = _p_of_stop(asked[0], parts, asked[1].estimate.value, levels)
+            yield Shape(STOPS, plan, *asked, levels, p, (one.stratum,))
 
 
 def _p_of_stop(
@@ -169,15 +154,10 @@ def _p_of_stop(
     if not better_is_more(question, parts[0]):
         speeds = [-one for one in speeds]
     steps = list(itertools.pairwise(speeds))
-    before = [level for level in levels if not isinstance(level, str) and level < stop]
-    gains = [_p_of_step(*step, "greater") for step in steps[: len(before)]]
-    short = [_p_of_step(*steps[len(before)], "less") * len(steps)] if len(before) < len(steps) else []
+    before = sum(not isinstance(level, str) and level < stop for level in levels)
+    gains = [p_of_ranks(more, less, -GAIN, "greater") for less, more in steps[:before]]
+    short = [p_of_ranks(more, less, -GAIN, "less") * len(steps) for less, more in steps[before : before + 1]]
     return min(1.0, max([*gains, *short]))
-
-
-def _p_of_step(less: Array, more: Array, alternative: str) -> float:
-    shifted = more - np.log1p(THRESHOLD)
-    return float(scipy_stats.mannwhitneyu(shifted, less, alternative=alternative).pvalue)
 
 
 def orders(plan: Plan, campaign: Campaign) -> Iterator[Shape]:
@@ -189,25 +169,15 @@ def orders(plan: Plan, campaign: Campaign) -> Iterator[Shape]:
         return
     spec = MEASURES[plan.measured.variable]
     for stratum, part in strata(plan.frame, (plan.factor, *plan.varying), campaign, spec):
-        present = [level for level in plan.levels if (part[plan.factor] == level).sum() >= FEWEST]
-        if not 3 <= len(present) <= 6:
+        sides = {level: part[part[plan.factor] == level] for level in plan.levels}
+        sides = {level: side for level, side in sides.items() if len(side) >= FEWEST}
+        if not 3 <= len(sides) <= 6:
             continue
-        sides = {level: part[part[plan.factor] == level] for level in present}
         more = better_is_more(plan.measured.question(), part)
-        best = sorted(present, key=lambda level: float(sides[level]["value"].median()), reverse=more)
-        select = {**plan.measured.select, **_named(stratum, campaign, plan)}
-        question = Question(
-            "ordering",
-            plan.measured.variable,
-            select,
-            Comparison(plan.factor, tuple(map(plain, best)), plan.varying),
-            plan.measured.members,
-        )
-        try:
-            found = findings(question, campaign)
-        except NotCoveredError:
-            continue
-        pairs = len(best) * (len(best) - 1) // 2
-        p = max(p_of_difference(sides[a], sides[b]) for a, b in itertools.pairwise(best))
-        if len(found) == 1:
-            yield Shape(ORDERED, plan, question, found[0], tuple(best), min(1.0, p * pairs), (stratum,))
+        best = sorted(sides, key=lambda level: float(sides[level]["value"].median()), reverse=more)
+        compare = Comparison(plan.factor, tuple(map(plain, best)), plan.varying)
+        asked = _asked("ordering", compare, plan, stratum, campaign)
+        if asked:
+            p = max(p_of_difference(sides[a], sides[b]) for a, b in itertools.pairwise(best))
+            p = min(1.0, p * math.comb(len(best), 2))
+            yield Shape(ORDERED, plan, *asked, tuple(best), p, (stratum,))

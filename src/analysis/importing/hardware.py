@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from analysis.importing import words
+from analysis.importing import vocabulary
 
 Facts = dict[str, Any]
 
@@ -25,7 +25,7 @@ _HOSTS = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*\d[A-Za-z0-9.-]*(?::\d+|[ \t]+slot
 # Gb/s of a port of four lanes -> the name of its generation.
 _RATES = {10: "ib-sdr", 20: "ib-ddr", 40: "ib-qdr", 56: "ib-fdr", 100: "ib-edr", 200: "ib-hdr", 400: "ib-ndr"}
 
-# Fact -> patterns of lines that state it: directives of Slurm and PBS, and variables.
+# Sourced -> patterns of lines that state it: directives of Slurm and PBS, and variables.
 _D = r"^#SBATCH[ \t]+"
 _STATED: dict[str, tuple[str, ...]] = {
     "nodes": (
@@ -134,7 +134,7 @@ def _library(text: str) -> str:
     )
     if found := _MODULES.search(text):
         lines += text[found.start() : found.start() + 8192]
-    names = set(words.libraries(lines))
+    names = set(vocabulary.libraries(lines))
     return names.pop() if len(names) == 1 else ""
 
 

@@ -46,7 +46,10 @@ def build(declared: Declared, mpi: str, target: Path) -> None:
         sys.stderr.write(done.err)
         if done.code != 0:
             last = (done.err.strip().splitlines() or ["no message"])[-1]
-            what, remedy = f"{shlex.quote(compiler)} failed: {last}", "install a C compiler, or mend the path"
+            what, remedy = (
+                f"{shlex.quote(compiler)} failed: {last}",
+                "install a C compiler, or fix the path",
+            )
             raise ConfigError(declared.cluster.fault((*where, "compiler"), what, remedy))
 
 

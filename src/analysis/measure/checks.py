@@ -14,9 +14,11 @@ from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import known, one_or_more
 from analysis.base.yaml import Where
 from analysis.measure.cores import PLACEMENTS
-from analysis.measure.declare import Declaration, Declared
+from analysis.measure.declare import Declaration, Declared, level_of
 from analysis.measure.folders import OURS
 from analysis.schema.campaigns import (
+    DEFAULTS,
+    OF_MACHINE,
     AdaptiveRepeats,
     Application,
     ApplicationLaunch,
@@ -27,7 +29,6 @@ from analysis.schema.campaigns import (
 
 # What ${...} can stand for beside a case's own values.
 BUILT_IN = ("run", "nodes", "ranks", "ranks_per_node", "threads", "repeat", "inputs", "input")
-_SIZES = ("nodes", "ranks_per_node", "threads", "concurrent_jobs")
 MAX_FAULTS = 30
 READERS = Path(__file__).parents[1] / "readers"
 
@@ -50,16 +51,18 @@ class Note(NamedTuple):
 
 
 class Checker:
-    """Collects what is wrong with a matrix; each fault is told once, however many runs it touches."""
+    """Collects what is wrong with a matrix; each fault is listed once, however many runs it touches."""
 
     def __init__(self, declared: Declared) -> None:
         self._declared = declared
-        self._known = {
+        self._known: dict[str, list[Any]] = {
             "placement": list(PLACEMENTS),
             "tuning": list(declared.tunings),
             "profiler": ["none", *declared.launch.profilers],
-            "mpi": list(declared.launch.mpi),
-            **{name: list(declared.launch.levels(name)) for name in ("interconnect", "cpu", "dimm")},
+            **{
+                name: [level_of(name, key) for key in declared.launch.levels(name)]
+                for name in ("mpi", *OF_MACHINE)
+            },
         }
         self._notes: list[Note] = []
         self._usable = [index for index in range(len(declared.matrix.subsets)) if self._subset(index)]
@@ -77,13 +80,12 @@ class Checker:
     ) -> None:
         """Raise ConfigError with all that is wrong, if anything is.
 
-        `jobs` are the combinations with the number of their subset, `cells` those of the runs, `idle` where
-        the rules stand that took nothing out: of a subset, and of the whole matrix.
+        `jobs` are the combinations with the number of their subset, `cells` those of the runs, `idle` the
+        places of the rules that took nothing out: of a subset, and of the whole matrix.
         """
         fitting: set[tuple[Any, ...]] = set()
-        names = ("nodes", "ranks_per_node", "threads", "concurrent_jobs", "placement", "mpi", "interconnect")
         for index, job in jobs:
-            key = (index, *(job[name] for name in (*names, "tuning", "profiler")))
+            key = (index, *(job[name] for name in DEFAULTS))
             if key not in fitting:
                 fitting.add(key)
                 self._fits(("matrix", "subsets", index), job)
@@ -132,7 +134,7 @@ class Checker:
             self._note(where, what, "raise 'most' or lower 'least'")
 
     def _rule(self, rule: Exclusion, where: Where) -> None:
-        factors = (*self._known, *_SIZES, "application", "case")
+        factors = (*self._known, *DEFAULTS.keys() - self._known, "application", "case")
         for factor in rule.when:
             if factor not in factors:
                 self._unknown((*where, factor), f"{factor!r} is no factor", factor, factors)
@@ -142,8 +144,8 @@ class Checker:
             return
         for level in one_or_more(levels):
             if level not in self._known[factor]:
-                none = "none; the cluster's file declares none"
-                self._unknown(where, f"unknown {factor} {level!r}", level, self._known[factor], none)
+                none, there = "none; the cluster's file declares none", map(str, self._known[factor])
+                self._unknown(where, f"unknown {factor} {level!r}", str(level), there, none)
 
     def _application(self, subset: Subset, where: Where) -> None:
         name = subset.application
@@ -201,24 +203,18 @@ class Checker:
                 self._unknown(where, what, unknown, sorted(given))
 
     def _alike(self, found: Iterable[Mapping[str, Any]]) -> None:
-        """Refuse cells whose runs would leave records with the same factors: they would count as repeats.
+        """Refuse cells whose records would have the same factors: their runs would count as repeats.
 
-        A record has the library's name instead of the level of `mpi`, and no threads beside the ranks.
+        A record has the library's name instead of the level of `mpi`.
         """
-        libraries, seen = self._declared.launch.mpi, dict[tuple[Any, ...], Mapping[str, Any]]()
+        libraries, seen = self._declared.launch.mpi, dict[tuple[Any, ...], str]()
         for cell in found:
-            told = {**cell, "mpi": libraries[cell["mpi"]].name, "threads": None, "subset": None}
-            other = seen.setdefault(tuple(told.values()), cell)
-            if cell["mpi"] != other["mpi"]:
-                ways = " and ".join(
-                    f"{mpi!r} ({libraries[mpi].start})" for mpi in (other["mpi"], cell["mpi"])
-                )
-                what = f"{ways} are both called {told['mpi']!r}: their runs would be repeats of one cell"
-                self._in_cluster(("launch", "mpi", cell["mpi"], "name"), what, "name them apart")
-            elif cell is not other:
-                what = f"cells of {cell['application']} differ in threads alone, which records do not tell"
-                remedy = "let ranks_per_node follow (all), or measure them in campaigns of their own"
-                self._note(("matrix",), what, remedy)
+            own, name = cell["mpi"], libraries[cell["mpi"]].name
+            other = seen.setdefault(tuple({**cell, "mpi": name, "subset": None}.values()), own)
+            if own != other:
+                ways = " and ".join(f"{mpi!r} ({libraries[mpi].start})" for mpi in (other, own))
+                what = f"{ways} are both called {name!r}: their runs would be repeats of one cell"
+                self._in_cluster(("launch", "mpi", own, "name"), what, "give each a name of its own")
 
     def _fits(self, where: Where, job: Mapping[str, Any]) -> None:
         """Check whether a job of this size can be started on the cluster; the first fault of it counts."""
@@ -254,7 +250,7 @@ class Checker:
         secret = self._declared.application(job["application"]).forward
         for place, named in self._environments(job):
             for name in sorted(set(secret) & set(named)):
-                remedy = "set it where you submit from: what stands in this file is written into records"
+                remedy = "set it where you submit from: records contain what is in this file"
                 self._in_cluster((*place, "environment", name), f"{name} is not to be written down", remedy)
         return None
 

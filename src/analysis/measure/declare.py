@@ -6,18 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, create_model
 
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import Line, M, Maybe, Model, Name, Text
 from analysis.base.slurm import numbers
+from analysis.base.words import Level
 from analysis.base.yaml import Where, read, texts
 from analysis.measure.cores import Cores
 from analysis.measure.power import config as power
-from analysis.schema.campaigns import Application, ApplicationLaunch, CampaignFile, Matrix, Minutes
+from analysis.schema.campaigns import (
+    OF_MACHINE,
+    Application,
+    ApplicationLaunch,
+    CampaignFile,
+    Matrix,
+    Minutes,
+)
+from analysis.schema.factors import BY_NAME
 
 PRESETS = Path(__file__).with_name("presets.yaml")
 # These may have line ends, input files whatever they need; nothing else that reaches a job may.
@@ -37,6 +46,11 @@ Modules = Annotated[list[Text], Field(description="a list of environment modules
 Options = Annotated[list[Text], Field(description="a list of options of the launcher")]
 Family = Literal["openmpi", "hpcx", "mpich", "intelmpi", "mvapich2", "platformmpi", "charm"]
 Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+NumberKey = Annotated[
+    str,
+    StringConstraints(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9})?$"),
+    Field(description="a number in quotes"),
+]
 Sockets = Annotated[
     list[Annotated[str, StringConstraints(pattern="^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$")]],
     Field(min_length=1),
@@ -52,7 +66,7 @@ class Fact(Model):
 
 
 class NodesOfLevel(Model):
-    """How nodes or network of this kind are asked for."""
+    """How nodes or a network of this kind are requested."""
 
     partition: SlurmWord = ""
     constraint: SlurmWord = ""
@@ -63,7 +77,7 @@ class MpiLibrary(Model):
     """An MPI library, and how it starts ranks."""
 
     family: Family
-    name: Text = Field(description="library with version as it is to stand in the records")
+    name: Text = Field(description="library with version, as in the records")
     start: Literal["mpirun", "srun-pmix", "srun-pmi2", "charmrun", "charmrun-srun"] = Field(
         description="how ranks are started; charmrun (over a remote shell) and charmrun-srun are for Charm++ "
         "with a network of its own, like netlrts or verbs"
@@ -86,7 +100,7 @@ class Profiler(Model):
 
 
 class Programs(Model):
-    """Program (or programs, one for each MPI) that is taken where a rank has more than one thread."""
+    """Program (or programs, one for each MPI library) of ranks with more than one thread."""
 
     TOGETHER: ClassVar[tuple[tuple[str, ...], ...]] = (("exactly", "program", "programs"),)
 
@@ -95,7 +109,7 @@ class Programs(Model):
 
 
 class InputFile(Model):
-    """Where an input file lies, and what it has to be."""
+    """The path of an input file, and its digest."""
 
     path: Text
     sha256: Digest = ""
@@ -119,7 +133,20 @@ class Site(Programs):
     environment: Environment = Field({})
 
 
-class Launch(NodesOfLevel):
+if TYPE_CHECKING:
+    _Levels = NodesOfLevel
+else:
+    _Levels = create_model(
+        "_Levels",
+        __base__=NodesOfLevel,
+        **{
+            name: (dict[NumberKey if BY_NAME[name].numeric else Name, NodesOfLevel], Field({}))
+            for name in reversed(OF_MACHINE)
+        },
+    )
+
+
+class Launch(_Levels):
     """How jobs are started here; without it nothing can be measured on the cluster."""
 
     scheduler: Literal["slurm", "none"]
@@ -134,7 +161,7 @@ class Launch(NodesOfLevel):
     )
     minutes: Minutes = 30
     start_up: Annotated[float, Field(ge=0)] = Field(
-        5.0, description="seconds that a job takes beside the application"
+        5.0, description="seconds that a job takes in addition to the application"
     )
     exclusive: bool = Field(True, description="whether a job has its nodes for itself")
     oversubscribe: bool = Field(False, description="whether there may be more ranks than cores")
@@ -143,26 +170,30 @@ class Launch(NodesOfLevel):
         "/etc/profile.d/modules.sh", description="the file that defines the command module"
     )
     mpi: Annotated[dict[Name, MpiLibrary], Field(min_length=1)]
-    interconnect: dict[Name, NodesOfLevel] = Field({})
-    cpu: dict[Name, NodesOfLevel] = Field({})
-    dimm: dict[Name, NodesOfLevel] = Field({})
     profilers: dict[Literal["ipm", "mpip"], Profiler] = Field(
         {}, description="ipm or mpip with library or modules"
     )
     applications: dict[Name, Site]
 
-    def levels(self, factor: str) -> Mapping[str, NodesOfLevel]:
-        """Return the levels of ``interconnect``, ``cpu`` or ``dimm`` that the cluster has."""
-        found: Mapping[str, NodesOfLevel] = getattr(self, factor)
+    def levels(self, factor: str) -> Mapping[str, Any]:
+        """Return the levels of ``mpi``, ``interconnect``, ``cpu`` and so on that the cluster has."""
+        found: Mapping[str, Any] = getattr(self, factor)
         return found
 
     def chosen(self, factors: Mapping[str, Any]) -> list[NodesOfLevel]:
-        """Return what a run's levels of these factors ask for."""
+        """Return what a run's levels of the machine's factors ask for."""
+        asked = [(name, factors[name]) for name in OF_MACHINE if factors[name]]
         return [
-            self.levels(factor)[factors[factor]]
-            for factor in ("cpu", "dimm", "interconnect")
-            if factors[factor]
+            part
+            for name, level in asked
+            for key, part in self.levels(name).items()
+            if level_of(name, key) == level
         ]
+
+
+def level_of(factor: str, key: str) -> Level:
+    """Return the level for a key of a cluster's file, a number where the factor has numbers."""
+    return float(key) if BY_NAME[factor].numeric else key
 
 
 class ClusterFile(Model):
@@ -172,7 +203,7 @@ class ClusterFile(Model):
     facts: list[Fact] = Field(description="a list of hardware facts, each with what, value and source")
     launch: Maybe[Launch] = None
     power: Maybe[dict[str, Any]] = Field(
-        None, description="how power is sampled beside a job; see power.schema.yaml"
+        None, description="how power is sampled while a job runs; see power.schema.yaml"
     )
 
 

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from analysis.base import models, project
 from analysis.base.errors import ConfigError
-from analysis.base.files import write_text
 from analysis.base.words import Level
 from analysis.claims.model import Claim, load_report
 from analysis.claims.needed import Needed, needed
 from analysis.datasets.applications import load_applications
 from analysis.measure.cores import PLACEMENTS
 from analysis.measure.declare import PRESETS, Family, Presets
-from analysis.schema.campaigns import Application
+from analysis.measure.nodes import Kind
+from analysis.measure.outline import (
+    Outline,
+    Wanted,
+    as_names,
+    as_yaml,
+    campaign,
+    cluster,
+    family_of,
+    one_or_list,
+)
+from analysis.schema.campaigns import DEFAULTS, OF_MACHINE, Application, ApplicationLaunch
+from analysis.schema.factors import BY_NAME
 
-# How a report's name of a library begins -> the family that starts it; any other is taken as the last.
-_FAMILIES: dict[str, Family] = {
-    "hpc": "hpcx",
-    "mpich": "mpich",
-    "intel": "intelmpi",
-    "mvapich": "mvapich2",
-    "platform": "platformmpi",
-    "hp-mpi": "platformmpi",
-    "ibverbs": "charm",
-    "": "openmpi",
-}
 # What "tuned" is for a family, of src/analysis/measure/presets.yaml.
 _TUNED: dict[Family, str] = {
     "openmpi": "fca-mxm",
@@ -39,8 +38,7 @@ _TUNED: dict[Family, str] = {
     "mvapich2": "no-rdma-fast-path",
     "platformmpi": "xrc",
 }
-# Of a comparison in one matrix; other factors are of the program, or of another machine.
-_FACTORS = ("interconnect", "mpi", "tuning", "cpu", "dimm", "nodes", "ranks_per_node", "concurrent_jobs")
+_COUNTED = tuple(name for name in DEFAULTS if BY_NAME[name].dtype == "i4")
 _CORES = 20
 
 _CAMPAIGN = """\
@@ -50,15 +48,15 @@ _CAMPAIGN = """\
 _CLUSTER = """\
 # The cluster that the campaign of the same name asks for. Fill in what is yours: cores of each socket, memory
 # in MB, partition, each /path/to, names of libraries with their versions (then under `levels` of the campaign
-# too), and by which partition, constraint or environment a level of interconnect, cpu or dimm is chosen.
+# too), and the partition, constraint or environment by which each level is chosen.
 """
 
 
-def draft(name: str, cluster: str = "") -> tuple[list[Path], list[str]]:
-    """Write the campaign that would test a claim, called as the claim; return the files and what to fill in.
+def draft(name: str, own: str = "") -> Outline:
+    """Outline the campaign that would test a claim, called as the claim; write its files.
 
-    Without a `cluster` that is there, a file of one with the same name is written beside it. Raises
-    ConfigError if there is no such claim, if its runs are no matrix, or if a file is there already.
+    Without a cluster of your `own`, a file of one with the same name is among them. Raises ConfigError if
+    there is no such claim, if its runs are no matrix, or if a file is there already.
     """
     base = project.root()
     claim = find(name, base)
@@ -66,26 +64,20 @@ def draft(name: str, cluster: str = "") -> tuple[list[Path], list[str]]:
     applications = load_applications(base / "config" / "applications")
     cases = _cases(claim, wanted, applications)
     subsets = _subsets(wanted, cases)
-    files = {
-        project.declaration(claim.id, base): _campaign(claim, wanted, cases, subsets, cluster or claim.id)
-    }
-    todo = _beyond(wanted)
-    if not cluster:
-        application = applications[wanted.application]
-        path = base / "config" / "clusters" / f"{claim.id}.yaml"
-        files[path] = _cluster(claim, wanted, application, cases, subsets)
-        todo.insert(
-            0, f"config/clusters/{claim.id}.yaml: cores, memory, partition, launchers and each /path/to"
-        )
-        todo.insert(1, "how each level of interconnect, cpu and dimm is chosen: its partition or environment")
+    content = _campaign(claim, wanted, cases, subsets, own or claim.id)
+    out = Outline({project.declaration(claim.id, base): _CAMPAIGN + as_yaml(content)})
+    if own:
+        out.todo.append(f"levels that {own} calls otherwise, in the campaign's file")
     else:
-        todo.insert(0, f"levels that {cluster} calls otherwise, in the campaign's file")
-    for path in files:
-        if path.exists():
-            raise ConfigError.at(str(path.relative_to(base)), 0, "exists already", "remove or rename it")
-    for path, text in files.items():
-        write_text(path, text)
-    return list(files), todo
+        place = f"config/clusters/{claim.id}.yaml"
+        out.todo.append(f"{place}: cores, memory, partition and launchers")
+        like = Wanted(claim.id, application=wanted.application, cases=tuple(cases.values()))
+        factors = [one["factors"] for one in subsets]
+        content = _cluster(like, factors, applications[wanted.application].launch, out, place)
+        out.files[base / place] = _CLUSTER + as_yaml(content)
+    out.todo += _beyond(wanted)
+    out.write(base)
+    return out
 
 
 def find(name: str, base: Path) -> Claim:
@@ -123,7 +115,7 @@ def _cases(claim: Claim, wanted: Needed, applications: Mapping[str, Application]
         what = f"nothing says how to start {wanted.application!r}"
         raise ConfigError.at(source, 0, what, "declare its launch there")
     for factor in wanted.compared:
-        if factor not in (*_FACTORS, "case"):
+        if factor not in (*DEFAULTS, "case") or (factor == "placement" and not _placements(wanted)):
             what = f"claim {claim.id!r} compares {factor}, which no matrix can vary"
             raise ConfigError.at("--claim", 0, what, "measure a campaign for each level of it")
     known = {_plain(name): name for name in application.launch.cases}
@@ -165,11 +157,11 @@ def _alike(wanted: Needed) -> dict[str, list[Any]]:
     """Return the levels of the factors that every library has alike."""
     levels = wanted.levels
     found: dict[str, list[Any]] = {
-        factor: as_names(levels[factor]) for factor in ("interconnect", "cpu", "dimm") if factor in levels
+        factor: list(levels[factor]) if BY_NAME[factor].numeric else as_names(levels[factor])
+        for factor in OF_MACHINE
+        if factor in levels
     }
-    for factor in ("nodes", "ranks_per_node", "concurrent_jobs"):
-        if factor in levels:
-            found[factor] = _counts(levels[factor])
+    found |= {factor: _counts(levels[factor]) for factor in _COUNTED if factor in levels}
     if "ranks_per_node" in wanted.varying:  # all that a job has: half of them where two jobs run at once
         found["ranks_per_node"] = ["all"]
     found.setdefault("nodes", [2 if "interconnect" in wanted.compared else 1])
@@ -178,10 +170,15 @@ def _alike(wanted: Needed) -> dict[str, list[Any]]:
         found["ranks_per_node"] = [max(1, -(-max(_counts(levels["ranks"])) // min(found["nodes"])))]
     if wanted.profile:
         found["profiler"] = ["ipm"]
-    placements = levels.get("placement", ())
-    if placements and set(placements) <= set(PLACEMENTS):
-        found["placement"] = as_names(placements)
+    if placements := _placements(wanted):
+        found["placement"] = placements
     return found
+
+
+def _placements(wanted: Needed) -> list[str]:
+    """Return the placements that the runs need, where a job can be placed so."""
+    placements = as_names(wanted.levels.get("placement", ()))
+    return placements if set(placements) <= set(PLACEMENTS) else []
 
 
 def _library(tunings: Iterable[Level]) -> str:
@@ -195,103 +192,38 @@ def _tuning(level: str, mpi: str) -> str:
     return {"untuned": "default", "tuned": _TUNED.get(family_of(mpi), "default")}.get(level, level)
 
 
-def family_of(mpi: str) -> Family:
-    """Tell the family of an MPI library by how its name begins; what nobody knows is taken as Open MPI."""
-    return next(family for head, family in _FAMILIES.items() if mpi.lower().startswith(head))
-
-
-def as_names(levels: Iterable[Level]) -> list[str]:
-    """Spell levels as a file may name them."""
-    return [re.sub(r"[^A-Za-z0-9._-]+", "-", str(level)).strip("-.") for level in levels]
-
-
 def _counts(levels: Iterable[Level]) -> list[int]:
     return sorted({int(level) for level in levels if isinstance(level, int | float)})
 
 
-def one_or_list(levels: list[Any]) -> Any:
-    """Write one level alone."""
-    return levels[0] if len(levels) == 1 else levels
-
-
 def _campaign(
-    claim: Claim, wanted: Needed, cases: Mapping[str, str], subsets: list[dict[str, Any]], cluster: str
-) -> str:
-    spelt: dict[str, dict[str, Any]] = {}
-    for case, own in cases.items():
-        if case != own:
-            spelt.setdefault("case", {})[case] = {"is": own}
-    if "tuning" in wanted.levels:
-        for level in map(str, wanted.levels["tuning"]):
-            presets = list(dict.fromkeys(_tuning(level, one["factors"]["mpi"]) for one in subsets))
-            if presets != [level]:
-                spelt.setdefault("tuning", {})[level] = {"is": one_or_list(presets)}
-    content: dict[str, Any] = {
-        "title": claim.statement,
-        "evidence": "measured",
-        "hardware": "${machine}",
-        "notes": [f"It would test {claim.id}: {wanted.line}."],
-        "levels": spelt,
-        **({"profiler": "ipm"} if wanted.profile else {}),
-        "matrix": {"cluster": cluster, "seed": 1, "repeats": wanted.repeats, "subsets": subsets},
-    }
-    return _CAMPAIGN + as_yaml(content)
+    claim: Claim, wanted: Needed, cases: Mapping[str, str], subsets: list[dict[str, Any]], on: str
+) -> dict[str, Any]:
+    called = {case: {"is": own} for case, own in cases.items() if case != own}
+    tunings = {}
+    for level in map(str, wanted.levels.get("tuning", ())):
+        presets = list(dict.fromkeys(_tuning(level, one["factors"]["mpi"]) for one in subsets))
+        if presets != [level]:
+            tunings[level] = {"is": one_or_list(presets)}
+    more: dict[str, Any] = {"notes": [f"It would test {claim.id}: {wanted.line}."]}
+    more["levels"] = {name: levels for name, levels in (("case", called), ("tuning", tunings)) if levels}
+    more |= {"profiler": "ipm"} if wanted.profile else {}
+    return campaign(claim.statement, on, wanted.repeats, subsets, **more)
 
 
 def _cluster(
-    claim: Claim,
-    wanted: Needed,
-    application: Application,
-    cases: Mapping[str, str],
-    subsets: list[dict[str, Any]],
-) -> str:
-    factors = [one["factors"] for one in subsets]
-    nodes, ranks, jobs = (
-        max(_counts(_each(factors, name)), default=1)
-        for name in ("nodes", "ranks_per_node", "concurrent_jobs")
-    )
+    wanted: Wanted, factors: Sequence[Any], program: ApplicationLaunch | None, out: Outline, place: str
+) -> dict[str, Any]:
+    size = ("nodes", "ranks_per_node", "concurrent_jobs")
+    nodes, ranks, jobs = (max(_counts(_each(factors, name)), default=1) for name in size)
     half = -(-max(_CORES, ranks * jobs) // 2)
-    launch: dict[str, Any] = {
-        "scheduler": "slurm",
-        "nodes": nodes,
-        "cores": [f"0-{half - 1}", f"{half}-{2 * half - 1}"],
-        "memory": 64000,
-        "minutes": 60,
-        "partition": "batch",
-        "mpi": {one["mpi"]: library(one["mpi"]) for one in factors},
-    }
-    for factor in ("interconnect", "cpu", "dimm"):
-        if levels := _each(factors, factor):
-            launch[factor] = {level: {} for level in levels}
-    if wanted.profile:
-        launch["profilers"] = {"ipm": {"library": "/path/to/libipm.so"}}
-    launch["applications"] = {wanted.application: _site(wanted, application, cases)}
-    facts = [{"what": "CPU, memory, network", "value": "fill in", "source": "data sheet"}]
-    return _CLUSTER + as_yaml({"title": f"A cluster for {claim.id}", "facts": facts, "launch": launch})
-
-
-def library(name: str) -> dict[str, str]:
-    """Write the entry of an MPI library in a cluster's file."""
-    family = family_of(name)
-    return {"family": family, "name": name, "start": "charmrun" if family == "charm" else "mpirun"}
-
-
-def _site(wanted: Needed, application: Application, cases: Mapping[str, str]) -> dict[str, str]:
-    """Say where the program and its input would lie."""
-    program = f"/path/to/{wanted.application}" + "_${case}" * (wanted.application == "osu")
-    launch = application.launch
-    inputs = launch and (launch.link_inputs or any(launch.cases[one].inputs for one in cases.values()))
-    return {"program": program, **({"inputs": "/path/to/inputs"} if inputs else {})}
+    kind = Kind(nodes, 2, half, 1, 64000, partitions=("batch",))
+    levels = {factor: list(map(str, _each(factors, factor))) for factor in OF_MACHINE}
+    library = {"ipm": {"library": "/path/to/libipm.so"}}
+    more = {"profilers": library} if _each(factors, "profiler") else {}
+    wanted = replace(wanted, mpi=_each(factors, "mpi"), levels=levels)
+    return cluster(wanted, kind, program, out, place, **more)
 
 
 def _each(factors: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
-    found: list[Any] = []
-    for one in factors:
-        level = one.get(name, [])
-        found += level if isinstance(level, list) else [level]
-    return list(dict.fromkeys(found))
-
-
-def as_yaml(content: Mapping[str, Any]) -> str:
-    """Write a file's content as YAML, in its order."""
-    return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=110))
+    return list(dict.fromkeys(level for one in factors for level in models.one_or_more(one.get(name, []))))

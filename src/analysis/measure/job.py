@@ -17,6 +17,7 @@ from analysis.measure import cores as placing
 from analysis.measure.declare import Declared, MpiLibrary, Programs, Site
 from analysis.measure.launchers import OWN_BINDING_OFF, Shape, charm_files, launch_line
 from analysis.measure.matrix import Run
+from analysis.schema.factors import BY_NAME
 
 
 def built(base: Path, cluster: str, mpi: str) -> Path:
@@ -229,7 +230,11 @@ class _Parts:
 
     def head(self, number: int, name: str, shape: Shape, values: Mapping[str, str]) -> dict[str, Any]:
         """Say in the record's words what is known before the start."""
-        run, declared, factors = self.run, self.declared, self.run.factors
+        run, declared = self.run, self.declared
+        factors = {
+            factor: None if level == "" and BY_NAME[factor].numeric else level
+            for factor, level in run.factors.items()
+        }
         case_values = self.case.values.given
         return {
             "run": name,
@@ -240,16 +245,12 @@ class _Parts:
             "case": run.case,
             **{key: case_values[key] for key in RECORDED if key in case_values},
             "question": run.subset,
-            "nodes": run.nodes,
+            **factors,
             "ranks": shape.ranks,
-            "ranks_per_node": shape.ranks_per_node,
-            "threads": self.threads,
-            **{key: factors[key] for key in ("interconnect", "cpu", "dimm", "tuning", "placement")},
             "mpi": self.mpi.name,
             "started_by": self.mpi.start,
             "build": self.site.variant,
             "profiler": None if factors["profiler"] == "none" else factors["profiler"],
-            "concurrent_jobs": run.concurrent_jobs,
             "job_of_run": number,
             "repeat": run.repeat,
             "order": run.order,
@@ -257,7 +258,7 @@ class _Parts:
             "timing": not shape.oversubscribed,
             "values": case_values,
             "result": self.application.result.model_dump(exclude_unset=True),
-            "profile": PROFILES.get(factors["profiler"], ""),
+            "profile": PROFILES.get(run.factors["profiler"], ""),
             "preload": self.library,
             "node_list": list(shape.hosts),
             "program": located(declared.base, self.site.container) or self.program,

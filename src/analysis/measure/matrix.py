@@ -15,23 +15,11 @@ from analysis.base.errors import ConfigError
 from analysis.base.models import one_or_more
 from analysis.base.yaml import Where
 from analysis.measure.checks import Checker
-from analysis.measure.declare import Declared
-from analysis.schema.campaigns import AdaptiveRepeats, Exclusion, Subset
+from analysis.measure.declare import Declared, level_of
+from analysis.schema.campaigns import DEFAULTS, AdaptiveRepeats, Exclusion, Subset
 
-# Factor -> level where the campaign does not say; None: the cluster's only level, or none at all.
-DEFAULTS: dict[str, Any] = {
-    "nodes": 1,
-    "ranks_per_node": "all",
-    "threads": 1,
-    "concurrent_jobs": 1,
-    "interconnect": None,
-    "mpi": None,
-    "tuning": "default",
-    "cpu": None,
-    "dimm": None,
-    "placement": "all-cores",
-    "profiler": "none",
-}
+# Came to the matrix later: where none is chosen, runs keep the names that they had before.
+_LATER = ("frequency",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +97,7 @@ class Rules:
         self._used = [0] * len(rules)
         self._idle = set(range(len(rules)))
 
-    def take(self, combination: Mapping[str, Any]) -> bool:
+    def exclude(self, combination: Mapping[str, Any]) -> bool:
         """Tell whether a rule takes a combination out; the first counts it."""
         found = [
             at
@@ -129,7 +117,7 @@ class Rules:
 
     @property
     def idle(self) -> list[Where]:
-        """Where the rules stand that took nothing out."""
+        """The places of the rules that took nothing out."""
         return [(*self._where, at) for at in sorted(self._idle)]
 
 
@@ -151,7 +139,7 @@ class _Cells:
             self.own.append(own)
             for combination in _combinations(declared, subset):
                 # Both are asked: a rule that agrees with another is not idle.
-                if not own.take(combination) + self.general.take(combination):
+                if not own.exclude(combination) + self.general.exclude(combination):
                     self.jobs.append((index, combination))
                     self._add(combination, subset.repeats or matrix.repeats)
 
@@ -191,10 +179,9 @@ def expand(declared: Declared) -> Plan:
 
 def _combinations(declared: Declared, subset: Subset) -> Iterator[dict[str, Any]]:
     levels = {**DEFAULTS, **declared.matrix.factors.given, **subset.factors.given}
-    for factor in ("interconnect", "mpi", "cpu", "dimm"):
-        if levels[factor] is None:
-            known = list(declared.launch.mpi if factor == "mpi" else declared.launch.levels(factor))
-            levels[factor] = known[0] if len(known) == 1 else ""
+    for factor in (name for name, level in levels.items() if level is None):
+        known = list(declared.launch.levels(factor))
+        levels[factor] = level_of(factor, known[0]) if len(known) == 1 else ""
     chosen = [one_or_more(levels[factor]) for factor in DEFAULTS]
     seen = set()
     for case in one_or_more(subset.case):
@@ -216,7 +203,8 @@ def _count(declared: Declared, factors: dict[str, Any]) -> None:
 
 
 def _cell_name(combination: Mapping[str, Any]) -> str:
-    factors = {name: value for name, value in combination.items() if name != "subset"}
+    absent = {"subset", *(name for name in _LATER if combination[name] == "")}
+    factors = {name: value for name, value in combination.items() if name not in absent}
     digest = hashlib.sha256(json.dumps(factors, sort_keys=True).encode()).hexdigest()[:8]
     size = f"{combination['nodes']}x{combination['ranks_per_node']}"
     return f"{combination['application']}-{combination['case']}-{size}-{digest}"

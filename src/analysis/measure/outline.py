@@ -1,37 +1,51 @@
-"""A new campaign as files: its own, its cluster's and, of a program that nobody knows, its application's."""
+"""A new campaign as files: its own, its cluster's and, of an unknown program, its application's."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from analysis.base import models, project
 from analysis.base.errors import ConfigError
 from analysis.base.files import write_text
-from analysis.base.models import known as nearest
+from analysis.base.models import known
+from analysis.base.words import Level
 from analysis.datasets.applications import load_applications
-from analysis.measure.draft import as_names, as_yaml, library, one_or_list
+from analysis.measure.declare import Family
 from analysis.measure.nodes import Kind, usual_counts
 from analysis.schema.campaigns import Application, ApplicationLaunch
 
+# How the name of a library begins -> its family; any other is taken as the last.
+_FAMILIES: dict[str, Family] = {
+    "hpc": "hpcx",
+    "mpich": "mpich",
+    "intel": "intelmpi",
+    "mvapich": "mvapich2",
+    "platform": "platformmpi",
+    "hp-mpi": "platformmpi",
+    "ibverbs": "charm",
+    "": "openmpi",
+}
 _CAMPAIGN = (
     "# What is to be run: `benchbook plan {name}` shows the runs, docs/measure.md how they are started.\n"
 )
 _CLUSTER = """\
 # {kind}
 # Cores are numbered as on most machines, by socket, the first thread of each core first: `lscpu -e` on a node
-# shows it. How a level of interconnect is chosen stands in its environment, as UCX_NET_DEVICES.
+# shows it. How a level of interconnect is chosen is in its environment, such as UCX_NET_DEVICES.
 """
-_PROGRAM = "/path/to/{application}"
+_APPLICATION = "# How {name} is run. Without a figure of merit its speed is the time of a run.\n"
 _README = """\
 # {name}
 
 What was measured, on what, when, and what the reader must know. Each run is a folder
-`runs/<run>/` with `run.json` (see `vm-hpcg` for the keys) and the job's output as it came;
-`sacct --parsable2` output beside `runs/` is joined by job id.
+`runs/<run>/` with `run.json` (see `vm-hpcg` for the keys) and the job's output, unchanged;
+`sacct --parsable2` output next to `runs/` is joined by job id.
 """
 _BY_HAND = """\
 title: {title}
@@ -58,11 +72,12 @@ class Wanted:
     ranks_per_node: Sequence[int | str] = ()
     mpi: Sequence[str] = ()
     interconnect: Sequence[str] = ()
+    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of other factors of the machine
     repeats: int = 6
     minutes: int = 60
     binary: str = ""
     arguments: Sequence[str] = ()
-    done: str = ""  # a text in the output of a good run, of a program that nobody knows
+    done: str = ""  # a text in the output of a good run, of an unknown program
     engine: str = ""  # the reader of its output
     cluster: str = ""
     partition: str = ""
@@ -81,16 +96,25 @@ class Outline:
         """Write all files; ConfigError, before any is written, if one is there already."""
         for path in self.files:
             if path.exists():
-                raise ConfigError.at(str(path.relative_to(base)), 0, "exists already", "choose another name")
+                raise ConfigError.at(str(path.relative_to(base)), 0, "exists already", "remove or rename it")
         for path, text in self.files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
             write_text(path, text)
+
+    def remove(self) -> None:
+        """Take the files away again."""
+        for path in self.files:
+            path.unlink()
+
+    def report(self, base: Path) -> str:
+        """Name the files that were written and what is left to fill in, a line each."""
+        written = [f"wrote {path.relative_to(base)}" for path in self.files]
+        return "\n".join([*written, *(f"fill in: {one}" for one in self.todo)])
 
 
 def by_hand(wanted: Wanted, base: Path) -> Outline:
     """Outline a campaign whose runs were measured otherwise: nothing is to be started."""
-    said = _BY_HAND.format(title=wanted.title or wanted.name)
-    out = Outline({project.declaration(wanted.name, base): said, **_readme(wanted, base)})
+    text = _BY_HAND.format(title=wanted.title or wanted.name)
+    out = Outline({project.declaration(wanted.name, base): text, **_readme(wanted, base)})
     out.todo.append(f"runs in data/raw/{wanted.name}/runs/, hardware in config/campaigns/{wanted.name}.yaml")
     return out
 
@@ -106,30 +130,45 @@ def outline(wanted: Wanted, kind: Kind, base: Path) -> Outline:
     """
     out = Outline()
     launch, cases = _application(wanted, base, out)
-    cluster = wanted.cluster or wanted.name
-    cluster_file = base / "config" / "clusters" / f"{cluster}.yaml"
     libraries = list(wanted.mpi or kind.libraries[:1] or ["Open MPI"])
-    if wanted.cluster and cluster_file.is_file():
-        there = project.load_yaml(cluster_file).get("launch", {})
+    path = base / "config" / "clusters" / f"{wanted.cluster or wanted.name}.yaml"
+    if wanted.cluster and path.is_file():
+        there = project.load_yaml(path).get("launch", {})
         libraries = list(wanted.mpi or list(there.get("mpi", {}))[:1])
-        kind = Kind(**{**kind.__dict__, "nodes": int(there.get("nodes", 1))})
+        kind = replace(kind, nodes=int(there.get("nodes", 1)))
     else:
-        out.files[cluster_file] = _cluster(wanted, kind, launch, cases, libraries, out)
-    out.files = {
-        project.declaration(wanted.name, base): _campaign(wanted, kind, cases, cluster, libraries),
-        **out.files,
-        **_readme(wanted, base),
-    }
+        if not (wanted.mpi or kind.libraries):
+            out.todo.append(f"{_source(path)}: the MPI library with its version, and how it is started")
+        content = cluster(replace(wanted, mpi=libraries, cases=cases), kind, launch, out, _source(path))
+        out.files[path] = _CLUSTER.format(kind=str(kind) if kind.slurm else "This machine") + as_yaml(content)
+    content = campaign(
+        wanted.title or f"{wanted.application} on {path.stem}",
+        path.stem,
+        wanted.repeats,
+        [_subset(wanted, kind, cases, libraries)],
+    )
+    text = _CAMPAIGN.format(name=wanted.name) + as_yaml(content)
+    out.files = {project.declaration(wanted.name, base): text, **out.files, **_readme(wanted, base)}
     return out
+
+
+def _application_file(name: str, base: Path) -> Path:
+    return base / "config" / "applications" / f"{name}.yaml"
+
+
+def _source(path: Path) -> str:
+    """Name a file of the configuration as messages do."""
+    return "/".join(path.parts[-3:])
+
+
+def _applications(base: Path) -> dict[str, Any]:
+    paths = sorted((base / "config" / "applications").glob("*.yaml"))
+    return {path.stem: project.load_yaml(path) for path in paths}
 
 
 def applications(base: Path) -> list[str]:
     """Name the applications that Benchbook can start."""
-    found = []
-    for path in sorted((base / "config" / "applications").glob("*.yaml")):
-        if "launch" in project.load_yaml(path):
-            found.append(path.stem)
-    return found
+    return [name for name, content in _applications(base).items() if "launch" in content]
 
 
 def engines(base: Path) -> list[str]:
@@ -139,35 +178,28 @@ def engines(base: Path) -> list[str]:
 
 
 def cases_of(application: str, base: Path) -> list[str]:
-    """Name the cases of an application, empty if nobody knows it."""
-    path = base / "config" / "applications" / f"{application}.yaml"
-    launch = project.load_yaml(path).get("launch", {}) if path.is_file() else {}
-    return list(launch.get("cases", {}))
+    """Name the cases of an application; none of an unknown one."""
+    return list(_applications(base).get(application, {}).get("launch", {}).get("cases", {}))
 
 
 def _application(wanted: Wanted, base: Path, out: Outline) -> tuple[ApplicationLaunch | None, list[str]]:
-    """Load the application with the cases to run, or outline one that nobody knows."""
-    path = base / "config" / "applications" / f"{wanted.application}.yaml"
-    source = f"config/applications/{wanted.application}.yaml"
+    """Load the application with the cases to run, or outline an unknown one."""
+    path = _application_file(wanted.application, base)
+    source = _source(path)
     if not path.is_file():
         text = as_yaml(_new_application(wanted, base))
-        out.files[path] = (
-            f"# How {wanted.application} is run. Without a figure of merit its speed is the time of a run.\n"
-            + text
-        )
+        out.files[path] = _APPLICATION.format(name=wanted.application) + text
         out.todo.append(f"{source}: its arguments, and its figure of merit")
         return None, list(wanted.cases) or ["run"]
-    application = models.load(Application, path, source)
-    if application.launch is None:
+    launch = models.load(Application, path, source).launch
+    if launch is None:
         what = f"nothing says how to start {wanted.application!r}"
         raise ConfigError.at(source, 0, what, f"declare its launch there; {_can_start(base)}")
-    there = list(application.launch.cases)
     for case in wanted.cases:
-        if case not in there:
-            raise ConfigError.at(
-                "--case", 0, f"{wanted.application} has no case {case!r}", nearest(case, there)
-            )
-    return application.launch, list(wanted.cases) or there[:1]
+        if case not in launch.cases:
+            what = f"{wanted.application} has no case {case!r}"
+            raise ConfigError.at("--case", 0, what, known(case, launch.cases))
+    return launch, list(wanted.cases) or list(launch.cases)[:1]
 
 
 def _can_start(base: Path) -> str:
@@ -178,9 +210,8 @@ def _new_application(wanted: Wanted, base: Path) -> dict[str, Any]:
     known = load_applications(base / "config" / "applications").get(wanted.application)
     engine = wanted.engine or (known.engine if known else "")
     if len(wanted.done) < 3 or not engine:
-        what = f"no application is called {wanted.application!r}"
-        what = f"nothing says how to start {wanted.application!r}" if known else what
-        remedy = "give --done TEXT, what stands in its output after a good run, and --engine READER, one of "
+        what = f"{'nothing says how to start' if known else 'no application is called'} {wanted.application!r}"
+        remedy = "give --done TEXT, a text in its output after a good run, and --engine READER, one of "
         remedy += f"{', '.join(engines(base))}; {_can_start(base)}"
         raise ConfigError.at("--application", 0, what, remedy)
     cases: dict[str, Any] = {case: {} for case in wanted.cases or ["run"]}
@@ -195,9 +226,13 @@ def _new_application(wanted: Wanted, base: Path) -> dict[str, Any]:
     return {**head, "higher_is_better": False, "fixed_time": False, "launch": launch}
 
 
-def _campaign(
-    wanted: Wanted, kind: Kind, cases: Sequence[str], cluster: str, libraries: Sequence[str]
-) -> str:
+def campaign(title: str, on: str, repeats: int, subsets: Sequence[Any], **more: Any) -> dict[str, Any]:
+    """Make the content of the file of a campaign that is to be measured on a cluster."""
+    head = {"title": title, "evidence": "measured", "hardware": "${machine}", "notes": [], **more}
+    return {**head, "matrix": {"cluster": on, "seed": 1, "repeats": repeats, "subsets": list(subsets)}}
+
+
+def _subset(wanted: Wanted, kind: Kind, cases: Sequence[str], libraries: Sequence[str]) -> dict[str, Any]:
     nodes = list(wanted.nodes) or list(usual_counts(kind.nodes))
     factors: dict[str, Any] = {
         "nodes": one_or_list(nodes),
@@ -208,48 +243,35 @@ def _campaign(
         factors["interconnect"] = one_or_list(as_names(wanted.interconnect))
     varied = [name for name, level in factors.items() if isinstance(level, list)]
     why = f"what {wanted.application} does by {' and '.join(varied).replace('_', ' ')}" if varied else ""
-    subset = {
+    return {
         "name": wanted.application,
-        "why": why or f"how fast {wanted.application} is, and how far its repeats lie apart",
+        "why": why or f"how fast {wanted.application} is, and how much its repeats scatter",
         "application": wanted.application,
         "case": one_or_list(list(cases)),
         "factors": factors,
     }
-    content = {
-        "title": wanted.title or f"{wanted.application} on {cluster}",
-        "evidence": "measured",
-        "hardware": "${machine}",
-        "notes": [],
-        "matrix": {"cluster": cluster, "seed": 1, "repeats": wanted.repeats, "subsets": [subset]},
-    }
-    return _CAMPAIGN.format(name=wanted.name) + as_yaml(content)
 
 
-def _cluster(
-    wanted: Wanted,
-    kind: Kind,
-    program: ApplicationLaunch | None,
-    cases: Sequence[str],
-    libraries: Sequence[str],
-    out: Outline,
-) -> str:
-    place = f"config/clusters/{wanted.cluster or wanted.name}.yaml"
+def cluster(
+    wanted: Wanted, kind: Kind, program: ApplicationLaunch | None, out: Outline, place: str, **more: Any
+) -> dict[str, Any]:
+    """Make the content of the file of a cluster; what is to be filled in there, in `place`, goes to `out`."""
     launch: dict[str, Any] = {"scheduler": "slurm" if kind.slurm else "none", "nodes": kind.nodes}
     launch["cores"] = kind.numbers if kind.slurm else "auto"
     if kind.slurm:
         launch |= {"memory": kind.memory, "minutes": wanted.minutes}
         partition = wanted.partition or (kind.partitions[0] if kind.partitions else "")
         launch |= {name: text for name, text in _chosen(wanted, kind, partition).items() if text}
-    launch["mpi"] = {name: library(text) for name, text in zip(as_names(libraries), libraries, strict=True)}
-    if wanted.interconnect:
-        launch["interconnect"] = {level: {} for level in as_names(wanted.interconnect)}
-        out.todo.append(f"{place}: how each interconnect is chosen, its environment or partition")
-    launch["applications"] = {wanted.application: _site(wanted, program, cases, place, out)}
+    named = zip(as_names(wanted.mpi), wanted.mpi, strict=True)
+    launch["mpi"] = {name: _library(text) for name, text in named}
+    for factor, levels in {"interconnect": as_names(wanted.interconnect), **wanted.levels}.items():
+        if levels:
+            launch[factor] = {level: {} for level in levels}
+            out.todo.append(f"{place}: how each {factor} is chosen, its environment or partition")
+    launch |= more
+    launch["applications"] = {wanted.application: _site(wanted, program, place, out)}
     facts = list(kind.facts) or [{"what": "CPU, memory, network", "value": "fill in", "source": "data sheet"}]
-    text = as_yaml({"title": f"The cluster of {wanted.name}", "facts": facts, "launch": launch})
-    if not (wanted.mpi or kind.libraries):
-        out.todo.append(f"{place}: the MPI library with its version, and how it is started")
-    return _CLUSTER.format(kind=str(kind) if kind.slurm else "This machine") + text
+    return {"title": f"The cluster of {wanted.name}", "facts": facts, "launch": launch}
 
 
 def _chosen(wanted: Wanted, kind: Kind, partition: str) -> Mapping[str, str]:
@@ -259,18 +281,42 @@ def _chosen(wanted: Wanted, kind: Kind, partition: str) -> Mapping[str, str]:
     return {"partition": partition, "account": wanted.account, "constraint": feature if plain else ""}
 
 
-def _site(
-    wanted: Wanted, launch: ApplicationLaunch | None, cases: Sequence[str], place: str, out: Outline
-) -> dict[str, str]:
-    """Say where the program lies, and its input files if it has some."""
+def _site(wanted: Wanted, launch: ApplicationLaunch | None, place: str, out: Outline) -> dict[str, str]:
+    """Say where the program is, and its input files if it has some."""
     if wanted.application == "proxy" and not wanted.binary:
         return {"build": "proxy", "variant": "-O2"}
     if not wanted.binary:
-        out.todo.append(f"{place}: where the program lies, for /path/to (or give --binary)")
-    program = wanted.binary or _PROGRAM.format(application=wanted.application)
+        out.todo.append(f"{place}: where the program is, for /path/to (or give --binary)")
+    program = wanted.binary or f"/path/to/{wanted.application}"
     if wanted.application == "osu" and "${case}" not in program:
         program += "/osu_${case}"
-    inputs = launch is not None and (launch.link_inputs or any(launch.cases[case].inputs for case in cases))
+    inputs = launch and (launch.link_inputs or any(launch.cases[case].inputs for case in wanted.cases))
     if inputs:
         out.todo.append(f"{place}: the folder of the input files, for /path/to/inputs")
     return {"program": program, **({"inputs": "/path/to/inputs"} if inputs else {})}
+
+
+def _library(name: str) -> dict[str, str]:
+    """Write the entry of an MPI library in a cluster's file."""
+    family = family_of(name)
+    return {"family": family, "name": name, "start": "charmrun" if family == "charm" else "mpirun"}
+
+
+def family_of(mpi: str) -> Family:
+    """Tell the family of an MPI library by how its name begins; an unknown one is taken as Open MPI."""
+    return next(family for head, family in _FAMILIES.items() if mpi.lower().startswith(head))
+
+
+def as_names(levels: Iterable[Level]) -> list[str]:
+    """Spell levels as a file may name them."""
+    return [re.sub(r"[^A-Za-z0-9._-]+", "-", str(level)).strip("-.") for level in levels]
+
+
+def one_or_list(levels: list[Any]) -> Any:
+    """Write one level alone."""
+    return levels[0] if len(levels) == 1 else levels
+
+
+def as_yaml(content: Mapping[str, Any]) -> str:
+    """Write a file's content as YAML, in its order."""
+    return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=110))

@@ -1,4 +1,4 @@
-"""How far a campaign is: its plan and what that costs, its state and end, the line beside Snakemake."""
+"""How far a campaign is: its plan and what that costs, its state and end, the line below Snakemake's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from typing import Any, TextIO
 from analysis.base import files, project, slurm
 from analysis.measure import accounting, folders, workflow
 from analysis.measure.declare import load
-from analysis.measure.matrix import DEFAULTS, Plan, Run, expand
+from analysis.measure.matrix import Plan, Run, expand
+from analysis.schema.campaigns import DEFAULTS
 
 # Where an application's file does not say how long a case takes, a share of the time limit stands for it.
 _SHARE_OF_LIMIT = 0.5
@@ -330,7 +331,7 @@ class Watch:
             progress = replace(progress, end=None) if last else progress
             text, state = sentence(progress, now), (progress.done, progress.running, progress.failed)
         except Exception as error:  # the campaign goes on without a line about it
-            text, state = f"progress cannot be told: {type(error).__name__}: {error}", (-2, -2, -2)
+            text, state = f"the progress is unknown: {type(error).__name__}: {error}", (-2, -2, -2)
         if self._live:
             self._draw(text)
             return
@@ -405,7 +406,7 @@ def _print_plan(found: Plan, done: set[str]) -> None:
     for count, why in found.excluded:
         print(f"left out: {count} combinations: {' '.join(why.split())}")
     if found.shared:
-        print(f"{found.shared} combinations stand in more than one subset and run once")
+        print(f"{found.shared} combinations are in more than one subset and run once")
     if found.adaptive:
         most = max(most for _, most in found.adaptive.values())
         price = cost(found, [*found.runs, *_further(found)])
@@ -417,7 +418,7 @@ def _print_plan(found: Plan, done: set[str]) -> None:
     print(f"\nmeasured: {len(found.runs) - len(left)} of {len(found.runs)} runs")
     names = {name for run in (*found.runs, *_further(found)) for name in run.records}
     if more := [name for name in done - names if ".failed-" not in name]:
-        print(f"beside them: {len(more)} runs that the matrix does not declare; they count like the others")
+        print(f"in addition: {len(more)} runs that the matrix does not declare; they count like the others")
     if left:
         price = cost(found, left)
         hours = f"{price.node_hours:.2f} node hours expected, {price.node_hours_limit:.2f} at the time limits"
@@ -450,7 +451,7 @@ def _cost_row(found: Plan, name: str, runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _print_table(rows: Sequence[dict[str, Any]]) -> None:
-    # A column in which nothing was chosen says nothing.
+    # A column in which nothing was chosen is left out.
     keys = [key for key in rows[0] if key not in DEFAULTS or any(row[key] != "" for row in rows)]
     cells = [[str(row[key]).replace("True", "yes").replace("False", "no") for key in keys] for row in rows]
     widths = [max(len(key), *(len(row[at]) for row in cells)) for at, key in enumerate(keys)]

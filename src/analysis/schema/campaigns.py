@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, create_model
 from pydantic_core import PydanticCustomError
 
 from analysis.base.models import Evidence, Line, Maybe, Model, Name, Positive, Several, Unique
 from analysis.base.words import Level
+from analysis.schema.factors import BY_NAME, TABLE, Factor
 
 # ---- what the levels of a campaign stand for
 
@@ -171,22 +172,8 @@ Repeats = Annotated[
 ]
 
 
-class Factors(Model):
-    """Levels of each factor: nodes, ranks_per_node, threads, interconnect, mpi, tuning and so on."""
-
-    nodes: Maybe[Counts] = None
-    ranks_per_node: Maybe[RankCounts] = None
-    threads: Maybe[Counts] = None
-    concurrent_jobs: Maybe[Counts] = None
-    interconnect: Maybe[Names] = None
-    mpi: Maybe[Names] = None
-    tuning: Maybe[Names] = None
-    cpu: Maybe[Names] = None
-    dimm: Maybe[Names] = None
-    placement: Maybe[Names] = None
-    profiler: Maybe[Several[Literal["none", "ipm", "mpip"]]] = Field(
-        None, description="none, ipm or mpip; never two in one run, for each would measure the other"
-    )
+class _Factors(Model):
+    """The levels of each factor; one that is not given has its default or the cluster's only level."""
 
     @property
     def given(self) -> dict[str, Any]:
@@ -194,12 +181,52 @@ class Factors(Model):
         return {name: level for name, level in self if name in self.model_fields_set}
 
 
+# Factors that no matrix varies: they come from the application's file, the cluster's or the output.
+_NOT_VARIED = ("application", "case", "cluster", "version", "build", "ranks", "target_time", "local_size")
+Profilers = Several[Literal["none", "ipm", "mpip"]]
+MaybeAmounts = Maybe[Several[Positive]]
+MaybeNames = Maybe[Names]
+_ONE_PROFILER = "none, ipm or mpip; never two in one run, for each would measure the other"
+# The values that a factor takes in a matrix, by its type or its name, and its level where none is given.
+_LEVELS: dict[str, tuple[Any, Any, str]] = {
+    "i4": (Counts, 1, "a whole number above 0 or a list of them"),
+    "f8": (MaybeAmounts, None, "a number above 0 or a list of them"),
+    "str": (MaybeNames, None, "a name or a list of names"),
+    "ranks_per_node": (RankCounts, "all", "a whole number, all or half (of the cores), or a list of these"),
+    "tuning": (Names, "default", "a name or a list of names"),
+    "placement": (Names, "all-cores", "a name or a list of names"),
+    "profiler": (Profilers, "none", _ONE_PROFILER),
+}
+
+
+def _levels(factor: Factor) -> tuple[Any, Any]:
+    kind, default, words = _LEVELS.get(factor.name, _LEVELS[factor.dtype])
+    unit = f" in {factor.unit}" if factor.unit not in ("", "1") else ""
+    return kind, Field(default, description=f"{words}: {factor.meaning}{unit}")
+
+
+if TYPE_CHECKING:
+    Factors = _Factors
+else:
+    Factors = create_model(
+        "Factors",
+        __base__=_Factors,
+        __doc__=_Factors.__doc__,
+        **{one.name: _levels(one) for one in TABLE if one.name not in _NOT_VARIED},
+    )
+
+# Factor -> its level where no file gives one; None: the cluster's only one, or none at all.
+DEFAULTS: dict[str, Any] = {name: field.default for name, field in Factors.model_fields.items()}
+# The factors whose levels are nodes of the cluster, their settings, or a network; the link comes last.
+OF_MACHINE: tuple[str, ...] = tuple(sorted(name for name in DEFAULTS if BY_NAME[name].kind == "machine"))
+
+
 class Exclusion(Model):
     """A combination that is not run, with when and why."""
 
-    when: Annotated[
-        dict[str, str | int | Annotated[list[str | int], Field(min_length=1)]], Field(min_length=1)
-    ] = Field(description="factor -> level or levels, application and case among them; all must match")
+    when: Annotated[dict[str, Level | Annotated[list[Level], Field(min_length=1)]], Field(min_length=1)] = (
+        Field(description="factor -> level or levels, application and case among them; all must match")
+    )
     why: Reason
 
 

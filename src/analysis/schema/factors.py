@@ -41,6 +41,7 @@ class Factor:
     versioned: bool = False  # whether its levels carry a version
     from_output: bool = False  # whether the output states it even where the record does not
     work: bool = False  # whether it determines the work that is done, on whatever machine
+    needed: bool = False  # whether runs can hardly be compared without it
     label: str = ""  # its name on axes and in tables
     before: str = "with"  # the preposition before its levels: "on 2 nodes"
     every: str = ""  # all of its levels: "all links"
@@ -72,7 +73,7 @@ TABLE: tuple[Factor, ...] = (
         "application", "problem", "application", work=True, label="application", every="all applications",
     ),
     Factor(
-        "case", "problem", "input case", work=True, label="problem", before="at",
+        "case", "problem", "input case", work=True, needed=True, label="problem", before="at",
         every="every case", topics={"problem size": ()},
     ),
     Factor(
@@ -80,8 +81,8 @@ TABLE: tuple[Factor, ...] = (
         topics={"hardware": ("cpu", "interconnect", "dimm", "ranks", "ranks_per_node")},
     ),
     Factor(
-        "cpu", "machine", "CPU model", upgrade=True, label="processor", before="on", every="all processors",
-        topics={"CPU generation": ("cluster",)},
+        "cpu", "machine", "CPU model", upgrade=True, needed=True, label="processor", before="on",
+        every="all processors", topics={"CPU generation": ("cluster",)},
     ),
     Factor(
         "frequency", "machine", "clock frequency that the CPU was set to", "f8", "GHz", upgrade=True,
@@ -90,12 +91,12 @@ TABLE: tuple[Factor, ...] = (
         paths=(rf"{_S}(?:freq{_G})?(\d\.\d+)[-_]?ghz{_E}", rf"{_S}freq(?:uency)?{_G}(\d\.\d+)"),
     ),
     Factor(
-        "interconnect", "machine", "network between the nodes", upgrade=True, label="link", before="over",
-        every="all links", topics={"interconnect": ("cluster",)},
+        "interconnect", "machine", "network between the nodes", upgrade=True, needed=True, label="link",
+        before="over", every="all links", topics={"interconnect": ("cluster",)},
     ),
     Factor(
-        "mpi", "software", "MPI library with version", upgrade=True, versioned=True, label="MPI library",
-        every="all MPI libraries", topics={"MPI library": ()},
+        "mpi", "software", "MPI library with version", upgrade=True, versioned=True, needed=True,
+        label="MPI library", every="all MPI libraries", topics={"MPI library": ()},
     ),
     Factor(
         "build", "software", "compiler flags or build variant", upgrade=True, label="build",
@@ -120,12 +121,12 @@ TABLE: tuple[Factor, ...] = (
         every="all profilers", topics={"profilers": ()},
     ),
     Factor(
-        "nodes", "job", "nodes", "i4", "1", label="nodes", before="on", every="all numbers of nodes",
-        level="{} node|{} nodes", topics={"scaling": ("ranks",)},
+        "nodes", "job", "nodes", "i4", "1", needed=True, label="nodes", before="on",
+        every="all numbers of nodes", level="{} node|{} nodes", topics={"scaling": ("ranks",)},
         paths=(r"(?<![\d.])(\d+)[-_]?(?:nodes?|nn)(?![a-z])", rf"{_S}(?:nnodes|nodes?|nn){_G}(\d+)"),
     ),
     Factor(
-        "ranks", "job", "MPI ranks", "i4", "1", aliases=("np",), work=True, label="ranks",
+        "ranks", "job", "MPI ranks", "i4", "1", aliases=("np",), work=True, needed=True, label="ranks",
         every="all numbers of ranks", level="{} rank|{} ranks",
         paths=(
             r"(?<!\d)(\d+)[-_]?(?:ranks?|n?procs?|n?tasks?|np|mpiprocs|mpiranks|processes|mpi)(?![a-z])",

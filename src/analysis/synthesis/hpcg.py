@@ -6,9 +6,8 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
-from analysis.synthesis.plan import Job
+from analysis.synthesis.plan import PlannedRun, utc
 from analysis.synthesis.truth import Truth
 
 # Share of the floating-point operations, and of the time, of each kernel.
@@ -52,23 +51,26 @@ def process_grid(ranks: int) -> tuple[int, int, int]:
     return best
 
 
-def files(truth: Truth, job: Job) -> dict[str, str]:
+def files(truth: Truth, run: PlannedRun) -> dict[str, str]:
     """Write the result of a run by file name; a failed run leaves none."""
-    if job.failed:
+    if run.failed:
         return {"stderr.txt": "xhpcg: killed by signal 9\n"}
-    stamp = datetime.fromtimestamp(job.end, UTC).strftime("%Y.%m.%d.%H.%M.%S")
-    return {f"HPCG-Benchmark-2.4_{stamp}.yaml": "\n".join([*_head(job), *_results(job), ""])}
+    return {
+        f"HPCG-Benchmark-2.4_{utc(run.end):%Y.%m.%d.%H.%M.%S}.yaml": "\n".join(
+            [*_head(run), *_results(run), ""]
+        )
+    }
 
 
-def _head(job: Job) -> Iterator[str]:
-    size = job.factors["local_size"]
-    grid = process_grid(job.factors["ranks"])
+def _head(run: PlannedRun) -> Iterator[str]:
+    size = run.factors["local_size"]
+    grid = process_grid(run.factors["ranks"])
     # Not one line: the releases before 2015 write name, version and both again.
     yield "HPCG-Benchmark"
     yield "2.4"
     yield "HPCG Benchmark: Version 2.4 June 3, 2014"
     yield "Machine Summary: "
-    yield f"  Distributed Processes: {job.factors['ranks']}"
+    yield f"  Distributed Processes: {run.factors['ranks']}"
     yield "  Threads per processes: 1"
     yield "Global Problem Dimensions: "
     yield from (f"  Global n{axis}: {size * count}" for axis, count in zip("xyz", grid, strict=True))
@@ -96,10 +98,10 @@ def _system(size: int, grid: tuple[int, int, int], indent: str) -> Iterator[str]
     yield f"{indent}Number of Nonzero Terms: {math.prod(3 * size * count - 2 for count in grid)}"
 
 
-def _results(job: Job) -> Iterator[str]:
-    seconds = float(job.factors["target_time"])
-    flops = job.value * 1e9 * seconds
-    equations = job.factors["local_size"] ** 3 * job.factors["ranks"]
+def _results(run: PlannedRun) -> Iterator[str]:
+    seconds = float(run.factors["target_time"])
+    flops = run.value * 1e9 * seconds
+    equations = run.factors["local_size"] ** 3 * run.factors["ranks"]
     done = _SET * max(1, round(flops / (_FLOPS * equations * _SET)))
     yield "********** Iterations Summary  ***********: "
     yield "Iteration Count Information: "
@@ -111,14 +113,14 @@ def _results(job: Job) -> Iterator[str]:
     yield "  Result: PASSED"
     yield "  Scaled residual mean: 0.00435"
     yield "  Scaled residual variance: 0"
-    yield from _performance(job, seconds, flops)
+    yield from _performance(run, seconds, flops)
     yield "DDOT Timing Variations: "
     # On one rank a sum over ranks takes no time to speak of.
-    waits = 0.05 * seconds * (1 - 1 / job.factors["ranks"])
+    waits = 0.05 * seconds * (1 - 1 / run.factors["ranks"])
     for name, factor in (("Min", 0.9), ("Max", 1.1), ("Avg", 1.0)):
         yield f"  {name} DDOT MPI_Allreduce time: {factor * waits:.6g}"
     yield "********** Final Summary **********: "
-    yield f"  HPCG result is VALID with a GFLOP/s rating of: {job.value:.6g}"
+    yield f"  HPCG result is VALID with a GFLOP/s rating of: {run.value:.6g}"
     for part in ("DotProduct", "SPMV", "MG", "WAXPBY"):
         yield f"  Reference version of Compute{part} used: Performance results are most likely suboptimal"
     if seconds < _OFFICIAL:
@@ -128,7 +130,7 @@ def _results(job: Job) -> Iterator[str]:
         yield "  Please send the YAML file contents to: HPCG-Results@software.sandia.gov"
 
 
-def _performance(job: Job, seconds: float, flops: float) -> Iterator[str]:
+def _performance(run: PlannedRun, seconds: float, flops: float) -> Iterator[str]:
     yield "********** Performance Summary (times in sec) ***********: "
     yield "Benchmark Time Summary: "
     yield f"  Optimization phase: {_OPTIMIZATION:g}"
@@ -139,10 +141,10 @@ def _performance(job: Job, seconds: float, flops: float) -> Iterator[str]:
     yield f"  Total: {flops:.6g}"
     yield f"  Total with convergence overhead: {flops:.6g}"
     yield "GFLOP/s Summary: "
-    yield from (f"  Raw {name}: {job.value * of / time:.6g}" for name, of, time in _KERNELS)
-    yield f"  Raw Total: {job.value:.6g}"
-    yield f"  Total with convergence overhead: {job.value:.6g}"
-    yield f"  Total with convergence and optimization phase overhead: {job.value:.6g}"
+    yield from (f"  Raw {name}: {run.value * of / time:.6g}" for name, of, time in _KERNELS)
+    yield f"  Raw Total: {run.value:.6g}"
+    yield f"  Total with convergence overhead: {run.value:.6g}"
+    yield f"  Total with convergence and optimization phase overhead: {run.value:.6g}"
     yield "User Optimization Overheads: "
     yield f"  Optimization phase time (sec): {_OPTIMIZATION:g}"
     yield f"  Optimization phase time vs reference SpMV+MG time: {2 * _OPTIMIZATION:g}"

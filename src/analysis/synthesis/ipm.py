@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from analysis.synthesis.calls import Rank
-from analysis.synthesis.plan import LAUNCH, Job
+from analysis.synthesis.calls import RankCalls
+from analysis.synthesis.plan import LAUNCH, PlannedRun
 
 _GIB = 2**30
 _USER = "bench"
 
 
-def files(job: Job, ranks: list[Rank]) -> dict[str, str]:
+def files(run: PlannedRun, ranks: list[RankCalls]) -> dict[str, str]:
     """Write the profile of a run by file name, which IPM makes of user and start."""
-    start = job.start + LAUNCH
+    start = run.start + LAUNCH
     seconds, fraction = divmod(round(start * 1e6), 10**6)
     name = f"{_USER}.{seconds}.{fraction}.ipm.xml"
     names = sorted({row.call for rank in ranks for row in rank.rows})
@@ -27,16 +27,16 @@ def files(job: Job, ranks: list[Rank]) -> dict[str, str]:
     lines += ["</section>", "</calltable>"]
     codes = {call: code for code, call in enumerate(names, 1)}
     for number, rank in enumerate(ranks):
-        lines += _task(job, number, rank, ranks, codes, name)
+        lines += _task(run, number, rank, ranks, codes, name)
     return {name: "\n".join([*lines, "</ipm_job_profile>", ""])}
 
 
 def _task(
-    job: Job, number: int, rank: Rank, ranks: list[Rank], codes: dict[str, int], name: str
+    run: PlannedRun, number: int, rank: RankCalls, ranks: list[RankCalls], codes: dict[str, int], name: str
 ) -> Iterator[str]:
-    start = job.start + LAUNCH
+    start = run.start + LAUNCH
     final = start + rank.app_time
-    factors = job.factors
+    factors = run.factors
     mtime = f"{sum(row.time for row in rank.rows):.5e}"
     busy = 0.99 * rank.app_time
     yield (
@@ -46,7 +46,7 @@ def _task(
     )
     yield (
         f'<job nhosts="{factors["nodes"]}" ntasks="{len(ranks)}" start="{int(start)}" final="{int(final)}"'
-        f' cookie="nocookie" code="unknown" >{job.job_id}</job>'
+        f' cookie="nocookie" code="unknown" >{run.job_id}</job>'
     )
     yield f'<host mach_name="x86_64" mach_info="x86_64_Linux" >{rank.host}</host>'
     yield (
@@ -75,7 +75,7 @@ def _task(
     yield "</task>"
 
 
-def _functions(rank: Rank) -> Iterator[str]:
+def _functions(rank: RankCalls) -> Iterator[str]:
     sums: dict[str, list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
     for row in rank.rows:
         total = sums[row.call]
@@ -86,7 +86,7 @@ def _functions(rank: Rank) -> Iterator[str]:
         yield f'<func name="{call}" count="{count}" bytes="{size:.4e}" > {time:.4e} </func>'
 
 
-def _hash(rank: Rank, codes: dict[str, int]) -> Iterator[str]:
+def _hash(rank: RankCalls, codes: dict[str, int]) -> Iterator[str]:
     yield f'<hash nlog="{sum(row.calls for row in rank.rows)}" nkey="{len(rank.rows)}" >'
     for call, size, peer, count, time in rank.rows:
         other = max(peer, 0)

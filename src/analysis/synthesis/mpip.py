@@ -2,164 +2,167 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Callable, Container, Iterable, Iterator
+from typing import NamedTuple
 
-from analysis.synthesis.calls import Rank
-from analysis.synthesis.plan import LAUNCH, Job
+from analysis.synthesis.calls import RankCalls
+from analysis.synthesis.plan import PlannedRun, utc
 
 _RULE = "-" * 75
-_SITE = "{name:<17} {site:4d} {rank:>4} {count:6d} {most:8.3g} {mean:8.3g} {least:8.3g} {app:6.2f} {mpi:6.2f}"
+_TIME = "{name:<17} {site:4d} {rank:>4} {count:6d} {most:8.3g} {mean:8.3g} {least:8.3g} {app:6.2f} {mpi:6.2f}"
 _SENT = "{name:<17} {site:4d} {rank:>4} {count:7d} {most:9.4g} {mean:9.4g} {least:9.4g} {total:9.4g}"
 _SENDING = ("MPI_Send", "MPI_Isend", "MPI_Bcast", "MPI_Allreduce", "MPI_Reduce")
 _QUIET = ("MPI_Comm_rank", "MPI_Comm_size")
 
-# One call site a call: rank -> (count, time in s, payload in B, least and largest message in B).
-Sites = dict[str, list[tuple[int, float, int, int, int]]]
+
+class Site(NamedTuple):
+    """What a rank, or all ranks, did at one call site: calls, time in s, payload and its extremes in B."""
+
+    calls: int
+    time: float
+    payload: int
+    least: int
+    most: int
+
+    @classmethod
+    def total(cls, parts: Iterable[Site]) -> Site:
+        """Add up the ranks."""
+        calls, time, payload, least, most = zip(*parts, strict=True)
+        return cls(sum(calls), sum(time), sum(payload), min(least), max(most))
 
 
-def files(job: Job, ranks: list[Rank]) -> dict[str, str]:
+Sites = dict[str, list[Site]]  # one call site a call: what each rank did
+
+
+def files(run: PlannedRun, ranks: list[RankCalls]) -> dict[str, str]:
     """Write the report of a run by file name."""
     sites = _sites(ranks)
-    sections = (_times(ranks), _list(sites), _aggregate(ranks, sites), _sent(sites), _by_rank(ranks, sites))
-    lines = [*_head(job, ranks)]
-    for section in sections:
-        lines += section
-    lines += [*_message_sizes(sites), _RULE, _title("End of Report"), _RULE, ""]
-    return {f"{job.factors['application']}.{len(ranks)}.{3000 + job.order}.1.mpiP": "\n".join(lines)}
+    app, mpi = sum(rank.app_time for rank in ranks), sum(rank.mpi_time for rank in ranks)
+    lines = [
+        *_head(run, ranks),
+        *_times(ranks, app, mpi),
+        *_list(sites),
+        *_aggregate(sites, app, mpi),
+        *_sent(sites),
+        *_by_rank(ranks, sites, app, mpi),
+        *_message_sizes(sites),
+        *_title("End of Report"),
+        "",
+    ]
+    return {f"{run.factors['application']}.{len(ranks)}.{3000 + run.order}.1.mpiP": "\n".join(lines)}
 
 
-def _title(text: str) -> str:
-    return f"@--- {text} ".ljust(75, "-")
+def _title(text: str) -> list[str]:
+    return [_RULE, f"@--- {text} ".ljust(75, "-"), _RULE]
 
 
-def _head(job: Job, ranks: list[Rank]) -> Iterator[str]:
-    start = datetime.fromtimestamp(job.start + LAUNCH, UTC)
-    stop = datetime.fromtimestamp(job.end, UTC)
+def _head(run: PlannedRun, ranks: list[RankCalls]) -> Iterator[str]:
     yield "@ mpiP"
-    yield f"@ Command : /opt/{job.factors['application']} "
+    yield f"@ Command : /opt/{run.factors['application']} "
     for key, value in (
         ("Version", "3.5.0"),
         ("MPIP Build date", "Nov 20 2014, 12:00:00"),
-        ("Start time", f"{start:%Y %m %d %H:%M:%S}"),
-        ("Stop time", f"{stop:%Y %m %d %H:%M:%S}"),
+        ("Start time", f"{run.began:%Y %m %d %H:%M:%S}"),
+        ("Stop time", f"{utc(run.end):%Y %m %d %H:%M:%S}"),
         ("Timer Used", "PMPI_Wtime"),
         ("MPIP env var", "[null]"),
         ("Collector Rank", "0"),
-        ("Collector PID", str(3000 + job.order)),
+        ("Collector PID", str(3000 + run.order)),
         ("Final Output Dir", "."),
         ("Report generation", "Single collector task"),
+        *(("MPI Task Assignment", f"{number} {rank.host}") for number, rank in enumerate(ranks)),
     ):
         yield f"@ {key:<25}: {value}"
-    for number, rank in enumerate(ranks):
-        yield f"@ {'MPI Task Assignment':<25}: {number} {rank.host}"
     yield ""
 
 
-def _sites(ranks: list[Rank]) -> Sites:
+def _sites(ranks: list[RankCalls]) -> Sites:
     found: Sites = {}
-    names = dict.fromkeys(row.call for rank in ranks for row in rank.rows if row.call not in _QUIET)
-    for name in names:
+    for name in dict.fromkeys(row.call for rank in ranks for row in rank.rows if row.call not in _QUIET):
         found[name] = []
         for rank in ranks:
             rows = [row for row in rank.rows if row.call == name]
-            count = sum(row.calls for row in rows)
-            payload = sum(row.calls * row.size for row in rows)
-            sizes = [row.size for row in rows] or [0]
-            found[name].append((count, sum(row.time for row in rows), payload, min(sizes), max(sizes)))
+            each = (Site(row.calls, row.time, row.calls * row.size, row.size, row.size) for row in rows)
+            found[name].append(Site.total(each) if rows else Site(0, 0, 0, 0, 0))
     return found
 
 
-def _times(ranks: list[Rank]) -> Iterator[str]:
-    yield from (_RULE, _title("MPI Time (seconds)"), _RULE, "Task    AppTime    MPITime     MPI%")
-    for number, rank in enumerate(ranks):
-        share = _percent(rank.mpi_time, rank.app_time)
-        yield f"{number:4d} {rank.app_time:10.3g} {rank.mpi_time:10.3g} {share:8.2f}"
-    app, mpi = sum(rank.app_time for rank in ranks), sum(rank.mpi_time for rank in ranks)
-    yield f"   * {app:10.3g} {mpi:10.3g} {_percent(mpi, app):8.2f}"
+def _times(ranks: list[RankCalls], app: float, mpi: float) -> Iterator[str]:
+    yield from (*_title("MPI Time (seconds)"), "Task    AppTime    MPITime     MPI%")
+    rows = [(str(number), rank.app_time, rank.mpi_time) for number, rank in enumerate(ranks)]
+    for name, whole, part in (*rows, ("*", app, mpi)):
+        yield f"{name:>4} {whole:10.3g} {part:10.3g} {_percent(part, whole):8.2f}"
 
 
 def _list(sites: Sites) -> Iterator[str]:
-    yield from (_RULE, _title(f"Callsites: {len(sites)}"), _RULE)
+    yield from _title(f"Callsites: {len(sites)}")
     yield " ID Lev File/Address        Line Parent_Funct             MPI_Call"
     for site, name in enumerate(sites, 1):
         yield f"{site:3d}   0 solver.cpp       {40 + site:8d} exchange                 {_short(name)}"
 
 
-def _aggregate(ranks: list[Rank], sites: Sites) -> Iterator[str]:
-    app, mpi = sum(rank.app_time for rank in ranks), sum(rank.mpi_time for rank in ranks)
-    yield from (_RULE, _title("Aggregate Time (top twenty, descending, milliseconds)"), _RULE)
+def _top(sites: Sites, key: Callable[[Site], float], calls: Container[str]) -> list[tuple[str, Site]]:
+    """Return the twenty sites of some calls with most of something: name and number, total over the ranks."""
+    totals = [
+        (f"{_short(name):<17} {number:7d}", Site.total(parts))
+        for number, (name, parts) in enumerate(sites.items(), 1)
+        if name in calls
+    ]
+    return sorted(totals, key=lambda one: -key(one[1]))[:20]
+
+
+def _aggregate(sites: Sites, app: float, mpi: float) -> Iterator[str]:
+    yield from _title("Aggregate Time (top twenty, descending, milliseconds)")
     yield "Call                 Site       Time    App%    MPI%      Count    COV"
-    sums = {name: sum(entry[1] for entry in by_rank) for name, by_rank in sites.items()}
-    numbers = {name: site for site, name in enumerate(sites, 1)}
-    for name in sorted(sums, key=lambda name: -sums[name])[:20]:
-        time, count = sums[name], sum(entry[0] for entry in sites[name])
-        yield (
-            f"{_short(name):<17} {numbers[name]:7d} {1e3 * time:10.3g} {_percent(time, app):7.2f}"
-            f" {_percent(time, mpi):7.2f} {count:10d} {0.05:6.2f}"
-        )
+    for name, whole in _top(sites, lambda site: site.time, sites):
+        shares = f"{_percent(whole.time, app):7.2f} {_percent(whole.time, mpi):7.2f}"
+        yield f"{name} {1e3 * whole.time:10.3g} {shares} {whole.calls:10d} {0.05:6.2f}"
 
 
 def _sent(sites: Sites) -> Iterator[str]:
-    yield from (_RULE, _title("Aggregate Sent Message Size (top twenty, descending, bytes)"), _RULE)
+    yield from _title("Aggregate Sent Message Size (top twenty, descending, bytes)")
     yield "Call                 Site      Count      Total       Avrg  Sent%"
-    sums = {name: sum(entry[2] for entry in by_rank) for name, by_rank in sites.items() if name in _SENDING}
-    everything = sum(sums.values())
-    numbers = {name: site for site, name in enumerate(sites, 1)}
-    for name in sorted(sums, key=lambda name: -sums[name])[:20]:
-        count = sum(entry[0] for entry in sites[name])
-        yield (
-            f"{_short(name):<17} {numbers[name]:7d} {count:10d} {sums[name]:10.3g} {sums[name] / count:10.3g}"
-            f" {_percent(sums[name], everything):6.2f}"
-        )
+    everything = sum(site.payload for name in _SENDING for site in sites.get(name, ()))
+    for name, whole in _top(sites, lambda site: site.payload, _SENDING):
+        sizes = f"{whole.payload:10.3g} {whole.payload / whole.calls:10.3g}"
+        yield f"{name} {whole.calls:10d} {sizes} {_percent(whole.payload, everything):6.2f}"
 
 
-def _by_rank(ranks: list[Rank], sites: Sites) -> Iterator[str]:
+def _by_rank(ranks: list[RankCalls], sites: Sites, app: float, mpi: float) -> Iterator[str]:
     lines = sum(len(by_rank) + 1 for by_rank in sites.values())
-    yield from (_RULE, _title(f"Callsite Time statistics (all, milliseconds): {lines}"), _RULE)
+    yield from _title(f"Callsite Time statistics (all, milliseconds): {lines}")
     yield "Name              Site Rank  Count      Max     Mean      Min   App%   MPI%"
-    app, mpi = sum(rank.app_time for rank in ranks), sum(rank.mpi_time for rank in ranks)
-    for site, (name, by_rank) in enumerate(sites.items(), 1):
-        means = [1e3 * time / count for count, time, *_ in by_rank]
-        rows = [
-            (
-                str(number),
-                count,
-                mean,
-                4 * mean,
-                mean / 4,
-                time,
-                ranks[number].app_time,
-                ranks[number].mpi_time,
-            )
-            for number, ((count, time, *_), mean) in enumerate(zip(by_rank, means, strict=True))
-        ]
-        calls, times = sum(row[1] for row in rows), sum(row[5] for row in rows)
-        rows.append(("*", calls, 1e3 * times / calls, 4 * max(means), min(means) / 4, times, app, mpi))
-        for rank, count, mean, most, least, time, own_app, own_mpi in rows:
-            yield _SITE.format(
-                name=_short(name), site=site, rank=rank, count=count, most=most, mean=mean,
-                least=least, app=_percent(time, own_app), mpi=_percent(time, own_mpi),
+    wholes = [(rank.app_time, rank.mpi_time) for rank in ranks]
+    for number, (name, by_rank) in enumerate(sites.items(), 1):
+        means = [1e3 * site.time / site.calls for site in by_rank]
+        # The longest call takes four times the mean, the shortest a quarter of it.
+        for rank, site, most, least, (own_app, own_mpi) in zip(
+            [*range(len(ranks)), "*"],
+            [*by_rank, Site.total(by_rank)],
+            [*means, max(means)],
+            [*means, min(means)],
+            [*wholes, (app, mpi)],
+            strict=True,
+        ):
+            yield _TIME.format(
+                name=_short(name), site=number, rank=rank, count=site.calls, most=4 * most,
+                mean=1e3 * site.time / site.calls, least=least / 4, app=_percent(site.time, own_app),
+                mpi=_percent(site.time, own_mpi),
             )  # fmt: skip
         yield ""
 
 
 def _message_sizes(sites: Sites) -> Iterator[str]:
-    yield from (_RULE, _title("Callsite Message Sent statistics (all, sent bytes)"), _RULE)
+    yield from _title("Callsite Message Sent statistics (all, sent bytes)")
     yield "Name              Site Rank   Count       Max      Mean       Min       Sum"
-    for site, (name, by_rank) in enumerate(sites.items(), 1):
-        if name not in _SENDING:
-            continue
-        rows = [(str(number), *entry) for number, entry in enumerate(by_rank)]
-        count, payload = sum(row[1] for row in rows), sum(row[3] for row in rows)
-        least, most = min(row[4] for row in rows), max(row[5] for row in rows)
-        rows.append(("*", count, 0.0, payload, least, most))
-        for rank, number, _, total, low, high in rows:
-            yield _SENT.format(
-                name=_short(name), site=site, rank=rank, count=number, most=high, mean=total / number,
-                least=low, total=total,
-            )  # fmt: skip
-        yield ""
+    for number, (name, by_rank) in enumerate(sites.items(), 1):
+        if name in _SENDING:
+            for rank, site in (*enumerate(by_rank), ("*", Site.total(by_rank))):
+                yield _SENT.format(
+                    name=_short(name), site=number, rank=rank, count=site.calls, most=site.most,
+                    mean=site.payload / site.calls, least=site.least, total=site.payload,
+                )  # fmt: skip
+            yield ""
 
 
 def _short(name: str) -> str:

@@ -6,6 +6,7 @@ import itertools
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,16 @@ LAUNCH = 2.5
 FIRST_JOB = 1000
 
 
+def utc(seconds: float) -> datetime:
+    """Return a time of epoch seconds."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
 @dataclass(frozen=True)
-class Job:
+class PlannedRun:
     """One execution."""
 
-    name: str  # of the run; jobs that run at once share the number and have a letter
+    name: str  # runs at once share the number and have a letter
     factors: Mapping[str, Any]  # levels of all factors
     repeat: int
     order: int
@@ -38,6 +44,16 @@ class Job:
     def end(self) -> float:
         """Epoch seconds."""
         return self.start + self.seconds
+
+    @property
+    def running(self) -> float:
+        """Seconds on the program's own clock."""
+        return self.seconds - LAUNCH
+
+    @property
+    def began(self) -> datetime:
+        """When the program started its own clock."""
+        return utc(self.start + LAUNCH)
 
     def random(self, purpose: str) -> np.random.Generator:
         """Return the generator for one purpose, whatever else was drawn before."""
@@ -57,28 +73,27 @@ def cells(truth: Truth) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def jobs(truth: Truth) -> list[Job]:
-    """Lay out all jobs of a campaign in the order of execution.
+def runs(truth: Truth) -> list[PlannedRun]:
+    """Lay out all runs of a campaign in the order of execution.
 
-    Repeats of all cells are shuffled, one after the other in time; those that share the nodes start together.
+    Repeats of all cells are shuffled, one after the other in time; runs that share the nodes start at once.
     """
     plan = [(cell, repeat) for repeat in range(1, truth.repeats + 1) for cell in cells(truth)]
     shuffled = [plan[i] for i in np.random.default_rng(truth.seed).permutation(len(plan))]
     # One more execution of the first cell ends with an error, as happens.
     shuffled.insert(len(shuffled) // 2, (plan[0][0], truth.repeats + 1))
-    out: list[Job] = []
-    clock, job_id = truth.start.timestamp(), FIRST_JOB
+    out: list[PlannedRun] = []
+    clock = truth.start.timestamp()
     for order, (cell, repeat) in enumerate(shuffled, 1):
-        together = list(_set(truth, cell, repeat, order, job_id, clock))
-        out += together
-        job_id += len(together)
-        clock = max(job.end for job in together) + PAUSE
+        at_once = list(_at_once(truth, cell, repeat, order, FIRST_JOB + len(out), clock))
+        out += at_once
+        clock = max(run.end for run in at_once) + PAUSE
     return out
 
 
-def _set(
+def _at_once(
     truth: Truth, cell: dict[str, Any], repeat: int, order: int, job_id: int, clock: float
-) -> Iterator[Job]:
+) -> Iterator[PlannedRun]:
     count = cell["concurrent_jobs"]
     hosts = tuple(f"{truth.hosts[cell['cluster']]}{i:02d}" for i in range(1, cell["nodes"] + 1))
     levels = sorted((k, str(v)) for k, v in cell.items() if k != "question")
@@ -92,7 +107,7 @@ def _set(
         # A run that fails does so on its way.
         seconds = LAUNCH + (0.4 * seconds if failed else seconds)
         letter = chr(ord("a") + part) if count > 1 else ""
-        yield Job(
+        yield PlannedRun(
             name=f"{order:03d}{letter}",
             factors=cell,
             repeat=repeat,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from analysis.base.errors import ConfigError
-from analysis.importing import hardware, sight, words
-from analysis.importing.pattern import compiled, settings
+from analysis.importing import detect, hardware, vocabulary
+from analysis.importing.pattern import compile_pattern, parse_settings
 
 PARTS: list[tuple[str, dict[str, Any], str]] = [
     ("openmpi-4.1.4", {"mpi": "Open MPI 4.1.4"}, ""),
@@ -40,10 +40,10 @@ PARTS: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("part", "wanted", "rest"), PARTS, ids=[part for part, *_ in PARTS])
-def test_words__a_part_of_a_path_says_what_its_words_say(
+def test_names__a_part_of_a_path_says_what_its_words_say(
     part: str, wanted: dict[str, Any], rest: str
 ) -> None:
-    found = words.said(part, application="hpcg", file="." in part and "mpi-" not in part)
+    found = vocabulary.parse_name(part, application="hpcg", file="." in part and "mpi-" not in part)
     assert {name: value for name, (value, _) in found.values.items()} == wanted
     assert found.rest == rest
 
@@ -61,8 +61,8 @@ def test_words__a_part_of_a_path_says_what_its_words_say(
         ("output.txt", ""),
     ],
 )
-def test_sight__a_name_tells_its_job(name: str, job: str) -> None:
-    assert sight.job_of(name) == job
+def test_detect__a_name_tells_its_job(name: str, job: str) -> None:
+    assert detect.job_of(name) == job
 
 
 SCRIPT = """#!/bin/bash
@@ -91,6 +91,12 @@ def test_hardware__two_values_of_one_fact_state_none() -> None:
     assert not hardware.stated(text).keys() & {"nodes", "command", "ranks"}
 
 
+def test_hardware__n_is_of_nodes_for_srun_and_of_ranks_on_each_for_mpirun() -> None:
+    assert hardware.launched("srun -N 4 -n 64 ./lmp\n") == {"command": "srun -N 4 -n 64 ./lmp", "ranks": 64}
+    found = hardware.launched("mpirun -N 4 -n 64 ./lmp\n")
+    assert (found["ranks"], found["ranks_per_node"]) == (64, 4)
+
+
 def test_hardware__ports_and_processors_are_named() -> None:
     ports = "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tRate: 200\n\t\tLink layer: InfiniBand\n"
     assert hardware.stated(ports) == {"interconnect": "ib-hdr"}
@@ -100,7 +106,7 @@ def test_hardware__ports_and_processors_are_named() -> None:
 
 
 def test_pattern__placeholders_stand_within_parts() -> None:
-    pattern = compiled("{mpi}/n{nodes}_{ppn}/{}/*")
+    pattern = compile_pattern("{mpi}/n{nodes}_{ppn}/{}/*")
     assert pattern.read("openmpi/n8_16/x/y/file") == {
         "mpi": ("openmpi", "openmpi"),
         "nodes": (8, "n8_16"),
@@ -113,4 +119,4 @@ def test_pattern__placeholders_stand_within_parts() -> None:
 @pytest.mark.parametrize("given", ["nodes=many", "nodes", "color=blue"])
 def test_pattern__a_setting_that_is_none_is_refused(given: str) -> None:
     with pytest.raises(ConfigError, match="--set"):
-        settings([given])
+        parse_settings([given])

@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis.claims.model import Claim
 from analysis.claims.verdicts import FAILS, RANKING, UNKNOWN, judge, p_value
-from analysis.estimates.family import extreme
+from analysis.estimates.family import extreme, rank
 from analysis.estimates.finding import Finding
 
 # A finding with its verdict and the reason.
@@ -17,8 +17,8 @@ Judged = tuple[Finding, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """What the findings of a claim come to: the word, why, its p-value, the finding that speaks first."""
+class Resolution:
+    """What the findings of a claim come to: the word, why, its p-value, the finding that decides first."""
 
     word: str
     reason: str
@@ -27,19 +27,24 @@ class Settled:
     others: tuple[Finding, ...]
 
 
-def settle(claim: Claim, found: Sequence[Finding]) -> Settled:
+def resolve(claim: Claim, found: Sequence[Finding]) -> Resolution:
     """Judge all findings, at least one, of a claim.
 
     "Up to" rests on the largest of all strata, "at worst" on the least, or on those of the strata that agree
-    in every factor but the ones that the claim ranges over; otherwise the weakest finding speaks. That one of
-    k is against the claim counts only if it is so by intervals that hold for all k at once.
+    in every factor but the ones that the claim ranges over; otherwise the weakest finding decides. That one
+    of k is against the claim counts only if it is so by intervals that hold for all k at once.
     """
     aggregate = claim.question.aggregate
     ranged = aggregate in ("max", "min") and len(found) > 1
-    groups = _groups(claim, found) if ranged else [[one] for one in found]
     sign = -1.0 if aggregate == "min" else 1.0
-    speaking = [_extreme(group, sign) for group in groups]
-    judged = [_judged(claim, one, len(speaking)) for one, _ in speaking]
+    # What decides: of each group its extreme, with the interval of that and as it was found.
+    groups = _groups(claim, found) if ranged else [[one] for one in found]
+    firsts = [max(group, key=lambda one: rank(one.estimate, sign)) for group in groups]
+    extremes = [extreme([one.estimate for one in group], sign) for group in groups]
+    judged = [
+        _judged(claim, replace(first, estimate=one), len(groups))
+        for first, one in zip(firsts, extremes, strict=True)
+    ]
     chosen = min(range(len(judged)), key=lambda at: _strength(judged[at]))
     finding, word, reason = judged[chosen]
     if ranged:
@@ -47,10 +52,8 @@ def settle(claim: Claim, found: Sequence[Finding]) -> Settled:
     elif len(found) > 1:
         agree = sum(one[1] == word for one in judged)
         reason += f" ({agree} of {len(found)} comparisons say so)"
-    first = speaking[chosen][1]
-    return Settled(
-        word, reason, _p(claim, judged, chosen), finding, tuple(one for one in found if one is not first)
-    )
+    others = tuple(one for one in found if one is not firsts[chosen])
+    return Resolution(word, reason, _p(claim, judged, chosen), finding, others)
 
 
 def _at_once(found: Sequence[Finding]) -> str:
@@ -68,17 +71,6 @@ def _groups(claim: Claim, found: Sequence[Finding]) -> list[list[Finding]]:
         key = tuple((k, v) for k, v in one.stratum.items() if k not in over) if over else ()
         groups.setdefault(key, []).append(one)
     return list(groups.values())
-
-
-def _extreme(group: Sequence[Finding], sign: float) -> tuple[Finding, Finding]:
-    """Return the finding of the largest or least estimate, its interval that of the extreme, and as found."""
-    estimate = extreme([one.estimate for one in group], sign)
-    first = next(one for one in group if one.estimate.value is estimate.value or _same(one, estimate.value))
-    return replace(first, estimate=estimate), first
-
-
-def _same(one: Finding, value: float) -> bool:
-    return one.estimate.value == value or (math.isnan(one.estimate.value) and math.isnan(value))
 
 
 def _judged(claim: Claim, finding: Finding, k: int) -> Judged:

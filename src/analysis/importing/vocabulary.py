@@ -1,7 +1,6 @@
-"""What the names of files and folders say of a run: the words of the field, and numbers that go with them.
+"""The vocabulary of names of files and folders: words of the field, and numbers with a word.
 
-A name says a factor only where a word stands for it. What is left over is told apart from other runs, and
-nothing is claimed of it.
+A name states a factor only by a word that means it. Other words distinguish runs, and mean nothing more.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from analysis.schema.factors import TABLE
 
 Value = str | int | float
 
-# What each pattern stands for; the first that matches takes its characters away from the others. A group
-# holds the number. `_S` and `_E` are the borders of a word, in names that are joined by anything.
+# Factor and pattern, the number as a group; what one pattern matches, the next ones do not see. `_S` and `_E`
+# are the borders of a word, in names that are joined by anything.
 _S, _E = r"(?<![A-Za-z0-9.])", r"(?![A-Za-z0-9])"
 _G = r"[-_=. ]?"  # between a word and its number
-# A count of a node is looked for before the nodes, which are a part of its name: the table backwards.
+# Ranks of a node come before the nodes, which are a part of their name: the table backwards.
 _COUNTS: tuple[tuple[str, str], ...] = (
     *((one.name, pattern) for one in reversed(TABLE) for pattern in one.paths),
     (
@@ -26,12 +25,8 @@ _COUNTS: tuple[tuple[str, str], ...] = (
         rf"{_S}(?:runs?|rep|repeat|repetition|iter|iteration|trial|try|sample|attempt|no){_G}(\d+){_E}",
     ),
 )
-# A number beside a letter or a vague word: what it stands for is what the outputs say of it.
-_VAGUE = (
-    rf"{_S}(?:n|size|s|p|c|g){_G}(\d+){_E}",
-    rf"{_S}(\d+)(?:n|c|p){_E}",
-)
-CANDIDATES = ("ranks", "nodes", "local_size", "ranks_per_node", "threads")
+# A number with a letter or a vague word: the outputs decide what it means.
+_VAGUE = (rf"{_S}(?:n|size|s|p|c|g){_G}(\d+){_E}", rf"{_S}(\d+)(?:n|c|p){_E}")
 
 _MPI = (
     ("Open MPI", r"open[-_]?mpi|ompi"),
@@ -48,10 +43,7 @@ _LINKS = (
     (r"(1|10|25|40|50|100|200|400)[-_]?(?:gb?e|gige|gbit|gbps)", r"\1gbe"),
     (r"gb?e(1|10|25|40|50|100|200|400)", r"\1gbe"),
     (r"gige|gbe|gigabit", "1gbe"),
-    (
-        r"(?:ib|infiniband)?[-_]?((?:sdr|ddr|qdr|fdr(?:10)?|edr|hdr(?:100|200)?|ndr(?:200|400)?|xdr))",
-        r"ib-\1",
-    ),
+    (r"(?:ib|infiniband)?[-_]?(sdr|ddr|qdr|fdr(?:10)?|edr|hdr(?:100|200)?|ndr(?:200|400)?|xdr)", r"ib-\1"),
     (r"ib|infiniband|ipoib", "ib"),
     (r"roce(?:v?2)?", "roce"),
     (r"no[-_]?efa", "no-efa"),
@@ -67,25 +59,17 @@ _CPUS = (
     (r"(?:xeon[-_ ]?)?(?:gold|platinum|silver)[-_ ]?(\d{4}\w?)", r"\g<0>"),
     (r"epyc[-_ ]?(\d{4}\w?)", r"EPYC \1"),
     (
-        r"nehalem|westmere|sandy[-_]?bridge|ivy[-_]?bridge|haswell|broadwell|sky[-_]?lake|cascade[-_]?lake",
+        r"nehalem|westmere|sandy[-_]?bridge|ivy[-_]?bridge|haswell|broadwell|sky[-_]?lake|cascade[-_]?lake"
+        r"|ice[-_]?lake|sapphire[-_]?rapids|emerald[-_]?rapids|granite[-_]?rapids|knl|knights[-_]?landing"
+        r"|naples|rome|milan(?:-?x)?|genoa(?:-?x)?|bergamo|turin|thunderx2|tx2|a64fx|graviton\d?|grace|power[89]"
+        r"|snb|ivb|hsw|bdw|skx|skl|clx|icx|spr|emr|gnr",
         r"\g<0>",
     ),
-    (
-        r"ice[-_]?lake|sapphire[-_]?rapids|emerald[-_]?rapids|granite[-_]?rapids|knl|knights[-_]?landing",
-        r"\g<0>",
-    ),
-    (
-        r"naples|rome|milan(?:-?x)?|genoa(?:-?x)?|bergamo|turin|thunderx2|tx2|a64fx|graviton\d?|grace|power[89]",
-        r"\g<0>",
-    ),
-    (r"snb|ivb|hsw|bdw|skx|skl|clx|icx|spr|emr|gnr", r"\g<0>"),
 )
 _BUILDS = r"gcc[-_]?[\d.]*|gnu[-_]?[\d.]*|icc|icx|ifort|ifx|aocc|clang|armclang|llvm|pgi|nvhpc|cce|aocl|mkl"
 _PLACED = r"block|cyclic|scatter|compact|bunch|spread|pinning|pinned|unpinned|cores?|sockets?|numa|rank"
 _PLACED += r"|(?:intra|inter)[-_]?(?:node|socket|numa|ccx|die)|same[-_]?switch|diff[-_]?switch"
-_TUNED = (
-    r"tuned|untuned|default|defaults|(?:no)?smt\d?|\d?smt|(?:no)?ht|hyperthread\w*|ucx|ofi|verbs|openib|psm2?"
-)
+_TUNED = r"tuned|untuned|defaults?|(?:no)?smt\d?|\d?smt|(?:no)?ht|hyperthread\w*|ucx|ofi|verbs|openib|psm2?"
 _WORDS: tuple[tuple[str, str, str], ...] = (
     *(("interconnect", pattern, level) for pattern, level in _LINKS),
     *(("cpu", pattern, level) for pattern, level in _CPUS),
@@ -94,7 +78,7 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
     ("tuning", _TUNED, r"\g<0>"),
 )
 _TIMED = re.compile(rf"{_S}(\d+)[-_]?(min|minutes|sec|seconds|s){_E}", re.IGNORECASE)
-# Dates, times and jobs tell executions apart, and are no factors.
+# Dates, times and numbers of jobs distinguish executions, and are no factors.
 STAMPS = re.compile(
     r"(?<!\d)(?:19|20)\d\d[-_:.]?[01]\d[-_:.]?[0-3]\d(?:[-_T.]+[0-2]\d[-_:.h]?[0-5]\d(?:[-_:.]?[0-5]\d)?|\d{4,6})?(?!\d)"
     r"|(?<!\d)[0-2]\d[-:_h][0-5]\d[-:_m][0-5]\d(?!\d)"
@@ -102,14 +86,14 @@ STAMPS = re.compile(
 _NUMBERED = re.compile(
     r"(?<![A-Za-z0-9])\d{5,}(?:\.\d+)?(?![A-Za-z0-9])|[0-9a-f]{12,}|[oe]\d{3,}(?![A-Za-z0-9])"
 )
-# A node: a name with a domain, a word with a long number that begins with zero, or called so. Shorter numbers
-# may count something.
+# A host: a name with a domain, a word with a long number that begins with zero, or one with a word for it.
+# Shorter numbers may count something.
 _HOST = re.compile(
     rf"{_S}[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+\.[a-z]{{2,6}}(?=[-_.]|$)|{_S}[a-z]+\d*-node-?\d+{_E}"
     rf"|{_S}(?!nodes?|n-?\d|np|nx|ppn|ranks?|procs?|n?tasks?|omp|threads?|rt|runs?|rep|iter)[a-z]{{1,12}}-?0\d{{2,4}}{_E}"
     rf"|{_S}(?:cn|nid|host|compute)-?0\d+{_E}"
 )
-# What a file is, not what the run was. Any other word that differs may make a difference.
+# Words for what a file is, not what the run was. Any other word that differs may matter.
 _NOISE = set(
     "result results output outputs out err log logs txt stdout stderr slurm job jobs file files the of and "  # noqa: SIM905
     "hpccoutf hpccinf sh tf".split()
@@ -120,80 +104,79 @@ _EXTENSIONS = re.compile(
 )
 
 
-# A release stands by itself; other numbers are taken apart at dots.
+# A release is one word; other numbers are split at dots.
 _WORD = re.compile(r"(?<![A-Za-z0-9.])v?\d+\.\d+(?:\.\d+)*(?![A-Za-z0-9.])|[^\W_]+")
 
 
 @dataclass
-class Said:
-    """What one part of a path says: factor -> value; numbers that could be several; what is left over."""
+class ParsedName:
+    """What one part of a path states: factor -> value; numbers of unclear meaning; unknown words."""
 
     text: str
     values: dict[str, tuple[Value, str]] = field(default_factory=dict)
     vague: list[tuple[int, str, str]] = field(default_factory=list)  # number, text, its place
-    rest: str = ""
+    rest: str = ""  # unknown words
+
+    def add_rest(self, text: str) -> None:
+        """Add a word that is not understood: it may still distinguish runs."""
+        self.rest = f"{self.rest}-{text}".strip("-")
 
 
-def said(part: str, *, application: str = "", cases: tuple[str, ...] = (), file: bool = False) -> Said:
-    """Read one part of a path; `cases` are those of the `application`, `file` if it is a file's name."""
+def parse_name(
+    part: str, *, application: str = "", cases: tuple[str, ...] = (), file: bool = False
+) -> ParsedName:
+    """Parse one part of a path; `cases` are those of the `application`, `file` if it is a file's name."""
     text = _EXTENSIONS.sub("", part) if file else part
-    out = Said(text)
+    out = ParsedName(text)
     text = _HOST.sub(" ", STAMPS.sub(" ", text))
-    text = _case(text, cases, out)
+    for case in sorted(cases, key=len, reverse=True):
+        pattern = rf"(?<!get_)(?<!put_)(?<!acc_){_S}(?:osu_)?{re.escape(case)}{_E}"
+        if match := re.search(pattern, text, re.IGNORECASE):
+            out.values["case"] = (case, match[0])
+            text = _without(text, match)
+            break
     text = _numbers(text, out)
     text = _library(text, out)
     for factor, pattern, level in _WORDS:
         text = _word(text, factor, pattern, level, out)
-    text = _NUMBERED.sub(" ", text)
-    out.rest = _left(text, application, out)
+    _collect_rest(_NUMBERED.sub(" ", text), application, out)
     return out
 
 
-def _take(text: str, match: re.Match[str]) -> str:
+def _without(text: str, match: re.Match[str]) -> str:
     return f"{text[: match.start()]} {text[match.end() :]}"
 
 
-def _case(text: str, cases: tuple[str, ...], out: Said) -> str:
-    for case in sorted(cases, key=len, reverse=True):
-        if match := re.search(
-            rf"(?<!get_)(?<!put_)(?<!acc_){_S}(?:osu_)?{re.escape(case)}{_E}", text, re.IGNORECASE
-        ):
-            out.values["case"] = (case, match[0])
-            return _take(text, match)
-    return text
-
-
-def _numbers(text: str, out: Said) -> str:
+def _numbers(text: str, out: ParsedName) -> str:
     for factor, pattern in _COUNTS:
         match = re.search(pattern, text, re.IGNORECASE)
-        if match and factor not in out.values and len(match[1]) < 8:
-            cube = [group for group in match.groups() if group]
-            if len(set(cube)) == 1:
-                number = float(match[1]) if "." in match[1] else int(match[1])
-                out.values[factor] = (number, match[0].strip("-_. "))
-                text = _take(text, match)
+        cube = match is not None and len({group for group in match.groups() if group}) == 1
+        if match and cube and factor not in out.values and len(match[1]) < 8:
+            number = float(match[1]) if "." in match[1] else int(match[1])
+            out.values[factor] = (number, match[0].strip("-_. "))
+            text = _without(text, match)
     if (match := _TIMED.search(text)) and "target_time" not in out.values:
         unit = 60 if match[2].lower().startswith("min") else 1
         out.values["target_time"] = (int(match[1]) * unit, match[0])
-        text = _take(text, match)
+        text = _without(text, match)
     for pattern in _VAGUE:
         if match := re.search(pattern, text):
             out.vague.append((int(match[1]), match[0], re.sub(r"\d+", "", match[0])))
-            text = _take(text, match)
+            text = _without(text, match)
     return text
 
 
-def _library(text: str, out: Said) -> str:
+def _library(text: str, out: ParsedName) -> str:
     for name, pattern in _MPI:
         match = re.search(rf"{_S}(?:{pattern})(?:[-_/ ]?v?(\d[\d.]*(?:rc\d+)?))?{_E}", text, re.IGNORECASE)
         if match:
             out.values["mpi"] = (library(name, match[1] or "", match[0]), match[0])
-            return _take(text, match)
+            return _without(text, match)
     return text
 
 
 def library(name: str, version: str, text: str) -> str:
-    """Name an MPI library with its version; digits that run together are kept as they were written."""
+    """Name an MPI library with its version; a version without dots is kept as it was written."""
     if not version:
         return name
     joined = "." not in version and len(version) > 2 and not re.fullmatch(r"20[12]\d", version)
@@ -212,27 +195,24 @@ def family(text: str) -> str:
     return next((name for name, _ in _MPI if text.lower().startswith(name.lower())), "")
 
 
-def _word(text: str, factor: str, pattern: str, level: str, out: Said) -> str:
+def _word(text: str, factor: str, pattern: str, level: str, out: ParsedName) -> str:
     match = re.search(rf"{_S}(?:{pattern}){_E}", text, re.IGNORECASE)
-    if not match:
+    several = factor in ("tuning", "build")
+    if not match or (factor in out.values and not several):
         return text
-    name = match.expand(level).strip(" -_").lower() if factor != "cpu" else match.expand(level).strip(" -_")
-    if factor in out.values and factor in ("tuning", "build"):
-        name = f"{out.values[factor][0]} {name}"
-    elif factor in out.values:
-        return text
+    name = match.expand(level).strip(" -_")
+    name = name if factor == "cpu" else name.lower()
+    name = f"{out.values[factor][0]} {name}" if factor in out.values else name
     out.values[factor] = (name, match[0])
-    return _take(text, match)
+    return _without(text, match)
 
 
-def _left(text: str, application: str, out: Said) -> str:
-    """Return the words that are left over; numbers that stand alone are put to what outputs state."""
+def _collect_rest(text: str, application: str, out: ParsedName) -> None:
+    """Collect the unknown words; the outputs decide what numbers without a word mean."""
     own = {application, application.replace("-", ""), *application.split("-")}
-    kept = []
     for at, found in enumerate(_WORD.finditer(text)):
         word = found[0]
         if word.isdecimal() and len(word) < 7:
             out.vague.append((int(word), word, str(at)))
         elif word.lower() not in _NOISE | own:
-            kept.append(word)
-    return "-".join(kept)
+            out.add_rest(word)

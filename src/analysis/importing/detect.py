@@ -1,4 +1,4 @@
-"""One file of the tree: what it is by its content, and what it states of a run; no dataset outlives this."""
+"""Detects what a file is by its content, and extracts what it states of a run; no dataset is kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from analysis.base.errors import BenchbookError, ConfigError
 from analysis.base.files import unpacked
 from analysis.base.slurm import node_names
 from analysis.importing import hardware
-from analysis.importing.tree import File, shown
+from analysis.importing.tree import File, display_name
 from analysis.readers import unknown
 from analysis.readers.base import as_utf8
 from analysis.readers.text import decode
@@ -25,25 +25,12 @@ from analysis.schema.frames import blank
 
 Role = Literal["result", "profile", "power", "sacct", "record", "beside", "text", "nothing"]
 # What quotes outputs, or is a program: never an output itself.
-_QUOTES = {
-    ".md",
-    ".rst",
-    ".tex",
-    ".html",
-    ".htm",
-    ".ipynb",
-    ".pdf",
-    ".py",
-    ".c",
-    ".h",
-    ".cpp",
-    ".hpp",
-    ".f90",
-    ".f",
-}
-_QUOTES |= {".js", ".css", ".java", ".rs", ".go", ".svg", ".patch", ".diff"}
+_QUOTES = set(
+    ".md .rst .tex .html .htm .ipynb .pdf .py .c .h .cpp .hpp .f90 .f .js .css .java .rs .go "  # noqa: SIM905
+    ".svg .patch .diff".split()
+)
 _BESIDE = 131_072  # B at the beginning of a file in which a job says what it runs on
-# More results of one program than a job makes are those of processes that ran side by side.
+# More results of one program than this in a file are those of processes that ran at the same time.
 _MOST_PIECES = 40
 _TAR = (b"PK\x03\x04", b"7z\xbc\xaf", b"Rar!")
 _PROGRAM = b"\x7fELF"
@@ -60,8 +47,8 @@ _STAMP = re.compile(
 
 
 @dataclass
-class Part:
-    """One execution's output within a file: the bytes it has, what it states, and whether it is whole."""
+class ResultPart:
+    """The output of one execution within a file: its bytes, what it states, and whether it is complete."""
 
     engine: str
     facts: dict[str, Any]
@@ -74,14 +61,14 @@ class Part:
 
 
 @dataclass
-class Sight:
-    """What a file is: its role, the parts of a result, what it states beside them, why it has no place."""
+class Observation:
+    """What a file is: its role, the parts of a result, what else it states, why it belongs to no run."""
 
     file: File
     digest: str = ""
     role: Role = "nothing"
     what: str = ""
-    parts: list[Part] = field(default_factory=list)
+    parts: list[ResultPart] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
     job: str = ""
     stamp: str = ""
@@ -91,27 +78,27 @@ class Sight:
     @property
     def name(self) -> str:
         """Its name below the root, on one line."""
-        return shown(self.file.name)
+        return display_name(self.file.name)
 
 
-def look(file: File) -> Sight:
-    """Recognise a file; whatever is wrong with it costs only itself."""
-    sight = Sight(file, job=job_of(file.base), stamp=stamp_of(file.base))
+def detect(file: File) -> Observation:
+    """Detect what a file is; a defect of one file affects no other."""
+    source = Observation(file, job=job_of(file.base), stamp=stamp_of(file.base))
     try:
         stored = file.content()
-        sight.digest = hashlib.sha256(stored).hexdigest()
-        _see(unpacked(stored, file.base), sight)
+        source.digest = hashlib.sha256(stored).hexdigest()
+        _detect(unpacked(stored, file.base), source)
     except BenchbookError as error:
-        sight.role, sight.why = "nothing", "; ".join(f"{one.found}; {one.remedy}" for one in error.faults)
+        source.role, source.why = "nothing", "; ".join(f"{one.found}; {one.remedy}" for one in error.faults)
     except OSError as error:
-        sight.why = f"{error.strerror or error}; make it readable"
+        source.why = f"{error.strerror or error}; make it readable"
     except Exception as error:  # a reader's own defect is a fault of one file
-        sight.role, sight.why = "nothing", f"cannot be used ({type(error).__name__}: {str(error)[:80]})"
-    return sight
+        source.role, source.why = "nothing", f"cannot be used ({type(error).__name__}: {str(error)[:80]})"
+    return source
 
 
 def job_of(name: str) -> str:
-    """Return the job that a file's name tells, as in ``slurm-123.out`` and ``app.o123``; empty without."""
+    """Return the job number in a file's name, as in ``slurm-123.out`` and ``app.o123``; empty without."""
     bare = re.sub(r"\.(?:gz|xz|zst)$", "", name)
     for pattern in _JOBS:
         match = re.search(pattern, bare)
@@ -129,34 +116,34 @@ def stamp_of(text: str) -> str:
     return ""
 
 
-def _see(data: bytes, sight: Sight) -> None:
-    suffix = sight.file.path.suffix.lower()
+def _detect(data: bytes, source: Observation) -> None:
+    suffix = source.file.path.suffix.lower()
     head = data[:65_536]
     if not data.strip():
-        sight.why = "is empty"
+        source.why = "is empty"
         return
-    if data.startswith(_PROGRAM):  # it has the words that it would print
-        sight.why = unknown.found(data)
+    if data.startswith(_PROGRAM):  # it contains the texts that it would print
+        source.why = unknown.found(data)
         return
-    engines = list(readers.without_second_power(engines_of(data, sight.file.base)))
+    engines = list(readers.without_second_power(engines_of(data, source.file.base)))
     if engines and suffix in _QUOTES:
-        sight.why = f"quotes an output of {engines[0]}, and is none itself"
+        source.why = f"quotes an output of {engines[0]}, and is none itself"
     elif engines:
-        _read(data, engines, sight)
+        _read(data, engines, source)
     elif data.startswith(_TAR) or data[257:262] == b"ustar":
-        sight.why = "is an archive; unpack it and import again"
+        source.why = "is an archive; unpack it and import again"
     elif b"\0" in head:
-        sight.why = unknown.found(data)
+        source.why = unknown.found(data)
     elif suffix in _QUOTES:
-        sight.why = "is a document or a program, no output"
+        source.why = "is a document or a program, no output"
     else:
-        _text(data, sight)
+        _text(data, source)
 
 
 def engines_of(data: bytes, name: str) -> list[str]:
-    """Name the engines that know a file; further than its beginning none is looked for that reads power.
+    """Name the engines that recognise a file; power logs are recognised by the beginning alone.
 
-    A log of power has its heading above; to look for all of them in every megabyte takes most of the time.
+    Their heading is at the top, and to search every megabyte for all of them takes most of the time.
     """
     found = readers.engines_of(data[: readers.HEAD_BYTES], name)
     if found or len(data) <= readers.HEAD_BYTES:
@@ -166,67 +153,65 @@ def engines_of(data: bytes, name: str) -> list[str]:
     return [engine for engine in engines if readers.reader(engine).sniff(head, name)]
 
 
-def _text(data: bytes, sight: Sight) -> None:
+def _text(data: bytes, source: Observation) -> None:
     text = decode(as_utf8(data[:_BESIDE]))
-    what = hardware.kind(text, sight.file.base)
-    sight.facts = hardware.stated(text) if what or sight.job else {}
-    sight.role, sight.what = ("beside", what) if what else ("text", "")
-    sight.why = "" if what else unknown.found(data)
-    if what == "environment" and not sight.job:
-        sight.job = str(sight.facts.get("job", ""))
+    what = hardware.kind(text, source.file.base)
+    source.facts = hardware.stated(text) if what or source.job else {}
+    source.role, source.what = ("beside", what) if what else ("text", "")
+    source.why = "" if what else unknown.found(data)
+    if what == "environment" and not source.job:
+        source.job = str(source.facts.get("job", ""))
 
 
-def _read(data: bytes, engines: list[str], sight: Sight) -> None:
-    """Read a file by all engines that know it; the first result decides what it is."""
-    told = ""
+def _read(data: bytes, engines: list[str], source: Observation) -> None:
+    """Read a file with all engines that recognise it; the first result decides what it is."""
+    fault = ""
     # Several results of a reader of repeats are left together.
-    whole = not readers.row(engines[0]).first_line or hasattr(readers.reader(engines[0]), "parse_each")
-    pieces = [] if whole else _pieces(data)
+    repeats = hasattr(readers.reader(engines[0]), "parse_each")
+    pieces = _pieces(data) if readers.row(engines[0]).first_line and not repeats else []
     pieces = pieces if len(pieces) <= _MOST_PIECES else []
-    for engine in engines if len(pieces) < 2 else ():
+    whole = [(engine, 0, -1) for engine in engines]
+    for engine, begin, end in pieces if len(pieces) > 1 else whole:
         try:
-            _take(data, engine, sight)
+            _parse(data, engine, begin, end, source)
         except BenchbookError as error:
-            told = told or f"{error.faults[0].found}; {error.faults[0].remedy}"
-    for engine, begin, end in pieces if len(pieces) > 1 else ():
-        try:
-            each = readers.parse_each(data[begin:end], sight.file.base, engine=engine)
-            _result(each, engine, sight, begin, end, data)
-        except BenchbookError as error:
-            told = told or f"{error.faults[0].found}; {error.faults[0].remedy}"
-    if sight.role == "nothing":
-        sight.why = sight.why or told or f"is of {engines[0]}, of which no run is made"
-    if sight.role in ("result", "profile"):
-        end = sight.parts[0].begin if sight.parts else 0
+            fault = fault or f"{error.faults[0].found}; {error.faults[0].remedy}"
+    if source.role == "nothing":
+        source.why = source.why or fault or f"is of {engines[0]}, of which no run is made"
+    if source.role in ("result", "profile"):
+        end = source.parts[0].begin if source.parts else 0
         before = decode(as_utf8(data[: min(end or _BESIDE, _BESIDE)]))
-        sight.facts = hardware.stated(before) | sight.facts
-        sight.job = sight.job or str(sight.facts.get("job", ""))
+        source.facts = hardware.stated(before) | source.facts
+        source.job = source.job or str(source.facts.get("job", ""))
 
 
-def _take(data: bytes, engine: str, sight: Sight) -> None:
-    each = readers.parse_each(data, sight.file.base, engine=engine)
+def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) -> None:
+    """Read a file, or the piece of it from `begin` to `end`, with one engine."""
+    each = readers.parse_each(data[begin : end if end >= 0 else None], source.file.base, engine=engine)
     kind = str(each[0].attrs["kind"])
     if kind == "profile":
-        sight.role = sight.role if sight.role == "result" else "profile"
-        sight.what = sight.what or engine
-        sight.facts |= of_profile(each[0], engine)
+        source.role = source.role if source.role == "result" else "profile"
+        source.what = source.what or engine
+        source.facts |= facts_of_profile(each[0], engine)
     elif kind == "power":
-        sight.role, sight.what = "power", engine
+        source.role, source.what = "power", engine
     elif kind == "sacct":
-        sight.role, sight.what, sight.jobs = "sacct", engine, _jobs(each[0])
+        source.role, source.what, source.jobs = "sacct", engine, _jobs(each[0])
     elif kind == "run":
-        sight.role, sight.what = "record", "record of a run"
-        sight.facts = _record(each[0])
+        source.role, source.what, source.facts = "record", "record of a run", _record(each[0])
     elif kind in ("published", "runs", "micro") or engine == "table":
-        sight.why = "is a table of many runs; docs/campaigns.md says how tables become a campaign"
+        source.why = "is a table of many runs; docs/campaigns.md says how tables become a campaign"
     else:
-        _result(each, readers.engine_of(each[0]), sight)
+        name = engine if end >= 0 else readers.engine_of(each[0])
+        command = hardware.last_launch(decode(data[max(begin - 4096, 0) : begin])) if begin else ""
+        source.role, source.what = "result", source.what or name
+        source.parts.append(_part(each, name, begin, end, command))
 
 
 def _pieces(data: bytes) -> list[tuple[str, int, int]]:
-    """Cut a text where programs begin to print: engine, first byte, byte behind the last.
+    """Cut a text where programs begin to print: engine, first byte, byte after the last.
 
-    HPCC prints the openings of others; several results of HPCG are read as repeats where they stand.
+    HPCC prints the openings of others; several results of HPCG in a row are read as repeats.
     """
     starts = sorted(
         (match.start(), row.engine)
@@ -243,28 +228,21 @@ def _pieces(data: bytes) -> list[tuple[str, int, int]]:
     return [(engine, begin, end) for (begin, engine), end in zip(distinct, ends, strict=True)]
 
 
-def _result(
-    each: list[xr.Dataset], engine: str, sight: Sight, begin: int = 0, end: int = -1, data: bytes = b""
-) -> None:
-    ds = each[0]
-    facts = of_result(ds, engine)
-    if begin and (command := hardware.last_launch(decode(data[max(begin - 4096, 0) : begin]))):
-        facts["command"] = facts.get("command", command)
-        facts |= {name: value for name, value in hardware.launched(command).items() if name not in facts}
-    note = f"holds {len(each)} results, each a repeat" if len(each) > 1 else ""
+def _part(each: list[xr.Dataset], engine: str, begin: int, end: int, command: str) -> ResultPart:
+    facts = facts_of_result(each[0], engine)
+    if command:
+        facts = hardware.launched(command) | {"command": command} | facts
     complete = all(bool(one.attrs.get("complete", True)) for one in each)
-    sight.role, sight.what = "result", sight.what or engine
-    sight.parts.append(Part(engine, facts, complete, begin, end, _rows(ds), note, _brief(ds)))
+    note = f"holds {len(each)} results, each a repeat" if len(each) > 1 else ""
+    brief = each[0].sizes.get("size") == 1  # a table of one line, as of a barrier
+    return ResultPart(engine, facts, complete, begin, end, _rows(each[0]), note, brief)
 
 
-def of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
-    """Take what a result states of its run: ranks, nodes, threads, grid, version, benchmark, size."""
+def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
+    """Return what a result states of its run: ranks, nodes, threads, grid, version, benchmark, size."""
     facts: dict[str, Any] = {}
-    for name, names in {
-        "ranks": ("ranks",),
-        "nodes": ("nodes", "charm_nodes"),
-        "threads": ("threads",),
-    }.items():
+    for name in ("ranks", "nodes", "threads"):
+        names = (name, f"charm_{name}")
         values = [int(ds[one]) for one in names if one in ds and not ds[one].dims]
         values += [int(ds.attrs[one]) for one in names if isinstance(ds.attrs.get(one), int)]
         if known := [value for value in values if value > 0]:
@@ -293,8 +271,8 @@ def of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
     return facts
 
 
-def of_profile(ds: xr.Dataset, engine: str) -> dict[str, Any]:
-    """Take what a profile states: ranks, nodes, command, hosts, start and stop."""
+def facts_of_profile(ds: xr.Dataset, engine: str) -> dict[str, Any]:
+    """Return what a profile states: ranks, nodes, command, hosts, start and stop."""
     attrs = ds.attrs
     facts: dict[str, Any] = {"profiler": engine, "profile_complete": bool(attrs.get("complete", True))}
     for name, key in (("ranks", "ranks_expected"), ("nodes", "nodes")):
@@ -313,7 +291,7 @@ def of_profile(ds: xr.Dataset, engine: str) -> dict[str, Any]:
 
 
 def _rows(ds: xr.Dataset) -> frozenset[Any]:
-    """Return the numbers by which the same result is known again in another file."""
+    """Return the numbers by which the same result is recognised in another file."""
     if ds.attrs["kind"] == "merits":
         rows = zip(ds["merit"].values, ds["value"].values, ds["unit"].values, strict=True)
         return frozenset((str(merit), float(value), str(unit)) for merit, value, unit in rows)
@@ -324,11 +302,6 @@ def _rows(ds: xr.Dataset) -> frozenset[Any]:
     for name in numbers:
         digest.update(name.encode() + np.ascontiguousarray(ds[name].values).tobytes())
     return frozenset({digest.hexdigest(), str(ds.attrs.get("benchmark", ds.attrs["kind"]))})
-
-
-def _brief(ds: xr.Dataset) -> bool:
-    """Tell whether a result is a table of one line, as of a barrier."""
-    return ds.sizes.get("size") == 1
 
 
 def _record(ds: xr.Dataset) -> dict[str, Any]:
@@ -343,7 +316,7 @@ def _record(ds: xr.Dataset) -> dict[str, Any]:
 
 
 def _jobs(ds: xr.Dataset) -> dict[str, dict[str, Any]]:
-    """Return what Slurm says of each job of a table of its records."""
+    """Return what Slurm's accounting states of each job."""
     out: dict[str, dict[str, Any]] = {}
     names = ("state", "exit_code", "exit_signal", "start", "end", "elapsed", "nodes", "node_list", "job_name")
     columns = {name: ds[name].values for name in names}

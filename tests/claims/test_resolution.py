@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import false_discovery_control
 
-from analysis.claims.discovery import adjusted, controlled
-from analysis.claims.settling import settle
-from analysis.claims.verdict import Verdict
+from analysis.claims.resolution import resolve
+from analysis.claims.verdict import Verdict, controlled
 from analysis.estimates import stats
+from analysis.estimates.family import adjusted
 from analysis.estimates.finding import Finding, measuring_days
 from tests.estimates.hand import campaign, claim, repeats, verdict
 
@@ -35,40 +34,40 @@ def finding(ratio: float, spread: float = 1.0, **stratum: str) -> Finding:
     return Finding(stats.ratio_of_medians(values, SIX), "", "", ("r",), stratum=stratum)
 
 
-def test_settle__up_to_has_an_interval_for_all_strata_at_once(tmp_path: Path) -> None:
+def test_resolve__up_to_has_an_interval_for_all_strata_at_once(tmp_path: Path) -> None:
     found = [finding(2.0, case="x"), finding(3.0, case="y"), finding(1.0, case="z")]
-    settled = settle(ask(tmp_path, "max", "at-least, value: 2.9"), found)
+    resolved = resolve(ask(tmp_path, "max", "at-least, value: 2.9"), found)
     alone = found[1].estimate
-    assert settled.finding.estimate.value == 3.0
-    assert settled.finding.estimate.low < alone.low
-    assert settled.finding.estimate.high == alone.high
-    assert settled.others == (found[0], found[2])
-    assert settled.reason.endswith(
+    assert resolved.finding.estimate.value == 3.0
+    assert resolved.finding.estimate.low < alone.low
+    assert resolved.finding.estimate.high == alone.high
+    assert resolved.others == (found[0], found[2])
+    assert resolved.reason.endswith(
         "(the largest of 3 comparisons, and an interval that holds for all of them at once)"
     )
     single = Finding(stats.ratio_of_medians([4.0], SIX), "", "", ("s",), stratum={"case": "w"})
-    fewer = settle(ask(tmp_path, "max"), [*found, single])
+    fewer = resolve(ask(tmp_path, "max"), [*found, single])
     assert fewer.reason.endswith("4 comparisons, and an interval that holds for the 3 that have one at once)")
-    only = settle(ask(tmp_path, "max"), [found[0], single])
+    only = resolve(ask(tmp_path, "max"), [found[0], single])
     assert only.reason.endswith("(the largest of 2 comparisons, the only one with an interval)")
-    least = settle(ask(tmp_path, "min"), found)
+    least = resolve(ask(tmp_path, "min"), found)
     assert (least.finding.estimate.value, least.word) == (1.0, "cannot tell")
 
 
-def test_settle__one_of_many_is_against_a_claim_by_chance_more_often(tmp_path: Path) -> None:
+def test_resolve__one_of_many_is_against_a_claim_by_chance_more_often(tmp_path: Path) -> None:
     """The same finding is clear alone, and not as one of twenty."""
     weak = finding(0.965, 0.5)
     asked = ask(tmp_path)
-    assert settle(asked, [weak]).word == "does not hold"
-    settled = settle(asked, [weak, *(finding(2.0) for _ in range(19))])
-    assert settled.word == "cannot tell"
-    assert settled.reason.startswith("against the claim, but not clear for one of 20 comparisons (1 of 20")
+    assert resolve(asked, [weak]).word == "does not hold"
+    resolved = resolve(asked, [weak, *(finding(2.0) for _ in range(19))])
+    assert resolved.word == "cannot tell"
+    assert resolved.reason.startswith("against the claim, but not clear for one of 20 comparisons (1 of 20")
     # However far off it is, of ten ranges of six one misses its side in 1 - (63/64)^10 = 15 % of cases.
-    assert settle(asked, [finding(0.5), *(finding(2.0) for _ in range(9))]).word == "cannot tell"
-    strong = settle(asked, [finding(0.5), finding(2.0), finding(2.0)])
+    assert resolve(asked, [finding(0.5), *(finding(2.0) for _ in range(9))]).word == "cannot tell"
+    strong = resolve(asked, [finding(0.5), finding(2.0), finding(2.0)])
     assert strong.word == "does not hold"
     assert strong.p == pytest.approx(3 * 2**-6, rel=1e-4)
-    assert settle(asked, [finding(2.0), finding(3.0)]).p == pytest.approx(2**-6, rel=1e-4)
+    assert resolve(asked, [finding(2.0), finding(3.0)]).p == pytest.approx(2**-6, rel=1e-4)
 
 
 def record(claim: str, p: float | None, **more: Any) -> Verdict:
@@ -77,10 +76,9 @@ def record(claim: str, p: float | None, **more: Any) -> Verdict:
     return Verdict(**{**blank, **fields, "claim": claim, "p": p, **more})
 
 
-def test_adjusted__is_what_scipy_says() -> None:
-    rng = np.random.default_rng(3)
-    for p_values in ([0.01], [0.5, 0.01, 0.01, 1.0], rng.random(40).tolist()):
-        assert adjusted(p_values) == pytest.approx(false_discovery_control(p_values).tolist())
+def test_adjusted__is_benjamini_hochberg_by_hand() -> None:
+    # 4/1, 4/2, 4/3 and 4/4 times the p-values in their order; none more than one that comes after it.
+    assert adjusted([0.04, 0.01, 0.5, 0.03]) == pytest.approx([0.16 / 3, 0.04, 0.5, 0.16 / 3])
     assert adjusted([]) == []
 
 

@@ -1,0 +1,364 @@
+"""Do groups of runs differ? One engine of tests for claims, the search, comparisons and histories.
+
+If the groups are alike, their runs can change places. So a statistic of the runs as they are is compared with
+the same statistic of the runs rearranged. Nothing is taken to be normal. There are two ways to compare:
+
+- *Alone*: with the rearrangements of the same runs. The p-value is exact, whatever other runs are like.
+  Claims and the search use it, with ranks: they test few and unlike things, a rate here and a time there.
+- *Pooled*: with the rearrangements of all cells of a family (as the analysis of microarrays does: Tusher,
+  Tibshirani and Chu 2001, PNAS 98). Comparisons and histories use it, with t. They test hundreds of cells,
+  and six runs against six have only 924 rearrangements: alone, none of hundreds of cells could ever pass.
+  Pooling needs a statistic that means the same in every cell and has no largest value. A rank sum has one,
+  and chance reaches it in every cell: pooled, ranks would be no sharper than a cell alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats as distributions
+
+from analysis.estimates import stats, uncertainty
+from analysis.estimates.family import adjusted
+from analysis.estimates.finding import measuring_days
+from analysis.estimates.intervals import Array
+from analysis.estimates.stats import LEVEL, MIN_REPEATS, NO_DAY, RESAMPLES, SEED, Equivalence, Estimate
+
+Places = NDArray[np.intp]
+# A statistic of each rearrangement, from an array a group: a row a rearrangement, a column a run.
+Statistic = Callable[[Sequence[Array]], Array]
+# So many numbers are rearranged at once: memory does not grow with the number of runs.
+_AT_ONCE = 2_000_000
+# Rounding must not separate equal statistics.
+_TIE = 1e-9
+
+
+class Tries(NamedTuple):
+    """All rearrangements are tried if they are `every` at most; else `drawn` of them and the true one."""
+
+    every: int
+    drawn: int
+
+
+ALONE = Tries(20_000, RESAMPLES)
+POOLED = Tries(5_000, 999)  # of each cell; hundreds of cells share theirs
+
+
+# ---- two groups of runs, each a frame with ``value`` and days
+
+
+def ratio_of(
+    variable: str, top: pd.DataFrame, bottom: pd.DataFrame, *, between_days: bool = False
+) -> tuple[Estimate, str]:
+    """Return the ratio of the medians of two groups, and what is to be said of its interval.
+
+    `between_days` is for groups that are of different days by nature, such as before and after an upgrade
+    (`stats.ratio_between_days`). The interval holds what meters and rounding leave open.
+    """
+    estimate = stats.ratio_between_days if between_days else stats.ratio_of_medians
+    ratio = estimate(top["value"], bottom["value"], (measuring_days(top), measuring_days(bottom)))
+    return uncertainty.widened_for(variable, ratio, operator.truediv, top, bottom)
+
+
+def equality(variable: str, margin: float, top: pd.DataFrame, bottom: pd.DataFrame) -> Equivalence:
+    """Test whether two groups are equal within what the readings leave of a relative margin."""
+    left = uncertainty.margin_left(variable, margin, top, bottom)
+    return stats.equivalence(top["value"], bottom["value"], left)
+
+
+def p_of_difference(top: pd.DataFrame, bottom: pd.DataFrame) -> float:
+    """Return the two-sided p-value of "both groups are alike": alone, by ranks, within measuring days."""
+    values = np.concatenate([top["value"], bottom["value"]])
+    return chance(np.repeat([1.0, 0.0], [len(top), len(bottom)]), values, _blocks(top, bottom))
+
+
+def clarity(ratio: Estimate, top: pd.DataFrame, bottom: pd.DataFrame) -> Array:
+    """Return how clear a difference is, for `chances`: as it is, and in every rearrangement that is tried.
+
+    Runs change sides, or days where a day stands for a run in the interval of the ratio.
+    """
+    sides = [pd.Series(np.log(part["value"].to_numpy()), measuring_days(part)) for part in (top, bottom)]
+    if ratio.by_days:
+        sides = [one.groupby(level=0).median() for one in sides]
+    if ratio.by_days and len(ratio.days) == 1:
+        both = pd.concat(sides, axis=1, join="inner")
+        return of_days(both[0].to_numpy(), both[1].to_numpy())
+    return of_sides(*(one.to_numpy() for one in sides))
+
+
+def p_of_interaction(
+    high: tuple[pd.DataFrame, pd.DataFrame], low: tuple[pd.DataFrame, pd.DataFrame]
+) -> float:
+    """Return the two-sided p-value of "the ratio of two groups is the same at both ends".
+
+    The ratio that both ends have in common is taken out of the first groups; what is left changes sides
+    within its end and day. The statistic is the difference of the log ratios of medians.
+    """
+    ends = [[np.log(part["value"].to_numpy()) for part in end] for end in (high, low)]
+    ratios = [float(np.median(x) - np.median(y)) for x, y in ends]
+    shared = float(np.average(ratios, weights=[len(x) * len(y) / (len(x) + len(y)) for x, y in ends]))
+    rng, each = np.random.default_rng(SEED), []
+    for (x, y), end in zip(ends, (high, low), strict=True):
+        values, sides = np.concatenate([x - shared, y]), np.repeat([0.0, 1.0], [len(x), len(y)])
+        each.append(_rearranged(_of_medians, values, sides, _blocks(*end), Tries(0, RESAMPLES), rng))
+    return _p(np.abs(each[0] - each[1]))
+
+
+def _of_medians(sides: Sequence[Array]) -> Array:
+    first, second = (np.median(side, axis=1) for side in sides)
+    return np.asarray(first - second)
+
+
+def _blocks(*parts: pd.DataFrame) -> Array:
+    """Return the day of each run, within which it can change places; all are one if a day is not known."""
+    days = np.concatenate([measuring_days(part) for part in parts])
+    return np.zeros(len(days)) if (days == NO_DAY).any() else days.astype("f8")
+
+
+# ---- groups along an ordered factor
+
+
+def trend(levels: ArrayLike, values: ArrayLike, days: ArrayLike | None = None) -> tuple[Estimate, float]:
+    """Estimate how monotone values are along an ordered factor; level and value of each run, shape (n,).
+
+    Returns Kendall's tau-b from -1 (always falling) to 1, and the two-sided p-value of "the levels make no
+    difference" (`chance`). The interval's bootstrap (999 resamples) draws within each level, because the
+    levels were chosen, not sampled; it knows of no run that another order would have, so a trend needs both.
+    No interval below six runs or two runs a level.
+    """
+    x, y = np.asarray(levels, dtype="f8"), np.asarray(values, dtype="f8")
+    keep = np.isfinite(x) & np.isfinite(y)
+    day = np.zeros(len(x)) if days is None else np.asarray(days, dtype="f8")
+    x, y, day = x[keep], y[keep], day[keep]
+    known = () if days is None or (day == NO_DAY).any() else (len(set(day)),)
+    if len(x) < 2 or np.ptp(x) == 0:
+        return Estimate(np.nan, np.nan, np.nan, len(x), level=0.0, days=known), 1.0
+    value = float(distributions.kendalltau(x, y).statistic)
+    p = chance(x, y, day if known else np.zeros(len(x)))
+    groups = [y[x == level] for level in np.unique(x)]
+    if len(x) < MIN_REPEATS or min(map(len, groups)) < 2:
+        return Estimate(value, np.nan, np.nan, len(x), level=0.0, days=known), p
+    rng = np.random.default_rng(SEED)
+    drawn = tau([group[rng.integers(len(group), size=(999, len(group)))] for group in groups])
+    ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    # Draws with ties can all lie to one side of the estimate; the interval then reaches back to it.
+    low, high = min(float(ends[0]), value), max(float(ends[1]), value)
+    return Estimate(value, low, high, len(x), days=known), p
+
+
+def chance(levels: Array, values: Array, blocks: Array) -> float:
+    """Return how often runs put to the levels in another order give a tau as far from 0, or farther.
+
+    Runs change places within their block, a measuring day, where they are exchangeable if the levels make no
+    difference.
+    """
+    rng, two = np.random.default_rng(SEED), len(np.unique(levels)) == 2
+    # Of two levels tau is the sum of one side's ranks, on another scale.
+    ranks = distributions.rankdata(values) - (len(values) + 1) / 2
+    values, statistic = (ranks, _rank_sum) if two else (values, _order)
+    return _p(_rearranged(statistic, values, levels, blocks, ALONE, rng))
+
+
+def _rank_sum(sides: Sequence[Array]) -> Array:
+    return np.asarray(np.abs(sides[0].sum(axis=1)))
+
+
+def _order(sides: Sequence[Array]) -> Array:
+    return np.asarray(np.abs(np.nan_to_num(tau(sides))))
+
+
+def tau(drawn: Sequence[Array]) -> Array:
+    """Return Kendall's tau-b of m draws at once, to the last bit what scipy says of one draw a call.
+
+    What is drawn has few values: counts of them take the place of pairs. Pairs of one level say nothing, and
+    those of two are counted from the upper one.
+    """
+    values = np.unique(np.concatenate([level.ravel() for level in drawn]))
+    rows = np.arange(len(drawn[0]))[:, None] * len(values)
+    below = np.zeros((len(drawn[0]), len(values)), dtype="i8")
+    concordant = np.zeros(len(below), dtype="i8")
+    for level in drawn:
+        places = (rows + np.searchsorted(values, level)).ravel()
+        counts = np.bincount(places, minlength=below.size).reshape(below.shape)
+        up_to = np.cumsum(below, axis=1)
+        concordant += (counts * (2 * up_to - below - up_to[:, -1:])).sum(axis=1)  # less discordant
+        below += counts
+    pairs = _pairs(sum(level.shape[1] for level in drawn))
+    ordered = pairs - sum(_pairs(level.shape[1]) for level in drawn)
+    with np.errstate(invalid="ignore"):  # a draw of one value has no order
+        found: Array = concordant / np.sqrt(ordered) / np.sqrt(pairs - _pairs(below).sum(axis=1))
+    return np.clip(found, -1, 1)
+
+
+def _pairs(count: Any) -> Any:
+    return count * (count - 1) // 2
+
+
+# ---- how clear a difference is, on a scale that all cells share
+
+
+def of_sides(after: Array, before: Array) -> Array:
+    """Return how clear the difference of two sides is; two logarithms or more on each."""
+    return of_parts(_unpaired, (after, before))
+
+
+def _unpaired(sides: Sequence[Array]) -> Array:
+    (n, sums, squares), (m, rest, rest_squares) = (
+        (side.shape[1], side.sum(axis=1), (side**2).sum(axis=1)) for side in sides
+    )
+    scatter = (squares - sums**2 / n) + (rest_squares - rest**2 / m)
+    return scaled(sums / n - rest / m, scatter, 1 / n + 1 / m, n + m - 2)
+
+
+def of_days(after: Array, before: Array) -> Array:
+    """Return how clear the difference of two sides is that have the same days; a logarithm a day of each."""
+    return of_parts(_paired, (after, before), np.tile(np.arange(len(after)), 2))
+
+
+def _paired(sides: Sequence[Array]) -> Array:
+    gaps, n = sides[0] - sides[1], sides[0].shape[1]
+    means = gaps.mean(axis=1)
+    return scaled(means, ((gaps - means[:, None]) ** 2).sum(axis=1), 1 / n, n - 1)
+
+
+def of_parts(statistic: Statistic, parts: Sequence[Array], blocks: ArrayLike = 0) -> Array:
+    """Return a statistic of parts whose values, logarithms, change places within their block."""
+    values = np.concatenate(parts)
+    # Equal values must give equal sums in every order of them.
+    values = np.round(values - np.median(values), 12)
+    levels = np.repeat(np.arange(len(parts), dtype="f8"), [len(part) for part in parts])
+    rng = np.random.default_rng((SEED, len(values)))
+    return _rearranged(statistic, values, levels, np.broadcast_to(blocks, len(values)), POOLED, rng)
+
+
+def scaled(difference: Array, scatter: Array, share: float | Array, freedom: int) -> Array:
+    """Put differences on the scale of a normal distribution, for cells of few and of many runs.
+
+    `scatter` is the sum of squares that is left with so much `freedom`; `share` of it is the square of the
+    difference's error.
+    """
+    away = np.abs(difference)
+    away[away < 1e-12] = 0.0
+    error = np.sqrt(np.clip(scatter, 0.0, None) / freedom * share)
+    error[error < 1e-12] = 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(away > 0, away / error, 0.0)
+    tail = np.clip(distributions.t.sf(t, freedom), 1e-300, None)
+    return np.asarray(distributions.norm.isf(tail), dtype=float)
+
+
+# ---- rearrangements
+
+
+def _rearranged(
+    statistic: Statistic, values: Array, levels: Array, blocks: Array, tries: Tries, rng: np.random.Generator
+) -> Array:
+    """Return a statistic of values that change places within their block: as they are, then as is tried."""
+    order = np.lexsort((levels, blocks))
+    levels, values, blocks = levels[order], values[order], blocks[order]
+    groups = [levels == level for level in np.unique(levels)]
+    parts = [blocks == block for block in np.unique(blocks)]
+    counts = [tuple(np.unique(levels[part], return_counts=True)[1].tolist()) for part in parts]
+    total = math.prod(map(_arrangements, counts))
+    each = [values[part] for part in parts]
+    rows = _every(each, counts, total) if total <= tries.every else _drawn(each, tries.drawn, rng)
+    return np.concatenate([statistic([chunk[:, group] for group in groups]) for chunk in rows])
+
+
+def _arrangements(counts: Sequence[int]) -> int:
+    """Return in how many ways runs can be put to levels, so many to each."""
+    return math.prod(math.comb(upto, n) for upto, n in zip(itertools.accumulate(counts), counts, strict=True))
+
+
+def _every(parts: Sequence[Array], counts: Sequence[tuple[int, ...]], total: int) -> Iterator[Array]:
+    each = [_orders(one) for one in counts]
+    for rows in _chunks(total, sum(map(len, parts))):
+        columns = []
+        for part, orders in zip(parts[::-1], each[::-1], strict=True):
+            rows, at = np.divmod(rows, len(orders))
+            columns.append(part[orders[at]])
+        yield np.concatenate(columns[::-1], axis=1)
+
+
+@lru_cache(maxsize=32)
+def _orders(counts: tuple[int, ...]) -> Places:
+    """Return every way to put runs to levels, so many to each: places, a row a way, the given order first."""
+    if len(counts) < 2:
+        return np.arange(sum(counts))[None]
+    runs, tails = range(sum(counts)), _orders(counts[1:])
+    found = []
+    for chosen in itertools.combinations(runs, counts[0]):
+        rest = np.array([run for run in runs if run not in chosen])
+        found.append(np.hstack([np.tile(chosen, (len(tails), 1)), rest[tails]]))
+    return np.concatenate(found)
+
+
+def _drawn(parts: Sequence[Array], draws: int, rng: np.random.Generator) -> Iterator[Array]:
+    yield np.concatenate(parts)[None]
+    for rows in _chunks(draws, sum(map(len, parts))):
+        yield np.concatenate([rng.permuted(np.tile(part, (len(rows), 1)), axis=1) for part in parts], axis=1)
+
+
+def _chunks(rows: int, width: int) -> Iterator[Places]:
+    step = max(_AT_ONCE // width, 1)
+    return (np.arange(start, min(start + step, rows)) for start in range(0, rows, step))
+
+
+# ---- p-values
+
+
+class Chance(NamedTuple):
+    """How likely chance alone is to show a difference as clear: by itself, and among all of its family.
+
+    `least` is how clear a difference of its family must be to pass; infinite where none does.
+    """
+
+    p: float
+    q: float
+    least: float
+
+
+def chances(
+    ways: Sequence[Array | None], families: Sequence[Hashable], rate: float = 1.0
+) -> list[Chance | None]:
+    """Return the chances of cells, pooled over each family; None where a cell was not tested.
+
+    `ways` are as from `clarity`. Of the differences of a family that pass, a `rate` may be false.
+    """
+    out: list[Chance | None] = [None] * len(ways)
+    for family in dict.fromkeys(families):
+        cells = {at: one for at, one in enumerate(ways) if one is not None and families[at] == family}
+        ordered, above = _pool(list(cells.values()))
+        places = np.searchsorted(ordered, [one[0] - _TIE for one in cells.values()])
+        p = [float(min(above[place], 1.0)) for place in places]
+        q = adjusted(p)
+        # Where Benjamini and Hochberg draw the line.
+        passed = sum(one <= rate for one in q) / max(len(q), 1)
+        least = float(ordered[np.argmax(above <= rate * passed * (1 + _TIE))]) if passed else math.inf
+        for at, own_p, own_q in zip(cells, p, q, strict=True):
+            out[at] = Chance(own_p, own_q, least)
+    return out
+
+
+def _pool(cells: Sequence[Array]) -> tuple[Array, Array]:
+    """Return the statistics of all cells in their order, and which share of all is as large or larger.
+
+    Each cell has the same weight, however many rearrangements it has.
+    """
+    values = np.concatenate([*cells, []])
+    weights = np.concatenate([*(np.full(len(one), 1 / len(one) / len(cells)) for one in cells), []])
+    order = np.argsort(values, kind="stable")
+    return values[order], np.cumsum(weights[order][::-1])[::-1]
+
+
+def _p(ways: Array) -> float:
+    """Return how often the rearrangements of a cell are as clear as its runs are, or clearer."""
+    return float(np.mean(ways >= ways[0] - _TIE))

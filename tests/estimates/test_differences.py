@@ -1,0 +1,149 @@
+"""The engine of difference tests: its p-values compared with those that scipy computes by other means."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from analysis.estimates import differences
+
+
+def p_values(*cells: NDArray[np.float64]) -> list[float]:
+    """Return the p-values of cells of one family."""
+    found = [one.p for one in differences.chances(cells, ["one"] * len(cells)) if one is not None]
+    assert len(found) == len(cells)
+    return found
+
+
+def test_of_sides__the_true_way_is_first_and_is_students_t() -> None:
+    after, before = np.array([0.1, 0.2, 0.15, 0.18]), np.array([0.0, 0.05, -0.02])
+    ways = differences.of_sides(after, before)
+    assert len(ways) == math.comb(7, 4)
+    t = stats.ttest_ind(after, before)
+    assert stats.norm.sf(ways[0]) == pytest.approx(t.pvalue / 2)
+    # Alone a cell has the p-value of its own permutations.
+    exact = stats.permutation_test(
+        (after, before),
+        lambda x, y: abs(stats.ttest_ind(x, y).statistic),
+        vectorized=False,
+        alternative="greater",
+    )
+    assert p_values(ways) == [pytest.approx(exact.pvalue)]
+
+
+def test_of_days__changes_the_signs_of_days() -> None:
+    ratios = np.array([0.10, 0.12, 0.09, 0.11, 0.10, 0.13])
+    ways = differences.of_days(ratios, np.zeros(6))
+    assert len(ways) == 2**6
+    assert stats.norm.sf(ways[0]) == pytest.approx(stats.ttest_1samp(ratios, 0).pvalue / 2)
+    assert p_values(ways) == [pytest.approx(2 / 64)]
+
+
+def test_chances__a_clear_cell_among_many_has_the_ways_of_all() -> None:
+    rng = np.random.default_rng(5)
+    cells = [differences.of_sides(rng.normal(0, 1, 6), rng.normal(0, 1, 6)) for _ in range(99)]
+    clear = differences.of_sides(rng.normal(50, 1, 6), rng.normal(0, 1, 6))
+    p = p_values(*cells, clear)
+    # Itself and its mirror image, of 924 ways, in one cell of 100; alone it would be 100 times that.
+    assert p[-1] == pytest.approx(2 / 924 / 100)
+    found = differences.chances([*cells, None, clear], ["one"] * 101)[-1]
+    assert found is not None
+    assert (found.p, found.q) == (pytest.approx(2 / 924 / 100), pytest.approx(2 / 924, rel=1e-6))
+    # In a family of its own it is alone.
+    own = differences.chances([*cells, clear], ["one"] * 99 + ["other"])[-1]
+    assert own is not None
+    assert own.p == pytest.approx(2 / 924)
+    assert differences.chances([None], ["one"]) == [None]
+    assert np.mean(p[:-1]) == pytest.approx(0.5, abs=0.1)
+
+
+def test_chances__what_is_alike_on_both_sides_is_no_difference() -> None:
+    same = differences.of_sides(np.zeros(6), np.zeros(6))
+    copies = differences.of_sides(np.arange(6.0), np.arange(6.0))
+    assert p_values(same, copies) == [pytest.approx(1), pytest.approx(1)]
+
+
+def test_chances__what_passes_has_a_statistic_of_the_least_that_does() -> None:
+    rng = np.random.default_rng(6)
+    shifts = [3.0, 0.0, 2.0, 0.0, 0.0, 1.5]
+    cells = [differences.of_sides(rng.normal(shift, 1, 6), rng.normal(0, 1, 6)) for shift in shifts]
+    found = [one for one in differences.chances(cells, [""] * 6, 0.05) if one is not None]
+    assert len(found) == 6
+    assert [one.q <= 0.05 for one in found] == [cell[0] >= found[0].least for cell in cells]
+    assert 0 < sum(one.q <= 0.05 for one in found) < 6
+
+
+def runs(values: Sequence[float], days: Sequence[int] | None = None) -> pd.DataFrame:
+    frame = pd.DataFrame({"value": np.asarray(values), "evidence": "measured"})
+    return frame if days is None else frame.assign(start=pd.to_datetime(days, unit="D"))
+
+
+def test_p_of_difference__of_few_runs_is_that_of_all_rank_sums() -> None:
+    rng = np.random.default_rng(7)
+    for n, m in ((4, 4), (5, 7), (6, 6)):
+        top, bottom = rng.normal(0.5, 1, n), rng.normal(0, 1, m)
+        exact = stats.mannwhitneyu(top, bottom, method="exact").pvalue
+        assert differences.p_of_difference(runs(top), runs(bottom)) == pytest.approx(exact)
+
+
+def test_p_of_difference__runs_change_places_within_their_day() -> None:
+    """A day on which all is slower, with one run of one side and five of the other."""
+    top, bottom = [1.0, 1.1, 1.2, 1.3, 1.4, 9.0], [1.05, 9.1, 9.2, 9.3, 9.4, 9.5]
+    days = [1, 1, 1, 1, 1, 2], [1, 2, 2, 2, 2, 2]
+    # Of six runs a day one is of the other side: six ways on each day.
+    ranks = stats.rankdata([*top, *bottom]) - 6.5
+    first, second = ranks[[0, 1, 2, 3, 4, 6]], ranks[[5, 7, 8, 9, 10, 11]]
+    sums = [first.sum() - out + alone for out in first for alone in second]
+    own = abs(ranks[:6].sum())
+    share = np.mean([abs(one) >= own - 1e-9 for one in sums])
+    assert differences.p_of_difference(runs(top, days[0]), runs(bottom, days[1])) == pytest.approx(share)
+    assert share > 10 * differences.p_of_difference(runs(top), runs(bottom))
+
+
+def test_p_of_difference__is_the_same_however_many_numbers_are_rearranged_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(8)
+    few, many = [(runs(rng.normal(0.3, 1, n)), runs(rng.normal(0, 1, n))) for n in (6, 30)]
+    at_once = [differences.p_of_difference(*pair) for pair in (few, many)]
+    monkeypatch.setattr(differences, "_AT_ONCE", 1_000)
+    assert [differences.p_of_difference(*pair) for pair in (few, many)] == at_once
+    # Drawn, not counted: within four standard errors of what a normal distribution says.
+    p = stats.mannwhitneyu(many[0]["value"], many[1]["value"]).pvalue
+    assert at_once[1] == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / 9_999))
+
+
+def test_p_of_difference__memory_does_not_grow_with_the_runs() -> None:
+    rng = np.random.default_rng(9)
+    sides = runs(rng.normal(0, 1, 1_500)), runs(rng.normal(0, 1, 1_500))
+    tracemalloc.start()
+    differences.p_of_difference(*sides)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # All at once, 9,999 orders of 3,000 ranks would be 240 MB.
+    assert peak < 80e6
+
+
+def test_p_of_interaction__what_both_ends_have_in_common_counts_their_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ratios of 2 in 6 and 6 runs and of 4 in 12 and 12: weights 3 and 6, so that 2^(5/3) is common."""
+    seen = []
+
+    def rearranged(statistic: object, values: np.ndarray, *_: object) -> np.ndarray:
+        seen.append(values)
+        return np.ones(3)
+
+    monkeypatch.setattr(differences, "_rearranged", rearranged)
+    high, low = ((runs([ratio] * n), runs([1.0] * n)) for ratio, n in ((2.0, 6), (4.0, 12)))
+    differences.p_of_interaction(high, low)
+    first, second = seen
+    assert first.tolist() == pytest.approx([(1 - 5 / 3) * math.log(2)] * 6 + [0.0] * 6)
+    assert second.tolist() == pytest.approx([(2 - 5 / 3) * math.log(2)] * 12 + [0.0] * 12)
