@@ -210,10 +210,10 @@ def _new_application(wanted: Wanted, base: Path) -> dict[str, Any]:
     known = load_applications(base / "config" / "applications").get(wanted.application)
     engine = wanted.engine or (known.engine if known else "")
     if len(wanted.done) < 3 or not engine:
-        what = f"{'nothing says how to start' if known else 'no application is called'} {wanted.application!r}"
+        what = "nothing says how to start" if known else "no application is called"
         remedy = "give --done TEXT, a text in its output after a good run, and --engine READER, one of "
         remedy += f"{', '.join(engines(base))}; {_can_start(base)}"
-        raise ConfigError.at("--application", 0, what, remedy)
+        raise ConfigError.at("--application", 0, f"{what} {wanted.application!r}", remedy)
     cases: dict[str, Any] = {case: {} for case in wanted.cases or ["run"]}
     launch = {
         "arguments": [text.replace("$", "$$") for text in wanted.arguments],

@@ -10,8 +10,16 @@ from typing import Any
 import xarray as xr
 
 from analysis.readers.base import as_utf8
-from analysis.readers.merits.documents import Document, integer_of, items, text_of
-from analysis.readers.merits.output import Merit, Output, TextFormat, agree
+from analysis.readers.merits.output import (
+    Document,
+    Merit,
+    Output,
+    TextFormat,
+    agree,
+    integer_of,
+    items,
+    text_of,
+)
 from analysis.readers.text import integer, number
 
 _MARK = r"^IOR-\S+: MPI Coordinated Test of Parallel I/O"

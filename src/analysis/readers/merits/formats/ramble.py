@@ -7,7 +7,7 @@ from typing import Any
 import xarray as xr
 
 from analysis.readers.format import Format
-from analysis.readers.merits.documents import Document, integer_of, items, text_of
+from analysis.readers.merits.output import Document, integer_of, items, text_of
 
 FORMAT = Format(
     engine="ramble",

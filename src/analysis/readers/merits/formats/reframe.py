@@ -9,8 +9,7 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.format import Format
-from analysis.readers.merits.documents import Document, integer_of, items, text_of
-from analysis.readers.merits.output import Output
+from analysis.readers.merits.output import Document, Output, integer_of, items, text_of
 from analysis.readers.text import is_number
 
 FORMAT = Format(

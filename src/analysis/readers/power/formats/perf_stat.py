@@ -7,8 +7,8 @@ import re
 
 from analysis.base.units import SECOND
 from analysis.readers.format import Format
+from analysis.readers.power.formats.perf import EVENT, PART, VALUE, begin, meter
 from analysis.readers.power.log import PowerLog, Readings
-from analysis.readers.power.perf import EVENT, PART, VALUE, begin, meter
 from analysis.readers.power.rows import reads, spans
 from analysis.readers.text import plain
 
