@@ -91,6 +91,11 @@ def significant(value: float, figures: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def counted(count: int, name: str) -> str:
+    """Count things: ``1 conclusion``, ``2 conclusions``."""
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
+
+
 def in_order(levels: Iterable[Level]) -> list[Level]:
     """Sort levels: numbers by size, then words."""
     return sorted(levels, key=lambda level: (isinstance(level, str), level))

@@ -7,6 +7,7 @@ from pathlib import Path
 from analysis.base import project
 from analysis.cli import FINE
 from analysis.cli.verify import declaration, document, locate
+from analysis.datasets.applications import load_applications
 from analysis.estimates.campaign import hardware
 from analysis.provenance import crate
 from analysis.provenance.crate import About
@@ -23,6 +24,7 @@ def export(campaign: str, out: str, *, licence: str, published: str, force: bool
     declared = declaration(campaign)
     measured_on = hardware(str(declared.get("hardware", "")), folder / "runs")
     texts = [measured_on, *(" ".join(str(note).split()) for note in declared.get("notes", ()))]
+    known = load_applications(base / "config" / "applications")
     about = About(
         name=campaign,
         title=str(declared.get("title", campaign)),
@@ -32,7 +34,7 @@ def export(campaign: str, out: str, *, licence: str, published: str, force: bool
         published=published,
         hardware=measured_on,
         clusters={path.stem: document(path).get("facts", ()) for path in _files(base, "clusters")},
-        applications={path.stem: str(document(path)["title"]) for path in _files(base, "applications")},
+        applications={name: one.title for name, one in known.items()},
     )
     files, runs = crate.export(folder, label, Path(out), about, force=force)
     print(f"{out}: {files} files, {runs} runs")

@@ -56,12 +56,12 @@ def _record(one: Any) -> dict[str, Any]:
     numbers = {name: finite(getattr(estimate, name)) for name in ("value", "low", "high", "level")}
     counts = {"n": estimate.n, "n_baseline": estimate.n_baseline}
     base = dict(zip(("value", "unit", "label"), one.finding.base, strict=True)) if one.finding.base else None
-    shown = [{key: _plain(value) for key, value in row.items()} for row in one.shown.to_dict("records")]
+    shown = [{key: _plain(value) for key, value in row.items()} for row in one.points.to_dict("records")]
     record = {name: getattr(one, name) for name in names} | numbers | counts
     return record | {
         "base": base,
         "runs": list(one.finding.runs),
-        "shown": {**one.shown.attrs, "rows": shown},
+        "shown": {**one.points.attrs, "rows": shown},
         "claim": as_entry(one),
     }
 
