@@ -44,20 +44,15 @@ KNOWN_ROOMS: dict[str, int] = {
     "base": 13,
     "claims": 37,
     "cli": 13,
-    "datasets": 7,
     "decks": 10,
-    "energy": 14,
     "estimates": 21,
     "findings": 40,
     "importing": 11,
     "measure": 50,
-    "model": 4,
     "pages": 42,
-    "provenance": 7,
     "readers": 65,
     "schema": 26,
     "site": 18,
-    "synthesis": 2,
 }
 # The same for files that are generated from the package, for configuration that verdicts quote, and for the
 # Markdown of notebooks.
