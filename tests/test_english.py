@@ -42,17 +42,16 @@ ALLOWED = {
 # docstrings of what is public. These numbers only become smaller; at 0 the entry goes.
 KNOWN_ROOMS: dict[str, int] = {
     "base": 13,
-    "claims": 37,
+    "claims": 33,
     "cli": 13,
     "decks": 10,
-    "estimates": 21,
-    "findings": 40,
-    "importing": 11,
-    "measure": 50,
+    "estimates": 19,
+    "findings": 23,
+    "importing": 3,
     "pages": 42,
     "readers": 65,
     "schema": 26,
-    "site": 18,
+    "site": 14,
 }
 # The same for files that are generated from the package, for configuration that verdicts quote, and for the
 # Markdown of notebooks.
@@ -60,6 +59,7 @@ KNOWN_FILES: dict[str, int] = {
     "config/audit": 2,
     "config/campaigns": 4,
     "config/claims": 9,
+    "config/model": 1,
     "docs/reference/configuration.md": 32,
     "docs/reference/engines.md": 2,
     "docs/reference/measures.md": 1,

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from analysis.base import models
+from analysis import readers
+from analysis.base import models, project
+from analysis.readers.format import Format
 from analysis.readers.merits.output import figure
 from analysis.schema.campaigns import Application
+
+# Applications of published figures, whose output no reader reads.
+_UNREAD = {"specpower": "SPECpower", "vasp": "VASP", "castep": "CASTEP"}
 
 
 def facts(
@@ -57,5 +63,35 @@ def _merit(application: Application, result: xr.Dataset, case: str, reason: str)
 
 
 def load_applications(folder: Path) -> Mapping[str, Application]:
-    """Load ``config/applications/*.yaml``; ConfigError where a file lacks a field or has an unknown one."""
-    return {path.stem: models.load(Application, path) for path in sorted(folder.glob("*.yaml"))}
+    """Return the applications by name: those of the formats, and those of ``config/applications/*.yaml``.
+
+    A file goes before the format. ConfigError where one lacks a field or has an unknown one.
+    """
+    found = {row.application: of_format(row) for row in readers.rows() if row.application}
+    found |= {path.stem: models.load(Application, path) for path in folder.glob("*.yaml")}
+    return dict(sorted(found.items()))
+
+
+def of_format(row: Format) -> Application:
+    """Declare the application that a format is of, as its row has it."""
+    names = ("title", "engine", "figure_of_merit", "unit", "higher_is_better", "fixed_time")
+    return Application(**{name: getattr(row, name) for name in names})
+
+
+def application_name(name: str) -> str:
+    """Return what a sentence calls an application, given by its name or its engine's."""
+    return _subjects().get(name, name)
+
+
+@cache
+def _subjects() -> Mapping[str, str]:
+    known = (row for row in readers.rows() if row.application)
+    return _UNREAD | {name: row.subject for row in known for name in (row.engine, row.application)}
+
+
+def own_titles(base: Path) -> dict[str, str]:
+    """Return the titles that a project's ``config/applications`` has and the formats have not."""
+    found = {path.stem: path for path in (base / "config" / "applications").glob("*.yaml")}
+    given = {name: str(project.load_yaml(path).get("title", "")) for name, path in found.items()}
+    known = {row.title for row in readers.rows() if row.application}
+    return {name: title for name, title in given.items() if title and title not in known}
