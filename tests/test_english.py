@@ -44,19 +44,14 @@ KNOWN_ROOMS: dict[str, int] = {
     "base": 13,
     "claims": 33,
     "cli": 13,
-    "datasets": 7,
     "decks": 10,
-    "energy": 14,
     "estimates": 19,
     "findings": 23,
     "importing": 3,
-    "model": 4,
     "pages": 42,
-    "provenance": 7,
     "readers": 65,
     "schema": 26,
     "site": 14,
-    "synthesis": 2,
 }
 # The same for files that are generated from the package, for configuration that verdicts quote, and for the
 # Markdown of notebooks.
