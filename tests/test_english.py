@@ -42,35 +42,34 @@ ALLOWED = {
 # docstrings of what is public. These numbers only become smaller; at 0 the entry goes.
 KNOWN_ROOMS: dict[str, int] = {
     "base": 13,
-    "claims": 37,
+    "claims": 33,
     "cli": 13,
     "datasets": 7,
     "decks": 10,
     "energy": 14,
-    "estimates": 21,
-    "findings": 40,
-    "importing": 11,
-    "measure": 50,
+    "estimates": 19,
+    "findings": 23,
+    "importing": 3,
     "model": 4,
     "pages": 42,
     "provenance": 7,
     "readers": 65,
     "schema": 26,
-    "site": 18,
+    "site": 14,
     "synthesis": 2,
 }
 # The same for files that are generated from the package, for configuration that verdicts quote, and for the
 # Markdown of notebooks.
 KNOWN_FILES: dict[str, int] = {
     "config/audit": 2,
-    "config/campaigns": 7,
-    "config/claims": 24,
+    "config/campaigns": 4,
+    "config/claims": 9,
     "config/model": 1,
     "docs/reference/configuration.md": 32,
     "docs/reference/engines.md": 2,
     "docs/reference/measures.md": 1,
     "docs/reference/variables.md": 6,
-    "notebooks": 41,
+    "notebooks": 15,
 }
 
 
@@ -157,7 +156,7 @@ def in_config(path: Path) -> list[str]:
     """List the banned words in the comments and shown values of a file."""
     text = path.read_text(encoding="utf-8")
     comments = " ".join(re.findall(r"(?:^|\s)#(?!\s*-{3})(.*)$", text, re.MULTILINE))
-    return [found for one in (comments, *strings(yaml.safe_load(text))) for found in banned(one)]
+    return [found for one in (prose(comments), *strings(yaml.safe_load(text))) for found in banned(one)]
 
 
 def test_banned__finds_words_and_leaves_normal_english() -> None:

@@ -42,7 +42,7 @@ def test_meters__one_that_is_silent_is_named_with_its_line(
     said = capsys.readouterr()
     assert said.out.startswith("n1 ")
     assert said.err.startswith("config/clusters/mine.yaml:3: n2: ")
-    assert "ended with 3 and said: down; it would be blank in every run" in said.err
+    assert "ended with 3: down; it would be blank in every run" in said.err
 
 
 def test_meters__mistakes_are_one_line(cluster: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from analysis import readers
 from analysis.energy.attribution import SLURM, RunEnergy, attribute, integrated
+from analysis.energy.meters import Log
 from analysis.energy.own import OwnLogs, own_logs
 from analysis.energy.points import layers, point
 
@@ -228,7 +229,8 @@ def test_points__the_samplers_types_are_ordered_from_the_rack_to_the_chips() -> 
 
 def job(run: str, node: str, first: int, last: int) -> dict[str, Any]:
     start, end = (np.datetime64(FIRST + second, "s").astype("datetime64[ns]") for second in (first, last))
-    return {"run": run, "node_list": node, "start": start, "end": end, "elapsed": float(last - first)}
+    times = {"start": start, "end": end, "elapsed": float(last - first)}
+    return {"run": run, "node_list": node, "ranks": 4, "ranks_per_node": 2, **times}
 
 
 def test_attribute__its_own_log_goes_before_slurms_counter_and_that_before_nothing() -> None:
@@ -249,3 +251,54 @@ def test_attribute__a_node_that_two_runs_were_on_is_nobodys_without_a_rule() -> 
     assert refused(first) == "its own log counts a node whole for each of the jobs that share it"
     assert (second.energy, third.energy) == (500.0, 300.0)
     assert refused(attribute(rows[:1], [RunEnergy()], [np.nan], [])[0][0]) == "no power log"
+
+
+def rack(folder: Path, node: str, *, seconds: int = 20, watts: float | None = 300.0, **declared: Any) -> Log:
+    """Return a campaign's log of one meter that feeds a node, with a reading a second."""
+    rows = [
+        f"2026-03-01T10:00:{at:02}.000000Z,{node}-pdu,{'' if watts is None else watts},"
+        for at in range(seconds + 1)
+    ]
+    path = folder / f"{node}.csv"
+    path.write_text("time,meter,power_W,note\n" + "\n".join(rows) + "\n")
+    ds = readers.open(path)
+    return Log(path.name, ds, {f"{node}-pdu": [node]}, declared=declared)
+
+
+def test_attribute__slurms_counter_stays_where_the_campaigns_log_has_no_energy(tmp_path: Path) -> None:
+    """The log ends at 20 s: of a run from 40 s to 50 s it knows nothing, Slurm has 900 J."""
+    rows, logs = [job("late", "n1", 40, 50)], [rack(tmp_path, "n1")]
+    (found,), _ = attribute(rows, [RunEnergy()], [900.0], logs)
+    assert (found.energy, found.location) == (900.0, SLURM)
+    (found,), _ = attribute(rows, [RunEnergy()], [np.nan], logs)
+    assert refused(found).startswith("n1.csv has no reading")
+    (found,), _ = attribute([job("early", "n1", 5, 15)], [RunEnergy()], [900.0], logs)
+    assert found.energy == pytest.approx(300 * 10)
+
+
+def test_attribute__a_tenth_of_the_run_is_enough_and_a_declared_range_has_to_bound_every_log(
+    tmp_path: Path,
+) -> None:
+    """Logs of 20 s: a tenth of 200 s, a twentieth of 400 s."""
+    bounds = {"power_range": [100.0, 500.0]}
+    exactly, short = (job("r", "n1,n2", 0, last) for last in (200, 400))
+    plain = [rack(tmp_path, node) for node in ("n1", "n2")]
+    bounded = [rack(tmp_path, node, **bounds) for node in ("n1", "n2")]
+
+    def of(row: dict[str, Any], *logs: Log) -> RunEnergy:
+        return attribute([row], [RunEnergy()], [np.nan], logs)[0][0]
+
+    assert of(exactly, *plain).covered == pytest.approx(0.1)
+    assert of(exactly, *plain).known
+    assert "readings cover 5 % of the run, less than 10 %" in refused(of(short, *plain))
+    assert "readings cover 5 % of the run" in refused(of(short, plain[0], bounded[1]))
+    found = of(short, *bounded)
+    # 20 s are read at 300 W, 380 s may be at 100 W to 500 W, on each of two nodes.
+    assert (found.low, found.high) == pytest.approx((2 * (6000 + 38_000), 2 * (6000 + 190_000)))
+
+
+@pytest.mark.parametrize(("overlap", "alone"), [(1, True), (2, False)])
+def test_attribute__runs_that_follow_each_other_may_touch_for_a_second(overlap: int, alone: bool) -> None:
+    rows = [job("a", "n1", 0, 10), job("b", "n1", 10 - overlap, 20)]
+    found, _ = attribute(rows, [RunEnergy(500.0), RunEnergy(700.0)], [np.nan, np.nan], [])
+    assert [one.known for one in found] == [alone, alone]

@@ -190,6 +190,8 @@ def test_energy_jobs__idle_power_is_the_median_outside_jobs():
     found = idle_power(ds, at(3), at(5))
     assert found["idle"].item() == 50
     assert found["readings"].item() == 7
+    # 50 50 50 50 50 52 60: a quarter of the way is 50, three quarters halfway from 50 to 52.
+    assert (found["idle_low"].item(), found["idle_high"].item()) == (50, 51)
     away = idle_power(ds, at(3), at(5), margin=1)
     assert away["readings"].item() == 5  # 0, 1, 7, 8, 9 s
     busy = idle_power(ds, at(-1), at(20))

@@ -129,3 +129,21 @@ def test_p_of_difference__memory_does_not_grow_with_the_runs() -> None:
     tracemalloc.stop()
     # All at once, 9,999 orders of 3,000 ranks would be 240 MB.
     assert peak < 80e6
+
+
+def test_p_of_interaction__what_both_ends_have_in_common_counts_their_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ratios of 2 in 6 and 6 runs and of 4 in 12 and 12: weights 3 and 6, so that 2^(5/3) is common."""
+    seen = []
+
+    def rearranged(statistic: object, values: np.ndarray, *_: object) -> np.ndarray:
+        seen.append(values)
+        return np.ones(3)
+
+    monkeypatch.setattr(differences, "_rearranged", rearranged)
+    high, low = ((runs([ratio] * n), runs([1.0] * n)) for ratio, n in ((2.0, 6), (4.0, 12)))
+    differences.p_of_interaction(high, low)
+    first, second = seen
+    assert first.tolist() == pytest.approx([(1 - 5 / 3) * math.log(2)] * 6 + [0.0] * 6)
+    assert second.tolist() == pytest.approx([(2 - 5 / 3) * math.log(2)] * 12 + [0.0] * 12)

@@ -45,6 +45,16 @@ def test_scaling__where_it_stops(
     assert (found.estimate.value, found.estimate.low, found.estimate.high) == (value, low, high)
 
 
+def test_scaling__a_case_of_one_size_has_no_scaling(tmp_path: Path) -> None:
+    """Of two cases one ran on 4 nodes alone: nothing is said of it, and it does not hide the other."""
+    rows = [*scan({1: 100.0, 2: 50.0, 4: 49.0}), *(row | {"case": "single"} for row in scan({4: 10.0}))]
+    text = STOPS + "expect: { relation: equal, value: 2, unit: nodes }"
+    (found,) = findings(question(tmp_path, text), campaign(rows))
+    assert (found.estimate.value, found.estimate.high) == (2.0, 2.0)
+    with pytest.raises(NotCoveredError, match="no comparable runs for nodes"):
+        findings(question(tmp_path, text), campaign(scan({4: 10.0})))
+
+
 def test_scaling__the_threshold_is_the_claims(tmp_path: Path) -> None:
     rows = scan({1: 100.0, 2: 50.0, 4: 49.0, 8: 51.0})
     text = STOPS + "expect: { relation: equal, value: 4, unit: nodes }"

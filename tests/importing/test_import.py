@@ -296,7 +296,7 @@ def test_import__without_a_terminal_nothing_is_written(
     before = sorted(project.rglob("*"))
     assert cli.main(["import", str(tmp_path / "tree"), "--as", "mine"]) == 0
     said = capsys.readouterr()
-    assert "say --yes" in said.err
+    assert "give --yes" in said.err
     assert "3 new runs" in said.out
     assert sorted(project.rglob("*")) == before
 

@@ -152,3 +152,12 @@ def test_accounting__every_question_says_the_seconds_left_and_the_note_goes(
     assert seconds == [300, 270, 240, 210, 180, 150, 120, 90, 60, 30]
     assert "waiting for Slurm's last word on 2 jobs" in (tmp_path / "notes").read_text(encoding="utf-8")
     assert not note.exists()
+
+
+def test_accounting__what_slurm_adds_to_a_final_row_is_kept() -> None:
+    """Energy and the end of a clock come late; a state that was final does not run again."""
+    row = {"JobID": "7", "Submit": "t", "State": "COMPLETED", "ConsumedEnergyRaw": "", "End": "2"}
+    more = {**row, "ConsumedEnergyRaw": "6021", "End": "3"}
+    assert merged([row], [more]) == [more]
+    assert merged([more], [row]) == [{**more, "End": "2"}]
+    assert merged([more], [{**row, "State": "RUNNING"}]) == [more]

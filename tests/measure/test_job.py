@@ -288,3 +288,9 @@ def test_declarations__campaign_without_matrix_is_named(base: Path) -> None:
     path.write_text("title: t\nevidence: measured\nhardware: h\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"c.yaml:1: has no matrix; declare what is to be run"):
         load("c", base)
+
+
+def test_cores__half_of_a_socket_of_two_is_one_and_of_one_is_none() -> None:
+    assert Cores(((0, 1), (2, 3))).placed("half-sockets") == [[0], [2]]
+    assert Cores(((0, 1, 2), (3,))).placed("half-sockets") == [[0]]
+    assert Cores(((0, 1), (2,))).placed("all-cores") == [[0, 1], [2]]

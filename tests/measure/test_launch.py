@@ -339,7 +339,7 @@ def test_launch__killed_by_kill_is_recorded_by_the_next_start(project: Project) 
     assert status == 0, said
     found = started.records()
     assert list(found) == ["", ".failed-1"]
-    assert found[".failed-1"]["reason"].startswith("it ended without a word")
+    assert found[".failed-1"]["reason"].startswith("it ended without a record")
 
 
 @pytest.mark.slow

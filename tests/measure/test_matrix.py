@@ -94,15 +94,15 @@ def test_matrix__words_for_numbers_of_ranks(changed: Changed, factors: str, expe
         ("cpu: new", "profiler: mpip", 8, "unknown profiler 'mpip'; known: none, ipm"),
         ("cpu: new", "tuning: fca-mxm", 10, "tuning 'fca-mxm' is not for mpich"),
         ("repeats: 3", "repeats: 0", 7, "matrix.repeats"),
-        ("repeats: 3", "repeats: 3.0", 7, "matrix.repeats: 3.0 cannot stand here"),
+        ("repeats: 3", "repeats: 3.0", 7, "matrix.repeats: 3.0 is not allowed here"),
         ("repeats: 3", "repeats: {within: 0%}", 7, "matrix.repeats.within: '0%' does not match"),
         ("repeats: 3", "repeats: {within: 5%, most: 7, least: 8}", 7, "at least 8 repeats, and at most 7"),
         ("repeats: 3", "repeats: 3\n  minutes: 1000000", 8, "matrix.minutes: 1000000 is greater than"),
         # As many nodes as there are is no number that one can compare; it must not become 1 silently.
-        ("[1, 2, 4]", "all", 14, "nodes: 'all' cannot stand here; a whole number above 0"),
-        ("ranks_per_node: all", "threads: all", 14, "threads: 'all' cannot stand here"),
+        ("[1, 2, 4]", "all", 14, "nodes: 'all' is not allowed here; a whole number above 0"),
+        ("ranks_per_node: all", "threads: all", 14, "threads: 'all' is not allowed here"),
         ("nodes: [1, 2, 4]", "nodse: 1", 14, "unknown key 'nodse'; is 'nodes' meant?"),
-        ("{case: large, nodes: 1}", "{case: large, nodes: yes}", 16, "nodes: true cannot stand here"),
+        ("{case: large, nodes: 1}", "{case: large, nodes: yes}", 16, "nodes: true is not allowed here"),
         ("  seed: 7", "  exclude:\n    - {when: {case: lagre}, why: it is misspelt}", 7, "excludes nothing"),
         ("name: scaling", f"name: {'x' * 81}", 10, "is too long"),
         ("title: A campaign on paper", 'title: "\\e[31mA"', 1, "title: holds a control character"),
@@ -308,7 +308,7 @@ def test_show__plan_of_a_campaign_that_was_changed_after_half_its_runs(
     out = capsys.readouterr().out.splitlines()
     # Of one library 5 cells stay: 6 repeats each at first, 3 of them are there, and 15 runs of the other.
     assert "measured: 15 of 30 runs" in out
-    assert "beside them: 15 runs that the matrix does not declare; they count like the others" in out
+    assert "in addition: 15 runs that the matrix does not declare; they count like the others" in out
     # Small on 1, 2, 4 nodes for 10 + 4 s, large on 2, 4 for 100 + 4 s: 7 x 14 + 6 x 104 = 722 node seconds;
     # 13 nodes of 10 minutes at the limits.
     (said,) = [line for line in out if "until the median" in line]

@@ -68,6 +68,13 @@ def test_nodes__alike_nodes_make_a_kind(one_line: bool) -> None:
     assert [kind.partitions for kind in nodes.kinds(text, "nodes.txt", "long")] == [("long",)]
 
 
+def test_nodes__memory_that_slurm_keeps_for_itself_is_not_for_jobs() -> None:
+    (kind,) = nodes.kinds(listed({}).replace("RealMemory=4000", "RealMemory=4000 MemSpecLimit=500"), "-")
+    assert kind.memory == 3500
+    (kind,) = nodes.kinds(listed({}).replace("RealMemory=4000", "RealMemory=400 MemSpecLimit=500"), "-")
+    assert kind.memory == 1
+
+
 def test_nodes__a_feature_that_is_asked_for_is_all_that_counts() -> None:
     text = listed({"features": "ivb,single"}, {"features": "ivb,dual"}, {"features": "hsw,dual"})
     assert len(nodes.kinds(text, "-")) == 3

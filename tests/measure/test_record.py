@@ -77,7 +77,7 @@ def test_record__kill_between_two_moves_neither_loses_nor_parts_a_pair(
     assert len(told(tmp_path)) == moved
     monkeypatch.setattr(folders, "alive", lambda work: False)
     # Whoever finds it moves the rest, and has nothing to measure.
-    assert launch.take(tmp_path, "c", "pair-r01") is None
+    assert launch.acquire(tmp_path, "c", "pair-r01") is None
     assert told(tmp_path) == {"pair-r01": ("pair-r01", ""), "pair-r01.2": ("pair-r01.2", "")}
     assert not work.exists()
 
@@ -86,9 +86,9 @@ def test_record__kill_before_the_judgement_is_a_failed_attempt_of_both(work: Pat
     owner = {"job_id": "", "host": "elsewhere", "pid": 1, "started": 0}
     folders.write_json(work / folders.OWNER, owner)
     with pytest.raises(folders.BusyError, match="belongs to a process on elsewhere"):
-        launch.take(tmp_path, "c", "pair-r01")
+        launch.acquire(tmp_path, "c", "pair-r01")
     launch.recover(work)
-    why = "it ended without a word: killed, out of memory, or its node was lost"
+    why = "it ended without a record: killed, out of memory, or its node was lost"
     names = ["pair-r01.2.failed-1", "pair-r01.failed-1"]
     assert told(tmp_path) == {name: (name, why) for name in names}
 
@@ -288,3 +288,20 @@ def test_launch__job_that_slurm_has_given_up_does_not_wait_for_it(
     monkeypatch.setattr(launch, "time", clock)
     with pytest.raises(ConfigError, match="Invalid job id specified; start the run again"):
         launch._node_list("5")
+
+
+@pytest.mark.parametrize(
+    ("ended", "reason"),
+    [
+        (195.0, "the job was ended by TERM (cancelled, or out of time)"),  # Slurm's signal came to it first
+        (190.0, "the job was ended by TERM (cancelled, or out of time)"),
+        (189.0, "exit code 5"),  # more than 10 s before: it failed by itself
+    ],
+)
+def test_record__what_failed_shortly_before_the_signal_was_ended_by_it(
+    work: Path, tmp_path: Path, ended: float, reason: str
+) -> None:
+    (work / "1/.end").write_text(f"{ended} 5\n", encoding="ascii")
+    (work / ".killed").write_text("200.0\n", encoding="ascii")
+    assert record.end(work, killed="TERM") == 1
+    assert told(tmp_path)["pair-r01.failed-1"] == ("pair-r01.failed-1", reason)

@@ -23,8 +23,8 @@ from .conftest import Changed, squeue, stand_in
 HOLD = """
 import sys
 from pathlib import Path
-from analysis.measure.resume import hold
-lock = hold("c", Path(sys.argv[1]))
+from analysis.measure.resume import lock
+held = lock("c", Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -36,10 +36,10 @@ def test_resume__second_workflow_is_refused_until_the_first_is_dead(base: Path) 
     assert first.stdout is not None
     assert first.stdout.readline() == "held\n"
     with pytest.raises(ConfigError, match=rf'c:0: is being measured by another .*"pid": {first.pid}'):
-        resume.hold("c", base)
+        resume.lock("c", base)
     first.kill()  # no chance to clean up
     first.communicate()
-    with resume.hold("c", base):
+    with resume.lock("c", base):
         said = json.loads((base / "data/raw/.running/c/.workflow").read_text(encoding="utf-8"))
         assert said["pid"] == os.getpid()
 
@@ -48,17 +48,17 @@ def test_resume__without_slurm_a_machine_measures_one_campaign_at_a_time(base: P
     config = base / "config"
     text = (config / "campaigns/c.yaml").read_text(encoding="utf-8")
     (config / "campaigns/d.yaml").write_text(text, encoding="utf-8")
-    with resume.hold("c", base), resume.hold("d", base):
+    with resume.lock("c", base), resume.lock("d", base):
         pass  # Slurm gives each its own nodes
     workflow.plan.cache_clear()
     path = config / "clusters/paper.yaml"
     path.write_text(path.read_text(encoding="utf-8").replace("scheduler: slurm", "scheduler: none"))
     with (
-        resume.hold("c", base),
-        pytest.raises(ConfigError, match=r'd:0: would be measured beside another .*"campaign": "c"'),
+        resume.lock("c", base),
+        pytest.raises(ConfigError, match=r'd:0: would share this machine .*"campaign": "c"'),
     ):
-        resume.hold("d", base)
-    resume.hold("d", base).close()
+        resume.lock("d", base)
+    resume.lock("d", base).close()
 
 
 def test_resume__jobs_of_this_campaign_and_folder_are_adopted(
@@ -156,4 +156,4 @@ def test_executor__job_that_slurm_has_lost_is_given_up_after_two_answers(tmp_pat
 
 def test_executor__version_that_cannot_be_patched_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     patch_executor(SimpleNamespace(Executor=Executor))
-    assert "this version waits for ever for a job that Slurm has lost" in capsys.readouterr().err
+    assert "this version hangs on a job that Slurm has lost" in capsys.readouterr().err

@@ -260,7 +260,7 @@ def test_finish__leftovers_of_dead_jobs_are_recorded(base: Path, monkeypatch: py
     assert finish.main(["c"]) == 0
     assert not (folders.finished(base, "c") / "of-no-run-any-more").exists()
     assert list(folders.running(base, "c").iterdir()) == []
-    assert folders.reason(base, "c", f"{names[0]}.failed-1").startswith("it ended without a word")
+    assert folders.reason(base, "c", f"{names[0]}.failed-1").startswith("it ended without a record")
 
 
 def test_finish__accounting_that_is_away_is_said_and_loses_nothing(

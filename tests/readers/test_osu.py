@@ -291,3 +291,15 @@ def test_osu__indented_table_is_read() -> None:
     indented = b"".join(b"    " + line for line in data.splitlines(keepends=True))
     assert osu.sniff(indented)
     assert osu.parse(indented).identical(osu.parse(data))
+
+
+def test_osu__numbers_of_other_output_below_the_table_are_no_row() -> None:
+    """Sizes grow: what comes back to a smaller one, or repeats the last, is of something else."""
+    rows = ["1  1.5", "2  1.6", "4  1.7"]
+    whole = osu.parse(table("OSU MPI Latency Test v5.8", "# Size  Latency (us)", *rows, "# done"))
+    assert (whole.size.values.tolist(), whole.warnings) == ([1, 2, 4], [])
+    for other in ("2  99.5", "4  99.5"):
+        ds = osu.parse(table("OSU MPI Latency Test v5.8", "# Size  Latency (us)", *rows, other))
+        assert ds.size.values.tolist() == [1, 2, 4]
+        assert ds.latency.values.tolist() == [1.5, 1.6, 1.7]
+        assert f"{other!r} is not a row of the table above" in ds.warnings[0]

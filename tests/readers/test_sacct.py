@@ -117,9 +117,13 @@ def test_sacct__json_names_arrays_het_jobs_signals_and_missing_numbers() -> None
     assert math.isnan(ds.energy.values[1])
     assert np.isnat(ds.end.values[1])
     assert ds.step.values[1] == ""
+    # The first task of an array is number 0, as is the first part of a heterogeneous job.
+    job["array"]["task_id"]["number"] = 0
+    assert sacct.parse(json.dumps(document).encode()).job_id.values[0] == "40_0"
     job["array"] = {"job_id": 0}
-    job["het"] = {"job_id": 50, "job_offset": {"set": True, "infinite": False, "number": 1}}
-    assert sacct.parse(json.dumps(document).encode()).job_id.values[0] == "50+1"
+    for offset in (1, 0):
+        job["het"] = {"job_id": 50, "job_offset": {"set": True, "infinite": False, "number": offset}}
+        assert sacct.parse(json.dumps(document).encode()).job_id.values[0] == f"50+{offset}"
 
 
 @pytest.mark.parametrize("shape", [lambda document: document, newer])

@@ -13,7 +13,7 @@ from analysis.claims.model import Claim, Expectation, Report
 from analysis.claims.verdict import Verdict
 from analysis.estimates.question import Question
 from analysis.site.page import PageInput
-from analysis.site.provenance import Facts, Provenance
+from analysis.site.provenance import CampaignFacts, Provenance
 
 HPCG = {"report": "hpcg2014", "report_title": "HPCG performance and profiling (2014)"}
 DYNA = {"report": "lsdyna2014", "report_title": "LS-DYNA best practices (2014)"}
@@ -237,7 +237,7 @@ PROVENANCE = Provenance(
     commit="0123456789abcdef0123456789abcdef01234567",
     versions=(("python", "3.11.7"), ("xarray", "2025.1"), ("scipy", "1.14")),
     campaigns=(
-        Facts(
+        CampaignFacts(
             *("mock-hpcg", "measured", "mock cluster", "invented for the tests", 221),
             levels=(("application", "HPCG 3.1"), ("processor", "2 cores"), ("network", "veth")),
             failed=(

@@ -13,9 +13,8 @@ from analysis.base.errors import BenchbookError, ConfigError
 from analysis.claims.model import load_report
 from analysis.claims.verdict import read_verdicts
 from analysis.site.build import build
-from analysis.site.page import PageInput
+from analysis.site.page import PageInput, active, loads
 from analysis.site.provenance import Provenance
-from analysis.site.safety import active, loads
 from tests.site import mock as site_mock
 
 ROOT = Path(__file__).parents[2]
@@ -212,7 +211,7 @@ def test_build__without_verdicts_says_so(tmp_path: Path) -> None:
 
 def test_build__two_pages_of_one_name_are_an_error(tmp_path: Path) -> None:
     page = site_mock.pages(tmp_path)[0]
-    with pytest.raises(ConfigError, match=r"pages:0: page 'interconnect' is there twice; rename one"):
+    with pytest.raises(ConfigError, match=r"pages:0: page 'interconnect' is listed twice; rename one"):
         build([], [page, page], Provenance(), tmp_path)
 
 

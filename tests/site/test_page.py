@@ -12,12 +12,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from analysis.base.errors import ConfigError
 from analysis.estimates.campaign import Campaign
-from analysis.site.page import Page, PageInput, inputs, read
-from analysis.site.safety import active, loads
+from analysis.site.page import PageContent, PageInput, active, inputs, loads, read
 from tests.site import mock as site_mock
 
 
-def page_of(path: Path, *cells: Any) -> Page:
+def page_of(path: Path, *cells: Any) -> PageContent:
     nbformat.write(new_notebook(cells=list(cells)), path / "n.ipynb")
     return read(PageInput("n", path / "n.ipynb", "measured", "mock"))
 

@@ -241,7 +241,7 @@ def test_measure__full_disk_is_said_and_resumed_when_there_is_room(
             status, said = finish(start(cluster, project, on="n1"), 150)
             assert status == 0, said
             record = cluster.run(["cat", raw / f"few/runs/{name}.failed-1/run.json"], on="n1").stdout
-            assert '"reason": "it ended without a word: ' in record
+            assert '"reason": "it ended without a record: ' in record
             record = cluster.run(["cat", raw / f"few/runs/{name}/run.json"], on="n1").stdout
             assert '"reason": ""' in record
         finally:

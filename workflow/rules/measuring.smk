@@ -19,7 +19,7 @@ def hold_campaign():
     """Lock the campaign until this Snakemake ends, so that nobody else measures it."""
     try:
         resume.check_start(MEASURED, BASE, slurm=not workflow.local_exec)
-        lock = resume.hold(MEASURED, BASE)
+        lock = resume.lock(MEASURED, BASE)
     except BenchbookError as error:
         raise WorkflowError(str(error)) from None
     AT_END.enter_context(lock)

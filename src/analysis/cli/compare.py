@@ -77,7 +77,7 @@ def _page(
 ) -> Path:
     """Execute the notebook on two campaigns and write its page, by itself."""
     from analysis.site.build import single
-    from analysis.site.kernels import Page
+    from analysis.site.kernels import NotebookRun
     from analysis.site.kernels.client import request
     from analysis.site.page import PageInput
 
@@ -88,7 +88,7 @@ def _page(
     parameters = {"before": before, "after": after, "margin": margin}
     parameters |= {"ignore": list(ignored), "across": list(levels)}
     executed = folder / f"{stem}.ipynb"
-    page = Page(str(base / "notebooks" / NOTEBOOK), str(executed), parameters=parameters)
+    page = NotebookRun(str(base / "notebooks" / NOTEBOOK), str(executed), parameters=parameters)
     fault = request(page, folder / f"{stem}.log")
     if fault:
         raise ConfigError.at(f"notebooks/{NOTEBOOK}", 0, fault, f"see {os.path.relpath(folder / stem)}.log")

@@ -1,4 +1,4 @@
-"""``benchbook import``: show what a folder of job output would become, ask, and write it."""
+"""``benchbook import``: print what a folder of job output would become, ask, and write it."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from analysis.cli import BAD_INPUT, CAMPAIGN, FINE
 from analysis.datasets.applications import load_applications
 from analysis.importing import make, write
 from analysis.importing.draft import Draft
-from analysis.importing.factors import missing
-from analysis.importing.pattern import FACTORS, compiled, settings
-from analysis.importing.plan import RECORD, Plan
+from analysis.importing.pattern import FACTORS, compile_pattern, parse_settings
+from analysis.importing.plan import RECORD, ImportPlan
+from analysis.importing.resolution import NEEDED, missing
 from analysis.importing.writing import record
 
-_ROWS = 30  # runs, files and faults that are shown
-_ALIKE = 8  # levels of a factor that its line shows
+_ROWS = 30  # runs, files and faults that are listed
+_LEVELS = 8  # of a factor, on its line
 _WIDEST = 36  # characters of a cell
 
 
 def import_folder(
     folder: str, name: str, pattern: str, given: Sequence[str], *, yes: bool, as_json: bool
 ) -> int:
-    """Import a folder as a raw campaign, once a terminal or `yes` agrees; return 1 if a run is at fault."""
+    """Import a folder as a raw campaign, with `yes` or one on the terminal; return 1 for runs at fault."""
     if not CAMPAIGN.fullmatch(name):
         raise ConfigError.at(
             name, 0, "is no name for a campaign", "use letters, digits, dots, dashes, underscores"
@@ -43,57 +43,57 @@ def import_folder(
         name,
         raw,
         load_applications(applications),
-        pattern=compiled(pattern) if pattern else None,
-        given=settings(list(given)),
+        pattern=compile_pattern(pattern) if pattern else None,
+        given=parse_settings(list(given)),
         progress=True,
     )
     try:
         if as_json:
             print(json.dumps(as_object(plan), indent=1, ensure_ascii=False))
         else:
-            _show(plan)
+            _print_plan(plan)
         sys.stdout.flush()
-    except BrokenPipeError:  # who reads our output has seen enough; what --yes asked for is still done
+    except BrokenPipeError:  # as of `| head`: what --yes asks for is still done
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     for fault in plan.faults:
         print(fault, file=sys.stderr)
-    shown = len(plan.faults)
+    printed = len(plan.faults)
     status = BAD_INPUT if plan.faults else FINE
     if not plan.runs:
         if not plan.known:
             raise ConfigError.at(
-                folder, 0, "holds no output that a reader knows", "docs/formats.md says what is read"
+                folder, 0, "holds no output that a reader recognises", "docs/formats.md says what is read"
             )
         print(f"nothing new: {plan.known} runs are in data/raw/{name}", file=sys.stderr)
         return status
-    if not (yes or _agreed(plan)):
+    if not (yes or _confirm(plan)):
         return status
     made = write(plan, raw, declaration, applications)
-    for fault in plan.faults[shown:]:
+    for fault in plan.faults[printed:]:
         print(fault, file=sys.stderr)
-    _say_written(plan, [path.relative_to(base) for path in made])
+    _print_written(plan, [path.relative_to(base) for path in made])
     return BAD_INPUT if plan.faults else FINE
 
 
 def _check_target(raw: Path, declaration: Path, base: Path) -> None:
-    runs = list(raw.glob(f"runs/*/{RECORD}"))
+    runs, found = list(raw.glob(f"runs/*/{RECORD}")), ""
     if runs and not any(b'"imported"' in path.read_bytes() for path in runs):
         found = "has runs that were not imported"
-        raise ConfigError.at(str(raw.relative_to(base)), 0, found, "choose another name with --as")
-    if declaration.is_file() and not runs and raw.is_dir() and any(raw.iterdir()):
+    elif declaration.is_file() and not runs and raw.is_dir() and any(raw.iterdir()):
         found = "is declared, and its folder has files that were not imported"
+    if found:
         raise ConfigError.at(str(raw.relative_to(base)), 0, found, "choose another name with --as")
 
 
-def _agreed(plan: Plan) -> bool:
+def _confirm(plan: ImportPlan) -> bool:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print(f"nothing was written; to write data/raw/{plan.name}, say --yes", file=sys.stderr)
+        print(f"nothing was written; to write data/raw/{plan.name}, give --yes", file=sys.stderr)
         return False
     answer = input(f"write {len(plan.runs)} runs to data/raw/{plan.name}? [y/N] ")
     return answer.strip().lower() in ("y", "yes")
 
 
-def as_object(plan: Plan) -> dict[str, Any]:
+def as_object(plan: ImportPlan) -> dict[str, Any]:
     """Return a plan as plain values, the runs with their records and where each factor comes from."""
     runs = [
         record(draft, plan.name)
@@ -116,8 +116,8 @@ def as_object(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _show(plan: Plan) -> None:
-    """Print what would be written: how runs look, where factors come from, what has no place."""
+def _print_plan(plan: ImportPlan) -> None:
+    """Print what would be written: runs, where their factors come from, files of no run."""
     whole = f"{plan.files} files, {plan.placed} with a place; {len(plan.runs)} new runs"
     known = f", {plan.known} imported before" if plan.known else ""
     print(f"{whole}{known}, {len(plan.faults)} at fault")
@@ -129,40 +129,36 @@ def _show(plan: Plan) -> None:
         print()
         _table(_run_rows(plan.runs))
         _more(len(plan.runs), "runs")
-    _beside(plan)
+    if plan.slurm:
+        print(f"\nSlurm: {plan.jobs} jobs in {', '.join(one.name for one in plan.slurm)}")
+    for source in plan.power:
+        remedy = "name under power.logs in the campaign's file the nodes that its meters feed (docs/power.md)"
+        print(f"\npower log of several runs: {source.name}; {remedy}")
     if plan.unplaced:
         print(f"\nwithout a place: {len(plan.unplaced)}")
         for reason, names in _by_reason(plan.unplaced):
             print(f"  {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {reason}")
 
 
-def _beside(plan: Plan) -> None:
-    if plan.slurm:
-        print(f"\nSlurm: {plan.jobs} jobs in {', '.join(one.name for one in plan.slurm)}")
-    for sight in plan.power:
-        remedy = "say in the campaign's file under power.logs which nodes its meters feed (docs/power.md)"
-        print(f"\npower log of several runs: {sight.name}; {remedy}")
-
-
 def _factor_rows(runs: Sequence[Draft]) -> list[list[str]]:
-    """Make a row for each factor: its levels, where they come from, how many runs have none."""
+    """Make a row for each factor: its levels, their sources, how many runs have none."""
     rows = [["factor", "levels", "from", "missing"]]
     names = ["application", *(name for name in FACTORS if name not in ("application", "repeat", "version"))]
     for name in names:
         values = [draft.application if name == "application" else draft.value(name) for draft in runs]
         levels = Counter(str(value) for value in values if value is not None)
         if not levels:
-            if name in ("mpi", "interconnect", "cpu", "nodes", "ranks", "case"):
+            if name in NEEDED:
                 rows.append([name, "-", f"not known: give --set {name}=...", f"all {len(runs)}"])
             continue
         order = sorted(
             levels,
             key=lambda text: (not text.replace(".", "").isdigit(), len(text) if text.isdigit() else 0, text),
         )
-        shown = ", ".join(f"{level}" for level in order[:_ALIKE])
-        shown += f" and {len(order) - _ALIKE} more" if len(order) > _ALIKE else ""
+        listed = ", ".join(order[:_LEVELS])
+        listed += f" and {len(order) - _LEVELS} more" if len(order) > _LEVELS else ""
         lacking = sum(value is None for value in values)
-        rows.append([name, shown, _sources(name, runs), str(lacking) if lacking else ""])
+        rows.append([name, listed, _sources(name, runs), str(lacking) if lacking else ""])
     return rows
 
 
@@ -205,18 +201,17 @@ def _more(count: int, what: str) -> None:
 
 
 def _by_reason(unplaced: dict[str, str]) -> Iterable[tuple[str, list[str]]]:
-    """Put files with the same reason together, the most first."""
+    """Group files by reason, the most frequent first."""
     found: dict[str, list[str]] = {}
     for name, why in unplaced.items():
         short = why.partition("; docs/formats.md")[0]
         short = "is of no format known here" if short.startswith("is of no format") else short
-        found.setdefault(short.partition(" of ")[0] if short.startswith("is a copy") else short, []).append(
-            name
-        )
+        short = "is a copy" if short.startswith("is a copy") else short
+        found.setdefault(short, []).append(name)
     return sorted(found.items(), key=lambda item: -len(item[1]))[:_ROWS]
 
 
-def _say_written(plan: Plan, made: Sequence[Path]) -> None:
+def _print_written(plan: ImportPlan, made: Sequence[Path]) -> None:
     print(f"\nwrote {len(plan.runs)} runs to data/raw/{plan.name}")
     for path in made:
         print(f"wrote {path}")

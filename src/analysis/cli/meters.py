@@ -1,4 +1,4 @@
-"""``benchbook meters``: ask each power meter of a cluster once, and say what it reads or what is wrong."""
+"""``benchbook meters``: read each power meter of a cluster once; print what it reads or what is wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.slurm import node_names
 from analysis.cli import BAD_INPUT, FINE
-from analysis.measure.power.trial import Trial, trials
+from analysis.measure.power.kinds import Trial, trials
 
 
 def meters(cluster: str, nodes: str) -> int:

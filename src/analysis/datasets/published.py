@@ -15,16 +15,17 @@ from analysis.base import models
 from analysis.base.errors import ConfigError, Fault
 from analysis.datasets.run import file_entry
 from analysis.readers import table
-from analysis.readers.published import SOURCES, load_sources
+from analysis.readers.published import COLUMNS, SOURCES, load_sources
 from analysis.schema import registry
 from analysis.schema.campaigns import CampaignFile
+from analysis.schema.factors import FACTORS
 from analysis.schema.frames import blank, to_dataset
 
 FIGURES = "figures.csv"
 
 # Columns of the table of figures that are factors of a run under another name.
 _FACTORS = {"environment": "build", "transport": "tuning"}
-_SAME = ("application", "version", "case", "cluster", "cpu", "interconnect", "mpi", "nodes", "ranks")
+_SAME = tuple(name for name in FACTORS if name in COLUMNS)
 # Metrics that the table of runs holds.
 _METRICS = ("target_time", "benchmark_time", "elapsed", "official_time")
 # Metrics that are a run's figure of merit: HPCG's rate, the time of a step of OpenFOAM.

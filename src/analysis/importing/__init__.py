@@ -1,6 +1,6 @@
-"""A folder of other people's output becomes a raw campaign: recognised, grouped into runs, factors taken."""
+"""A folder of other people's output becomes a raw campaign: recognised, grouped into runs, factors found."""
 
-from analysis.importing.plan import Plan, make
+from analysis.importing.plan import ImportPlan, make
 from analysis.importing.writing import write
 
-__all__ = ["Plan", "make", "write"]
+__all__ = ["ImportPlan", "make", "write"]

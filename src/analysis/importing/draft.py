@@ -1,4 +1,4 @@
-"""A run with its factors as they are found: each value with where it comes from, and what contradicts it."""
+"""The draft of a run's record: each value with its source, and what contradicts it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from analysis.base.errors import Fault
-from analysis.importing import words
-from analysis.importing.groups import Run
-from analysis.importing.words import Value
+from analysis.importing import vocabulary
+from analysis.importing.groups import RunFiles
+from analysis.importing.scheduler import SCHEDULERS
+from analysis.importing.vocabulary import Value
+from analysis.schema.factors import TABLE
 
-# What a path may contradict: numbers that outputs print.
-COMPARED = ("ranks", "nodes", "ranks_per_node", "threads", "local_size", "case")
-_NAMES = {
-    "ranks": "ranks",
-    "nodes": "nodes",
-    "ranks_per_node": "ranks a node",
-    "threads": "threads",
-    "case": "case",
-}
+# Counts that outputs may print: those that determine the work come first.
+COUNTS = tuple(one.name for one in sorted(TABLE, key=lambda one: not one.work) if one.dtype == "i4")
+_BATCH = tuple(one.name for one in SCHEDULERS)
+_SURE = ("output", "profile", "run.json", "--set", *_BATCH)
 
 
-class Fact(NamedTuple):
+class Sourced(NamedTuple):
     """A value and where it comes from."""
 
     value: Any
@@ -31,57 +28,55 @@ class Fact(NamedTuple):
 
 @dataclass
 class Draft:
-    """A run with its factors as they are found."""
+    """A run with its facts as they are found."""
 
-    run: Run
+    run: RunFiles
     application: str
-    facts: dict[str, Fact] = field(default_factory=dict)
-    said: list[words.Said] = field(default_factory=list)  # a part of its path each
+    facts: dict[str, Sourced] = field(default_factory=dict)
+    names: list[vocabulary.ParsedName] = field(default_factory=list)  # a part of its path each
     faults: list[Fault] = field(default_factory=list)
     order: tuple[Any, ...] = ()
     name: str = ""
 
-    def take(self, values: Mapping[str, Any], where: str) -> None:
-        """Take facts that are not known yet."""
+    def add(self, values: Mapping[str, Any], where: str) -> None:
+        """Add facts that are not known yet."""
         for name, value in values.items():
-            self.facts.setdefault(name, Fact(value, where))
+            self.facts.setdefault(name, Sourced(value, where))
+
+    def append(self, name: str, text: str, where: str, joint: str = "/") -> None:
+        """Add a text to a fact, after what is known of it."""
+        known = self.facts.get(name)
+        self.facts[name] = Sourced(f"{known.value}{joint}{text}" if known else text, where)
 
     def value(self, name: str) -> Any:
         """Return a fact's value, None if it is not known."""
         return self.facts[name].value if name in self.facts else None
 
+    def certain(self, name: str) -> Any:
+        """Return a value that was measured or recorded, not only requested by a script; else None."""
+        return self.facts[name].value if name in self.facts and self.facts[name].where in _SURE else None
+
     def fault(self, found: str) -> None:
-        """Say what contradicts itself; the run is then not imported."""
-        remedy = "the run is not imported: mend its name, or say by --pattern what the parts of its path are"
+        """Add a contradiction; the run is then not imported."""
+        remedy = "the run is not imported: correct its name, or give --pattern for the parts of its path"
         self.faults.append(Fault(self.run.name, 0, found, remedy))
 
-
-def contradict(draft: Draft, name: str, value: Value, text: str) -> bool:
-    """Tell whether a path contradicts what is known of a run, and make it a fault."""
-    known = draft.facts.get(name)
-    if known is None or known.where.startswith("path") or name not in (*COMPARED, "mpi"):
-        return False
-    if _agree(name, known.value, value):
-        return False
-    if not sure(known) and name != "mpi":
-        return False
-    what = _NAMES.get(name, name.replace("_", " "))
-    draft.fault(f"its path says {what} {value} ({text!r}), {_its(known.where)} {known.value}")
-    return True
-
-
-def sure(fact: Fact) -> bool:
-    """Tell whether a fact is measured or recorded, and not only asked for by a script."""
-    return fact.where in ("output", "profile", "Slurm", "run.json", "--set")
-
-
-def _its(where: str) -> str:
-    return where if where in ("Slurm", "--set") else f"its {where}"
+    def contradicts(self, name: str, value: Value, text: str) -> bool:
+        """Tell whether a path contradicts what is known, and make it a fault."""
+        known = self.facts.get(name)
+        if known is None or known.where.startswith("path") or name not in (*COUNTS, "case", "mpi"):
+            return False
+        if _agree(name, known.value, value) or (self.certain(name) is None and name != "mpi"):
+            return False
+        source = known.where if known.where in ("--set", *_BATCH) else f"its {known.where}"
+        what = name.replace("_", " ")
+        self.fault(f"its path says {what} {value} ({text!r}), {source} {known.value}")
+        return True
 
 
 def _agree(name: str, known: Any, value: Value) -> bool:
     if name == "mpi":
-        one, other = words.family(str(known)), words.family(str(value))
+        one, other = vocabulary.family(str(known)), vocabulary.family(str(value))
         return not one or not other or one == other
     if name == "case":
         one, other = (str(text).casefold().removeprefix("osu_") for text in (known, value))

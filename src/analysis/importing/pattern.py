@@ -1,4 +1,4 @@
-"""What ``--pattern`` says of paths: ``{mpi}/{case}/n{nodes}/{}`` names the factor of each part."""
+"""Options of import: ``--pattern`` names the factors in paths, ``--set`` gives a value for all runs."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ import re
 from dataclasses import dataclass
 
 from analysis.base.errors import ConfigError
-from analysis.importing.words import Value
+from analysis.importing.vocabulary import Value
 from analysis.schema.factors import ALIASES, TABLE
 
-# A path may also say what the run was made for, its job and its repetition.
-_TYPES = {"question": "str", "job_id": "str", "repeat": "i4", **{one.name: one.dtype for one in TABLE}}
-FACTORS = (*(one.name for one in TABLE), "question", "job_id", "repeat")
+# A path may also state what the run was made for, its job and its repetition.
+_TYPES = {one.name: one.dtype for one in TABLE} | {"question": "str", "job_id": "str", "repeat": "i4"}
+FACTORS = tuple(_TYPES)
 _PLACE = re.compile(r"\{(\w*)\}")
 
 
 @dataclass(frozen=True)
-class Pattern:
+class PathPattern:
     """A pattern of paths below the root: a part a folder, and one for the file if it goes so far."""
 
     text: str
     parts: tuple[re.Pattern[str], ...]
-    open: frozenset[int] = frozenset()  # parts of which nothing is said: `*`
+    open: frozenset[int] = frozenset()  # parts to infer: `*`
 
     def settled(self, at: int) -> bool:
-        """Tell whether a part of a path is not to be guessed."""
+        """Tell whether a part of a path is not to be inferred."""
         return at not in self.open
 
     def read(self, name: str) -> dict[str, tuple[Value, str]] | None:
-        """Return factor -> value and the part that says so; None if the path is not of the pattern."""
+        """Return factor -> value and the part that states it; None if the path is not of the pattern."""
         given = name.split("/")
         if len(given) < len(self.parts):
             return None
@@ -40,20 +40,17 @@ class Pattern:
                 return None
             for key, value in match.groupdict().items():
                 factor = key.partition("__")[0]
-                out[factor] = (typed(factor, value), part)
+                out[factor] = (parse_value(factor, value), part)
         return out
 
 
-def compiled(text: str) -> Pattern:
-    """Compile a pattern; ConfigError for a placeholder that is no factor, or one that stands twice."""
+def compile_pattern(text: str) -> PathPattern:
+    """Compile a pattern; ConfigError for a placeholder that is no factor, or that is used twice."""
     seen: set[str] = set()
-    parts = []
-    for part in text.strip("/").split("/"):
-        pieces = re.split(r"(\{\w*\}|\*)", part)
-        body = "".join(_piece(piece, text, seen) for piece in pieces)
-        parts.append(re.compile(body, re.IGNORECASE | re.DOTALL))
     given = text.strip("/").split("/")
-    return Pattern(text, tuple(parts), frozenset(at for at, part in enumerate(given) if part == "*"))
+    bodies = ("".join(_piece(one, text, seen) for one in re.split(r"(\{\w*\}|\*)", part)) for part in given)
+    parts = tuple(re.compile(body, re.IGNORECASE | re.DOTALL) for body in bodies)
+    return PathPattern(text, parts, frozenset(at for at, part in enumerate(given) if part == "*"))
 
 
 def _piece(piece: str, text: str, seen: set[str]) -> str:
@@ -69,12 +66,12 @@ def _piece(piece: str, text: str, seen: set[str]) -> str:
         raise ConfigError.at(
             "--pattern", 0, f"{text!r} has {{{place[1]}}} twice", "write {} for a part to ignore"
         )
-    seen.add(factor(name, "--pattern"))
+    seen.add(factor_name(name, "--pattern"))
     kind = r"\d+" if _TYPES[name] == "i4" else r"\d+(?:\.\d+)?" if _TYPES[name] == "f8" else ".+?"
     return f"(?P<{name}>{kind})"
 
 
-def factor(name: str, source: str) -> str:
+def factor_name(name: str, source: str) -> str:
     """Return the factor of a name; ConfigError with the nearest one if there is none."""
     name = ALIASES.get(name, name)
     if name not in FACTORS:
@@ -84,13 +81,13 @@ def factor(name: str, source: str) -> str:
     return name
 
 
-def typed(name: str, text: str) -> Value:
+def parse_value(name: str, text: str) -> Value:
     """Return a value of a factor's type; a ValueError if the text is none."""
     kind: type[Value] = {"i4": int, "f8": float}.get(_TYPES[name], str)
     return kind(text)
 
 
-def settings(given: list[str]) -> dict[str, Value]:
+def parse_settings(given: list[str]) -> dict[str, Value]:
     """Read ``--set FACTOR=VALUE``; ConfigError where that is none."""
     out: dict[str, Value] = {}
     for text in given:
@@ -99,9 +96,9 @@ def settings(given: list[str]) -> dict[str, Value]:
             raise ConfigError.at(
                 "--set", 0, f"{text!r} is not FACTOR=VALUE", "write it like mpi='Open MPI 4.1.4'"
             )
-        name = factor(name, "--set")
+        name = factor_name(name, "--set")
         try:
-            out[name] = typed(name, value)
+            out[name] = parse_value(name, value)
         except ValueError:
             raise ConfigError.at("--set", 0, f"{value!r} is no number of {name}", "give a number") from None
     return out

@@ -66,7 +66,7 @@ class Fact(Model):
 
 
 class NodesOfLevel(Model):
-    """How nodes or network of this kind are asked for."""
+    """How nodes or a network of this kind are requested."""
 
     partition: SlurmWord = ""
     constraint: SlurmWord = ""
@@ -77,7 +77,7 @@ class MpiLibrary(Model):
     """An MPI library, and how it starts ranks."""
 
     family: Family
-    name: Text = Field(description="library with version as it is to stand in the records")
+    name: Text = Field(description="library with version, as in the records")
     start: Literal["mpirun", "srun-pmix", "srun-pmi2", "charmrun", "charmrun-srun"] = Field(
         description="how ranks are started; charmrun (over a remote shell) and charmrun-srun are for Charm++ "
         "with a network of its own, like netlrts or verbs"
@@ -100,7 +100,7 @@ class Profiler(Model):
 
 
 class Programs(Model):
-    """Program (or programs, one for each MPI) that is taken where a rank has more than one thread."""
+    """Program (or programs, one for each MPI library) of ranks with more than one thread."""
 
     TOGETHER: ClassVar[tuple[tuple[str, ...], ...]] = (("exactly", "program", "programs"),)
 
@@ -109,7 +109,7 @@ class Programs(Model):
 
 
 class InputFile(Model):
-    """Where an input file lies, and what it has to be."""
+    """The path of an input file, and its digest."""
 
     path: Text
     sha256: Digest = ""
@@ -161,7 +161,7 @@ class Launch(_Levels):
     )
     minutes: Minutes = 30
     start_up: Annotated[float, Field(ge=0)] = Field(
-        5.0, description="seconds that a job takes beside the application"
+        5.0, description="seconds that a job takes in addition to the application"
     )
     exclusive: bool = Field(True, description="whether a job has its nodes for itself")
     oversubscribe: bool = Field(False, description="whether there may be more ranks than cores")
@@ -203,7 +203,7 @@ class ClusterFile(Model):
     facts: list[Fact] = Field(description="a list of hardware facts, each with what, value and source")
     launch: Maybe[Launch] = None
     power: Maybe[dict[str, Any]] = Field(
-        None, description="how power is sampled beside a job; see power.schema.yaml"
+        None, description="how power is sampled while a job runs; see power.schema.yaml"
     )
 
 

@@ -1,7 +1,7 @@
 """What Snakemake's Slurm executor (2.8) lacks for measuring, added to it while a campaign is measured.
 
-It asks for the account before each submission, and waits for ever for a job that Slurm does not know: one
-that a crashed controller had not saved, or that ended during an outage as long as ``MinJobAge``.
+It checks the account before each submission, and hangs on a job that Slurm does not know: one that a
+crashed controller had not saved, or that ended during an outage as long as ``MinJobAge``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def patch_executor(plugin: Any) -> None:
     if hasattr(plugin, "query_job_status") and hasattr(plugin, "Executor"):
         _give_up_lost_jobs(plugin)
     else:
-        what = "this version waits for ever for a job that Slurm has lost; a newer one is patched"
+        what = "this version hangs on a job that Slurm has lost; a newer one is patched"
         print(f"snakemake-executor-plugin-slurm: {what}", file=sys.stderr)
 
 
@@ -36,8 +36,8 @@ class Lost:
         self._answer: Mapping[str, str] | None = None
         self._missed: Counter[str] = Counter()
 
-    def hear(self, answer: Mapping[str, str] | None) -> None:
-        """Take the answer to a question about all jobs: job id -> state; None where there was none."""
+    def note(self, answer: Mapping[str, str] | None) -> None:
+        """Note the answer about all jobs: job id -> state; None where there was none."""
         self._answer = answer
 
     def lost(self, job: str) -> bool:
@@ -56,11 +56,11 @@ def _give_up_lost_jobs(plugin: Any) -> None:
 
     async def query_job_status(*arguments: Any, **options: Any) -> Any:
         answer = await ask(*arguments, **options)
-        jobs.hear(answer[0])
+        jobs.note(answer[0])
         return answer
 
     async def check_active_jobs(self: Any, active_jobs: Sequence[Any]) -> AsyncIterator[Any]:
-        jobs.hear(None)
+        jobs.note(None)
         async for job in check(self, active_jobs):
             if not jobs.lost(job.external_jobid):
                 yield job

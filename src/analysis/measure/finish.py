@@ -82,7 +82,7 @@ def _retracted(base: Path, campaign: str, named: Collection[str]) -> set[str]:
 
 
 def tidy(base: Path, campaign: str) -> None:
-    """Record what jobs left that ended without a word and that no later job of the same run has found."""
+    """Record what killed jobs left and no later job of the same run has found."""
     for work in sorted(folders.running(base, campaign).glob("*")):
         with contextlib.suppress(folders.BusyError):
             if work.is_dir() and not folders.alive(work):

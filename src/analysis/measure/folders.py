@@ -1,4 +1,4 @@
-"""Where a run lies while it is measured, and afterwards: nothing half-written is ever among the raw files.
+"""Where a run is while it is measured, and afterwards: nothing half-written is ever among the raw files.
 
 Standard library only: the job's last act must be quick.
 """
@@ -26,7 +26,7 @@ DECIDED = ".decided.json"
 
 
 class BusyError(Exception):
-    """Another job has the run, or it cannot be told whether it still has."""
+    """Another job has the run, or may still have it."""
 
 
 def running(base: Path, campaign: str) -> Path:
@@ -55,7 +55,7 @@ def recorded(base: Path, campaign: str) -> set[str]:
 
 
 def reserve(base: Path, campaign: str, run: str) -> Path:
-    """Take a run for this job; return its folder, which holds this job's name and nothing else."""
+    """Reserve a run for this job; return its folder, which contains this job's name alone."""
     folder = running(base, campaign)
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(OSError):
@@ -88,7 +88,7 @@ def identity() -> dict[str, Any]:
 
 
 def alive(work: Path) -> bool:
-    """Tell whether the job that has a run is still there; `BusyError` if that cannot be told."""
+    """Tell whether the job that has a run is still there; `BusyError` if that is unknown."""
     found = owner(work)
     if not found:
         return False

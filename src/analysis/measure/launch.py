@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
         if folders.measured(base, arguments.campaign, arguments.run):
             print(f"{arguments.run}: measured already")
             return 0
-        work = take(base, arguments.campaign, arguments.run)
+        work = acquire(base, arguments.campaign, arguments.run)
         if work is None:
             print(f"{arguments.run}: measured; an earlier job had left its record half-way")
             return 0
@@ -73,8 +73,8 @@ def main(argv: list[str] | None = None) -> int:
     return os.execvp("bash", ["bash", str(work / "job.sh")])
 
 
-def take(base: Path, campaign: str, run: str) -> Path | None:
-    """Take a run and return its folder; what a job left that ended without a word becomes a failed attempt.
+def acquire(base: Path, campaign: str, run: str) -> Path | None:
+    """Reserve a run and return its folder; what a killed job has left becomes a failed attempt.
 
     None if that job had measured it and only not moved it among the raw files. `folders.BusyError` if
     another job has the run.
@@ -113,7 +113,7 @@ def recover(work: Path) -> None:
     job = str(folders.owner(work).get("job_id", ""))
     state = slurm.ended(job) if job else ""
     why = f"Slurm says {state}" if state else "killed, out of memory, or its node was lost"
-    record.end(work, abandoned=f"it ended without a word: {why}")
+    record.end(work, abandoned=f"it ended without a record: {why}")
 
 
 def prepare(work: Path, declared: Declared, run: Run) -> Allocation:

@@ -48,7 +48,7 @@ class Shape:
 def launch_line(
     mpi: MpiLibrary, shape: Shape, environment: Mapping[str, str], forward: Sequence[str] = ()
 ) -> list[str]:
-    """Make the words that stand before the program."""
+    """Make the words before the program."""
     if mpi.start.startswith("srun"):
         kind = mpi.start.removeprefix("srun-")
         return [mpi.launcher or "srun", f"--mpi={kind}", *_srun(shape), *mpi.options]

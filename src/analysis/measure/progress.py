@@ -1,4 +1,4 @@
-"""How far a campaign is: its plan and what that costs, its state and end, the line beside Snakemake."""
+"""How far a campaign is: its plan and what that costs, its state and end, the line below Snakemake's."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from analysis.base import files, project, slurm
+from analysis.base.words import table
 from analysis.measure import accounting, folders, workflow
 from analysis.measure.declare import load
 from analysis.measure.matrix import Plan, Run, expand
@@ -331,7 +332,7 @@ class Watch:
             progress = replace(progress, end=None) if last else progress
             text, state = sentence(progress, now), (progress.done, progress.running, progress.failed)
         except Exception as error:  # the campaign goes on without a line about it
-            text, state = f"progress cannot be told: {type(error).__name__}: {error}", (-2, -2, -2)
+            text, state = f"the progress is unknown: {type(error).__name__}: {error}", (-2, -2, -2)
         if self._live:
             self._draw(text)
             return
@@ -406,7 +407,7 @@ def _print_plan(found: Plan, done: set[str]) -> None:
     for count, why in found.excluded:
         print(f"left out: {count} combinations: {' '.join(why.split())}")
     if found.shared:
-        print(f"{found.shared} combinations stand in more than one subset and run once")
+        print(f"{found.shared} combinations are in more than one subset and run once")
     if found.adaptive:
         most = max(most for _, most in found.adaptive.values())
         price = cost(found, [*found.runs, *_further(found)])
@@ -418,7 +419,7 @@ def _print_plan(found: Plan, done: set[str]) -> None:
     print(f"\nmeasured: {len(found.runs) - len(left)} of {len(found.runs)} runs")
     names = {name for run in (*found.runs, *_further(found)) for name in run.records}
     if more := [name for name in done - names if ".failed-" not in name]:
-        print(f"beside them: {len(more)} runs that the matrix does not declare; they count like the others")
+        print(f"in addition: {len(more)} runs that the matrix does not declare; they count like the others")
     if left:
         price = cost(found, left)
         hours = f"{price.node_hours:.2f} node hours expected, {price.node_hours_limit:.2f} at the time limits"
@@ -451,16 +452,12 @@ def _cost_row(found: Plan, name: str, runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _print_table(rows: Sequence[dict[str, Any]]) -> None:
-    # A column in which nothing was chosen says nothing.
+    # A column in which nothing was chosen is left out.
     keys = [key for key in rows[0] if key not in DEFAULTS or any(row[key] != "" for row in rows)]
     cells = [[str(row[key]).replace("True", "yes").replace("False", "no") for key in keys] for row in rows]
-    widths = [max(len(key), *(len(row[at]) for row in cells)) for at, key in enumerate(keys)]
-    digits = [all(row[at].replace(".", "", 1).isdecimal() for row in cells) for at in range(len(keys))]
-    numeric = [isinstance(rows[0][key], int) or own for key, own in zip(keys, digits, strict=True)]
-    for line in [keys, *cells]:
-        pairs = zip(line, widths, numeric, strict=True)
-        print(
-            "  ".join(
-                f"{text:>{width}}" if right else f"{text:<{width}}" for text, width, right in pairs
-            ).rstrip()
-        )
+    columns = zip(keys, zip(*cells, strict=True), strict=True)
+    right = [
+        isinstance(rows[0][key], int) or all(cell.replace(".", "", 1).isdecimal() for cell in column)
+        for key, column in columns
+    ]
+    print(table([keys, *cells], right))

@@ -113,7 +113,7 @@ def fingerprint(path: str) -> dict[str, Any] | None:
 def linked(program: str, search: str) -> dict[str, str]:
     """Return the shared libraries that the loader takes for a program, given the job's ``LD_LIBRARY_PATH``.
 
-    Name -> file; a script, a static program or a container's image has none that could be told from here.
+    Name -> file; for a script, a static program or a container's image nothing is listed.
     """
     listed = _ask(["ldd", program], search).text if program else ""
     return {name: os.path.realpath(path) for name, path in _LINKED.findall(listed)}

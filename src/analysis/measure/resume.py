@@ -25,28 +25,28 @@ _LOCK = ".workflow"
 _INTERVAL = 10.0
 
 
-def hold(campaign: str, base: Path) -> ExitStack:
+def lock(campaign: str, base: Path) -> ExitStack:
     """Keep a second workflow from measuring a campaign until the stack is closed or the process ends.
 
-    Without Slurm also one that measures another campaign: each would be measured beside the other;
-    `ConfigError` if there is one. Where the file system knows no locks, only the runs protect themselves.
+    Without Slurm also one that measures another campaign: both would share the machine. `ConfigError` if
+    there is one. Where the file system knows no locks, only the runs protect themselves.
     """
     folder = folders.running(base, campaign)
     folder.mkdir(parents=True, exist_ok=True)
     stack = ExitStack()
     try:
-        _lock(stack, folder / _LOCK, campaign, "is being measured by another Snakemake")
+        _acquire(stack, folder / _LOCK, campaign, "is being measured by another Snakemake")
         if not on_slurm(campaign, base):
             # One file for each host: a folder may be shared by several machines.
             path = folder.parent / f"{_LOCK}-{socket.gethostname()}"
-            _lock(stack, path, campaign, "would be measured beside another campaign on this machine")
+            _acquire(stack, path, campaign, "would share this machine with another campaign")
     except ConfigError:
         stack.close()
         raise
     return stack
 
 
-def _lock(stack: ExitStack, path: Path, campaign: str, otherwise: str) -> None:
+def _acquire(stack: ExitStack, path: Path, campaign: str, otherwise: str) -> None:
     own = {"host": socket.gethostname(), "pid": os.getpid(), "campaign": campaign}
     try:
         stack.enter_context(files.lock(path, json.dumps(own)))
@@ -56,7 +56,7 @@ def _lock(stack: ExitStack, path: Path, campaign: str, otherwise: str) -> None:
 
 
 def check_start(campaign: str, base: Path, *, slurm: bool) -> None:
-    """Refuse to measure where the campaign is not at home: what is recorded is said to be its cluster's.
+    """Refuse to measure on another cluster: records name the cluster of the campaign.
 
     `ConfigError` if the cluster has Slurm and jobs are not handed to it (`slurm`), or the other way round, or
     if Slurm does not answer.

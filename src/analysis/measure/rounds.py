@@ -19,7 +19,7 @@ from analysis.measure.matrix import Plan, Run
 def more(plan: Plan) -> list[Run]:
     """Name the further repeats that a campaign asks for by what was measured, those that are there included.
 
-    None for cells whose first repeats are not all there: what they need cannot be told yet.
+    None for cells whose first repeats are not all there: what they need is not known yet.
     """
     if not plan.adaptive:
         return []

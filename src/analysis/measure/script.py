@@ -23,7 +23,7 @@ def lay_out(folder: Path, job: Job) -> None:
             (folder / name).chmod(0o755)
     if job.links:
         if not Path(job.links).is_dir():
-            raise ConfigError.at(job.links, 0, "is no folder of input files", "mend 'inputs' of the cluster")
+            raise ConfigError.at(job.links, 0, "is no folder of input files", "fix 'inputs' of the cluster")
         _link(Path(job.links), folder)
 
 
@@ -40,7 +40,7 @@ def _link(source: Path, target: Path) -> None:
 
 TEMPLATE = """\
 #!/bin/bash
-# The script of one run, written from its campaign; kept beside the output.
+# The script of one run, written from its campaign; kept with the output.
 set -u
 # An MPI launcher that is cancelled may crash; its memory is no result.
 ulimit -c 0
@@ -102,7 +102,7 @@ done
 """
 
 
-# Power beside the job. A meter that fails costs its readings, never the run.
+# Power during the job. A meter that fails costs its readings, never the run.
 _SAMPLER = "    env -u LD_LIBRARY_PATH ${python} -m analysis.measure.power"
 
 
@@ -132,7 +132,7 @@ def words(values: Iterable[object]) -> str:
 def render(work: Path, allocation: Allocation, launch: Launch, meters: Path | None = None) -> str:
     """Write the script of a run, whose job number n runs in the folder ``n`` of `work`.
 
-    `meters` is the file whose part ``power`` says how power is sampled beside the jobs.
+    `meters` is the file whose part ``power`` says how power is sampled while the jobs run.
     """
     modules = ""
     if allocation.modules:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from analysis.base.errors import ConfigError
 from analysis.measure import folders
+from analysis.measure.build import built
 from analysis.measure.declare import Declared, load
-from analysis.measure.job import built
 from analysis.measure.matrix import Plan, Run, expand
 
 # More than any machine has: without Slurm a run has the machine for itself.
@@ -60,9 +60,9 @@ def on_slurm(campaign: str, base: Path) -> bool:
 
 
 def node_list(environ: MutableMapping[str, str]) -> str:
-    """Keep the nodes of a Slurm job for the commands that run in it: return what stands before each.
+    """Keep the nodes of a Slurm job for the commands that run in it: return what comes before each.
 
-    The executor takes them out of the environment; given back, no job has to ask Slurm for what it was told.
+    The executor takes them out of the environment; given back, no job has to ask Slurm again.
     """
     job = environ.get("SLURM_JOB_ID", "")
     if nodes := environ.get("SLURM_JOB_NODELIST"):
@@ -83,7 +83,7 @@ def resources(campaign: str, name: str, base: Path) -> dict[str, str | int]:
 
 
 def requested(declared: Declared, run: Run) -> dict[str, str | int]:
-    """Return what a run asks of Slurm, in the words of Snakemake's resources; empty where nothing is said."""
+    """Return what a run asks of Slurm, in the words of Snakemake's resources; empty for nothing."""
     launch = declared.launch
     per_node = run.ranks_per_node * run.concurrent_jobs
     if launch.oversubscribe:
@@ -108,7 +108,7 @@ def requested(declared: Declared, run: Run) -> dict[str, str | int]:
 
 @lru_cache(maxsize=4)
 def common(campaign: str, base: Path) -> dict[str, str | int]:
-    """Return what all runs of a campaign ask of Slurm alike, in the words of `resources`.
+    """Return what all runs of a campaign ask of Slurm in the same way, in the words of `resources`.
 
     Snakemake asks functions of every job several times: without them thousands of runs are planned in half
     the time.

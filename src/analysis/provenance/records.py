@@ -110,11 +110,15 @@ def _same_inputs(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
         files = json.loads(record["extra"]).get("input_files") or {}
         for path, file in files.items() if _succeeded(record) else ():
             digest = str((file or {}).get("sha256", ""))
-            key = (record["application"], record["case"], Path(path).name)
+            key = (*_case(record), Path(path).name)
             run, other = first.setdefault(key, (_run(source), digest))
             if digest != other:
                 said = f"its input {key[2]} has SHA-256 {digest}, that of run {run} {other}"
                 yield Fault(source, 0, said, "they did not compute the same: measure one of them again")
+
+
+def _case(record: Record) -> tuple[str, str]:
+    return str(record["application"]), str(record["case"])
 
 
 def _same_program(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
@@ -124,9 +128,9 @@ def _same_program(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
         program = json.loads(record["extra"]).get("binary") or {}
         if not (digest := str(program.get("sha256", ""))) or not _succeeded(record):
             continue
-        named = (str(record[name]) for name in ("cluster", "application", "case", "mpi", "build"))
+        named = (str(record[name]) for name in ("cluster", "mpi", "build"))
         name = Path(str(program.get("path", ""))).name
-        run, other = first.setdefault((*named, name), (_run(source), digest))
+        run, other = first.setdefault((*_case(record), *named, name), (_run(source), digest))
         if digest != other:
             said = f"its program {name} has SHA-256 {digest}, that of run {run} {other}"
             remedy = "it was built anew: measure one of them again, or tell them apart by 'variant'"

@@ -22,10 +22,9 @@ from analysis.readers.base import Faults
 from analysis.readers.text import decode, is_number
 from analysis.schema import registry
 
-TEXTS = ("figure", "run", "source", "place", "application", "version", "case", "cluster", "cpu")
-COUNTS = ("nodes", "ranks", "size")
-_FACTORS = ("nodes", "ranks", "interconnect", "mpi", "environment", "transport")
-COLUMNS = (*TEXTS, *_FACTORS, "size", "metric", "value", "high", "unit", "qualifier", "remark")
+_DECLARED = registry.declared("published")
+COLUMNS = tuple(_DECLARED)
+COUNTS = tuple(name for name in COLUMNS if _DECLARED[name].dtype == "i8")
 # How a source gives a number; an empty one is as it stands.
 QUALIFIERS = ("", "about", "over", "at most", "range", "suspect")
 

@@ -186,6 +186,7 @@ _NOT_VARIED = ("application", "case", "cluster", "version", "build", "ranks", "t
 Profilers = Several[Literal["none", "ipm", "mpip"]]
 MaybeAmounts = Maybe[Several[Positive]]
 MaybeNames = Maybe[Names]
+_ONE_PROFILER = "none, ipm or mpip; never two in one run, for each would measure the other"
 # The values that a factor takes in a matrix, by its type or its name, and its level where none is given.
 _LEVELS: dict[str, tuple[Any, Any, str]] = {
     "i4": (Counts, 1, "a whole number above 0 or a list of them"),
@@ -194,7 +195,7 @@ _LEVELS: dict[str, tuple[Any, Any, str]] = {
     "ranks_per_node": (RankCounts, "all", "a whole number, all or half (of the cores), or a list of these"),
     "tuning": (Names, "default", "a name or a list of names"),
     "placement": (Names, "all-cores", "a name or a list of names"),
-    "profiler": (Profilers, "none", "none, ipm or mpip; never two in one run: each would measure the other"),
+    "profiler": (Profilers, "none", _ONE_PROFILER),
 }
 
 

@@ -1,4 +1,4 @@
-"""Writes the site: every page from its template, nothing from the clock, nothing from the network."""
+"""Writes the site: every page from its template, without the clock and without the network."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ def build(
 ) -> list[Path]:
     """Write the site into a folder and return the files written; the same input gives the same bytes.
 
-    There are pages in the order of the navigation, a page for each report with a row for each of its claims,
-    and the documentation in Markdown below `docs`. Rows link to the self-test's site if its verdicts
-    `recovered` are given; those of the reports in `selftest` say so if not. Pages of an earlier build that
-    are no longer built are removed, other files left. Raises `ConfigError` if a verdict, page or notebook
+    The site has `pages` in the order of the navigation, a page for each report with a row for each of its
+    claims, and the documentation in Markdown below `docs`. If the self-test's verdicts `recovered` are given,
+    rows link to its site; if not, rows of the reports in `selftest` say that. Pages of an earlier build that
+    are no longer built are removed, other files remain. Raises `ConfigError` if a verdict, page or notebook
     cannot be used, one fault each, and `BenchbookError` if a notebook's output loads something from the
     network or runs in the reader's browser.
     """
     names = [p.name for p in pages]
     if twice := sorted({n for n in names if names.count(n) > 1}):
-        raise ConfigError(*(Fault("pages", 0, f"page {n!r} is there twice", "rename one") for n in twice))
+        raise ConfigError(*(Fault("pages", 0, f"page {n!r} is listed twice", "rename one") for n in twice))
     scoreboard.check(verdicts, frozenset(names))
     board = scoreboard.board(verdicts, reports, recovered, selftest)
     read = [notebooks.read(p) for p in pages]
-    told = [_told(report, board) for report in reports]
-    shared: dict[str, Any] = {"pages": read, "board": board, "site_title": title, "reports": told}
+    sections = [_section(report, board) for report in reports]
+    shared: dict[str, Any] = {"pages": read, "board": board, "site_title": title, "reports": sections}
     shared["documented"] = docs is not None and docs.is_dir()
     files = {"index.html": _render("index.html.j2", current="index", **shared)}
     for previous, page, following in zip([None, *read][:-1], read, [*read, None][1:], strict=True):
@@ -63,8 +63,8 @@ def build(
         files[f"{page.name}.html"] = _render(
             "page.html.j2", current=page.name, page=page, rows=rows, **around, **shared
         )
-    for one in told:
-        files[f"{one.page}.html"] = _render("report.html.j2", current=one.page, told=one, **shared)
+    for one in sections:
+        files[f"{one.page}.html"] = _render("report.html.j2", current=one.page, section=one, **shared)
     files["provenance.html"] = _render("provenance.html.j2", current="provenance", facts=provenance, **shared)
     if docs is not None and docs.is_dir():
         files |= documentation.pages(docs, partial(_render, current="docs", **shared))
@@ -73,7 +73,7 @@ def build(
 
 
 def single(page: notebooks.PageInput, out: Path) -> Path:
-    """Write one page by itself, without the site around it; errors as `build`."""
+    """Write one page alone, without the rest of the site; errors as `build`."""
     shared = {"pages": (), "reports": (), "rows": (), "previous": None, "following": None}
     read = notebooks.read(page)
     write_text(out, _render("page.html.j2", current=page.name, page=read, standalone=True, **shared))
@@ -81,8 +81,8 @@ def single(page: notebooks.PageInput, out: Path) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A report with its claims: rows by topic, counts by what they rest on, and these in words."""
+class ReportSection:
+    """A report with its claims: rows by topic, counts by their evidence, and these counts in words."""
 
     report: Report
     groups: tuple[scoreboard.Group, ...]
@@ -95,11 +95,11 @@ class Told:
         return f"report-{self.report.name}"
 
 
-def _told(report: Report, board: scoreboard.Board) -> Told:
+def _section(report: Report, board: scoreboard.Board) -> ReportSection:
     rows = scoreboard.rows(board, report=report.name)
     of_claims = {claim.id for claim in report.claims}
     tallies = scoreboard.tally([row for row in rows if row.claim.claim in of_claims])
-    return Told(report, scoreboard.grouped(rows), tallies, scoreboard.sentence(tallies))
+    return ReportSection(report, scoreboard.grouped(rows), tallies, scoreboard.sentence(tallies))
 
 
 def _write(files: Mapping[str, str], out: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""The documentation as pages of the site: Markdown from `docs/`, with its links among itself kept."""
+"""The documentation as pages of the site: Markdown from `docs/`, with the links between its pages."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Doc:
 def pages(folder: Path, render: Callable[..., str]) -> dict[str, str]:
     """Render every ``*.md`` below a folder: file of the site, like ``docs/claims.html``, to its text.
 
-    ``docs/index.html`` lists them; `render` takes the name of a template and what it is filled with. Raises
-    `ConfigError` if a page has no heading or links to one that is not there, `BenchbookError` if one loads
-    something from the network.
+    ``docs/index.html`` lists them; `render` takes the name of a template and its values. Raises `ConfigError`
+    if a page has no heading or links to one that does not exist, `BenchbookError` if one loads something
+    from the network.
     """
     paths = sorted(folder.rglob("*.md"), key=lambda path: (len(path.parts), path))
     names = [path.relative_to(folder).with_suffix("").as_posix() for path in paths]
@@ -57,7 +57,7 @@ def _read(path: Path, name: str, names: list[str]) -> Doc:
         if target not in names:
             line = 1 + text[: max(text.find(f"({found[2]}.md"), 0)].count("\n")
             what = f"links to {found[2]}.md, which is not there"
-            raise ConfigError.at(str(path), line, what, "mend the link")
+            raise ConfigError.at(str(path), line, what, "correct the link")
         return f"{found[1]}{found[2]}.html{found[3] or ''}{found[4]}"
 
     body = _LINK.sub(link, rendered(text[heading.end() :], str(path)))

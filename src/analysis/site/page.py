@@ -1,4 +1,4 @@
-"""From an executed notebook to a page: question, answer, figures, verdicts, method, code."""
+"""From an executed notebook to a page: question, answer, figures, verdicts, method, code; nothing active."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import html
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from markupsafe import Markup, escape
 from analysis.base import project
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.estimates.campaign import Campaign
-from analysis.site import safety
 from analysis.site.words import EVIDENCE
 
 RESERVED = frozenset({"index", "provenance"})
@@ -27,11 +27,11 @@ _RICH = ("image/svg+xml", "image/png", "image/jpeg", "text/html", "text/markdown
 
 @dataclass(frozen=True, slots=True)
 class PageInput:
-    """A page to build: name of its file (``a-z 0-9 - _``), executed notebook, what everything on it rests on.
+    """A page to build: name of its file (``a-z 0-9 - _``), executed notebook, its evidence and campaign.
 
-    The title is a short one for the navigation; the notebook's first heading where empty. A title that asks
-    is the page's question. `sources` are title and address of what published figures are from; `group` is the
-    campaign among whose pages it is listed, empty for the pages of the build.
+    The short title is for the navigation; if empty, the notebook's first heading is used. A title that ends
+    with ``?`` is the page's question. `sources` are title and address of the sources of published figures;
+    `group` is the campaign that lists the page, empty for the pages of the build.
     """
 
     name: str
@@ -46,7 +46,7 @@ class PageInput:
 def inputs(
     entries: Iterable[Mapping[str, Any]], campaigns: Mapping[str, Campaign], folder: Path
 ) -> list[PageInput]:
-    """Name the executed notebooks of a configuration's pages, with what they rest on."""
+    """List the executed notebooks of a configuration's pages, with their evidence and sources."""
     found = []
     for entry in entries:
         name, used = entry["name"], project.as_list(entry, "campaign")
@@ -68,10 +68,11 @@ class Code:
 
 
 @dataclass(slots=True)
-class Page:
-    """What a page's template fills in.
+class PageContent:
+    """The content of a page, for its template.
 
-    The question is the notebook's first heading and `intro` the text below it; the answer is the first output
+    The question is the notebook's first heading, or that of the output of the cell tagged ``question``, and
+    `intro` the text below it; the answer is the first output
     of the cell tagged ``answer``, `figure` the first figure, `verdicts` the outputs of cells so tagged and
     `body` all other text and output, in the notebook's order; `errors` are ``cell N: Name: message``.
     """
@@ -93,7 +94,7 @@ class Page:
 
     @property
     def classes(self) -> list[str]:
-        """Evidence classes of the campaigns that are on it."""
+        """Evidence classes of its campaigns."""
         return self.evidence.split(", ")
 
     @property
@@ -102,7 +103,7 @@ class Page:
         return " ".join(html.unescape(re.sub(r"<[^>]+>", "", str(self.answer))).split())
 
 
-def read(page: PageInput) -> Page:
+def read(page: PageInput) -> PageContent:
     """Read an executed notebook into a page.
 
     Raises `ConfigError` if the name or evidence class cannot be used, or the file is no notebook, and
@@ -117,14 +118,14 @@ def read(page: PageInput) -> Page:
         what = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         found = f"is no readable notebook ({what})"
         raise ConfigError.at(str(page.path), 0, found, "execute it again") from None
-    out = Page(page.name, page.title, page.evidence, page.campaign, page.sources, page.group)
+    out = PageContent(page.name, page.title, page.evidence, page.campaign, page.sources, page.group)
     for position, cell in enumerate(notebook.cells, start=1):
         where = f"{page.path} cell {position}"
         if cell.cell_type == "markdown":
             _add_text(out, cell.source, where)
         elif cell.cell_type == "code":
             _add_code(out, cell, position, where)
-    # A notebook that is executed on many things asks in general; what one page asks, its title says.
+    # A notebook for many pages asks a general question; the title of a page asks its own.
     out.question = page.title if page.title.endswith("?") else out.question or page.title or page.name
     out.title = page.title or out.question
     return out
@@ -141,7 +142,7 @@ def _check(page: PageInput) -> None:
             raise ConfigError.at(str(page.path), 0, f"evidence {evidence!r} is not a class", remedy)
 
 
-def _add_text(out: Page, source: str, where: str) -> None:
+def _add_text(out: PageContent, source: str, where: str) -> None:
     heading = None if out.question else _HEADING.search(source)
     if heading:
         out.question = _plain(heading[1])
@@ -155,11 +156,14 @@ def _add_text(out: Page, source: str, where: str) -> None:
         out.body.append(text)
 
 
-def _add_code(out: Page, cell: Any, position: int, where: str) -> None:
+def _add_code(out: PageContent, cell: Any, position: int, where: str) -> None:
     tags = set(cell.metadata.get("tags", []))
     if cell.source.strip():
         out.code.append(Code(cell.execution_count, _highlight(cell.source)))
     outputs = [o for o in cell.outputs if not (o.output_type == "stream" and o.name == "stderr")]
+    if "question" in tags and outputs and "text/markdown" in outputs[0].get("data", {}):
+        out.question = ""  # the notebook's own heading is a general one
+        _add_text(out, outputs.pop(0).data["text/markdown"], where)
     if "answer" in tags and outputs and not out.answer and outputs[0].output_type != "error":
         out.answer = _inline(outputs.pop(0), where)
     for output in outputs:
@@ -235,9 +239,9 @@ def _inline(output: Any, where: str) -> Markup:
 
 
 def _safe(fragment: str, where: str) -> Markup:
-    if found := safety.loads(fragment):
+    if found := loads(fragment):
         raise BenchbookError.at(where, 0, f"loads {found[0][:80]!r}", "put the data into the notebook itself")
-    if found := safety.active(fragment):
+    if found := active(fragment):
         raise BenchbookError.at(where, 0, f"holds {found[0]!r}", "write an output that runs nothing")
     return Markup(fragment)
 
@@ -275,3 +279,70 @@ def _plain(markdown: str) -> str:
 
 def _strip_ansi(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)
+
+
+# Attributes that make a browser load something; `href` only on elements where it is no link to follow.
+_LOADING = {"src", "srcset", "poster", "data", "background", "action", "formaction", "ping", "manifest"}
+_HREF_LOADS = {"link", "image", "use", "feimage", "base", "script", "pattern", "mpath"}
+_ACTIVE = {"script", "iframe", "object", "embed", "frame", "applet", "portal"}
+_CSS_LOAD = re.compile(r"""url\(\s*['"]?([^'")]*)|@import\s+['"]?([^'";]+)""", re.IGNORECASE)
+
+
+class _Collector(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.loads: list[str] = []
+        self.active: list[str] = []
+        self._in_style = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _ACTIVE:
+            self.active.append(f"<{tag}>")
+        self._in_style = tag == "style"
+        for name, value in attrs:
+            value = (value or "").strip()
+            if name.startswith("on") or value.lower().startswith("javascript:"):
+                self.active.append(f"{name}={value[:40]}")
+            elif name in _LOADING or (name in ("href", "xlink:href") and tag in _HREF_LOADS):
+                self._note(value)
+            elif tag == "meta" and name == "content" and re.match(r"\d+\s*;\s*url=", value, re.IGNORECASE):
+                self._note(value.split("=", 1)[1])
+            self.handle_css(value)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "style":
+            self._in_style = False
+
+    def handle_data(self, data: str) -> None:
+        if self._in_style:
+            self.handle_css(data)
+
+    def handle_css(self, text: str) -> None:
+        for match in _CSS_LOAD.finditer(text):
+            self._note((match[1] or match[2] or "").strip())
+
+    def _note(self, target: str) -> None:
+        if target and not target.startswith(("#", "data:")):
+            self.loads.append(target)
+
+
+def loads(text: str) -> list[str]:
+    """List what a browser would fetch to show a page or a fragment.
+
+    These are targets of ``src``, of loading ``href``, of ``url()`` and ``@import``; links to follow,
+    fragments and ``data:`` are no loads.
+    """
+    return _collect(text).loads
+
+
+def active(text: str) -> list[str]:
+    """List what would run or embed in a piece of HTML: scripts, frames, event handlers."""
+    return _collect(text).active
+
+
+@lru_cache(maxsize=1)  # both are called for the same piece, one after the other
+def _collect(text: str) -> _Collector:
+    collector = _Collector()
+    collector.feed(text)
+    collector.close()
+    return collector

@@ -1,4 +1,4 @@
-"""What the site rests on: versions, commit, campaigns with their failed runs, checksums of the inputs."""
+"""Provenance of the site: versions, commit, campaigns with their failed runs, checksums of the inputs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 
+import pandas as pd
+
+from analysis.base.words import in_order
 from analysis.claims.verdict import Verdict
 from analysis.estimates.campaign import Campaign
+from analysis.schema.factors import TABLE, Factor, label
 
 # What the numbers and the figures depend on.
 TOOLS = (
@@ -16,12 +20,9 @@ TOOLS = (
     *("matplotlib", "seaborn", "papermill", "ipykernel", "nbconvert", "snakemake"),
 )
 
-# Columns of the runs that describe the set-up; one value in all runs is a fact of the campaign.
-FACTS = ("application", "cluster", "cpu", "interconnect", "mpi", "build", "profiler", "nodes", "ranks")
-
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CampaignFacts:
     """A campaign: its runs counted, its levels as (name, values), its failed runs as (run, reason)."""
 
     name: str
@@ -39,12 +40,12 @@ class Provenance:
 
     commit: str = ""
     versions: tuple[tuple[str, str], ...] = ()
-    campaigns: tuple[Facts, ...] = ()
+    campaigns: tuple[CampaignFacts, ...] = ()
     inputs: tuple[tuple[str, str], ...] = ()
 
 
 def gather(campaigns: Iterable[Campaign], verdicts: Iterable[Verdict], commit: str) -> Provenance:
-    """Gather what is known of campaigns and of what verdicts rest on."""
+    """Collect the facts of campaigns, and the inputs of verdicts."""
     campaigns = list(campaigns)
     inputs = {(one["path"], one["sha256"]) for verdict in verdicts for one in verdict.inputs}
     for campaign in campaigns:
@@ -55,18 +56,21 @@ def gather(campaigns: Iterable[Campaign], verdicts: Iterable[Verdict], commit: s
     return Provenance(commit, versions, tuple(map(_facts, campaigns)), tuple(sorted(inputs)))
 
 
-def _facts(campaign: Campaign) -> Facts:
+def _facts(campaign: Campaign) -> CampaignFacts:
     runs = campaign.runs
-    levels = {
-        name: ", ".join(sorted({str(level) for level in runs[name]} - {""})) for name in FACTS if name in runs
-    }
+    levels = {factor.name: _levels(runs, factor) for factor in TABLE if factor.name in runs}
     failed = runs.loc[~runs["valid"], ["run", "reason"]]
-    return Facts(
+    return CampaignFacts(
         name=campaign.name,
         evidence=campaign.evidence,
         cluster=levels.pop("cluster", ""),
         description=". ".join([campaign.title, campaign.hardware]),
         runs=len(runs),
-        levels=tuple((name.replace("_", " "), found) for name, found in levels.items() if found),
+        levels=tuple((label(name), found) for name, found in levels.items() if found),
         failed=tuple(zip(failed["run"], failed["reason"], strict=True)),
     )
+
+
+def _levels(runs: pd.DataFrame, factor: Factor) -> str:
+    known = {level for level in runs[factor.name] if level != factor.unknown and level == level}
+    return ", ".join(level if isinstance(level, str) else f"{level:g}" for level in in_order(known))

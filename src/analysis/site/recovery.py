@@ -1,4 +1,4 @@
-"""What a self-test has given back: one line a report, and each exception by name."""
+"""What a self-test has recovered: one line per report, and each exception by name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def table(verdicts: Sequence[Verdict], known: Mapping[str, str]) -> str:
 
 
 def _why(one: Verdict, known: Mapping[str, str]) -> str:
-    # What a source states of a product is in no run, so that no synthetic one can give it back.
+    # What a source states of a product is in no run, so no synthetic run can give it back.
     looked_up = "looked up" if one.application in LOOKED_UP else ""
     return known.get(one.claim) or looked_up or f"UNEXPECTED: {one.reason}"
 
@@ -49,9 +49,9 @@ def _faults(verdicts: Sequence[Verdict], known: Mapping[str, str], config: str) 
         if one.verdict != WORDS[0] and one.claim not in known:
             what = f"{one.claim} is {one.verdict} from {one.campaign}: {one.reason}"
             yield Fault(
-                config, 0, what, "mend the pipeline or the truth, or declare why under contradictions"
+                config, 0, what, "correct the pipeline or the truth, or declare why under contradictions"
             )
     for claim in known:
         if claim not in lost:
             line = project.line_of(config, ("contradictions", claim))
-            yield Fault(config, line, f"{claim} is declared a contradiction and was recovered", "take it out")
+            yield Fault(config, line, f"{claim} is declared a contradiction and was recovered", "remove it")

@@ -8,9 +8,9 @@ import pytest
 
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names
-from analysis.measure.power.commands import Commands, MeterError
 from analysis.measure.power.config import check, here, load, variables
 from analysis.measure.power.credentials import Secret, redact, resolve
+from analysis.measure.power.meters import Commands, MeterError
 from analysis.measure.power.snmp import _outlets
 
 
@@ -146,6 +146,6 @@ def test_credentials__a_tools_long_words_are_cut_after_their_secrets_are_gone(tm
     with pytest.raises(MeterError) as caught:
         Commands().run([str(tool)], {}, 5.0)
     said = redact(str(caught.value), [Secret("hunter2-and-more")])
-    assert "said: 000" in said
+    assert "ended with 1: 000" in said
     assert "hunter" not in said
     assert len(redact("x" * 999, [])) == 600

@@ -15,10 +15,9 @@ import xarray as xr
 from analysis.base.errors import ConfigError
 from analysis.energy.integral import energy
 from analysis.measure.power import bmc
-from analysis.measure.power.commands import Commands, MeterError
 from analysis.measure.power.config import MeterSpec, PowerConfig
 from analysis.measure.power.kinds import KINDS
-from analysis.measure.power.meters import Context, Meter, quantity, watts
+from analysis.measure.power.meters import Commands, Context, Meter, MeterError, quantity, watts
 from analysis.measure.power.output import POWER, Readings
 from analysis.measure.power.sampler import Sampler
 

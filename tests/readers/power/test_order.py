@@ -1,5 +1,6 @@
 """Logs out of order, with lines missing or a mark at their head: the same energy, bounds or a refusal."""
 
+import itertools
 import random
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -10,6 +11,9 @@ import pytest
 from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.energy.integral import energy
+from analysis.readers.power.log import PowerLog
+from analysis.readers.power.rows import refuse_torn
+from analysis.readers.power.table import readings_of
 
 T0 = datetime(2026, 3, 1, 10, tzinfo=UTC)
 WATTS = [100 + 10 * (i % 7) for i in range(60)]  # a reading every 10 s
@@ -174,3 +178,18 @@ def test_order__a_counter_that_lost_its_first_digits_is_no_rise():
     found = joules(ds)
     assert found["energy_low"].item() < SUM < found["energy_high"].item()
     assert found["covered"].item() == pytest.approx(580 / 590)
+
+
+@pytest.mark.parametrize(("back", "torn"), [(9, False), (10, True)])
+def test_order__stamps_that_go_back_at_a_quarter_of_their_steps_are_torn_apart(back, torn):
+    """Of 42 stamps the first two are equal, and 40 steps are left: 9 are less than a quarter of them."""
+    stamps = [0, *range(0, 41 * 10, 10)]
+    for at in range(2, 2 + 3 * back, 3):
+        stamps[at], stamps[at + 1] = stamps[at + 1], stamps[at]
+    assert sum(after < before for before, after in itertools.pairwise(stamps)) == back
+    found = readings_of(stamps, ["m"] * 42, [1.0] * 42)
+    if torn:
+        with pytest.raises(ReadError, match=rf"log:4: {back} time stamps go back"):
+            refuse_torn(PowerLog(b"", "log", {}), found, range(1, 43))
+    else:
+        assert refuse_torn(PowerLog(b"", "log", {}), found, range(1, 43)) is None

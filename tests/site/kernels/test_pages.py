@@ -14,7 +14,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from analysis.site.kernels import Page
+from analysis.site.kernels import NotebookRun
 from analysis.site.kernels import server as server_module
 from analysis.site.kernels.client import call, request, start
 from analysis.site.kernels.commit import commit
@@ -38,10 +38,10 @@ def texts(path: Path, tag: str) -> str:
     return "".join(output.get("text", "") for cell in tagged for output in cell.outputs)
 
 
-def page(notebook: Path, **options: Any) -> Page:
+def page(notebook: Path, **options: Any) -> NotebookRun:
     base = notebook.parents[1]
     given: dict[str, Any] = {"out": "results/page.ipynb"} | options
-    return Page(notebook=f"notebooks/{notebook.name}", cwd=str(base), **given)
+    return NotebookRun(notebook=f"notebooks/{notebook.name}", cwd=str(base), **given)
 
 
 @pytest.mark.slow
@@ -157,8 +157,8 @@ def test_pages__server_ends_with_its_owner(tmp_path: Path) -> None:
 def test_pages__stop_with_their_client(write: Write, server: Path) -> None:
     pid = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(300)"
     notebook = write(("", pid))
-    code = "import sys\nfrom analysis.site.kernels import Page, client\n"
-    code += "client.request(Page(*sys.argv[1:3]), 'log', server=sys.argv[3])"
+    code = "import sys\nfrom analysis.site.kernels import NotebookRun, client\n"
+    code += "client.request(NotebookRun(*sys.argv[1:3]), 'log', server=sys.argv[3])"
     client = subprocess.Popen([sys.executable, "-c", code, str(notebook), "out.ipynb", str(server)])
     deadline = time.monotonic() + 60
     file = notebook.parent / "pid"
@@ -236,9 +236,9 @@ def test_server__only_pages_wait_for_the_modules_of_pages(
         for client, order in zip(clients, orders, strict=True):
             client.connect("s")
             client.sendall(order)
-        ours.early()
+        ours.accept_early()
         assert done == orders[1:]
-        ours.late()
+        ours.accept_late()
         assert done == orders[::-1]
         for client in clients:
             client.close()

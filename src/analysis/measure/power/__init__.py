@@ -1,4 +1,4 @@
-"""Sample power beside a job, by the part ``power`` of its cluster's file; see `__main__`.
+"""Sample power while a job runs, by the part ``power`` of its cluster's file; see `__main__`.
 
 ``power.csv`` has the columns ``time,meter,power_W,note``, ``power.energy.csv`` of meters that count energy
 ``time,meter,energy_uj,note``, ``power.<node>.csv`` the local meters of other nodes; ``power.summary.json``

@@ -1,4 +1,4 @@
-"""``python -m analysis.measure.power start|stop|run``: sample power beside a job."""
+"""``python -m analysis.measure.power start|stop|run``: sample power while a job runs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from analysis.base import files, slurm
 from analysis.base.errors import BenchbookError
 from analysis.base.shell import born
 from analysis.measure.power import config, control
-from analysis.measure.power.commands import Commands
-from analysis.measure.power.meters import Context, Meter
+from analysis.measure.power.meters import Commands, Context, Meter
 from analysis.measure.power.output import ENERGY, POWER, Readings, beside, share, stamp
 from analysis.measure.power.sampler import Sampler
 

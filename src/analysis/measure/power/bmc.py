@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from analysis.measure.power.commands import MeterError
 from analysis.measure.power.config import MeterSpec
-from analysis.measure.power.meters import Context, Meter, quantity, watts
+from analysis.measure.power.meters import Context, Meter, MeterError, quantity, watts
 
 _DCMI = re.compile(r"Instantaneous power reading\s*:\s*(\S+(?:\s+\S+)?)\s*$", re.MULTILINE)
 _STATE = re.compile(r"Power reading state is\s*:\s*(\S+)")
@@ -86,7 +85,6 @@ class Redfish(Meter):
         self._tls = self._context(parts.scheme)
         self._connection: http.client.HTTPConnection | None = None
         self._password = context.secret(spec, "password")
-        self._seen: list[str] = []
 
     def _context(self, scheme: str) -> ssl.SSLContext | None:
         """Return how the connection is secured; None for plain http, where that is declared."""
@@ -110,19 +108,15 @@ class Redfish(Meter):
             tls.verify_mode = ssl.CERT_NONE
         return tls
 
-    def names(self) -> list[str]:
-        """Return the readings seen so far."""
-        return self._seen or [self.name]
-
     def read(self) -> dict[str, float]:
         """Return every reading of the resource."""
         found = dict(_readings(self._get()))
         if not found:
             raise MeterError("the resource holds no power")
-        # One reading is the meter itself; several are told apart by what the resource calls them.
-        named = {self.name if len(found) == 1 else f"{self.name}:{label}": w for label, w in found.items()}
-        self._seen = sorted({*self._seen, *named})
-        return named
+        # One reading is the meter itself; several have the names that the resource gives them.
+        return self.found(
+            {self.name if len(found) == 1 else f"{self.name}:{label}": w for label, w in found.items()}
+        )
 
     def _get(self) -> Any:
         try:

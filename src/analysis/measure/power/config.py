@@ -163,14 +163,14 @@ _LOCAL = frozenset({"powercap", "nvidia-smi"})
 
 @dataclass(frozen=True, slots=True)
 class MeterSpec:
-    """One declared meter, and where it stands."""
+    """One declared meter, and its place in the file."""
 
     type: str
     name: str
     options: Mapping[str, Any] = field(repr=False)  # the entry as declared, {node} replaced
     source: str = ""
     line: int = 0
-    node: str = ""  # that it measures; empty if it feeds the whole job, or is told by reading
+    node: str = ""  # that it measures; empty if it feeds the whole job, or only a reading tells
 
     def error(self, found: str, remedy: str) -> ConfigError:
         """Make an error at this meter's line."""

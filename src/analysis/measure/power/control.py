@@ -19,7 +19,7 @@ from analysis.measure.power.output import beside
 
 PATIENCE = 20.0  # s for the last readings; then the sampler is killed, since the job has ended
 _LONGEST_START = 60.0  # s; a busy file system may take its time over Python's imports
-_NODES = "nodes"  # what srun's own files are called beside the log
+_NODES = "nodes"  # what srun's own files are called, next to the log
 
 
 def start(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -> int:
@@ -27,7 +27,7 @@ def start(path: str, out: Path, nodes: str = "", until_pid: int | None = None) -
 
     One on this node asks all meters that it can reach. Where meters can be read by their own node only, srun
     starts one on each other node of the job, with the log ``<out>.<node>.csv``. ``.log`` takes what the
-    sampler says. `BenchbookError` if it ends instead, with what it said, which is left in the summary, too.
+    sampler says. `BenchbookError` if it ends instead, with what it printed, which the summary keeps, too.
     """
     more = ["--nodes", nodes] if nodes else []
     step = None
@@ -99,9 +99,9 @@ def _await(process: subprocess.Popen[bytes], out: Path) -> None:
     latest = time.monotonic() + _LONGEST_START
     while not beside(out, "pid").exists():
         if process.poll() is not None:
-            said = log.read_text(encoding="utf-8", errors="replace").strip()
+            printed = log.read_text(encoding="utf-8", errors="replace").strip()
             log.unlink()
-            raise BenchbookError.at(str(out), 0, "the sampler did not start", said or "it said nothing")
+            raise BenchbookError.at(str(out), 0, "the sampler did not start", printed or "it printed nothing")
         if time.monotonic() > latest:
             process.terminate()
             raise BenchbookError.at(str(out), 0, f"no sampling after {_LONGEST_START:g} s", f"see {log}")
@@ -110,7 +110,7 @@ def _await(process: subprocess.Popen[bytes], out: Path) -> None:
 
 
 def _await_step(step: subprocess.Popen[bytes], out: Path, others: Sequence[str]) -> None:
-    """Wait for the samplers of other nodes, but not for ever: the job comes first."""
+    """Wait for the samplers of other nodes, but not forever: the job comes first."""
 
     def absent() -> list[str]:
         return [node for node in others if not beside(out, f"{node}.pid").exists()]
@@ -119,8 +119,8 @@ def _await_step(step: subprocess.Popen[bytes], out: Path, others: Sequence[str])
     while absent() and step.poll() is None and time.monotonic() < latest:
         time.sleep(0.05)
     if nodes := absent():
-        said = f"see {beside(out, f'{_NODES}.log')}; the job goes on"
-        print(f"{out}:0: no sampler on {', '.join(nodes)}; {said}", file=sys.stderr)
+        hint = f"see {beside(out, f'{_NODES}.log')}; the job goes on"
+        print(f"{out}:0: no sampler on {', '.join(nodes)}; {hint}", file=sys.stderr)
     step.returncode = 0
 
 

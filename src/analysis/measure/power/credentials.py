@@ -76,7 +76,7 @@ def _of_file(entry: Mapping[str, str], source: str, line: int) -> str:
 
 
 def redact(text: str, secrets: Iterable[Secret]) -> str:
-    """Write ``***`` for each secret in a text, such as what a tool said, and cut it to 600 characters.
+    """Write ``***`` for each secret in a text, such as what a tool printed, and cut it to 600 characters.
 
     Cut before, a text could end in a part of a secret, which nobody finds.
     """

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from analysis.measure.power.commands import MeterError
 from analysis.measure.power.config import MeterSpec
-from analysis.measure.power.meters import Context, Meter, quantity
+from analysis.measure.power.meters import Context, Meter, MeterError, quantity
 
 _ZONE = re.compile(r"intel-rapl(:\d+)+")
 _ADDS = re.compile(r"(package-\d+(-die-\d+)?|dram)(:\d+)+")
@@ -42,7 +41,7 @@ class Powercap(Meter):
         """Return the zones, ``<meter>:package-0:0``."""
         return list(self._zones) or [self.name]
 
-    def apart(self) -> list[str]:
+    def overlapping(self) -> list[str]:
         """Return all zones but packages and DRAM: cores lie within a package, the platform around it."""
         return [name for name in self._zones if not _ADDS.fullmatch(name.removeprefix(f"{self.name}:"))]
 
@@ -57,7 +56,7 @@ class Powercap(Meter):
         return found
 
     def read(self) -> dict[str, float]:
-        """Return the counters as they stand."""
+        """Return the counters."""
         if not self._zones:
             raise MeterError("no RAPL zone on this node")
         try:
@@ -76,16 +75,8 @@ class NvidiaSmi(Meter):
 
     location = "GPU board, by its driver"
 
-    def __init__(self, spec: MeterSpec, context: Context) -> None:
-        super().__init__(spec, context)
-        self._seen: list[str] = []
-
-    def names(self) -> list[str]:
-        """Return the GPUs seen so far, ``<meter>:gpu0``."""
-        return self._seen or [self.name]
-
     def read(self) -> dict[str, float]:
-        """Return the power of each GPU; one that says [N/A] is left out."""
+        """Return the power of each GPU, ``<meter>:gpu0``; one that answers [N/A] is left out."""
         field_name = self.spec.options.get("field", "power.draw")
         argv = [str(self.spec.options.get("program", "nvidia-smi")), f"--query-gpu=index,{field_name}"]
         found = {}
@@ -96,12 +87,11 @@ class NvidiaSmi(Meter):
                 found[f"{self.name}:gpu{index.strip()}"] = value
         if not found:
             raise MeterError("nvidia-smi lists no power")
-        self._seen = sorted({*self._seen, *found})
-        return found
+        return self.found(found)
 
 
 class Slurm(Meter):
-    """What Slurm's own energy accounting says of a node."""
+    """The power of a node by Slurm's own energy accounting."""
 
     location = "node, by Slurm's energy plugin"
 
@@ -110,7 +100,7 @@ class Slurm(Meter):
         program = str(self.spec.options.get("program", "scontrol"))
         text = self.run([program, "--oneliner", "show", "node", str(self.spec.options["node"])])
         cells = dict(cell.partition("=")[::2] for cell in text.split())
-        said = cells.get("CurrentWatts", "")
-        if not said.isdigit() or said == "0":
-            raise MeterError(f"CurrentWatts={said or 'absent'}: no energy plugin on this node")
-        return {self.name: float(said)}
+        watts = cells.get("CurrentWatts", "")
+        if not watts.isdigit() or watts == "0":
+            raise MeterError(f"CurrentWatts={watts or 'absent'}: no energy plugin on this node")
+        return {self.name: float(watts)}

@@ -1,25 +1,102 @@
-"""Meters by type: each returns one reading of all that it measures, or says why it has none."""
+"""Meters by type: each returns one reading of all that it measures, or says why it has none.
+
+The tools that they ask run with a time limit and end with the sampler.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import re
-from collections.abc import Mapping
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from analysis.base import units
-from analysis.measure.power.commands import Commands, MeterError
 from analysis.measure.power.config import MeterSpec
 from analysis.measure.power.credentials import Secret, child_environment, resolve
+
+
+class MeterError(Exception):
+    """A meter that gave no reading, and why, in a few words."""
+
+
+class Commands:
+    """Runs tools; `end` ends those that still run."""
+
+    def __init__(self) -> None:
+        self._running: set[subprocess.Popen[str]] = set()
+        self._lock = threading.Lock()
+        self._ended = False
+
+    def run(
+        self, argv: Sequence[str], environment: Mapping[str, str], timeout: float, fds: Sequence[int] = ()
+    ) -> str:
+        """Run a tool, with some open files, and return what it printed; `timeout` in s.
+
+        `MeterError` if the tool is missing, fails or does not end in time.
+        """
+        try:
+            process = self._start(argv, environment, fds)
+        except OSError as error:
+            raise MeterError(f"cannot run {argv[0]}: {error.strerror}") from None
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=1.0)
+            raise MeterError(f"{argv[0]} gave no answer in {timeout:g} s") from None
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        if process.returncode != 0:
+            words = " ".join((err.strip() or out.strip()).split()) or "nothing"
+            raise MeterError(f"{argv[0]} ended with {process.returncode}: {words}")
+        return out
+
+    def _start(
+        self, argv: Sequence[str], environment: Mapping[str, str], fds: Sequence[int]
+    ) -> subprocess.Popen[str]:
+        with self._lock:
+            if self._ended:
+                raise MeterError("the sampler ends")
+            process = subprocess.Popen(
+                list(argv),
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                pass_fds=tuple(fds),
+                process_group=0,  # so that what a wrapper script started ends with it
+            )
+            self._running.add(process)
+            return process
+
+    def end(self) -> None:
+        """End what runs and start nothing more."""
+        with self._lock:
+            self._ended = True
+            for process in self._running:
+                _kill(process)
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 @dataclass(slots=True)
 class Context:
     """What meters share: the time in s to answer, where secrets may be, which are in use.
 
-    `warnings` have to be said loudly before the first reading.
+    `warnings` have to be shown before the first reading.
     """
 
     commands: Commands
@@ -45,6 +122,7 @@ class Meter:
 
     def __init__(self, spec: MeterSpec, context: Context) -> None:
         self.spec, self.context = spec, context
+        self._found: list[str] = []
 
     @property
     def name(self) -> str:
@@ -52,15 +130,20 @@ class Meter:
         return self.spec.name
 
     def names(self) -> list[str]:
-        """Return the names of the readings that are expected; the meter's own by default."""
-        return [self.name]
+        """Return the names of the readings to expect: those so far, before the first the meter's own."""
+        return self._found or [self.name]
+
+    def found(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Note the readings of a meter that tells only by reading how many it has; return them."""
+        self._found = sorted({*self._found, *values})
+        return dict(values)
 
     def feeds(self) -> Mapping[str, str]:
         """Return the node of each reading that has another than the meter as a whole."""
         return {}
 
-    def apart(self) -> list[str]:
-        """Return the readings that do not add to the others, as they are part of them or hold them."""
+    def overlapping(self) -> list[str]:
+        """Return the readings that do not add to the others: they are part of them or contain them."""
         return []
 
     def ranges(self) -> Mapping[str, int]:
@@ -86,7 +169,7 @@ _CELL = re.compile(r"\s*(\d+(?:\.\d+)?)?\s*([A-Za-z]*)\s*")
 
 
 def quantity(text: str) -> tuple[float | None, float | None]:
-    """Take a power like ``212 Watts`` apart: its number, if any, and W per unit, if that is one of power."""
+    """Split a power like ``212 Watts``: its number, if any, and W per unit, if that is one of power."""
     match = _CELL.fullmatch(text)
     if match is None or match[2] == "MW":
         return None, None

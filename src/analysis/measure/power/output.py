@@ -18,7 +18,7 @@ POWER, ENERGY = "power_W", "energy_uj"
 
 
 def beside(out: Path, what: str) -> Path:
-    """Return the path of a file that stands beside the log: ``power.csv`` has ``power.log``."""
+    """Return the path of a file next to the log: ``power.csv`` has ``power.log``."""
     return out.with_name(f"{out.stem}.{what}")
 
 
@@ -31,8 +31,8 @@ def stamp(nanoseconds: int) -> str:
 class Readings:
     """A CSV file of readings, ``time,meter,<value>,note``, that is never overwritten.
 
-    Rows that belong together are written at once, so that a sampler that is killed leaves whole lines. Before
-    the headings stand, as comments, the `ranges`: µJ at which counters start again from zero.
+    Rows that belong together are written at once, so that a sampler that is killed leaves whole lines. Above
+    the headings are, as comments, the `ranges`: µJ at which counters start again from zero.
     """
 
     def __init__(self, path: Path, heading: str, ranges: Mapping[str, int] | None = None) -> None:

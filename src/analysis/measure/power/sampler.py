@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from analysis.measure.power.commands import MeterError
 from analysis.measure.power.config import PowerConfig, here
 from analysis.measure.power.credentials import redact
-from analysis.measure.power.meters import Context, Meter
+from analysis.measure.power.meters import Context, Meter, MeterError
 from analysis.measure.power.output import Readings, stamp
 
 Say = Callable[[str], None]
@@ -177,7 +176,7 @@ def _described(track: Track) -> dict[str, Any]:
         "type": meter.spec.type,
         "node": meter.spec.node,
         "feeds": dict(meter.feeds()),
-        "apart": meter.apart(),
+        "apart": meter.overlapping(),
         "reading": "energy counter" if meter.counts else "instantaneous",
         "location": meter.spec.options.get("location", meter.location),
         "accuracy": meter.spec.options.get("accuracy"),

@@ -9,16 +9,15 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from analysis.measure.power.commands import MeterError
 from analysis.measure.power.config import MeterSpec
 from analysis.measure.power.credentials import Secret
-from analysis.measure.power.meters import Context, Meter, quantity, watts
+from analysis.measure.power.meters import Context, Meter, MeterError, quantity, watts
 
 
 class Snmp(Meter):
     """Numeric objects of one agent, all in one request.
 
-    An argument of snmpget could be read by everybody on the node: community and pass phrases stand in its
+    An argument of snmpget could be read by everybody on the node: community and pass phrases are in its
     configuration file, which exists in memory only and is inherited as an open file.
     """
 
@@ -53,14 +52,14 @@ class Snmp(Meter):
         lines = text.splitlines()
         if len(lines) != len(self._objects):
             raise MeterError(f"{len(lines)} answers to {len(self._objects)} objects")
-        found, said = {}, ""
+        found, why = {}, ""
         for name, line in zip(self._objects, lines, strict=True):
             try:
                 found[name] = watts(line.strip().strip('"'), self._scale)
             except MeterError as error:
-                said = str(error)
+                why = str(error)
         if not found:
-            raise MeterError(said)
+            raise MeterError(why)
         return found
 
     @contextlib.contextmanager

@@ -1,9 +1,8 @@
-"""Executing notebooks: parameters in, executed notebook and main figure out, the same bytes each time.
+"""Execution of notebooks: parameters in, executed notebook and main figure out, the same bytes each time.
 
-Starting kernels would be most of a build, so a page's kernel is *forked* from a process that has
-the heavy modules imported already: a small server (`analysis.site.kernels.server`) that Snakemake starts
-and that ends with it, or, without one, the caller's own process. Nothing heavy is imported here: the
-client has to start at once.
+Starting kernels would take most of a build, so a page's kernel is *forked* from a process that has imported
+the heavy modules: a small server (`analysis.site.kernels.server`) that Snakemake starts and that ends with
+it, or, without one, the caller's own process. Nothing heavy is imported here: the client must start fast.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-# Where a build's server listens, relative to the root: a socket's whole path may have 107 bytes.
+# Where a build's server listens, relative to the root: a socket's path may have 107 bytes.
 SOCKET = Path(".snakemake/pages.sock")
 
-# What must be set before the interpreter of a page starts. Hash order, thread counts and time
-# stamps would otherwise find their way into outputs; the backend is the one JupyterLab uses.
+# Set before the interpreter of a page starts. Hash order, thread counts and time stamps would otherwise
+# appear in outputs; the backend is the one that JupyterLab uses.
 ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     "SOURCE_DATE_EPOCH": "0",
@@ -29,13 +28,13 @@ ENVIRONMENT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """What is to be executed, and where its results go; paths are relative to `cwd`.
+class NotebookRun:
+    """A notebook to execute, and where its results go; paths are relative to `cwd`.
 
     The notebook's folder is the kernel's working folder, as in JupyterLab and nbval. `figure` gets the first
     SVG output of the cell tagged ``figure``, if one is named; `parameters` replace the defaults in the cell
-    tagged ``parameters``. A page that is `derived`, which nobody asked for, answers that the campaign cannot
-    tell where its runs do not suffice.
+    tagged ``parameters``. A `derived` page, which no configuration lists, may have too few runs: its answer
+    is then that the campaign cannot tell.
     """
 
     notebook: str

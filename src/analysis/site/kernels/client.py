@@ -1,4 +1,4 @@
-"""Has an order carried out by the build's warm process, or here where there is none."""
+"""Sends an order to the build's warm process, or carries it out here if there is none."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from analysis.site.kernels import ENVIRONMENT, SOCKET, Page
+from analysis.site.kernels import ENVIRONMENT, SOCKET, NotebookRun
 
 
-def request(page: Page, log: str | Path, *, server: str | Path = SOCKET) -> str:
-    """Execute a page, through the server or one of its own; return its fault as one line, or nothing."""
+def request(page: NotebookRun, log: str | Path, *, server: str | Path = SOCKET) -> str:
+    """Execute a page in the server, or in one of its own; return its fault as one line, or nothing."""
     return call("analysis.site.kernels.execute:run", page.record(), log, server=server, prepared=True)
 
 
@@ -29,9 +29,9 @@ def call(
 ) -> str:
     """Call ``module:function`` of the package in the server's process, or here; return its fault, or nothing.
 
-    What is `given` are arguments of JSON's types. `log` is replaced and gets what is printed and, if the call
-    fails, the traceback. If `prepared`, a server is started where there is none: what pages need must be set
-    before Python starts.
+    `given` has the arguments, of JSON's types. `log` is replaced by what is printed and, if the call fails,
+    the traceback. If `prepared`, a server is started where there is none: what pages need must be set before
+    Python starts.
     """
     Path(log).parent.mkdir(parents=True, exist_ok=True)
     order = {"prepared": prepared, "function": function, "given": given, "cwd": str(Path.cwd())}
@@ -55,7 +55,7 @@ def call(
 
 
 def _ask(order: dict[str, Any], log: int, server: str | Path) -> str | None:
-    """Have the server carry out an order; None if there is no server, or it ended."""
+    """Send an order to the server and return its reply; None if there is no server, or it ended."""
     reply = b""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         try:
@@ -73,7 +73,7 @@ def _ask(order: dict[str, Any], log: int, server: str | Path) -> str | None:
 
 @contextlib.contextmanager
 def start(path: str | Path = SOCKET) -> Iterator[None]:
-    """Run a server while the context lasts, unless one listens there; it ends with this process anyhow."""
+    """Run a server while the context lasts, unless one listens there; it never outlives this process."""
     import subprocess  # not at every start of a stage
 
     path = Path(path)

@@ -1,8 +1,7 @@
-"""Prepares notebooks for the repository: the verdict cells executed, nothing else.
+"""Prepares notebooks for a commit: only the verdict cells keep their output.
 
-nbval compares a cell only if it was committed with an execution count. A figure's bytes change
-with the drawing library, the words of a verdict must not: so only the cells tagged ``verdicts``
-keep their output.
+nbval compares a cell only if it was committed with an execution count. A figure's bytes change with the
+drawing library, the words of a verdict must not.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from analysis.site.kernels import Page, stable
+from analysis.site.kernels import NotebookRun, stable
 from analysis.site.kernels.client import request, start
 
 VERDICTS = "verdicts"
@@ -34,7 +33,7 @@ def commit(notebooks: Sequence[str | Path], *, jobs: int = 2) -> list[str]:
 
 
 def strip(notebook: Any) -> int:
-    """Take the outputs from all cells but the verdicts, in place; return how many nbval will compare."""
+    """Remove the outputs of all cells but the verdicts, in place; return how many nbval will compare."""
     kept = 0
     for cell in notebook.cells:
         if cell.cell_type != "code":
@@ -49,9 +48,9 @@ def strip(notebook: Any) -> int:
 def _commit(path: Path, server: Path) -> str:
     with tempfile.TemporaryDirectory(prefix="benchbook-commit-") as folder:
         out, log = Path(folder, "executed.ipynb"), Path(folder, "log")
-        fault = request(Page(os.path.relpath(path), str(out)), log, server=server)
+        fault = request(NotebookRun(os.path.relpath(path), str(out)), log, server=server)
         if fault:
-            # The folder goes, so what it holds is not worth a mention; the traceback is.
+            # The folder is removed, so the message names the traceback and not the folder.
             return f"{log.read_text(encoding='utf-8', errors='replace')}{fault.split('; what was')[0]}"
         notebook = stable.read(out)
     if not strip(notebook):

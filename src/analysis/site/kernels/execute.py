@@ -19,13 +19,13 @@ from papermill.exceptions import PapermillExecutionError
 from papermill.translators import PythonTranslator
 
 from analysis.base.files import write_text
-from analysis.site.kernels import Page, PageError, stable
+from analysis.site.kernels import NotebookRun, PageError, stable
 from analysis.site.kernels.kernel import ForkedKernel, ForkedKernelManager
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _INJECTED = "injected-parameters"
 _MARKER = "papermill-error-cell-tag"
-_UNTOLD = "NotCoveredError"  # of `analysis.estimates`: the runs do not suffice
+_NOT_COVERED = "NotCoveredError"  # of `analysis.estimates`: the runs do not suffice
 _NOTHING_DRAWN = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="360" height="40"><desc>Nothing could be drawn</desc>'
     '<text x="8" y="26">Nothing could be drawn from these runs.</text></svg>\n'
@@ -33,11 +33,11 @@ _NOTHING_DRAWN = (
 
 
 class _Engine(NBClientEngine):  # type: ignore[misc]
-    """Saves a notebook when all is done or a cell failed: papermill by itself saves it twice a cell."""
+    """Saves a notebook at its end or when a cell failed: papermill saves it twice per cell."""
 
     @classmethod
     def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> None:
-        """Execute a notebook; what was reached is saved after that."""
+        """Execute a notebook; save it afterwards, as far as it was executed."""
         out, nb_man.output_path = nb_man.output_path, None
         try:
             super().execute_managed_notebook(nb_man, kernel_name, **options)
@@ -49,16 +49,16 @@ papermill_engines.register("page", _Engine)
 
 
 def run(**page: Any) -> None:
-    """Execute a notebook given by the fields of a `Page`."""
-    execute(Page(**page))
+    """Execute a notebook given by the fields of a `NotebookRun`."""
+    execute(NotebookRun(**page))
 
 
-def execute(page: Page) -> None:
+def execute(page: NotebookRun) -> None:
     """Execute a notebook; to be called once in a process that has no threads yet.
 
     Raises `PageError` if the notebook cannot be read, a cell fails or the figure is missing. The partly
-    executed notebook is kept as ``page.failed``, and the traceback goes to the standard error. A page that is
-    derived is published as far as it got: what its runs cannot tell is its answer.
+    executed notebook is kept as ``page.failed``, and the traceback goes to the standard error. A derived page
+    is published as far as it was executed: its answer is what its runs do not show.
     """
     source = Path(page.cwd, page.notebook)
     out = Path(page.cwd, page.out)
@@ -76,7 +76,7 @@ def execute(page: Page) -> None:
             except Exception as error:
                 if page.derived and isinstance(error, PapermillExecutionError) and partial.exists():
                     print(_trace(error), file=sys.stderr)
-                    _publish(page, _as_far(stable.read(partial), error))
+                    _publish(page, _unfinished(stable.read(partial), error))
                     return
                 out.unlink(missing_ok=True)
                 raise PageError(_explain(error, page, partial, kernel)) from error
@@ -85,8 +85,8 @@ def execute(page: Page) -> None:
         kernel.close()
 
 
-def _check(page: Page, source: Path) -> None:
-    """Refuse what papermill would only warn of: a parameter that the notebook does not have."""
+def _check(page: NotebookRun, source: Path) -> None:
+    """Refuse a parameter that the notebook does not have, of which papermill would only warn."""
     logging.getLogger("papermill").setLevel(logging.ERROR)
     if not source.is_file():
         raise PageError(f"{page.notebook}:0: no such notebook; check the name")
@@ -94,7 +94,7 @@ def _check(page: Page, source: Path) -> None:
         cells = stable.read(source).cells
     except Exception as error:
         what = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise PageError(f"{page.notebook}:1: not a notebook ({what}); mend or restore the file") from error
+        raise PageError(f"{page.notebook}:1: not a notebook ({what}); correct or restore the file") from error
     tagged = [cell for cell in cells if _tagged(cell, "parameters")]
     declared = [one.name for cell in tagged for one in PythonTranslator.inspect(cell)]
     for name in page.parameters:
@@ -105,7 +105,7 @@ def _check(page: Page, source: Path) -> None:
             )
 
 
-def _publish(page: Page, notebook: Any) -> None:
+def _publish(page: NotebookRun, notebook: Any) -> None:
     """Write the figure and the executed notebook."""
     stable.normalise(notebook, _ids(page, notebook))
     if page.figure:
@@ -114,10 +114,10 @@ def _publish(page: Page, notebook: Any) -> None:
     page.failed.unlink(missing_ok=True)
 
 
-def _as_far(notebook: Any, error: PapermillExecutionError) -> Any:
-    """Take papermill's marks out of a notebook that did not finish, and make what runs lack its answer."""
+def _unfinished(notebook: Any, error: PapermillExecutionError) -> Any:
+    """Remove papermill's marks from an unfinished notebook; its answer becomes what its runs lack."""
     notebook.cells = [cell for cell in notebook.cells if not _tagged(cell, _MARKER)]
-    if error.ename != _UNTOLD:
+    if error.ename != _NOT_COVERED:
         return notebook  # a fault, which the page shows as such
     text = f"These runs cannot tell: {str(error.evalue).strip()}."
     data = {"text/markdown": text, "text/plain": text}
@@ -132,8 +132,8 @@ def _as_far(notebook: Any, error: PapermillExecutionError) -> Any:
     return notebook
 
 
-def _ids(page: Page, notebook: Any) -> list[str | None]:
-    """Return the identifier that each cell has in the source; nbformat invents a missing one anew."""
+def _ids(page: NotebookRun, notebook: Any) -> list[str | None]:
+    """Return the identifier of each cell in the source; nbformat invents missing ones at random."""
     cells = json.loads(Path(page.cwd, page.notebook).read_text(encoding="utf-8")).get("cells", [])
     given = iter([cell.get("id") for cell in cells])
     return [
@@ -146,7 +146,7 @@ def _tagged(cell: Any, tag: str) -> bool:
     return tag in cell.metadata.get("tags", [])
 
 
-def _figure(page: Page, notebook: Any) -> str:
+def _figure(page: NotebookRun, notebook: Any) -> str:
     for cell in notebook.cells:
         for output in cell.get("outputs", []) if _tagged(cell, "figure") else []:
             data = output.get("data", {})
@@ -162,8 +162,8 @@ def _figure(page: Page, notebook: Any) -> str:
     )
 
 
-def _explain(error: Exception, page: Page, partial: Path, kernel: ForkedKernel) -> str:
-    """Keep what was reached, write the traceback, and say in one line what happened."""
+def _explain(error: Exception, page: NotebookRun, partial: Path, kernel: ForkedKernel) -> str:
+    """Keep the partly executed notebook, print the traceback, and return one line on what happened."""
     print(_trace(error), file=sys.stderr)
     if not partial.exists():
         return f"{page.notebook}:1: {_what(error, kernel)}; see the log"
@@ -190,8 +190,8 @@ def _failing_cell(notebook: Any) -> int:
 
 def _what(error: Exception, kernel: ForkedKernel) -> str:
     if isinstance(error, PapermillExecutionError):
-        said = str(error.evalue).strip().splitlines()
-        return f"{error.ename}: {said[0]}" if said else str(error.ename)
+        lines = str(error.evalue).strip().splitlines()
+        return f"{error.ename}: {lines[0]}" if lines else str(error.ename)
     if isinstance(error, DeadKernelError):
         status = kernel.poll()
         died = f"by signal {-status}" if status is not None and status < 0 else f"with status {status}"

@@ -1,8 +1,8 @@
 """A Jupyter kernel that is forked instead of started.
 
-The kernel process is forked while this process still has no threads and no sockets, and then waits
-for the name of its connection file: what the parent had imported is there, nothing else is shared.
-It is a process of its own, so a notebook that crashes takes only itself down.
+The kernel process is forked while this process has no threads and no sockets, and then waits for the name
+of its connection file. It shares the parent's imports and nothing else; a notebook that crashes ends only
+its own process.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Signal = Callable[[int, int], None]
 
 
 class ForkedKernel:
-    """A process that becomes a kernel, with `cwd` as its folder, once it is told its connection file."""
+    """A process that becomes a kernel, with `cwd` as its folder, when it receives its connection file."""
 
     def __init__(self, cwd: str | Path) -> None:
         self.returncode: int | None = None
-        # A user's own start-up files and history have no place in a build.
+        # A build uses no start-up files and no history of the user.
         self.profile = tempfile.TemporaryDirectory(prefix="benchbook-kernel-", dir=_short_folder())
         read, self._write = os.pipe()
         self._listens, listens = os.pipe()
@@ -47,9 +47,9 @@ class ForkedKernel:
         os.close(listens)
 
     def connect(self, connection_file: str) -> None:
-        """Let the process go on as a kernel of this connection file; return when it listens, or has ended.
+        """Let the process continue as a kernel of this connection file; return when it listens, or has ended.
 
-        Who connects to a socket that is not there yet tries again only after a while.
+        A client that connects before the socket exists tries again only after a while.
         """
         os.write(self._write, connection_file.encode())
         os.close(self._write)
@@ -67,12 +67,12 @@ class ForkedKernel:
     def signal(self, signum: int) -> None:
         """Send a signal to the process and to what it has started."""
         if self.poll() is None:
-            # It leads a group of its own from its first instruction on, or has not got there yet.
+            # It leads a group of its own, unless it has not executed its first instruction yet.
             send: Signal = os.killpg if os.getpgid(self.pid) == self.pid else os.kill
             send(self.pid, signum)
 
     def close(self) -> None:
-        """End the process and clean up after it."""
+        """End the process and remove its files."""
         if self._write >= 0:
             os.close(self._write)
             self._write = -1
@@ -122,7 +122,7 @@ def _become_kernel(read: int, listens: int, parent: int, cwd: str, profile: str)
 
 
 class _ForkedProvisioner(KernelProvisionerBase):
-    """Gives a kernel manager the process that was forked beforehand."""
+    """Gives a kernel manager the process that was forked before."""
 
     kernel: ForkedKernel
     manager: Any
@@ -165,7 +165,7 @@ class _ForkedProvisioner(KernelProvisionerBase):
 
 
 class _Client(AsyncKernelClient):
-    """Hears from the kernel when it is ready: the usual client waits for 0.2 s of silence."""
+    """Learns from the kernel when it is ready: the usual client waits for 0.2 s of silence."""
 
     async def wait_for_ready(self, timeout: float | None = None) -> None:
         """Wait for an answer on both channels; RuntimeError if the kernel has ended or is too slow."""
@@ -177,20 +177,20 @@ class _Client(AsyncKernelClient):
                     pass
                 await self.get_shell_msg(timeout=1)
                 return
-            except Empty:  # it has ended, or what it said came before we could hear it
+            except Empty:  # it has ended, or its message came before this client listened
                 if not await self.is_alive():
                     raise RuntimeError("the kernel died before it answered") from None
         raise RuntimeError("the kernel did not answer in time")
 
 
 def _ends(message: dict[str, Any], asked: str) -> bool:
-    """Tell whether a message is the last one of what was asked."""
+    """Tell whether a message is the last one of a request."""
     idle: bool = message["content"].get("execution_state") == "idle"
     return idle and message["parent_header"].get("msg_id") == asked
 
 
 class ForkedKernelManager(AsyncKernelManager):
-    """Kernel manager of a kernel that was forked beforehand."""
+    """Kernel manager of a kernel that was forked before."""
 
     def __init__(self, forked: ForkedKernel, **kwargs: Any) -> None:
         # Sockets in the file system: a build opens no port.

@@ -1,7 +1,7 @@
-"""A process that has the heavy modules imported and forks for each order; its argument is a listening socket.
+"""A process that has imported the heavy modules and forks for each order; its argument is a listening socket.
 
-Its life is tied to the process that started it: that one holds the other end of its standard
-input and says nothing; when the input ends, the server and what it still does end too.
+The process that started it holds the other end of its standard input; when that input ends, the server and
+its unfinished orders end too.
 """
 
 from __future__ import annotations
@@ -25,59 +25,35 @@ from analysis.base.errors import BenchbookError
 from analysis.site.kernels import PageError
 
 PREPARED = b'{"prepared": true'  # an order that needs all that pages use begins like this
-# What stages and notebooks use, imported once here instead of once for each: first what datasets need, which
-# are asked for first. Not the inline backend: it ties itself to the shell that imports it.
+# Modules of stages and notebooks, imported once here instead of once each; those of datasets are needed
+# first. Not the inline backend: it ties itself to the shell that imports it.
 PRELOAD = (
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "pyarrow.csv",
-    "pyarrow.pandas_compat",
-    "xarray",
-    "h5netcdf",
-    "h5netcdf.legacyapi",
-    "pint",
-    "analysis.readers",
-    "analysis.schema.profiles",
-    "analysis.datasets.campaign",
+    *("numpy", "pandas", "pyarrow", "pyarrow.csv", "pyarrow.pandas_compat", "xarray"),
+    *("h5netcdf", "h5netcdf.legacyapi", "pint"),
+    *("analysis.readers", "analysis.schema.profiles", "analysis.datasets.campaign"),
 )
 PRELOAD_OF_PAGES = (
-    "scipy.stats",
-    "analysis.claims.audit",
-    "analysis.claims.evaluation",
-    "analysis.estimates.tables",
-    "dask.array",
-    "matplotlib.pyplot",
-    "matplotlib.backends.backend_svg",
-    "seaborn",
-    "IPython.core.completer",
-    "IPython.core.oinspect",
-    "IPython.extensions.storemagic",
-    "ipykernel.debugger",
-    "ipykernel.kernelapp",
-    "tornado.platform.asyncio",
-    "black",
-    "analysis.site.kernels.execute",
-    "analysis.pages",
-    "analysis.pages.figures",
-    "analysis.pages.notebook",
-    "analysis.site.build",
-    "nbconvert.filters.highlight",
-    "nbconvert.filters.markdown_mistune",
+    *("scipy.stats", "analysis.claims.audit", "analysis.claims.evaluation", "analysis.estimates.tables"),
+    *("dask.array", "matplotlib.pyplot", "matplotlib.backends.backend_svg", "seaborn"),
+    *("IPython.core.completer", "IPython.core.oinspect", "IPython.extensions.storemagic"),
+    *("ipykernel.debugger", "ipykernel.kernelapp", "tornado.platform.asyncio", "black"),
+    *("analysis.site.kernels.execute", "analysis.pages", "analysis.pages.figures"),
+    *("analysis.pages.notebook", "analysis.site.build"),
+    *("nbconvert.filters.highlight", "nbconvert.filters.markdown_mistune"),
 )
 MODELS = ("analysis.schema.campaigns:CampaignFile", "analysis.claims.model:ClaimsFile")
 
 
 def preload(meanwhile: Callable[[], None]) -> None:
-    """Import what orders need; a module that cannot be imported is left for the notebook to complain of.
+    """Import what orders need; the notebook that uses a module that cannot be imported will fail.
 
-    What can be done without the modules of pages is done `meanwhile`, between the imports of these.
+    Orders that need no modules of pages are started by `meanwhile`, between the imports of these.
     """
     # The validator of notebooks takes two seconds to build a grammar of addresses, which no notebook has; a
     # debugger that nobody uses is most of a kernel's start.
     for unused in ("rfc3987_syntax", "debugpy"):
         sys.modules[unused] = None  # type: ignore[assignment]
-    gc.disable()  # what is imported stays: to look for garbage in it is a sixth of the time
+    gc.disable()  # imported modules stay: to search them for garbage takes a sixth of the time
     for name in PRELOAD:
         _import(name)
     for name in PRELOAD_OF_PAGES:
@@ -96,23 +72,23 @@ def _import(name: str) -> None:
     try:
         importlib.import_module(name)
     except ImportError:
-        print(f"{name} is not there; pages that need it will say so", file=sys.stderr)
+        print(f"{name} cannot be imported; pages that need it will fail", file=sys.stderr)
     except Exception:
         traceback.print_exc()
 
 
 def _build_models() -> None:
-    """Build the models of files that most stages read: they are built when they are first used."""
+    """Build the models of files that most stages read, which are otherwise built at their first use."""
     for name in MODELS:
         module, _, model = name.partition(":")
         getattr(importlib.import_module(module), model).model_rebuild()
 
 
 def _draw() -> None:
-    """Draw once: fonts are found and the grammar of formulas is built here instead of once a page."""
+    """Draw once: fonts are found and the grammar of formulas is built here instead of once per page."""
     import matplotlib
 
-    figures = importlib.import_module("analysis.pages.figures")  # no import: this room needs the ground alone
+    figures = importlib.import_module("analysis.pages.figures")  # no import: this room imports base alone
     with matplotlib.rc_context():
         figures.use_style()
         figure, axes = figures.new_figure("measured")
@@ -121,7 +97,7 @@ def _draw() -> None:
 
 
 def _validate() -> None:
-    """Validate a notebook once: the rules of the format are compiled here instead of once a page."""
+    """Validate a notebook once: the rules of the format are compiled here instead of once per page."""
     import nbformat
 
     nbformat.validate(nbformat.v4.new_notebook())  # type: ignore[no-untyped-call]
@@ -144,7 +120,7 @@ def run(function: str, given: dict[str, Any]) -> str:
 
 
 class _Handler(socketserver.BaseRequestHandler):
-    """Reads an order with its log and has a process carry it out, for as long as the client waits."""
+    """Reads an order with its log and forks a process for it, which lives as long as the client waits."""
 
     request: socket.socket
     server: _Server
@@ -153,23 +129,23 @@ class _Handler(socketserver.BaseRequestHandler):
         os.setpgid(0, 0)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         for other in (self.server.socket, *(waiting for waiting, _ in self.server.pages)):
-            other.close()  # else a client of a server that was killed would wait for ever
+            other.close()  # else a client of a server that was killed would never return
         request, files, _, _ = socket.recv_fds(self.request, 1 << 16, 1)
         while not request.endswith(b"\n"):
             more = self.request.recv(1 << 16)
             if not more:
-                return  # the client ended before it had said what it wants
+                return  # the client ended before its order was complete
             request += more
-        said, write = os.pipe()
+        answer, write = os.pipe()
         worker = os.fork()
         if not worker:
             _work(json.loads(request), files[0], write)
         os.close(write)
-        waiting: list[Any] = [self.request, said]
+        waiting: list[Any] = [self.request, answer]
         ready, _, _ = select.select(waiting, [], [])
-        if said not in ready:
+        if answer not in ready:
             os.killpg(0, signal.SIGKILL)  # the client is gone: nobody waits for this
-        with os.fdopen(said, "rb") as pipe:
+        with os.fdopen(answer, "rb") as pipe:
             reply = pipe.read()
         _, status = os.waitpid(worker, 0)
         if not reply:
@@ -195,7 +171,7 @@ def _work(order: dict[str, Any], log: int, reply: int) -> None:
 
 
 class _Server(socketserver.ForkingMixIn, socketserver.BaseServer):
-    """Answers on a socket that listens already, so that a client never comes too early."""
+    """Answers on a socket that listens already, so that a client is never too early."""
 
     max_children = 1000
     block_on_close = False
@@ -203,7 +179,7 @@ class _Server(socketserver.ForkingMixIn, socketserver.BaseServer):
     def __init__(self, listener: socket.socket) -> None:
         super().__init__(listener.getsockname(), _Handler)
         self.socket = listener
-        self.pages: list[tuple[socket.socket, Any]] = []  # orders that came before their modules
+        self.pages: list[tuple[socket.socket, Any]] = []  # orders that wait for their modules
 
     def fileno(self) -> int:
         return self.socket.fileno()
@@ -222,8 +198,8 @@ class _Server(socketserver.ForkingMixIn, socketserver.BaseServer):
         if select.select([0], [], [], 0)[0] and not os.read(0, 4096):
             sys.exit(0)
 
-    def early(self) -> None:
-        """Take the orders that have come; those for pages stay until all is imported."""
+    def accept_early(self) -> None:
+        """Accept the orders that have come; those for pages wait until all is imported."""
         while select.select([self.socket], [], [], 0)[0]:
             request, address = self.get_request()
             if request.recv(len(PREPARED), socket.MSG_PEEK) == PREPARED:
@@ -231,13 +207,13 @@ class _Server(socketserver.ForkingMixIn, socketserver.BaseServer):
             else:
                 self.process_request(request, address)
 
-    def late(self) -> None:
-        """Take the orders for pages that had to wait."""
+    def accept_late(self) -> None:
+        """Accept the orders for pages that had to wait."""
         while self.pages:
             self.process_request(*self.pages.pop(0))
 
     def end(self) -> None:
-        """End what is still being done."""
+        """End unfinished orders."""
         for child in self.active_children or ():
             for send in (os.killpg, os.kill):
                 with contextlib.suppress(ProcessLookupError):
@@ -250,8 +226,8 @@ def serve(listener: socket.socket) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server = _Server(listener)
     try:
-        preload(server.early)
-        server.late()
+        preload(server.accept_early)
+        server.accept_late()
         server.serve_forever()
     finally:
         Path(listener.getsockname()).unlink(missing_ok=True)
@@ -261,4 +237,4 @@ def serve(listener: socket.socket) -> None:
 if __name__ == "__main__":
     with contextlib.suppress(SystemExit):
         serve(socket.socket(fileno=int(sys.argv[1])))
-    os._exit(0)  # to take down in order all that was imported takes a while, for which the build would wait
+    os._exit(0)  # an orderly end of all that was imported takes a while, and the build would wait

@@ -1,4 +1,4 @@
-"""Notebooks as the same bytes each time: what depends on the clock or on chance is taken out."""
+"""Notebooks with the same bytes each time: what depends on the clock or on chance is removed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import nbformat
 
 from analysis.base.files import write_text
 
-# Written by the tools at each execution; none of it says anything about the result.
+# Written by the tools at each execution; none of it is part of the result.
 _CELL_METADATA = ("papermill", "execution", "ExecuteTime", "scrolled", "collapsed", "trusted")
 _NOTEBOOK_METADATA = ("papermill", "widgets", "signature")
 
@@ -33,7 +33,7 @@ _STYLER = re.compile(r"\bT_[0-9a-f]{5}(?=[\" _{])")  # pandas' styled tables
 
 
 def normalise(notebook: Any, ids: Sequence[str | None] = ()) -> None:
-    """Take out of an executed notebook what would differ the next time; in place."""
+    """Remove from an executed notebook what would differ the next time; in place."""
     for key in _NOTEBOOK_METADATA:
         notebook.metadata.pop(key, None)
     notebook.metadata["kernelspec"] = dict(_KERNELSPEC)
@@ -57,13 +57,13 @@ def read(path: str | Path) -> Any:
 
 
 def write(notebook: Any, path: str | Path) -> None:
-    """Write a notebook in one step; its folder is made if need be."""
+    """Write a notebook in one step; its folder is made if it does not exist."""
     text: str = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
     write_text(path, text.rstrip("\n") + "\n")
 
 
 def _coalesce(outputs: Sequence[Any]) -> list[Any]:
-    """Join the pieces in which a stream happened to arrive: what was printed, then what was complained."""
+    """Join the pieces of a stream: standard output, then standard error."""
     merged: list[Any] = []
     streams: dict[str, Any] = {}
     for output in outputs:
@@ -74,7 +74,7 @@ def _coalesce(outputs: Sequence[Any]) -> list[Any]:
             streams[output.name].text += output.text
         else:
             streams[output.name] = output
-            # How the two streams interleave between two other outputs is a matter of chance.
+            # The order of the two streams between two other outputs is random.
             before = "stderr" in streams and output.name == "stdout"
             merged.insert(len(merged) - 1 if before else len(merged), output)
     return merged

@@ -1,0 +1,347 @@
+"""Detects what a file is by its content, and extracts what it states of a run; no dataset is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+from analysis import readers
+from analysis.base.errors import BenchbookError, ConfigError
+from analysis.base.files import unpacked
+from analysis.base.slurm import node_names
+from analysis.importing import hardware, scheduler
+from analysis.importing.tree import File, display_name
+from analysis.readers import unknown
+from analysis.readers.base import as_utf8
+from analysis.readers.text import decode
+from analysis.schema.frames import blank
+
+Role = Literal["result", "profile", "power", "sacct", "record", "beside", "text", "nothing"]
+# What quotes outputs, or is a program: never an output itself.
+_QUOTES = set(
+    ".md .rst .tex .html .htm .ipynb .pdf .py .c .h .cpp .hpp .f90 .f .js .css .java .rs .go "  # noqa: SIM905
+    ".svg .patch .diff".split()
+)
+_BESIDE = 131_072  # B at the beginning of a file in which a job prints where it runs
+_TAIL = 16_384  # B at its end in which the batch system reports how it ended
+# More results of one program than this in a file are those of processes that ran at the same time.
+_MOST_PIECES = 40
+_TAR = (b"PK\x03\x04", b"7z\xbc\xaf", b"Rar!")
+_PROGRAM = b"\x7fELF"
+_JOBS = (
+    r"slurm[-_](\d+(?:_\d+)?)",
+    r"\.[oe](\d{2,})(?:[.-]\d+)?(?=$|\.)",
+    r"(?:^|[-_.])job[-_.]?(?:id)?[-_.]?(\d{2,})",
+    r"(?:^|[-_.])(\d{4,10})(?=\.(?:out|err|log|o|e|txt)$)",
+    r"^(\d{4,10})$",
+)
+_STAMP = re.compile(
+    r"((?:19|20)\d\d)[-_]?([01]\d)[-_]?([0-3]\d)[-_T]?([0-2]\d)[-_:h]?([0-5]\d)(?:[-_:m]?([0-5]\d))?"
+)
+
+
+@dataclass
+class ResultPart:
+    """The output of one execution within a file: its bytes, what it states, and whether it is complete."""
+
+    engine: str
+    facts: dict[str, Any]
+    complete: bool = True
+    begin: int = 0
+    end: int = -1  # the file's end
+    rows: frozenset[Any] = frozenset()
+    note: str = ""
+    brief: bool = False  # so few numbers that two executions print the same
+
+
+@dataclass
+class Observation:
+    """What a file is: its role, the parts of a result, what else it states, why it belongs to no run."""
+
+    file: File
+    digest: str = ""
+    role: Role = "nothing"
+    what: str = ""
+    parts: list[ResultPart] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    job: str = ""
+    stamp: str = ""
+    why: str = ""
+    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    reported: dict[str, Any] = field(default_factory=dict)  # by the batch system, of its job
+    batch: str = ""  # the batch system
+
+    @property
+    def name(self) -> str:
+        """Its name below the root, on one line."""
+        return display_name(self.file.name)
+
+
+def detect(file: File) -> Observation:
+    """Detect what a file is; a defect of one file affects no other."""
+    source = Observation(file, job=job_of(file.base), stamp=stamp_of(file.base))
+    try:
+        stored = file.content()
+        source.digest = hashlib.sha256(stored).hexdigest()
+        _detect(unpacked(stored, file.base), source)
+    except BenchbookError as error:
+        source.role, source.why = "nothing", "; ".join(f"{one.found}; {one.remedy}" for one in error.faults)
+    except OSError as error:
+        source.why = f"{error.strerror or error}; make it readable"
+    except Exception as error:  # a reader's own defect is a fault of one file
+        source.role, source.why = "nothing", f"cannot be used ({type(error).__name__}: {str(error)[:80]})"
+    return source
+
+
+def job_of(name: str) -> str:
+    """Return the job number in a file's name, as in ``slurm-123.out`` and ``app.o123``; empty without."""
+    bare = re.sub(r"\.(?:gz|xz|zst)$", "", name)
+    for pattern in _JOBS:
+        match = re.search(pattern, bare)
+        if match and not _STAMP.fullmatch(match[1]):
+            return match[1]
+    return ""
+
+
+def stamp_of(text: str) -> str:
+    """Return a date and time in a name, digits alone; empty without."""
+    match = _STAMP.search(text)
+    digits = "".join(group or "00" for group in match.groups()) if match else ""
+    with contextlib.suppress(ValueError):
+        return datetime.strptime(digits, "%Y%m%d%H%M%S").strftime("%Y%m%d%H%M%S")
+    return ""
+
+
+def _detect(data: bytes, source: Observation) -> None:
+    suffix = source.file.path.suffix.lower()
+    head = data[:65_536]
+    if not data.strip():
+        source.why = "is empty"
+        return
+    if data.startswith(_PROGRAM):  # it contains the texts that it would print
+        source.why = unknown.found(data)
+        return
+    engines = list(readers.without_second_power(engines_of(data, source.file.base)))
+    if engines and suffix in _QUOTES:
+        source.why = f"quotes an output of {engines[0]}, and is none itself"
+    elif engines:
+        _read(data, engines, source)
+    elif data.startswith(_TAR) or data[257:262] == b"ustar":
+        source.why = "is an archive; unpack it and import again"
+    elif b"\0" in head:
+        source.why = unknown.found(data)
+    elif suffix in _QUOTES:
+        source.why = "is a document or a program, no output"
+    else:
+        _text(data, source)
+
+
+def engines_of(data: bytes, name: str) -> list[str]:
+    """Name the engines that recognise a file; power logs are recognised by the beginning alone.
+
+    Their heading is at the top, and to search every megabyte for all of them takes most of the time.
+    """
+    found = readers.engines_of(data[: readers.HEAD_BYTES], name)
+    if found or len(data) <= readers.HEAD_BYTES:
+        return found
+    head = as_utf8(data[: readers.LONG_HEAD_BYTES])
+    engines = (row.engine for row in readers.rows() if row.kind != "power")
+    return [engine for engine in engines if readers.reader(engine).sniff(head, name)]
+
+
+def _text(data: bytes, source: Observation) -> None:
+    text = decode(as_utf8(data[:_BESIDE]))
+    what = hardware.kind(text, source.file.base)
+    _report(data, source)
+    source.jobs, table = scheduler.jobs(decode(as_utf8(data)))
+    batch = table or source.batch
+    what = f"record of {batch}" if batch and not what else what
+    source.facts = hardware.stated(text) if what or source.job else {}
+    source.role, source.what = ("beside", what) if what else ("text", "")
+    source.why = "" if what else unknown.found(data)
+
+
+def _report(data: bytes, source: Observation) -> None:
+    """Add what a batch system reports at the beginning and at the end of a file."""
+    ends = data if len(data) <= _BESIDE + _TAIL else data[:_BESIDE] + b"\n" + data[-_TAIL:]
+    source.reported, source.batch = scheduler.reported(decode(as_utf8(ends)))
+    source.job = source.job or str(source.reported.get("job", ""))
+
+
+def _read(data: bytes, engines: list[str], source: Observation) -> None:
+    """Read a file with all engines that recognise it; the first result decides what it is."""
+    fault = ""
+    # Several results of a reader of repeats are left together.
+    repeats = hasattr(readers.reader(engines[0]), "parse_each")
+    pieces = _pieces(data) if readers.row(engines[0]).first_line and not repeats else []
+    pieces = pieces if len(pieces) <= _MOST_PIECES else []
+    whole = [(engine, 0, -1) for engine in engines]
+    for engine, begin, end in pieces if len(pieces) > 1 else whole:
+        try:
+            _parse(data, engine, begin, end, source)
+        except BenchbookError as error:
+            fault = fault or f"{error.faults[0].found}; {error.faults[0].remedy}"
+    if source.role == "nothing":
+        source.why = source.why or fault or f"is of {engines[0]}, of which no run is made"
+    if source.role in ("result", "profile"):
+        end = source.parts[0].begin if source.parts else 0
+        before = decode(as_utf8(data[: min(end or _BESIDE, _BESIDE)]))
+        source.facts = hardware.stated(before) | source.facts
+        _report(data, source)
+
+
+def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) -> None:
+    """Read a file, or the piece of it from `begin` to `end`, with one engine."""
+    each = readers.parse_each(data[begin : end if end >= 0 else None], source.file.base, engine=engine)
+    kind = str(each[0].attrs["kind"])
+    if kind == "profile":
+        source.role = source.role if source.role == "result" else "profile"
+        source.what = source.what or engine
+        source.facts |= facts_of_profile(each[0], engine)
+    elif kind == "power":
+        source.role, source.what = "power", engine
+    elif kind == "sacct":
+        source.role, source.what, source.jobs = "sacct", engine, _jobs(each[0])
+    elif kind == "run":
+        source.role, source.what, source.facts = "record", "record of a run", _record(each[0])
+    elif kind in ("published", "runs", "micro") or engine == "table":
+        source.why = "is a table of many runs; docs/campaigns.md says how tables become a campaign"
+    else:
+        name = engine if end >= 0 else readers.engine_of(each[0])
+        command = hardware.last_launch(decode(data[max(begin - 4096, 0) : begin])) if begin else ""
+        source.role, source.what = "result", source.what or name
+        source.parts.append(_part(each, name, begin, end, command))
+
+
+def _pieces(data: bytes) -> list[tuple[str, int, int]]:
+    """Cut a text where programs begin to print: engine, first byte, byte after the last.
+
+    HPCC prints the openings of others; several results of HPCG in a row are read as repeats.
+    """
+    starts = sorted(
+        (match.start(), row.engine)
+        for row in readers.rows()
+        if row.first_line
+        for match in re.finditer(row.first_line.encode(), data, re.MULTILINE)
+    )
+    if not starts or any(engine == "hpcc" for _, engine in starts):
+        return []
+    distinct = [
+        one for at, one in enumerate(starts) if one[1] != "hpcg" or not at or starts[at - 1][1] != "hpcg"
+    ]
+    ends = [at for at, _ in distinct[1:]] + [len(data)]
+    return [(engine, begin, end) for (begin, engine), end in zip(distinct, ends, strict=True)]
+
+
+def _part(each: list[xr.Dataset], engine: str, begin: int, end: int, command: str) -> ResultPart:
+    facts = facts_of_result(each[0], engine)
+    if command:
+        facts = hardware.launched(command) | {"command": command} | facts
+    complete = all(bool(one.attrs.get("complete", True)) for one in each)
+    note = f"holds {len(each)} results, each a repeat" if len(each) > 1 else ""
+    brief = each[0].sizes.get("size") == 1  # a table of one line, as of a barrier
+    return ResultPart(engine, facts, complete, begin, end, _rows(each[0]), note, brief)
+
+
+def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
+    """Return what a result states of its run: ranks, nodes, threads, grid, version, benchmark, size."""
+    facts: dict[str, Any] = {}
+    for name in ("ranks", "nodes", "threads"):
+        names = (name, f"charm_{name}")
+        values = [int(ds[one]) for one in names if one in ds and not ds[one].dims]
+        values += [int(ds.attrs[one]) for one in names if isinstance(ds.attrs.get(one), int)]
+        if known := [value for value in values if value > 0]:
+            facts[name] = known[0]
+    if "benchmark_time" in ds and float(ds["benchmark_time"]) > 0:
+        facts["benchmark_time"] = float(ds["benchmark_time"])
+    if "local_size" in ds:
+        grid = [int(size) for size in ds["local_size"].values]
+        if min(grid) > 0:
+            facts["case"] = f"nx{grid[0]}" if len(set(grid)) == 1 else "x".join(map(str, grid))
+            if len(set(grid)) == 1:
+                facts["local_size"] = grid[0]
+    if benchmark := str(ds.attrs.get("benchmark", "")):
+        facts["case"] = benchmark
+    if engine == "imb" and "benchmark" in ds:
+        printed = sorted(set(map(str, ds["benchmark"].values)))
+        facts |= {"case": printed[0]} if len(printed) == 1 else {}
+    if engine == "proxy":
+        facts["case"] = str(ds["pattern"].values)
+    if "size" in ds and not ds["size"].dims and str(ds["size"].values):
+        facts["problem"] = str(ds["size"].values)
+    if version := str(ds.attrs.get("tool_version", "")):
+        facts["version"] = version
+    if engine == "osu" and str(ds.attrs.get("benchmark", "")) in ("osu_latency", "osu_bw", "osu_bibw"):
+        facts["pair"] = True  # these run between two ranks, and do not print it
+    return facts
+
+
+def facts_of_profile(ds: xr.Dataset, engine: str) -> dict[str, Any]:
+    """Return what a profile states: ranks, nodes, command, hosts, start and stop."""
+    attrs = ds.attrs
+    facts: dict[str, Any] = {"profiler": engine, "profile_complete": bool(attrs.get("complete", True))}
+    for name, key in (("ranks", "ranks_expected"), ("nodes", "nodes")):
+        if isinstance(attrs.get(key), int | np.integer) and int(attrs[key]) > 0:
+            facts[name] = int(attrs[key])
+    hosts = sorted({str(host) for host in ds["host"].values} - {""}) if "host" in ds else []
+    if hosts:
+        facts |= {"node_list": ",".join(hosts)}
+        facts.setdefault("nodes", len(hosts))
+    if command := str(attrs.get("command", "")):
+        facts["program"] = command
+    for name in ("start", "stop"):
+        if isinstance(attrs.get(name), float) and np.isfinite(attrs[name]):
+            facts[f"profile_{name}"] = attrs[name]
+    return facts
+
+
+def _rows(ds: xr.Dataset) -> frozenset[Any]:
+    """Return the numbers by which the same result is recognised in another file."""
+    if ds.attrs["kind"] == "merits":
+        rows = zip(ds["merit"].values, ds["value"].values, ds["unit"].values, strict=True)
+        return frozenset((str(merit), float(value), str(unit)) for merit, value, unit in rows)
+    numbers = sorted(str(name) for name in ds.variables if ds[name].dtype.kind in "fi" and ds[name].size)
+    if not numbers:
+        return frozenset()
+    digest = hashlib.sha256()
+    for name in numbers:
+        digest.update(name.encode() + np.ascontiguousarray(ds[name].values).tobytes())
+    return frozenset({digest.hexdigest(), str(ds.attrs.get("benchmark", ds.attrs["kind"]))})
+
+
+def _record(ds: xr.Dataset) -> dict[str, Any]:
+    empty = blank("run")
+    row = {str(name): ds[name].values[0] for name in ds.variables}
+    plain = {name: value.item() if hasattr(value, "item") else value for name, value in row.items()}
+    return {
+        name: value
+        for name, value in plain.items()
+        if value not in ("", -1) and value == value and name in empty and not isinstance(value, np.datetime64)
+    } | {name: _seconds(row[name]) for name in ("start", "end") if not np.isnat(row[name])}
+
+
+def _jobs(ds: xr.Dataset) -> dict[str, dict[str, Any]]:
+    """Return what Slurm's accounting states of each job."""
+    out: dict[str, dict[str, Any]] = {}
+    names = ("state", "exit_code", "exit_signal", "start", "end", "elapsed", "nodes", "node_list", "job_name")
+    columns = {name: ds[name].values for name in names}
+    for at in np.flatnonzero(ds["step"].values == ""):
+        row = {name: column[at] for name, column in columns.items()}
+        job: dict[str, Any] = {name: str(row[name]) for name in ("state", "job_name")} | {"batch": "Slurm"}
+        job |= {name: int(row[name]) for name in ("exit_code", "nodes") if int(row[name]) >= 0}
+        job |= {name: _seconds(row[name]) for name in ("start", "end") if not np.isnat(row[name])}
+        with contextlib.suppress(ConfigError):  # "None assigned"
+            job["node_list"] = ",".join(node_names(str(row["node_list"])))
+        out[str(ds["job_id"].values[at])] = job
+    return out
+
+
+def _seconds(moment: Any) -> float:
+    return float((np.datetime64(moment, "ns") - np.datetime64(0, "s")) / np.timedelta64(1, "s"))

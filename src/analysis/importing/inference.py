@@ -1,0 +1,307 @@
+"""Infers factors from paths without a pattern: words of the field, and numbers that outputs confirm."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from analysis.importing.draft import COUNTS, Draft, Sourced
+from analysis.importing.vocabulary import ParsedName, parse_name
+from analysis.schema.campaigns import Application
+from analysis.schema.factors import TABLE
+
+_MOSTLY = 0.8  # share of outputs that must state a number for it to be that factor
+_PLAN = 2.5  # times the requested time, beyond which no program runs
+_LISTED = 6  # levels that a line names
+_TEXTS = tuple(one.name for one in TABLE if not one.numeric)
+
+Row = tuple[Draft, Any, str]  # a run, a value, the text of its path
+Spot = tuple[str, int, int]  # part of the path; which of its numbers, of how many
+
+
+class BareNumber(NamedTuple):
+    """A number without a word in a name: which of its numbers, of how many."""
+
+    draft: Draft
+    value: int
+    text: str
+    name: ParsedName
+    nth: int
+    of: int
+
+
+def infer(
+    drafts: Sequence[Draft],
+    applications: Mapping[str, Application],
+    *,
+    settled: Callable[[int], bool] | None = None,
+) -> list[str]:
+    """Infer factors from paths, in place; return what was inferred and from what, a line each.
+
+    Parts of a path for which `settled` is true are left alone.
+    """
+    groups: dict[str, list[Draft]] = defaultdict(list)
+    for draft in drafts:
+        groups[draft.application].append(draft)
+        declared = applications.get(draft.application)
+        cases = tuple(declared.launch.cases) if declared and declared.launch else ()
+        parts = draft.run.main.file.name.split("/")
+        draft.names = [
+            ParsedName(part)
+            if settled is not None and settled(at)
+            else parse_name(part, application=draft.application, cases=cases, file=at == len(parts) - 1)
+            for at, part in enumerate(parts)
+        ]
+    elsewhere = _confirmed_spots(groups.values())
+    lines = []
+    for application, members in groups.items():
+        found = [
+            *_from_words(members, applications.get(application)),
+            *_from_numbers(members, elsewhere),
+            *_from_rest(members),
+        ]
+        lines += [f"{application}: {line}" for line in found]
+    return lines
+
+
+def _place(at: int, draft: Draft) -> str:
+    return "names of files" if at == len(draft.names) - 1 else f"level {at + 1} of the path"
+
+
+def _from_words(members: list[Draft], declared: Application | None) -> Iterator[str]:
+    """Add values that a word states, unless most outputs show that the word means something else."""
+    found: dict[tuple[str, str], list[tuple[Row, ParsedName]]] = defaultdict(list)
+    options = declared.options if declared else {}
+    for draft in members:
+        for at, parsed in enumerate(draft.names):
+            for name, (value, text) in parsed.values.items():
+                if name in ("target_time", "local_size") and name not in options:
+                    parsed.add_rest(text)
+                else:
+                    found[name, _place(at, draft)].append(((draft, value, text), parsed))
+    for (name, place), rows in found.items():
+        if meaning := _meaning(name, [row for row, _ in rows]):
+            yield from _add(place, meaning, [row for row, _ in rows], "")
+        else:
+            for (_, _, text), parsed in rows:
+                parsed.add_rest(text)
+            yield f"{place}: {rows[0][0][2]!r} is not what outputs state as {name}, and is not used"
+
+
+def _add(place: str, name: str, rows: Iterable[Row], why: str) -> Iterator[str]:
+    """Add a factor's values, unless outputs contradict them."""
+    levels: dict[str, str] = {}
+    for draft, value, text in rows:
+        if not draft.contradicts(name, value, text) and name not in draft.facts:
+            draft.facts[name] = Sourced(value, f"path: {text}")
+            levels[str(value)] = text
+    if levels:
+        yield f"{place}: {name} is {_listed(levels)}{why}"
+
+
+def _meaning(name: str, rows: Sequence[Row]) -> str:
+    """Return the factor that a word's numbers are in most outputs; the word's own if outputs state none."""
+    if name == "target_time":
+        took = [(draft.value("benchmark_time"), value) for draft, value, _ in rows]
+        near = [asked / _PLAN <= one <= asked * _PLAN for one, asked in took if one]
+        return name if not near or sum(near) * 2 > len(near) else ""
+    if name not in COUNTS:
+        return name
+    own = [_known(draft, name) == value for draft, value, _ in rows if _known(draft, name) is not None]
+    if len(own) < 4 or sum(own) * 2 > len(own):
+        return name
+    others = ("ranks_per_node",) if name == "ranks" else ("ranks",) if name == "ranks_per_node" else ()
+    return next((other for other in others if _confirmed(other, rows)), "")
+
+
+def _known(draft: Draft, name: str) -> Any:
+    ranks, nodes = draft.certain("ranks"), draft.certain("nodes")
+    if name == "ranks_per_node" and draft.certain(name) is None and ranks and nodes:
+        return ranks / nodes
+    return draft.certain(name)
+
+
+def _confirmed(name: str, rows: Iterable[Row]) -> bool:
+    """Tell whether most of the outputs that state a factor state these values."""
+    known = [(_known(draft, name), value) for draft, value, *_ in rows]
+    stated = [one == value for one, value in known if one is not None]
+    return bool(stated) and sum(stated) >= _MOSTLY * len(stated)
+
+
+def _factor_of(rows: Iterable[BareNumber]) -> str:
+    """Return the count that outputs confirm numbers to be, empty if none."""
+    given = [row[:3] for row in rows]
+    return next((one for one in COUNTS if _confirmed(one, given)), "")
+
+
+def _numbers(members: Sequence[Draft]) -> dict[tuple[str, str], list[BareNumber]]:
+    """Group numbers without a word by their place in a name."""
+    found: dict[tuple[str, str], list[BareNumber]] = defaultdict(list)
+    for draft in members:
+        for at, parsed in enumerate(draft.names):
+            for nth, (value, text, word) in enumerate(parsed.vague):
+                number = BareNumber(draft, value, text, parsed, nth, len(parsed.vague))
+                found[_place(at, draft), word].append(number)
+    return found
+
+
+def _by_form(place: str, rows: Sequence[BareNumber]) -> dict[Spot, list[BareNumber]]:
+    """Group numbers by how many numbers their names have: `16-256-1` is another form than `16-1`."""
+    out: dict[Spot, list[BareNumber]] = defaultdict(list)
+    for row in rows:
+        out[place, row.nth, row.of].append(row)
+    return out
+
+
+def _confirmed_spots(applications: Iterable[Sequence[Draft]]) -> dict[Spot, tuple[str, set[int]]]:
+    """Return what outputs of any application confirm a number of a name to be, and which numbers they are."""
+    out: dict[Spot, tuple[str, set[int]]] = {}
+    for members in applications:
+        for (place, _), rows in _numbers(members).items():
+            name = _factor_of(rows)
+            for spot, part in _by_form(place, rows).items() if name else ():
+                if len(levels := {row.value for row in part}) > 1 and spot[2] > 1:
+                    out.setdefault(spot, (name, levels))
+    return out
+
+
+def _from_numbers(members: list[Draft], elsewhere: Mapping[Spot, tuple[str, set[int]]]) -> Iterator[str]:
+    """Decide what numbers without a word mean: what outputs state, else nothing.
+
+    An output that states nothing is read as those of other applications with names of the same form.
+    """
+    left: list[tuple[str, list[BareNumber], list[int]]] = []
+    for (place, word), rows in _numbers(members).items():
+        name, why = _factor_of(rows), ", as outputs state"
+        # Another part of the path may state the same by a word.
+        if not name and any(all(row.draft.value(one) == row.value for row in rows) for one in COUNTS):
+            continue
+        if not name and word[:1] in ("n", "s") and _could_be_nodes(rows):
+            name, why = "nodes", ", which no output states"
+        if name:
+            yield from _add(place, name, (row[:3] for row in rows), why)
+            continue
+        for spot, part in _by_form(place, rows).items():
+            name, levels = elsewhere.get(spot, ("", set()))
+            unstated = all(row.draft.value(name) is None for row in part)
+            if name and unstated and {row.value for row in part} <= levels:
+                why = ", as outputs of other applications state"
+                yield from _add(place, name, (row[:3] for row in part), why)
+            else:
+                left.append((place, part, [row.value for row in rows]))
+    for place, part, every in left:
+        if _follows_ranks(part):
+            listed = _listed({row.text: row.text for row in part})
+            yield f"{place}: {listed} change with the number of ranks, and are not used"
+        else:
+            _order_repeats(part, every)
+
+
+def _follows_ranks(rows: Sequence[BareNumber]) -> bool:
+    """Tell whether each number has its own number of ranks: it distinguishes no runs that ranks do not."""
+    pairs = {(row.value, row.draft.value("ranks")) for row in rows}
+    ranks = {one for _, one in pairs}
+    return None not in ranks and len(pairs) == len(ranks) == len({one for one, _ in pairs}) > 1
+
+
+def _could_be_nodes(rows: Sequence[BareNumber]) -> bool:
+    ranks = [(_known(row.draft, "ranks"), row.value) for row in rows]
+    unknown = all(_known(row.draft, "nodes") is None for row in rows)
+    return unknown and all(one is None or (value > 0 and one % value == 0) for one, value in ranks)
+
+
+def _order_repeats(rows: Sequence[BareNumber], every: Sequence[int]) -> None:
+    """Let small numbers that count from 0 or 1 order the repeats, and others distinguish runs.
+
+    Two numbers count only if `every` one in their place does, whatever the form of the name: `0_5` is a half.
+    """
+    values = sorted({row.value for row in rows})
+    counts = len(values) > 2 and _counting(values, len(rows))
+    counts = counts or _counting(sorted(set(every)), len(every))
+    for row in rows:
+        if counts:
+            row.draft.add({"repeat": row.value}, f"path: {row.text}")
+        else:
+            row.name.add_rest(row.text)
+
+
+def _counting(values: Sequence[int], runs: int) -> bool:
+    """Tell whether numbers count executions: 0 or 1 and on without a gap, or each once and close together.
+
+    Powers of two are sizes of something.
+    """
+    if values[0] in (0, 1) and list(values) == list(range(values[0], values[0] + len(values))):
+        return True
+    powers = all(value & (value - 1) == 0 for value in values)
+    return len(values) == runs > 2 and not powers and values[-1] - values[0] < 4 * runs
+
+
+def _from_rest(members: list[Draft]) -> Iterator[str]:
+    """Distinguish runs by unknown words, where these vary: as case if they change with the problem."""
+    texts = {
+        id(draft): [
+            (_place(at, draft), rest)
+            for at, parsed in enumerate(draft.names)
+            if (rest := _unstated_words(parsed, draft))
+        ]
+        for draft in members
+    }
+    everywhere = set.intersection(*({text for _, text in found} for found in texts.values()))
+    columns: dict[str, dict[int, str]] = defaultdict(dict)
+    for key, found in texts.items():
+        for place, text in found:
+            if text not in everywhere:
+                before = columns[place].get(key)
+                columns[place][key] = f"{before}/{text}" if before else text
+    used: list[dict[int, str]] = []
+    for place, column in columns.items():
+        levels = set(column.values()) | ({""} if len(column) < len(members) else set())
+        if len(levels) < 2 or any(_equivalent(column, one) for one in used):
+            continue
+        used.append(column)
+        name = "case" if _changes_with_problem(column, members) else "tuning"
+        for draft in members:
+            text = column.get(id(draft), "")
+            if text and (name not in draft.facts or (name == "tuning" and str(draft.value(name)) != text)):
+                draft.append(name, text, f"path: {text}")
+        alone = len(column) == len(set(column.values())) > _LISTED
+        more = "; each run has its own, so none has a repeat: --pattern may explain it" if alone else ""
+        listed = _listed({text: text for text in column.values()})
+        yield f"{place}: {listed} not understood, used as {name}{more}"
+
+
+def _equivalent(column: Mapping[int, str], other: Mapping[int, str]) -> bool:
+    """Tell whether two parts of the path distinguish the same runs."""
+    pairs = {(column[key], other.get(key, "")) for key in column}
+    one, two = (set(each.values()) for each in (column, other))
+    return column.keys() == other.keys() and len(pairs) == len(one) == len(two)
+
+
+def _unstated_words(parsed: ParsedName, draft: Draft) -> str:
+    """Return the unknown words of a part of a path, without what the output states in the same words."""
+    known = {str(draft.value(name)).casefold() for name in _TEXTS if name in draft.facts}
+    known |= {text.removeprefix("osu_") for text in known}
+    words = parsed.rest.split("-")
+    parts = [word.casefold() for word in words]
+    # A name may be written in two words: all-reduce.
+    in_two = {at for at in range(len(parts) - 1) if "".join(parts[at : at + 2]) in known}
+    skip = {at for at, word in enumerate(parts) if word in known or {at, at - 1} & in_two}
+    return "-".join(word for at, word in enumerate(words) if at not in skip)
+
+
+def _changes_with_problem(column: Mapping[int, str], members: Sequence[Draft]) -> bool:
+    if any(draft.value("case") for draft in members):
+        return False
+    pairs = {(column.get(id(draft), ""), str(draft.value("problem") or "")) for draft in members}
+    return len(pairs) == len({one for one, _ in pairs}) == len({other for _, other in pairs}) > 1
+
+
+def _listed(levels: Mapping[str, str]) -> str:
+    def key(text: str) -> tuple[int, float, str]:
+        return (0, float(text), "") if re.fullmatch(r"\d+(?:\.\d+)?", text) else (1, 0.0, text)
+
+    names = sorted(levels, key=key)
+    listed = [name if levels[name] in name else f"{name} ({levels[name]})" for name in names[:_LISTED]]
+    return ", ".join(listed) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")

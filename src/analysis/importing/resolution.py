@@ -1,0 +1,279 @@
+"""Resolves the facts of each run: what its files state, the surest first, checked against its path."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from analysis.importing.detect import Observation
+from analysis.importing.draft import COUNTS, Draft, Sourced
+from analysis.importing.groups import Grouping, RunFiles
+from analysis.importing.inference import infer
+from analysis.importing.pattern import FACTORS, PathPattern
+from analysis.importing.vocabulary import Value
+from analysis.schema.campaigns import Application
+from analysis.schema.factors import TABLE
+
+# How a run was executed; everything else in a record remains in the file next to the output.
+_EXECUTED = (
+    *("job_id", "node_list", "command", "start", "end", "exit_code"),
+    *("order", "load_before", "timing", "reason"),
+)
+# What a batch system reports of a job is a run's own if the job has no other run.
+_OF_RUN = ("start", "end", "exit_code", "memory", "walltime", "command", "ranks")
+_OPTION = re.compile(r"--?[A-Za-z]")
+_FILE = re.compile(r"/|\.[A-Za-z]|\d{5}|[A-Za-z_-]+\d+$")
+# What dumps state of a machine and its modules.
+_MACHINE = tuple(one.name for one in TABLE if one.kind in ("machine", "software"))
+NEEDED = tuple(one.name for one in TABLE if one.needed)
+_QUARTER = 900.0  # s; clocks in other time zones differ by multiples of it
+
+
+def resolve(
+    groups: Grouping,
+    applications: Mapping[str, Application],
+    *,
+    pattern: PathPattern | None = None,
+    given: Mapping[str, Value] = MappingProxyType({}),
+) -> tuple[list[Draft], list[str]]:
+    """Resolve the facts of all runs; return them with what was inferred, a line each."""
+    by_engine = {one.engine: name for name, one in reversed(list(applications.items())) if one.engine}
+    drafts = [_from_files(run, by_engine, groups, given) for run in groups.runs]
+    for draft in drafts if pattern is not None else ():
+        _from_pattern(draft, pattern)
+    lines = infer(drafts, applications, settled=pattern.settled if pattern is not None else None)
+    for draft in drafts:
+        _complete(draft)
+    lines += _distinguish_by_options(drafts)
+    _number_repeats(drafts)
+    return drafts, lines
+
+
+def _from_files(
+    run: RunFiles, by_engine: Mapping[str, str], groups: Grouping, given: Mapping[str, Value]
+) -> Draft:
+    """Add what files state of a run, the surest first."""
+    draft = Draft(run, "")
+    draft.add(given, "--set")
+    if run.part is not None:
+        draft.add(run.part.facts, "output")
+    for one in (run.main, *run.files):
+        main = one is run.main
+        if "profiler" in one.facts:
+            if run.part is not None or main:
+                _check(draft, one.facts, "profile")
+            draft.add(one.facts, "output" if main and run.part is not None else "profile")
+    for one in run.files:
+        if one.role == "record":
+            _check(draft, one.facts, one.file.base)
+            draft.add(one.facts, one.file.base)
+    if run.job and (job := groups.jobs.get(run.job)):
+        _from_job(draft, job, job["batch"])
+    for one in (run.main, *run.files):
+        if one.reported:
+            _from_job(draft, one.reported, one.batch)
+    draft.add(run.main.facts, "output")
+    for one in (*run.files, *(one for one in run.shared if one.what == "job script")):
+        if one.role in ("beside", "text"):
+            draft.add(_from_script(draft, one.facts), one.file.base)
+    _from_dumps(draft)
+    # A script may have changed since; a profile states how its program was called.
+    if draft.value("program") and draft.certain("command") is None:
+        draft.facts.pop("command", None)
+    draft.application = str(draft.value("application") or by_engine.get(run.engine, "") or _program(draft))
+    return draft
+
+
+def _from_script(draft: Draft, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a script states, without its counts if the output has other ranks: it has changed since."""
+    known = draft.certain("ranks")
+    other = known is not None and facts.get("ranks", known) != known
+    counts = {*COUNTS} - ({"nodes"} if facts.get("nodes") == 1 else set())
+    return {name: value for name, value in facts.items() if name != "job" and not (other and name in counts)}
+
+
+def _from_dumps(draft: Draft) -> None:
+    """Add what dumps state of the machine: another job than the run's made them.
+
+    Dumps whose names share a word with the run's path that not all dumps have are its own. Else the nearest
+    ones count, if they agree.
+    """
+    dumps = [one for one in draft.run.shared if one.what != "job script"]
+    names = {one.name: _words(one.file.base) for one in dumps}
+    common = set.intersection(*names.values()) if len(dumps) > 1 else set()
+    path = _words(draft.run.main.name)
+    own = [one for one in dumps if len(dumps) > 1 and (names[one.name] - common) & path]
+    for name in _MACHINE:
+        stating = [one for one in own or dumps if name in one.facts]
+        deepest = max((_depth(one) for one in stating), default=0)
+        levels = {str(one.facts[name]): one for one in stating if _depth(one) == deepest}
+        if len(levels) == 1:
+            one = next(iter(levels.values()))
+            draft.add({name: one.facts[name]}, one.file.base)
+
+
+def _depth(source: Observation) -> int:
+    return len(source.file.name.split("/"))
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[^\W\d_]{2,}|\d+", text)}
+
+
+def _program(draft: Draft) -> str:
+    """Name an application without a reader: after its program, its job, or its file."""
+    program = str(draft.value("program") or "").split(" ")[0].rpartition("/")[2]
+    file = re.sub(r"\W?\d{3,}\W?", "", draft.run.main.file.base)
+    text = program or str(draft.value("job_name") or "") or file
+    name = re.sub(r"[^A-Za-z0-9._-]+|\.(?:out|err|log|txt|exe|sh|x)$", "", text).strip("-_.").lower()
+    return name or "unknown"
+
+
+def _check(draft: Draft, facts: Mapping[str, Any], what: str) -> None:
+    """Check what another file of the run states against what is known."""
+    for name in COUNTS:
+        known = draft.facts.get(name)
+        if known and name in facts and known.where != what and known.value != facts[name]:
+            draft.fault(f"{known.where} says {known.value} {name}, its {what} {facts[name]}")
+
+
+def _from_job(draft: Draft, job: Mapping[str, Any], batch: str) -> None:
+    """Add a batch system's record of the job; its times in UTC if a profile shows the offset of its clock."""
+    run = draft.run
+    if run.alone:
+        _check(draft, {"nodes": job["nodes"]} if "nodes" in job else {}, f"record of {batch}")
+    draft.add({name: value for name, value in job.items() if name not in (*_OF_RUN, "job", "batch")}, batch)
+    if not run.alone:
+        return
+    shift = 0.0
+    if (began := draft.value("profile_start")) is not None and "start" in job:
+        shift = round((began - job["start"]) / _QUARTER) * _QUARTER
+        shift = shift if job["start"] + shift <= began + 60 else shift - _QUARTER
+    own = {name: job[name] for name in _OF_RUN if name in job}
+    if "start" in own and "end" in own:
+        start, end = own.pop("start"), own.pop("end")
+        own |= {"start": start + shift, "end": end + shift} if end > start else {}
+    draft.add({name: value for name, value in own.items() if name != "end" or "start" in own}, batch)
+
+
+def _from_pattern(draft: Draft, pattern: PathPattern | None) -> None:
+    found = pattern.read(draft.run.main.name) if pattern is not None else {}
+    if pattern is not None and found is None:
+        draft.fault(f"is not of the pattern {pattern.text!r}")
+        return
+    for name, (value, text) in (found or {}).items():
+        draft.contradicts(name, value, text)
+        if name == "application":
+            draft.application = str(value)
+        draft.add({name: value}, f"path: {text}")
+
+
+def _complete(draft: Draft) -> None:
+    """Derive what follows from the rest: ranks = nodes x ranks per node; check it where all are known."""
+    if draft.value("pair"):
+        _complete_pair(draft)
+    ranks, nodes, per_node = (draft.value(name) for name in ("ranks", "nodes", "ranks_per_node"))
+    if ranks and nodes and per_node and ranks != nodes * per_node:
+        where = [draft.facts[name].where for name in ("nodes", "ranks_per_node")]
+        if any(one.startswith("path") for one in where) and draft.certain("ranks") is not None:
+            draft.fault(f"its path says {nodes} nodes with {per_node} ranks each, its output {ranks} ranks")
+        del draft.facts["ranks_per_node"]
+        per_node = None
+    if ranks is None and nodes and per_node:
+        draft.add({"ranks": nodes * per_node}, "nodes and ranks per node")
+    elif per_node is None and ranks and nodes and ranks % nodes == 0:
+        draft.add({"ranks_per_node": ranks // nodes}, "ranks and nodes")
+    elif nodes is None and ranks and per_node and ranks % per_node == 0:
+        draft.add({"nodes": ranks // per_node}, "ranks and ranks per node")
+    elif nodes is None and ranks == 1:
+        draft.add({"nodes": 1, "ranks_per_node": 1}, "ranks")
+    ranks, slots = draft.value("ranks"), draft.value("slots")
+    if ranks is None and slots and draft.value("threads") in (None, 1):
+        draft.add({"ranks": slots}, draft.facts["slots"].where)
+    if draft.value("case") is None and (problem := draft.value("problem")):
+        draft.add({"case": problem}, draft.facts["problem"].where)
+
+
+def _complete_pair(draft: Draft) -> None:
+    """Add the two ranks of a benchmark between two; its job may have had more nodes than it used."""
+    for name in ("ranks", "ranks_per_node"):
+        if draft.certain(name) is None:
+            draft.facts.pop(name, None)
+    draft.add({"ranks": 2}, f"what {draft.value('case')} is")
+    nodes = draft.facts.get("nodes")
+    if nodes is not None and nodes.value > 2:
+        del draft.facts["nodes"]
+        draft.append("tuning", f"in a job of {nodes.value} nodes", nodes.where, ", ")
+
+
+def _distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
+    """Distinguish runs of a cell with different options, where outputs state their commands."""
+    cells: dict[tuple[Any, ...], list[tuple[Draft, dict[str, str]]]] = defaultdict(list)
+    for draft in drafts:
+        command = draft.certain("command") or draft.value("program")
+        if command is not None:
+            cells[cell(draft)].append((draft, _options(str(command))))
+    count = 0
+    for members in cells.values():
+        names = sorted(set().union(*(options for _, options in members)))
+        differing = [name for name in names if len({options.get(name, "") for _, options in members}) > 1]
+        for draft, options in members if differing else ():
+            text = " ".join(f"{name} {options[name]}".strip() for name in differing if name in options)
+            if text:
+                draft.append("tuning", text, "command", ", ")
+                count += 1
+    return [f"{count} runs differ in the options of their commands, which become tuning"] if count else []
+
+
+def _options(command: str) -> dict[str, str]:
+    """Return the options of a command with their values; names of files are none."""
+    out: dict[str, str] = {}
+    words = command.split()
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        value = value if equals else "" if _OPTION.match(following) else following
+        if _OPTION.match(word) and not _FILE.search(value):
+            out[name] = value
+    return out
+
+
+def _number_repeats(drafts: Sequence[Draft]) -> None:
+    """Give runs with the same factors their numbers, in the order of starts, else of names."""
+    cells: dict[tuple[Any, ...], list[Draft]] = defaultdict(list)
+    for draft in drafts:
+        draft.order = _order(draft)
+        cells[cell(draft)].append(draft)
+    for members in cells.values():
+        for number, draft in enumerate(sorted(members, key=lambda one: one.order), 1):
+            what = "start" if draft.order[0] or draft.order[1] else "names"
+            draft.facts["repeat"] = Sourced(number, f"order of {what}")
+
+
+def cell(draft: Draft) -> tuple[Any, ...]:
+    """Return the application and all factors of a run but its repetition."""
+    factors = (name for name in FACTORS if name not in ("application", "repeat", "job_id", "question"))
+    return (draft.application, *(str(draft.value(name)) for name in factors))
+
+
+def _order(draft: Draft) -> tuple[Any, ...]:
+    start = draft.value("start") or draft.value("profile_start") or 0.0
+    repeat = draft.value("repeat")
+    natural = tuple(
+        (0, int(piece), "") if piece.isdecimal() else (1, 0, piece)
+        for piece in re.split(r"(\d+)", draft.run.main.name)
+        if piece
+    )
+    return (float(start), draft.run.main.stamp, int(repeat or 0), natural, draft.run.number)
+
+
+def missing(draft: Draft) -> Iterator[str]:
+    """Name the factors without which a run can hardly be compared."""
+    return (name for name in NEEDED if draft.value(name) in (None, ""))
+
+
+def executed(draft: Draft) -> dict[str, Any]:
+    """Return how a run was executed, of what is known."""
+    return {name: draft.value(name) for name in _EXECUTED if draft.value(name) is not None}

@@ -1,0 +1,218 @@
+"""The vocabulary of names of files and folders: words of the field, and numbers with a word.
+
+A name states a factor only by a word that means it. Other words distinguish runs, and mean nothing more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from analysis.schema.factors import TABLE
+
+Value = str | int | float
+
+# Factor and pattern, the number as a group; what one pattern matches, the next ones do not see. `_S` and `_E`
+# are the borders of a word, in names that are joined by anything.
+_S, _E = r"(?<![A-Za-z0-9.])", r"(?![A-Za-z0-9])"
+_G = r"[-_=. ]?"  # between a word and its number
+# Ranks of a node come before the nodes, which are a part of their name: the table backwards.
+_COUNTS: tuple[tuple[str, str], ...] = (
+    *((one.name, pattern) for one in reversed(TABLE) for pattern in one.paths),
+    (
+        "repeat",
+        rf"{_S}(?:runs?|rep|repeat|repetition|iter|iteration|trial|try|sample|attempt|no){_G}(\d+){_E}",
+    ),
+)
+# A number with a letter or a vague word: the outputs decide what it means.
+_VAGUE = (rf"{_S}(?:n|size|s|p|c|g){_G}(\d+){_E}", rf"{_S}(\d+)(?:n|c|p){_E}")
+
+_MPI = (
+    ("Open MPI", r"open[-_]?mpi|ompi"),
+    ("MVAPICH2", r"mvapich2?|mv2"),
+    ("Cray MPICH", r"cray[-_]?mpich"),
+    ("MPICH", r"mpich"),
+    ("Intel MPI", r"intel[-_]?mpi|impi"),
+    ("HPC-X", r"hpc[-_]?x"),
+    ("HPE MPT", r"hpe[-_]?mpt|sgi[-_]?mpt|hmpt|mpt"),
+    ("Platform MPI", r"platform[-_]?mpi|pcmpi|pmpi"),
+    ("Spectrum MPI", r"spectrum[-_]?mpi|smpi"),
+)
+_LINKS = (
+    (r"(1|10|25|40|50|100|200|400)[-_]?(?:gb?e|gige|gbit|gbps)", r"\1gbe"),
+    (r"gb?e(1|10|25|40|50|100|200|400)", r"\1gbe"),
+    (r"gige|gbe|gigabit", "1gbe"),
+    (r"(?:ib|infiniband)?[-_]?(sdr|ddr|qdr|fdr(?:10)?|edr|hdr(?:100|200)?|ndr(?:200|400)?|xdr)", r"ib-\1"),
+    (r"ib|infiniband|ipoib", "ib"),
+    (r"roce(?:v?2)?", "roce"),
+    (r"no[-_]?efa", "no-efa"),
+    (r"efa(?:v[12])?", "efa"),
+    (r"omni[-_]?path|opa", "omni-path"),
+    (r"slingshot(?:10|11)?|ss1[01]", "slingshot"),
+    (r"aries|gemini|tofu(?:d)?|myrinet", r"\g<0>"),
+    (r"tcp|tcpip", "tcp"),
+    (r"ethernet|eth", "ethernet"),
+)
+_CPUS = (
+    (r"e[357][-_ ]?(\d{4}\w?)[-_ ]?(v\d)?", r"E5-\1 \2"),
+    (r"(?:xeon[-_ ]?)?(?:gold|platinum|silver)[-_ ]?(\d{4}\w?)", r"\g<0>"),
+    (r"epyc[-_ ]?(\d{4}\w?)", r"EPYC \1"),
+    (
+        r"nehalem|westmere|sandy[-_]?bridge|ivy[-_]?bridge|haswell|broadwell|sky[-_]?lake|cascade[-_]?lake"
+        r"|ice[-_]?lake|sapphire[-_]?rapids|emerald[-_]?rapids|granite[-_]?rapids|knl|knights[-_]?landing"
+        r"|naples|rome|milan(?:-?x)?|genoa(?:-?x)?|bergamo|turin|thunderx2|tx2|a64fx|graviton\d?|grace|power[89]"
+        r"|snb|ivb|hsw|bdw|skx|skl|clx|icx|spr|emr|gnr",
+        r"\g<0>",
+    ),
+)
+_BUILDS = r"gcc[-_]?[\d.]*|gnu[-_]?[\d.]*|icc|icx|ifort|ifx|aocc|clang|armclang|llvm|pgi|nvhpc|cce|aocl|mkl"
+_PLACED = r"block|cyclic|scatter|compact|bunch|spread|pinning|pinned|unpinned|cores?|sockets?|numa|rank"
+_PLACED += r"|(?:intra|inter)[-_]?(?:node|socket|numa|ccx|die)|same[-_]?switch|diff[-_]?switch"
+_TUNED = r"tuned|untuned|defaults?|(?:no)?smt\d?|\d?smt|(?:no)?ht|hyperthread\w*|ucx|ofi|verbs|openib|psm2?"
+_WORDS: tuple[tuple[str, str, str], ...] = (
+    *(("interconnect", pattern, level) for pattern, level in _LINKS),
+    *(("cpu", pattern, level) for pattern, level in _CPUS),
+    ("build", _BUILDS, r"\g<0>"),
+    ("placement", _PLACED, r"\g<0>"),
+    ("tuning", _TUNED, r"\g<0>"),
+)
+_TIMED = re.compile(rf"{_S}(\d+)[-_]?(min|minutes|sec|seconds|s){_E}", re.IGNORECASE)
+# Dates, times and numbers of jobs distinguish executions, and are no factors.
+STAMPS = re.compile(
+    r"(?<!\d)(?:19|20)\d\d[-_:.]?[01]\d[-_:.]?[0-3]\d(?:[-_T.]+[0-2]\d[-_:.h]?[0-5]\d(?:[-_:.]?[0-5]\d)?|\d{4,6})?(?!\d)"
+    r"|(?<!\d)[0-2]\d[-:_h][0-5]\d[-:_m][0-5]\d(?!\d)"
+)
+_NUMBERED = re.compile(
+    r"(?<![A-Za-z0-9])\d{5,}(?:\.\d+)?(?![A-Za-z0-9])|[0-9a-f]{12,}|[oe]\d{3,}(?![A-Za-z0-9])"
+)
+# A host: a name with a domain, a word with a long number that begins with zero, or one with a word for it.
+# Shorter numbers may count something.
+_HOST = re.compile(
+    rf"{_S}[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+\.[a-z]{{2,6}}(?=[-_.]|$)|{_S}[a-z]+\d*-node-?\d+{_E}"
+    rf"|{_S}(?!nodes?|n-?\d|np|nx|ppn|ranks?|procs?|n?tasks?|omp|threads?|rt|runs?|rep|iter)[a-z]{{1,12}}-?0\d{{2,4}}{_E}"
+    rf"|{_S}(?:cn|nid|host|compute)-?0\d+{_E}"
+)
+# Words for what a file is, not what the run was. Any other word that differs may matter.
+_NOISE = set(
+    "result results output outputs out err log logs txt stdout stderr slurm job jobs file files the of and "  # noqa: SIM905
+    "hpccoutf hpccinf sh tf".split()
+)
+_EXTENSIONS = re.compile(
+    r"(?:\.(?:out|err|log|txt|dat|o|e|xml|csv|json|yaml|yml|res|stdout|stderr|ipm|mpip|gz|xz|zst|[oe]\d+))+$",
+    re.IGNORECASE,
+)
+
+
+# A release is one word; other numbers are split at dots.
+_WORD = re.compile(r"(?<![A-Za-z0-9.])v?\d+\.\d+(?:\.\d+)*(?![A-Za-z0-9.])|[^\W_]+")
+
+
+@dataclass
+class ParsedName:
+    """What one part of a path states: factor -> value; numbers of unclear meaning; unknown words."""
+
+    text: str
+    values: dict[str, tuple[Value, str]] = field(default_factory=dict)
+    vague: list[tuple[int, str, str]] = field(default_factory=list)  # number, text, its place
+    rest: str = ""  # unknown words
+
+    def add_rest(self, text: str) -> None:
+        """Add a word that is not understood: it may still distinguish runs."""
+        self.rest = f"{self.rest}-{text}".strip("-")
+
+
+def parse_name(
+    part: str, *, application: str = "", cases: tuple[str, ...] = (), file: bool = False
+) -> ParsedName:
+    """Parse one part of a path; `cases` are those of the `application`, `file` if it is a file's name."""
+    text = _EXTENSIONS.sub("", part) if file else part
+    out = ParsedName(text)
+    text = _HOST.sub(" ", STAMPS.sub(" ", text))
+    for case in sorted(cases, key=len, reverse=True):
+        pattern = rf"(?<!get_)(?<!put_)(?<!acc_){_S}(?:osu_)?{re.escape(case)}{_E}"
+        if match := re.search(pattern, text, re.IGNORECASE):
+            out.values["case"] = (case, match[0])
+            text = _without(text, match)
+            break
+    text = _numbers(text, out)
+    text = _library(text, out)
+    for factor, pattern, level in _WORDS:
+        text = _word(text, factor, pattern, level, out)
+    _collect_rest(_NUMBERED.sub(" ", text), application, out)
+    return out
+
+
+def _without(text: str, match: re.Match[str]) -> str:
+    return f"{text[: match.start()]} {text[match.end() :]}"
+
+
+def _numbers(text: str, out: ParsedName) -> str:
+    for factor, pattern in _COUNTS:
+        match = re.search(pattern, text, re.IGNORECASE)
+        cube = match is not None and len({group for group in match.groups() if group}) == 1
+        if match and cube and factor not in out.values and len(match[1]) < 8:
+            number = float(match[1]) if "." in match[1] else int(match[1])
+            out.values[factor] = (number, match[0].strip("-_. "))
+            text = _without(text, match)
+    if (match := _TIMED.search(text)) and "target_time" not in out.values:
+        unit = 60 if match[2].lower().startswith("min") else 1
+        out.values["target_time"] = (int(match[1]) * unit, match[0])
+        text = _without(text, match)
+    for pattern in _VAGUE:
+        if match := re.search(pattern, text):
+            out.vague.append((int(match[1]), match[0], re.sub(r"\d+", "", match[0])))
+            text = _without(text, match)
+    return text
+
+
+def _library(text: str, out: ParsedName) -> str:
+    for name, pattern in _MPI:
+        match = re.search(rf"{_S}(?:{pattern})(?:[-_/ ]?v?(\d[\d.]*(?:rc\d+)?))?{_E}", text, re.IGNORECASE)
+        if match:
+            out.values["mpi"] = (library(name, match[1] or "", match[0]), match[0])
+            return _without(text, match)
+    return text
+
+
+def library(name: str, version: str, text: str) -> str:
+    """Name an MPI library with its version; a version without dots is kept as it was written."""
+    if not version:
+        return name
+    joined = "." not in version and len(version) > 2 and not re.fullmatch(r"20[12]\d", version)
+    return f"{name} ({text})" if joined else f"{name} {version.rstrip('.')}"
+
+
+def libraries(text: str) -> Iterator[str]:
+    """Name the MPI libraries among modules, as in ``openmpi/4.1.4-gcc``."""
+    for name, pattern in _MPI:
+        found = re.finditer(rf"(?<![A-Za-z0-9-])(?:{pattern})/v?(\d[\d.]*)", text, re.IGNORECASE)
+        yield from (f"{name} {match[1].rstrip('.')}" for match in found)
+
+
+def family(text: str) -> str:
+    """Return the family of an MPI library's name; empty if it is not known."""
+    return next((name for name, _ in _MPI if text.lower().startswith(name.lower())), "")
+
+
+def _word(text: str, factor: str, pattern: str, level: str, out: ParsedName) -> str:
+    match = re.search(rf"{_S}(?:{pattern}){_E}", text, re.IGNORECASE)
+    several = factor in ("tuning", "build")
+    if not match or (factor in out.values and not several):
+        return text
+    name = match.expand(level).strip(" -_")
+    name = name if factor == "cpu" else name.lower()
+    name = f"{out.values[factor][0]} {name}" if factor in out.values else name
+    out.values[factor] = (name, match[0])
+    return _without(text, match)
+
+
+def _collect_rest(text: str, application: str, out: ParsedName) -> None:
+    """Collect the unknown words; the outputs decide what numbers without a word mean."""
+    own = {application, application.replace("-", ""), *application.split("-")}
+    for at, found in enumerate(_WORD.finditer(text)):
+        word = found[0]
+        if word.isdecimal() and len(word) < 7:
+            out.vague.append((int(word), word, str(at)))
+        elif word.lower() not in _NOISE | own:
+            out.add_rest(word)

@@ -1,0 +1,122 @@
+"""What parts of paths say, each read by a person: names as other people's trees have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from analysis.base.errors import ConfigError
+from analysis.importing import detect, hardware, vocabulary
+from analysis.importing.pattern import compile_pattern, parse_settings
+
+PARTS: list[tuple[str, dict[str, Any], str]] = [
+    ("openmpi-4.1.4", {"mpi": "Open MPI 4.1.4"}, ""),
+    ("nodes16ppn28_201708301450_hpccoutf.txt", {"nodes": 16, "ranks_per_node": 28}, ""),
+    (
+        "benchmark_16nodes576tasks1threads_201810121258.log",
+        {"nodes": 16, "ranks": 576, "threads": 1},
+        "benchmark",
+    ),
+    ("IMB_Allgather_4nodes_CrayMPICH776", {"nodes": 4, "mpi": "Cray MPICH (CrayMPICH776)"}, "IMB-Allgather"),
+    ("2omp80mpi", {"threads": 2, "ranks": 80}, ""),
+    ("hdr100", {"interconnect": "ib-hdr100"}, ""),
+    ("ib-fdr", {"interconnect": "ib-fdr"}, ""),
+    ("10GbE", {"interconnect": "10gbe"}, ""),
+    ("eth", {"interconnect": "ethernet"}, ""),
+    ("size32-noefa", {"interconnect": "no-efa"}, ""),
+    ("E5-2680v2", {"cpu": "E5-2680 v2"}, ""),
+    ("run-3", {"repeat": 3}, ""),
+    (
+        "f0972.nhr.fau.de-1ranks-18threads_HPCG-Benchmark_3.0_2022-10-20_10-05-28.txt",
+        {"ranks": 1, "threads": 18},
+        "Benchmark-3.0",
+    ),
+    ("qp4-node-005-16ranks-12threads", {"ranks": 16, "threads": 12}, ""),
+    ("5min", {"target_time": 300}, ""),
+    ("niagara", {}, "niagara"),
+    ("job02.sh.7194279.mpi-cpu", {}, "job02-mpi-cpu"),
+]
+
+
+@pytest.mark.parametrize(("part", "wanted", "rest"), PARTS, ids=[part for part, *_ in PARTS])
+def test_names__a_part_of_a_path_says_what_its_words_say(
+    part: str, wanted: dict[str, Any], rest: str
+) -> None:
+    found = vocabulary.parse_name(part, application="hpcg", file="." in part and "mpi-" not in part)
+    assert {name: value for name, (value, _) in found.values.items()} == wanted
+    assert found.rest == rest
+
+
+@pytest.mark.parametrize(
+    ("name", "job"),
+    [
+        ("slurm-5509072.out", "5509072"),
+        ("slurm_3382445_104.out", "3382445_104"),
+        ("app.o123", "123"),
+        ("LAMMPS.o3018299.gz", "3018299"),
+        ("job_42.txt", "42"),
+        ("HPCG-Benchmark_3.1_2026-11-21_00-27-37.txt", ""),
+        ("benchmark_201810121258.log", ""),
+        ("output.txt", ""),
+    ],
+)
+def test_detect__a_name_tells_its_job(name: str, job: str) -> None:
+    assert detect.job_of(name) == job
+
+
+SCRIPT = """#!/bin/bash
+#SBATCH --nodes=4
+#SBATCH --ntasks-per-node=24   # all cores
+#SBATCH -J HPCG_c
+module load gcc/12 openmpi/4.1.4
+# mpirun -np 7 ./old
+srun --mpi=pmix ./xhpcg --nx=104
+"""
+
+
+def test_hardware__a_job_script_states_what_it_asks_for() -> None:
+    assert hardware.kind(SCRIPT, "run.sh") == "job script"
+    assert hardware.stated(SCRIPT) == {
+        "nodes": 4,
+        "ranks_per_node": 24,
+        "job_name": "HPCG_c",
+        "mpi": "Open MPI 4.1.4",
+        "command": "srun --mpi=pmix ./xhpcg --nx=104",
+    }
+
+
+def test_hardware__two_values_of_one_fact_state_none() -> None:
+    text = SCRIPT.replace("#SBATCH -J", "#SBATCH --nodes=8\n#SBATCH -J") + "mpirun -np 3 ./other\n"
+    assert not hardware.stated(text).keys() & {"nodes", "command", "ranks"}
+
+
+def test_hardware__n_is_of_nodes_for_srun_and_of_ranks_on_each_for_mpirun() -> None:
+    assert hardware.launched("srun -N 4 -n 64 ./lmp\n") == {"command": "srun -N 4 -n 64 ./lmp", "ranks": 64}
+    found = hardware.launched("mpirun -N 4 -n 64 ./lmp\n")
+    assert (found["ranks"], found["ranks_per_node"]) == (64, 4)
+
+
+def test_hardware__ports_and_processors_are_named() -> None:
+    ports = "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tRate: 200\n\t\tLink layer: InfiniBand\n"
+    assert hardware.stated(ports) == {"interconnect": "ib-hdr"}
+    assert hardware.stated(ports.replace("InfiniBand", "Ethernet")) == {}
+    assert hardware.cpu("Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz") == "Xeon Gold 6148"
+    assert hardware.cpu("AMD EPYC 7763 64-Core Processor") == "EPYC 7763"
+
+
+def test_pattern__placeholders_stand_within_parts() -> None:
+    pattern = compile_pattern("{mpi}/n{nodes}_{ppn}/{}/*")
+    assert pattern.read("openmpi/n8_16/x/y/file") == {
+        "mpi": ("openmpi", "openmpi"),
+        "nodes": (8, "n8_16"),
+        "ranks_per_node": (16, "n8_16"),
+    }
+    assert pattern.read("openmpi/n8/x/y") is None
+    assert [pattern.settled(at) for at in range(5)] == [True, True, True, False, True]
+
+
+@pytest.mark.parametrize("given", ["nodes=many", "nodes", "color=blue"])
+def test_pattern__a_setting_that_is_none_is_refused(given: str) -> None:
+    with pytest.raises(ConfigError, match="--set"):
+        parse_settings([given])
