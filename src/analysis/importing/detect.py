@@ -35,23 +35,6 @@ _TAIL = 16_384  # B at its end in which the batch system reports how it ended
 _MOST_PIECES = 40
 _TAR = (b"PK\x03\x04", b"7z\xbc\xaf", b"Rar!")
 _PROGRAM = b"\x7fELF"
-# Engine -> the first line that a program prints: a file with several of them holds several executions.
-OPENINGS: dict[str, bytes] = {
-    "osu": rb"^.{0,40}?# OSU [^\n]+? v\d",
-    "imb": rb"^.{0,40}?#[ \t]+Intel ?\(R\) MPI Benchmark",
-    "lammps": rb"^LAMMPS \(",
-    "gromacs": rb"^\s+:-\) GROMACS - gmx mdrun",
-    "hpl": rb"^HPLinpack \d",
-    "hpcc": rb"^This is the DARPA/DOE HPC Challenge Benchmark|^HPC Challenge Benchmark version",
-    "stream": rb"^STREAM version ",
-    "ior": rb"^IOR-\d[^\n]*: MPI Coordinated",
-    "mdtest": rb"^-- started at|^mdtest-\d[^\n]*was launched",
-    "namd": rb"^Info: NAMD \d",
-    "quantum_espresso": rb"^\s+Program PWSCF v",
-    "openfoam": rb"^Exec   : ",
-    "graph500": rb"^SCALE:",
-}
-_HPCG = rb"^HPCG-Benchmark"
 _JOBS = (
     r"slurm[-_](\d+(?:_\d+)?)",
     r"\.[oe](\d{2,})(?:[.-]\d+)?(?=$|\.)",
@@ -129,7 +112,7 @@ def detect(file: File) -> Observation:
     """Detect what a file is; a defect of one file affects no other."""
     source = Observation(file, job=job_of(file.base), stamp=stamp_of(file.base))
     try:
-        stored = file.path.read_bytes()
+        stored = file.content()
         source.digest = hashlib.sha256(stored).hexdigest()
         _detect(unpacked(stored, file.base), source)
     except BenchbookError as error:
@@ -193,7 +176,7 @@ def engines_of(data: bytes, name: str) -> list[str]:
     if found or len(data) <= readers.HEAD_BYTES:
         return found
     head = as_utf8(data[: readers.LONG_HEAD_BYTES])
-    engines = (one for one in readers.ENGINES if not readers.is_power(one))
+    engines = (row.engine for row in readers.rows() if row.kind != "power")
     return [engine for engine in engines if readers.reader(engine).sniff(head, name)]
 
 
@@ -219,7 +202,9 @@ def _report(data: bytes, source: Observation) -> None:
 def _read(data: bytes, engines: list[str], source: Observation) -> None:
     """Read a file with all engines that recognise it; the first result decides what it is."""
     fault = ""
-    pieces = _pieces(data) if engines[0] in OPENINGS else []
+    # Several results of a reader of repeats are left together.
+    repeats = hasattr(readers.reader(engines[0]), "parse_each")
+    pieces = _pieces(data) if readers.row(engines[0]).first_line and not repeats else []
     pieces = pieces if len(pieces) <= _MOST_PIECES else []
     whole = [(engine, 0, -1) for engine in engines]
     for engine, begin, end in pieces if len(pieces) > 1 else whole:
@@ -266,11 +251,11 @@ def _pieces(data: bytes) -> list[tuple[str, int, int]]:
 
     HPCC prints the openings of others; several results of HPCG in a row are read as repeats.
     """
-    openings = OPENINGS | {"hpcg": _HPCG}
     starts = sorted(
-        (match.start(), engine)
-        for engine, pattern in openings.items()
-        for match in re.finditer(pattern, data, re.MULTILINE)
+        (match.start(), row.engine)
+        for row in readers.rows()
+        if row.first_line
+        for match in re.finditer(row.first_line.encode(), data, re.MULTILINE)
     )
     if not starts or any(engine == "hpcc" for _, engine in starts):
         return []
@@ -327,8 +312,12 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
         facts |= {"case": printed[0]} if len(printed) == 1 else {}
     if engine == "proxy":
         facts["case"] = str(ds["pattern"].values)
-    if "size" in ds and not ds["size"].dims and str(ds["size"].values):
-        facts["problem"] = str(ds["size"].values)
+    # The grid of processes of HPL is no problem: it changes with the ranks.
+    problem = readers.problem(ds).split()
+    grid = dict(one.split("=", 1) for one in problem if one.startswith(("P=", "Q=")))
+    facts |= {"grid": grid} if grid else {}
+    if known := " ".join(one for one in problem if one.partition("=")[0] not in grid):
+        facts["problem"] = known
     if version := str(ds.attrs.get("tool_version", "")):
         facts["version"] = version
     if engine == "osu" and str(ds.attrs.get("benchmark", "")) in ("osu_latency", "osu_bw", "osu_bibw"):

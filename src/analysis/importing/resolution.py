@@ -252,7 +252,8 @@ def _distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
     for draft in drafts:
         line = draft.certain("command") or draft.value("program") or draft.value("launch") or ""
         settings = launch.options(str(line)) if line else {}
-        if settings := settings | (draft.value("environment") or {}):
+        settings |= (draft.value("environment") or {}) | (draft.value("grid") or {})
+        if settings:
             draft.add({"settings": settings}, "launch line and environment")
             given[draft.application].append((draft, settings))
     lines = []

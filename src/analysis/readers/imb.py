@@ -16,9 +16,20 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults, typed
+from analysis.readers.format import Format
 from analysis.readers.text import holds, integer, is_number, untagged, whole_lines
 from analysis.schema import registry
 
+FORMAT = Format(
+    engine="imb",
+    tool="Intel MPI Benchmarks",
+    application="imb",
+    subject="Intel's MPI benchmarks",
+    marks=(b"#      Intel(R) MPI Benchmarks",),
+    near="IMB-|#bytes #repetitions",
+    first_line=r"^.{0,40}?#[ \t]+Intel ?\(R\) MPI Benchmark",
+    higher_is_better=False,
+)
 _SNIFF = re.compile(rb"^.{0,40}?#[ \t]+Intel ?\(R\) MPI Benchmark|[ \t]#repetitions[ \t]", re.MULTILINE)
 _TITLE = re.compile(r"# +Intel ?\(R\) MPI Benchmarks?(?: Suite)? V?(?P<version>[^,]+), *(?P<part>\S+) part.*")
 _BENCHMARK = re.compile(r"# Benchmarking (?P<name>\S+)\s*")
@@ -185,7 +196,7 @@ def _dataset(output: _Output, faults: Faults) -> xr.Dataset:
     _to_decimal(columns, output.title, faults)
     ranks = {table.ranks for table in output.tables}
     attrs = {
-        "tool": "Intel MPI Benchmarks",
+        "tool": FORMAT.tool,
         "tool_version": output.title.get("version", "").strip(),
         "part": output.title.get("part", ""),
         **faults.attrs(),

@@ -17,10 +17,21 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
+from analysis.readers.format import Format
 from analysis.readers.text import holds, integer, is_number, number, whole_lines
 from analysis.schema import registry
 from analysis.schema.frames import blank
 
+FORMAT = Format(
+    engine="lsdyna",
+    tool="LS-DYNA",
+    application="ls-dyna",
+    marks=(b"Elapsed time",),
+    near="(?i)ls-?dyna",
+    figure_of_merit="elapsed",
+    unit="s",
+    higher_is_better=False,
+)
 # The banner stands at the top; a job's output that holds the end alone is known by that.
 _SNIFF = re.compile(
     rb"LS-DYNA, A Program for Nonlinear Dynamic|^ T i m i n g   i n f o r m a t i o n"
@@ -75,7 +86,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
             account.take(line, at)
     account.close(len(lines), rest)
     read, banner = account.out, account.out["banner"]
-    attrs = {"tool": "LS-DYNA", "tool_version": banner.pop("version", ""), **banner, **faults.attrs()}
+    attrs = {"tool": FORMAT.tool, "tool_version": banner.pop("version", ""), **banner, **faults.attrs()}
     variables = {
         name: xr.Variable(
             variable.dims, np.array(read[name], dtype=object if variable.dtype == "str" else variable.dtype)

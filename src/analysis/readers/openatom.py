@@ -16,9 +16,17 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
+from analysis.readers.format import Format
 from analysis.readers.text import holds, integer, is_number, number, whole_lines
 from analysis.schema import registry
 
+FORMAT = Format(
+    engine="openatom",
+    tool="OpenAtom",
+    figure_of_merit="step_time",  # the mean over the iterations after start-up
+    unit="s",
+    higher_is_better=False,
+)
 _SNIFF = re.compile(
     rb"Executing OpenAtom: BINARY|Cpaimd-Charm-Driver|^(?:Iteration|BOMD step) time \(GSP\) :"
     rb"|^Wall Times from within GSP",
@@ -173,7 +181,7 @@ def _dataset(output: _Output, faults: Faults) -> xr.Dataset:
         },
         coords={"step": np.arange(1, times.size + 1)},
         attrs={
-            "tool": "OpenAtom",
+            "tool": FORMAT.tool,
             "tool_version": "",
             "charm_version": found.get("charm", ""),
             "mode": "BOMD" if output.mode.startswith("BOMD") else "CPAIMD",

@@ -13,6 +13,7 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults, typed
+from analysis.readers.format import Format
 from analysis.readers.text import holds, integer, is_number, number, untagged, whole_lines
 from analysis.schema import registry
 
@@ -91,6 +92,16 @@ def program(title: str) -> str:
     return "osu_" + prefix + "_".join(re.findall(r"\w+", words))
 
 
+FORMAT = Format(
+    engine="osu",
+    tool="OSU micro-benchmarks",
+    application="osu",
+    subject="the OSU benchmarks",
+    marks=(b"# OSU ",),
+    near=r"(?i)\bosu[_ ]",
+    first_line=r"^.{0,40}?# OSU [^\n]+? v\d",
+    higher_is_better=False,
+)
 _SNIFF = re.compile(rb"^.{0,40}?# OSU [^\n]+? v\d", re.MULTILINE)
 _TITLE = re.compile(r"# (?P<title>OSU .+?) v(?P<version>\d[\w.-]*)\s*")
 _DATATYPE = re.compile(r"# Datatype: (?P<datatype>\S+?)\.?\s*")
@@ -273,7 +284,7 @@ def _dataset(table: _Table, faults: Faults, *, checked: bool = False) -> xr.Data
         if name in variables:
             columns[name] = typed(variables[name].dtype, cells)
     attrs = {
-        "tool": "OSU micro-benchmarks",
+        "tool": FORMAT.tool,
         "tool_version": table.version,
         "benchmark": program(table.title),
         "version": table.version,

@@ -12,8 +12,8 @@ from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.energy.integral import energy
 from analysis.readers.power.log import PowerLog
-from analysis.readers.power.readings import readings_of
 from analysis.readers.power.rows import refuse_torn
+from analysis.readers.power.table import readings_of
 
 T0 = datetime(2026, 3, 1, 10, tzinfo=UTC)
 WATTS = [100 + 10 * (i % 7) for i in range(60)]  # a reading every 10 s

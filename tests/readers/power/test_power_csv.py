@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.base.errors import ReadError
-from analysis.readers.power import power_csv
+from analysis.readers.power.formats import power_csv
 from analysis.readers.power.headings import of_heading
 from analysis.readers.text import plain, quantity
 

@@ -7,8 +7,7 @@ import numpy as np
 from analysis.base.errors import ReadError
 from analysis.base.units import SECOND
 from analysis.readers.base import Faults
-from analysis.readers.power.readings import Readings
-from analysis.readers.power.table import Table
+from analysis.readers.power.table import Readings, Table
 
 _MANY = 5  # so many resets in a short log are none
 _JUMP = 1000.0  # times the usual power: digits were lost or gained

@@ -7,12 +7,14 @@ import re
 import numpy as np
 
 from analysis.base.errors import ReadError
+from analysis.readers.format import Format
 from analysis.readers.power import csv as csvtable
 from analysis.readers.power.headings import Headings
 from analysis.readers.power.log import PowerLog, Readings
 from analysis.readers.power.rows import Rows, reads
 from analysis.readers.text import quantity
 
+FORMAT = Format(engine="nvidia_smi", kind="power", marks=((b"power.draw", b"timestamp"),), near="(?i)nvidia")
 _TIME, _METER = (r"^timestamp",), r"^(gpu_)?(index|uuid|pci\.bus_id|gpu)$"
 _INSTANT = Headings(_TIME, r"^power\.draw\.instant", "", _METER, "")
 _DRAW = Headings(_TIME, r"^power\.draw(?!\.(average|instant))|^power\.draw\.average", "", _METER, "")

@@ -9,10 +9,12 @@ import numpy as np
 import xarray as xr
 
 from analysis.base.errors import ReadError
+from analysis.readers.format import Format
 from analysis.readers.power import clock
 from analysis.readers.power.log import NAT, PowerLog
 from analysis.readers.power.rows import spans
 
+FORMAT = Format(engine="slurm_energy", kind="power")
 # NO_VAL, INFINITE and their 64-bit forms: what Slurm writes where no plugin measured.
 _NONE = (4294967294.0, 4294967295.0, 18446744073709551614.0, 18446744073709551615.0)
 _MAX_RECORDS = 4000
