@@ -19,15 +19,11 @@ from analysis.readers.text import holds, integer, number, whole_lines
 from analysis.schema import registry
 
 FORMAT = Format(
-    engine="hpcc",
-    tool="HPCC",
-    application="hpcc",
-    title="HPC Challenge",
-    subject="HPCC",
+    engine="hpcc", tool="HPCC", application="hpcc", title="HPC Challenge", subject="HPCC",
     marks=((b"HPC Challenge Benchmark version", b"Begin of Summary section."),),
     near="HPC Challenge|hpccinf",
     first_line="^This is the DARPA/DOE HPC Challenge Benchmark|^HPC Challenge Benchmark version",
-)
+)  # fmt: skip
 _SNIFF = re.compile(rb"HPC Challenge Benchmark version|^Begin of Summary section\.", re.MULTILINE)
 _BEGIN, _END = "Begin of Summary section.", "End of Summary section."
 _DIGITS = 2e-5  # three numbers of six printed digits

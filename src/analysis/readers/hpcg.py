@@ -23,16 +23,10 @@ from analysis.readers.text import integer, is_number, number, scaled, whole_line
 from analysis.schema import registry
 
 FORMAT = Format(
-    engine="hpcg",
-    tool="HPCG",
-    marks=((b"HPCG-Benchmark", b"Machine Summary"),),
-    near="HPCG",
-    first_line="^HPCG-Benchmark",
-    figure_of_merit="rating",
-    unit="Gflop/s",
-    fixed_time=True,
+    engine="hpcg", tool="HPCG", marks=((b"HPCG-Benchmark", b"Machine Summary"),), near="HPCG",
+    first_line="^HPCG-Benchmark", figure_of_merit="rating", unit="Gflop/s", fixed_time=True,
     problem=("nx", "ny", "nz"),
-)
+)  # fmt: skip
 _SNIFF = re.compile(
     rb"^(?:HPCG-Benchmark(?:[ \t\r]*$|.*\bversion *[:=])|Machine Summary *[:=])", re.MULTILINE
 )

@@ -21,15 +21,10 @@ from analysis.readers.text import holds, integer, is_number, untagged, whole_lin
 from analysis.schema import registry
 
 FORMAT = Format(
-    engine="imb",
-    tool="Intel MPI Benchmarks",
-    application="imb",
-    subject="Intel's MPI benchmarks",
-    marks=(b"#      Intel(R) MPI Benchmarks",),
-    near="IMB-|#bytes #repetitions",
-    first_line=r"^.{0,40}?#[ \t]+Intel ?\(R\) MPI Benchmark",
-    higher_is_better=False,
-)
+    engine="imb", tool="Intel MPI Benchmarks", application="imb", subject="Intel's MPI benchmarks",
+    marks=(b"#      Intel(R) MPI Benchmarks",), near="IMB-|#bytes #repetitions",
+    first_line=r"^.{0,40}?#[ \t]+Intel ?\(R\) MPI Benchmark", higher_is_better=False,
+)  # fmt: skip
 _SNIFF = re.compile(rb"^.{0,40}?#[ \t]+Intel ?\(R\) MPI Benchmark|[ \t]#repetitions[ \t]", re.MULTILINE)
 _TITLE = re.compile(r"# +Intel ?\(R\) MPI Benchmarks?(?: Suite)? V?(?P<version>[^,]+), *(?P<part>\S+) part.*")
 _BENCHMARK = re.compile(r"# Benchmarking (?P<name>\S+)\s*")

@@ -23,15 +23,9 @@ from analysis.schema import registry
 from analysis.schema.frames import blank
 
 FORMAT = Format(
-    engine="lsdyna",
-    tool="LS-DYNA",
-    application="ls-dyna",
-    marks=(b"Elapsed time",),
-    near="(?i)ls-?dyna",
-    figure_of_merit="elapsed",
-    unit="s",
-    higher_is_better=False,
-)
+    engine="lsdyna", tool="LS-DYNA", application="ls-dyna", marks=(b"Elapsed time",), near="(?i)ls-?dyna",
+    figure_of_merit="elapsed", unit="s", higher_is_better=False,
+)  # fmt: skip
 # The banner stands at the top; a job's output that holds the end alone is known by that.
 _SNIFF = re.compile(
     rb"LS-DYNA, A Program for Nonlinear Dynamic|^ T i m i n g   i n f o r m a t i o n"

@@ -21,12 +21,10 @@ from analysis.readers.text import holds, integer, is_number, number, whole_lines
 from analysis.schema import registry
 
 FORMAT = Format(
-    engine="openatom",
-    tool="OpenAtom",
+    engine="openatom", tool="OpenAtom",
     figure_of_merit="step_time",  # the mean over the iterations after start-up
-    unit="s",
-    higher_is_better=False,
-)
+    unit="s", higher_is_better=False,
+)  # fmt: skip
 _SNIFF = re.compile(
     rb"Executing OpenAtom: BINARY|Cpaimd-Charm-Driver|^(?:Iteration|BOMD step) time \(GSP\) :"
     rb"|^Wall Times from within GSP",

@@ -93,15 +93,10 @@ def program(title: str) -> str:
 
 
 FORMAT = Format(
-    engine="osu",
-    tool="OSU micro-benchmarks",
-    application="osu",
-    subject="the OSU benchmarks",
-    marks=(b"# OSU ",),
-    near=r"(?i)\bosu[_ ]",
-    first_line=r"^.{0,40}?# OSU [^\n]+? v\d",
+    engine="osu", tool="OSU micro-benchmarks", application="osu", subject="the OSU benchmarks",
+    marks=(b"# OSU ",), near=r"(?i)\bosu[_ ]", first_line=r"^.{0,40}?# OSU [^\n]+? v\d",
     higher_is_better=False,
-)
+)  # fmt: skip
 _SNIFF = re.compile(rb"^.{0,40}?# OSU [^\n]+? v\d", re.MULTILINE)
 _TITLE = re.compile(r"# (?P<title>OSU .+?) v(?P<version>\d[\w.-]*)\s*")
 _DATATYPE = re.compile(r"# Datatype: (?P<datatype>\S+?)\.?\s*")

@@ -35,12 +35,9 @@ from analysis.readers.ipm.records import (
 from analysis.readers.text import Lines
 
 FORMAT = Format(
-    engine="ipm",
-    kind="profile",
-    tool="IPM",
-    marks=((b"##IPM", b"<ipm_job_profile>"),),
+    engine="ipm", kind="profile", tool="IPM", marks=((b"##IPM", b"<ipm_job_profile>"),),
     near=r"(?i)\bIPM(?:v|_|\b)",
-)
+)  # fmt: skip
 _MARKS = (b"<ipm_job_profile", b"<task ipm_version=")
 
 

@@ -39,24 +39,13 @@ def _finish(output: Output) -> None:
 
 
 FORMAT = TextFormat(
-    engine="openfoam",
-    tool="OpenFOAM",
-    marks=((b"OpenFOAM", b"Exec   : "),),
-    test=_is_log,
-    near="OpenFOAM|FoamFile",
-    first_line=r"^Exec   : ",
-    opening="",
-    closing=_END,
-    closed_by="'End'",
+    engine="openfoam", tool="OpenFOAM", marks=((b"OpenFOAM", b"Exec   : "),), test=_is_log,
+    near="OpenFOAM|FoamFile", first_line=r"^Exec   : ", opening="", closing=_END, closed_by="'End'",
     facts={
         "version": r"^Build +: .*version=(\S+)|Version: +(\S+)|^Build +: +(\S+)",
         "ranks": r"^nProcs +: +(\d+)",
         "size": r"^Exec +: +(?:\S*/)?(\S+)",
     },
-    finish=_finish,
-    figure_of_merit="ClockTime",
-    unit="s",
-    higher_is_better=False,
-    time="ClockTime",
+    finish=_finish, figure_of_merit="ClockTime", unit="s", higher_is_better=False, time="ClockTime",
     given="the log of a solver",
-)
+)  # fmt: skip

@@ -32,15 +32,9 @@ def _finish(output: Output) -> None:
 
 
 FORMAT = TextFormat(
-    engine="quantum_espresso",
-    tool="Quantum ESPRESSO",
-    marks=(b"Program PWSCF v.",),
-    test=_is_pwscf,
-    near=r"(?i)quantum espresso|pwscf|&control",
-    first_line=r"^\s+Program PWSCF v",
-    opening=r"^ *Program PWSCF",
-    closing=r"^ *JOB DONE\.",
-    closed_by="'JOB DONE.'",
+    engine="quantum_espresso", tool="Quantum ESPRESSO", marks=(b"Program PWSCF v.",), test=_is_pwscf,
+    near=r"(?i)quantum espresso|pwscf|&control", first_line=r"^\s+Program PWSCF v",
+    opening=r"^ *Program PWSCF", closing=r"^ *JOB DONE\.", closed_by="'JOB DONE.'",
     merits=(Merit("total energy", r"^! +total energy += +(?P<value>\S+) Ry", "Ry"),),
     facts={
         "version": r"^ *Program PWSCF +v\.(\S+)",
@@ -48,11 +42,6 @@ FORMAT = TextFormat(
         "threads": r"^ *Threads/MPI process: +(\d+)",
         "size": r"^ *number of atoms/cell += +(\d+)",
     },
-    failed="convergence NOT achieved",
-    finish=_finish,
-    figure_of_merit="WALL",
-    unit="s",
-    higher_is_better=False,
-    time="WALL",
-    given="the output of pw.x",
-)
+    failed="convergence NOT achieved", finish=_finish, figure_of_merit="WALL", unit="s",
+    higher_is_better=False, time="WALL", given="the output of pw.x",
+)  # fmt: skip

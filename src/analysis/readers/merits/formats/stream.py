@@ -59,19 +59,13 @@ def _verify_rates(output: Output) -> None:
 
 
 FORMAT = TextFormat(
-    engine="stream",
-    tool="STREAM",
-    marks=(b"STREAM version $Revision", b"STREAM Version $Revision"),
-    near=r"(?i)\btriad\b",
-    first_line="^STREAM version ",
+    engine="stream", tool="STREAM", marks=(b"STREAM version $Revision", b"STREAM Version $Revision"),
+    near=r"(?i)\btriad\b", first_line="^STREAM version ",
     merits=tuple(
         Merit(kernel, rf"^{kernel}: +(?P<value>\S+)(?: +\S+){{3}} *$", "MB/s") for kernel in _KERNELS
     ),
-    figure_of_merit="Triad",
-    unit="MB/s",
-    closing=_END,
-    closed_by="that says whether the solution validates",
-    opening=_BANNER,
+    figure_of_merit="Triad", unit="MB/s", closing=_END,
+    closed_by="that says whether the solution validates", opening=_BANNER,
     facts={
         "version": r"^STREAM [Vv]ersion \$Revision: +(\S+)",
         "threads": r"^Number of Threads (?:counted|requested) = +(\d+)",
@@ -79,10 +73,6 @@ FORMAT = TextFormat(
         "size": r"^(?:Total Aggregate )?(Array size = +\d+)",
         "elements": r"^(?:Total Aggregate )?Array size = +(\d+)",
     },
-    starts=_BANNER,
-    problem=("elements",),
-    paired=_KERNELS,
-    finish=_finish,
-    passed=r"^ ?Solution Validates",
+    starts=_BANNER, problem=("elements",), paired=_KERNELS, finish=_finish, passed=r"^ ?Solution Validates",
     failed=r"^ ?Failed Validation",
-)
+)  # fmt: skip

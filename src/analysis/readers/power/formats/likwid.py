@@ -13,11 +13,9 @@ from analysis.readers.power.rows import reads, spans
 from analysis.readers.text import number as to_number
 
 FORMAT = Format(
-    engine="likwid",
-    kind="power",
-    marks=((b"Measure for socket", b"Energy consumed: "),),
+    engine="likwid", kind="power", marks=((b"Measure for socket", b"Energy consumed: "),),
     near="(?i)likwid",
-)
+)  # fmt: skip
 _RUNTIME = re.compile(r"Runtime: (?P<value>\S+) s\s*")
 _SOCKET = re.compile(r"Measure for (?P<part>socket \d+) on CPU \d+\s*")
 _DOMAIN = re.compile(r"Domain (?P<name>\w+):?\s*")

@@ -13,11 +13,9 @@ from analysis.readers.power.rows import reads, spans
 from analysis.readers.text import plain
 
 FORMAT = Format(
-    engine="perf_stat",
-    kind="power",
-    marks=(b"Joules power/energy-",),
+    engine="perf_stat", kind="power", marks=(b"Joules power/energy-",),
     near="Performance counter stats|power/energy",
-)
+)  # fmt: skip
 # In CSV the time counted, in ns, comes last.
 _TOTAL = re.compile(rf"^\s*+{PART}\s*+{VALUE}Joules[,;|\s]++{EVENT}(?:[,;|](?P<nanoseconds>\d+)[,;|])?")
 _INTERVAL = re.compile(r"^\s*\d+[.,]\d{9}[,;|\s]")
