@@ -91,6 +91,7 @@ print(*(page["name"] for page in load_config()["pages"] if page.get("campaign") 
 """
 
 
+@pytest.mark.slow
 def test_extend__a_format_a_factor_a_question_and_a_meter(copy: Path) -> None:
     assert list(PARTS) == ["The example", "A format", "A factor", "A question", "A meter", "Then"]
     counts = [follow(part, copy) for part in ("The example", "A format", "A factor")]

@@ -70,7 +70,7 @@ def test_findings__written_as_claims_once(
 ) -> None:
     monkeypatch.setattr(project, "claims", lambda name: tmp_path / f"{name}.yaml")
     assert cli.main(["findings", "vm-profiles", "--write", "--top", "1"]) == 0
-    assert "0 stood there already" in capsys.readouterr().err
+    assert "0 were there already" in capsys.readouterr().err
     content = (tmp_path / "vm-profiles.yaml").read_bytes()
     assert len(load_report(tmp_path / "vm-profiles.yaml").claims) > 1  # --top is what is printed
     assert cli.main(["findings", "vm-profiles", "--write"]) == 0

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from analysis.base import project
-from analysis.decks import facts, fitting, method
+from analysis.decks import facts, method
 from analysis.decks.content import MOST, deck
-from analysis.decks.slide import Deck
+from analysis.decks.slide import BESIDE, HEAD, Deck, head, pages
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.findings.conclusion import STANDING, TOPICS, UNKNOWN
 from analysis.findings.search import conclusions
@@ -54,9 +54,9 @@ def test_deck__shows_a_planted_effect_with_its_base_and_its_points() -> None:
     assert slides[0].headline == "Two libraries"
     assert "24 valid runs of 25" in slides[0].bullets
     found = next(slide for slide in slides if slide.topic == TOPICS["MPI library"])
-    assert found.headline.startswith("Open MPI 4.1.4 is 2.00 times as fast as MPICH 4.0.2")
-    assert found.shown is not None
-    by_name = found.shown.set_index(["series", "x"])["median"]
+    assert found.headline.startswith("Open MPI 4.1.4 is 2.000 times as fast as MPICH 4.0.2")
+    assert found.points is not None
+    by_name = found.points.set_index(["series", "x"])["median"]
     assert by_name["Open MPI 4.1.4", "small"] == pytest.approx(10.01)
     assert by_name["MPICH 4.0.2", "large"] == pytest.approx(160.16)
     assert "n 6 / 6" in found.footnote
@@ -105,20 +105,20 @@ def test_deck__keeps_every_text_within_bounds(campaign: Campaign, count: int) ->
     slides = deck(campaign, title="A title " * 60).slides
     assert len(slides) == count
     for slide in slides:
-        assert len(slide.headline) <= fitting.HEAD
-        assert sum(map(len, slide.bullets)) <= fitting.BESIDE or slide.kind == "method"
+        assert len(slide.headline) <= HEAD
+        assert sum(map(len, slide.bullets)) <= BESIDE or slide.kind == "method"
 
 
 def test_head__is_split_and_keeps_every_word() -> None:
     text = " ".join(f"word{n}" for n in range(120))
-    first, rest = fitting.head(text)
+    first, rest = head(text)
     assert " ".join([first, *rest]).replace("… ", "").replace(" …", "") == text
-    assert fitting.head("short") == ("short", [])
+    assert head("short") == ("short", [])
 
 
 def test_pages__are_as_few_as_fit_and_keep_every_row() -> None:
     rows = [("Question", "Finding"), *((f"{n}", "x" * 300) for n in range(12))]
-    parts = fitting.pages(rows)
+    parts = pages(rows)
     assert [row for part in parts for row in part[1:]] == rows[1:]
     assert {part[0] for part in parts} == {rows[0]}
     assert max(len(part) for part in parts) - min(len(part) for part in parts) <= 2

@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 
 from analysis import cli
-from analysis.decks import figure, html, pdf, pptx
+from analysis.decks import figure, html, pptx
 from analysis.decks.content import deck
 from analysis.decks.slide import Deck, Slide
 from analysis.estimates.campaign import Campaign, load_campaign
-from analysis.findings.conclusion import SHOWN
+from analysis.findings.conclusion import POINTS
 from tests.decks import campaigns
 
-needs_chromium = pytest.mark.skipif(not pdf.browser(), reason="no Chromium")
+needs_chromium = pytest.mark.skipif(not html.browser(), reason="no Chromium")
 
 # Names every box of a slide that its content runs over, and every letter below 14 px.
 SCRIPT = """<script>addEventListener("load", () => {
@@ -54,7 +54,7 @@ def overflowing(deck: Deck, folder: Path) -> list[str]:
     profile = f"--user-data-dir={folder / 'profile'}"
     window = ["--window-size=1280,720", "--hide-scrollbars", "--dump-dom", path.as_uri()]
     done = subprocess.run(
-        [pdf.browser(), *pdf.OPTIONS, profile, *window],
+        [html.browser(), *html.OPTIONS, profile, *window],
         capture_output=True,
         text=True,
         check=True,
@@ -66,7 +66,7 @@ def overflowing(deck: Deck, folder: Path) -> list[str]:
 
 
 def points(*rows: tuple[object, ...], unit: str = "s") -> pd.DataFrame:
-    table = pd.DataFrame(rows, columns=list(SHOWN))
+    table = pd.DataFrame(rows, columns=list(POINTS[:-1])).assign(confidence=0.95)
     table.attrs = {"unit": unit, "xlabel": "link", "ylabel": "time"}
     return table
 
@@ -101,7 +101,7 @@ def test_html__says_what_the_slides_say(tmp_path: Path) -> None:
 def test_figure__has_one_colour_a_level_in_all_slides() -> None:
     one = points(("", "A", 1.0, 0.9, 1.1, 6), ("", "B", 2.0, 1.9, 2.1, 6))
     other = points(("C", 1.0, 1.0, 0.9, 1.1, 6), ("B", 1.0, 2.0, 1.9, 2.1, 6), ("B", 2.0, 2.0, 1.9, 2.1, 6))
-    slides = tuple(Slide("question", "h", shown=shown, label="measured") for shown in (one, other))
+    slides = tuple(Slide("question", "h", points=drawn, label="measured") for drawn in (one, other))
     found = figure.styles(Deck("t", "", "", slides))
     assert set(found) == {"A", "B", "C"}
     assert len({found["A"], found["B"]}) == len({found["B"], found["C"]}) == 2
@@ -112,15 +112,15 @@ def test_figure__has_one_colour_a_level_in_all_slides() -> None:
 
 
 def test_figure__of_generated_runs_is_hatched() -> None:
-    shown = points(("", "A", 1.0, 0.9, 1.1, 6), ("", "B", 2.0, float("nan"), float("nan"), 1))
-    svg = figure.drawn(shown, "synthetic", {}, wide=False, description="two levels")
+    drawn = points(("", "A", 1.0, 0.9, 1.1, 6), ("", "B", 2.0, float("nan"), float("nan"), 1))
+    svg = figure.drawn(drawn, "synthetic", {}, wide=False, description="two levels")
     assert "<pattern" in svg
     assert "no evidence" in svg
 
 
 def test_pdf__says_why_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf, "BROWSERS", ("no-such-browser",))
-    why = pdf.write(tmp_path / "deck.html", tmp_path / "deck.pdf")
+    monkeypatch.setattr(html, "BROWSERS", ("no-such-browser",))
+    why = html.print_pdf(tmp_path / "deck.html", tmp_path / "deck.pdf")
     assert why == "none of no-such-browser is installed; open the HTML file and print it"
     assert not (tmp_path / "deck.pdf").exists()
 
@@ -130,7 +130,7 @@ def test_pdf__says_why_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_pdf__has_a_page_a_slide(tmp_path: Path) -> None:
     content = deck(campaigns.hostile())
     html.write(content, tmp_path / "deck.html")
-    assert pdf.write(tmp_path / "deck.html", tmp_path / "deck.pdf") == ""
+    assert html.print_pdf(tmp_path / "deck.html", tmp_path / "deck.pdf") == ""
     data = (tmp_path / "deck.pdf").read_bytes()
     assert len(re.findall(rb"/Type\s*/Page\b", data)) == len(content.slides)
     assert set(re.findall(rb"/MediaBox \[([^\]]*)\]", data)) == {b"0 0 960 540"}

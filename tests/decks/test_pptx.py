@@ -15,7 +15,8 @@ from pptx import Presentation
 from pptx.oxml.ns import qn
 from pptx.util import Inches
 
-from analysis.decks import charts, portrait, pptx
+from analysis.decks import charts, pptx
+from analysis.decks import points as of_slides
 from analysis.decks.slide import Deck, Slide
 
 NAN = float("nan")
@@ -181,11 +182,11 @@ def test_charts__an_axis_ends_above_what_is_on_it(high: float, expected: tuple[f
     assert charts.nice_top(high) == expected
 
 
-def test_portrait__bytes_become_readable() -> None:
-    shown = portrait.in_bytes(points(("", "16³", 1.99e9, 1.9e9, NAN, 6), unit="B"))
+def test_points__bytes_become_readable() -> None:
+    shown = of_slides.in_bytes(points(("", "16³", 1.99e9, 1.9e9, NAN, 6), unit="B"))
     assert shown.attrs["unit"] == "GB"
     np.testing.assert_allclose(shown[["median", "low"]].to_numpy(), [[1.99, 1.9]])
-    assert portrait.in_bytes(LEVELS) is LEVELS
+    assert of_slides.in_bytes(LEVELS) is LEVELS
 
 
 def test_pptx__same_deck_same_bytes(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ def test_repeats__are_held_against_the_median_of_their_kind() -> None:
     found = pages.spread(table).set_index("runs")
     assert found.loc["a", ["median", "n", "lowest", "highest"]].tolist() == pytest.approx([4, 3, -25, 50])
     assert found.loc["b", ["median", "n", "lowest", "highest"]].tolist() == pytest.approx([10, 6, -10, 1])
-    assert found["low"].isna().tolist() == [True, False]
+    assert found["confidence"].tolist() == pytest.approx([0.75, 0.95])
     assert pages.spread_sentences(made, table) == [
         "The repeats of a lie −25.0 to +50.0 % from their median of 4 s, n = 3; "
         "those of b, the closest, −10.0 to +1.0 %.",

@@ -11,6 +11,7 @@ import pytest
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.findings.compare import BETTER, EQUAL, UNKNOWN, WORSE
 from analysis.findings.history import CellHistory, History, Samples, history, judged
+from tests.estimates.hand import campaign, repeats
 
 
 def series(*values: list[float], measure: str = "elapsed") -> Samples:
@@ -91,6 +92,19 @@ def test_history__of_real_campaigns() -> None:
     assert worse.worse
     assert "steps for the worse" in worse.summary
     assert not found(1, 1.2, 1.2, 1, 1).worse
+
+
+def test_history__begins_where_the_first_campaign_measured() -> None:
+    """The first campaign has the rating of case a alone: of case b there is no history of ratings."""
+    rated = {"variable": "figure_of_merit", "figure_of_merit_unit": "Gflop/s"}
+
+    def of(seed: int, *, both: bool) -> Campaign:
+        rows = repeats(around(5, seed), **rated, case="a")
+        return campaign([*rows, *repeats(around(7, seed + 9), **(rated if both else {}), case="b")])
+
+    campaigns = [of(0, both=False), *(of(seed, both=True) for seed in (1, 2, 3))]
+    tracks = history(campaigns, called=["c0", "c1", "c2", "c3"]).tracks
+    assert [track.counts for track in tracks if track.measure == "figure_of_merit"] == [(6, 6, 6, 6)]
 
 
 @pytest.mark.datasets("vm-hpcg")

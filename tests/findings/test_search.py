@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from analysis.findings.conclusion import (
     EQUAL,
     GROWS,
     ORDERED,
+    POINTS,
     SEEN,
-    SHOWN,
     STOPS,
     TOPICS,
     UNKNOWN,
@@ -25,7 +26,7 @@ from analysis.findings.conclusion import (
     Conclusion,
 )
 from analysis.findings.plans import plans
-from analysis.findings.search import conclusions
+from analysis.findings.search import _ranked, conclusions
 from tests.estimates.hand import campaign, repeats
 
 Rows = list[dict[str, Any]]
@@ -46,9 +47,9 @@ def of(rows: Iterable[dict[str, Any]], **more: Any) -> list[Conclusion]:
         assert re.fullmatch(r"[a-z0-9][a-z0-9-]*", one.id)
         assert one.topic in TOPICS
         assert one.word in WORDS
-        assert list(one.shown.columns) == list(SHOWN)
-        assert len(one.shown)
-        assert {"unit", "xlabel", "ylabel"} <= one.shown.attrs.keys()
+        assert list(one.points.columns) == list(POINTS)
+        assert len(one.points)
+        assert {"unit", "xlabel", "ylabel"} <= one.points.attrs.keys()
         assert "nan" not in one.sentence + one.footnote
     return found
 
@@ -60,7 +61,7 @@ def words(found: Iterable[Conclusion]) -> list[str]:
 def test_search__winner_first_with_the_ratio_of_medians() -> None:
     (one,) = of([*rates(10.0, mpi="MPICH 4.0"), *rates(12.0, mpi="Open MPI 5.0")])
     assert one.word == DIFFERS
-    assert one.sentence.startswith("Open MPI 5.0 is 1.20 times as fast as MPICH 4.0 in app (1.1")
+    assert one.sentence.startswith("Open MPI 5.0 is 1.200 times as fast as MPICH 4.0 in app (1.1")
     assert one.finding.estimate.value == pytest.approx(1.2)
     assert one.finding.base == (10.0, "Gflop/s", "MPICH 4.0")
     # No run of one side beats the other: 2 of the 924 ways to share twelve runs out are as extreme.
@@ -69,10 +70,10 @@ def test_search__winner_first_with_the_ratio_of_medians() -> None:
     assert one.footnote.startswith("n 6 / 6, base 10 Gflop/s, interval at 95%")
     assert one.topic == "MPI library"
     assert one.size == pytest.approx(np.log(one.finding.estimate.low))
-    table = one.shown.set_index("x")
+    table = one.points.set_index("x")
     assert table.loc["Open MPI 5.0", "median"] == pytest.approx(12.0)
     assert table.loc["MPICH 4.0", ["low", "high", "n"]].tolist() == pytest.approx([9.8, 10.2, 6])
-    assert one.shown.attrs["unit"] == "Gflop/s"
+    assert one.points.attrs["unit"] == "Gflop/s"
 
 
 def test_search__of_times_the_smaller_wins() -> None:
@@ -81,7 +82,7 @@ def test_search__of_times_the_smaller_wins() -> None:
         *repeats([8 * one for one in SPREAD], figure_of_merit_unit="s", mpi="fast"),
     ]
     (one,) = (one for one in of(rows) if one.word == DIFFERS)
-    assert one.sentence.startswith("fast is 1.25 times as fast as slow in app")
+    assert one.sentence.startswith("fast is 1.250 times as fast as slow in app")
     assert one.finding.base == (10.0, "s", "slow")
 
 
@@ -89,7 +90,7 @@ def test_search__equal_within_the_margin() -> None:
     (one,) = of([*rates(10.0, mpi="a"), *rates(10.01, mpi="b")])
     assert one.word == EQUAL
     assert one.size == 0.0
-    assert one.sentence.startswith("b and a are equal within 5% in app (1.00 times, 0.9")
+    assert one.sentence.startswith("b and a are equal within 5% in app (1.001 times, 0.9")
     assert one.question.margin == 0.05
 
 
@@ -127,12 +128,12 @@ def test_search__strata_that_agree_are_one_statement() -> None:
     assert words(found) == [GROWS, DIFFERS]
     grows, differs = found
     assert (
-        "b is 1.10 to 1.40 times as fast as a in app, on 1, 2 and 4 nodes, most on 4 nodes"
+        "b is 1.100 to 1.400 times as fast as a in app, on 1, 2 and 4 nodes, most on 4 nodes"
         in differs.sentence
     )
     assert differs.finding.estimate.value == pytest.approx(1.1)  # the weakest speaks
-    assert set(differs.shown["x"]) == {1.0, 2.0, 4.0}
-    assert set(differs.shown["series"]) == {"a", "b"}
+    assert set(differs.points["x"]) == {1.0, 2.0, 4.0}
+    assert set(differs.points["series"]) == {"a", "b"}
     assert "The lead of b over a grows from 1.10 times on 1 node to 1.40 times on 4 nodes" in grows.sentence
     assert grows.finding.estimate.value == pytest.approx(1.4 / 1.1)
 
@@ -147,7 +148,7 @@ def test_search__a_statement_is_of_the_strata_that_bear_it() -> None:
     found = {one.word: one for one in of(rows) if one.topic == "MPI library"}
     assert found[DIFFERS].question.select is not None
     assert found[DIFFERS].question.select["nodes"] == 2
-    assert "b is 1.50 times as fast as a in app, on 2 nodes (1.4" in found[DIFFERS].sentence
+    assert "b is 1.500 times as fast as a in app, on 2 nodes (1.4" in found[DIFFERS].sentence
     assert "equal within 5% in app, on 1 node" in found[EQUAL].sentence
 
 
@@ -156,7 +157,7 @@ def test_search__three_levels_in_order() -> None:
     found = of(rows)
     assert sorted(words(found)) == sorted([DIFFERS, DIFFERS, ORDERED])
     (order,) = (one for one in found if one.word == ORDERED)
-    assert order.sentence == "c is ahead of b, then of a in app (by 1.25, then 1.20 times)"
+    assert order.sentence == "c is ahead of b, then of a in app (by 1.250, then 1.200 times)"
     assert order.p == pytest.approx(3 * 2 / 924)  # the order was read off: three pairs
 
 
@@ -164,18 +165,18 @@ def test_search__how_far_a_system_scales() -> None:
     speeds = {1: 1.0, 2: 1.9, 4: 3.0, 8: 3.02}
     found = of(row for nodes, by in speeds.items() for row in rates(10 * by, nodes=nodes, ranks=4 * nodes))
     (ends,) = (one for one in found if one.word == DIFFERS)
-    assert ends.sentence.startswith("8 nodes are 3.02 times as fast as 1 node in app, an efficiency of 38%")
+    assert ends.sentence.startswith("8 nodes are 3.020 times as fast as 1 node in app, an efficiency of 38%")
     (stop,) = (one for one in found if one.word == STOPS)
     assert stop.sentence == "Beyond 4 nodes the next step brings less than 5% in app"
     assert stop.finding.estimate.value == 4
-    assert list(stop.shown["x"]) == [1.0, 2.0, 4.0, 8.0]
+    assert list(stop.points["x"]) == [1.0, 2.0, 4.0, 8.0]
 
 
 def test_search__a_larger_problem_is_not_slower() -> None:
     sizes = [("nx16", 16, 12.0), ("nx64", 64, 8.0)]
     rows = [row for case, size, rate in sizes for row in rates(rate, case=case, local_size=size, nodes=1)]
     (one,) = of(rows)
-    assert one.sentence.startswith("nx16 reaches 1.50 times the rate of nx64")
+    assert one.sentence.startswith("nx16 reaches 1.500 times the rate of nx64")
     times = [
         row
         for case, size, _ in sizes
@@ -201,9 +202,9 @@ def test_search__profiled_runs_stand_apart() -> None:
     ]
     found = {one.topic: one for one in of(rows)}
     assert found["MPI library"].word == EQUAL
-    assert found["profilers"].sentence.startswith("a run without a profiler is 2.00 times as fast as") or (
+    assert found["profilers"].sentence.startswith("a run without a profiler is 2.000 times as fast as") or (
         found["profilers"].sentence.startswith(
-            "A run without a profiler is 2.00 times as fast as a run under IPM"
+            "A run without a profiler is 2.000 times as fast as a run under IPM"
         )
     )
 
@@ -212,7 +213,7 @@ def test_search__profiled_runs_stand_apart() -> None:
 def test_search__failed_and_oversubscribed_runs_say_nothing(column: str) -> None:
     bad = [{**row, column: False} for row in rates(99.0, mpi="a")]
     (one,) = of([*rates(10.0, mpi="a"), *rates(12.0, mpi="b"), *bad])
-    assert one.sentence.startswith("b is 1.20 times as fast as a")
+    assert one.sentence.startswith("b is 1.200 times as fast as a")
     assert one.finding.estimate.n_baseline == 6
 
 
@@ -241,7 +242,7 @@ def test_search__on_one_node_no_link_is_used() -> None:
     rows = [*run("1gbe", 1, 5), *run("ib-fdr", 1, 6), *run("1gbe", 2, 9), *run("ib-fdr", 2, 12)]
     found = [one for one in of(rows) if one.topic == "interconnect"]
     assert words(found) == [DIFFERS]
-    assert found[0].sentence.startswith("FDR InfiniBand is 1.33 times as fast as 1GbE in app, on 2 nodes")
+    assert found[0].sentence.startswith("FDR InfiniBand is 1.333 times as fast as 1GbE in app, on 2 nodes")
 
 
 def test_search__clusters_that_differ_with_a_link_are_named() -> None:
@@ -264,8 +265,8 @@ def test_search__clusters_node_for_node() -> None:
         *rates(15.0, SPREAD[:5], **new, interconnect="1gbe", nodes=2, ranks_per_node=20, ranks=40),
     ]
     (one,) = (each for each in of(rows) if each.topic == "hardware")
-    assert one.sentence.startswith("new is 2.00 times as fast as old, node for node, in app (1.9")
-    assert "cpu Ivy Bridge and Westmere" in one.footnote
+    assert one.sentence.startswith("new is 2.000 times as fast as old, node for node, in app (1.9")
+    assert "processor Ivy Bridge and Westmere" in one.footnote
     assert "ranks per node 12 and 20" in one.footnote
 
 
@@ -276,9 +277,11 @@ def test_search__nodes_over_a_link_against_one_node() -> None:
         *rates(19.0, nodes=2, ranks=2, interconnect="ib-fdr"),
     ]
     said = [one.sentence for one in of(rows) if one.topic == "scaling"]
-    assert said[0].startswith("2 nodes over FDR InfiniBand are 1.90 times as fast as 1 node in app, an effic")
+    assert said[0].startswith(
+        "2 nodes over FDR InfiniBand are 1.900 times as fast as 1 node in app, an effic"
+    )
     assert said[1].startswith(
-        "2 nodes over 1GbE are 1.20 times as fast as 1 node in app, an efficiency of 60%"
+        "2 nodes over 1GbE are 1.200 times as fast as 1 node in app, an efficiency of 60%"
     )
 
 
@@ -291,7 +294,7 @@ def test_search__energy_of_a_job() -> None:
         ]
 
     (one,) = (each for each in of([*metered(10.0, "a"), *metered(8.0, "b")]) if each.word == DIFFERS)
-    assert one.sentence.startswith("b is 1.25 times as economical with energy as a in app (1.2")
+    assert one.sentence.startswith("b does 1.250 times as many jobs per kWh as a in app (1.2")
     assert one.footnote.startswith("n 6 / 6, base 10 Wh")
 
 
@@ -312,7 +315,7 @@ def test_search__jobs_at_once_against_one_on_as_many_ranks() -> None:
         for row in rates(6.0, (value, value), ranks=1, ranks_per_node=1, concurrent_jobs=2)
     ]
     (one,) = (one for one in of([*rows, *pairs]) if one.question.variable == "throughput")
-    assert "2 jobs at once do 1.20 times the work of 1 job on as many ranks" in one.sentence
+    assert "2 jobs at once do 1.200 times the work of 1 job on as many ranks" in one.sentence
     assert one.finding.base == (10.0, "", "concurrent jobs 1")
     assert "base 10 Gflop/s" in one.footnote
 
@@ -343,3 +346,11 @@ def test_search__a_stricter_rate_finds_less() -> None:
 def test_search__draws_of_a_model_are_no_runs() -> None:
     with pytest.raises(ConfigError, match="its draws are no runs"):
         conclusions(campaign(rates(1.0, mpi="a"), evidence="modelled"))
+
+
+def test_search__of_two_equal_sizes_the_surer_is_first() -> None:
+    found = [one for one in of([*rates(5.0, mpi="a"), *rates(6.0, mpi="b")]) if one.word == DIFFERS][:1]
+    (one,) = found
+    unsure, sure, none = (replace(one, id=name, q=q) for name, q in (("a", 0.04), ("b", 0.001), ("c", None)))
+    assert [each.id for each in _ranked([none, unsure, sure])] == ["b", "a", "c"]
+    assert [each.id for each in _ranked([sure, replace(unsure, size=one.size + 0.1)])] == ["a", "b"]

@@ -29,14 +29,16 @@ def found() -> list[Conclusion]:
 
 def test_findings__the_answer_has_the_first_of_each_topic(found: list[Conclusion]) -> None:
     said = pages.finding_sentences(CAMPAIGN, found, 0.05)
-    assert any("b is 1.20 times as fast as a" in one for one in said)
-    assert any(one.startswith("2 nodes are 2.00 times as fast as 1 node") for one in said)
-    assert said[-1].startswith(f"In all {sum(one.word in STANDING for one in found)} things can be said")
+    assert any("b is 1.200 times as fast as a" in one for one in said)
+    assert any(one.startswith("2 nodes are 2.000 times as fast as 1 node") for one in said)
+    assert said[-1].startswith(f"In all {sum(one.word in STANDING for one in found)} conclusions, ")
 
 
 def test_findings__a_campaign_that_says_nothing() -> None:
     single = campaign(rates(1.0, SPREAD[:1], mpi="a"))
-    assert pages.finding_sentences(single, conclusions(single), 0.05)[0].startswith("Nothing can be told")
+    assert pages.finding_sentences(single, conclusions(single), 0.05)[0].startswith(
+        "No comparison is clear of chance"
+    )
 
 
 def test_findings__the_forest_has_the_ratios(found: list[Conclusion]) -> None:

@@ -58,41 +58,59 @@ def test_questions__a_ratio_of_times_is_a_speed() -> None:
     assert table["base"].tolist() == [800.0] * 3
     assert table["base_unit"].tolist() == ["s"] * 3
     assert found.sentences == [
-        "At 4 nodes ib-fdr is 4.0 times as fast as 10gbe (interval 4.0 to 4.0; 10gbe: 800 s); "
-        "ahead of it from 2 nodes on."
+        "FDR InfiniBand is 4 times as fast as 10GbE in LS-DYNA, on 4 nodes (exact; 10GbE: 800 s); "
+        "FDR InfiniBand is ahead from 2 nodes on."
     ]
 
 
-def test_questions__seen_from_the_other_side_it_is_behind() -> None:
+def test_questions__from_the_other_side_the_winner_is_the_same() -> None:
     found = pages.compare(two_links(), "interconnect", "ib-fdr")
     assert found.table["ratio"].tolist() == [1.0, 0.5, 0.25]
-    assert found.sentences[0].endswith("behind it from 2 nodes on.")
+    assert found.sentences == [
+        "FDR InfiniBand is 4 times as fast as 10GbE in LS-DYNA, on 4 nodes (exact; FDR InfiniBand: 200 s); "
+        "FDR InfiniBand is ahead from 2 nodes on."
+    ]
 
 
-def test_questions__a_ratio_of_energies_is_level_over_baseline() -> None:
+def test_questions__a_ratio_of_energies_is_how_much_more_a_kilowatt_hour_does() -> None:
     rows = runs([100.0] * 6, nodes=2, interconnect="10gbe", energy=7200.0)
     rows += runs([100.0] * 6, nodes=2, interconnect="ib-fdr", energy=1800.0)
     found = pages.compare(campaign(rows), "interconnect", "10gbe", variable="energy_per_job")
-    assert found.table["ratio"].tolist() == [0.25]
+    assert found.table["ratio"].tolist() == [4.0]
     assert found.table["base"].tolist() == [2.0]  # Wh
-    assert "has 0.25 times the energy of 10gbe" in found.sentences[0]
-    assert found.sentences[0].endswith("clearly below it.")
+    assert found.sentences == [
+        "FDR InfiniBand does 4 times as many jobs per kWh as 10GbE in LS-DYNA (exact; 10GbE: 2 Wh)."
+    ]
 
 
-def test_questions__below_six_runs_there_is_no_side() -> None:
+def test_questions__below_four_runs_there_is_no_side() -> None:
     rows = runs([10.0, 11.0, 12.0], nodes=2, interconnect="ib-fdr")
     rows += runs([20.0, 22.0, 24.0], nodes=2, interconnect="10gbe")
-    said = pages.compare(campaign(rows), "interconnect", "10gbe").sentences[0]
-    assert "is 2.00 times as fast as 10gbe (no interval, n = 3" in said
-    assert said.endswith("too few runs to tell them apart.")
+    found = pages.compare(campaign(rows), "interconnect", "10gbe")
+    # All of 20 to 24 over all of 10 to 12, at 1 - 2^-2.
+    assert found.sentences == [
+        "There are too few runs to compare FDR InfiniBand with 10GbE in LS-DYNA "
+        "(2.00 times, 1.67 to 2.40, at 75%; 10GbE: 22 s)."
+    ]
+    assert found.table[["low", "high", "confidence"]].iloc[0].tolist() == pytest.approx([20 / 12, 2.4, 0.75])
+
+
+def test_questions__five_runs_have_an_interval_and_its_level() -> None:
+    rows = runs([10.0, 10.5, 11.0, 11.5, 12.0], nodes=2, interconnect="ib-fdr")
+    rows += runs([20.0, 21.0, 22.0, 23.0, 24.0], nodes=2, interconnect="10gbe")
+    found = pages.compare(campaign(rows), "interconnect", "10gbe")
+    assert found.sentences == [
+        "FDR InfiniBand is 2.00 times as fast as 10GbE in LS-DYNA (1.67 to 2.40, at 94%; 10GbE: 22 s)."
+    ]
+    assert found.description(found.parts[0]).endswith("medians of 5 runs with 94 % intervals")
 
 
 @pytest.mark.parametrize(
     ("times", "said"),
     [
-        ([(50, 100), (100, 50)], "behind it from 2 nodes on, ahead of it at 1 node"),
-        ([(50, 100), (100, 100)], "ahead of it at 1 node, not clearly apart from it at 2 nodes"),
-        ([(100, 100), (100, 100)], "not clearly apart from 10gbe anywhere"),
+        ([(50, 100), (100, 50)], "10GbE is ahead from 2 nodes on, FDR InfiniBand is ahead at 1 node"),
+        ([(50, 100), (100, 100)], "FDR InfiniBand is ahead at 1 node, no clear difference at 2 nodes"),
+        ([(100, 100), (100, 100)], "there is no clear difference anywhere"),
     ],
 )
 def test_questions__says_where_sides_change(times: list[tuple[float, float]], said: str) -> None:
@@ -113,7 +131,7 @@ def test_questions__strata_are_named_by_what_sets_them_apart() -> None:
         ("3cars", [2.0]),
         ("neon", [3.0]),
     ]
-    assert found.sentences[1].startswith("neon: at 2 nodes ib-fdr is 3.0 times as fast as 10gbe")
+    assert found.sentences[1].startswith("FDR InfiniBand is 3 times as fast as 10GbE in LS-DYNA, at neon")
 
 
 def test_questions__a_median_mixes_nothing() -> None:
@@ -146,8 +164,8 @@ def test_questions__scaling_stops_where_more_nodes_bring_little() -> None:
     assert table["efficiency"].tolist() == pytest.approx([100, 100, 100, 100 * 80 / 19.5 / 8])
     assert set(table["stops"]) == {"4 nodes"}
     assert pages.scaling_sentences(table) == [
-        "With 1gbe 8 nodes have 4.103 times the speed of 1 node (80 s), an efficiency of 51 %; "
-        "scaling stops: 4 nodes."
+        "8 nodes are 4.103 times as fast as 1 node in LS-DYNA, an efficiency of 51% (exact; 1 node: 80 s). "
+        "Beyond 4 nodes the next step brings less than 5%."
     ]
 
 
@@ -171,8 +189,8 @@ def profiled() -> Campaign:
 
 
 def test_questions__shares_of_calls_and_of_time_differ() -> None:
-    counts = pages.shares(profiled(), "count", {"nodes": 4})
-    times = pages.shares(profiled(), "time", {"nodes": 4})
+    counts = pages.mean_shares(profiled(), "count", {"nodes": 4})
+    times = pages.mean_shares(profiled(), "time", {"nodes": 4})
     assert dict(zip(counts["call"], counts["median"], strict=True)) == {"MPI_Send": 75.0, "MPI_Recv": 25.0}
     assert times["median"].tolist() == [75.0, 25.0, 0.0]
     assert pages.call_sentences(times, "MPI time") == "MPI_Recv 75.0 %, MPI_Send 25.0 % of MPI time (n = 6)."
@@ -180,7 +198,7 @@ def test_questions__shares_of_calls_and_of_time_differ() -> None:
 
 def test_questions__shares_of_different_node_counts_are_not_put_together() -> None:
     with pytest.raises(NotCoveredError, match="would mix nodes 2, 4"):
-        pages.shares(profiled(), "count")
+        pages.mean_shares(profiled(), "count")
 
 
 def test_questions__messages_are_counted_where_they_are_sent() -> None:
@@ -249,11 +267,11 @@ def test_questions__a_figure_shows_ratios_values_and_its_evidence() -> None:
     found = pages.compare(two_links(), "interconnect", "10gbe")
     fig = pages.draw(found, found.parts[0])
     top, bottom = fig.axes
-    assert top.get_ylabel() == "times as fast as\n10gbe"
+    assert top.get_ylabel() == "times as fast as\n10GbE"
     assert bottom.get_ylabel() == "time by the application (s)"
     assert bottom.get_xlabel() == "nodes"
     drawn = svg(fig, description=found.description(found.parts[0]))
-    assert "1× = 800 s (10gbe, at 4 nodes)" in drawn
+    assert "1× = 800 s (10GbE, at 4 nodes)" in drawn
     assert "synthetic: a test of the pipeline, no evidence" in drawn
     assert "medians of 6 runs with 95 % intervals" in drawn
 
@@ -263,7 +281,7 @@ def test_questions__one_point_of_an_axis_shows_every_run() -> None:
     found = pages.compare(campaign(rows), "dimm", "single")
     (ax,) = pages.draw(found, found.parts[0]).axes
     assert [label.get_text() for label in ax.get_xticklabels()] == ["single\nn = 6", "dual\nn = 6"]
-    assert ax.get_xlabel() == "dimm, at 1 node"
+    assert ax.get_xlabel() == "memory modules, at 1 node"
 
 
 @pytest.mark.parametrize(

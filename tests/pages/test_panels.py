@@ -46,9 +46,9 @@ def test_panel__medians_of_what_is_not_marked(campaign: Campaign) -> None:
         select={"application": "hpl"}, order=["B", "A"], names={"ib": "InfiniBand"},
     )  # fmt: skip
     rows = found.table[["cpu", "series", "median", "n"]].to_numpy().tolist()
-    assert rows == [["B", "InfiniBand", 75.0, 1], ["A", "1gbe", 50.0, 1], ["A", "InfiniBand", 85.0, 2]]
+    assert rows == [["B", "InfiniBand", 75.0, 1], ["A", "1GbE", 50.0, 1], ["A", "InfiniBand", 85.0, 2]]
     assert found.unit == "%"
-    assert found.sentence == ("HPL: B InfiniBand 75 % (n = 1); A InfiniBand 85 % (n = 2), 1gbe 50 % (n = 1).")
+    assert found.sentence == ("HPL: B InfiniBand 75 % (n = 1); A InfiniBand 85 % (n = 2), 1GbE 50 % (n = 1).")
     assert pages.draw_panel(found, campaign).axes
 
 
@@ -63,13 +63,13 @@ def test_panel__along_numbers_and_per_node(campaign: Campaign) -> None:
         select={"interconnect": "ib", "application": "hpl"},
     )  # fmt: skip
     assert found.table["median"].tolist() == [21.25, 7.5]
-    assert found.sentence == "Rate: ib 21.2 Gflop/s at 4 nodes, 7.5 Gflop/s at 8 nodes."
+    assert found.sentence == "Rate: InfiniBand 21.2 Gflop/s at 4 nodes, 7.5 Gflop/s at 8 nodes."
 
 
 def test_panel__along_the_message_size(campaign: Campaign) -> None:
     found = pages.panel(campaign, title="Latency", variable="latency", x="size", by="interconnect")
     assert found.table["median"].tolist() == [1.5, 180.0]
-    assert found.sentence.startswith("Latency: ib 1.5 µs at 8 B")
+    assert found.sentence == "Latency: InfiniBand 1.5 µs at 8 B."
     assert pages.draw_panel(found, campaign).axes
 
 

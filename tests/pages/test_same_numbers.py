@@ -43,7 +43,7 @@ def in_percent(claim: Claim, ends: Ends) -> Ends:
     if claim.question.quantity == "gain":
         return tuple(100 * (end - 1) for end in ends)  # type: ignore[return-value]
     if claim.question.quantity == "reduction":
-        middle, low, high = (100 * (1 - end) for end in ends)
+        middle, low, high = (100 * (1 - 1 / end) for end in ends)
         return middle, high, low
     return ends
 
@@ -81,7 +81,7 @@ def test_every_ratio_of_a_comparison_page_is_that_of_the_verdict(campaign: Campa
         for finding in found:
             ends = shown(claim, finding, campaign)
             if ends is not None:
-                estimate = finding.estimate.shown
+                estimate = finding.estimate
                 assert in_percent(claim, ends) == pytest.approx(
                     (estimate.value, estimate.low, estimate.high), rel=1e-12, nan_ok=True
                 )

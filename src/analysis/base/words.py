@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 Level = str | int | float
@@ -91,6 +91,11 @@ def significant(value: float, figures: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def counted(count: int, name: str) -> str:
+    """Count things: ``1 conclusion``, ``2 conclusions``."""
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
+
+
 def in_order(levels: Iterable[Level]) -> list[Level]:
     """Sort levels: numbers by size, then words."""
     return sorted(levels, key=lambda level: (isinstance(level, str), level))
@@ -102,3 +107,17 @@ def _bounded(estimate: Interval) -> bool:
 
 def _rounded(value: float, places: int) -> str:
     return general(round(value, places), f",.{max(places, 0)}f")
+
+
+def table(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> str:
+    """Lay rows out in columns as wide as they need, those that are `right` with their ends aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = right or [False] * len(widths)
+    lines = (
+        "  ".join(
+            cell.rjust(width) if end else cell.ljust(width)
+            for cell, width, end in zip(row, widths, sides, strict=True)
+        )
+        for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)

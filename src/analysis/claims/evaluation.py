@@ -24,6 +24,7 @@ from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, days_said
 from analysis.estimates.quantities import QUANTITIES, findings
 from analysis.estimates.question import Question
+from analysis.estimates.sentences import Answer
 from analysis.schema.campaigns import View
 
 
@@ -93,7 +94,11 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
 
 
 def _at_distance(
-    verdict: Verdict, claim: Claim, campaign: Campaign, chosen: Finding, apart: Sequence[distance.Apartness]
+    verdict: Verdict,
+    claim: Claim,
+    campaign: Campaign,
+    chosen: Finding,
+    apart: Sequence[distance.LevelDistance],
 ) -> Verdict:
     """Say a verdict in the words of its distance from the claim's conditions."""
     limit = distance.bound(claim, campaign, chosen)
@@ -154,6 +159,7 @@ def _record(
         expected_low=finite(low),
         expected_high=finite(high),
         estimate_text=estimate_text(claim, first) if first else "",
+        sentence=_sentence(claim, campaign, found),
         expected_text=expected_text(claim),
         n_baseline=estimate.n_baseline if estimate else None,
         base=dict(zip(("value", "unit", "label"), first.base, strict=True)) if first and first.base else None,
@@ -171,6 +177,14 @@ def _record(
         report_url=report.url,
         sources=campaign.cited(runs),
     )
+
+
+def _sentence(claim: Claim, campaign: Campaign, found: Sequence[Finding]) -> str:
+    """Word what was found: of the largest or the least of several strata that one alone."""
+    if not found:
+        return ""
+    chosen = found[:1] if claim.question.aggregate in ("max", "min") else found
+    return Answer(claim.question, chosen, campaign, unit_of(claim)).sentence
 
 
 def _inputs(campaign: Campaign, runs: Iterable[str]) -> list[dict[str, str]]:

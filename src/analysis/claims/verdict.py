@@ -24,7 +24,8 @@ class Verdict:
     """What one campaign says about one claim.
 
     The fields are those of ``benchbook verdicts --json``; numbers are in `unit`, None where there
-    is none. `base` is the absolute value that a ratio refers to, ``value unit label``; `reading` says what a
+    is none. `sentence` is what was found, in words. `base` is the absolute value that a ratio refers to,
+    ``value unit label``; `reading` says what a
     campaign's view put together or asked instead, `note` what a reader should know of the claim; `source`
     has the ``section`` and ``lines`` of the report, `inputs` one ``path`` and ``sha256`` a raw file or run,
     `sources` ``title`` and ``address`` of published figures.
@@ -64,6 +65,7 @@ class Verdict:
     expected_low: float | None = None
     expected_high: float | None = None
     estimate_text: str = ""
+    sentence: str = ""
     expected_text: str = ""
     n_baseline: int | None = None
     base: dict[str, Any] | None = None

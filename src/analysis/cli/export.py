@@ -23,12 +23,12 @@ def export(campaign: str, out: str, *, licence: str, published: str, force: bool
     base = project.root()
     declared = declaration(campaign)
     measured_on = hardware(str(declared.get("hardware", "")), folder / "runs")
-    said = [measured_on, *(" ".join(str(note).split()) for note in declared.get("notes", ()))]
+    texts = [measured_on, *(" ".join(str(note).split()) for note in declared.get("notes", ()))]
     known = load_applications(base / "config" / "applications")
     about = About(
         name=campaign,
         title=str(declared.get("title", campaign)),
-        description=" ".join(text if text.endswith(".") else f"{text}." for text in said if text),
+        description=" ".join(text if text.endswith(".") else f"{text}." for text in texts if text),
         evidence=str(declared.get("evidence", "")),
         licence=licence or str(document(base / "CITATION.cff").get("license", "")),
         published=published,

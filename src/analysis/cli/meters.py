@@ -1,4 +1,4 @@
-"""``benchbook meters``: ask each power meter of a cluster once, and say what it reads or what is wrong."""
+"""``benchbook meters``: read each power meter of a cluster once; print what it reads or what is wrong."""
 
 from __future__ import annotations
 

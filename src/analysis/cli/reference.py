@@ -13,7 +13,7 @@ from analysis.base.models import Model, schema_of
 from analysis.claims.model import ClaimsFile
 from analysis.claims.relations import AuditFile
 from analysis.estimates import contents
-from analysis.estimates.holdings import Questions
+from analysis.estimates.asking import QuestionsFile
 from analysis.estimates.measures import MEASURES, SETS
 from analysis.estimates.quantities import QUANTITIES
 from analysis.measure.declare import ClusterFile
@@ -26,7 +26,7 @@ from analysis.synthesis.truth import Truth
 # Name of the schema -> model and the files that follow it.
 MODELS: dict[str, tuple[type[Model], str]] = {
     "config": (contents.ConfigFile, "config/config.yaml"),
-    "questions": (Questions, "config/questions.yaml"),
+    "questions": (QuestionsFile, "config/questions.yaml"),
     "campaign": (CampaignFile, "config/campaigns/*.yaml"),
     "cluster": (ClusterFile, "config/clusters/*.yaml"),
     "power": (PowerPart, "config/clusters/*.yaml, part `power`"),

@@ -20,7 +20,6 @@ def report(name: str, *, out: str, title: str, pdf: bool) -> int:
     built([name])
     print(f"reading {name} and searching it for conclusions", file=sys.stderr)
     from analysis.decks import html, pptx
-    from analysis.decks import pdf as printed
     from analysis.decks.content import deck
     from analysis.estimates.campaign import load_campaign
 
@@ -31,7 +30,7 @@ def report(name: str, *, out: str, title: str, pdf: bool) -> int:
         files = [folder / f"{name}.{kind}" for kind in ("html", "pptx", "pdf")]
         html.write(content, files[0])
         pptx.write(content, files[1])
-        why = printed.write(files[0], files[2]) if pdf else "--no-pdf"
+        why = html.print_pdf(files[0], files[2]) if pdf else "--no-pdf"
     except OSError as error:
         remedy = "give another folder with --out"
         raise ConfigError.at(str(folder), 0, error.strerror or str(error), remedy) from error

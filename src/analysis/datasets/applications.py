@@ -1,4 +1,4 @@
-"""Applications: which reader reads their result, and what the table of runs takes from it."""
+"""Applications: the reader of their result, and its values in the table of runs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ _UNREAD = {"specpower": "SPECpower", "vasp": "VASP", "castep": "CASTEP"}
 def facts(
     application: Application, result: xr.Dataset, *, case: str = "", reason: str = ""
 ) -> dict[str, Any]:
-    """Take from a result, as the application's reader returns it, what variables of kind ``runs`` hold.
+    """Return the variables of kind ``runs`` that a result of the application's reader has.
 
-    Of a file with results of several cases it is the run's `case`; `reason` is what is already known to be
-    wrong with the run.
+    `case` chooses among a file's results of several cases; `reason` is a known fault of the run.
     """
     if result.attrs["kind"] == "merits":
-        return _named(application, result, case, reason)
+        return _merit(application, result, case, reason)
     out: dict[str, Any] = {"figure_of_merit_unit": application.unit}
     merit = application.figure_of_merit
     if merit:
@@ -46,26 +45,21 @@ def facts(
     return out
 
 
-def _named(application: Application, result: xr.Dataset, case: str, reason: str) -> dict[str, Any]:
-    """Take the figure that the application names; one in another unit is no value of the same thing."""
+def _merit(application: Application, result: xr.Dataset, case: str, reason: str) -> dict[str, Any]:
+    """Return the figure that the application names; one in another unit is another quantity."""
     out: dict[str, Any] = {"figure_of_merit_unit": application.unit}
     out["benchmark_time"] = float(result["benchmark_time"])
     name = application.figure_of_merit
-    if not name:
+    if not name or not result.attrs["complete"]:  # the run's reason says what is not complete
         return out
     found = figure(result, name, case=case)
-    if not result.attrs["complete"]:
-        return out  # said by the run's reason
-    wrong = (
-        f"its {application.engine} result has no figure {name!r} of the run's case" if found is None else ""
-    )
-    if found is not None and found.unit != application.unit:
+    if found is None:
+        wrong = f"its {application.engine} result has no figure {name!r} of the run's case"
+    elif found.unit != application.unit:
         wrong = f"its {name} is in {found.unit!r}, that of other runs in {application.unit!r}"
-    if wrong:
-        return out | {"reason": reason or wrong}
-    if found is not None:
-        out |= {"figure_of_merit": found.value, "figure_of_merit_resolution": found.resolution}
-    return out
+    else:
+        return out | {"figure_of_merit": found.value, "figure_of_merit_resolution": found.resolution}
+    return out | {"reason": reason or wrong}
 
 
 def load_applications(folder: Path) -> Mapping[str, Application]:

@@ -42,43 +42,40 @@ def rgb(colour: str) -> RGBColor:
     return found
 
 
-def add(slide: Slide, shown: pd.DataFrame, box: Box, styles: Styles | None = None) -> GraphicFrame:
+def add(slide: Slide, points: pd.DataFrame, box: Box, styles: Styles | None = None) -> GraphicFrame:
     """Draw points with intervals into a box (left, top, width, height) of a slide.
 
-    `shown` has columns ``series x median low high n`` and attrs ``unit xlabel ylabel``, as a conclusion has
+    `points` has columns ``series x median low high n`` and attrs ``unit xlabel ylabel``, as a conclusion has
     them. A numeric axis of three values or more has its lines; levels have none, for they have no order.
     `styles` are colour and marker of levels that other slides have too.
     """
-    styles = styles or {}
-    shown = shown[shown["median"].notna()]
-    numeric = pd.api.types.is_numeric_dtype(shown["x"]) and shown["x"].nunique() > 2
-    frame = (_scatter if numeric else _levels)(slide, shown, box, styles)
+    points = points[points["median"].notna()]
+    numeric = pd.api.types.is_numeric_dtype(points["x"]) and points["x"].nunique() > 2
+    frame = (_curves if numeric else _levels)(slide, points, box, styles or {})
     chart = frame.chart
     chart.font.size, chart.font.color.rgb = Pt(13), rgb(INK)
     chart.has_title = False
-    several = shown["series"].nunique() > 1
-    chart.has_legend = several
-    if several and chart.legend is not None:
+    chart.has_legend = points["series"].nunique() > 1
+    if chart.has_legend and chart.legend is not None:
         chart.legend.position, chart.legend.include_in_layout = XL_LEGEND_POSITION.TOP, False
         chart.legend.font.size = Pt(12)
-    _axes(chart, shown, numeric=numeric)
-    drawn = frame._element.find(qn("p:nvGraphicFramePr")).find(qn("p:cNvPr"))
-    drawn.set("descr", described(shown))
+    _axes(chart, points, numeric=numeric)
+    frame._element.find(qn("p:nvGraphicFramePr")).find(qn("p:cNvPr")).set("descr", described(points))
     return frame
 
 
-def described(shown: pd.DataFrame) -> str:
-    """Say a figure in words, for who cannot see it: what is drawn, and every point."""
-    unit, what, along = (str(shown.attrs.get(key, "")) for key in ("unit", "ylabel", "xlabel"))
-    points = []
-    for row in shown.itertuples():
-        name = ", ".join(filter(None, (str(row.series), _named(row.x))))
+def described(points: pd.DataFrame) -> str:
+    """Describe a figure for readers who cannot see it: what is drawn, and every point."""
+    unit, what, along = (str(points.attrs.get(key, "")) for key in ("unit", "ylabel", "xlabel"))
+    words = []
+    for row in points.itertuples():
+        name = ", ".join(filter(None, (str(row.series), _text(row.x))))
         ends = f" ({row.low:.4g} to {row.high:.4g})" if math.isfinite(cast("float", row.low)) else ""
-        points.append(f"{name}: {row.median:.4g}{ends}, n {row.n}")
-    return f"{what} in {unit} by {along}. " + "; ".join(points)
+        words.append(f"{name}: {row.median:.4g}{ends}, n {row.n}")
+    return f"{what} in {unit} by {along}. " + "; ".join(words)
 
 
-def _named(x: object) -> str:
+def _text(x: object) -> str:
     return f"{x:g}" if isinstance(x, (int, float)) else str(x)
 
 
@@ -86,11 +83,12 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 
-def _scatter(slide: Slide, shown: pd.DataFrame, box: Box, styles: Styles) -> GraphicFrame:
+def _curves(slide: Slide, points: pd.DataFrame, box: Box, styles: Styles) -> GraphicFrame:
+    """Draw curves along a numeric axis."""
     data: Any = XyChartData()
-    parts = {str(name): part.sort_values("x") for name, part in shown.groupby("series", sort=False)}
+    parts = {str(name): part.sort_values("x") for name, part in points.groupby("series", sort=False)}
     for name, part in parts.items():
-        series = data.add_series(name or str(shown.attrs.get("ylabel", "")))
+        series = data.add_series(name or str(points.attrs.get("ylabel", "")))
         for x, y in zip(part["x"], part["median"], strict=True):
             series.add_data_point(float(x), float(y))
     frame: Any = slide.shapes.add_chart(XL_CHART_TYPE.XY_SCATTER_LINES, *box, data)
@@ -99,37 +97,38 @@ def _scatter(slide: Slide, shown: pd.DataFrame, box: Box, styles: Styles) -> Gra
         hue, marker = look[name]
         series.format.line.color.rgb, series.format.line.width = rgb(hue), Pt(2)
         series.smooth = False
-        _marked(series.marker, hue, marker)
+        _mark(series.marker, hue, marker)
         _errors(series, part, hue, before=("c:xVal",), direction=True)
     return cast("GraphicFrame", frame)
 
 
-def _levels(slide: Slide, shown: pd.DataFrame, box: Box, styles: Styles) -> GraphicFrame:
-    """Draw levels: points where there is one series, else columns beside each other, from nought."""
-    names = list(dict.fromkeys(map(str, shown["series"])))
-    levels = list(dict.fromkeys(shown["x"]))
+def _levels(slide: Slide, points: pd.DataFrame, box: Box, styles: Styles) -> GraphicFrame:
+    """Draw levels: points where there is one series, else columns next to each other, from zero."""
+    what = str(points.attrs.get("ylabel", ""))
+    levels = list(dict.fromkeys(points["x"]))
+    names = list(dict.fromkeys(map(str, points["series"])))
     data: Any = CategoryChartData()
-    data.categories = [_short(_named(level)) or str(shown.attrs.get("ylabel", "")) for level in levels]
-    parts = {}
+    data.categories = [_short(_text(level)) or what for level in levels]
+    parts = []
     for name in names:
-        part = shown[shown["series"].astype(str) == name].drop_duplicates("x").set_index("x").reindex(levels)
-        parts[name] = part
-        values = [float(value) if math.isfinite(value) else None for value in part["median"]]
-        data.add_series(_short(name) or str(shown.attrs.get("ylabel", "")), values)
-    kind = XL_CHART_TYPE.LINE_MARKERS if len(names) == 1 else XL_CHART_TYPE.COLUMN_CLUSTERED
+        part = points[points["series"].astype(str) == name].drop_duplicates("x")
+        parts.append(part.set_index("x").reindex(levels))
+        values = [float(value) if math.isfinite(value) else None for value in parts[-1]["median"]]
+        data.add_series(_short(name) or what, values)
+    single = len(names) == 1
+    kind = XL_CHART_TYPE.LINE_MARKERS if single else XL_CHART_TYPE.COLUMN_CLUSTERED
     frame: Any = slide.shapes.add_chart(kind, *box, data)
     (plot,) = frame.chart.plots
     look = {**looks(names), **styles}
-    for series, (name, part) in zip(plot.series, parts.items(), strict=True):
-        if kind == XL_CHART_TYPE.LINE_MARKERS:
-            _points(series, [_named(level) for level in levels], styles)
-            _valued(series, part["median"])
-            _errors(series, part, INK, before=("c:cat", "c:val"))
+    for series, name, part in zip(plot.series, names, parts, strict=True):
+        if single:
+            _points(series, [_text(level) for level in levels], styles)
+            _values(series, part["median"])
         else:
             series.format.fill.solid()
             series.format.fill.fore_color.rgb = rgb(look[name][0])
-            _errors(series, part, INK, before=("c:cat", "c:val"))
-    if kind != XL_CHART_TYPE.LINE_MARKERS:
+        _errors(series, part, INK, before=("c:cat", "c:val"))
+    if not single:
         plot.gap_width, plot.overlap = 80, -10
     return cast("GraphicFrame", frame)
 
@@ -140,11 +139,11 @@ def _points(series: Any, levels: Sequence[str], styles: Styles) -> None:
     series.smooth = False
     look = {**looks(levels), **styles}
     for place, (hue, marker) in enumerate(look[level] for level in levels):
-        _marked(series.points[place].marker, hue, marker)
+        _mark(series.points[place].marker, hue, marker)
 
 
-def _valued(series: Any, values: pd.Series) -> None:
-    """Write its value beside each point, with three digits."""
+def _values(series: Any, values: pd.Series) -> None:
+    """Write its value next to each point, with three digits."""
     labels = series.data_labels
     labels.show_value, labels.position = True, XL_LABEL_POSITION.RIGHT
     labels.font.size = Pt(13)
@@ -153,7 +152,7 @@ def _valued(series: Any, values: pd.Series) -> None:
     labels.number_format_is_linked = False
 
 
-def _marked(marker: Any, hue: str, shape: str) -> None:
+def _mark(marker: Any, hue: str, shape: str) -> None:
     marker.style, marker.size = _MARKERS[shape], 11
     marker.format.fill.solid()
     marker.format.fill.fore_color.rgb = rgb(hue)
@@ -188,39 +187,40 @@ def _literal(tag: str, values: pd.Series) -> str:
     return f"<c:{tag}><c:numLit>{head}{points}</c:numLit></c:{tag}>"
 
 
-def _axes(chart: Chart, shown: pd.DataFrame, *, numeric: bool) -> None:
-    attrs = {key: str(shown.attrs.get(key, "")) for key in ("unit", "xlabel", "ylabel")}
+def _axes(chart: Chart, points: pd.DataFrame, *, numeric: bool) -> None:
+    attrs = {key: str(points.attrs.get(key, "")) for key in ("unit", "xlabel", "ylabel")}
     x, y = chart.category_axis, chart.value_axis
     for axis, text in ((x, attrs["xlabel"]), (y, f"{attrs['ylabel']} ({attrs['unit'] or '1'})")):
         axis.has_title = True
         axis.axis_title.text_frame.text = text
-        run = axis.axis_title.text_frame.paragraphs[0].runs[0] if text else None
-        if run is not None:
+        for run in axis.axis_title.text_frame.paragraphs[0].runs if text else ():
             run.font.size, run.font.bold, run.font.color.rgb = Pt(13), False, rgb(INK)
         axis.format.line.color.rgb = rgb(GREY)
         axis.tick_label_position = XL_TICK_LABEL_POSITION.LOW
     x.has_major_gridlines, y.has_major_gridlines = False, True
     y.major_gridlines.format.line.color.rgb = rgb(LINE)
-    bars = not numeric and shown["series"].nunique() > 1
-    ends = pd.concat([shown["median"], shown["low"], shown["high"]]).dropna()
+    bars, share = not numeric and points["series"].nunique() > 1, attrs["unit"] == "%"
+    ends = pd.concat([points["median"], points["low"], points["high"]]).dropna()
     low, high = float(ends.min()), float(ends.max())
-    share = shown.attrs.get("unit") == "%"
-    if low > 0 and shown["median"].max() > WIDE * shown["median"].min() and not bars and not share:
+    if low > 0 and points["median"].max() > WIDE * points["median"].min() and not bars and not share:
         _logarithmic(y, low, high, 10 if high > 50 * low else 2)
     elif low >= 0:
         y.minimum_scale = 0.0
         y.maximum_scale, y.major_unit = nice_top(high)
-    labels = y.tick_labels
     whole = y.minimum_scale is not None and y.minimum_scale >= 1
-    labels.number_format, labels.number_format_is_linked = "#,##0" if whole else "General", False
+    _number_format(y, "#,##0" if whole else "General")
     if numeric:
-        lowest, highest = float(shown["x"].min()), float(shown["x"].max())
+        lowest, highest = float(points["x"].min()), float(points["x"].max())
         if lowest > 0 and highest >= WIDE * lowest:
             _logarithmic(x, lowest, highest, 10 if highest > 1e4 * lowest else 2)
         else:
             x.minimum_scale = 0.0 if lowest >= 0 else None
             x.maximum_scale, x.major_unit = nice_top(highest)
-        x.tick_labels.number_format, x.tick_labels.number_format_is_linked = "General", False
+        _number_format(x, "General")
+
+
+def _number_format(axis: Any, form: str) -> None:
+    axis.tick_labels.number_format, axis.tick_labels.number_format_is_linked = form, False
 
 
 def nice_top(high: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What stands on the slides of a campaign: its conclusions in the order of the reports."""
+"""The slides of a campaign: its conclusions in the order of the reports, its machine and its method."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-import pandas as pd
-
-from analysis.decks import facts, fitting, method, portrait
-from analysis.decks.slide import Deck, Slide
+from analysis.base.words import counted
+from analysis.decks import facts, method, points
+from analysis.decks.slide import Deck, Slide, bounded, cut, fits, head, tabled
 from analysis.estimates.campaign import Campaign
 from analysis.findings.conclusion import IS, SEEN, STANDING, TOPICS, UNKNOWN, Conclusion
 from analysis.findings.search import LIMIT, conclusions
 
-MOST = 3  # slides of a topic; what does not fit on them stands in the table at the end
+MOST = 3  # slides of a topic; what does not fit on them is in the table at the end
 _COMPARED, _LIKE = 4, 6  # conclusions on a slide, of a comparison and of shares and sizes
 _ROWS = 12  # of clusters, or of values that were seen
 _TABLES = 4  # slides of one table
@@ -31,19 +30,22 @@ def deck(campaign: Campaign, *, title: str = "", q: float = LIMIT) -> Deck:
     title = title or campaign.title or campaign.name
     last: list[Conclusion] = []
     slides = [_title(campaign, title, sure, found), *_cluster(campaign)]
-    # Where nothing stands, what was seen is shown, and the slides say so.
-    shown = sure or [one for one in found if one.word == SEEN]
+    # Where nothing is concluded, what was seen is given, and the slides say so.
+    chosen = sure or [one for one in found if one.word == SEEN]
     for topic in TOPICS:
-        own, rest = _topic(topic, [one for one in shown if one.topic == topic], campaign)
+        own, rest = _topic(topic, [one for one in chosen if one.topic == topic], campaign)
         slides += own
         last += rest
     slides = _merged(slides)
     if not sure:
         slides += _as_seen(campaign)
     slides += _summary(campaign, sure)
-    slides += _open(campaign, found, shown)
+    undecided = [one for one in found if one.word in (UNKNOWN, SEEN) and one not in chosen]
+    rows = [(one.sentence, method.reason(one)) for one in undecided]
+    slides += _listed(campaign, ("Not decided", "Why"), rows, "What could not be decided", "Open")
     slides += method.slides(campaign, q)
-    slides += _rest(campaign, last)
+    rows = [(TOPICS[one.topic], one.sentence) for one in last]
+    slides += _listed(campaign, ("Question", "Finding"), rows, "More conclusions", "Appendix")
     first, end = facts.dates(campaign.runs)
     return Deck(title, f"{campaign.name}, {campaign.evidence}", end or first, tuple(slides))
 
@@ -55,15 +57,15 @@ def _title(campaign: Campaign, title: str, sure: Sequence[Conclusion], found: Se
     compared = sum(one.word != IS for one in sure)
     lines = [
         f"{int(runs['valid'].sum()):,} valid runs of {len(runs):,}{when}",
-        f"{len(sure)} conclusion{'' if len(sure) == 1 else 's'}, {compared or 'none'} from a comparison"
+        f"{counted(len(sure), 'conclusion')}, {compared or 'none'} from a comparison"
         if sure
         else _nothing(found),
     ]
     if campaign.evidence == "synthetic":
         lines.append("Generated runs: a test of the pipeline, no evidence")
-    head, rest = fitting.head(title, 110)
+    first_line, rest = head(title, 110)
     topic = "Performance benchmark and profiling"
-    return Slide("title", head, topic, (*rest, *lines), label=campaign.evidence)
+    return Slide("title", first_line, topic, (*rest, *lines), label=campaign.evidence)
 
 
 def _nothing(found: Sequence[Conclusion]) -> str:
@@ -73,17 +75,13 @@ def _nothing(found: Sequence[Conclusion]) -> str:
 
 
 def _cluster(campaign: Campaign) -> Iterator[Slide]:
-    known = facts.under_test(campaign)
+    known, label = facts.under_test(campaign), campaign.evidence
     note = f"No run states: {', '.join(known.unknown)}." if known.unknown else ""
-    for part in fitting.pages([("Part", "As recorded"), *known.rows]):
-        yield Slide(
-            "facts", "Cluster under test", "Set-up", table=part, footnote=note, label=campaign.evidence
-        )
+    rows = [("Part", "As recorded"), *known.rows]
+    yield from tabled(rows, "facts", "Cluster under test", "Set-up", footnote=note, label=label)
     table = list(facts.clusters(campaign))
     if 3 <= len(table) <= _ROWS * 2 + 1:
-        for part in fitting.pages(table):
-            head = f"The {len(table) - 1} clusters"
-            yield Slide("facts", head, "Set-up", table=part, label=campaign.evidence)
+        yield from tabled(table, "facts", f"The {len(table) - 1} clusters", "Set-up", label=label)
 
 
 def _topic(
@@ -105,8 +103,8 @@ def _merged(slides: Sequence[Slide]) -> list[Slide]:
     for slide in slides:
         last = merged[-1] if merged else None
         texts = (*last.bullets, slide.headline, *slide.bullets) if last else ()
-        alike = last and {last.kind, slide.kind} == {"question"} and last.shown is None is slide.shown
-        if last and alike and len(texts) < _LIKE and fitting.fits(texts):
+        plain = last and {last.kind, slide.kind} == {"question"} and last.points is None is slide.points
+        if last and plain and len(texts) < _LIKE and fits(texts):
             topic = last.topic if slide.topic in last.topic else f"{last.topic}, {slide.topic}"
             merged[-1] = replace(last, topic=topic, bullets=texts)
         else:
@@ -117,7 +115,7 @@ def _merged(slides: Sequence[Slide]) -> list[Slide]:
 def _question(one: Conclusion) -> tuple[str, ...]:
     asked = one.question
     application = str((asked.select or {}).get("application", ""))
-    if asked.compare is None:  # shares and sizes of a topic stand together
+    if asked.compare is None:  # shares and sizes of a topic are on one slide
         return ("", application)
     return asked.compare.factor, application, asked.variable
 
@@ -125,7 +123,7 @@ def _question(one: Conclusion) -> tuple[str, ...]:
 def _by_rank(found: Sequence[Conclusion]) -> list[Conclusion]:
     """Keep the order of the ranking among questions and within them; what was compared comes first."""
     compared = [one for one in found if one.question.compare is not None]
-    own = [*compared, *portrait.ordered([one for one in found if one.question.compare is None])]
+    own = [*compared, *points.ordered([one for one in found if one.question.compare is None])]
     order: dict[tuple[str, ...], int] = {}
     for one in own:
         order.setdefault(_question(one), len(order))
@@ -135,55 +133,35 @@ def _by_rank(found: Sequence[Conclusion]) -> list[Conclusion]:
 def _sheets(
     topic: str, found: Sequence[Conclusion], campaign: Campaign
 ) -> Iterator[tuple[Slide, list[Conclusion]]]:
-    """Lay the conclusions of a question on slides: the first speaks, those that fit stand beside it."""
+    """Lay the conclusions of a question on slides: the first is the headline, those that fit are below."""
     left = list(found)
     while left:
         first, *others = left
         most = _COMPARED if first.question.compare is not None else _LIKE
-        head, bullets = fitting.head(first.sentence)
-        taken = [first]
+        headline, bullets = head(first.sentence)
+        chosen = [first]
         for one in others[: most - 1]:
-            if not fitting.fits([*bullets, one.sentence]):
+            if not fits([*bullets, one.sentence]):
                 break
             bullets.append(one.sentence)
-            taken.append(one)
+            chosen.append(one)
+        chance = f"; q {first.q:.2g}" if first.q is not None else ""
         slide = Slide(
-            "question", head, TOPICS[topic], tuple(fitting.bounded(bullets)),
-            shown=_figure(taken, campaign), footnote=_note(first), label=campaign.evidence,
+            "question", headline, TOPICS[topic], tuple(bounded(bullets)),
+            points=points.figure_of(chosen, campaign), footnote=cut(f"{first.footnote}{chance}", 480),
+            label=campaign.evidence,
         )  # fmt: skip
-        yield slide, taken
-        left = left[len(taken) :]
-
-
-def _figure(found: Sequence[Conclusion], campaign: Campaign) -> pd.DataFrame | None:
-    """Return what is drawn: nothing where a single value stands in the sentence already."""
-    own = found[0].shown[found[0].shown["median"].notna()]
-    table = own if len(own) > 1 else portrait.joined(found, campaign)
-    if table is None:
-        return None
-    if not pd.api.types.is_numeric_dtype(table["x"]):
-        attrs = table.attrs
-        table = table.sort_values("x", key=lambda names: names.map(portrait.natural), kind="stable")
-        table.attrs = attrs
-    return portrait.in_bytes(table.reset_index(drop=True))
-
-
-def _note(one: Conclusion) -> str:
-    chance = f"; q {one.q:.2g}" if one.q is not None else ""
-    return fitting.cut(f"{one.footnote}{chance}", 480)
+        yield slide, chosen
+        left = left[len(chosen) :]
 
 
 def _as_seen(campaign: Campaign) -> Iterator[Slide]:
-    """Show the values of a campaign of which nothing can be concluded."""
+    """Give the values of a campaign of which nothing can be concluded."""
     runs = campaign.runs
     own = runs[runs["valid"] & runs["figure_of_merit"].notna()]
-    if own.empty:
-        return
     note = "Values as they were seen; nothing is concluded from their differences."
-    for part in fitting.pages(method.values(campaign, own)[: 1 + 3 * _ROWS]):
-        yield Slide(
-            "list", "Values as seen", "No conclusion", table=part, footnote=note, label=campaign.evidence
-        )
+    rows = method.values(campaign, own)[: 1 + 3 * _ROWS] if len(own) else []
+    yield from tabled(rows, "list", "Values as seen", "No conclusion", footnote=note, label=campaign.evidence)
 
 
 def _summary(campaign: Campaign, sure: Sequence[Conclusion]) -> Iterator[Slide]:
@@ -192,32 +170,16 @@ def _summary(campaign: Campaign, sure: Sequence[Conclusion]) -> Iterator[Slide]:
     for topic, name in TOPICS.items():
         rows += [(name, one.sentence) for one in _by_rank([one for one in sure if one.topic == topic])][:1]
     note = f"The first conclusion of each question, of {len(sure)} in all."
-    for part in fitting.pages(rows) if sure else ():
-        yield Slide(
-            "summary", "Summary of findings", "Summary", table=part, footnote=note, label=campaign.evidence
-        )
+    yield from tabled(
+        rows, "summary", "Summary of findings", "Summary", footnote=note, label=campaign.evidence
+    )
 
 
-def _open(campaign: Campaign, found: Sequence[Conclusion], shown: Sequence[Conclusion]) -> Iterator[Slide]:
-    """List what could not be decided, each with the reason."""
-    undecided = [one for one in found if one.word in (UNKNOWN, SEEN) and one not in shown]
-    rows = [("Not decided", "Why")] + [(one.sentence, method.reason(one)) for one in undecided]
-    yield from _listed(campaign, rows, "What could not be decided", "Open")
-
-
-def _rest(campaign: Campaign, last: Sequence[Conclusion]) -> Iterator[Slide]:
-    rows = [("Question", "Finding")] + [(TOPICS[one.topic], one.sentence) for one in last]
-    yield from _listed(campaign, rows, "More conclusions", "Appendix")
-
-
-def _listed(campaign: Campaign, rows: list[tuple[str, str]], headline: str, topic: str) -> Iterator[Slide]:
+def _listed(
+    campaign: Campaign, headings: tuple[str, str], rows: list[tuple[str, str]], headline: str, topic: str
+) -> Iterator[Slide]:
     """Make slides of a table, and say how many rows of a very long one are left out."""
-    if len(rows) < 2:
-        return
-    parts = fitting.pages(rows)
-    kept = parts[:_TABLES]
-    missing = len(rows) - 1 - sum(len(part) - 1 for part in kept)
-    note = f"{missing:,} more: benchbook findings {campaign.name} --json has all." if missing else ""
-    for at, part in enumerate(kept, 1):
-        head = f"{headline} ({at} of {len(kept)})" if len(kept) > 1 else headline
-        yield Slide("list", head, topic, table=part, footnote=note, label=campaign.evidence)
+    more = f"benchbook findings {campaign.name} --json has all."
+    yield from tabled(
+        [headings, *rows], "list", headline, topic, label=campaign.evidence, most=_TABLES, more=more
+    )

@@ -11,17 +11,14 @@ from typing import Any
 import pandas as pd
 
 from analysis.base import project
-from analysis.base.words import in_order
+from analysis.base.words import counted, in_order
 from analysis.estimates.campaign import KIB_PER_GIB, Campaign
-from analysis.findings.naming import display, listed
-
-Values = Mapping[str, Sequence[Any]]  # fact -> its different values over all runs
+from analysis.estimates.sentences import display, listed, nameable
 
 _LISTED = 4  # names of a row, the others are counted
 _COMPILERS = ("gcc", "icx", "icc", "ifx", "ifort", "nvc", "armclang", "clang", "gfortran")
 _LAUNCHERS = ("mpirun", "mpirun.openmpi", "mpirun.mpich", "mpichversion")
 _NAMES = ("CPU", "MPI", "Slurm")  # spelt so within a sentence too
-_NO_LEVEL = ("", "none", -1)
 
 
 @dataclass(frozen=True)
@@ -32,22 +29,42 @@ class Tested:
     unknown: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _Sources:
+    """Where rows come from: the runs, and the different values of each fact over their records."""
+
+    campaign: Campaign
+    facts: Mapping[str, Sequence[Any]]
+
+    def levels(self, factor: str) -> list[str]:
+        """Name the levels of a factor that runs state."""
+        known = (one for one in self.campaign.runs[factor].unique() if nameable(one) and one != "none")
+        return list(dict.fromkeys(display(self.campaign, factor, level) for level in in_order(known)))
+
+    def of(self, *names: str) -> list[str]:
+        """Return the values of some facts."""
+        return list(dict.fromkeys(str(one) for name in names for one in self.facts.get(name, ())))
+
+    def counts(self, column: str) -> list[int]:
+        """Return the different counts of a column."""
+        return sorted({int(n) for n in self.campaign.runs[column] if n > 0})
+
+
 def under_test(campaign: Campaign, base: Path | None = None) -> Tested:
     """Return what is known of the machines of a campaign in a project, and the names of what is not.
 
-    The factors of the runs go before the facts of their nodes, ``facts`` in each ``run.json``; nothing is
-    taken from elsewhere, and a fact that no run states is not known.
+    The factors of the runs go before the facts of their nodes, ``facts`` in each ``run.json``; nothing comes
+    from elsewhere, and a fact that no run states is not known.
     """
-    facts = _facts(project.raw(campaign.name, base) / "runs")
-    runs = campaign.runs
-    found = {name: find(campaign, runs, facts) for name, find in _ROWS.items()}
+    sources = _Sources(campaign, _facts(project.raw(campaign.name, base) / "runs"))
+    found = {name: find(sources) for name, find in _ROWS.items()}
     rows = [("Machine", campaign.hardware)] if campaign.hardware else []
     rows += [(name, value) for name, value in found.items() if value]
     unknown = (name for name, value in found.items() if not value)
     return Tested(tuple(rows), tuple(name if name in _NAMES else name.lower() for name in unknown))
 
 
-def _facts(runs: Path) -> Values:
+def _facts(runs: Path) -> dict[str, list[Any]]:
     """Return the different values of each fact over the runs in a folder, in the order of the runs."""
     found: dict[str, list[Any]] = {}
     for path in sorted(runs.glob("*/run.json")):
@@ -71,18 +88,10 @@ def some(names: Sequence[str], most: int = _LISTED) -> str:
     return f"{mark.join(names[:most])} and {len(names) - most:,} more"
 
 
-def _levels(campaign: Campaign, factor: str) -> list[str]:
-    levels = in_order(level for level in campaign.runs[factor].unique() if level not in _NO_LEVEL)
-    return list(dict.fromkeys(display(campaign, factor, level) for level in levels))
-
-
-def _nodes(_: Campaign, runs: pd.DataFrame, __: Values) -> str:
-    counts = sorted({int(n) for n in runs["nodes"] if n > 0})
-    if not counts:
-        return ""
-    each = sorted({int(n) for n in runs["ranks_per_node"] if n > 0})
+def _nodes(known: _Sources) -> str:
+    nodes, each = known.counts("nodes"), known.counts("ranks_per_node")
     ranks = f"; {_span(each)} rank{'s' if each[-1] > 1 else ''} on each" if each else ""
-    return f"{_span(counts)}{ranks}"
+    return f"{_span(nodes)}{ranks}" if nodes else ""
 
 
 def _span(numbers: Sequence[int]) -> str:
@@ -91,30 +100,22 @@ def _span(numbers: Sequence[int]) -> str:
     return f"{numbers[0]:,} to {numbers[-1]:,} ({len(numbers)} numbers)"
 
 
-def _cpu(campaign: Campaign, _: pd.DataFrame, facts: Values) -> str:
-    if own := _levels(campaign, "cpu"):
-        return some(own)
-    models = [str(one) for one in facts.get("cpu.Model name", ())]
-    sockets, cores = facts.get("cpu.Socket(s)", ()), facts.get("cpu.Core(s) per socket", ())
-    if len(models) == len(sockets) == len(cores) == 1:
-        return f"{models[0]}, {sockets[0]} socket{_s(sockets[0])} with {cores[0]} core{_s(cores[0])}"
-    return some(models)
+def _cpu(known: _Sources) -> str:
+    models = known.of("cpu.Model name")
+    sockets, cores = known.of("cpu.Socket(s)"), known.of("cpu.Core(s) per socket")
+    if not known.levels("cpu") and len(models) == len(sockets) == len(cores) == 1:
+        return f"{models[0]}, {counted(int(sockets[0]), 'socket')} with {counted(int(cores[0]), 'core')}"
+    return some(known.levels("cpu") or models)
 
 
-def _s(number: Any) -> str:
-    return "" if str(number) == "1" else "s"
-
-
-def _memory(_: Campaign, __: pd.DataFrame, facts: Values) -> str:
-    kib = [one for one in facts.get("memory.total", ()) if isinstance(one, (int, float))]
+def _memory(known: _Sources) -> str:
+    kib = [one for one in known.facts.get("memory.total", ()) if isinstance(one, (int, float))]
     return some([f"{size} GiB" for size in sorted({round(one / KIB_PER_GIB) for one in kib})])
 
 
-def _modules(campaign: Campaign, _: pd.DataFrame, facts: Values) -> str:
-    if own := _levels(campaign, "dimm"):
-        return some(own)
-    fitted = [_dimms(one) for one in facts.get("memory.dimms", ()) if isinstance(one, list)]
-    return some(list(dict.fromkeys(filter(None, fitted))))
+def _modules(known: _Sources) -> str:
+    fitted = [_dimms(one) for one in known.facts.get("memory.dimms", ()) if isinstance(one, list)]
+    return some(known.levels("dimm") or list(dict.fromkeys(filter(None, fitted))))
 
 
 def _dimms(slots: Sequence[Any]) -> str:
@@ -126,52 +127,31 @@ def _dimms(slots: Sequence[Any]) -> str:
     return " + ".join(f"{count} × {kind}" for kind, count in kinds.items() if kind)
 
 
-def _links(campaign: Campaign, _: pd.DataFrame, facts: Values) -> str:
-    rates = [
-        str(rate)
-        for name, values in sorted(facts.items())
-        if name.startswith("infiniband.") and name.endswith(".rate")
-        for rate in values
-    ]
-    own = _levels(campaign, "interconnect")
-    return some(own or list(dict.fromkeys(f"InfiniBand at {rate}" for rate in rates)), 7)
+def _links(known: _Sources) -> str:
+    names = (one for one in sorted(known.facts) if one.startswith("infiniband.") and one.endswith(".rate"))
+    return some(known.levels("interconnect") or [f"InfiniBand at {rate}" for rate in known.of(*names)], 7)
 
 
-def _mpi(campaign: Campaign, _: pd.DataFrame, facts: Values) -> str:
-    return some(_levels(campaign, "mpi") or _software(facts, _LAUNCHERS), 6)
+def _software(*names: str) -> Callable[[_Sources], str]:
+    return lambda known: some(known.of(*(f"software.{name}" for name in names)), 3)
 
 
-def _compiler(_: Campaign, __: pd.DataFrame, facts: Values) -> str:
-    found = _software(facts, _COMPILERS)
-    return f"on the nodes: {some(found, 3)}" if found else ""
+def _compiler(known: _Sources) -> str:
+    found = _software(*_COMPILERS)(known)
+    return f"on the nodes: {found}" if found else ""
 
 
-def _software(facts: Values, names: Sequence[str]) -> list[str]:
-    lines = [str(one) for name in names for one in facts.get(f"software.{name}", ())]
-    return list(dict.fromkeys(lines))
+def _system(known: _Sources) -> str:
+    return some([*known.of("os.name"), *(f"Linux {one}" for one in known.of("kernel.osrelease"))])
 
 
-def _system(_: Campaign, __: pd.DataFrame, facts: Values) -> str:
-    kernels = [f"Linux {one}" for one in facts.get("kernel.osrelease", ())]
-    return some([*map(str, facts.get("os.name", ())), *kernels])
-
-
-def _slurm(_: Campaign, __: pd.DataFrame, facts: Values) -> str:
-    return some(_software(facts, ("slurm",)))
-
-
-def _applications(campaign: Campaign, runs: pd.DataFrame, _: Values) -> str:
-    pairs = runs[["application", "version"]].drop_duplicates().sort_values(["application", "version"])
+def _applications(known: _Sources) -> str:
+    pairs = known.campaign.runs[["application", "version"]].drop_duplicates()
     words: dict[str, list[str]] = {}
-    for application, version in pairs.itertuples(index=False):
-        name = display(campaign, "application", application).removeprefix("the ")
+    for application, version in pairs.sort_values(["application", "version"]).itertuples(index=False):
+        name = display(known.campaign, "application", application).removeprefix("the ")
         words.setdefault(name, []).extend([str(version)] if version else [])
     return some([" ".join([name, some(versions)]).strip() for name, versions in words.items() if name], 6)
-
-
-def _dates(_: Campaign, runs: pd.DataFrame, __: Values) -> str:
-    first, last = dates(runs)
-    return first if first == last else f"{first} to {last}"
 
 
 def dates(runs: pd.DataFrame) -> tuple[str, str]:
@@ -182,24 +162,20 @@ def dates(runs: pd.DataFrame) -> tuple[str, str]:
     return f"{starts.min():%Y-%m-%d}", f"{starts.max():%Y-%m-%d}"
 
 
-def _of(factor: str, most: int = _LISTED) -> Callable[[Campaign, pd.DataFrame, Values], str]:
-    return lambda campaign, _, __: some(_levels(campaign, factor), most)
-
-
-_ROWS: Mapping[str, Callable[[Campaign, pd.DataFrame, Values], str]] = {
-    "Clusters": _of("cluster", 5),
+_ROWS: Mapping[str, Callable[[_Sources], str]] = {
+    "Clusters": lambda known: some(known.levels("cluster"), 5),
     "Nodes": _nodes,
     "CPU": _cpu,
     "Memory": _memory,
     "Memory modules": _modules,
     "Links": _links,
-    "MPI": _mpi,
+    "MPI": lambda known: some(known.levels("mpi"), 6) or _software(*_LAUNCHERS)(known),
     "Compiler": _compiler,
-    "Builds": _of("build"),
+    "Builds": lambda known: some(known.levels("build")),
     "System": _system,
-    "Slurm": _slurm,
+    "Slurm": _software("slurm"),
     "Applications": _applications,
-    "Dates": _dates,
+    "Dates": lambda known: " to ".join(dict.fromkeys(filter(None, dates(known.campaign.runs)))),
 }
 
 
@@ -208,9 +184,9 @@ def clusters(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     yield "Cluster", "Processor", "Nodes", "Link", "MPI", "Runs"
     runs = campaign.runs
     for name, part in runs[runs["cluster"] != ""].groupby("cluster", sort=True):
-        own = campaign.only("cluster", str(name))
+        own = _Sources(campaign.only("cluster", str(name)), {})
         most = int(part["nodes"].max())
-        texts = [some(_levels(own, factor), 2) for factor in ("cpu", "interconnect", "mpi")]
+        cpu, link, mpi = (some(own.levels(factor), 2) for factor in ("cpu", "interconnect", "mpi"))
         nodes = f"up to {most:,}" if most > 1 else "1" if most == 1 else ""
-        shown = display(campaign, "cluster", str(name))
-        yield shown, texts[0], nodes, texts[1], texts[2], f"{int(part['valid'].sum()):,}"
+        cluster = display(campaign, "cluster", str(name))
+        yield cluster, cpu, nodes, link, mpi, f"{int(part['valid'].sum()):,}"

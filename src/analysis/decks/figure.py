@@ -13,7 +13,7 @@ from matplotlib.ticker import StrMethodFormatter
 
 from analysis.base.words import attached, significant
 from analysis.decks.charts import Styles
-from analysis.decks.portrait import natural
+from analysis.decks.points import in_natural_order
 from analysis.decks.slide import Deck
 from analysis.pages import figures
 from analysis.pages.drawing import doubling, scaled
@@ -34,19 +34,19 @@ _ROWS = 6  # rows of a figure whose names have two lines at most
 
 def styles(deck: Deck) -> Styles:
     """Give every level of all the slides its colour and marker."""
-    return shared_looks([_levels(slide.shown) for slide in deck.slides if slide.shown is not None])
+    return shared_looks([_levels(slide.points) for slide in deck.slides if slide.points is not None])
 
 
-def _levels(shown: pd.DataFrame) -> list[str]:
+def _levels(points: pd.DataFrame) -> list[str]:
     """Return what colours tell apart: the series, or of a single one the levels along the axis."""
-    table, _ = _bounded(shown)
+    table, _ = _bounded(points)
     column = "x" if _named_places(table) and table["series"].nunique() < 2 else "series"
     names = dict.fromkeys(str(level) for level in table[column])
     return [name for name in names if name]
 
 
-def _named_places(shown: pd.DataFrame) -> bool:
-    return not pd.api.types.is_numeric_dtype(shown["x"])
+def _named_places(points: pd.DataFrame) -> bool:
+    return not pd.api.types.is_numeric_dtype(points["x"])
 
 
 def _places(names: Sequence[str], line: int = 2 * _NAME) -> dict[str, str]:
@@ -95,10 +95,10 @@ def _named(name: str) -> str:
     return textwrap.shorten(name, _LEGEND, placeholder=" …") if len(name) > _LEGEND else name
 
 
-def drawn(shown: pd.DataFrame, evidence: str, styles: Styles, *, wide: bool, description: str) -> str:
+def drawn(points: pd.DataFrame, evidence: str, styles: Styles, *, wide: bool, description: str) -> str:
     """Draw a conclusion's figure as an SVG element."""
     figures.use_style()
-    table, left = _bounded(shown)
+    table, left = _bounded(points)
     rows = (
         _places([str(one) for one in table["x"].drop_duplicates()], _ROW[wide])
         if _named_places(table)
@@ -108,8 +108,8 @@ def drawn(shown: pd.DataFrame, evidence: str, styles: Styles, *, wide: bool, des
     table = table.assign(series=[_named(str(one)) for one in table["series"]])
     if rows:
         table = table.assign(x=[rows[str(one)] for one in table["x"]])
-    ylabel = _label(shown.attrs.get("ylabel", ""), shown.attrs.get("unit", ""))
-    xlabel = "; ".join(filter(None, (shown.attrs.get("xlabel", ""), left)))
+    ylabel = _label(points.attrs.get("ylabel", ""), points.attrs.get("unit", ""))
+    xlabel = "; ".join(filter(None, (points.attrs.get("xlabel", ""), left)))
     fig, ax = _figure(evidence, WIDE if wide else SPLIT)
     named = _named_places(table)
     hue = "x" if named and table["series"].nunique() < 2 else "series"
@@ -125,7 +125,7 @@ def drawn(shown: pd.DataFrame, evidence: str, styles: Styles, *, wide: bool, des
             table, ax=ax, x="x", y="median", low="low", high="high", hue=hue if levels else None,
             xlabel=xlabel, ylabel=ylabel, log2=doubling(table["x"]), ends=not above, styles=styles,
         )  # fmt: skip
-        _scale(ax, table["median"], share=shown.attrs.get("unit") == "%")
+        _scale(ax, table["median"], share=points.attrs.get("unit") == "%")
     if above:
         _legend(ax, levels, styles)
     return figures.svg(fig, description=description)
@@ -162,15 +162,15 @@ def _figure(evidence: str, width: float) -> tuple[Figure, Axes]:
     return fig, fig.add_subplot()
 
 
-def _bounded(shown: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+def _bounded(points: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Keep the series with the most points, and of names those at both ends; say how many are left out.
 
     Of names the fewer are the series, the others the rows.
     """
-    table = shown[shown["median"].notna()]
+    table = points[points["median"].notna()]
     if _named_places(table) and 1 < table["x"].nunique() < table["series"].nunique():
         table = table.rename(columns={"x": "series", "series": "x"})
-        table = table.sort_values("x", key=lambda names: names.map(natural), kind="stable")
+        table = in_natural_order(table)
     counts = table["series"].value_counts(sort=False)
     kept = set(counts.sort_values(ascending=False, kind="stable").index[:_SERIES])
     words = [f"{_SERIES} of {len(counts)} series"] if len(counts) > _SERIES else []
@@ -187,8 +187,10 @@ def _label(name: str, unit: str) -> str:
     return f"{name} ({unit})" if unit and unit != "jobs a day" else name or unit
 
 
-def described(shown: pd.DataFrame, sentence: str) -> str:
+def described(points: pd.DataFrame, sentence: str) -> str:
     """Say in words what a figure shows: the sentence, and the largest and the least value."""
-    unit = str(shown.attrs.get("unit", ""))
-    ends = [attached(significant(float(one)), unit) for one in (shown["median"].min(), shown["median"].max())]
+    unit = str(points.attrs.get("unit", ""))
+    ends = [
+        attached(significant(float(one)), unit) for one in (points["median"].min(), points["median"].max())
+    ]
     return f"{sentence}. Medians from {ends[0]} to {ends[1]}."

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 
-from analysis.base.words import attached, significant
-from analysis.decks import fitting
-from analysis.decks.slide import Slide
+from analysis.base.words import attached, counted, significant
+from analysis.decks.slide import Slide, cut, tabled
 from analysis.estimates.campaign import Campaign
+from analysis.estimates.sentences import display, nameable
 from analysis.findings.conclusion import SEEN, Conclusion
-from analysis.findings.naming import display
 from analysis.findings.trials import MARGIN
 from analysis.schema.factors import FACTORS, FOLLOWS
 
@@ -30,8 +28,7 @@ def slides(campaign: Campaign, q: float) -> Iterator[Slide]:
         lines.insert(0, "The runs were generated around a declared truth: they are no evidence.")
     yield Slide("method", "How it was measured", "Method", tuple(lines), label=campaign.evidence)
     rows = [("Source", "Address"), *campaign.references.values()]
-    for part in fitting.pages(rows) if campaign.references else ():
-        yield Slide("list", "Sources", "Method", table=part, label=campaign.evidence)
+    yield from tabled(rows, "list", "Sources", "Method", label=campaign.evidence)
 
 
 def _counted(runs: pd.DataFrame) -> str:
@@ -46,7 +43,7 @@ def _counted(runs: pd.DataFrame) -> str:
     days = own["start"].dropna().dt.date.nunique()
     if (own["evidence"] == "synthetic").any() or not days:
         return f"{text}."
-    return f"{text}, on {days} day{'' if days == 1 else 's'}."
+    return f"{text}, on {counted(days, 'day')}."
 
 
 def _left_out(runs: pd.DataFrame) -> Iterator[str]:
@@ -54,7 +51,7 @@ def _left_out(runs: pd.DataFrame) -> Iterator[str]:
     if len(failed):
         counts = failed["reason"].replace("", "no reason stated").value_counts()
         counts = counts.sort_index().sort_values(ascending=False, kind="stable")
-        words = [f"{count} {fitting.cut(str(why), 90)}" for why, count in counts.items()][:_REASONS]
+        words = [f"{count} {cut(str(why), 90)}" for why, count in counts.items()][:_REASONS]
         more = f" and {len(counts) - _REASONS} more reasons" if len(counts) > _REASONS else ""
         one = "run was left out" if len(failed) == 1 else "runs were left out"
         yield f"{len(failed):,} {one}: {', '.join(words)}{more}."
@@ -62,8 +59,7 @@ def _left_out(runs: pd.DataFrame) -> Iterator[str]:
         yield "No run was left out."
     untimed = int((runs["valid"] & ~runs["timing"]).sum())
     if untimed:
-        one = "" if untimed == 1 else "s"
-        yield f"Of {untimed:,} run{one} the times may not be used: they tell of structure alone."
+        yield f"The times of {counted(untimed, 'run')} may not be used: such runs show structure alone."
 
 
 def _statistics(q: float) -> tuple[str, ...]:
@@ -71,7 +67,7 @@ def _statistics(q: float) -> tuple[str, ...]:
         "A value is the median of its repeats; a ratio is that of two medians of runs that are alike in "
         "every factor but the compared one. No ratios are averaged, and no distribution is assumed.",
         "Intervals come from order statistics, at 95 % from six repeats on; with fewer the level is lower, "
-        "and then said. What rests on fewer than four repeats a side is not decided.",
+        "and is given. What rests on fewer than four repeats per side is not decided.",
         "Everything that could be compared was tested; the rate of false discoveries over all tests is "
         f"controlled at {q:.2g} (Benjamini and Hochberg). q is the least rate at which a conclusion stands.",
         f"Equal means within {MARGIN:.0%}: two one-sided rank tests and the whole interval. "
@@ -86,7 +82,7 @@ def reason(one: Conclusion) -> str:
     if one.word == SEEN:
         return "single runs" if min(counts) < 2 else f"too few repeats: {min(counts)}"
     if not estimate.bounded:
-        return f"no interval: {min(counts)} repeat{'' if min(counts) == 1 else 's'}"
+        return f"no interval: {counted(min(counts), 'repeat')}"
     if not estimate.settles:
         return f"too few repeats: {min(counts)} a side give an interval at {estimate.level:.0%} only"
     if not estimate.low <= 1 <= estimate.high:
@@ -107,7 +103,7 @@ def _of_each(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [("Run", "n", "Value")]
     for run in runs.to_dict("records"):
         words = [_level(campaign, name, run[name]) for name in moving]
-        value = _value(run["figure_of_merit"], str(run["figure_of_merit_unit"]))
+        value = attached(significant(float(run["figure_of_merit"])), str(run["figure_of_merit_unit"]))
         rows.append((", ".join(filter(None, words)) or str(run["run"]), "1", value))
     return rows
 
@@ -125,9 +121,4 @@ def _of_cases(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, ...]]:
 
 
 def _level(campaign: Campaign, factor: str, level: Any) -> str:
-    blank = level in ("", "none", -1) or (isinstance(level, float) and math.isnan(level))
-    return "" if blank else display(campaign, factor, level)
-
-
-def _value(value: float, unit: str) -> str:
-    return attached(significant(float(value)), unit)
+    return display(campaign, factor, level) if nameable(level) and level != "none" else ""

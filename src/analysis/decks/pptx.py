@@ -6,6 +6,7 @@ import datetime
 import io
 import re
 import zipfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ ACCENT, GROUND = "#006b75", "#f4f6f8"
 _TITLE_ONLY = 5  # of python-pptx's own template
 FONT = "Arial"
 POINTS_AN_INCH, LINE_HEIGHT = 72.0, 1.22
+Box = tuple[float, float, float, float]  # left, top, width, height, in
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # of an entry in a zip, whose dates begin there
 SMALLEST = {"headline": 18, "text": 12, "table": 9, "footnote": 9}
 
@@ -98,10 +100,10 @@ def _slide(found: Any, one: Slide, number: int, styles: charts.Styles) -> None:
     top = _headline(slide.shapes.title, one, cut)
     _label(slide, one)
     bottom = 6.55
-    if one.shown is not None and len(one.shown):
+    if one.points is not None and len(one.points):
         wide = 7.9 if one.bullets else RIGHT - LEFT
-        box = tuple(map(Inches, (LEFT, top, wide, bottom - top)))
-        charts.add(slide, one.shown, box, styles)  # type: ignore[arg-type]
+        box = (Inches(LEFT), Inches(top), Inches(wide), Inches(bottom - top))
+        charts.add(slide, one.points, box, styles)
         if one.bullets:
             left = LEFT + wide + 0.3
             _bullets(slide, one.bullets, (left, top + 0.15, RIGHT - left, bottom - top - 0.15), cut)
@@ -124,20 +126,29 @@ def _headline(shape: Any, one: Slide, cut: list[str]) -> float:
     size, text = fit(one.headline, box[2], box[3], 40 if opening else 28, SMALLEST["headline"], bold=True)
     if text != one.headline:
         cut.append(one.headline)
-    frame = shape.text_frame
-    frame.text = text
-    _flush(frame, MSO_ANCHOR.BOTTOM if opening else MSO_ANCHOR.TOP)
-    paragraph = frame.paragraphs[0]
-    paragraph.alignment = PP_ALIGN.LEFT
-    font = paragraph.runs[0].font if paragraph.runs else paragraph.font
-    font.size, font.bold, font.color.rgb = Pt(size), True, rgb(INK)
+    _write(shape.text_frame, text, size, bold=True, anchor=MSO_ANCHOR.BOTTOM if opening else MSO_ANCHOR.TOP)
+    shape.text_frame.paragraphs[0].alignment = PP_ALIGN.LEFT
     lines = len(wrapped(text, box[2], size, bold=True))
     return 3.6 if opening else max(1.5, box[1] + lines * size * LINE_HEIGHT / POINTS_AN_INCH + 0.2)
 
 
-def _flush(frame: Any, anchor: Any) -> None:
+def _write(
+    frame: Any, text: str, size: int, *, colour: str = INK, bold: bool = False, anchor: Any = MSO_ANCHOR.TOP
+) -> None:
+    """Write a text of one paragraph into a frame, without margins."""
+    frame.text = text
+    _flush(frame, anchor)
+    _style(frame.paragraphs[0], size, colour=colour, bold=bold)
+
+
+def _flush(frame: Any, anchor: Any = MSO_ANCHOR.TOP) -> None:
     frame.word_wrap, frame.vertical_anchor = True, anchor
     frame.margin_left = frame.margin_right = frame.margin_top = frame.margin_bottom = 0
+
+
+def _style(paragraph: Any, size: int, *, colour: str = INK, bold: bool = False) -> None:
+    for font in [run.font for run in paragraph.runs] or [paragraph.font]:
+        font.size, font.bold, font.color.rgb = Pt(size), bold, rgb(colour)
 
 
 def _bar(slide: Any) -> None:
@@ -153,9 +164,8 @@ def _label(slide: Any, one: Slide) -> None:
     if not one.label:
         return
     width = 0.35 + 0.1 * len(one.label)
-    chip = slide.shapes.add_shape(
-        MSO_SHAPE.ROUNDED_RECTANGLE, *map(Inches, (RIGHT - width, 0.28, width, 0.32))
-    )
+    box = map(Inches, (RIGHT - width, 0.28, width, 0.32))
+    chip = slide.shapes.add_shape(MSO_SHAPE.ROUNDED_RECTANGLE, *box)
     chip.name, chip.shadow.inherit = "Evidence", False
     chip.line.color.rgb = rgb(GREY)
     if one.label.startswith("synthetic"):
@@ -164,50 +174,31 @@ def _label(slide: Any, one: Slide) -> None:
     else:
         chip.fill.solid()
         chip.fill.fore_color.rgb = rgb("#ffffff")
-    frame = chip.text_frame
-    frame.text = one.label
-    _flush(frame, MSO_ANCHOR.MIDDLE)
-    frame.paragraphs[0].alignment = PP_ALIGN.CENTER
-    frame.paragraphs[0].runs[0].font.size = Pt(11)
-    frame.paragraphs[0].runs[0].font.color.rgb = rgb(INK)
+    _write(chip.text_frame, one.label, 11, anchor=MSO_ANCHOR.MIDDLE)
+    chip.text_frame.paragraphs[0].alignment = PP_ALIGN.CENTER
 
 
 def _text(
-    slide: Any,
-    text: str,
-    box: tuple[float, float, float, float],
-    size: int,
-    cut: list[str],
-    *,
-    colour: str = INK,
-    bold: bool = False,
-    least: int = SMALLEST["footnote"],
+    slide: Any, text: str, box: Box, size: int, cut: list[str], *, colour: str = INK, bold: bool = False
 ) -> None:
-    points, shown = fit(text, box[2], box[3], size, least, bold=bold)
-    if shown != text:
+    points, fitted = fit(text, box[2], box[3], size, SMALLEST["footnote"], bold=bold)
+    if fitted != text:
         cut.append(text)
-    shape = slide.shapes.add_textbox(*map(Inches, box))
-    frame = shape.text_frame
-    frame.text = shown
-    _flush(frame, MSO_ANCHOR.TOP)
-    for run in frame.paragraphs[0].runs:
-        run.font.size, run.font.bold, run.font.color.rgb = Pt(points), bold, rgb(colour)
+    _write(slide.shapes.add_textbox(*map(Inches, box)).text_frame, fitted, points, colour=colour, bold=bold)
 
 
-def _bullets(
-    slide: Any, bullets: tuple[str, ...], box: tuple[float, float, float, float], cut: list[str]
-) -> None:
+def _bullets(slide: Any, bullets: tuple[str, ...], box: Box, cut: list[str]) -> None:
     _, _, width, height = box
-    gap, shown = 0.12, list(bullets)
+    gap, kept = 0.12, list(bullets)
     size = 18
-    while size > SMALLEST["text"] and _height(shown, width - 0.3, size, gap) > height:
+    while size > SMALLEST["text"] and _height(kept, width - 0.3, size, gap) > height:
         size -= 1
-    while len(shown) > 1 and _height(shown, width - 0.3, size, gap) > height:
-        cut.append(shown.pop())
-        shown[-1] = shown[-1].removesuffix(" …") + " …"
+    while len(kept) > 1 and _height(kept, width - 0.3, size, gap) > height:
+        cut.append(kept.pop())
+        kept[-1] = kept[-1].removesuffix(" …") + " …"
     frame = slide.shapes.add_textbox(*map(Inches, box)).text_frame
-    _flush(frame, MSO_ANCHOR.TOP)
-    for place, text in enumerate(shown):
+    _flush(frame)
+    for place, text in enumerate(kept):
         paragraph = frame.paragraphs[0] if place == 0 else frame.add_paragraph()
         paragraph.text = text
         paragraph.space_after = Pt(gap * POINTS_AN_INCH)
@@ -216,8 +207,7 @@ def _bullets(
         properties.set("indent", str(-Inches(0.22)))
         properties.append(parse_xml(f'<a:buFont {nsdecls("a")} typeface="{FONT}"/>'))
         properties.append(parse_xml(f'<a:buChar {nsdecls("a")} char="•"/>'))
-        for run in paragraph.runs:
-            run.font.size, run.font.color.rgb = Pt(size), rgb(INK)
+        _style(paragraph, size)
 
 
 def _height(texts: list[str], width: float, size: int, gap: float) -> float:
@@ -225,31 +215,24 @@ def _height(texts: list[str], width: float, size: int, gap: float) -> float:
     return sum(len(wrapped(text, width, size)) * size * LINE_HEIGHT / POINTS_AN_INCH + gap for text in texts)
 
 
-def _table(
-    slide: Any,
-    rows: tuple[tuple[str, ...], ...],
-    box: tuple[float, float, float, float],
-    cut: list[str],
-) -> None:
+def _table(slide: Any, rows: tuple[tuple[str, ...], ...], box: Box, cut: list[str]) -> None:
     left, top, width, height = box
-    widths = columns(rows, width)
+    widths, kept = columns(rows, width), list(rows)
     size = 14
-    while size > SMALLEST["table"] and _tall(rows, widths, size) > height:
+    while size > SMALLEST["table"] and _tall(kept, widths, size) > height:
         size -= 1
-    shown = list(rows)
-    while len(shown) > 2 and _tall(tuple(shown), widths, size) > height:
-        cut.append(" · ".join(shown.pop()))
-    frame = slide.shapes.add_table(
-        len(shown), len(rows[0]), *map(Inches, (left, top, width, min(height, 0.3 * len(shown))))
-    )
+    while len(kept) > 2 and _tall(kept, widths, size) > height:
+        cut.append(" · ".join(kept.pop()))
+    place = map(Inches, (left, top, width, min(height, 0.3 * len(kept))))
+    frame = slide.shapes.add_table(len(kept), len(rows[0]), *place)
     table = frame.table
     # The plain style: our own lines and fills.
     style = frame._element.graphic.graphicData.tbl.tblPr
     style.find(".//{*}tableStyleId").text = "{2D5ABB26-0587-4C30-8999-92F81FD0307C}"
     style.set("bandRow", "0")
-    for place, one in enumerate(widths):
-        table.columns[place].width = Inches(one)
-    for row, cells in enumerate(shown):
+    for at, one in enumerate(widths):
+        table.columns[at].width = Inches(one)
+    for row, cells in enumerate(kept):
         table.rows[row].height = Length(Inches(_row(cells, widths, size)))
         for column, text in enumerate(cells):
             _cell(table.cell(row, column), text, size, head=row == 0, even=row % 2 == 0)
@@ -263,8 +246,7 @@ def _cell(cell: Any, text: str, size: int, *, head: bool, even: bool) -> None:
     cell.fill.solid()
     cell.fill.fore_color.rgb = rgb(LINE if head else GROUND if even else "#ffffff")
     for paragraph in cell.text_frame.paragraphs:
-        for run in paragraph.runs:
-            run.font.size, run.font.bold, run.font.color.rgb = Pt(size), head, rgb(INK)
+        _style(paragraph, size, bold=head)
 
 
 def columns(rows: tuple[tuple[str, ...], ...], width: float) -> list[float]:
@@ -290,7 +272,7 @@ def _row(cells: tuple[str, ...], widths: list[float], size: int) -> float:
     return lines * size * LINE_HEIGHT / POINTS_AN_INCH + 0.08
 
 
-def _tall(rows: tuple[tuple[str, ...], ...], widths: list[float], size: int) -> float:
+def _tall(rows: Sequence[tuple[str, ...]], widths: list[float], size: int) -> float:
     return sum(_row(cells, widths, size) for cells in rows)
 
 

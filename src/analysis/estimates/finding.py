@@ -24,9 +24,9 @@ class Finding:
 
     `compared` says what was held against what and what both had in common, `arithmetic` the numbers as they
     were put together, `base` value, unit and name of the baseline. `steps` are the ratios of an order's or a
-    saturation's steps, or of a crossover's strata; `chance` the p-value of a trend; `members` is a set that
-    was found, `unequal` names the runs that have another one than claimed; `stratum` has the factors in
-    which all runs agree.
+    saturation's steps, of a crossover's `strata`, or at the lower and the upper end of an interaction;
+    `chance` the p-value of a trend; `members` is a set that was found, `unequal` names the runs that have
+    another one than claimed; `stratum` has the factors in which all runs agree.
     """
 
     estimate: Estimate
@@ -40,6 +40,7 @@ class Finding:
     members: frozenset[Level] | None = None
     unequal: tuple[str, ...] = field(default=())
     stratum: Mapping[str, Level] = field(default_factory=dict)
+    strata: tuple[Mapping[str, Level], ...] = ()
 
     def among(self, k: int) -> Finding:
         """Return what was found as one of k findings, with intervals that hold for all at once."""

@@ -373,7 +373,7 @@ def _growth(
     estimate = _of_medians(function, parts)
     estimate, _ = uncertainty.widened_for(question.variable, estimate, function, *parts)  # the ratios say so
     n, n_baseline = min(len(top[0]), len(bottom[0])), min(len(top[1]), len(bottom[1]))
-    ratios = [faster(question, x, y)[1] for x, y in (top, bottom)]
+    steps, ratios = zip(*(faster(question, x, y) for x, y in (top, bottom)), strict=True)
     factor, high, low = compare.along
     names = [group_name(compare.factor, part) for part in top]
     place = f"at {factor.replace('_', ' ')} {high} and {low}"
@@ -382,6 +382,7 @@ def _growth(
         compared=f"{names[0]} against {names[1]}, {place}; {common(*parts)}",
         arithmetic=f"at {high}: {ratios[0]}; at {low}: {ratios[1]}; {estimate.value:.4g} times",
         runs=runs_of(*parts),
+        steps=steps[::-1],
         stratum=cell[0].stratum,
     )
 
@@ -404,6 +405,7 @@ def _crossover(question: Question, campaign: Campaign, frame: pd.DataFrame) -> F
         arithmetic="; ".join(texts),
         runs=runs_of(*parts),
         steps=steps,
+        strata=tuple(one.stratum for one in found for _ in one.pairs),
     )
     return [finding]
 

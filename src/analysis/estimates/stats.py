@@ -78,11 +78,6 @@ class Estimate:
         """Whether there is an interval that a verdict may rest on."""
         return self.bounded and self.level >= MIN_LEVEL
 
-    @property
-    def shown(self) -> Estimate:
-        """The estimate as figures and tables have it, with room for one level: no interval but at 95 %."""
-        return self if self.full else replace(self, low=np.nan, high=np.nan)
-
     def at(self, level: float) -> Estimate:
         """Return the estimate with an interval of another level, or the widest that there is."""
         return self if self.again is None else self.again(level)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,10 @@ from analysis.base.units import DAY
 from analysis.datasets.profile import HOUSEKEEPING
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.differences import ratio_of
-from analysis.estimates.measures import MEASURES
+from analysis.estimates.groups import level_question, measured, refuse_mixture
+from analysis.estimates.measures import MEASURES, SENDING
 from analysis.estimates.quantities import median_of
+from analysis.schema.factors import FACTORS
 
 
 def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
@@ -35,16 +38,18 @@ def summary(
 ) -> pd.DataFrame:
     """Estimate the median of a column in each group, as `quantities.median_of` does for a verdict.
 
-    A frame has one row a repeat. Columns of the result: `by` and ``median low high n``; ends are NaN where
-    there is no interval at 95 %, as below six repeats. `variable` is the measure that the column holds, by
-    default the one of its name: what its meters or its rounding leave open is in the intervals.
+    A frame has one row a repeat. Columns of the result: `by` and ``median low high n confidence``, the last
+    the level of the interval, as a fraction; ends and level are NaN where there is none, as of a single
+    repeat. `variable` is the measure that the column holds, by default the one of its name: what its meters
+    or its rounding leave open is in the intervals.
     """
     frame = frame.assign(value=frame[value])
     rows = []
     for key, part in frame.groupby(list(by), sort=True):
         estimate, _ = median_of(variable or value, part)
-        rows.append((*key, estimate.value, estimate.shown.low, estimate.shown.high, len(part)))
-    return pd.DataFrame(rows, columns=[*by, "median", "low", "high", "n"])
+        level = estimate.level if estimate.bounded else np.nan
+        rows.append((*key, estimate.value, estimate.low, estimate.high, len(part), level))
+    return pd.DataFrame(rows, columns=[*by, "median", "low", "high", "n", "confidence"])
 
 
 def ratios(
@@ -57,8 +62,8 @@ def ratios(
     """Relate every level of a factor to a baseline, within each group, as `differences.ratio_of` does.
 
     Frame, groups and column as in `summary`; the column is named by its measure. Columns of the result:
-    `by`, `factor` and ``ratio low high n n_baseline base``, the last being the baseline's median in the unit
-    of `value`. Groups without the baseline are left out.
+    `by`, `factor` and ``ratio low high n n_baseline confidence base``, the last being the
+    baseline's median in the unit of `value`. Groups without the baseline are left out.
     """
     frame = frame.assign(value=frame[value])
     rows = []
@@ -67,10 +72,11 @@ def ratios(
         if base.empty:
             continue
         for level, one in part[part[factor] != baseline].groupby(factor, sort=True):
-            r = ratio_of(value, one, base)[0].shown
-            middle = float(base["value"].median())
-            rows.append((*key, level, r.value, r.low, r.high, len(one), len(base), middle))
-    return pd.DataFrame(rows, columns=[*by, factor, "ratio", "low", "high", "n", "n_baseline", "base"])
+            r = ratio_of(value, one, base)[0]
+            ends = (r.value, r.low, r.high, len(one), len(base), r.level if r.bounded else np.nan)
+            rows.append((*key, level, *ends, float(base["value"].median())))
+    columns = ["ratio", "low", "high", "n", "n_baseline", "confidence", "base"]
+    return pd.DataFrame(rows, columns=[*by, factor, *columns])
 
 
 def call_shares(
@@ -90,6 +96,53 @@ def call_shares(
     table["call"] = table["call"].mask(small, "other")
     keys = [*runs.columns, "call"]
     return table.groupby(keys, sort=False, dropna=False, as_index=False)[["share", "count", "time"]].sum()
+
+
+def _of_one_kind(campaign: Campaign, select: Mapping[str, Any] | None) -> pd.DataFrame:
+    """Select profiled runs; `NotCoveredError` if there is none, or they differ in a factor."""
+    runs = measured(level_question(campaign, "distinct_calls", select), campaign).drop(columns="value")
+    factors = [factor for factor in FACTORS if factor not in campaign.pool]
+    refuse_mixture(runs, factors, "the selection", "narrow the parameter select")
+    return runs
+
+
+def mean_shares(
+    campaign: Campaign, of: str, select: Mapping[str, Any] | None = None, *, least: float = 1.0
+) -> pd.DataFrame:
+    """Share of each call in MPI ``time``, or in the ``count`` of calls, of runs of one kind.
+
+    Columns ``call median low high n``, in percent, the largest first; calls as in `call_shares`. Raises
+    `NotCoveredError` if no profiled run is selected, or the runs differ in a factor.
+    """
+    found = call_shares(campaign, _of_one_kind(campaign, select), least, of=of)
+    # A run that never makes a call has a share of 0, which is no missing value.
+    full = found.pivot(index="run", columns="call", values="share").fillna(0.0)
+    table = summary(full.melt(value_name="share"), ["call"], "share")
+    return table.sort_values("median", ascending=False, ignore_index=True)
+
+
+def messages(campaign: Campaign, select: Mapping[str, Any] | None = None) -> pd.DataFrame:
+    """Count messages handed to MPI over all ranks, mean over runs of one kind: ``call size count``, in B."""
+    runs = _of_one_kind(campaign, select)
+    found = campaign.frame("messages").merge(runs[["run"]], on="run")
+    total = found[found["call"].isin(SENDING)].groupby(["call", "size"])[["count"]].sum() / len(runs)
+    return total.reset_index()
+
+
+def size_shares(
+    campaign: Campaign, bounds: Sequence[int], select: Mapping[str, Any] | None = None
+) -> pd.DataFrame:
+    """Share of the messages that have at most a given size in B, by call and over all calls.
+
+    Columns ``call messages`` and one a bound, ``up to 64 B``, in percent; the last row is ``all``.
+    """
+    found = messages(campaign, select)
+    rows = []
+    for call, part in [*found.groupby("call"), ("all", found)]:
+        total = part["count"].sum()
+        below = [100 * part.loc[part["size"] <= bound, "count"].sum() / total for bound in bounds]
+        rows.append((call, round(float(total)), *map(float, below)))
+    return pd.DataFrame(rows, columns=["call", "messages", *(f"up to {bound} B" for bound in bounds)])
 
 
 def pareto_front(frame: pd.DataFrame, time: str, energy: str) -> pd.Series:

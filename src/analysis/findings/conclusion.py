@@ -1,18 +1,21 @@
-"""A conclusion of a campaign: its question, what was found, and what the next campaign is held against."""
+"""A conclusion of a campaign: its question, what was found, and what the next campaign is compared with."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
 
 from analysis.claims.model import Claim, Expectation
+from analysis.claims.resolution import resolve
+from analysis.claims.verdicts import HOLDS
+from analysis.estimates.asking import ASKS
 from analysis.estimates.finding import Finding
 from analysis.estimates.question import Question
 
 # The topics of the five reports' claims, in the order in which the reports have them, with their titles.
-TOPICS: Mapping[str, str] = {
+_TITLES: Mapping[str, str] = {
     "problem size": "Problem size",
     "run duration": "Run duration",
     "compiler flags": "Compiler and version",
@@ -33,6 +36,11 @@ TOPICS: Mapping[str, str] = {
     "memory": "Memory",
     "energy and cost": "Energy and cost",
 }
+# Those of factors that no report has claims about follow.
+TOPICS: Mapping[str, str] = {
+    **_TITLES,
+    **{one.topic: one.topic[:1].upper() + one.topic[1:] for one in ASKS if one.topic not in _TITLES},
+}
 
 # What a conclusion says, from the surest kind to the least.
 DIFFERS = "differs"
@@ -48,8 +56,8 @@ WORDS = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS, UNKNOWN, SEEN)
 # What stands, so that it is written as a claim.
 STANDING = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS)
 
-# The columns of `Conclusion.shown`.
-SHOWN = ("series", "x", "median", "low", "high", "n")
+# The columns of `Conclusion.points`.
+POINTS = ("series", "x", "median", "low", "high", "n", "confidence")
 
 
 @dataclass(frozen=True)
@@ -57,14 +65,13 @@ class Conclusion:
     """One conclusion.
 
     `id` can be a claim's; `topic` is one of `TOPICS`. `question` is asked of the campaign's own levels,
-    `expect` what the next campaign is held against, `finding` the weakest stratum of those that the
+    `expect` what the next campaign is compared with, `finding` the weakest stratum of those that the
     conclusion holds in. `sentence` has the winner first, `footnote` base value, numbers of runs, level of
     the interval, days and evidence. `word` is one of `WORDS`; `size` is |log ratio|, 0 if nothing differs.
-    `p` is of its own test, `q` the same among all that were tested; both None where nothing was. `page` is
-    the page that shows it, or empty.
+    `p` is of its own test, `q` the same among all that were tested; both None where nothing was.
 
-    `shown` is its figure: a row a point, columns `SHOWN`, ends NaN without an interval; its attrs ``unit
-    xlabel ylabel``.
+    `points` are its figure: a row a point, columns `POINTS`, ends NaN without an interval; its attrs ``unit
+    xlabel ylabel``. `page` is the page that shows it, or empty.
     """
 
     id: str
@@ -78,10 +85,10 @@ class Conclusion:
     size: float
     p: float | None
     q: float | None
-    page: str
-    shown: pd.DataFrame = field(repr=False)
+    points: pd.DataFrame = field(repr=False)
+    page: str = ""
 
 
-def as_claim(one: Conclusion, report: str) -> Claim:
-    """Make the claim that a conclusion is written as, of the report that has the campaign's name."""
-    return Claim(one.id, report, one.topic, one.sentence, one.question, one.expect)
+def is_borne_out(question: Question, expect: Expectation, found: Sequence[Finding]) -> bool:
+    """Tell whether the claim that a conclusion is written as holds of what was found, by the claim's rule."""
+    return resolve(Claim("", "", "", "", question, expect), found).word == HOLDS

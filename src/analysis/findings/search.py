@@ -10,7 +10,6 @@ from analysis.base.errors import ConfigError
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.contents import load_config
 from analysis.estimates.family import adjusted
-from analysis.findings.conclude import of_pairs, of_shapes
 from analysis.findings.conclusion import (
     CROSSES,
     DIFFERS,
@@ -23,8 +22,9 @@ from analysis.findings.conclusion import (
     UNKNOWN,
     Conclusion,
 )
+from analysis.findings.inference import of_pairs, of_shapes
+from analysis.findings.overview import overview
 from analysis.findings.plans import plans
-from analysis.findings.portrait import portrait
 from analysis.findings.shapes import growths, orders, stops
 from analysis.findings.trials import Series, Trial, judged, tried
 
@@ -49,7 +49,7 @@ def conclusions(campaign: Campaign, *, q: float = LIMIT) -> list[Conclusion]:
     words, shape_q = _controlled(series, [shape.p for shape in shapes], q)
     found = [one for each in words for one in of_pairs(each, campaign)]
     found += of_shapes(shapes, shape_q, q, campaign)
-    found += portrait(campaign)
+    found += overview(campaign)
     pages = _pages(campaign.name)
     return _ranked([replace(one, page=pages.get(one.topic, "")) for one in found])
 

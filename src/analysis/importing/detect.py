@@ -16,7 +16,7 @@ from analysis import readers
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.base.files import unpacked
 from analysis.base.slurm import node_names
-from analysis.importing import hardware
+from analysis.importing import hardware, scheduler
 from analysis.importing.tree import File, display_name
 from analysis.readers import unknown
 from analysis.readers.base import as_utf8
@@ -29,7 +29,8 @@ _QUOTES = set(
     ".md .rst .tex .html .htm .ipynb .pdf .py .c .h .cpp .hpp .f90 .f .js .css .java .rs .go "  # noqa: SIM905
     ".svg .patch .diff".split()
 )
-_BESIDE = 131_072  # B at the beginning of a file in which a job says what it runs on
+_BESIDE = 131_072  # B at the beginning of a file in which a job prints where it runs
+_TAIL = 16_384  # B at its end in which the batch system reports how it ended
 # More results of one program than this in a file are those of processes that ran at the same time.
 _MOST_PIECES = 40
 _TAR = (b"PK\x03\x04", b"7z\xbc\xaf", b"Rar!")
@@ -74,6 +75,8 @@ class Observation:
     stamp: str = ""
     why: str = ""
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    reported: dict[str, Any] = field(default_factory=dict)  # by the batch system, of its job
+    batch: str = ""  # the batch system
 
     @property
     def name(self) -> str:
@@ -156,11 +159,20 @@ def engines_of(data: bytes, name: str) -> list[str]:
 def _text(data: bytes, source: Observation) -> None:
     text = decode(as_utf8(data[:_BESIDE]))
     what = hardware.kind(text, source.file.base)
+    _report(data, source)
+    source.jobs, table = scheduler.jobs(decode(as_utf8(data)))
+    batch = table or source.batch
+    what = f"record of {batch}" if batch and not what else what
     source.facts = hardware.stated(text) if what or source.job else {}
     source.role, source.what = ("beside", what) if what else ("text", "")
     source.why = "" if what else unknown.found(data)
-    if what == "environment" and not source.job:
-        source.job = str(source.facts.get("job", ""))
+
+
+def _report(data: bytes, source: Observation) -> None:
+    """Add what a batch system reports at the beginning and at the end of a file."""
+    ends = data if len(data) <= _BESIDE + _TAIL else data[:_BESIDE] + b"\n" + data[-_TAIL:]
+    source.reported, source.batch = scheduler.reported(decode(as_utf8(ends)))
+    source.job = source.job or str(source.reported.get("job", ""))
 
 
 def _read(data: bytes, engines: list[str], source: Observation) -> None:
@@ -182,7 +194,7 @@ def _read(data: bytes, engines: list[str], source: Observation) -> None:
         end = source.parts[0].begin if source.parts else 0
         before = decode(as_utf8(data[: min(end or _BESIDE, _BESIDE)]))
         source.facts = hardware.stated(before) | source.facts
-        source.job = source.job or str(source.facts.get("job", ""))
+        _report(data, source)
 
 
 def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) -> None:
@@ -322,7 +334,7 @@ def _jobs(ds: xr.Dataset) -> dict[str, dict[str, Any]]:
     columns = {name: ds[name].values for name in names}
     for at in np.flatnonzero(ds["step"].values == ""):
         row = {name: column[at] for name, column in columns.items()}
-        job: dict[str, Any] = {"state": str(row["state"]), "job_name": str(row["job_name"])}
+        job: dict[str, Any] = {name: str(row[name]) for name in ("state", "job_name")} | {"batch": "Slurm"}
         job |= {name: int(row[name]) for name in ("exit_code", "nodes") if int(row[name]) >= 0}
         job |= {name: _seconds(row[name]) for name in ("start", "end") if not np.isnat(row[name])}
         with contextlib.suppress(ConfigError):  # "None assigned"

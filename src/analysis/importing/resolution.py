@@ -22,6 +22,8 @@ _EXECUTED = (
     *("job_id", "node_list", "command", "start", "end", "exit_code"),
     *("order", "load_before", "timing", "reason"),
 )
+# What a batch system reports of a job is a run's own if the job has no other run.
+_OF_RUN = ("start", "end", "exit_code", "memory", "walltime", "command", "ranks")
 _OPTION = re.compile(r"--?[A-Za-z]")
 _FILE = re.compile(r"/|\.[A-Za-z]|\d{5}|[A-Za-z_-]+\d+$")
 # What dumps state of a machine and its modules.
@@ -69,7 +71,10 @@ def _from_files(
             _check(draft, one.facts, one.file.base)
             draft.add(one.facts, one.file.base)
     if run.job and (job := groups.jobs.get(run.job)):
-        _from_slurm(draft, job)
+        _from_job(draft, job, job["batch"])
+    for one in (run.main, *run.files):
+        if one.reported:
+            _from_job(draft, one.reported, one.batch)
     draft.add(run.main.facts, "output")
     for one in (*run.files, *(one for one in run.shared if one.what == "job script")):
         if one.role in ("beside", "text"):
@@ -135,19 +140,23 @@ def _check(draft: Draft, facts: Mapping[str, Any], what: str) -> None:
             draft.fault(f"{known.where} says {known.value} {name}, its {what} {facts[name]}")
 
 
-def _from_slurm(draft: Draft, job: Mapping[str, Any]) -> None:
-    """Add Slurm's record of the job; its times in UTC if a profile shows the offset of its clock."""
+def _from_job(draft: Draft, job: Mapping[str, Any], batch: str) -> None:
+    """Add a batch system's record of the job; its times in UTC if a profile shows the offset of its clock."""
     run = draft.run
     if run.alone:
-        _check(draft, {"nodes": job["nodes"]} if "nodes" in job else {}, "record of Slurm")
+        _check(draft, {"nodes": job["nodes"]} if "nodes" in job else {}, f"record of {batch}")
+    draft.add({name: value for name, value in job.items() if name not in (*_OF_RUN, "job", "batch")}, batch)
+    if not run.alone:
+        return
     shift = 0.0
     if (began := draft.value("profile_start")) is not None and "start" in job:
         shift = round((began - job["start"]) / _QUARTER) * _QUARTER
         shift = shift if job["start"] + shift <= began + 60 else shift - _QUARTER
-    known = ("nodes", "node_list", "job_name", "state") + (("exit_code",) if run.alone else ())
-    draft.add({name: job[name] for name in known if name in job}, "Slurm")
-    if run.alone and "start" in job and "end" in job and job["end"] > job["start"]:
-        draft.add({name: job[name] + shift for name in ("start", "end")}, "Slurm")
+    own = {name: job[name] for name in _OF_RUN if name in job}
+    if "start" in own and "end" in own:
+        start, end = own.pop("start"), own.pop("end")
+        own |= {"start": start + shift, "end": end + shift} if end > start else {}
+    draft.add({name: value for name, value in own.items() if name != "end" or "start" in own}, batch)
 
 
 def _from_pattern(draft: Draft, pattern: PathPattern | None) -> None:
@@ -181,6 +190,9 @@ def _complete(draft: Draft) -> None:
         draft.add({"nodes": ranks // per_node}, "ranks and ranks per node")
     elif nodes is None and ranks == 1:
         draft.add({"nodes": 1, "ranks_per_node": 1}, "ranks")
+    ranks, slots = draft.value("ranks"), draft.value("slots")
+    if ranks is None and slots and draft.value("threads") in (None, 1):
+        draft.add({"ranks": slots}, draft.facts["slots"].where)
     if draft.value("case") is None and (problem := draft.value("problem")):
         draft.add({"case": problem}, draft.facts["problem"].where)
 

@@ -1,48 +1,34 @@
-"""Levels of a factor held against a baseline: ratios along another factor, and their words."""
+"""Levels of a factor compared with a baseline: ratios along another factor, and their sentences."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
-from analysis.base.words import Level, attached, decimals, significant
-from analysis.estimates import groups, tables
+from analysis.base.words import Level, attached, significant
+from analysis.estimates import groups, sentences, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.groups import strata, strata_names
-from analysis.estimates.measures import MEASURES, TIMES
-from analysis.estimates.measures import unit_of as unit_of_measure
+from analysis.estimates.groups import strata
+from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
-from analysis.estimates.stats import Estimate
+from analysis.estimates.sentences import Answer, display, measure_name, medians, stratum_names, with_base
 from analysis.pages.runs import Select, question, refuse_mixture, unit_of
-from analysis.schema.factors import at_level, level_name
-
-# How a ratio is said; what is not listed is "the <variable> of".
-_PHRASES = {
-    "application_time": "as fast as",
-    "elapsed": "as fast as",
-    "benchmark_time": "as fast as",
-    "latency": "as fast as",
-    "jobs_per_day": "as many jobs a day as",
-    "figure_of_merit": "the rate of",
-    "throughput": "the rate of",
-    "energy_per_job": "the energy of",
-    "energy": "the energy of",
-    "mean_power": "the power of",
-}
+from analysis.schema.factors import label
 
 
 @dataclass(frozen=True)
 class Stratum:
     """One stratum of a comparison: runs that differ in the factor and along the axis alone.
 
-    `name` is empty for the only stratum. `values` has one row a run with the column ``value``, `medians`
-    the columns along, factor, ``median low high n``, both in `unit`; `ratios` has along, factor, ``ratio low
-    high n n_baseline base``, the last the baseline's median.
+    `name` is empty for the only stratum. `values` has one row a run with the column ``value``, `medians` the
+    columns along, factor, ``median low high n confidence``, both in `unit`; `ratios` has along, factor,
+    ``ratio low high n n_baseline confidence base``, the last the baseline's median. `answers` has one for
+    each of its rows.
     """
 
     name: str
@@ -50,39 +36,37 @@ class Stratum:
     values: pd.DataFrame
     medians: pd.DataFrame
     ratios: pd.DataFrame
+    answers: tuple[Answer, ...] = field(repr=False, default=())
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Levels of a factor held against a baseline, along another factor; it has at least one part.
+    """Levels of a factor compared with a baseline, along another factor; it has at least one part."""
 
-    It is `inverted` where a ratio is baseline over level, so that more is faster: for times.
-    """
-
-    campaign: str
-    evidence: str
+    source: Campaign = field(repr=False)
     factor: str
     baseline: Level
     along: str
     variable: str
-    inverted: bool
     parts: tuple[Stratum, ...]
 
     @property
     def phrase(self) -> str:
-        """How a ratio is said: ``as fast as``."""
-        return _PHRASES.get(self.variable, f"the {self.variable.replace('_', ' ')} of")
+        """What follows "so many times": ``as fast as``."""
+        return sentences.phrase(self.variable, self.factor)
+
+    def display(self, level: Level, factor: str = "") -> str:
+        """Name a level of the factor, or of another one."""
+        return display(self.source, factor or self.factor, level)
 
     def description(self, part: Stratum) -> str:
         """Say what the figure of a part shows."""
-        what, base = self.variable.replace("_", " "), level_name(self.factor, self.baseline)
-        runs = f"{part.name}; " if part.name else ""
-        counts = sorted(set(part.medians["n"]))
-        n = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        tail = f"{runs}medians of {n} runs with 95 % intervals"
+        what, runs = measure_name(self.variable), f"{part.name}; " if part.name else ""
+        tail = f"{runs}{medians(part.medians, part.ratios)}"
         if part.medians[self.along].nunique() == 1:
-            return f"{what} by {self.factor.replace('_', ' ')}, every run; {tail}".capitalize()
-        return f"Times {self.phrase} {base} (above) and {what} (below) along {self.along}; {tail}"
+            return f"{what} by {label(self.factor)}, every run; {tail}".capitalize()
+        base = self.display(self.baseline)
+        return f"Times {self.phrase} {base} (above) and {what} (below) along {label(self.along)}; {tail}"
 
     @property
     def table(self) -> pd.DataFrame:
@@ -93,11 +77,11 @@ class Compared:
 
     @property
     def sentences(self) -> list[str]:
-        """What the ratios say: for each stratum and level its last value and where it is clear."""
+        """What the ratios say: for each stratum and level its last value and who is ahead where."""
         return [
-            _ratio_sentence(self, part, level, rows)
+            _sentence(self, part, rows)
             for part in self.parts
-            for level, rows in part.ratios.groupby(self.factor, sort=False)
+            for _, rows in part.ratios.groupby(self.factor, sort=False)
         ]
 
 
@@ -113,7 +97,7 @@ def compare(
     members: Sequence[Level] = (),
     scale: float = 1.0,
 ) -> Compared:
-    """Hold every level of a factor against a baseline, along another factor.
+    """Compare every level of a factor with a baseline, along another factor.
 
     Levels are spelt as in the report or as in the campaign; `variable`, `select`, `members` and `scale` are
     as in `analysis.pages.runs.question`; `varying` names other factors that change with the two by nature,
@@ -123,94 +107,82 @@ def compare(
     asked = question(campaign, variable, select, members=members, scale=scale)
     frame = groups.measured(asked, campaign)
     spec, base = MEASURES[variable], campaign.resolve(factor, baseline)[0]
-    inverted = False
+    # Of speeds and energies it is asked how many times better one is, of all else how much more it takes.
+    pairs = replace(asked, quantity="speedup" if sentences.wins(variable) else "reduction")
     found: list[tuple[Mapping[str, Level], Stratum]] = []
     for stratum, values in strata(frame, (factor, along, *varying), campaign, spec):
         refuse_mixture(values, [factor, along], varying)
         unit = unit_of(asked, values)
-        inverted = unit_of_measure(variable, values) in TIMES
-        # Of times and rates it is asked how many times faster one is, of energies how much less it takes.
-        faster = inverted or spec.higher_is_better
-        pairs = replace(asked, quantity="speedup" if faster else "reduction")
-        ratios = _ratios(pairs, campaign, values, Comparison(factor, (base,), tuple(varying)), along)
-        if len(ratios):
+        ratios, answers = _ratios(pairs, campaign, values, Comparison(factor, (base,), tuple(varying)), along)
+        if answers:
             medians = tables.summary(values, [along, factor], "value", variable)
-            found.append((stratum, Stratum("", unit, values, medians, ratios)))
+            found.append((stratum, Stratum("", unit, values, medians, ratios, answers)))
     if not found:
         raise NotCoveredError(f"{campaign.name} has no comparable runs for {factor} {base} and another level")
-    names = strata_names([stratum for stratum, _ in found])
-    parts = tuple(replace(part, name=name) for name, (_, part) in zip(names, found, strict=True))
-    return Compared(campaign.name, campaign.evidence, factor, base, along, variable, inverted, parts)
+    _, names = stratum_names(campaign, [stratum for stratum, _ in found])
+    universe = [one.found[0].stratum for _, part in found for one in part.answers]
+    parts = (
+        replace(part, name=name, answers=tuple(replace(one, universe=universe) for one in part.answers))
+        for name, (_, part) in zip(names, found, strict=True)
+    )
+    return Compared(campaign, factor, base, along, variable, tuple(parts))
 
 
 def _ratios(
     asked: Question, campaign: Campaign, values: pd.DataFrame, compare: Comparison, along: str
-) -> pd.DataFrame:
-    """Hold every level of one stratum against the baseline, at each level of another factor."""
+) -> tuple[pd.DataFrame, tuple[Answer, ...]]:
+    """Compare every level of one stratum with the baseline, at each level of another factor."""
     factor, (base,) = compare.factor, compare.levels
     own = campaign.own()
     varying = tuple(name for name in compare.varying if name != along)
     met = values[values[along].isin(set(values.loc[values[factor] == base, along]))]
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for level in sorted(set(met[factor]) - {base}):
         pair = replace(asked, compare=Comparison(factor, (level, base), varying))
         for finding in findings_of(pair, own, met[met[factor].isin([level, base])]):
-            ratio = finding.estimate
+            one = finding.estimate
             if asked.quantity == "reduction":
-                ratio = ratio.transformed(lambda less: 1.0 - less / 100.0)
+                one = one.transformed(lambda less: 1.0 - less / 100.0)
             assert finding.base is not None
-            shown = ratio.shown
-            ends = (shown.value, shown.low, shown.high, shown.n, shown.n_baseline)
-            rows.append((finding.stratum[along], level, *ends, finding.base[0]))
-    columns = [along, factor, "ratio", "low", "high", "n", "n_baseline", "base"]
-    table = pd.DataFrame(rows, columns=columns)
-    return table.sort_values([along, factor], ignore_index=True)
+            level_at = one.level if one.bounded else float("nan")
+            numbers = (one.value, one.low, one.high, one.n, one.n_baseline, level_at, finding.base[0])
+            answer = Answer(pair, [finding], campaign)
+            rows.append((finding.stratum[along], level, *numbers, answer))
+    rows.sort(key=lambda row: row[:2])
+    names = [along, factor, "ratio", "low", "high", "n", "n_baseline", "confidence", "base", "answer"]
+    table = pd.DataFrame(rows, columns=names)
+    return table.drop(columns="answer"), tuple(table["answer"])
 
 
-def _ratio_sentence(compared: Compared, part: Stratum, level: Any, rows: pd.DataFrame) -> str:
+def _sentence(compared: Compared, part: Stratum, rows: pd.DataFrame) -> str:
+    """Give the answer at the last point of a curve, the baseline's value, and who is ahead where."""
     rows = rows.sort_values(compared.along)
-    last = rows.iloc[-1]
-    estimate = Estimate(float(last["ratio"]), float(last["low"]), float(last["high"]), int(last["n"]))
-    places = max(decimals(estimate, 1), 0) if estimate.bounded else 2
-    interval = (
-        f"interval {estimate.low:.{places}f} to {estimate.high:.{places}f}"
-        if estimate.bounded
-        else f"no interval, n = {estimate.n}"
-    )
-    base = attached(significant(float(last["base"])), part.unit)
-    names = [level_name(compared.factor, one) for one in (level, compared.baseline)]
-    verb = "is" if compared.phrase.startswith("as fast") else "has"
-    if not isinstance(level, str) and level != 1:
-        verb = {"is": "are", "has": "have"}[verb]
-    where = at_level(compared.along, last[compared.along])
-    head = f"{part.name}: {where}" if part.name else f"A{where[1:]}"
-    return (
-        f"{head} {names[0]} {verb} {estimate.value:.{places}f} times {compared.phrase} {names[1]} "
-        f"({interval}; {names[1]}: {base}); {_where_clear(compared, rows, names[1])}."
-    )
-
-
-def _where_clear(compared: Compared, rows: pd.DataFrame, baseline: str) -> str:
-    """Say on which side of the baseline a curve is, and from where on."""
-    words = {1: "ahead of it", -1: "behind it"} if compared.inverted else {1: "above it", -1: "below it"}
-    ends = zip(rows["low"].to_numpy(float), rows["high"].to_numpy(float), strict=True)
-    signs = [1 if low > 1 else -1 if high < 1 else 0 for low, high in ends]
-    at = [level_name(compared.along, value) for value in rows[compared.along]]
-    if not rows["low"].notna().any():
-        return "too few runs to tell them apart"
-    if not any(signs):
-        return f"not clearly apart from {baseline}" + (" anywhere" if len(rows) > 1 else "")
+    answers = [part.answers[int(at)] for at in rows.index]
+    value = attached(significant(float(rows["base"].iloc[-1])), part.unit)
+    base = f"{compared.display(compared.baseline)}: {value}"
+    text = with_base(answers[-1].sentence, base)
     if len(rows) == 1:
-        return f"clearly {words[signs[0]]}"
+        return f"{text}."
+    signs = [
+        sentences.side(sentences.upright(one.question.quantity, one.found[0].estimate)) for one in answers
+    ]
+    names = {1: compared.display(rows[compared.factor].iloc[0]), -1: compared.display(compared.baseline)}
+    at = [compared.display(level, compared.along) for level in rows[compared.along]]
     ordered = pd.api.types.is_numeric_dtype(rows[compared.along])
+    return f"{text}; {_leads(names, at, signs, ordered=ordered)}."
+
+
+def _leads(names: Mapping[int, str], at: Sequence[str], signs: Sequence[int], *, ordered: bool) -> str:
+    """Say who is ahead at which points of an axis, and from where on."""
+    if not any(signs):
+        return "there is no clear difference anywhere"
     since = len(signs) - len(list(next(group for _, group in itertools.groupby(reversed(signs)))))
-    if not ordered or signs[-1] == 0:
-        since = len(signs)  # no side that it keeps to the end
-    keeps = since < len(signs)
-    parts = [f"{words[signs[-1]]} from {at[since]} on"] if keeps else []
+    keeps = ordered and signs[-1] != 0  # a side that is ahead to the end
+    since = since if keeps else len(signs)
+    parts = [f"{names[signs[-1]]} is ahead from {at[since]} on"] if keeps else []
     for sign in (1, -1, 0):
-        where = [name for name, one in zip(at[:since], signs[:since], strict=True) if one == sign]
-        # Not being told apart before the lead begins needs no mention.
+        where = ", ".join(name for name, one in zip(at[:since], signs[:since], strict=True) if one == sign)
+        # No clear difference before the lead begins needs no mention.
         if where and (sign or not keeps):
-            parts.append(f"{words.get(sign, 'not clearly apart from it')} at {', '.join(where)}")
+            parts.append(f"{names[sign]} is ahead at {where}" if sign else f"no clear difference at {where}")
     return ", ".join(parts)

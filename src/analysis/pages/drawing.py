@@ -10,18 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import AutoLocator, ScalarFormatter
 
 from analysis.base.words import significant
+from analysis.estimates.sentences import measure_name
 from analysis.pages import figures
 from analysis.pages.comparison import Compared, Stratum
-from analysis.pages.figures.style import GREY, PAPER, looks
-from analysis.schema.factors import at_level, level_name
+from analysis.pages.figures.style import GREY, PAPER, looks, whiskers
+from analysis.schema.factors import label
 
-_NAMES = {
-    "application_time": "time by the application",
-    "jobs_per_day": "jobs a day",
-    "figure_of_merit": "figure of merit",
-    "energy_per_job": "energy of a job",
-    "mean_power": "mean power",
-}
 _PANEL = 3.4  # inches a panel of energies
 _NEAR = 0.1  # of an axis
 # A scale whose largest value is more than this many times the least is logarithmic.
@@ -33,11 +27,11 @@ def draw(compared: Compared, part: Stratum) -> Figure:
 
     With a single point along the axis every run is shown instead.
     """
-    where = " · ".join(filter(None, (compared.campaign, part.name)))
+    where = " · ".join(filter(None, (compared.source.name, part.name)))
     medians = _named(compared, part.medians)
     if part.medians[compared.along].nunique() == 1:
         return _strip(compared, part, medians, where)
-    fig, (top, bottom) = _panels(compared.evidence, where, 2, 6.8)
+    fig, (top, bottom) = _panels(compared.source.evidence, where, 2, 6.8)
     ratios = _named(compared, part.ratios)
     if not pd.api.types.is_numeric_dtype(medians[compared.along]):
         # Words stand where they first appear: both panels must have the same ones, in the same order.
@@ -45,14 +39,14 @@ def draw(compared: Compared, part: Stratum) -> Figure:
         medians = medians[met].sort_values(compared.along, kind="stable")
         ratios = ratios.sort_values(compared.along, kind="stable")
     doubled = doubling(part.medians[compared.along])
-    base = level_name(compared.factor, compared.baseline)
+    base = compared.display(compared.baseline)
     figures.interval_points(
         ratios, ax=top, x=compared.along, y="ratio", low="low", high="high", hue="level", log2=doubled,
         xlabel="", ylabel=f"times {compared.phrase}\n{base}", one=True,
     )  # fmt: skip
     last = part.ratios.sort_values(compared.along).iloc[-1]
     value = f"{significant(float(last['base']))} {part.unit}".rstrip()
-    where = at_level(compared.along, last[compared.along])
+    where = f"at {compared.display(last[compared.along], compared.along)}"
     # Above the panel: beside the line of no difference stand the names of the curves.
     top.set_title(f"1× = {value} ({base}, {where})", loc="left", size=9.5, color=GREY)
     top.yaxis.label.set_multialignment("center")
@@ -136,31 +130,31 @@ def _panels(
 
 
 def _strip(compared: Compared, part: Stratum, medians: pd.DataFrame, where: str) -> Figure:
-    fig, ax = figures.new_figure(compared.evidence, where)
+    fig, ax = figures.new_figure(compared.source.evidence, where)
     values = _named(compared, part.values)
-    base = level_name(compared.factor, compared.baseline)
+    base = compared.display(compared.baseline)
     order = [base, *(level for level in medians["level"] if level != base)]
-    only = at_level(compared.along, part.medians[compared.along].iloc[0])
+    only = f"at {compared.display(part.medians[compared.along].iloc[0], compared.along)}"
     figures.strip_with_interval(
         values, ax=ax, x="level", y="value", summary=medians, order=order,
-        xlabel=f"{compared.factor.replace('_', ' ')}, {only}", ylabel=_value(compared, part),
+        xlabel=f"{label(compared.factor)}, {only}", ylabel=_value(compared, part),
     )  # fmt: skip
     figures.from_zero(ax)
     return fig
 
 
 def _named(compared: Compared, frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.assign(level=[level_name(compared.factor, level) for level in frame[compared.factor]])
+    return frame.assign(level=[compared.display(level) for level in frame[compared.factor]])
 
 
 def _value(compared: Compared, part: Stratum) -> str:
-    name = _NAMES.get(compared.variable, compared.variable.replace("_", " "))
+    name = measure_name(compared.variable)
     return f"{name} ({part.unit})" if part.unit and part.unit != "jobs/day" else name
 
 
 def _axis(name: str) -> str:
     units = {"size": "message size (B)", "time_s": "time from launch to exit (s)"}
-    return units.get(name, name.replace("_", " "))
+    return units.get(name, label(name))
 
 
 def doubling(values: pd.Series) -> bool:
@@ -209,17 +203,13 @@ def _crowded(row: pd.Series, part: pd.DataFrame, table: pd.DataFrame) -> bool:
 
 
 def _point(ax: Axes, row: pd.Series, level: str, style: tuple[str, str], *, above: bool) -> None:
-    shade, mark = style
     x, y = float(row["time_s"]), float(row["energy_Wh"])
-    reach = [
-        None if pd.isna(row[low]) else [[max(middle - row[low], 0.0)], [max(row[high] - middle, 0.0)]]
-        for middle, low, high in ((x, "time_low", "time_high"), (y, "energy_low", "energy_high"))
-    ]
-    ax.errorbar(
-        [x], [y], xerr=reach[0], yerr=reach[1], color=shade, marker=mark, markersize=8, capsize=3.5,
-        markerfacecolor=shade if row["pareto"] else PAPER, markeredgecolor=shade, linestyle="none", zorder=3,
+    whiskers(
+        ax, [x], [y], style, xends=([row["time_low"]], [row["time_high"]]),
+        yends=([row["energy_low"]], [row["energy_high"]]), markersize=8, capsize=3.5,
+        markerfacecolor=style[0] if row["pareto"] else PAPER, markeredgecolor=style[0],
     )  # fmt: skip
     ax.annotate(
         level, (x, y), xytext=(8, 4 if above else -4), textcoords="offset points", ha="left",
-        va="bottom" if above else "top", size=10, color=shade,
+        va="bottom" if above else "top", size=10, color=style[0],
     )  # fmt: skip

@@ -38,10 +38,10 @@ def yearly_costs(
 
     Every level does as many jobs as `jobs_of`, by default as many as it can (365 x 86400 s / time of a job).
     Columns ``runs`` (what sets a stratum apart), factor, ``time_s time_low time_high energy_Wh energy_low
-    energy_high jobs_a_day`` (medians), ``cost_a_year low high n`` in the price's currency, with `carbon` (kg
-    CO2e a kWh) ``kg_CO2e_a_year``, ``pareto`` (no level of the stratum is as good in time and energy and
-    better in one) and ``metered_at``; intervals hold the meters' uncertainty as far as it is known. Raises
-    `NotCoveredError` if no selected run has an energy, or a group would mix different things.
+    energy_high jobs_a_day`` (medians), ``cost_a_year low high n confidence`` in the price's currency,
+    with `carbon` (kg CO2e a kWh) ``kg_CO2e_a_year``, ``pareto`` (no level of the stratum is as good in time
+    and energy and better in one) and ``metered_at``; intervals hold the meters' uncertainty as far as it is
+    known. Raises `NotCoveredError` if no selected run has an energy, or a group would mix different things.
     """
     tariff = Tariff(price=price, pue=pue)
     asked = replace(question(campaign, "energy", select), quantity="cost", tariff=tariff)
@@ -60,7 +60,7 @@ def yearly_costs(
             table["pareto"] = pareto_front(table, time="time_s", energy="energy_Wh")
             rows.append(table.assign(runs=name, metered_at=values[POINT].iloc[0]))
     columns = ["runs", factor, *_TIME, "energy_Wh", "energy_low", "energy_high", "jobs_a_day"]
-    columns += ["cost_a_year", "low", "high", "n", "kg_CO2e_a_year", "pareto", "metered_at"]
+    columns += ["cost_a_year", "low", "high", "n", "confidence", "kg_CO2e_a_year", "pareto", "metered_at"]
     whole = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=columns)
     return whole[[column for column in columns if carbon or column != "kg_CO2e_a_year"]]
 
@@ -68,10 +68,9 @@ def yearly_costs(
 def _row(asked: Question, part: pd.DataFrame, pace: pd.DataFrame | None, carbon: float) -> dict[str, float]:
     """Ask for time, energy and cost of one level, done as often as the jobs of `pace` follow each other."""
     pace = part if pace is None else pace
-    time = stats.median(part["seconds"], measuring_days(part)).shown
+    time = stats.median(part["seconds"], measuring_days(part))
     energy, _ = median_of("energy_per_job", part.assign(value=part["energy"] / JOULES_PER_WH))
-    energy = energy.shown
-    year = cost.level(asked, part, pace).estimate.shown
+    year = cost.level(asked, part, pace).estimate
     jobs = cost.YEAR / float(pace["seconds"].median())
     pue = asked.tariff.pue if asked.tariff else 1.0
     return {
@@ -79,6 +78,7 @@ def _row(asked: Question, part: pd.DataFrame, pace: pd.DataFrame | None, carbon:
         **{"energy_Wh": energy.value, "energy_low": energy.low, "energy_high": energy.high},
         "jobs_a_day": DAY / time.value,
         **{"cost_a_year": year.value, "low": year.low, "high": year.high, "n": year.n},
+        "confidence": year.level if year.bounded else float("nan"),
         "kg_CO2e_a_year": cost.emissions(energy.value * JOULES_PER_WH, carbon, pue=pue, jobs=jobs),
     }
 

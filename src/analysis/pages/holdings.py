@@ -11,11 +11,11 @@ from analysis.base.words import in_order, number
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.groups import strata_names
+from analysis.estimates.selection import measure_of
 from analysis.estimates.stats import Estimate
-from analysis.pages.choices import measure_of, unknown
-from analysis.pages.notebook import Book, Table, closing, shown
+from analysis.pages.notebook import Book, TextTable, closing, shown
 from analysis.pages.runs import question, unit_of
-from analysis.schema.factors import FACTORS
+from analysis.schema.factors import FACTORS, is_known
 
 _MOST = 60  # kinds of run in the table
 _LEVELS = 12  # of a factor
@@ -27,7 +27,7 @@ def factor_table(campaign: Campaign) -> pd.DataFrame:
     rows = []
     for factor in FACTORS:
         counts = runs[factor].value_counts()
-        levels = [level for level in in_order(counts.index.tolist()) if not unknown(level)]
+        levels = [level for level in in_order(counts.index.tolist()) if is_known(level)]
         if not levels or levels == ["none"]:
             continue
         listed = [f"{_level(level)} ({counts[level]})" for level in levels[:_LEVELS]]
@@ -51,7 +51,7 @@ def kinds(campaign: Campaign) -> pd.DataFrame:
     found = []
     for application, part in runs.groupby("application", sort=True):
         levels = [
-            {name: "" if unknown(level) else level for name, level in zip(FACTORS, row, strict=True)}
+            {name: level if is_known(level) else "" for name, level in zip(FACTORS, row, strict=True)}
             for row in part[list(FACTORS)].itertuples(index=False)
         ]
         named = part.assign(runs=[name or "all runs" for name in strata_names(levels)])
@@ -63,8 +63,10 @@ def kinds(campaign: Campaign) -> pd.DataFrame:
             values = named.assign(value=times.fillna(part["elapsed"]))
         table = tables.summary(values, ["runs"], "value", measure)
         unit = unit_of(asked, part)
-        ends = zip(table["median"], table["low"], table["high"], table["n"], strict=True)
-        spelt = [number(Estimate(middle, low, high, n), unit) for middle, low, high, n in ends]
+        rows = table[["median", "low", "high", "n", "confidence"]].itertuples(index=False)
+        spelt = [
+            number(Estimate(value, low, high, n, level=level), unit) for value, low, high, n, level in rows
+        ]
         found.append(table.assign(application=application, measure=measure.replace("_", " "), median=spelt))
     columns = ["application", "runs", "n", "measure", "median"]
     if not found:
@@ -92,7 +94,7 @@ def holding_sentences(campaign: Campaign) -> list[str]:
     return [*out, *([f"Of them {', '.join(told)}."] if told else [])]
 
 
-def tally(book: Book) -> Table | Markdown:
+def tally(book: Book) -> TextTable | Markdown:
     """Count the verdicts on the reports' claims that were tested, in a table ``report verdict claims``."""
     told = ((one.report, one.verdict) for one in book.verdicts() if one.verdict != "not tested")
     rows = [(*what, n) for what, n in Counter(told).items()]

@@ -10,6 +10,7 @@ import pandas as pd
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata_names
+from analysis.estimates.sentences import medians
 from analysis.pages.runs import Select
 from analysis.pages.scaling import size_sentence, sizes
 from analysis.schema.factors import FACTORS
@@ -35,10 +36,8 @@ class Link:
     @property
     def description(self) -> str:
         """Say what the figure shows."""
-        counts = sorted(set(self.table["n"]))
-        n = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         head = f"{self.title}: {self.value}" if self.title else self.value.capitalize()
-        return f"{head} against message size, medians of {n} runs with 95 % intervals"
+        return f"{head} against message size, {medians(self.table)}"
 
     @property
     def sentence(self) -> str:

@@ -13,22 +13,23 @@ from analysis.base.words import Level, attached, significant
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.measures import MEASURES
+from analysis.estimates.sentences import display, measure_name, medians
 from analysis.pages import figures
 from analysis.pages.drawing import draw_series
 from analysis.pages.runs import question, unit_of
-from analysis.schema.factors import at_level
+from analysis.schema.factors import at_level, label
 
 SIZE = "size"  # the one axis that is no column of the runs
-_NUMBERS = ("median", "low", "high", "unit", "n")
-_SAID = 2  # points of an axis of words that a sentence names, those with the most curves and runs
+_NUMBERS = ("median", "low", "high", "unit", "n", "confidence")
+_POINTS = 2  # points of an axis of words that a sentence names, those with the most curves and runs
 
 
 @dataclass(frozen=True)
 class Panel:
     """A measure along `x`, a curve for each level of another factor.
 
-    `table` has the columns x, ``series median low high n``, the median in `unit`; `more` says whether more
-    is better.
+    `table` has the columns x, ``series median low high n confidence``, the median in `unit`; `more` says
+    whether more is better.
     """
 
     title: str
@@ -47,7 +48,7 @@ class Panel:
     @property
     def description(self) -> str:
         """Say what the figure shows."""
-        return f"{self.title}: {self.what} by {self.axis}, medians with 95 % intervals"
+        return f"{self.title}: {self.what} by {self.axis}, {medians(self.table)}"
 
     @property
     def named(self) -> pd.DataFrame:
@@ -62,10 +63,10 @@ class Panel:
     def _ends(self) -> Iterator[str]:
         curves = [part.sort_values(self.x) for _, part in self.table.groupby("series", sort=False)]
         # Of messages the end says most at which the measure is the link's own.
-        told = ([-1] if self.more else [0]) if self.x == SIZE else [0, -1]
-        curves.sort(key=lambda part: part["median"].iloc[told[-1]], reverse=self.more)
-        for part in curves if self.x != SIZE else (curves[0], curves[-1]):
-            each = (f"{self._value(part['median'].iloc[end])} {self._place(part, end)}" for end in told)
+        ends = ([-1] if self.more else [0]) if self.x == SIZE else [0, -1]
+        curves.sort(key=lambda part: part["median"].iloc[ends[-1]], reverse=self.more)
+        for part in curves if self.x != SIZE else [curves[0], *curves[1:][-1:]]:
+            each = (f"{self._value(part['median'].iloc[end])} {self._place(part, end)}" for end in ends)
             yield f"{part['series'].iloc[0]} {', '.join(each)}"
 
     def _value(self, value: float) -> str:
@@ -80,17 +81,16 @@ class Panel:
         alone = self.table["series"].nunique() == 1
         several = bool((self.table["n"] > 1).any())
         ends = self.table[self.x].iloc[[0, -1]]
-        told = pd.DataFrame({"curves": curves.size(), "n": curves["n"].sum()})
-        said = set(ends if alone else told.nlargest(_SAID, ["curves", "n"]).index)
-        for at, part in curves:
-            if at in said:
-                best = part.sort_values("median", ascending=not self.more)
-                rows = zip(best["series"], best["median"], best["n"], strict=True)
-                each = (
-                    f"{'' if alone else name} {self._value(value)}{f' (n = {n})' if several else ''}"
-                    for name, value, n in rows
-                )
-                yield f"{at} {', '.join(one.strip() for one in each)}"
+        sizes = pd.DataFrame({"curves": curves.size(), "n": curves["n"].sum()})
+        named = set(ends if alone else sizes.nlargest(_POINTS, ["curves", "n"]).index)
+        for at, part in ((at, part) for at, part in curves if at in named):
+            best = part.sort_values("median", ascending=not self.more)
+            rows = zip(best["series"], best["median"], best["n"], strict=True)
+            each = (
+                f"{'' if alone else name} {self._value(value)}{f' (n = {n})' if several else ''}"
+                for name, value, n in rows
+            )
+            yield f"{at} {', '.join(one.strip() for one in each)}"
 
 
 def panel(
@@ -128,25 +128,28 @@ def panel(
     found = tables.summary(values, [x, by], "value", variable if variable in MEASURES else "")
     rank = {level: at for at, level in enumerate(order or found[x].drop_duplicates())}
     found = found.sort_values(x, key=lambda levels: levels.map(rank), kind="stable")
-    called = dict(names or {})
-    found = found.assign(**{x: found[x].replace(called), "series": found[by].astype(str).replace(called)})
+    levels = {column: list(found[column]) for column in (x, by)}
+    series = [(names or {}).get(str(one)) or display(campaign, by, one) for one in levels[by]]
+    at = [(names or {}).get(str(one), one) for one in levels[x]]
+    found = found.assign(**{x: at, "series": series})
     unit = unit_of(question(campaign, variable), runs)
-    table = found[[*dict.fromkeys((x, "series")), "median", "low", "high", "n"]].reset_index(drop=True)
+    columns = [*dict.fromkeys((x, "series")), "median", "low", "high", "n", "confidence"]
+    table = found[columns].reset_index(drop=True)
     more = MEASURES[variable].higher_is_better
-    return Panel(title, what or variable.replace("_", " "), axis or x.replace("_", " "), x, unit, more, table)
+    return Panel(title, what or measure_name(variable), axis or label(x), x, unit, more, table)
 
 
-def draw_panel(shown: Panel, campaign: Campaign) -> Figure:
+def draw_panel(one: Panel, campaign: Campaign) -> Figure:
     """Draw a panel: medians with intervals, joined along numbers."""
-    if pd.api.types.is_numeric_dtype(shown.table[shown.x]):
-        ylabel = f"{shown.what} ({shown.unit})" if shown.unit else shown.what
+    values = f"{one.what} ({one.unit})" if one.unit else one.what
+    if pd.api.types.is_numeric_dtype(one.table[one.x]):
         fig = draw_series(
-            shown.table, evidence=campaign.evidence, campaign=campaign.name, x=shown.x, ylabel=ylabel
+            one.table, evidence=campaign.evidence, campaign=campaign.name, x=one.x, ylabel=values
         )
-        if shown.x != SIZE:
-            fig.axes[0].set_xlabel(shown.axis)
+        if one.x != SIZE:
+            fig.axes[0].set_xlabel(one.axis)
         return fig
-    height = max(4.2, 0.46 * shown.table[shown.x].nunique() + 1.6)
+    height = max(4.2, 0.46 * one.table[one.x].nunique() + 1.6)
     fig, ax = figures.new_figure(campaign.evidence, campaign.name, height=height)
-    figures.interval_rows(shown.table, ax=ax, x=shown.x, hue="series", xlabel=f"{shown.what} ({shown.unit})")
+    figures.interval_rows(one.table, ax=ax, x=one.x, hue="series", xlabel=values)
     return fig

@@ -43,8 +43,8 @@ def repeats(
 def spread(table: pd.DataFrame) -> pd.DataFrame:
     """Sum up the `repeats` of each kind of run.
 
-    Columns ``runs unit median low high n`` (interval of the median, NaN below six repeats), ``lowest`` and
-    ``highest`` (run, % of the median).
+    Columns ``runs unit median low high n confidence`` (interval of the median), ``lowest`` and ``highest``
+    (run, % of the median).
     """
     ends = table.groupby("runs", sort=False)["deviation"].agg(["min", "max"])
     found = tables.summary(table, ["runs", "unit"], "value")

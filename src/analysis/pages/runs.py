@@ -7,36 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.base.words import Level
 from analysis.estimates import groups
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.measures import MEASURES
 from analysis.estimates.measures import unit_of as unit_of_measure
 from analysis.estimates.question import Question
 
 Select = Mapping[str, Any]
 
 
-def question(
-    campaign: Campaign,
-    variable: str,
-    select: Select | None = None,
-    *,
-    members: Sequence[Level] = (),
-    scale: float = 1.0,
-) -> Question:
-    """Ask for the median of one of `analysis.estimates.measures.MEASURES` of the runs that `select` names.
-
-    `select` gives factors a level, a list of levels or a range, spelt as in the report or as in the campaign;
-    `members` is what the measure is of (calls, sizes), `scale` a factor on its values. A profiler costs time:
-    without one in the selection, what is no measure of a profile is asked of the runs without a profiler, if
-    there are any.
-    """
-    chosen = dict(select or {})
-    of_profile = variable in MEASURES and MEASURES[variable].profile
-    if not of_profile and "profiler" not in chosen and "none" in set(campaign.runs["profiler"]):
-        chosen["profiler"] = "none"
-    return Question("level", variable, chosen, members=tuple(members), scale=scale)
+question = groups.level_question
 
 
 def measured(campaign: Campaign, variable: str, select: Select | None = None) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,13 +12,14 @@ import pandas as pd
 from analysis.base.words import Level, attached, number, significant, stop
 from analysis.estimates import groups, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.groups import strata, strata_names
+from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
+from analysis.estimates.sentences import Answer, Stratum, display, stratum_names, with_base
 from analysis.estimates.stats import Estimate
 from analysis.pages.runs import Select, question, refuse_mixture, unit_of
-from analysis.schema.factors import FACTORS, FOLLOWS, at_level, level_name
+from analysis.schema.factors import FACTORS, FOLLOWS, at_level
 
 
 def series(
@@ -51,7 +53,7 @@ def series_sentences(table: pd.DataFrame, unit: str, *, along: str = "nodes") ->
     out = []
     for curve, rows in _curves(table, "series", along):
         name = curve[:1].upper() + curve[1:]
-        first, last = (_spelt(rows.iloc[i], "median", unit) for i in (0, -1))
+        first, last = (_spelt(rows.iloc[i], unit) for i in (0, -1))
         ends = [at_level(along, rows[along].iloc[i]) for i in (0, -1)]
         if len(rows) == 1:
             out.append(f"{name}: {first} {ends[0]}.")
@@ -76,65 +78,67 @@ def scaling(
 ) -> pd.DataFrame:
     """Say how far more nodes bring more speed, a curve for each level of a factor; arguments as in `compare`.
 
-    Columns ``runs`` (what sets a stratum apart), ``level``, along (a number), ``value`` (median), ``unit``,
-    ``speedup low high n n_baseline`` over the curve's least count, ``efficiency`` (%, speedup over the ratio
-    of ranks, its ends ``efficiency_low efficiency_high``) and ``stops`` (words: the last count before a gain
-    below `threshold`). Raises `NotCoveredError` if no level was run at two counts or more, or a group would
-    mix different things.
+    Columns ``runs`` (what distinguishes a stratum), ``level``, along (a number), ``value`` (median),
+    ``unit``, ``speedup low high n n_baseline confidence`` over the curve's least count, ``efficiency`` (%,
+    speedup over the ratio of ranks, its ends ``efficiency_low efficiency_high``), ``stops`` (words: the last
+    count before a gain below `threshold`) and ``answer``, the sentence of the curve. Raises
+    `NotCoveredError` if no level was run at two counts or more, or a group would mix different things.
     """
     asked = replace(question(campaign, variable, select), threshold=threshold)
     frame = groups.measured(asked, campaign)
     compare = Comparison(along, varying=tuple(name for name in varying if name != along))
-    curves = []
+    found = []
     for stratum, values in strata(frame, (along, *varying), campaign, MEASURES[variable]):
         refuse_mixture(values, [along], varying)
         if values[along].nunique() > 1:
-            curves.append((stratum, _curve(asked, campaign, values, compare)))
-    if not curves:
+            found.append((stratum, values))
+    if not found:
         raise NotCoveredError(
             f"{campaign.name} has no runs at two counts of {along} that are alike otherwise"
         )
-    names = strata_names([{k: v for k, v in stratum.items() if k != factor} for stratum, _ in curves])
+    universe = [stratum for stratum, _ in found]
+    _, names = stratum_names(campaign, [{k: v for k, v in one.items() if k != factor} for one in universe])
     return tables.stacked(
         *(
-            curve.assign(runs=name, level=level_name(factor, stratum[factor]))
-            for name, (stratum, curve) in zip(names, curves, strict=True)
+            _curve(asked, campaign, values, compare, universe).assign(
+                runs=name, level=display(campaign, factor, stratum[factor])
+            )
+            for name, (stratum, values) in zip(names, found, strict=True)
         )
     )
 
 
 def scaling_sentences(table: pd.DataFrame, *, along: str = "nodes") -> list[str]:
     """Say in one sentence a curve of `scaling` how far it gets and where it stops."""
-    out = []
-    named = table.assign(name=(table["runs"] + ", " + table["level"]).str.removeprefix(", "))
-    for name, rows in _curves(named, "name", along):
-        first, last = rows.iloc[0], rows.iloc[-1]
-        base = attached(significant(float(first["value"])), str(first["unit"]))
-        ends = [level_name(along, row[along]) for row in (first, last)]
-        out.append(
-            f"With {name} {ends[1]} have {_spelt(last, 'speedup', '')} times the speed of {ends[0]} "
-            f"({base}), an efficiency of {last['efficiency']:.0f} %; scaling stops: {last['stops']}."
-        )
-    return out
+    return list(dict.fromkeys(table["answer"]))
 
 
-def _curve(asked: Question, campaign: Campaign, values: pd.DataFrame, compare: Comparison) -> pd.DataFrame:
+def _curve(
+    asked: Question,
+    campaign: Campaign,
+    values: pd.DataFrame,
+    compare: Comparison,
+    universe: Sequence[Stratum],
+) -> pd.DataFrame:
     """Ask for the speedup and the efficiency of each count over the least one, and for where it stops."""
-    own = campaign.own()
-    along = compare.factor
+    own, along = campaign.own(), compare.factor
     least, *more = sorted(set(values[along]))
-    alone = Estimate(1.0, 1.0, 1.0, n := int((values[along] == least).sum()), n)
-    rows = [_point(values, along, least, alone, alone.transformed(lambda ratio: 100.0 * ratio))]
+    one = Estimate(1.0, 1.0, 1.0, n := int((values[along] == least).sum()), n)
+    rows = [_point(values, along, least, one, one.transformed(lambda ratio: 100.0 * ratio))]
     for count in more:
-        pair = replace(asked, compare=replace(compare, levels=(count, least)))
-        speedup, share = (
-            findings_of(replace(pair, quantity=name), own, values)[0].estimate.shown
-            for name in ("speedup", "efficiency")
-        )
-        rows.append(_point(values, along, count, speedup, share))
+        pair = replace(asked, quantity="speedup", compare=replace(compare, levels=(count, least)))
+        speedup = findings_of(pair, own, values)
+        (share,) = findings_of(replace(pair, quantity="efficiency"), own, values)
+        rows.append(_point(values, along, count, speedup[0].estimate, share.estimate))
     whole = replace(asked, quantity="saturation", compare=replace(compare, span=(least, more[-1])))
-    stops = stop(findings_of(whole, own, values)[0].estimate, along)
-    return pd.DataFrame(rows).assign(unit=unit_of(asked, values), stops=stops)
+    stops = findings_of(whole, own, values)
+    unit = unit_of(asked, values)
+    base = f"{display(campaign, along, least)}: {attached(significant(rows[0]['value']), unit)}"
+    text = with_base(Answer(pair, speedup, campaign, universe=universe).sentence, base)
+    where = Answer(whole, stops, campaign, brief=True).sentence
+    return pd.DataFrame(rows).assign(
+        unit=unit, stops=stop(stops[0].estimate, along), answer=f"{text}. {where}."
+    )
 
 
 def _point(
@@ -143,7 +147,8 @@ def _point(
     ends = {"speedup": speedup.value, "low": speedup.low, "high": speedup.high}
     shares = {"efficiency": share.value, "efficiency_low": share.low, "efficiency_high": share.high}
     middle = float(values.loc[values[along] == count, "value"].median())
-    counts = {"n": speedup.n, "n_baseline": speedup.n_baseline}
+    level = speedup.level if speedup.bounded else math.nan
+    counts = {"n": speedup.n, "n_baseline": speedup.n_baseline, "confidence": level}
     return {along: count, "value": middle, "unit": "", **ends, **counts, **shares}
 
 
@@ -153,8 +158,9 @@ def _curves(table: pd.DataFrame, name: str, along: str) -> Iterator[tuple[str, p
         yield str(curve), rows.sort_values(along)
 
 
-def _spelt(row: Any, value: str, unit: str) -> str:
-    estimate = Estimate(float(row[value]), float(row["low"]), float(row["high"]), int(row["n"]))
+def _spelt(row: Any, unit: str) -> str:
+    value, low, high, level = (float(row[name]) for name in ("median", "low", "high", "confidence"))
+    estimate = Estimate(value, low, high, int(row["n"]), level=level)
     if estimate.low == estimate.high:  # the runs agree, as counts do
         return attached(significant(estimate.value), unit)
     return number(estimate, unit)
@@ -170,8 +176,10 @@ def sizes(
     """
     runs = campaign.select(select, timing=True)
     refuse_mixture(runs, list(by), [factor for factor in FACTORS if factor not in by])
-    names = [", ".join(level_name(f, level) for f, level in zip(by, key, strict=True)) for key in
-             runs[list(by)].itertuples(index=False)]  # fmt: skip
+    names = [
+        ", ".join(display(campaign, factor, level) for factor, level in zip(by, key, strict=True))
+        for key in runs[list(by)].itertuples(index=False)
+    ]
     table = campaign.frame("micro").merge(runs[["run"]].assign(series=names), on="run")
     return tables.summary(table[table["size"] > 0], ["series", "size"], value)
 
@@ -181,5 +189,5 @@ def size_sentence(table: pd.DataFrame, value: str, unit: str) -> str:
     listed = []
     for name, rows in _curves(table, "series", "size"):
         row = rows.iloc[0 if value == "latency" else -1]
-        listed.append(f"{name} {_spelt(row, 'median', unit)} at {row['size']:,} B")
+        listed.append(f"{name} {_spelt(row, unit)} at {row['size']:,} B")
     return f"{value.capitalize()}: {'; '.join(listed)}."

@@ -8,6 +8,7 @@ reads this module at every start: nothing slow is imported.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -25,7 +26,8 @@ class Factor:
 
     `kind` says whether it belongs to the problem, the software, the machine, the job, or to how a run is
     watched. `topics` are the questions for which its levels are compared, each with the factors that change
-    with it by nature: more nodes have more ranks.
+    with it by nature: more nodes have more ranks. `tied` may change with it too where no runs differ in it
+    alone, and a page then lists what did.
     """
 
     name: str
@@ -35,8 +37,11 @@ class Factor:
     unit: str = ""
     aliases: tuple[str, ...] = ()  # other names that records and patterns use
     topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    also: tuple[str, ...] = ()  # what changes with it by nature next to that
+    tied: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()  # the factors of which its levels are made up
+    axis: tuple[str, ...] | None = None  # what changes along it where it is the axis of a figure
     follows: str = ""  # the factor that it follows from, next to which it says nothing of its own
-    implies: tuple[str, ...] = ()
     upgrade: bool = False  # whether an upgrade may replace its levels
     versioned: bool = False  # whether its levels carry a version
     from_output: bool = False  # whether the output states it even where the record does not
@@ -46,12 +51,18 @@ class Factor:
     before: str = "with"  # the preposition before its levels: "on 2 nodes"
     every: str = ""  # all of its levels: "all links"
     level: str = "{}"  # a level in a sentence; "{} node|{} nodes" for one and for several
+    subject: str = ""  # a level as what a sentence is about, where that is another: "runs of {}"
     paths: tuple[str, ...] = ()  # patterns of file and folder names that state it, the number as a group
 
     @property
     def numeric(self) -> bool:
         """Whether its levels are numbers."""
         return self.dtype != "str"
+
+    @property
+    def is_axis(self) -> bool:
+        """Whether figures have it as an axis where nobody has chosen one."""
+        return self.axis is not None
 
     @property
     def unknown(self) -> Level:
@@ -61,12 +72,15 @@ class Factor:
     @property
     def changes_with_it(self) -> tuple[str, ...]:
         """The factors that change with it by nature, whatever it is compared for."""
-        every = (*FOLLOWS.get(self.name, ()), *(one for names in self.topics.values() for one in names))
-        return tuple(dict.fromkeys(every))
+        found = [*FOLLOWS.get(self.name, ()), *(one for names in self.topics.values() for one in names)]
+        found += [*self.also, *([self.follows] if self.follows and not self.topics else [])]
+        return tuple(dict.fromkeys(one for one in found if one not in self.tied))
 
 
 # In patterns: the borders of a word in names that are joined by anything, and what joins it to its number.
 _S, _E, _G = r"(?<![A-Za-z0-9.])", r"(?![A-Za-z0-9])", r"[-_=. ]?"
+# What another machine mostly comes with.
+_WITH_A_MACHINE = ("mpi", "build", "version", "tuning", "ranks", "ranks_per_node")
 
 TABLE: tuple[Factor, ...] = (
     Factor(
@@ -74,15 +88,17 @@ TABLE: tuple[Factor, ...] = (
     ),
     Factor(
         "case", "problem", "input case", work=True, needed=True, label="problem", before="at",
-        every="every case", topics={"problem size": ()},
+        every="every case", topics={"problem size": ()}, axis=(),
     ),
     Factor(
         "cluster", "machine", "cluster", upgrade=True, label="cluster", before="on", every="all clusters",
         topics={"hardware": ("cpu", "interconnect", "dimm", "ranks", "ranks_per_node")},
+        parts=("cpu", "interconnect", "dimm"), tied=("cpu", "dimm", "interconnect", *_WITH_A_MACHINE),
     ),
     Factor(
         "cpu", "machine", "CPU model", upgrade=True, needed=True, label="processor", before="on",
         every="all processors", topics={"CPU generation": ("cluster",)},
+        tied=("cluster", "dimm", "interconnect", *_WITH_A_MACHINE),
     ),
     Factor(
         "frequency", "machine", "clock frequency that the CPU was set to", "f8", "GHz", upgrade=True,
@@ -93,14 +109,17 @@ TABLE: tuple[Factor, ...] = (
     Factor(
         "interconnect", "machine", "network between the nodes", upgrade=True, needed=True, label="link",
         before="over", every="all links", topics={"interconnect": ("cluster",)},
+        tied=("mpi", "tuning", "cluster"), axis=("nodes", "ranks_per_node"),
     ),
     Factor(
         "mpi", "software", "MPI library with version", upgrade=True, versioned=True, needed=True,
         label="MPI library", every="all MPI libraries", topics={"MPI library": ()},
+        tied=("build", "tuning", "version"),
     ),
     Factor(
         "build", "software", "compiler flags or build variant", upgrade=True, label="build",
         before="built with", every="all builds", level="build {}", topics={"compiler flags": ()},
+        tied=("mpi",),
     ),
     Factor(
         "dimm", "machine", "memory modules: type, speed and ranks", upgrade=True, label="memory modules",
@@ -118,16 +137,17 @@ TABLE: tuple[Factor, ...] = (
     ),
     Factor(
         "profiler", "view", "profiler preloaded, none without", label="profiler", before="under",
-        every="all profilers", topics={"profilers": ()},
+        subject="a run under {}", every="all profilers", topics={"profilers": ()},
     ),
     Factor(
         "nodes", "job", "nodes", "i4", "1", needed=True, label="nodes", before="on",
         every="all numbers of nodes", level="{} node|{} nodes", topics={"scaling": ("ranks",)},
+        axis=("ranks",),
         paths=(r"(?<![\d.])(\d+)[-_]?(?:nodes?|nn)(?![a-z])", rf"{_S}(?:nnodes|nodes?|nn){_G}(\d+)"),
     ),
     Factor(
         "ranks", "job", "MPI ranks", "i4", "1", aliases=("np",), work=True, needed=True, label="ranks",
-        every="all numbers of ranks", level="{} rank|{} ranks",
+        every="all numbers of ranks", level="{} rank|{} ranks", also=("nodes",), axis=("nodes",),
         paths=(
             r"(?<!\d)(\d+)[-_]?(?:ranks?|n?procs?|n?tasks?|np|mpiprocs|mpiranks|processes|mpi)(?![a-z])",
             rf"(?:{_S}|(?<=\d))(?:n?ranks?|n?procs?|n?tasks?|np|mpiprocs){_G}(\d+)",
@@ -136,7 +156,7 @@ TABLE: tuple[Factor, ...] = (
     Factor(
         "ranks_per_node", "job", "ranks on each node", "i4", "1", aliases=("ppn",), label="ranks per node",
         every="all numbers of ranks per node", level="{} rank per node|{} ranks per node",
-        topics={"scaling": ("ranks",), "placement": ("nodes",)},
+        topics={"scaling": ("ranks",), "placement": ("nodes",)}, also=("placement",),
         paths=(
             rf"(?:{_S}|(?<=\d))(?:ppn|tpn|rpn|(?:n?tasks|ranks|procs)[-_]?per[-_]?node){_G}(\d+)",
             r"(?<!\d)(\d+)[-_]?(?:ppn|tpn|rpn|cpn|(?:tasks|ranks|procs)[-_]?per[-_]?node)",
@@ -161,7 +181,7 @@ TABLE: tuple[Factor, ...] = (
     Factor(
         "target_time", "problem", "run time asked of the application, NaN where it takes none", "f8", "s",
         aliases=("target_seconds", "rt"), work=True, label="length of a run (s)", before="in runs of",
-        every="all lengths of runs", level="{} s", topics={"run duration": ()},
+        every="all lengths of runs", level="{} s", subject="runs of {}", topics={"run duration": ()},
         paths=(rf"{_S}rt{_G}(\d+){_E}",),
     ),
     Factor(
@@ -177,7 +197,7 @@ TABLE: tuple[Factor, ...] = (
     Factor(
         "version", "software", "release of the application, as its output says", follows="build",
         upgrade=True, work=True, versioned=True, from_output=True, label="version", before="in version",
-        every="all versions", level="version {}", topics={"compiler flags": ()},
+        every="all versions", level="version {}", topics={"compiler flags": ()}, tied=("build", "mpi"),
     ),
 )  # fmt: skip
 
@@ -207,10 +227,48 @@ else:
     ]
 
 
+def is_known(level: object) -> bool:
+    """Whether a level says something: no blank, no -1, no NaN."""
+    return level not in ("", -1, None) and level == level
+
+
 def label(factor: str) -> str:
     """Return the name of a factor on axes and in tables, of another column its own."""
     known = BY_NAME.get(factor)
     return known.label if known else factor.replace("_", " ")
+
+
+# Levels that the field spells in one way, by factor; what has a number or a grade in its name follows a rule.
+_NAMES: Mapping[str, Mapping[str, str]] = {
+    "case": {
+        "osu_latency": "point-to-point latency", "osu_bw": "point-to-point bandwidth",
+        "osu_bibw": "two-way bandwidth", "osu_allreduce": "Allreduce", "osu_alltoall": "Alltoall",
+        "osu_bcast": "Bcast", "osu_allgather": "Allgather", "osu_barrier": "Barrier",
+    },
+    "interconnect": {
+        "ib": "InfiniBand", "ethernet-tcp": "TCP over Ethernet", "shared-memory": "shared memory",
+        "omnipath-100": "Omni-Path", "efa": "EFA",
+    },
+    "mpi": {
+        "open-mpi": "Open MPI", "openmpi": "Open MPI", "mpich": "MPICH", "intel-mpi": "Intel MPI",
+        "platform-mpi": "Platform MPI", "hp-mpi": "HP MPI", "mvapich2": "MVAPICH2", "hpc-x": "HPC-X",
+    },
+    "profiler": {"none": "no profiler", "ipm": "IPM", "mpip": "mpiP"},
+}  # fmt: skip
+_SPELLINGS = (
+    ("interconnect", re.compile(r"(\d+)-?gbe"), "{}GbE"),
+    ("interconnect", re.compile(r"(\d+)-?gbe-roce"), "{}GbE RoCE"),
+    ("interconnect", re.compile(r"ib-([sdqfehnx]dr\d*)"), "{} InfiniBand"),
+)
+
+
+def display_name(factor: str, level: Level) -> str:
+    """Return the name of a level as people in the field spell it: ``FDR InfiniBand``, ``2 nodes``."""
+    text = str(level).lower()
+    for name, pattern, spelling in _SPELLINGS:
+        if name == factor and (found := pattern.fullmatch(text)):
+            return spelling.format(found[1].upper())
+    return _NAMES.get(factor, {}).get(text) or level_name(factor, level)
 
 
 def level_name(factor: str, level: Level) -> str:

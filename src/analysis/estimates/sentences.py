@@ -1,0 +1,700 @@
+"""Sentences: every computed answer in words, the winner first, by how much, and where.
+
+Verdicts, findings, pages, slides and the scoreboard word their answers here, so that one answer has one
+sentence with one value, one interval and one level. An interval is given wherever there is one, with its
+level where that is below 95 %; what is called clear rests on one of at least 85 %, as verdicts do.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.base.models import one_or_more
+from analysis.base.words import FULL, Level, attached, decimals, general, in_order, number, significant
+from analysis.estimates.campaign import Campaign
+from analysis.estimates.finding import Finding, days_said
+from analysis.estimates.groups import distinguishing
+from analysis.estimates.measures import MEASURES
+from analysis.estimates.question import Question
+from analysis.estimates.stats import LEVEL, Estimate
+from analysis.schema.factors import BY_NAME, SPOKEN, display_name, label
+
+Stratum = Mapping[str, Level]
+
+_LISTED = 3  # levels are listed up to so many
+_BYTES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+_UNITS = {"us": "µs", "jobs/day": "jobs a day"}
+_MEASURES = {
+    "figure_of_merit": "rate", "elapsed": "time", "application_time": "time by the application",
+    "throughput": "rate of all jobs", "energy_per_job": "energy of a job",
+    "jobs_per_day": "number of jobs a day", "mpi_fraction": "share of MPI", "mpi_time": "MPI time",
+    "call_share": "share of the MPI time", "count_share": "share of the calls",
+    "size_share": "share of the messages", "bytes_per_call": "bytes per call",
+    "node_memory_slurm": "memory of a node", "rank_memory": "memory of a rank",
+}  # fmt: skip
+
+
+def measure_name(variable: str) -> str:
+    """Name a measure as axes and sentences do."""
+    return _MEASURES.get(variable, variable.replace("_", " "))
+
+
+# ---- levels and places
+
+
+def display(campaign: Campaign, factor: str, level: Level) -> str:
+    """Name a level: by the campaign's `names`, a case as a report spells it, else as the field does."""
+    text = str(level)
+    if (given := campaign.names.get(factor, {}).get(text)) is not None:
+        return given
+    for name, one in campaign.stand_ins.get("case", {}).items() if factor == "case" else ():
+        if one.distance == "same" and one_or_more(one.is_) == [level]:
+            return name
+    return campaign.application_name(text) if factor == "application" else display_name(factor, level)
+
+
+def noun(campaign: Campaign, factor: str, level: Level) -> str:
+    """Name a level as what a sentence is about: ``2 nodes``, ``runs of 45 s``, ``build -O3``."""
+    known, name = BY_NAME.get(factor), display(campaign, factor, level)
+    if (factor, level) == ("profiler", "none"):
+        return "a run without a profiler"
+    if known is None or not name:
+        return name or f"no {label(factor)} stated"
+    return (known.subject or (known.level if not known.numeric else "{}")).format(name)
+
+
+def plural(factor: str, level: Level) -> bool:
+    """Tell whether the noun of a level is a plural."""
+    return factor == "target_time" or (not isinstance(level, str) and level != 1)
+
+
+def listed(names: Sequence[str]) -> str:
+    """List names: ``a``, ``a and b``, ``a, b and c``."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def slug(*parts: Level) -> str:
+    """Make an id that a claim may have: ``vm-hpcg-interconnect-veth-open``."""
+    words = (part if isinstance(part, str) else f"{part:g}" for part in parts)
+    return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")
+
+
+def place(campaign: Campaign, factor: str, levels: Sequence[Level]) -> str:
+    """Say where something holds: ``at 16³ and 32³``, ``on 1 to 16 nodes (5 of them)``, ``over 1GbE``."""
+    before = BY_NAME[factor].before
+    if factor == "profiler" and list(levels) == ["none"]:
+        return "without a profiler"
+    if factor == "case" and all(str(one).startswith("osu") for one in levels):
+        before = "in"
+    ordered = in_order(level for level in levels if nameable(level))
+    if not ordered:
+        return f"{label(factor)} not stated"
+    names = list(dict.fromkeys(display(campaign, factor, one) for one in ordered))
+    if len(names) > 1 and not any(isinstance(one, str) for one in ordered):
+        numbers = [f"{one:g}" for one in ordered if not isinstance(one, str)]
+        word = names[-1].partition(" ")[2]
+        many = f"{numbers[0]} to {numbers[-1]} {word} ({len(numbers)} of them)"
+        return f"{before} {many if len(numbers) > _LISTED else f'{listed(numbers)} {word}'}".rstrip()
+    if len(names) > _LISTED:
+        return f"{before if ' ' not in before else 'with'} {BY_NAME[factor].every} ({len(names)})"
+    return f"{before} {listed(names)}"
+
+
+def where(campaign: Campaign, given: Mapping[str, Any], names: Collection[str]) -> str:
+    """Say where something holds, by the levels of some factors: ``at 16³, on 2 nodes``; empty without any."""
+    chosen = {
+        name: one_or_more(given[name])
+        for name in SPOKEN
+        if name in names and name in given and not isinstance(given[name], Mapping)
+    }
+    # Nobody says how runs are meant to be, and more ranks follow from more nodes.
+    plain = {"concurrent_jobs": [1], "profiler": ["none"]}
+    chosen = {name: levels for name, levels in chosen.items() if levels != plain.get(name)}
+    if 1 < len(chosen.get("ranks", ())) == len(chosen.get("nodes", ())):
+        del chosen["ranks"]
+    return ", ".join(place(campaign, name, levels) for name, levels in chosen.items())
+
+
+def within(campaign: Campaign, given: Mapping[str, Any], names: Collection[str]) -> str:
+    """Say of which application and where: ``in HPCG, at 16³``."""
+    application = [display(campaign, "application", one) for one in one_or_more(given.get("application", []))]
+    model = "the model of " if campaign.evidence == "modelled" else ""
+    text = f"in {model}{listed(application)}" if application else ""
+    return ", ".join(filter(None, (text, where(campaign, given, names))))
+
+
+def nameable(level: Level) -> bool:
+    """Tell whether a level is known, so that a sentence or a claim can name it."""
+    return level not in ("", -1) and level == level
+
+
+def plain(level: Any) -> Level:
+    """Return a level as YAML has it: no number of numpy's, and whole where it is."""
+    value: Level = level.item() if isinstance(level, np.generic) else level
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def stratum_names(campaign: Campaign, strata: Sequence[Stratum]) -> tuple[list[str], list[str]]:
+    """Return the factors that distinguish strata, and each stratum's name by its levels of them."""
+    names = differing(strata)
+    return names, [
+        ", ".join(display(campaign, name, one[name]) for name in names if nameable(one[name]))
+        for one in strata
+    ]
+
+
+def differing(universe: Sequence[Stratum]) -> list[str]:
+    """Return the factors that distinguish strata, as a sentence lists them; none that adds nothing."""
+    return distinguishing(universe, [name for name in SPOKEN if universe and name in universe[0]])
+
+
+# ---- numbers
+
+
+def display_unit(unit: str) -> str:
+    """Return a unit as people write it."""
+    return _UNITS.get(unit, unit)
+
+
+def of_bytes(largest: float) -> tuple[str, float]:
+    """Return the unit in which so many bytes are readable, and how many bytes it has."""
+    return next(((name, size) for name, size in _BYTES if largest >= size), ("B", 1.0))
+
+
+def spell(estimate: Estimate, unit: str = "") -> tuple[str, str]:
+    """Spell a value, and its interval with its level below 95 %: ``1.36`` and ``1.22 to 1.54, at 94%``."""
+    if estimate.bounded and estimate.low == estimate.high and estimate.level >= FULL:
+        return attached(significant(estimate.value), unit), "exact"
+    value, _, sure = number(estimate, unit).partition(" (")
+    low, _, high = sure.removesuffix(")").partition(" to ")
+    return value, sure.removesuffix(")") if low != high else f"all {estimate.n} runs alike"
+
+
+def spell_all(estimates: Sequence[Estimate], unit: str = "") -> tuple[str, str]:
+    """Spell the values of several strata, from the least to the greatest, and the ends of their intervals."""
+    if unit == "B":
+        unit, size = of_bytes(max(one.value for one in estimates))
+        estimates = [one.transformed(lambda value, size=size: value / size) for one in estimates]  # type: ignore[misc]
+    unit = display_unit(unit)
+    if len(estimates) == 1:
+        return spell(estimates[0], unit)
+    ordered = sorted(estimates, key=lambda one: one.value)
+    ends = [spell(one)[0] for one in (ordered[0], ordered[-1])]
+    text = attached(" to ".join(dict.fromkeys(ends)), unit)
+    bounded = [one for one in estimates if one.bounded]
+    if not bounded:
+        return text, "no interval"
+    low, high = min(bounded, key=lambda one: one.low), max(bounded, key=lambda one: one.high)
+    levels = sorted({f"{one.level:.0%}": one.level for one in bounded}.items(), key=lambda pair: pair[1])
+    at = " to ".join(dict.fromkeys((levels[0][0], levels[-1][0])))
+    ends = [_rounded(low, low.low), _rounded(high, high.high)]
+    return text, f"intervals from {' to '.join(ends)}{'' if levels[0][1] >= FULL else f', at {at}'}"
+
+
+def _rounded(like: Estimate, value: float) -> str:
+    places = decimals(like)
+    return general(round(value, places), f",.{max(places, 0)}f")
+
+
+def medians(table: pd.DataFrame, *others: pd.DataFrame) -> str:
+    """Say what a figure shows, by its columns ``n confidence``: ``medians of 6 runs with 95 % intervals``."""
+    counts = sorted(set(table["n"]))
+    n = " to ".join(dict.fromkeys(map(str, (counts[0], counts[-1]))))
+    known = sorted({round(100 * level) for one in (table, *others) for level in one["confidence"].dropna()})
+    text = "without intervals: too few runs"
+    if known:
+        text = f"with {' to '.join(dict.fromkeys(map(str, (known[0], known[-1]))))} % intervals"
+    return f"medians of {n} run{'' if n == '1' else 's'} {text}"
+
+
+# ---- how one level is ahead of another
+
+# Singular, plural, and what follows how many times.
+_Verb = tuple[str, str, str]
+_FAST: _Verb = ("is", "are", "as fast as")
+_RATE: _Verb = ("reaches", "reach", "the rate of")
+_PER_KWH: _Verb = ("does", "do", "as many jobs per kWh as")
+_AHEAD: Mapping[str, _Verb] = {
+    **dict.fromkeys(("figure_of_merit", "elapsed", "application_time", "benchmark_time", "latency"), _FAST),
+    **dict.fromkeys(("energy", "energy_per_job"), _PER_KWH),
+    "bandwidth": ("carries", "carry", "as much as"),
+    "throughput": ("does", "do", "the work of"),
+    "jobs_per_day": ("does", "do", "as many jobs a day as"),
+}
+
+
+def _verb(variable: str, factor: str) -> _Verb:
+    if factor in ("case", "target_time"):  # another amount of work: a rate, and no speed
+        return _RATE
+    return _AHEAD.get(variable, ("has", "have", f"the {measure_name(variable)} of"))
+
+
+def phrase(variable: str, factor: str = "") -> str:
+    """Return what follows "so many times": ``as fast as``, ``the MPI time of``."""
+    return _verb(variable, factor)[2]
+
+
+def wins(variable: str) -> bool:
+    """Tell whether a ratio says how many times better a level is; else it says how much more it takes."""
+    return variable in _AHEAD or MEASURES[variable].higher_is_better
+
+
+def ahead(variable: str, factor: str, levels: tuple[Level, Level], names: tuple[str, str], times: str) -> str:
+    """Say that the first level is ahead of the second, so many times: ``a is 1.2 times as fast as b``.
+
+    Of a measure that is no speed and of which less is better, the level that takes more is named first.
+    """
+    if not wins(variable):
+        levels, names = levels[::-1], names[::-1]
+    one, several, what = _verb(variable, factor)
+    text = f"{names[0]} {several if plural(factor, levels[0]) else one} {times} times {what} {names[1]}"
+    return f"{text}, node for node," if factor == "cluster" else text
+
+
+def upright(quantity: str, estimate: Estimate) -> Estimate:
+    """Return how many times better the treatment is, from an estimate in the unit of its quantity."""
+    if quantity == "gain":
+        return estimate.transformed(lambda more: 1 + more / 100)
+    if quantity == "reduction":
+        return estimate.transformed(lambda less: math.inf if less >= 100 else 1 / (1 - less / 100))
+    return estimate
+
+
+def inverse(estimate: Estimate) -> Estimate:
+    """Return a ratio seen from the other side."""
+    return estimate.transformed(lambda ratio: 1 / ratio if ratio else math.inf)
+
+
+def side(estimate: Estimate) -> int:
+    """Return 1 if a ratio is clearly above one, -1 if clearly below, else 0; a verdict could rest on it."""
+    return 0 if not estimate.settles else 1 if estimate.low > 1 else -1 if estimate.high < 1 else 0
+
+
+# ---- answers
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a campaign answers to a question, in words.
+
+    `found` are its findings, one a stratum; `unit` is that of the values, where it is not the measure's own.
+    `universe` are the strata that were asked: what distinguishes them is named. `decided` is false where a
+    search has tested so much that what looks clear is not, `brief` leaves out where it holds.
+    """
+
+    question: Question
+    found: Sequence[Finding]
+    campaign: Campaign
+    unit: str = ""
+    universe: Sequence[Stratum] = ()
+    decided: bool = True
+    brief: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """The answer as a sentence without its full stop."""
+        text = " ".join(_SENTENCES[self.question.quantity](self).split()).replace(" ,", ",")
+        return text[:1].upper() + text[1:] if _CAPITALS.match(text) else text
+
+    @cached_property
+    def given(self) -> Mapping[str, Any]:
+        """The campaign's own levels of each factor: of the strata that answer, or as they were selected."""
+        found = {}
+        for name, wanted in (self.question.select or {}).items():
+            levels = wanted if isinstance(wanted, Mapping) else one_or_more(wanted)
+            found[name] = levels if isinstance(levels, Mapping) else [
+                own for level in levels for own in self.campaign.resolve(name, level)
+            ]  # fmt: skip
+        strata = [one.stratum for one in self.found if one.stratum]
+        for name in strata[0] if strata else ():
+            levels = in_order({plain(one[name]) for one in strata})
+            if all(map(nameable, levels)):
+                found[name] = levels
+        return found
+
+    @cached_property
+    def places(self) -> list[str]:
+        """The factors that the sentence names: what distinguishes strata, and the main ones of the runs."""
+        compare = self.question.compare
+        moving = {*compare.moving, *(compare.along or ())[:1]} if compare else set()
+        runs = self.campaign.runs
+        runs = runs[runs["valid"] & runs["application"].isin(self.given.get("application", []))]
+        main = [name for name in ("case", "nodes", "interconnect") if runs[name].nunique() > 1]
+        universe = self.universe or [one.stratum for one in self.found if one.stratum]
+        apart = differing(universe) if self.decided else []
+        main = [name for name in main if len(self.given.get(name, ())) == 1]
+        if self.given.get("nodes") == [1] and "interconnect" in main:  # on one node no link is used
+            main.remove("interconnect")
+        return [
+            name for name in SPOKEN if name in self.given and name not in moving and name in (*main, *apart)
+        ]
+
+    @property
+    def place(self) -> str:
+        """Where the answer holds: ``in HPCG, at 16³, on 2 nodes``."""
+        return "" if self.brief else within(self.campaign, self.given, self.places)
+
+    @property
+    def application(self) -> str:
+        """The name of the application."""
+        names = [display(self.campaign, "application", one) for one in self.given.get("application", [])]
+        return listed(names) or "a run"
+
+    def own(self, level: Level | tuple[Level, ...]) -> list[Level]:
+        """Return the campaign's own levels for one of the comparison's."""
+        assert self.question.compare is not None
+        factor = self.question.compare.factor
+        each = level if isinstance(level, tuple) else (level,)
+        return [plain(own) for one in each for own in self.campaign.resolve(factor, one)]
+
+    @cached_property
+    def levels(self) -> list[Level]:
+        """The campaign's own levels that are compared, the first of each side."""
+        return [self.own(level)[0] for level in self.question.compare.levels] if self.question.compare else []
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What the levels that are compared are called."""
+        compare = self.question.compare
+        if compare is None:
+            return []
+        out = []
+        for at, level in enumerate(compare.levels):
+            own = self.own(level)
+            name = " or ".join(noun(self.campaign, compare.factor, one) for one in own)
+            link = compare.where[at].get("interconnect") if len(compare.where) > at else None
+            if compare.factor == "nodes" and own != [1] and link:
+                links = self.campaign.resolve("interconnect", link)
+                name = f"{name} {place(self.campaign, 'interconnect', links)}"
+            if compare.factor == "concurrent_jobs" and own == [1]:
+                name = f"{name} on as many ranks"
+            out.append(name)
+        return out
+
+    @property
+    def _with_it(self) -> str:
+        """What else belongs to the answer: which parts of clusters differ too, which profiler it is from."""
+        asked, campaign = self.question, self.campaign
+        if asked.compare is None:
+            if asked.variable in MEASURES and not MEASURES[asked.variable].profile:
+                return ""
+            by = [f"profiled by {display(campaign, 'profiler', campaign.profiler)}"] * bool(campaign.profiler)
+            return ", ".join([*by, *(f"any {label(name)}" for name in campaign.pool)])
+        parts = ("cluster", *BY_NAME["cluster"].changes_with_it)
+        names = [name for name in parts if name in asked.compare.varying and name != "ranks"]
+        names = names if asked.compare.factor != "nodes" else []  # a link joins several nodes alone
+        runs = campaign.runs
+        runs = runs[runs["run"].isin(run for one in self.found for run in one.runs)]
+        words = []
+        for name in (name for name in names if runs[name].nunique() > 1):
+            levels = in_order({plain(level) for level in runs[name]})
+            texts = (display(campaign, name, one) if isinstance(one, str) else f"{one:g}" for one in levels)
+            words.append(f"{label(name)} {listed([text or 'not stated' for text in texts])}")
+        return f"other too: {'; '.join(words)}" if words else ""
+
+    def footnote(self, weakest: Finding) -> str:
+        """Say what the answer rests on: runs, base value, level of the interval, conditions, days."""
+        estimate = weakest.estimate
+        words = [f"n {estimate.n}" + (f" / {estimate.n_baseline}" if estimate.n_baseline is not None else "")]
+        if weakest.base:
+            value, own, _ = weakest.base
+            words.append(f"base {attached(significant(value, 3), display_unit(own or self.unit))}")
+        if estimate.bounded:
+            words.append(f"interval at {estimate.level:.0%}")
+        elif not math.isfinite(estimate.low):
+            words.append("no interval: too few runs")
+        select = self.question.select or {}
+        unsaid = where(self.campaign, select, [name for name in select if name not in self.places])
+        rest = ", ".join(filter(None, (unsaid, self._with_it)))
+        return "; ".join(filter(None, (", ".join(words), rest, days_said(estimate), self.campaign.evidence)))
+
+
+# A sentence begins with a capital letter, but for names.
+_CAPITALS = re.compile("(a|the|no|every|beyond|build|version|tuning|placement|memory|runs|there|up) ")
+
+
+def _ratio(answer: Answer) -> str:
+    """Word a ratio of two levels: which is ahead, how many times, where, and how sure that is."""
+    asked, compare = answer.question, answer.question.compare
+    assert compare is not None
+    estimates = [upright(asked.quantity, one.estimate) for one in answer.found]
+    first, second = answer.names
+    levels = (answer.levels[0], answer.levels[1])
+    if all(one.value < 1 for one in estimates):
+        estimates, levels = [inverse(one) for one in estimates], levels[::-1]
+        first, second = second, first
+    times, sure = spell_all(estimates)
+    brackets = f"({times} times, {sure})"
+    if not any(one.bounded for one in estimates):
+        text = f"{ahead(asked.variable, compare.factor, levels, (first, second), times)} {answer.place}"
+        return f"{text}, {_of_single_runs(estimates)}"
+    if not any(one.settles for one in estimates):
+        return f"there are too few runs to compare {first} with {second} {answer.place} {brackets}"
+    sides = [side(one) for one in estimates] if answer.decided else []
+    if not any(sides):
+        return f"there is no clear difference between {first} and {second} {answer.place} {brackets}"
+    if len(set(sides)) > 1:
+        up, down = (f"in {sides.count(sign)} of {len(sides)} comparisons" for sign in (1, -1))
+        text = f"{first} {_be(answer, first)} clearly ahead {up}, {second} {down},"
+        return f"{text} {answer.place} {brackets}"
+    times = {"max": "up to ", "min": "at least "}.get(asked.aggregate, "") + times
+    text = f"{ahead(asked.variable, compare.factor, levels, (first, second), times)} {answer.place}"
+    return f"{text}{_most(answer, estimates)}{_efficiency_of(answer, levels, estimates)} ({sure})"
+
+
+def _be(answer: Answer, name: str) -> str:
+    compare = answer.question.compare
+    return "are" if compare and plural(compare.factor, answer.levels[answer.names.index(name)]) else "is"
+
+
+def _of_single_runs(estimates: Sequence[Estimate]) -> str:
+    if len(estimates) == 1:
+        return "in single runs" if estimates[0].n == 1 else "without an interval"
+    first = sum(one.value > 1 for one in estimates)
+    return f"ahead in {first} of {len(estimates)} comparisons of single runs"
+
+
+def _most(answer: Answer, estimates: Sequence[Estimate]) -> str:
+    """Say where of several strata the ratio is the largest."""
+    names = differing([one.stratum for one in answer.found])
+    if len(estimates) < 2 or not names:
+        return ""
+    best = max(zip(estimates, answer.found, strict=True), key=lambda pair: pair[0].value)[1].stratum
+    return f", most {where(answer.campaign, {name: [plain(best[name])] for name in names}, names)}"
+
+
+def _efficiency_of(answer: Answer, levels: tuple[Level, Level], estimates: Sequence[Estimate]) -> str:
+    """Say the parallel efficiency of a scaling, the ratio over that of the ranks; none above 100 %.
+
+    More than that has a cause which the ratio does not know.
+    """
+    compare = answer.question.compare
+    assert compare is not None
+    scales = compare.factor in ("nodes", "ranks_per_node") and "ranks" in compare.varying
+    if not scales or isinstance(levels[0], str) or isinstance(levels[1], str) or levels[0] <= levels[1]:
+        return ""
+    shares = sorted(one.value * levels[1] / levels[0] for one in estimates)
+    if shares[-1] >= 1.005:
+        return ""
+    ends = " to ".join(dict.fromkeys(f"{share:.0%}" for share in (shares[0], shares[-1])))
+    grows = all(one.stratum.get("local_size", -1) not in ("", -1) for one in answer.found)
+    return f", an efficiency of {ends}" + (" with a problem that grows with the ranks" if grows else "")
+
+
+def _equality(answer: Answer) -> str:
+    """Word whether two levels are equal within the margin."""
+    margin = answer.question.margin
+    equal = all(
+        (one.equivalence is None or one.equivalence.equivalent)
+        and one.estimate.settles
+        and one.estimate.low >= 1 / (1 + margin)
+        and one.estimate.high <= 1 + margin
+        for one in answer.found
+    )
+    if not equal:
+        return _ratio(answer)
+    times, sure = spell_all([one.estimate for one in answer.found])
+    return f"{listed(answer.names)} are equal within {margin:.0%} {answer.place} ({times} times, {sure})"
+
+
+def _efficiency(answer: Answer) -> str:
+    value, sure = spell_all([one.estimate for one in answer.found], "%")
+    verb = "reach" if _be(answer, answer.names[0]) == "are" else "reaches"
+    text = f"{answer.names[0]} {verb} an efficiency of {value} over {answer.names[1]} {answer.place}"
+    return f"{text} ({sure})"
+
+
+def _interaction(answer: Answer) -> str:
+    """Word how the lead of one level over another changes along another factor."""
+    compare, (finding, *_) = answer.question.compare, answer.found
+    assert compare is not None
+    assert compare.along is not None
+    first, second = answer.names
+    along, *ends = compare.along
+    places = [where(answer.campaign, {along: answer.campaign.resolve(along, end)}, (along,)) for end in ends][
+        ::-1
+    ]
+    by, sure = spell_all([one.estimate for one in answer.found])
+    values = [step.value for step in finding.steps] or [1.0, finding.estimate.value]
+    clear = all(side(one.estimate) for one in answer.found)
+    if (values[0] - 1) * (values[1] - 1) < 0 and clear:
+        text = f"{first} goes from {values[0]:.2f} times the speed of {second} {places[0]}"
+        return f"{text} to {values[1]:.2f} times {places[1]} {answer.place} (by {by} times, {sure})"
+    if max(values) <= 1:
+        first, second, values = second, first, [1 / value for value in values]
+    verb = "grows" if values[1] > values[0] else "shrinks"
+    text = f"the lead of {first} over {second} {verb if clear else 'does not clearly change'}"
+    if finding.steps:
+        text += f" from {values[0]:.2f} times {places[0]} to {values[1]:.2f} times {places[1]}"
+    else:
+        text += f" between {listed([noun(answer.campaign, along, end) for end in reversed(ends)])}"
+    return f"{text} {answer.place} (by {by} times, {sure})"
+
+
+def _crossover(answer: Answer) -> str:
+    """Word where each of two levels is ahead."""
+    (finding,) = answer.found
+    sides = [[at for at, step in enumerate(finding.steps) if side(step) == sign] for sign in (1, -1)]
+    if not all(sides):
+        text = f"{listed(answer.names)} are not each clearly ahead somewhere"
+        return f"{text} in {len(finding.steps)} comparisons {answer.place}"
+    names = differing(finding.strata)
+    words: list[str] = []
+    for name, chosen in zip(answer.names, sides, strict=True):
+        levels = {each: in_order({plain(finding.strata[at][each]) for at in chosen}) for each in names}
+        there = (
+            where(answer.campaign, levels, names) or f"in {len(chosen)} of {len(finding.steps)} comparisons"
+        )
+        words.append(f"{name} {'is ahead ' if not words else ''}{there}")
+    return f"{', '.join(words)} {within(answer.campaign, answer.given, ())}"
+
+
+def _order(answer: Answer) -> str:
+    """Word the order of several levels, with each step."""
+    steps = [spell(step)[0] for step in min(answer.found, key=lambda one: one.estimate.value).steps]
+    clear = all(side(step) > 0 for one in answer.found for step in one.steps)
+    by = f"by {', then '.join(steps)} times"
+    if not clear:
+        return f"the order {' > '.join(answer.names)} is not clear {answer.place} ({by})"
+    first, *others = answer.names
+    return f"{first} {_be(answer, first)} ahead of {', then of '.join(others)} {answer.place} ({by})"
+
+
+def _stop(answer: Answer) -> str:
+    """Word where the next level of a scale brings too little."""
+    compare = answer.question.compare
+    assert compare is not None
+    found = min(answer.found, key=lambda one: min((step.low for step in one.steps), default=math.nan))
+    estimate, bar = found.estimate, f"{answer.question.threshold:.0%}"
+    value, low, high = (
+        noun(answer.campaign, compare.factor, plain(level)) if math.isfinite(level) else ""
+        for level in (estimate.value, estimate.low, estimate.high)
+    )
+    runs = answer.campaign.runs
+    last = float(runs.loc[runs["run"].isin(found.runs), compare.factor].max())
+    last = estimate.high if math.isnan(last) else last  # of draws from a model
+    if estimate.value == last:
+        text = f"every step up to {value} {f'brings more than {bar}' if bar != '0%' else 'is faster'}"
+        note = "" if estimate.low == last else f" (by medians; clearly up to {low})"
+    else:
+        text = f"beyond {value} the next step {f'brings less than {bar}' if bar != '0%' else 'is slower'}"
+        note = f" (by medians; {f'somewhere from {low} to {high}' if high else f'not before {low}'})"
+        note = "" if low == high else note
+    return f"{text} {answer.place}{note}"
+
+
+def _trend(answer: Answer) -> str:
+    """Word whether a measure rises or falls along levels."""
+    compare, (finding, *_) = answer.question.compare, answer.found
+    assert compare is not None
+    value, sure = spell(finding.estimate)
+    names = [noun(answer.campaign, compare.factor, plain(end)) for end in compare.span or ()] or answer.names
+    ends = f"from {names[0]} to {names[-1]}"
+    estimate, chance = finding.estimate, finding.chance or 0.0
+    clear = estimate.settles and chance <= 1 - LEVEL and not estimate.low <= 0 <= estimate.high
+    way = "rises" if finding.estimate.value > 0 else "falls"
+    what = f"the {measure_name(answer.question.variable)}"
+    text = f"{what} {way} {ends}" if clear else f"{what} has no clear trend {ends}"
+    return f"{text} {answer.place} (Kendall's tau {value}, {sure})"
+
+
+def _cost(answer: Answer) -> str:
+    value, sure = spell_all([one.estimate for one in answer.found], answer.unit.removesuffix("/year"))
+    if answer.question.compare is None:
+        return f"a year of jobs costs {value} {answer.place} ({sure})"
+    first, second = answer.names
+    return f"{first} saves {value} a year over {second} {answer.place} ({sure})"
+
+
+# How a level of a measure is said, with its value, its application and its members.
+_LEVELS = {
+    "mpi_fraction": "MPI takes {value} of the time of {application}",
+    "imbalance": "the slowest rank of {application} computes {value} longer than the mean",
+    "call_share": "{members} {take} {value} of the MPI time of {application}",
+    "count_share": "{members} {make} up {value} of the MPI calls of {application}",
+    "distinct_calls": "{application} makes {value} kinds of MPI calls",
+    "size_share": "{value} of the messages of {application} have {sizes}",
+    "bytes_per_call": "{members} {carry} {value} per call in {application}",
+    "rank_bytes": "a rank of {application} hands {value} to MPI",
+    "rank_memory": "a rank of {application} takes {value} of memory",
+    "node_memory": "{application} takes {value} of memory on a node",
+    "node_memory_slurm": "{application} takes {value} of memory on a node, by Slurm",
+    "latency": "a message of {members} B takes {value} in {application}",
+    "bandwidth": "messages of {members} B move at {value} in {application}",
+    "jobs_per_day": "the nodes finish {value} of {application}",
+    "energy_per_job": "a job of {application} takes {value}",
+    "mean_power": "{application} draws {value}",
+}
+
+
+def _level(answer: Answer) -> str:
+    """Word a measure by itself: a share, a size, a rate."""
+    asked = answer.question
+    estimates = [one.estimate for one in answer.found]
+    unit = "" if asked.variable == "distinct_calls" else answer.unit or MEASURES[asked.variable].unit
+    if estimates[0].level == 1 and estimates[0].low != estimates[0].high:  # an exact one is its range
+        unit, size = of_bytes(estimates[0].high) if unit == "B" else (unit, 1.0)
+        ends = [significant(end / size) for end in (estimates[0].low, estimates[0].high)]
+        value, sure = attached(" to ".join(dict.fromkeys(ends)), display_unit(unit)), ""
+    else:
+        value, sure = spell_all(estimates, unit)
+    if sure == "exact" and estimates[0].level == 1:
+        sure = ""
+    if not answer.decided:
+        n = sum(one.n for one in estimates)
+        sure = "in a single run" if n == 1 else f"in {n} runs" + " of unlike kinds" * (len(estimates) > 1)
+    members = [str(one) for one in asked.members]
+    sizes = [f"{one:,}" for one in asked.members if not isinstance(one, str)]
+    several = len(members) > 1
+    words = {"take": "take" if several else "takes", "make": "make" if several else "makes"}
+    words |= {"carry": "carry" if several else "carries", "members": listed(members)}
+    if asked.variable == "size_share" and len(sizes) == 2:
+        words["sizes"] = f"{sizes[1]} B at most" if sizes[0] == "0" else f"{sizes[0]} to {sizes[1]} B"
+    else:
+        words["sizes"] = f"{listed(members)} B"
+    of = f" of {listed(members)}" if members and asked.variable not in _LEVELS else ""
+    text = _LEVELS.get(
+        asked.variable, f"the {measure_name(asked.variable)}{of} of {{application}} is {{value}}"
+    )
+    text = text.format(value=value, application=answer.application, **words)
+    there = where(answer.campaign, answer.given, answer.places)
+    return f"{text}{', ' if there else ''}{there}" + (f" ({sure})" if sure else "")
+
+
+def _set(answer: Answer) -> str:
+    """Word a set: the sizes of messages, the calls that are made most."""
+    (finding,) = answer.found
+    members = [one if isinstance(one, str) else f"{one:,}" for one in in_order(finding.members or ())]
+    text = f"the messages of {answer.application} have {listed(members)} B"
+    if answer.question.variable != "message_sizes":
+        text = f"the calls that {answer.application} makes most are {listed(members)}"
+    there = where(answer.campaign, answer.given, answer.places)
+    return f"{text}{', ' if there else ''}{there}" + ", not all of them in every run" * bool(finding.unequal)
+
+
+def with_base(sentence: str, base: str) -> str:
+    """Add the baseline's own value to what a sentence has in brackets."""
+    return f"{sentence[:-1]}; {base})" if sentence.endswith(")") else f"{sentence} ({base})"
+
+
+_SENTENCES: Mapping[str, Callable[[Answer], str]] = {
+    **dict.fromkeys(("speedup", "gain", "reduction"), _ratio),
+    "equality": _equality,
+    "efficiency": _efficiency,
+    "interaction": _interaction,
+    "crossover": _crossover,
+    "ordering": _order,
+    "saturation": _stop,
+    "trend": _trend,
+    "cost": _cost,
+    "level": _level,
+    "set": _set,
+}
