@@ -1,6 +1,6 @@
 """HPCG's result file: ``A::B=value`` lines of 3.1, indented ``key: value`` lines of 1.x to 3.0.
 
-The log that HPCG writes beside it (``hpcg<date>.txt``) holds residuals only and is not of this
+The log that HPCG writes beside it (``hpcg<date>.txt``) contains residuals only and is not of this
 format. HPCG rates runs that are far too short and calls them valid; `official_time` says what it
 asks for. Its gigabytes are 10^9 B. A job's output can hold several results: `parse_each` reads all.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from analysis.readers.merits.output import Output, Row, TextFormat
+from analysis.readers.merits.output import FigureRow, Output, TextFormat
 from analysis.readers.text import number
 
 _CLOCK = r"^ExecutionTime = (?P<cpu>\S+) s +ClockTime = (?P<clock>\S+) s"
@@ -34,7 +34,7 @@ def _finish(output: Output) -> None:
     if len(clocks) > 1:
         # The first step has reading the case in it.
         span = number(clocks[-1][1]["cpu"]) - number(clocks[0][1]["cpu"])
-        row = Row("ExecutionTime per step", span / (len(clocks) - 1), "s", float("nan"), clocks[-1][0])
+        row = FigureRow("ExecutionTime per step", span / (len(clocks) - 1), "s", float("nan"), clocks[-1][0])
         output.rows.append(row)
 
 

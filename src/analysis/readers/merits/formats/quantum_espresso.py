@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from analysis.readers.merits.output import Merit, Output, Row, TextFormat
+from analysis.readers.merits.output import FigureRow, Merit, Output, TextFormat
 
 # ``2h13m``, ``4m40.76s``, ``0.92s``: what is above a minute may come without its seconds.
 _SPAN = r"(?:(?P<d>\d+)d *)?(?:(?P<h>\d+)h *)?(?:(?P<m>\d+)m *)?(?:(?P<s>[\d.]+)s)?"
@@ -28,7 +28,7 @@ def _finish(output: Output) -> None:
             last = list(parts)[-1]
             digits = len(parts[last].partition(".")[2]) if last == "s" else 0
             value = sum(float(text) * _SECONDS[name] for name, text in parts.items())
-            output.rows.append(Row("WALL", value, "s", _SECONDS[last] / 10**digits, line))
+            output.rows.append(FigureRow("WALL", value, "s", _SECONDS[last] / 10**digits, line))
 
 
 FORMAT = TextFormat(

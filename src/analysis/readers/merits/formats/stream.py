@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from analysis.readers.merits.output import Merit, Output, Row, TextFormat, agree
+from analysis.readers.merits.output import FigureRow, Merit, Output, TextFormat, agree
 from analysis.readers.text import number
 
 _KERNELS = ("Copy", "Scale", "Add", "Triad")
@@ -36,7 +36,7 @@ def _finish(output: Output) -> None:
     for kernel in _KERNELS:
         rows = [row for row in output.rows if row.merit == kernel]
         rate = sum(row.value for row in rows)
-        output.rows.append(Row(f"{kernel} sum", rate, "MB/s", math.nan, rows[-1].line if rows else -1))
+        output.rows.append(FigureRow(f"{kernel} sum", rate, "MB/s", math.nan, rows[-1].line if rows else -1))
     output.faults.note(begins[0], f"{copies} copies that ran at once", "their rates are added up as sums")
 
 
