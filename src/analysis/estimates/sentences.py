@@ -388,8 +388,8 @@ class Answer:
                 return ""
             by = [f"profiled by {display(campaign, 'profiler', campaign.profiler)}"] * bool(campaign.profiler)
             return ", ".join([*by, *(f"any {label(name)}" for name in campaign.pool)])
-        parts = ("cluster", *BY_NAME["cluster"].changes_with_it)
-        names = [name for name in parts if name in asked.compare.varying and name != "ranks"]
+        parts = ("cluster", *BY_NAME["cluster"].parts, "ranks_per_node")
+        names = [name for name in parts if name in asked.compare.varying]
         names = names if asked.compare.factor != "nodes" else []  # a link joins several nodes alone
         runs = campaign.runs
         runs = runs[runs["run"].isin(run for one in self.found for run in one.runs)]
