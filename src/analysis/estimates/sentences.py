@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,7 @@ from analysis.base.models import one_or_more
 from analysis.base.words import FULL, Level, attached, decimals, general, in_order, number, significant
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding, days_said
-from analysis.estimates.groups import distinguishing
+from analysis.estimates.groups import distinguishing, measured, strata
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.question import Question
 from analysis.estimates.stats import LEVEL, Estimate
@@ -30,6 +30,7 @@ from analysis.schema.factors import BY_NAME, SPOKEN, display_name, label
 Stratum = Mapping[str, Level]
 
 _LISTED = 3  # levels are listed up to so many
+_MAIN = ("case", "nodes", "interconnect")  # are named wherever runs differ in them
 _BYTES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 _UNITS = {"us": "µs", "jobs/day": "jobs a day"}
 _MEASURES = {
@@ -286,15 +287,14 @@ class Statement:
     """What a campaign answers to a question, in words.
 
     `found` are its findings, one a stratum; `unit` is that of the values, where it is not the measure's own.
-    `universe` are the strata that were asked: what distinguishes them is named. `decided` is false where a
-    search has tested so much that what looks clear is not, `brief` leaves out where it holds.
+    `decided` is false where a search has tested so much that what looks clear is not, `brief` leaves out
+    where it holds.
     """
 
     question: Question
     found: Sequence[Finding]
     campaign: Campaign
     unit: str = ""
-    universe: Sequence[Stratum] = ()
     decided: bool = True
     brief: bool = False
 
@@ -327,15 +327,48 @@ class Statement:
         moving = {*compare.moving, *(compare.along or ())[:1]} if compare else set()
         runs = self.campaign.runs
         runs = runs[runs["valid"] & runs["application"].isin(self.given.get("application", []))]
-        main = [name for name in ("case", "nodes", "interconnect") if runs[name].nunique() > 1]
-        universe = self.universe or [one.stratum for one in self.found if one.stratum]
-        apart = differing(universe) if self.decided else []
+        main = [name for name in _MAIN if runs[name].nunique() > 1]
+        apart = self._distinguishing() if self.decided else []
         main = [name for name in main if len(self.given.get(name, ())) == 1]
         if self.given.get("nodes") == [1] and "interconnect" in main:  # on one node no link is used
             main.remove("interconnect")
         return [
             name for name in SPOKEN if name in self.given and name not in moving and name in (*main, *apart)
         ]
+
+    def _distinguishing(self) -> list[str]:
+        """Return the few factors that distinguish these strata among all in which the same could be asked."""
+        universe = [{name: plain(level) for name, level in one.items()} for one in self._universe()]
+        names = [name for name in differing(universe) if name in self.given]
+
+        def meant(chosen: Sequence[str]) -> list[Stratum]:
+            return [one for one in universe if all(one[name] in self.given[name] for name in chosen)]
+
+        for name in reversed(names):
+            others = [each for each in names if each != name]
+            if name not in _MAIN and len(self.given[name]) == 1 and meant(others) == meant(names):
+                names = others
+        return names
+
+    def _universe(self) -> list[Stratum]:
+        """Return the strata in which the campaign could be asked the same, so that others are not meant."""
+        asked, compare, campaign = self.question, self.question.compare, self.campaign
+        strata_found = [one.stratum for one in self.found if one.stratum]
+        if compare is None or campaign.evidence == "modelled":
+            return strata_found
+        lifted = {
+            name: level
+            for name, level in (asked.select or {}).items()
+            if name in ("application", "profiler", "concurrent_jobs") or isinstance(level, Mapping)
+        }
+        moving = (*compare.moving, *(compare.along or ())[:1])
+        key = ("strata", asked.variable, asked.members, str(lifted), moving)
+        if key not in campaign.judged:  # many answers ask for the same
+            frame = measured(replace(asked, select=lifted), campaign)
+            parts = strata(frame, moving, campaign, MEASURES[asked.variable])
+            campaign.judged[key] = [(stratum, set(part[compare.factor])) for stratum, part in parts]
+        levels = set(self.compared)
+        return [stratum for stratum, known in campaign.judged[key] if len(levels & known) > 1] or strata_found
 
     @property
     def place(self) -> str:
@@ -354,6 +387,16 @@ class Statement:
         factor = self.question.compare.factor
         each = level if isinstance(level, tuple) else (level,)
         return [plain(own) for one in each for own in self.campaign.resolve(factor, one)]
+
+    @property
+    def compared(self) -> list[Level]:
+        """All of the campaign's own levels that are compared."""
+        compare = self.question.compare
+        assert compare is not None
+        if compare.span:
+            known = self.campaign.runs[compare.factor]
+            return list(known[known.between(*compare.span)].unique())
+        return [own for level in compare.levels for own in self.own(level)]
 
     @cached_property
     def levels(self) -> list[Level]:

@@ -22,6 +22,7 @@ from analysis.findings.conclusion import (
     DIFFERS,
     EQUAL,
     GROWS,
+    SEEN,
     STANDING,
     STOPS,
     UNKNOWN,
@@ -83,7 +84,6 @@ def _pair(
         plan, campaign, word, question, found, levels, strata,
         weakest=(_most_different if equal else _least_sure)(found),
         expect=expect,
-        universe=[trial.finding.stratum for trial in series.trials],
         size=max(min(map(_certain, found)), 0.0) if word == DIFFERS else 0.0,
         p=_largest(trial.p_equal if equal else trial.p for trial in trials),
         q=_largest(trial.q for trial in trials),
@@ -101,7 +101,7 @@ def _open(series: Series, word: str, trials: Sequence[Trial], campaign: Campaign
         found = [one for one in plan.answers(*levels, campaign) if one.stratum in strata]
     return _worded(
         plan, campaign, word, _narrowed(plan, campaign, asked, strata, {}), found, levels, strata,
-        weakest=_least_sure(found), universe=strata[:1], p=_largest(trial.p for trial in trials),
+        weakest=_least_sure(found), p=_largest(trial.p for trial in trials),
         q=_largest(trial.q for trial in trials),
     )  # fmt: skip
 
@@ -116,14 +116,8 @@ def _crossing(series: Series, campaign: Campaign) -> Iterator[Conclusion]:
     if not is_borne_out(question, AHEAD, found):
         return
     sides = [[one for one in trials if one.up is up] for up in (True, False)]
-    differ = [one.finding for one in trials]
-    named = replace(
-        found[0],
-        steps=tuple(one.estimate for one in differ),
-        strata=tuple(one.stratum for one in differ),
-    )
     yield _worded(
-        plan, campaign, CROSSES, question, [named], levels, strata, weakest=found[0],
+        plan, campaign, CROSSES, question, found, levels, strata, weakest=found[0],
         size=min(max(abs(_certain(one.finding)) for one in side) for side in sides),
         p=max(min(trial.p or 0.0 for trial in side) for side in sides),
         q=max(min(trial.q or 0.0 for trial in side) for side in sides),
@@ -191,13 +185,12 @@ def _worded(
     *,
     weakest: Finding,
     expect: Expectation = AHEAD,
-    universe: Sequence[Stratum] = (),
     size: float = 0.0,
     p: float | None,
     q: float | None,
 ) -> Conclusion:
     """Make a conclusion of its numbers."""
-    answer = Statement(question, found, campaign, plan.unit, universe, word != UNKNOWN)
+    answer = Statement(question, found, campaign, plan.unit, word not in (UNKNOWN, SEEN))
     return Conclusion(
         id=_id(campaign, plan, word, levels, question.select or {}),
         topic=plan.topic,

@@ -120,12 +120,8 @@ def compare(
     if not found:
         raise NotCoveredError(f"{campaign.name} has no comparable runs for {factor} {base} and another level")
     _, names = stratum_names(campaign, [stratum for stratum, _ in found])
-    universe = [one.found[0].stratum for _, part in found for one in part.answers]
-    parts = (
-        replace(part, name=name, answers=tuple(replace(one, universe=universe) for one in part.answers))
-        for name, (_, part) in zip(names, found, strict=True)
-    )
-    return Compared(campaign, factor, base, along, variable, tuple(parts))
+    parts = tuple(replace(part, name=name) for name, (_, part) in zip(names, found, strict=True))
+    return Compared(campaign, factor, base, along, variable, parts)
 
 
 def _ratios(
