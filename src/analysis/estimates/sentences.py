@@ -282,7 +282,7 @@ def side(estimate: Estimate) -> int:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Statement:
     """What a campaign answers to a question, in words.
 
     `found` are its findings, one a stratum; `unit` is that of the values, where it is not the measure's own.
@@ -388,8 +388,8 @@ class Answer:
                 return ""
             by = [f"profiled by {display(campaign, 'profiler', campaign.profiler)}"] * bool(campaign.profiler)
             return ", ".join([*by, *(f"any {label(name)}" for name in campaign.pool)])
-        parts = ("cluster", *BY_NAME["cluster"].changes_with_it)
-        names = [name for name in parts if name in asked.compare.varying and name != "ranks"]
+        parts = ("cluster", *BY_NAME["cluster"].parts, "ranks_per_node")
+        names = [name for name in parts if name in asked.compare.varying]
         names = names if asked.compare.factor != "nodes" else []  # a link joins several nodes alone
         runs = campaign.runs
         runs = runs[runs["run"].isin(run for one in self.found for run in one.runs)]
@@ -421,7 +421,7 @@ class Answer:
 _CAPITALS = re.compile("(a|the|no|every|beyond|build|version|tuning|placement|memory|runs|there|up) ")
 
 
-def _ratio(answer: Answer) -> str:
+def _ratio(answer: Statement) -> str:
     """Word a ratio of two levels: which is ahead, how many times, where, and how sure that is."""
     asked, compare = answer.question, answer.question.compare
     assert compare is not None
@@ -450,7 +450,7 @@ def _ratio(answer: Answer) -> str:
     return f"{text}{_most(answer, estimates)}{_efficiency_of(answer, levels, estimates)} ({sure})"
 
 
-def _be(answer: Answer, name: str) -> str:
+def _be(answer: Statement, name: str) -> str:
     compare = answer.question.compare
     return "are" if compare and plural(compare.factor, answer.levels[answer.names.index(name)]) else "is"
 
@@ -462,7 +462,7 @@ def _of_single_runs(estimates: Sequence[Estimate]) -> str:
     return f"ahead in {first} of {len(estimates)} comparisons of single runs"
 
 
-def _most(answer: Answer, estimates: Sequence[Estimate]) -> str:
+def _most(answer: Statement, estimates: Sequence[Estimate]) -> str:
     """Say where of several strata the ratio is the largest."""
     names = differing([one.stratum for one in answer.found])
     if len(estimates) < 2 or not names:
@@ -471,7 +471,7 @@ def _most(answer: Answer, estimates: Sequence[Estimate]) -> str:
     return f", most {where(answer.campaign, {name: [plain(best[name])] for name in names}, names)}"
 
 
-def _efficiency_of(answer: Answer, levels: tuple[Level, Level], estimates: Sequence[Estimate]) -> str:
+def _efficiency_of(answer: Statement, levels: tuple[Level, Level], estimates: Sequence[Estimate]) -> str:
     """Say the parallel efficiency of a scaling, the ratio over that of the ranks; none above 100 %.
 
     More than that has a cause which the ratio does not know.
@@ -489,7 +489,7 @@ def _efficiency_of(answer: Answer, levels: tuple[Level, Level], estimates: Seque
     return f", an efficiency of {ends}" + (" with a problem that grows with the ranks" if grows else "")
 
 
-def _equality(answer: Answer) -> str:
+def _equality(answer: Statement) -> str:
     """Word whether two levels are equal within the margin."""
     margin = answer.question.margin
     equal = all(
@@ -505,14 +505,14 @@ def _equality(answer: Answer) -> str:
     return f"{listed(answer.names)} are equal within {margin:.0%} {answer.place} ({times} times, {sure})"
 
 
-def _efficiency(answer: Answer) -> str:
+def _efficiency(answer: Statement) -> str:
     value, sure = spell_all([one.estimate for one in answer.found], "%")
     verb = "reach" if _be(answer, answer.names[0]) == "are" else "reaches"
     text = f"{answer.names[0]} {verb} an efficiency of {value} over {answer.names[1]} {answer.place}"
     return f"{text} ({sure})"
 
 
-def _interaction(answer: Answer) -> str:
+def _interaction(answer: Statement) -> str:
     """Word how the lead of one level over another changes along another factor."""
     compare, (finding, *_) = answer.question.compare, answer.found
     assert compare is not None
@@ -539,7 +539,7 @@ def _interaction(answer: Answer) -> str:
     return f"{text} {answer.place} (by {by} times, {sure})"
 
 
-def _crossover(answer: Answer) -> str:
+def _crossover(answer: Statement) -> str:
     """Word where each of two levels is ahead."""
     (finding,) = answer.found
     sides = [[at for at, step in enumerate(finding.steps) if side(step) == sign] for sign in (1, -1)]
@@ -557,7 +557,7 @@ def _crossover(answer: Answer) -> str:
     return f"{', '.join(words)} {within(answer.campaign, answer.given, ())}"
 
 
-def _order(answer: Answer) -> str:
+def _order(answer: Statement) -> str:
     """Word the order of several levels, with each step."""
     steps = [spell(step)[0] for step in min(answer.found, key=lambda one: one.estimate.value).steps]
     clear = all(side(step) > 0 for one in answer.found for step in one.steps)
@@ -568,7 +568,7 @@ def _order(answer: Answer) -> str:
     return f"{first} {_be(answer, first)} ahead of {', then of '.join(others)} {answer.place} ({by})"
 
 
-def _stop(answer: Answer) -> str:
+def _stop(answer: Statement) -> str:
     """Word where the next level of a scale brings too little."""
     compare = answer.question.compare
     assert compare is not None
@@ -591,7 +591,7 @@ def _stop(answer: Answer) -> str:
     return f"{text} {answer.place}{note}"
 
 
-def _trend(answer: Answer) -> str:
+def _trend(answer: Statement) -> str:
     """Word whether a measure rises or falls along levels."""
     compare, (finding, *_) = answer.question.compare, answer.found
     assert compare is not None
@@ -606,7 +606,7 @@ def _trend(answer: Answer) -> str:
     return f"{text} {answer.place} (Kendall's tau {value}, {sure})"
 
 
-def _cost(answer: Answer) -> str:
+def _cost(answer: Statement) -> str:
     value, sure = spell_all([one.estimate for one in answer.found], answer.unit.removesuffix("/year"))
     if answer.question.compare is None:
         return f"a year of jobs costs {value} {answer.place} ({sure})"
@@ -635,7 +635,7 @@ _LEVELS = {
 }
 
 
-def _level(answer: Answer) -> str:
+def _level(answer: Statement) -> str:
     """Word a measure by itself: a share, a size, a rate."""
     asked = answer.question
     estimates = [one.estimate for one in answer.found]
@@ -669,7 +669,7 @@ def _level(answer: Answer) -> str:
     return f"{text}{', ' if there else ''}{there}" + (f" ({sure})" if sure else "")
 
 
-def _set(answer: Answer) -> str:
+def _set(answer: Statement) -> str:
     """Word a set: the sizes of messages, the calls that are made most."""
     (finding,) = answer.found
     members = [one if isinstance(one, str) else f"{one:,}" for one in in_order(finding.members or ())]
@@ -685,7 +685,7 @@ def with_base(sentence: str, base: str) -> str:
     return f"{sentence[:-1]}; {base})" if sentence.endswith(")") else f"{sentence} ({base})"
 
 
-_SENTENCES: Mapping[str, Callable[[Answer], str]] = {
+_SENTENCES: Mapping[str, Callable[[Statement], str]] = {
     **dict.fromkeys(("speedup", "gain", "reduction"), _ratio),
     "equality": _equality,
     "efficiency": _efficiency,

@@ -15,7 +15,7 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
-from analysis.estimates.sentences import Answer, Stratum, differing, nameable, plain, slug
+from analysis.estimates.sentences import Statement, Stratum, differing, nameable, plain, slug
 from analysis.estimates.stats import Estimate
 from analysis.findings.conclusion import (
     CROSSES,
@@ -197,7 +197,7 @@ def _worded(
     q: float | None,
 ) -> Conclusion:
     """Make a conclusion of its numbers."""
-    answer = Answer(question, found, campaign, plan.unit, universe, word != UNKNOWN)
+    answer = Statement(question, found, campaign, plan.unit, universe, word != UNKNOWN)
     return Conclusion(
         id=_id(campaign, plan, word, levels, question.select or {}),
         topic=plan.topic,

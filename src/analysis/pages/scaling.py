@@ -16,7 +16,7 @@ from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
-from analysis.estimates.sentences import Answer, Stratum, display, stratum_names, with_base
+from analysis.estimates.sentences import Statement, Stratum, display, stratum_names, with_base
 from analysis.estimates.stats import Estimate
 from analysis.pages.runs import Select, question, refuse_mixture, unit_of
 from analysis.schema.factors import FACTORS, FOLLOWS, at_level
@@ -134,8 +134,8 @@ def _curve(
     stops = findings_of(whole, own, values)
     unit = unit_of(asked, values)
     base = f"{display(campaign, along, least)}: {attached(significant(rows[0]['value']), unit)}"
-    text = with_base(Answer(pair, speedup, campaign, universe=universe).sentence, base)
-    where = Answer(whole, stops, campaign, brief=True).sentence
+    text = with_base(Statement(pair, speedup, campaign, universe=universe).sentence, base)
+    where = Statement(whole, stops, campaign, brief=True).sentence
     return pd.DataFrame(rows).assign(
         unit=unit, stops=stop(stops[0].estimate, along), answer=f"{text}. {where}."
     )
