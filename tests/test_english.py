@@ -41,9 +41,7 @@ ALLOWED = {
 # How often a room of the package still has a banned word in what users see: its messages, help texts and the
 # docstrings of what is public. These numbers only become smaller; at 0 the entry goes.
 KNOWN_ROOMS: dict[str, int] = {
-    "base": 13,
     "claims": 33,
-    "cli": 13,
     "decks": 10,
     "estimates": 19,
     "findings": 23,
@@ -60,7 +58,7 @@ KNOWN_FILES: dict[str, int] = {
     "config/campaigns": 4,
     "config/claims": 9,
     "config/model": 1,
-    "docs/reference/configuration.md": 32,
+    "docs/reference/configuration.md": 28,
     "docs/reference/engines.md": 2,
     "docs/reference/measures.md": 1,
     "docs/reference/variables.md": 6,
