@@ -43,7 +43,7 @@ def findings(name: str, *, q: float, top: int, topic: str | None, write: bool, a
         path = project.claims(name)
         added, known = save(found, campaign, path)
         where = os.path.relpath(path)
-        print(f"{where}: {counted(added, 'claim')} added, {known} already there", file=sys.stderr)
+        print(f"{where}: {counted(added, 'claim')} added, {known} were there already", file=sys.stderr)
     return FINE
 
 
@@ -79,7 +79,8 @@ def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> lis
 
     sure = [one for one in found if one.word in STANDING]
     out = [
-        f"{campaign.title}: {counted(len(sure), 'conclusion')} at {q:.0%} false discoveries, {campaign.evidence}",
+        f"{campaign.title}: {counted(len(sure), 'conclusion')} at {q:.0%} false discoveries, "
+        f"{campaign.evidence}",
         f"  {campaign.hardware}",
     ]
     for topic, title in TOPICS.items():
