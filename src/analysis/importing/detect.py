@@ -314,10 +314,10 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
         facts["case"] = str(ds["pattern"].values)
     # The grid of processes of HPL is no problem: it changes with the ranks.
     problem = readers.problem(ds).split()
-    grid = dict(one.split("=", 1) for one in problem if one.startswith(("P=", "Q=")))
-    facts |= {"grid": grid} if grid else {}
-    if known := " ".join(one for one in problem if one.partition("=")[0] not in grid):
-        facts["problem"] = known
+    processes = dict(one.split("=", 1) for one in problem if one.startswith(("P=", "Q=")))
+    facts |= {"grid": processes} if processes else {}
+    if identity := " ".join(one for one in problem if one.partition("=")[0] not in processes):
+        facts["problem"] = identity
     if version := str(ds.attrs.get("tool_version", "")):
         facts["version"] = version
     if engine == "osu" and str(ds.attrs.get("benchmark", "")) in ("osu_latency", "osu_bw", "osu_bibw"):
