@@ -12,7 +12,7 @@ import xarray as xr
 from analysis.base import project
 from analysis.energy.attribution import logs_behind, power_files
 from analysis.energy.integral import GAP_INTERVALS
-from analysis.energy.levels import Machine, methodology_levels
+from analysis.energy.levels import MeteredMachine, methodology_levels
 from analysis.energy.meters import declared_power, nodes_of
 from analysis.energy.points import INPUT, UNSAID, point
 from analysis.estimates.campaign import Campaign, NotCoveredError
@@ -88,7 +88,9 @@ def levels(
     jobs = (near["start"].to_numpy(), near["end"].to_numpy())
     tables = []
     for ds in logs_of(campaign, run, base):
-        machine = Machine(given.get("nodes"), len(fed), given.get("subsystems"), _conversion(ds, declared))
+        machine = MeteredMachine(
+            given.get("nodes"), len(fed), given.get("subsystems"), _conversion(ds, declared)
+        )
         tables.append(methodology_levels(ds, row["start"], row["end"], core=core, machine=machine, jobs=jobs))
     whole = pd.concat(tables).reset_index(names="row")
     # An aspect that one log does not tell is not told.
@@ -137,7 +139,7 @@ def meters(logs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     for name, log in logs.items():
         columns = log.drop(columns=["seconds", "power"])
         missing = 100 * float(columns.isna().to_numpy().mean())
-        where = log.attrs["location"] or "not said"
+        where = log.attrs["location"] or UNSAID
         rows.append((name, columns.shape[1], log.attrs["interval"], len(log), missing, where))
     return pd.DataFrame(
         rows, columns=["run", "meters", "interval_s", "readings", "missing_percent", "location"]

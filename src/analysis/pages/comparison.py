@@ -17,7 +17,7 @@ from analysis.estimates.measures import MEASURES, display_unit
 from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.selection import Select
-from analysis.estimates.sentences import Answer, display, measure_name, medians, stratum_names, with_base
+from analysis.estimates.sentences import Statement, display, measure_name, medians, stratum_names, with_base
 from analysis.schema.factors import label
 
 
@@ -36,7 +36,7 @@ class Stratum:
     values: pd.DataFrame
     medians: pd.DataFrame
     ratios: pd.DataFrame
-    answers: tuple[Answer, ...] = field(repr=False, default=())
+    answers: tuple[Statement, ...] = field(repr=False, default=())
 
 
 @dataclass(frozen=True)
@@ -120,17 +120,13 @@ def compare(
     if not found:
         raise NotCoveredError(f"{campaign.name} has no comparable runs for {factor} {base} and another level")
     _, names = stratum_names(campaign, [stratum for stratum, _ in found])
-    universe = [one.found[0].stratum for _, part in found for one in part.answers]
-    parts = (
-        replace(part, name=name, answers=tuple(replace(one, universe=universe) for one in part.answers))
-        for name, (_, part) in zip(names, found, strict=True)
-    )
-    return Compared(campaign, factor, base, along, variable, tuple(parts))
+    parts = tuple(replace(part, name=name) for name, (_, part) in zip(names, found, strict=True))
+    return Compared(campaign, factor, base, along, variable, parts)
 
 
 def _ratios(
     asked: Question, campaign: Campaign, values: pd.DataFrame, compare: Comparison, along: str
-) -> tuple[pd.DataFrame, tuple[Answer, ...]]:
+) -> tuple[pd.DataFrame, tuple[Statement, ...]]:
     """Compare every level of one stratum with the baseline, at each level of another factor."""
     factor, (base,) = compare.factor, compare.levels
     own = campaign.own()
@@ -146,7 +142,7 @@ def _ratios(
             assert finding.base is not None
             level_at = one.level if one.bounded else float("nan")
             numbers = (one.value, one.low, one.high, one.n, one.n_baseline, level_at, finding.base[0])
-            answer = Answer(pair, [finding], campaign)
+            answer = Statement(pair, [finding], campaign)
             rows.append((finding.stratum[along], level, *numbers, answer))
     rows.sort(key=lambda row: row[:2])
     names = [along, factor, "ratio", "low", "high", "n", "n_baseline", "confidence", "base", "answer"]

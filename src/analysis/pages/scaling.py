@@ -17,7 +17,7 @@ from analysis.estimates.measures import MEASURES, display_unit
 from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.selection import Select
-from analysis.estimates.sentences import Answer, Stratum, display, stratum_names, with_base
+from analysis.estimates.sentences import Statement, display, stratum_names, with_base
 from analysis.estimates.stats import Estimate
 from analysis.schema.factors import FACTORS, FOLLOWS, at_level
 
@@ -96,11 +96,11 @@ def scaling(
         raise NotCoveredError(
             f"{campaign.name} has no runs at two counts of {along} that are alike otherwise"
         )
-    universe = [stratum for stratum, _ in found]
-    _, names = stratum_names(campaign, [{k: v for k, v in one.items() if k != factor} for one in universe])
+    others = [{name: level for name, level in one.items() if name != factor} for one, _ in found]
+    _, names = stratum_names(campaign, others)
     return tables.stacked(
         *(
-            _curve(asked, campaign, values, compare, universe).assign(
+            _curve(asked, campaign, values, compare).assign(
                 runs=name, level=display(campaign, factor, stratum[factor])
             )
             for name, (stratum, values) in zip(names, found, strict=True)
@@ -113,13 +113,7 @@ def scaling_sentences(table: pd.DataFrame, *, along: str = "nodes") -> list[str]
     return list(dict.fromkeys(table["answer"]))
 
 
-def _curve(
-    asked: Question,
-    campaign: Campaign,
-    values: pd.DataFrame,
-    compare: Comparison,
-    universe: Sequence[Stratum],
-) -> pd.DataFrame:
+def _curve(asked: Question, campaign: Campaign, values: pd.DataFrame, compare: Comparison) -> pd.DataFrame:
     """Ask for the speedup and the efficiency of each count over the least one, and for where it stops."""
     own, along = campaign.own(), compare.factor
     least, *more = sorted(set(values[along]))
@@ -134,8 +128,8 @@ def _curve(
     stops = findings_of(whole, own, values)
     unit = display_unit(asked.variable, values, asked.scale)
     base = f"{display(campaign, along, least)}: {attached(significant(rows[0]['value']), unit)}"
-    text = with_base(Answer(pair, speedup, campaign, universe=universe).sentence, base)
-    where = Answer(whole, stops, campaign, brief=True).sentence
+    text = with_base(Statement(pair, speedup, campaign).sentence, base)
+    where = Statement(whole, stops, campaign, brief=True).sentence
     return pd.DataFrame(rows).assign(
         unit=unit, stops=stop(stops[0].estimate, along), answer=f"{text}. {where}."
     )
