@@ -79,7 +79,8 @@ def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> lis
 
     sure = [one for one in found if one.word in STANDING]
     out = [
-        f"{campaign.title}: {counted(len(sure), 'conclusion')} at {q:.0%} false discoveries, {campaign.evidence}",
+        f"{campaign.title}: {counted(len(sure), 'conclusion')} at {q:.0%} false discoveries, "
+        f"{campaign.evidence}",
         f"  {campaign.hardware}",
     ]
     for topic, title in TOPICS.items():
