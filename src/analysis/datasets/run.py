@@ -226,6 +226,7 @@ def _take_result(out: RunFolder, application: Application, result: xr.Dataset) -
     threads = _stated(result, "threads")
     if out.row["threads"] < 0 < threads:
         out.row["threads"] = threads
+    out.row["problem"] = out.row["problem"] or readers.problem(result)
     out.row["version"] = printable(str(result.attrs.get("tool_version", ""))) or out.row["version"]
     if application.engine in micro.ENGINES:
         table, unclear = micro.micro(result, out.row)

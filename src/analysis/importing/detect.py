@@ -16,7 +16,7 @@ from analysis import readers
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.base.files import unpacked
 from analysis.base.slurm import node_names
-from analysis.importing import hardware, scheduler
+from analysis.importing import hardware, launch, scheduler
 from analysis.importing.tree import File, display_name
 from analysis.readers import unknown
 from analysis.readers.base import as_utf8
@@ -44,6 +44,30 @@ _JOBS = (
 )
 _STAMP = re.compile(
     r"((?:19|20)\d\d)[-_]?([01]\d)[-_]?([0-3]\d)[-_T]?([0-2]\d)[-_:h]?([0-5]\d)(?:[-_:m]?([0-5]\d))?"
+)
+
+
+# Dates that programs print: of their start, and of their end if it is that of the whole program.
+_DAY = r"([A-Z][a-z]{2}[, ] ?[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d(?: [A-Z]{2,5})? \d{4})"
+_STARTS = (
+    rf"^HPL_pdgesv\(\) start time +{_DAY}",
+    rf"^# Date +: +{_DAY}",  # IMB
+    rf"^Log file opened on {_DAY}",  # GROMACS
+    rf"^(?:Run b|B)egan *: +{_DAY}",  # IOR
+    rf"^Current time \(\d+\) is {_DAY}",  # HPCC
+    rf"^ +date += +{_DAY}",  # NWChem
+    r"^-- started at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)",  # mdtest
+    r"PROGRAM STARTED AT +(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)",  # CP2K
+    r"^Date   : ([A-Z][a-z]{2} \d\d \d{4}\nTime   : \d\d:\d\d:\d\d)",  # OpenFOAM
+    r"^ +Program \S+ v\S+ starts on +(\d+[A-Z][a-z]{2}\d{4} at +\d+: ?\d+: ?\d+)",  # Quantum ESPRESSO
+    r"Start time +(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)",  # LS-DYNA
+    rf"^{_DAY}$",  # what `date` prints
+)
+_ENDS = (
+    rf"^Finished mdrun on (?:rank|node) 0 {_DAY}",
+    rf"^(?:Run f|F)inished *: +{_DAY}",
+    r"^-- finished at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)",
+    r"PROGRAM ENDED AT +(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)",
 )
 
 
@@ -215,9 +239,11 @@ def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) 
         source.why = "is a table of many runs; docs/campaigns.md says how tables become a campaign"
     else:
         name = engine if end >= 0 else readers.engine_of(each[0])
-        command = hardware.last_launch(decode(data[max(begin - 4096, 0) : begin])) if begin else ""
+        command = launch.last(decode(data[max(begin - 4096, 0) : begin])) if begin else ""
         source.role, source.what = "result", source.what or name
-        source.parts.append(_part(each, name, begin, end, command))
+        part = _part(each, name, begin, end, command)
+        part.facts |= printed_dates(data[begin : end if end >= 0 else None])
+        source.parts.append(part)
 
 
 def _pieces(data: bytes) -> list[tuple[str, int, int]]:
@@ -243,11 +269,23 @@ def _pieces(data: bytes) -> list[tuple[str, int, int]]:
 def _part(each: list[xr.Dataset], engine: str, begin: int, end: int, command: str) -> ResultPart:
     facts = facts_of_result(each[0], engine)
     if command:
-        facts = hardware.launched(command) | {"command": command} | facts
+        facts = launch.of_line(command) | {"command": command} | facts
     complete = all(bool(one.attrs.get("complete", True)) for one in each)
     note = f"holds {len(each)} results, each a repeat" if len(each) > 1 else ""
     brief = each[0].sizes.get("size") == 1  # a table of one line, as of a barrier
     return ResultPart(engine, facts, complete, begin, end, _rows(each[0]), note, brief)
+
+
+def printed_dates(data: bytes) -> dict[str, float]:
+    """Return the dates that a program prints, in seconds since 1970."""
+    facts: dict[str, float] = {}
+    for name, patterns, part in (("date", _STARTS, data[:_BESIDE]), ("date_end", _ENDS, data[-_TAIL:])):
+        text = decode(as_utf8(part))
+        found = (re.search(pattern, text, re.MULTILINE) for pattern in patterns)
+        match = next((one for one in found if one), None)
+        if match and (seconds := scheduler.moment(match[1])):
+            facts[name] = seconds
+    return facts
 
 
 def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
@@ -274,8 +312,12 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
         facts |= {"case": printed[0]} if len(printed) == 1 else {}
     if engine == "proxy":
         facts["case"] = str(ds["pattern"].values)
-    if "size" in ds and not ds["size"].dims and str(ds["size"].values):
-        facts["problem"] = str(ds["size"].values)
+    # The grid of processes of HPL is no problem: it changes with the ranks.
+    problem = readers.problem(ds).split()
+    processes = dict(one.split("=", 1) for one in problem if one.startswith(("P=", "Q=")))
+    facts |= {"grid": processes} if processes else {}
+    if identity := " ".join(one for one in problem if one.partition("=")[0] not in processes):
+        facts["problem"] = identity
     if version := str(ds.attrs.get("tool_version", "")):
         facts["version"] = version
     if engine == "osu" and str(ds.attrs.get("benchmark", "")) in ("osu_latency", "osu_bw", "osu_bibw"):

@@ -6,10 +6,9 @@ Each is recognised by its content, and gives factors only where it states them a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
-from analysis.importing import scheduler, vocabulary
+from analysis.importing import launch, scheduler, vocabulary
 
 Facts = dict[str, Any]
 
@@ -25,16 +24,6 @@ _IB = re.compile(r"^CA '|^Infiniband device '|^hca_id:", re.MULTILINE)
 _HOSTS = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*\d[A-Za-z0-9.-]*(?::\d+|[ \t]+slots=\d+)?[ \t]*\n){1,5000}")
 # Gb/s of a port of four lanes -> the name of its generation.
 _RATES = {10: "ib-sdr", 20: "ib-ddr", 40: "ib-qdr", 56: "ib-fdr", 100: "ib-edr", 200: "ib-hdr", 400: "ib-ndr"}
-
-_THREADS = re.compile(r"^(?:export[ \t]+|setenv[ \t]+)?OMP_NUM_THREADS[= ](\d+)", re.MULTILINE)
-_COMMAND = re.compile(r"^Command line:[ \t]*\n[ \t]+(\S.*)$", re.MULTILINE)  # GROMACS
-_LAUNCHER = re.compile(
-    r"(?<![\w./-])(?:[\w./-]*/)?(?:mpirun|mpiexec|orterun|srun|aprun|ibrun|jsrun|lrun|prun|runjob|poe|ccc_mprun"
-    r"|flux run)(?:[.\w-]*)[ \t]"
-)
-_LONGEST = 4000  # characters of a line that may launch a program
-_NP = re.compile(r"(?<!\S)--?(?:np|n|ntasks)[ =]?(\d+)(?!\S)")
-_PPR = re.compile(r"(?:ppr:(\d+):node|(?<!\S)-ppn[ =](\d+)|--ntasks-per-node[ =](\d+)|-N ?(\d+)(?!\S))")
 
 
 def kind(text: str, name: str) -> str:
@@ -58,46 +47,13 @@ def kind(text: str, name: str) -> str:
 def stated(text: str) -> Facts:
     """Return what a text states: a script, a dump, or what a job printed before its output."""
     facts = scheduler.requested(text)
-    threads = set(_THREADS.findall(text))
-    facts |= {"threads": int(threads.pop())} if len(threads) == 1 and "threads" not in facts else {}
     if found := _LSCPU.search(text) or _CPUINFO.search(text) or _BRAND.search(text):
         facts["cpu"] = cpu(found[1])
     if link := _link(text):
         facts["interconnect"] = link
     if mpi := _library(text):
         facts["mpi"] = mpi
-    if found := _COMMAND.search(text):
-        facts["command"] = " ".join(found[1].split())
-    return facts | launched(text)
-
-
-def launched(text: str) -> Facts:
-    """Return what the one launch line of a text states; nothing if there are several that differ."""
-    lines = set(_launches(text))
-    if len(lines) != 1:
-        return {}
-    command = lines.pop()
-    facts: Facts = {"command": command} if "$" not in command and len(command) < 2000 else {}
-    if found := _NP.search(command):
-        facts["ranks"] = int(found[1])
-    if (found := _PPR.search(command)) and "srun" not in command.split()[0]:
-        facts["ranks_per_node"] = int(next(group for group in found.groups() if group))
-    return facts
-
-
-def last_launch(text: str) -> str:
-    """Return the last launch line of a text, empty without; a job echoes it before a program's output."""
-    lines = list(_launches(text))
-    return lines[-1] if lines else ""
-
-
-def _launches(text: str) -> Iterator[str]:
-    """Give the launch lines of a text from their launcher on; comments are none."""
-    for line in text.splitlines():
-        if "run" in line or "mpiexec" in line or "poe " in line:
-            match = _LAUNCHER.search(line) if len(line) <= _LONGEST else None
-            if match and "#" not in line[: match.start()]:
-                yield " ".join(line[match.start() :].split())
+    return facts | launch.stated(text)
 
 
 def cpu(text: str) -> str:

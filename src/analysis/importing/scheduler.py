@@ -236,7 +236,10 @@ SCHEDULERS = (
 _MARKS = "|".join(one.mark for one in SCHEDULERS if one.name != "LoadLeveler")
 SCRIPT = re.compile(rf"^(?:(?:{_MARKS})[ \t]*-|#[ \t]*@[ \t]*\w+[ \t]*=)", re.MULTILINE)  # of a job script
 _TEXTS = {"job", "job_name", "queue", "cluster", "feature", "state"}
-_FORMS = ("%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S")
+_FORMS = (
+    *("%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S", "%m/%d/%Y %H:%M:%S"),
+    *("%b %d %Y %H:%M:%S", "%d%b%Y %H:%M:%S"),  # OpenFOAM, Quantum ESPRESSO
+)
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _JOBS = re.compile(r"^={20,}\n(qname .*?)(?=^={20,}$|\Z)", re.MULTILINE | re.DOTALL)  # of qacct
 _ENDED = re.compile(r"^\d\d/\d\d/\d{4} [\d:]+;E;(\d+)\S*?;(.*)$", re.MULTILINE)  # of PBS's accounting
@@ -336,7 +339,7 @@ def moment(text: str) -> float | None:
         return float(epoch[1])
     zone = re.search(r" ([-+])(\d\d)(\d\d)$", text)
     offset = (int(zone[2]) * 60 + int(zone[3])) * (60 if zone[1] == "+" else -60) if zone else 0
-    plain = re.sub(r" [-+]\d{4}$|(?<=:\d\d) [A-Z]{2,5}(?= \d{4})", "", text)
+    plain = re.sub(r" [-+]\d{4}$|(?<=:\d\d) [A-Z]{2,5}(?= \d{4})|,|\bat |Time *: |(?<=:) ", "", text)
     plain = re.sub(r"(\d{4})[-/](\d\d)[-/](\d\d)[ T]", r"\1-\2-\3 ", " ".join(plain.split()))
     for form in _FORMS:
         with contextlib.suppress(ValueError):

@@ -92,13 +92,18 @@ TABLE: tuple[Factor, ...] = (
     ),
     Factor(
         "cluster", "machine", "cluster", upgrade=True, label="cluster", before="on", every="all clusters",
-        topics={"hardware": ("cpu", "interconnect", "dimm", "ranks", "ranks_per_node")},
+        topics={"hardware": ("cpu", "host_group", "interconnect", "dimm", "ranks", "ranks_per_node")},
         parts=("cpu", "interconnect", "dimm"), tied=("cpu", "dimm", "interconnect", *_WITH_A_MACHINE),
     ),
     Factor(
         "cpu", "machine", "CPU model", upgrade=True, needed=True, label="processor", before="on",
         every="all processors", topics={"CPU generation": ("cluster",)},
         tied=("cluster", "dimm", "interconnect", *_WITH_A_MACHINE),
+    ),
+    Factor(
+        "host_group", "machine", "group of hosts by feature, queue or name, if no CPU is stated",
+        upgrade=True, label="host group", before="on", every="all host groups",
+        topics={"host group": ("cluster",)}, tied=("cluster", "dimm", "interconnect", *_WITH_A_MACHINE),
     ),
     Factor(
         "frequency", "machine", "clock frequency that the CPU was set to", "f8", "GHz", upgrade=True,
@@ -130,6 +135,10 @@ TABLE: tuple[Factor, ...] = (
         "tuning", "software", "settings of the MPI library or the network, such as tuned or untuned",
         upgrade=True, label="tuning", before="tuned as", every="all tunings", level="tuning {}",
         topics={"MPI tuning": ()},
+    ),
+    Factor(
+        "options", "job", "options and settings that vary: of the launch, the program, its environment",
+        upgrade=True, label="options", every="all options", topics={"options": ()},
     ),
     Factor(
         "placement", "job", "which cores of a node a job has", upgrade=True, label="placement",
@@ -183,6 +192,11 @@ TABLE: tuple[Factor, ...] = (
         aliases=("target_seconds", "rt"), work=True, label="length of a run (s)", before="in runs of",
         every="all lengths of runs", level="{} s", subject="runs of {}", topics={"run duration": ()},
         paths=(rf"{_S}rt{_G}(\d+){_E}",),
+    ),
+    Factor(
+        "problem", "problem", "identity of the problem as the output states it: sizes, without paths",
+        work=True, from_output=True, follows="case", label="problem size", before="for",
+        every="all problem sizes", topics={"problem size": ()},
     ),
     Factor(
         "local_size", "problem", "local grid points per axis, -1 where the case has none", "i4", "1",
