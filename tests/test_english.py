@@ -41,22 +41,15 @@ ALLOWED = {
 # How often a room of the package still has a banned word in what users see: its messages, help texts and the
 # docstrings of what is public. These numbers only become smaller; at 0 the entry goes.
 KNOWN_ROOMS: dict[str, int] = {
-    "base": 13,
     "claims": 33,
-    "cli": 13,
-    "datasets": 7,
     "decks": 10,
-    "energy": 14,
     "estimates": 19,
     "findings": 23,
     "importing": 3,
-    "model": 4,
     "pages": 42,
-    "provenance": 7,
     "readers": 65,
     "schema": 26,
     "site": 14,
-    "synthesis": 2,
 }
 # The same for files that are generated from the package, for configuration that verdicts quote, and for the
 # Markdown of notebooks.
@@ -65,7 +58,7 @@ KNOWN_FILES: dict[str, int] = {
     "config/campaigns": 4,
     "config/claims": 9,
     "config/model": 1,
-    "docs/reference/configuration.md": 32,
+    "docs/reference/configuration.md": 28,
     "docs/reference/engines.md": 2,
     "docs/reference/measures.md": 1,
     "docs/reference/variables.md": 6,

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analysis.base import project
-from analysis.claims import spans as arithmetic
+from analysis.claims import intervals as arithmetic
+from analysis.claims.intervals import Range
 from analysis.claims.model import Claim, load_report
 from analysis.claims.relations import FACTOR, Audit, Move, Relation, Sides, load_audit, moves
-from analysis.claims.spans import Span
 from analysis.claims.verdict import Verdict, finite
 from analysis.claims.verdicts import expected_text
 
@@ -25,7 +25,7 @@ NOT_CHECKABLE = "not checkable"
 # Name of the pseudo-campaign that the records carry, and of the page that shows them.
 CAMPAIGN = "audit"
 
-_TESTS: dict[str, tuple[Callable[[Span, Span], bool], str]] = {
+_TESTS: dict[str, tuple[Callable[[Range, Range], bool], str]] = {
     "equal": (arithmetic.equal, "equal to"),
     "greater": (arithmetic.greater, "greater than"),
     "less": (lambda a, b: arithmetic.greater(b, a), "less than"),
@@ -35,12 +35,12 @@ _TESTS: dict[str, tuple[Callable[[Span, Span], bool], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """Two sides computed, and whether they can stand together."""
+class ComparedSides:
+    """Two sides computed, and whether they agree."""
 
     sides: Sides
-    left: Span
-    right: Span
+    left: Range
+    right: Range
     agrees: bool
 
 
@@ -57,7 +57,7 @@ class Outcome:
     verdict: str
     reason: str
     arithmetic: str
-    compared: tuple[Compared, ...] = ()
+    compared: tuple[ComparedSides, ...] = ()
     moves: tuple[Move, ...] = ()
 
     @property
@@ -91,16 +91,16 @@ def outcome(relation: Relation) -> Outcome:
     return Outcome(relation, verdict, reason, text, tuple(compared), turned)
 
 
-def _agreement(relation: Relation) -> Callable[[Mapping[str, Span]], bool]:
+def _agreement(relation: Relation) -> Callable[[Mapping[str, Range]], bool]:
     """Return what tells whether the relation holds in any reading, with the formulas parsed once."""
     formulas = [(one.left.expression, one.right.expression) for one in relation.sides]
     holds = _TESTS[relation.relation][0]
     return lambda spans: any(holds(left.evaluate(spans), right.evaluate(spans)) for left, right in formulas)
 
 
-def _compare(relation: Relation, sides: Sides, spans: Mapping[str, Span]) -> Compared:
+def _compare(relation: Relation, sides: Sides, spans: Mapping[str, Range]) -> ComparedSides:
     left, right = sides.left.expression.evaluate(spans), sides.right.expression.evaluate(spans)
-    return Compared(sides, left, right, _TESTS[relation.relation][0](left, right))
+    return ComparedSides(sides, left, right, _TESTS[relation.relation][0](left, right))
 
 
 def _proves_nothing(relation: Relation) -> str:
@@ -125,7 +125,7 @@ def _signed(share: float) -> str:
     return f"{share:+.{0 if abs(share) >= 0.1 else 1}%}".replace("-", "−")
 
 
-def _reason(relation: Relation, compared: list[Compared]) -> str:
+def _reason(relation: Relation, compared: list[ComparedSides]) -> str:
     first = compared[0]
     text = _sentence(relation, first)
     if len(compared) > 1:
@@ -141,7 +141,7 @@ def _reason(relation: Relation, compared: list[Compared]) -> str:
     return text
 
 
-def _sentence(relation: Relation, one: Compared) -> str:
+def _sentence(relation: Relation, one: ComparedSides) -> str:
     """Say how the two sides compare, and whether every value or only some within the rounding do."""
     left, right = one.sides.left.meaning, one.sides.right.meaning
     if relation.relation == "equal":
@@ -154,14 +154,14 @@ def _sentence(relation: Relation, one: Compared) -> str:
     return f"{left} {verb} {wanted} {right}"
 
 
-def _least(relation: str, left: Span, right: Span) -> tuple[Span, Span]:
+def _least(relation: str, left: Range, right: Range) -> tuple[Range, Range]:
     """Return the ends of both ranges that are the least favourable to an order."""
     up = relation in ("greater", "at-least")
     a, b = (left.low, right.high) if up else (left.high, right.low)
-    return Span.exactly(a), Span.exactly(b)
+    return Range.exactly(a), Range.exactly(b)
 
 
-def _arithmetic(relation: Relation, compared: tuple[Compared, ...], spans: Mapping[str, Span]) -> str:
+def _arithmetic(relation: Relation, compared: tuple[ComparedSides, ...], spans: Mapping[str, Range]) -> str:
     printed = {name: one.spelt for name, one in relation.figures.items()}
     parts = []
     for one in compared:
@@ -191,7 +191,11 @@ def evaluate(audit: Audit, path: Path | None = None) -> list[Verdict]:
     cannot be told. The checksum of the file `path` that declares the relations goes into the records.
     """
     claims = _claims(audit.report)
-    inputs = [{"path": f"config/audit/{path.name}", "sha256": _checksum(path)}] if path else []
+    inputs = (
+        [{"path": f"config/audit/{path.name}", "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}]
+        if path
+        else []
+    )
     found = []
     for relation in audit.relations:
         result = outcome(relation)
@@ -212,13 +216,8 @@ def _beside(result: Outcome, counted: str) -> Outcome:
 
 def _claims(report: str) -> dict[str, Claim]:
     path = project.claims(report)
-    if not path.is_file():
-        return {}
-    return {name: claim for claim in load_report(path).claims for name in (*claim.ids, claim.id)}
-
-
-def _checksum(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    found = load_report(path).claims if path.is_file() else ()
+    return {name: claim for claim in found for name in (*claim.ids, claim.id)}
 
 
 def _record(
@@ -227,6 +226,8 @@ def _record(
     relation = result.relation
     first = result.compared[0] if result.compared else None
     left, right = (first.left, first.right) if first else (None, None)
+    texts = [one.text(relation.unit) if one else "" for one in (left, right)]
+    wanted = f"{_TESTS[relation.relation][1]} {texts[1]}" if relation.relation else ""
     return Verdict(
         claim=name,
         report=audit.report,
@@ -251,22 +252,13 @@ def _record(
         reason=result.reason,
         expected_low=finite(right.low) if right else None,
         expected_high=finite(right.high) if right else None,
-        estimate_text=_text(left, relation)
-        + (f" against {_text(right, relation)}" if claim and left else ""),
-        expected_text=expected_text(claim) if claim else _wanted(right, relation),
+        estimate_text=" against ".join(texts) if claim and left else texts[0],
+        expected_text=expected_text(claim) if claim else wanted,
         compared=relation.statement,
         arithmetic=result.arithmetic,
         page=CAMPAIGN,
         inputs=inputs,
     )
-
-
-def _text(span: Span | None, relation: Relation) -> str:
-    return "" if span is None else span.text(relation.unit)
-
-
-def _wanted(span: Span | None, relation: Relation) -> str:
-    return f"{_TESTS[relation.relation][1]} {_text(span, relation)}" if relation.relation else ""
 
 
 def audit_path(report: str, base: Path | None = None) -> Path:

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 
 import pandas as pd
 
+from analysis.base.models import one_or_more
 from analysis.claims import bands, distance
 from analysis.claims.model import Claim, Expectation, Report
 from analysis.claims.resolution import resolve
@@ -15,8 +16,8 @@ from analysis.claims.verdicts import (
     HOLDS,
     NOT_TESTED,
     band,
+    described,
     estimate_text,
-    expected_text,
     unit_of,
     words,
 )
@@ -24,7 +25,7 @@ from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, days_said
 from analysis.estimates.quantities import QUANTITIES, findings
 from analysis.estimates.question import Question
-from analysis.estimates.sentences import Answer
+from analysis.estimates.sentences import Statement
 from analysis.schema.campaigns import View
 
 
@@ -34,7 +35,7 @@ def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None
     One verdict a claim, in the report's order; "not tested" with the reason where the campaign has no runs
     that could speak to it.
     """
-    seen: dict[int, Campaign] = {}
+    views: dict[int, Campaign] = {}
     out = []
     for claim in report.claims:
         if topics is not None and claim.topic not in topics:
@@ -43,8 +44,8 @@ def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None
         if view is None:
             out.append(_verdict(claim, report, campaign))
             continue
-        shown = seen.setdefault(id(view), campaign.seen(view))
-        out.append(_viewed(_verdict(_asked(claim, view), report, shown), view))
+        part = views.setdefault(id(view), campaign.seen(view))
+        out.append(_viewed(_verdict(_asked(claim, view), report, part), view))
     return controlled(out)
 
 
@@ -117,12 +118,6 @@ def _at_distance(
     )
 
 
-def _applications(claim: Claim) -> str:
-    """Name the application that a claim is about, as a filter shows it."""
-    wanted = (claim.question.select or {}).get("application", "")
-    return ", ".join(map(str, wanted)) if isinstance(wanted, (list, tuple)) else str(wanted)
-
-
 def _record(
     claim: Claim, report: Report, campaign: Campaign, verdict: str, reason: str, found: list[Finding]
 ) -> Verdict:
@@ -132,9 +127,9 @@ def _record(
     unit, quantity, compare = unit_of(claim), claim.question.quantity, claim.question.compare
     scale = QUANTITIES[quantity].scale
     runs = list(dict.fromkeys(run for finding in found for run in finding.runs))
+    arithmetic = " | ".join(one.arithmetic for one in found)
     return Verdict(
-        claim=claim.id,
-        report=report.name,
+        **described(claim, report),
         evidence=campaign.evidence,
         verdict=verdict,
         estimate=finite(estimate.value) if estimate else None,
@@ -144,15 +139,9 @@ def _record(
         unit=unit,
         n=estimate.n if estimate else None,
         campaign=campaign.name,
-        ids=list(claim.ids),
-        report_title=report.title,
-        topic=claim.topic,
-        application=_applications(claim),
+        application=", ".join(map(str, one_or_more((claim.question.select or {}).get("application", "")))),
         factor=compare.factor.replace("_", " ") if compare else "",
-        statement=claim.statement,
-        note=claim.note,
         source=claim.source.model_dump(),
-        quantity=quantity,
         scale="share" if scale == "level" and unit == "%" else scale,
         cluster=campaign.hardware,
         reason=reason,
@@ -160,21 +149,14 @@ def _record(
         expected_high=finite(high),
         estimate_text=estimate_text(claim, first) if first else "",
         sentence=_sentence(claim, campaign, found),
-        expected_text=expected_text(claim),
         n_baseline=estimate.n_baseline if estimate else None,
         base=dict(zip(("value", "unit", "label"), first.base, strict=True)) if first and first.base else None,
         compared=" | ".join(finding.compared for finding in found),
-        arithmetic="; ".join(filter(None, [" | ".join(one.arithmetic for one in found), days_said(estimate)]))
-        if estimate
-        else "",
+        arithmetic="; ".join(filter(None, [arithmetic, days_said(estimate)])) if estimate else "",
         level=estimate.level if estimate and estimate.bounded else None,
         days=min(estimate.days, default=None) if estimate else None,
         runs=runs,
         inputs=_inputs(campaign, runs),
-        about=claim.about,
-        report_publisher=report.publisher,
-        report_date=report.date,
-        report_url=report.url,
         sources=campaign.cited(runs),
     )
 
@@ -184,7 +166,7 @@ def _sentence(claim: Claim, campaign: Campaign, found: Sequence[Finding]) -> str
     if not found:
         return ""
     chosen = found[:1] if claim.question.aggregate in ("max", "min") else found
-    return Answer(claim.question, chosen, campaign, unit_of(claim)).sentence
+    return Statement(claim.question, chosen, campaign, unit_of(claim)).sentence
 
 
 def _inputs(campaign: Campaign, runs: Iterable[str]) -> list[dict[str, str]]:

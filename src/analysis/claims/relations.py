@@ -14,8 +14,8 @@ from analysis.base import models
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import Maybe, Model, Positive, Unique
 from analysis.base.words import Level
+from analysis.claims.intervals import Expression, ExpressionError, Range
 from analysis.claims.model import ReportFacts
-from analysis.claims.spans import Expression, ExpressionError, Span
 
 # Nobody would doubt a report for a figure that is wrong by more: so far its figures are printed otherwise.
 FACTOR = 2.0
@@ -31,23 +31,23 @@ FigureName = Annotated[
 Formula = Annotated[Level, Field(description="numbers, names of figures, + - * / and brackets")]
 
 
-def span_of(printed: str, reading: str = "rounded", step: float | None = None) -> Span:
+def span_of(printed: str, reading: str = "rounded", step: float | None = None) -> Range:
     """Say what a printed number may have been."""
     if reading == "range":
         low, high = (float(end) for end in printed.split(" to "))
-        return Span((low + high) / 2, low, high)
+        return Range((low + high) / 2, low, high)
     value = float(printed)
     decimals = len(printed.partition(".")[2])
     unit = step if step is not None else 10.0**-decimals
     half = {"rounded": unit / 2, "up to": unit / 2, "about": unit, "exact": 0.0}
     if reading in half:
-        return Span(value, value - half[reading], value + half[reading])
+        return Range(value, value - half[reading], value + half[reading])
     if reading == "almost":
-        return Span(value, value - unit / 2, value)
-    return Span(value, value, math.inf) if reading == "over" else Span(value, 0.0, value)
+        return Range(value, value - unit / 2, value)
+    return Range(value, value, math.inf) if reading == "over" else Range(value, 0.0, value)
 
 
-class Figure(Model):
+class PrintedFigure(Model):
     """A printed number with its lines, or members that are counted."""
 
     TOGETHER = (("exactly", "printed", "members"),)
@@ -66,14 +66,14 @@ class Figure(Model):
     report: str = Field("", description="another report that prints it")
 
     @property
-    def span(self) -> Span:
+    def span(self) -> Range:
         """What the number may have been before it was rounded."""
         return self.span_if(str(len(self.members) if self.members else self.printed))
 
-    def span_if(self, printed: str) -> Span:
+    def span_if(self, printed: str) -> Range:
         """Say what it may have been if that were printed in its place, read the same."""
         if self.members:
-            return Span.exactly(float(printed))
+            return Range.exactly(float(printed))
         return span_of(printed, self.reading, self.step)
 
     @property
@@ -114,7 +114,7 @@ class Side(Model):
         return Expression(str(self.is_))
 
 
-class Step(Model):
+class DerivedNumber(Model):
     """A number that follows from the figures."""
 
     name: str
@@ -153,7 +153,7 @@ class Relation(Model):
     topic: str = Field(description="heading where no claim gives one")
     section: str = ""
     statement: str = Field(description="what would have to be so, in our words")
-    figures: dict[FigureName, Figure] = Field({})
+    figures: dict[FigureName, PrintedFigure] = Field({})
     left: Maybe[Side] = None
     relation: Literal["equal", "greater", "less", "at-least", "at-most"] = Field(
         "",  # type: ignore[arg-type]  # where nothing can be computed
@@ -164,7 +164,7 @@ class Relation(Model):
         [], description="ways to read the text; each names the side that it replaces"
     )
     unit: str = ""
-    steps: list[Step] = Field([], description="what else follows from the figures")
+    steps: list[DerivedNumber] = Field([], description="what else follows from the figures")
     # It may be wrong where the figures are right: figures that disagree then let nothing be concluded.
     assumes: str = Field("", description="what has to be assumed beyond the text")
     missing: str = Field("", description="what the text would have to give")
@@ -182,7 +182,7 @@ class Relation(Model):
         return found
 
     @property
-    def spans(self) -> dict[str, Span]:
+    def spans(self) -> dict[str, Range]:
         """What the figures may have been, by name."""
         return {name: one.span for name, one in self.figures.items()}
 
@@ -286,7 +286,7 @@ class Move:
     share: float = math.nan
 
 
-def moves(relation: Relation, agrees: Callable[[Mapping[str, Span]], bool]) -> tuple[Move, ...]:
+def moves(relation: Relation, agrees: Callable[[Mapping[str, Range]], bool]) -> tuple[Move, ...]:
     """Print each compared figure otherwise, alone, until the relation says the opposite.
 
     `agrees` says whether the relation holds with some spans, by figure's name.
@@ -306,14 +306,14 @@ def moves(relation: Relation, agrees: Callable[[Mapping[str, Span]], bool]) -> t
     return tuple(found)
 
 
-def _turns(spans: Mapping[str, Span], agrees: Callable[[Mapping[str, Span]], bool], *, now: bool) -> bool:
+def _turns(spans: Mapping[str, Range], agrees: Callable[[Mapping[str, Range]], bool], *, now: bool) -> bool:
     try:
         return agrees(spans) != now
     except ExpressionError:  # nothing could be computed: nobody prints that
         return False
 
 
-def prints(figure: Figure) -> Iterator[tuple[str, float, Span]]:
+def prints(figure: PrintedFigure) -> Iterator[tuple[str, float, Range]]:
     """Yield what else could have been printed, the nearest first: text, relative change, span."""
     own = abs(figure.value)
     if not own:

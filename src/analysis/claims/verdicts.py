@@ -24,10 +24,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from analysis.base.words import FULL, attached, general, in_order, number, stop
 from analysis.claims.distance import OUT_OF_REACH
-from analysis.claims.model import Claim
+from analysis.claims.model import Claim, Report
 from analysis.estimates.family import among
 from analysis.estimates.finding import Finding
 from analysis.estimates.intervals import range_level
@@ -91,6 +92,25 @@ def expected_text(claim: Claim) -> str:
 def estimate_text(claim: Claim, finding: Finding) -> str:
     """Spell what was found for a claim."""
     return RULES[claim.question.quantity].spelt(finding, unit_of(claim))
+
+
+def described(claim: Claim, report: Report) -> dict[str, Any]:
+    """Return the fields of a verdict that say what its claim is, and of which report."""
+    return {
+        "claim": claim.id,
+        "report": report.name,
+        "ids": list(claim.ids),
+        "report_title": report.title,
+        "topic": claim.topic,
+        "statement": claim.statement,
+        "note": claim.note,
+        "quantity": claim.question.quantity,
+        "expected_text": expected_text(claim),
+        "about": claim.about,
+        "report_publisher": report.publisher,
+        "report_date": report.date,
+        "report_url": report.url,
+    }
 
 
 def band(claim: Claim) -> Band:

@@ -10,6 +10,7 @@ from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
+from analysis.base.words import counted
 from analysis.cli import FINE
 from analysis.cli.built import built
 
@@ -42,7 +43,7 @@ def findings(name: str, *, q: float, top: int, topic: str | None, write: bool, a
         path = project.claims(name)
         added, known = save(found, campaign, path)
         where = os.path.relpath(path)
-        print(f"{where}: {added} claims added, {known} were there already", file=sys.stderr)
+        print(f"{where}: {counted(added, 'claim')} added, {known} were there already", file=sys.stderr)
     return FINE
 
 
@@ -78,7 +79,8 @@ def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> lis
 
     sure = [one for one in found if one.word in STANDING]
     out = [
-        f"{campaign.title}: {len(sure)} conclusions at {q:.0%} false discoveries, {campaign.evidence}",
+        f"{campaign.title}: {counted(len(sure), 'conclusion')} at {q:.0%} false discoveries, "
+        f"{campaign.evidence}",
         f"  {campaign.hardware}",
     ]
     for topic, title in TOPICS.items():

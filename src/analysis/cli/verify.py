@@ -78,7 +78,7 @@ def against_outputs(folder: Path, label: str) -> tuple[list[Fault], list[Fault]]
 
 
 def against_claims(campaign: str, own: Mapping[str, Collection[Any]]) -> list[Fault]:
-    """Check a campaign's stand-ins against the claims that it can test, and against its runs' levels."""
+    """Check the levels that a campaign declares for those of reports, by their claims and by its own runs."""
     base = project.root()
     path = base / "config" / "campaigns" / f"{campaign}.yaml"
     if not path.is_file():

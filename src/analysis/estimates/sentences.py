@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,7 @@ from analysis.base.models import one_or_more
 from analysis.base.words import FULL, Level, attached, decimals, general, in_order, number, significant
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding, days_said
-from analysis.estimates.groups import distinguishing
+from analysis.estimates.groups import distinguishing, measured, strata
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.question import Question
 from analysis.estimates.stats import LEVEL, Estimate
@@ -30,6 +30,7 @@ from analysis.schema.factors import BY_NAME, SPOKEN, display_name, label
 Stratum = Mapping[str, Level]
 
 _LISTED = 3  # levels are listed up to so many
+_MAIN = ("case", "nodes", "interconnect")  # are named wherever runs differ in them
 _BYTES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 _UNITS = {"us": "µs", "jobs/day": "jobs a day"}
 _MEASURES = {
@@ -282,19 +283,18 @@ def side(estimate: Estimate) -> int:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Statement:
     """What a campaign answers to a question, in words.
 
     `found` are its findings, one a stratum; `unit` is that of the values, where it is not the measure's own.
-    `universe` are the strata that were asked: what distinguishes them is named. `decided` is false where a
-    search has tested so much that what looks clear is not, `brief` leaves out where it holds.
+    `decided` is false where a search has tested so much that what looks clear is not, `brief` leaves out
+    where it holds.
     """
 
     question: Question
     found: Sequence[Finding]
     campaign: Campaign
     unit: str = ""
-    universe: Sequence[Stratum] = ()
     decided: bool = True
     brief: bool = False
 
@@ -327,15 +327,48 @@ class Answer:
         moving = {*compare.moving, *(compare.along or ())[:1]} if compare else set()
         runs = self.campaign.runs
         runs = runs[runs["valid"] & runs["application"].isin(self.given.get("application", []))]
-        main = [name for name in ("case", "nodes", "interconnect") if runs[name].nunique() > 1]
-        universe = self.universe or [one.stratum for one in self.found if one.stratum]
-        apart = differing(universe) if self.decided else []
+        main = [name for name in _MAIN if runs[name].nunique() > 1]
+        apart = self._distinguishing() if self.decided else []
         main = [name for name in main if len(self.given.get(name, ())) == 1]
         if self.given.get("nodes") == [1] and "interconnect" in main:  # on one node no link is used
             main.remove("interconnect")
         return [
             name for name in SPOKEN if name in self.given and name not in moving and name in (*main, *apart)
         ]
+
+    def _distinguishing(self) -> list[str]:
+        """Return the few factors that distinguish these strata among all in which the same could be asked."""
+        universe = [{name: plain(level) for name, level in one.items()} for one in self._universe()]
+        names = [name for name in differing(universe) if name in self.given]
+
+        def meant(chosen: Sequence[str]) -> list[Stratum]:
+            return [one for one in universe if all(one[name] in self.given[name] for name in chosen)]
+
+        for name in reversed(names):
+            others = [each for each in names if each != name]
+            if name not in _MAIN and len(self.given[name]) == 1 and meant(others) == meant(names):
+                names = others
+        return names
+
+    def _universe(self) -> list[Stratum]:
+        """Return the strata in which the campaign could be asked the same, so that others are not meant."""
+        asked, compare, campaign = self.question, self.question.compare, self.campaign
+        strata_found = [one.stratum for one in self.found if one.stratum]
+        if compare is None or campaign.evidence == "modelled":
+            return strata_found
+        lifted = {
+            name: level
+            for name, level in (asked.select or {}).items()
+            if name in ("application", "profiler", "concurrent_jobs") or isinstance(level, Mapping)
+        }
+        moving = (*compare.moving, *(compare.along or ())[:1])
+        key = ("strata", asked.variable, asked.members, str(lifted), moving)
+        if key not in campaign.judged:  # many answers ask for the same
+            frame = measured(replace(asked, select=lifted), campaign)
+            parts = strata(frame, moving, campaign, MEASURES[asked.variable])
+            campaign.judged[key] = [(stratum, set(part[compare.factor])) for stratum, part in parts]
+        levels = set(self.compared)
+        return [stratum for stratum, known in campaign.judged[key] if len(levels & known) > 1] or strata_found
 
     @property
     def place(self) -> str:
@@ -354,6 +387,16 @@ class Answer:
         factor = self.question.compare.factor
         each = level if isinstance(level, tuple) else (level,)
         return [plain(own) for one in each for own in self.campaign.resolve(factor, one)]
+
+    @property
+    def compared(self) -> list[Level]:
+        """All of the campaign's own levels that are compared."""
+        compare = self.question.compare
+        assert compare is not None
+        if compare.span:
+            known = self.campaign.runs[compare.factor]
+            return list(known[known.between(*compare.span)].unique())
+        return [own for level in compare.levels for own in self.own(level)]
 
     @cached_property
     def levels(self) -> list[Level]:
@@ -421,7 +464,7 @@ class Answer:
 _CAPITALS = re.compile("(a|the|no|every|beyond|build|version|tuning|placement|memory|runs|there|up) ")
 
 
-def _ratio(answer: Answer) -> str:
+def _ratio(answer: Statement) -> str:
     """Word a ratio of two levels: which is ahead, how many times, where, and how sure that is."""
     asked, compare = answer.question, answer.question.compare
     assert compare is not None
@@ -450,7 +493,7 @@ def _ratio(answer: Answer) -> str:
     return f"{text}{_most(answer, estimates)}{_efficiency_of(answer, levels, estimates)} ({sure})"
 
 
-def _be(answer: Answer, name: str) -> str:
+def _be(answer: Statement, name: str) -> str:
     compare = answer.question.compare
     return "are" if compare and plural(compare.factor, answer.levels[answer.names.index(name)]) else "is"
 
@@ -462,7 +505,7 @@ def _of_single_runs(estimates: Sequence[Estimate]) -> str:
     return f"ahead in {first} of {len(estimates)} comparisons of single runs"
 
 
-def _most(answer: Answer, estimates: Sequence[Estimate]) -> str:
+def _most(answer: Statement, estimates: Sequence[Estimate]) -> str:
     """Say where of several strata the ratio is the largest."""
     names = differing([one.stratum for one in answer.found])
     if len(estimates) < 2 or not names:
@@ -471,7 +514,7 @@ def _most(answer: Answer, estimates: Sequence[Estimate]) -> str:
     return f", most {where(answer.campaign, {name: [plain(best[name])] for name in names}, names)}"
 
 
-def _efficiency_of(answer: Answer, levels: tuple[Level, Level], estimates: Sequence[Estimate]) -> str:
+def _efficiency_of(answer: Statement, levels: tuple[Level, Level], estimates: Sequence[Estimate]) -> str:
     """Say the parallel efficiency of a scaling, the ratio over that of the ranks; none above 100 %.
 
     More than that has a cause which the ratio does not know.
@@ -489,7 +532,7 @@ def _efficiency_of(answer: Answer, levels: tuple[Level, Level], estimates: Seque
     return f", an efficiency of {ends}" + (" with a problem that grows with the ranks" if grows else "")
 
 
-def _equality(answer: Answer) -> str:
+def _equality(answer: Statement) -> str:
     """Word whether two levels are equal within the margin."""
     margin = answer.question.margin
     equal = all(
@@ -505,14 +548,14 @@ def _equality(answer: Answer) -> str:
     return f"{listed(answer.names)} are equal within {margin:.0%} {answer.place} ({times} times, {sure})"
 
 
-def _efficiency(answer: Answer) -> str:
+def _efficiency(answer: Statement) -> str:
     value, sure = spell_all([one.estimate for one in answer.found], "%")
     verb = "reach" if _be(answer, answer.names[0]) == "are" else "reaches"
     text = f"{answer.names[0]} {verb} an efficiency of {value} over {answer.names[1]} {answer.place}"
     return f"{text} ({sure})"
 
 
-def _interaction(answer: Answer) -> str:
+def _interaction(answer: Statement) -> str:
     """Word how the lead of one level over another changes along another factor."""
     compare, (finding, *_) = answer.question.compare, answer.found
     assert compare is not None
@@ -539,7 +582,7 @@ def _interaction(answer: Answer) -> str:
     return f"{text} {answer.place} (by {by} times, {sure})"
 
 
-def _crossover(answer: Answer) -> str:
+def _crossover(answer: Statement) -> str:
     """Word where each of two levels is ahead."""
     (finding,) = answer.found
     sides = [[at for at, step in enumerate(finding.steps) if side(step) == sign] for sign in (1, -1)]
@@ -557,7 +600,7 @@ def _crossover(answer: Answer) -> str:
     return f"{', '.join(words)} {within(answer.campaign, answer.given, ())}"
 
 
-def _order(answer: Answer) -> str:
+def _order(answer: Statement) -> str:
     """Word the order of several levels, with each step."""
     steps = [spell(step)[0] for step in min(answer.found, key=lambda one: one.estimate.value).steps]
     clear = all(side(step) > 0 for one in answer.found for step in one.steps)
@@ -568,7 +611,7 @@ def _order(answer: Answer) -> str:
     return f"{first} {_be(answer, first)} ahead of {', then of '.join(others)} {answer.place} ({by})"
 
 
-def _stop(answer: Answer) -> str:
+def _stop(answer: Statement) -> str:
     """Word where the next level of a scale brings too little."""
     compare = answer.question.compare
     assert compare is not None
@@ -591,7 +634,7 @@ def _stop(answer: Answer) -> str:
     return f"{text} {answer.place}{note}"
 
 
-def _trend(answer: Answer) -> str:
+def _trend(answer: Statement) -> str:
     """Word whether a measure rises or falls along levels."""
     compare, (finding, *_) = answer.question.compare, answer.found
     assert compare is not None
@@ -606,7 +649,7 @@ def _trend(answer: Answer) -> str:
     return f"{text} {answer.place} (Kendall's tau {value}, {sure})"
 
 
-def _cost(answer: Answer) -> str:
+def _cost(answer: Statement) -> str:
     value, sure = spell_all([one.estimate for one in answer.found], answer.unit.removesuffix("/year"))
     if answer.question.compare is None:
         return f"a year of jobs costs {value} {answer.place} ({sure})"
@@ -635,7 +678,7 @@ _LEVELS = {
 }
 
 
-def _level(answer: Answer) -> str:
+def _level(answer: Statement) -> str:
     """Word a measure by itself: a share, a size, a rate."""
     asked = answer.question
     estimates = [one.estimate for one in answer.found]
@@ -669,7 +712,7 @@ def _level(answer: Answer) -> str:
     return f"{text}{', ' if there else ''}{there}" + (f" ({sure})" if sure else "")
 
 
-def _set(answer: Answer) -> str:
+def _set(answer: Statement) -> str:
     """Word a set: the sizes of messages, the calls that are made most."""
     (finding,) = answer.found
     members = [one if isinstance(one, str) else f"{one:,}" for one in in_order(finding.members or ())]
@@ -685,7 +728,7 @@ def with_base(sentence: str, base: str) -> str:
     return f"{sentence[:-1]}; {base})" if sentence.endswith(")") else f"{sentence} ({base})"
 
 
-_SENTENCES: Mapping[str, Callable[[Answer], str]] = {
+_SENTENCES: Mapping[str, Callable[[Statement], str]] = {
     **dict.fromkeys(("speedup", "gain", "reduction"), _ratio),
     "equality": _equality,
     "efficiency": _efficiency,

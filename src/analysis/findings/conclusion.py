@@ -65,10 +65,11 @@ class Conclusion:
     """One conclusion.
 
     `id` can be a claim's; `topic` is one of `TOPICS`. `question` is asked of the campaign's own levels,
-    `expect` what the next campaign is compared with, `finding` the weakest stratum of those that the
-    conclusion holds in. `sentence` has the winner first, `footnote` base value, numbers of runs, level of
-    the interval, days and evidence. `word` is one of `WORDS`; `size` is |log ratio|, 0 if nothing differs.
-    `p` is of its own test, `q` the same among all that were tested; both None where nothing was.
+    `expect` what the next campaign is compared with, `finding` the one, of the strata that it holds in, whose
+    numbers the verdict on its claim has. `sentence` has the winner first, `footnote` base value, numbers of
+    runs, level of the interval, days and evidence. `word` is one of `WORDS`; `size` is |log ratio|, 0 if
+    nothing differs. `p` is of its own test, `q` the same among all that were tested; both None where nothing
+    was.
 
     `points` are its figure: a row a point, columns `POINTS`, ends NaN without an interval; its attrs ``unit
     xlabel ylabel``. `page` is the page that shows it, or empty.
@@ -89,6 +90,10 @@ class Conclusion:
     page: str = ""
 
 
-def is_borne_out(question: Question, expect: Expectation, found: Sequence[Finding]) -> bool:
-    """Tell whether the claim that a conclusion is written as holds of what was found, by the claim's rule."""
-    return resolve(Claim("", "", "", "", question, expect), found).word == HOLDS
+def borne_out(question: Question, expect: Expectation, found: Sequence[Finding]) -> Finding | None:
+    """Return the finding that decides the claim which a conclusion is written as, None if it does not hold.
+
+    It is the one whose numbers the claim's verdict has.
+    """
+    resolved = resolve(Claim("", "", "", "", question, expect), found)
+    return resolved.finding if resolved.word == HOLDS else None

@@ -15,18 +15,19 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
-from analysis.estimates.sentences import Answer, Stratum, differing, nameable, plain, slug
+from analysis.estimates.sentences import Statement, Stratum, differing, nameable, plain, slug
 from analysis.estimates.stats import Estimate
 from analysis.findings.conclusion import (
     CROSSES,
     DIFFERS,
     EQUAL,
     GROWS,
+    SEEN,
     STANDING,
     STOPS,
     UNKNOWN,
     Conclusion,
-    is_borne_out,
+    borne_out,
 )
 from analysis.findings.plans import Plan
 from analysis.findings.points import points
@@ -77,13 +78,12 @@ def _pair(
     asked = replace(asked, margin=MARGIN if equal else 0.0)
     question, found = _asked(plan, campaign, asked, strata, select)
     expect = _expected(word, found)
-    if not is_borne_out(question, expect, found):
-        word = UNKNOWN
+    decisive = borne_out(question, expect, found)
+    word = word if decisive else UNKNOWN
     return _worded(
         plan, campaign, word, question, found, levels, strata,
-        weakest=(_most_different if equal else _least_sure)(found),
+        weakest=decisive or _least_sure(found),
         expect=expect,
-        universe=[trial.finding.stratum for trial in series.trials],
         size=max(min(map(_certain, found)), 0.0) if word == DIFFERS else 0.0,
         p=_largest(trial.p_equal if equal else trial.p for trial in trials),
         q=_largest(trial.q for trial in trials),
@@ -101,7 +101,7 @@ def _open(series: Series, word: str, trials: Sequence[Trial], campaign: Campaign
         found = [one for one in plan.answers(*levels, campaign) if one.stratum in strata]
     return _worded(
         plan, campaign, word, _narrowed(plan, campaign, asked, strata, {}), found, levels, strata,
-        weakest=_least_sure(found), universe=strata[:1], p=_largest(trial.p for trial in trials),
+        weakest=_least_sure(found), p=_largest(trial.p for trial in trials),
         q=_largest(trial.q for trial in trials),
     )  # fmt: skip
 
@@ -113,17 +113,12 @@ def _crossing(series: Series, campaign: Campaign) -> Iterator[Conclusion]:
     levels = (series.one, series.other)
     asked = plan.measured.question("crossover", compare=plan.compare(*levels))
     question, found = _asked(plan, campaign, asked, strata, {})
-    if not is_borne_out(question, AHEAD, found):
+    decisive = borne_out(question, AHEAD, found)
+    if decisive is None:
         return
     sides = [[one for one in trials if one.up is up] for up in (True, False)]
-    differ = [one.finding for one in trials]
-    named = replace(
-        found[0],
-        steps=tuple(one.estimate for one in differ),
-        strata=tuple(one.stratum for one in differ),
-    )
     yield _worded(
-        plan, campaign, CROSSES, question, [named], levels, strata, weakest=found[0],
+        plan, campaign, CROSSES, question, found, levels, strata, weakest=decisive,
         size=min(max(abs(_certain(one.finding)) for one in side) for side in sides),
         p=max(min(trial.p or 0.0 for trial in side) for side in sides),
         q=max(min(trial.q or 0.0 for trial in side) for side in sides),
@@ -172,10 +167,10 @@ def _shaped(
     else:
         steps = weakest.steps
         size = max(min(math.log(one.low) if one.bounded else 0.0 for one in steps), 0.0)
-    if is_borne_out(question, expect, found):
+    if decisive := borne_out(question, expect, found):
         levels = (first.levels[0], first.levels[-1]) if first.word == STOPS else first.levels
         yield _worded(
-            first.plan, campaign, first.word, question, found, levels, strata, weakest=weakest,
+            first.plan, campaign, first.word, question, found, levels, strata, weakest=decisive,
             expect=expect, size=size, p=max(one.p for one in shapes), q=q,
         )  # fmt: skip
 
@@ -191,13 +186,12 @@ def _worded(
     *,
     weakest: Finding,
     expect: Expectation = AHEAD,
-    universe: Sequence[Stratum] = (),
     size: float = 0.0,
     p: float | None,
     q: float | None,
 ) -> Conclusion:
     """Make a conclusion of its numbers."""
-    answer = Answer(question, found, campaign, plan.unit, universe, word != UNKNOWN)
+    answer = Statement(question, found, campaign, plan.unit, word not in (UNKNOWN, SEEN))
     return Conclusion(
         id=_id(campaign, plan, word, levels, question.select or {}),
         topic=plan.topic,
@@ -309,10 +303,6 @@ def _certain(finding: Finding) -> float:
 
 def _least_sure(found: Sequence[Finding]) -> Finding:
     return min(found, key=_certain)
-
-
-def _most_different(found: Sequence[Finding]) -> Finding:
-    return max(found, key=lambda one: abs(math.log(one.estimate.value)))
 
 
 def _expected(word: str, found: Sequence[Finding]) -> Expectation:

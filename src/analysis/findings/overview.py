@@ -17,8 +17,8 @@ from analysis.estimates.finding import Finding
 from analysis.estimates.measures import MEASURES, SENDING
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
-from analysis.estimates.sentences import Answer, Stratum, slug
-from analysis.findings.conclusion import IS, SEEN, Conclusion, is_borne_out
+from analysis.estimates.sentences import Statement, Stratum, slug
+from analysis.findings.conclusion import IS, SEEN, Conclusion, borne_out
 from analysis.findings.inference import pinned, regions
 from analysis.findings.points import values
 
@@ -131,10 +131,13 @@ def _worded(
 ) -> Iterator[Conclusion]:
     """Make a conclusion of its numbers, if the claim that it becomes holds of its runs."""
     select, expect = question.select or {}, _expected(question, found, unit)
-    if word == IS and not is_borne_out(question, expect, findings(question, campaign)):
-        return
-    answer = Answer(question, found, campaign, unit, decided=word != SEEN)
     first = min(found, key=lambda one: one.estimate.n)
+    if word == IS:
+        decisive = borne_out(question, expect, findings(question, campaign))
+        if decisive is None:
+            return
+        first = decisive
+    answer = Statement(question, found, campaign, unit, decided=word != SEEN)
     levels = [level for name, level in select.items() if name not in ("application", "profiler")]
     flat = [each for one in levels for each in (one if isinstance(one, list) else [one])]
     asked = () if question.quantity == "set" else question.members

@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.sentences import (
-    Answer,
+    Statement,
     Stratum,
     display,
     display_unit,
@@ -56,7 +56,7 @@ def points(plan: Plan, campaign: Campaign, strata: Sequence[Stratum]) -> pd.Data
     return table
 
 
-def values(answer: Answer) -> pd.DataFrame:
+def values(answer: Statement) -> pd.DataFrame:
     """Return what was found of a measure by itself, a row a stratum, as `Conclusion.points` has them."""
     strata = [one.stratum for one in answer.found if one.stratum]
     names = stratum_names(answer.campaign, strata)[1] or [""] * len(answer.found)

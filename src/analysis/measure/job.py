@@ -15,8 +15,8 @@ from analysis.base.project import VERSION
 from analysis.base.slurm import ranges
 from analysis.measure import cores as placing
 from analysis.measure.build import built
-from analysis.measure.declare import Declared, MpiLibrary, Site
-from analysis.measure.launchers import OWN_BINDING_OFF, Shape, charm_files, launch_line
+from analysis.measure.declare import Declared, Installation, MpiLibrary
+from analysis.measure.launchers import OWN_BINDING_OFF, JobSize, charm_files, launch_line
 from analysis.measure.matrix import Run
 from analysis.schema.factors import BY_NAME
 
@@ -101,7 +101,7 @@ class _Parts:
         """Make a path absolute; a bare name is left for PATH to find."""
         return str(self.declared.base / path) if "/" in path else path
 
-    def program_of(self, site: Site) -> str:
+    def program_of(self, site: Installation) -> str:
         """Return the program: that of the hybrid build where a rank has more than one thread."""
         mpi = self.run.factors["mpi"]
         if site.build:
@@ -173,7 +173,7 @@ class _Parts:
         values = self.values(name)
         per_node = self.run.ranks_per_node
         lists = [ranges(part) for part in placing.ranks(own, per_node)]
-        shape = Shape(tuple(hosts), per_node, per_node * self.threads > len(own))
+        shape = JobSize(tuple(hosts), per_node, per_node * self.threads > len(own))
         wrapper = ["sh", str(BIND), "/".join(lists)]
         inside = self.contained()
         wrapper += [self.library if self.library and not inside else "-", *inside]
@@ -202,7 +202,7 @@ class _Parts:
         words = [*self.application.arguments, *self.case.arguments, *threaded]
         return [*(string.Template(word).substitute(values) for word in words), *self.site.arguments]
 
-    def head(self, number: int, name: str, shape: Shape, values: Mapping[str, str]) -> dict[str, Any]:
+    def head(self, number: int, name: str, shape: JobSize, values: Mapping[str, str]) -> dict[str, Any]:
         """Say in the record's words what is known before the start."""
         run, declared = self.run, self.declared
         factors = {

@@ -41,7 +41,7 @@ class Range(Model):
 
 
 class LinkFacts(Model):
-    """A network: payload bandwidth of a node's adapter in one direction, and what it carries beside it.
+    """A network: payload bandwidth of a node's adapter in one direction, and what it carries in addition.
 
     Latency is that of one small message one way between two nodes, the own time of both ends left out.
     """
@@ -110,7 +110,7 @@ class Transpose(Model):
 
 
 class Structure(Model):
-    """What a rank does in a step where no profile and no formula tells: assumed, and said so."""
+    """What a rank does in a step where no profile and no formula gives it: assumed, and marked so."""
 
     exchange: Maybe[Exchange] = None
     pairs: Maybe[Pairs] = None

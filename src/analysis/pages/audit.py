@@ -17,8 +17,8 @@ from analysis.claims.audit import (
     audit_path,
     outcome,
 )
+from analysis.claims.intervals import Range
 from analysis.claims.relations import load_audit
-from analysis.claims.spans import Span
 from analysis.pages.figures.style import GREY, HUES, INK, LINE
 
 WORDS = (CONSISTENT, COULD_NOT_FAIL, NOT_CHECKABLE, INCONSISTENT)
@@ -55,7 +55,7 @@ def relations(reports: Sequence[str]) -> pd.DataFrame:
                 "arithmetic": found.arithmetic,
                 "margin": found.margin,
             }
-            nothing = Span(math.nan, math.nan, math.nan)
+            nothing = Range(math.nan, math.nan, math.nan)
             sides = {"left": first.left, "right": first.right} if first else {}
             for side in ("left", "right"):
                 span = sides.get(side, nothing)

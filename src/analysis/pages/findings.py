@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from analysis.base.words import counted, number
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.sentences import Answer
+from analysis.estimates.sentences import Statement
 from analysis.findings.conclusion import DIFFERS, EQUAL, GROWS, SEEN, STANDING, TOPICS, UNKNOWN, Conclusion
 from analysis.pages import figures
 from analysis.pages.notebook import TextTable
@@ -49,7 +49,7 @@ def forest(campaign: Campaign, found: Sequence[Conclusion], most: int = 16) -> p
 
 def _label(campaign: Campaign, one: Conclusion) -> str:
     """Name a comparison in two short lines: what over what, and where."""
-    answer = Answer(one.question, [one.finding], campaign)
+    answer = Statement(one.question, [one.finding], campaign)
     compare, place = one.question.compare, answer.place.removeprefix("in ")
     if compare and compare.along:
         factor, high, low = compare.along

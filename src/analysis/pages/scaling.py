@@ -13,12 +13,12 @@ from analysis.base.words import Level, attached, number, significant, stop
 from analysis.estimates import groups, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata
-from analysis.estimates.measures import MEASURES
+from analysis.estimates.measures import MEASURES, display_unit
 from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
-from analysis.estimates.sentences import Answer, Stratum, display, stratum_names, with_base
+from analysis.estimates.selection import Select
+from analysis.estimates.sentences import Statement, display, stratum_names, with_base
 from analysis.estimates.stats import Estimate
-from analysis.pages.runs import Select, question, refuse_mixture, unit_of
 from analysis.schema.factors import FACTORS, FOLLOWS, at_level
 
 
@@ -34,16 +34,16 @@ def series(
     """Follow measures along a factor: `variables` maps the name of a curve to its measure.
 
     Columns ``series``, along, ``median low high n``; `select`, `members` and `scale` are as in
-    `analysis.pages.runs.question`. Raises `NotCoveredError` if no run has any of the measures, or
+    `analysis.estimates.groups.level_question`. Raises `NotCoveredError` if no run has any of the measures, or
     runs would be put together that differ in something else than `along`.
     """
     out = []
     for name, variable in variables.items():
-        asked = question(campaign, variable, select, members=members, scale=scale)
+        asked = groups.level_question(campaign, variable, select, members=members, scale=scale)
         frame = groups.measured(asked, campaign)
         pooled = campaign.pool if MEASURES[variable].profile else ()
         loose = {"ranks", *pooled, *FOLLOWS.get(along, ())}
-        refuse_mixture(frame, [along], [f for f in FACTORS if f not in loose and f != along])
+        groups.refuse_mixtures(frame, [along], [f for f in FACTORS if f not in loose and f != along])
         out.append(tables.summary(frame, [along], "value", variable).assign(series=name))
     return tables.stacked(*out)
 
@@ -84,23 +84,23 @@ def scaling(
     count before a gain below `threshold`) and ``answer``, the sentence of the curve. Raises
     `NotCoveredError` if no level was run at two counts or more, or a group would mix different things.
     """
-    asked = replace(question(campaign, variable, select), threshold=threshold)
+    asked = replace(groups.level_question(campaign, variable, select), threshold=threshold)
     frame = groups.measured(asked, campaign)
     compare = Comparison(along, varying=tuple(name for name in varying if name != along))
     found = []
     for stratum, values in strata(frame, (along, *varying), campaign, MEASURES[variable]):
-        refuse_mixture(values, [along], varying)
+        groups.refuse_mixtures(values, [along], varying)
         if values[along].nunique() > 1:
             found.append((stratum, values))
     if not found:
         raise NotCoveredError(
             f"{campaign.name} has no runs at two counts of {along} that are alike otherwise"
         )
-    universe = [stratum for stratum, _ in found]
-    _, names = stratum_names(campaign, [{k: v for k, v in one.items() if k != factor} for one in universe])
+    others = [{name: level for name, level in one.items() if name != factor} for one, _ in found]
+    _, names = stratum_names(campaign, others)
     return tables.stacked(
         *(
-            _curve(asked, campaign, values, compare, universe).assign(
+            _curve(asked, campaign, values, compare).assign(
                 runs=name, level=display(campaign, factor, stratum[factor])
             )
             for name, (stratum, values) in zip(names, found, strict=True)
@@ -113,13 +113,7 @@ def scaling_sentences(table: pd.DataFrame, *, along: str = "nodes") -> list[str]
     return list(dict.fromkeys(table["answer"]))
 
 
-def _curve(
-    asked: Question,
-    campaign: Campaign,
-    values: pd.DataFrame,
-    compare: Comparison,
-    universe: Sequence[Stratum],
-) -> pd.DataFrame:
+def _curve(asked: Question, campaign: Campaign, values: pd.DataFrame, compare: Comparison) -> pd.DataFrame:
     """Ask for the speedup and the efficiency of each count over the least one, and for where it stops."""
     own, along = campaign.own(), compare.factor
     least, *more = sorted(set(values[along]))
@@ -132,10 +126,10 @@ def _curve(
         rows.append(_point(values, along, count, speedup[0].estimate, share.estimate))
     whole = replace(asked, quantity="saturation", compare=replace(compare, span=(least, more[-1])))
     stops = findings_of(whole, own, values)
-    unit = unit_of(asked, values)
+    unit = display_unit(asked.variable, values, asked.scale)
     base = f"{display(campaign, along, least)}: {attached(significant(rows[0]['value']), unit)}"
-    text = with_base(Answer(pair, speedup, campaign, universe=universe).sentence, base)
-    where = Answer(whole, stops, campaign, brief=True).sentence
+    text = with_base(Statement(pair, speedup, campaign).sentence, base)
+    where = Statement(whole, stops, campaign, brief=True).sentence
     return pd.DataFrame(rows).assign(
         unit=unit, stops=stop(stops[0].estimate, along), answer=f"{text}. {where}."
     )
@@ -175,7 +169,7 @@ def sizes(
     one are not put together. Raises `NotCoveredError` for such, and if no run is selected.
     """
     runs = campaign.select(select, timing=True)
-    refuse_mixture(runs, list(by), [factor for factor in FACTORS if factor not in by])
+    groups.refuse_mixtures(runs, list(by), [factor for factor in FACTORS if factor not in by])
     names = [
         ", ".join(display(campaign, factor, level) for factor, level in zip(by, key, strict=True))
         for key in runs[list(by)].itertuples(index=False)

@@ -18,7 +18,7 @@ from caliperreader import CaliperStreamReader
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults, as_utf8, observations, profile_dataset
 from analysis.readers.format import Format
-from analysis.readers.merits.output import Output, Row
+from analysis.readers.merits.output import FigureRow, Output
 from analysis.readers.text import integer, number, printable
 
 FORMAT = Format(engine="caliper", kind="profile", tool="Caliper")
@@ -211,7 +211,7 @@ def _regions(
             name = "/".join(row.path) if _inclusive(metric) else f"{'/'.join(row.path)} alone"
             value = _seconds(slowest, row.values[slowest]) if slowest in row.values else float(time)
             value = value if math.isfinite(time) and time >= 0 else math.nan
-            output.rows.append(Row(name, value, "s", math.nan, row.line))
+            output.rows.append(FigureRow(name, value, "s", math.nan, row.line))
     output.facts["version"] = facts.get(_VERSION, "")
     return output.dataset(FORMAT, main="main", which="largest")
 

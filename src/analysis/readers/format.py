@@ -33,7 +33,7 @@ class Format:
     near
         Pattern of the words that point to the tool, for a hint.
     first_line
-        Pattern of the line with which the program begins to print. A file with several such lines holds
+        Pattern of the line with which the program begins to print. A file with several such lines contains
         several executions.
     folder
         Patterns of the files that are read of a folder which is a database of the tool; it is known by those

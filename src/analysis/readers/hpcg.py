@@ -1,6 +1,6 @@
 """HPCG's result file: ``A::B=value`` lines of 3.1, indented ``key: value`` lines of 1.x to 3.0.
 
-The log that HPCG writes beside it (``hpcg<date>.txt``) holds residuals only and is not of this
+The log that HPCG writes beside it (``hpcg<date>.txt``) contains residuals only and is not of this
 format. HPCG rates runs that are far too short and calls them valid; `official_time` says what it
 asks for. Its gigabytes are 10^9 B. A job's output can hold several results: `parse_each` reads all.
 """
@@ -23,16 +23,10 @@ from analysis.readers.text import integer, is_number, number, scaled, whole_line
 from analysis.schema import registry
 
 FORMAT = Format(
-    engine="hpcg",
-    tool="HPCG",
-    marks=((b"HPCG-Benchmark", b"Machine Summary"),),
-    near="HPCG",
-    first_line="^HPCG-Benchmark",
-    figure_of_merit="rating",
-    unit="Gflop/s",
-    fixed_time=True,
+    engine="hpcg", tool="HPCG", marks=((b"HPCG-Benchmark", b"Machine Summary"),), near="HPCG",
+    first_line="^HPCG-Benchmark", figure_of_merit="rating", unit="Gflop/s", fixed_time=True,
     problem=("nx", "ny", "nz"),
-)
+)  # fmt: skip
 _SNIFF = re.compile(
     rb"^(?:HPCG-Benchmark(?:[ \t\r]*$|.*\bversion *[:=])|Machine Summary *[:=])", re.MULTILINE
 )

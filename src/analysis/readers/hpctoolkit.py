@@ -24,11 +24,9 @@ from analysis.readers.base import Faults, observations, profile_dataset
 from analysis.readers.format import Format
 
 FORMAT = Format(
-    engine="hpctoolkit",
-    kind="profile",
-    tool="HPCToolkit",
+    engine="hpctoolkit", kind="profile", tool="HPCToolkit",
     folder=("experiment.xml", "meta.db", "profile.db", "*.metric-db"),
-)
+)  # fmt: skip
 _XML = re.compile(rb"<\?xml [^>]{0,100}\?>\s*<!DOCTYPE (?:HPCToolkitExperiment|hpc-experiment)\b")
 _TAR = slice(257, 262)
 _BLOCK = 512  # B, of a tar

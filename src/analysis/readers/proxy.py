@@ -15,13 +15,9 @@ from analysis.readers.text import TAG, integer, number, whole_lines
 from analysis.schema import registry
 
 FORMAT = Format(
-    engine="proxy",
-    title="Communication patterns of the reports' applications",
-    subject="the proxy",
-    figure_of_merit="time",
-    unit="s",
-    higher_is_better=False,
-)
+    engine="proxy", title="Communication patterns of the reports' applications", subject="the proxy",
+    figure_of_merit="time", unit="s", higher_is_better=False,
+)  # fmt: skip
 _SNIFF = re.compile(rf"^{TAG}?proxy (?:result|exchange): ".encode(), re.MULTILINE)
 _RESULT = re.compile(rf"{TAG}?proxy result: (?P<pairs>.*)")
 _EXCHANGE = re.compile(rf"{TAG}?proxy exchange: (?P<pairs>.*)")

@@ -277,7 +277,7 @@ class _Reader:
         elif line == "</thread>":
             self.thread = ""
         elif found := _PROFILE.match(line):
-            # A later snapshot of a thread holds what the ones before it have.
+            # A later snapshot of a thread contains what the ones before it have.
             self.profile = found[1]
             self.profiles[self.profile] = []
         elif found := _DATA.match(line):

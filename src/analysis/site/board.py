@@ -12,7 +12,7 @@ from analysis.base.errors import ConfigError, Fault
 from analysis.claims.model import NOT_SAID, Claim, Report
 from analysis.claims.needed import needed
 from analysis.claims.verdict import Verdict
-from analysis.claims.verdicts import expected_text
+from analysis.claims.verdicts import described
 from analysis.site import forest
 from analysis.site.words import EVIDENCE, GROUNDS, SCALES, VERDICTS, Ground, VerdictWord, ground_of, slug
 
@@ -22,7 +22,7 @@ _NEARNESS = {name: i for i, name in enumerate(GROUNDS)}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ClaimRow:
     """One claim on the scoreboard; the verdict that is nearest to it comes first, then by class.
 
     `counted` says that it is a claim of a report, not a question of one's own or a relation without a claim;
@@ -99,7 +99,7 @@ class Group:
 
     topic: str
     anchor: str
-    rows: tuple[Row, ...]
+    rows: tuple[ClaimRow, ...]
     counts: list[tuple[VerdictWord, int]]
     has_ratio: bool
 
@@ -165,8 +165,8 @@ def board(
     by_claim: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         by_claim.setdefault(verdict.claim, []).append(verdict)
-    for silent in (_silent(report, name) for report in reports for name in report.claims):
-        by_claim.setdefault(silent.claim, [silent])
+    for one in (_untested(report, claim) for report in reports for claim in report.claims):
+        by_claim.setdefault(one.claim, [one])
     axis = forest.ratio_axis(verdicts)
     words = {claim.id: UNBUILT for report in reports if report.name in selftest for claim in report.claims}
     words |= {one.claim: one.verdict for one in recovered}
@@ -219,13 +219,13 @@ def _wrong(one: Verdict, pages: frozenset[str]) -> Iterator[tuple[str, str]]:
         yield f"page {one.page!r} is not built", f"{remedy}; pages are {', '.join(sorted(pages)) or 'none'}"
 
 
-def count(rows: Sequence[Row]) -> list[tuple[VerdictWord, int]]:
+def count(rows: Sequence[ClaimRow]) -> list[tuple[VerdictWord, int]]:
     """Count rows by verdict, in the fixed order, without zeros."""
     found = Counter(row.lead.verdict for row in rows)
     return [(v, found[word]) for word, v in VERDICTS.items() if found[word]]
 
 
-def rows(scoreboard: Board, *, page: str = "", report: str = "") -> list[Row]:
+def rows(scoreboard: Board, *, page: str = "", report: str = "") -> list[ClaimRow]:
     """Return the rows that a page computed, or those of a report's claims."""
     found = [row for group in scoreboard.groups for row in group.rows]
     if report:
@@ -233,9 +233,9 @@ def rows(scoreboard: Board, *, page: str = "", report: str = "") -> list[Row]:
     return [row for row in found if any(one.page == page for one in row.verdicts)]
 
 
-def grouped(rows: Sequence[Row]) -> tuple[Group, ...]:
+def grouped(rows: Sequence[ClaimRow]) -> tuple[Group, ...]:
     """Put rows under their topics, in the order in which these first appear."""
-    by_topic: dict[str, list[Row]] = {}
+    by_topic: dict[str, list[ClaimRow]] = {}
     for row in rows:
         by_topic.setdefault(row.topic, []).append(row)
     groups = []
@@ -245,7 +245,7 @@ def grouped(rows: Sequence[Row]) -> tuple[Group, ...]:
     return tuple(groups)
 
 
-def tally(rows: Sequence[Row]) -> list[Tally]:
+def tally(rows: Sequence[ClaimRow]) -> list[Tally]:
     """Count rows by what they rest on, from the nearest to nothing, without zeros."""
     by_ground = {name: [row for row in rows if row.ground.name == name] for name in GROUNDS}
     return [Tally(GROUNDS[name], count(found)) for name, found in by_ground.items() if found]
@@ -270,8 +270,10 @@ def _ground(verdict: Verdict) -> Ground:
     return GROUNDS[ground_of(verdict.evidence, verdict.distance, verdict.verdict, verdict.application)]
 
 
-def _rows(by_claim: dict[str, list[Verdict]], axis: forest.Axis, recovered: Mapping[str, str]) -> list[Row]:
-    out: list[Row] = []
+def _rows(
+    by_claim: dict[str, list[Verdict]], axis: forest.Axis, recovered: Mapping[str, str]
+) -> list[ClaimRow]:
+    out: list[ClaimRow] = []
     taken: set[str] = set()
     for claim, unordered in by_claim.items():
         verdicts = sorted(unordered, key=_order)
@@ -280,37 +282,22 @@ def _rows(by_claim: dict[str, list[Verdict]], axis: forest.Axis, recovered: Mapp
             anchor += "-2"
         taken.add(anchor)
         plot, members = _plot(verdicts, axis), forest.chips(_claim(verdicts))
-        out.append(Row(anchor, tuple(verdicts), plot, members, recovered.get(claim, "")))
+        out.append(ClaimRow(anchor, tuple(verdicts), plot, members, recovered.get(claim, "")))
     return out
 
 
-def _silent(report: Report, claim: Claim) -> Verdict:
-    """Stand for the verdict of a claim that nothing was held against."""
+def _untested(report: Report, claim: Claim) -> Verdict:
+    """Return the verdict of a claim that nothing was compared with."""
+    nothing = dict.fromkeys(("estimate", "low", "high", "expected", "n"))
     return Verdict(
-        claim=claim.id,
-        report=report.name,
+        **described(claim, report),
+        **nothing,  # type: ignore[arg-type]
         evidence="",
         verdict="not tested",
-        estimate=None,
-        low=None,
-        high=None,
-        expected=None,
         unit="",
-        n=None,
         campaign="",
-        ids=list(claim.ids),
-        report_title=report.title,
-        topic=claim.topic,
-        statement=claim.statement,
-        note=claim.note,
         source={"section": claim.source.section},
-        quantity=claim.question.quantity,
-        expected_text=expected_text(claim),
         reason="nothing here speaks to it",
-        about=claim.about,
-        report_publisher=report.publisher,
-        report_date=report.date,
-        report_url=report.url,
     )
 
 

@@ -24,7 +24,7 @@ from analysis.readers.ipm.records import (
     MAX_RANKS,
     Head,
     Names,
-    Rows,
+    Records,
     Segment,
     Span,
     command,
@@ -35,12 +35,9 @@ from analysis.readers.ipm.records import (
 from analysis.readers.text import Lines
 
 FORMAT = Format(
-    engine="ipm",
-    kind="profile",
-    tool="IPM",
-    marks=((b"##IPM", b"<ipm_job_profile>"),),
+    engine="ipm", kind="profile", tool="IPM", marks=((b"##IPM", b"<ipm_job_profile>"),),
     near=r"(?i)\bIPM(?:v|_|\b)",
-)
+)  # fmt: skip
 _MARKS = (b"<ipm_job_profile", b"<task ipm_version=")
 
 
@@ -157,7 +154,7 @@ def _observations(file: _File) -> Observations:
             for task in lost.tolist():
                 _drop(file, task, file.tasks[task][0].start, "has records of a region that it does not list")
             keep = ~np.isin(rows.task, lost)
-            rows, region = rows.take(keep), region[keep]
+            rows, region = rows.select(keep), region[keep]
         astray += int(rows.astray.sum())
         untimed += int(observations.longest_first(rows).sum())
         parts.append(observations.from_rows(rows, region, ranks, file.calls))
@@ -185,7 +182,7 @@ def _chunks(tasks: Sequence[tuple[Segment, Head]]) -> Iterator[list[Span]]:
         yield chunk
 
 
-def _all_rows(file: _File) -> Iterator[Rows]:
+def _all_rows(file: _File) -> Iterator[Records]:
     # Arrow works outside the interpreter's lock; the results come in the file's order.
     with ThreadPoolExecutor(2) as pool:
         chunks = list(_chunks(file.tasks))
@@ -199,7 +196,7 @@ def _all_rows(file: _File) -> Iterator[Rows]:
                         _drop(file, span[0], bad.offset, str(bad))
             if parts:
                 rows = records.concatenate(parts)
-                yield rows.take(np.argsort(rows.task, kind="stable")) if odd else rows
+                yield rows.select(np.argsort(rows.task, kind="stable")) if odd else rows
 
 
 def _drop(file: _File, task: int, offset: int, found: str) -> None:

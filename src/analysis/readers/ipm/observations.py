@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.readers.base import Faults
-from analysis.readers.ipm.records import Head, Names, Rows, Total
+from analysis.readers.ipm.records import Head, Names, Records, Total
 
 _PARTNER = re.compile(
     r"MPI_([ISBR]|I[sbr])?[Ss]end(_init|recv|recv_replace)?|MPI_(I|M|Im)?[Rr]ecv(_init)?|MPI_M?Probe"
@@ -71,7 +71,7 @@ def is_receive(names: Names) -> np.ndarray:
     return np.array([bool(_RECEIVE.fullmatch(name)) for name in names.texts()], dtype=bool)
 
 
-def region_codes(rows: Rows, heads: Sequence[Head], labels: Names) -> np.ndarray:
+def region_codes(rows: Records, heads: Sequence[Head], labels: Names) -> np.ndarray:
     """Join the region ids of records with the labels in their own task's list: codes, or `_NO_REGION`.
 
     Id -1, IPM's mark of no region, is the empty label.
@@ -100,13 +100,13 @@ def unlisted(codes: np.ndarray) -> np.ndarray:
     return marked
 
 
-def longest_first(rows: Rows) -> np.ndarray:
+def longest_first(rows: Records) -> np.ndarray:
     """Mark the records whose shortest call is said to be longer than all together: IPM begins with 1e15 s."""
     marked: np.ndarray = rows.time_min > rows.time * (1 + _PRINTED)
     return marked
 
 
-def from_rows(rows: Rows, region: np.ndarray, ranks: np.ndarray, names: Names) -> Observations:
+def from_rows(rows: Records, region: np.ndarray, ranks: np.ndarray, names: Names) -> Observations:
     """Turn records into observations."""
     texts = names.texts()
     partner = np.array([bool(_PARTNER.fullmatch(name)) for name in texts], dtype=bool)[rows.call]
@@ -236,7 +236,7 @@ def check_totals(
 ) -> None:
     """Compare the sums by call in the head of a rank with its records: one note, at the first that differs.
 
-    `stated` holds position and rank of each task that has such sums, and the sums: count, B and s by call.
+    `stated` contains position and rank of each task that has such sums, and the sums: count, B and s by call.
     """
     codes = {name.encode("iso-8859-1"): code for code, name in enumerate(calls.texts())}
     shape = (1 + int(obs.rank.max(initial=-1)), max(len(codes), 1))
@@ -278,7 +278,7 @@ def check_bounds(obs: Observations, calls: Names, faults: Faults) -> None:
 
 
 def check_partners(obs: Observations, calls: Names, present: np.ndarray, faults: Faults) -> None:
-    """Compare what was sent between ranks that the file holds with what was received."""
+    """Compare what was sent between ranks that the file contains with what was received."""
     texts = calls.texts()
     sends, receives = (
         np.array([bool(pattern.fullmatch(name)) for name in texts] or [False])[obs.call]

@@ -228,7 +228,7 @@ class Names:
 
 
 @dataclass
-class Rows:
+class Records:
     """Records as columns, each of shape (n,), values as the file gives them."""
 
     task: np.ndarray  # position of the record's task in the list that was read
@@ -244,14 +244,14 @@ class Rows:
     anyone: np.ndarray  # whether the key says that there is no single partner, whatever `orank` says
     astray: np.ndarray  # whether the key says another size, partner or call site
 
-    def take(self, index: np.ndarray) -> Rows:
+    def select(self, index: np.ndarray) -> Records:
         """Return the rows that a mask or an index selects."""
-        return Rows(*(column[index] for column in vars(self).values()))
+        return Records(*(column[index] for column in vars(self).values()))
 
 
-def concatenate(parts: Sequence[Rows]) -> Rows:
+def concatenate(parts: Sequence[Records]) -> Records:
     """Join rows in order."""
-    return Rows(
+    return Records(
         *(np.concatenate(columns) for columns in zip(*(vars(p).values() for p in parts), strict=True))
     )
 
@@ -260,7 +260,7 @@ _RECORD = re.compile(rb'<hent((?:\s+\w+="[^"]*")+)\s*>([^<>"]*)</hent>\s*')
 _INTEGER = re.compile(rb"-?\d{1,18}")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _KEY = re.compile(rb"[0-9A-F]{32}")
-# The last half word of a key of IPM 2 holds the partner; from here on it means all, any and none.
+# The last half word of a key of IPM 2 contains the partner; from here on it means all, any and none.
 _ANYONE = 0x3FFFFFFD
 _PARTNER, _SITE = 0x3FFFFFFF, 0xFFFF
 # Values of hexadecimal digits; of other letters 255.
@@ -285,7 +285,7 @@ class BadLineError(ValueError):
         self.offset = offset
 
 
-def read_lines(data: bytes, span: Span, names: Names) -> Rows:
+def read_lines(data: bytes, span: Span, names: Names) -> Records:
     """Read the records of one task line by line; the first that is none raises `BadLineError`."""
     task, offset, stop = span
     lines = []
@@ -298,7 +298,7 @@ def read_lines(data: bytes, span: Span, names: Names) -> Rows:
     times = np.array([line[2] for line in lines], dtype=np.float64).reshape(-1, 3).T
     number_of = dict(zip(("size", "orank", "region", "site", "count"), integers, strict=True))
     seconds = dict(zip(("time", "time_min", "time_max"), times, strict=True))
-    return Rows(
+    return Records(
         task=np.full(len(lines), task, dtype=np.int32),
         call=np.array(calls, dtype=np.int16),
         anyone=np.array([line[3] for line in lines], dtype=bool),
@@ -337,7 +337,7 @@ def _record(line: bytes, offset: int) -> tuple[bytes, list[int], list[float], bo
 def _keyed(keys: np.ndarray, found: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Read keys of IPM 2, shape (n, 32): whether each names no single partner, and contradicts its record.
 
-    A key holds call, region, thread and call site, and, unless its kind is another, size and partner
+    A key contains call, region, thread and call site, and, unless its kind is another, size and partner
     (`hashkey.h`).
     """
     digits = _DIGITS[keys]
@@ -364,7 +364,7 @@ class Total:
     time: float = 0.0
 
     def add(self, other: Total, sign: int = 1) -> None:
-        """Add another sum, or take it away."""
+        """Add another sum, or subtract it."""
         self.count += sign * other.count
         self.size += sign * other.size
         self.time += sign * other.time
@@ -413,7 +413,7 @@ def read_totals(data: bytes, segment: Segment) -> list[tuple[bytes, bytes, Total
             if stack:
                 for name, total in own.items():
                     stack[-1][2].setdefault(name, Total()).add(total)
-            _take_away(own, inner)
+            _subtract(own, inner)
             out += [(label, name, total) for name, total in own.items() if total.count]
         offset += len(raw) + 1
     if stack:
@@ -421,7 +421,7 @@ def read_totals(data: bytes, segment: Segment) -> list[tuple[bytes, bytes, Total
     return out
 
 
-def _take_away(own: dict[bytes, Total], inner: dict[bytes, Total]) -> None:
+def _subtract(own: dict[bytes, Total], inner: dict[bytes, Total]) -> None:
     if any(own.get(name, Total()).count < total.count for name, total in inner.items()):
         return  # a version whose regions leave out what is in the regions in them
     for name, total in inner.items():
@@ -456,14 +456,14 @@ _TYPES = {name: pa.int64() for name in (*_WHOLE, "callsite")} | {name: pa.float6
 _TYPES |= {"call": pa.dictionary(pa.int32(), pa.string()), "key": pa.binary()}
 
 
-def read_tables(data: bytes, spans: Sequence[Span], names: Names) -> tuple[list[Rows], list[int]]:
+def read_tables(data: bytes, spans: Sequence[Span], names: Names) -> tuple[list[Records], list[int]]:
     """Read the records of some tasks in columns, in the order of the file; name the tasks that do not fit."""
     text = b"".join(memoryview(data)[start:stop] for _, start, stop in spans)
     lines = [data.count(b"\n", start, stop) for _, start, stop in spans]
     columns = _columns(text, sum(lines), names)
     if columns is not None:
         task = np.repeat(np.array([task for task, _, _ in spans], dtype=np.int32), lines)
-        return [Rows(task=task, **columns)], []
+        return [Records(task=task, **columns)], []
     if len(spans) == 1:
         return [], [spans[0][0]]
     middle = len(spans) // 2
@@ -516,7 +516,7 @@ def _read_csv(text: bytes, cells: list[str], types: dict[str, pa.DataType]) -> d
 
 
 def _converted(table: dict[str, pa.Array], names: Names) -> dict[str, np.ndarray] | None:
-    """Return the columns as in `Rows`; None if a number or a name is one that `read_lines` refuses."""
+    """Return the columns as in `Records`; None if a number or a name is one that `read_lines` refuses."""
     found = {name: table[name].to_numpy() for name in (*_WHOLE, *_TIMES)}
     lines = len(found["count"])
     found["site"] = table["callsite"].to_numpy() if "callsite" in table else np.full(lines, -1)

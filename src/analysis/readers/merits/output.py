@@ -30,7 +30,7 @@ Which = Literal["last", "largest", "smallest"]
 _TAGGED = re.compile(rf"^{TAG}", re.MULTILINE)
 
 
-class Row(NamedTuple):
+class FigureRow(NamedTuple):
     """One figure of merit as a file states it."""
 
     merit: str
@@ -78,7 +78,7 @@ class Output:
     def __init__(self, data: bytes, source: str) -> None:
         self.source = source
         self.faults = Faults(source)
-        self.rows: list[Row] = []
+        self.rows: list[FigureRow] = []
         self.facts: dict[str, Any] = {}
         self._checks: dict[int, bool] = {}
         text = decode(as_utf8(data))
@@ -116,7 +116,7 @@ class Output:
             say = self.faults.note if is_number(text.strip()) else self.faults.damage
             say(line, f"{merit} is {text.strip()[:40]!r}, no finite number", "left blank")
             value = float("nan")
-        self.rows.append(Row(merit, value, unit, step(text), line, **more))
+        self.rows.append(FigureRow(merit, value, unit, step(text), line, **more))
 
     def check(self, result: int, passed: bool) -> None:
         """Write down whether a check of a result was passed; one that failed is not undone."""
@@ -172,11 +172,11 @@ class Output:
             self.faults.note(failed[0], found, "do not use the run")
         if not self.rows:
             self.faults.damage(0, "no figure of merit", "the run did not get so far; nothing to compare")
-        columns = dict(zip(Row._fields, zip(*self.rows, strict=True), strict=True)) if self.rows else {}
+        columns = dict(zip(FigureRow._fields, zip(*self.rows, strict=True), strict=True)) if self.rows else {}
         declared = registry.declared("merits")
         variables: dict[str, Any] = {
             name: ("merit", np.array(columns.get(name, ()), dtype=_DTYPES[declared[name].dtype]))
-            for name in Row._fields
+            for name in FigureRow._fields
         }
         variables |= {name: integer(str(self.facts.get(name, ""))) for name in COUNTS}
         variables["size"] = np.array(self.facts.get("size", ""), dtype=object)
@@ -203,7 +203,7 @@ class Output:
 _DTYPES = {"str": object, "f8": np.float64, "i8": np.int64}
 
 
-class Figure(NamedTuple):
+class MainFigure(NamedTuple):
     """The figure that was asked for: of `several` of its name, the one that the format takes."""
 
     value: float
@@ -214,7 +214,7 @@ class Figure(NamedTuple):
     several: int
 
 
-def figure(ds: xr.Dataset, name: str, *, case: str = "", result: int | None = None) -> Figure | None:
+def figure(ds: xr.Dataset, name: str, *, case: str = "", result: int | None = None) -> MainFigure | None:
     """Return a named figure of a dataset of kind ``merits``; None if the file has none with a value.
 
     Of several it is the last, the largest or the smallest, as the format has it. With a `case` that the file
@@ -233,7 +233,7 @@ def figure(ds: xr.Dataset, name: str, *, case: str = "", result: int | None = No
     which = ds.attrs["which"]
     chosen = at[-1 if which == "last" else values.argmax() if which == "largest" else values.argmin()]
     row = {key: ds[key].values[chosen] for key in ("value", "unit", "resolution", "result", "line")}
-    return Figure(
+    return MainFigure(
         float(row["value"]),
         row["unit"],
         float(row["resolution"]),
@@ -381,9 +381,13 @@ class Document:
         value = entry.get(key) if isinstance(entry, Mapping) else None
         if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
             # The step of a number in JSON is that of a double: nothing to widen an interval with.
-            self.output.rows.append(Row(name, float(value), unit, math.nan, -1, result, case, "", check))
+            self.output.rows.append(
+                FigureRow(name, float(value), unit, math.nan, -1, result, case, "", check)
+            )
         elif isinstance(value, str) and is_number(value):
-            self.output.rows.append(Row(name, number(value), unit, math.nan, -1, result, case, "", check))
+            self.output.rows.append(
+                FigureRow(name, number(value), unit, math.nan, -1, result, case, "", check)
+            )
 
     def dataset(self, row: Format, version: str = "") -> xr.Dataset:
         """Make the dataset; a figure speaks for the document if it is the only one."""

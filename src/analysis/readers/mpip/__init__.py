@@ -4,7 +4,7 @@ The observations come from the callsite statistics, never from the top-twenty li
 has nothing else: with address randomisation the twenty cover a fraction of the MPI time.
 
 A row is a call site on a rank. Rank -1 stands for "over the ranks": the part of a site's ``*`` row
-that no printed rank row holds, and every row where a report has no rows by rank at all. A ``*`` row
+that no printed rank row contains, and every row where a report has no rows by rank at all. A ``*`` row
 itself is never an observation, so that a sum over the observations counts each call once.
 """
 
@@ -25,7 +25,7 @@ from analysis.readers.format import Format
 from analysis.readers.mpip.report import (
     Bin,
     Entry,
-    Report,
+    ReportText,
     Times,
     is_report,
     read_callsites,
@@ -34,7 +34,7 @@ from analysis.readers.mpip.report import (
     read_times,
     split,
 )
-from analysis.readers.mpip.rows import Rows, check_bytes, rank_rows, read_rows
+from analysis.readers.mpip.rows import SiteRows, check_bytes, rank_rows, read_rows
 
 FORMAT = Format(engine="mpip", kind="profile", tool="mpiP", marks=(b"@ mpiP",), near=r"(?i)\bmpip\b")
 _FILE_NAME = re.compile(r"\.(\d{1,7})\.\d+\.\d+\.mpiP")
@@ -88,7 +88,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     )
 
 
-def _ranks(report: Report, times: Times, rows: dict[str, Rows], source: str) -> int:
+def _ranks(report: ReportText, times: Times, rows: dict[str, SiteRows], source: str) -> int:
     """Return the number of ranks: from the report if it got that far, else from the file name."""
     rows_inside = times.rows if times.rows <= _MOST_RANKS else 0
     inside = max(len(report.assignment), rows_inside)
@@ -109,7 +109,7 @@ def _ranks(report: Report, times: Times, rows: dict[str, Rows], source: str) -> 
 
 
 def _rank_variables(
-    report: Report, times: Times, ranks: int, faults: Faults
+    report: ReportText, times: Times, ranks: int, faults: Faults
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     host = np.full(ranks, "", dtype=object)
     for due, (line, value) in enumerate(report.assignment):
@@ -129,7 +129,7 @@ def _rank_variables(
 
 
 def _observations(
-    report: Report, rows: dict[str, Rows], top: dict[str, list[Entry]], ranks: int, faults: Faults
+    report: ReportText, rows: dict[str, SiteRows], top: dict[str, list[Entry]], ranks: int, faults: Faults
 ) -> tuple[Obs, str]:
     time = rows.get("time")
     # A section that is cut or unreadable must not be taken for one that says nothing.
@@ -156,7 +156,7 @@ def _observations(
 
 
 def _check(
-    report: Report, times: Times, obs: Obs, detail: str, top: list[Entry], bins: list[Bin], faults: Faults
+    report: ReportText, times: Times, obs: Obs, detail: str, top: list[Entry], bins: list[Bin], faults: Faults
 ) -> list[str]:
     flags = check_ranks(report, times, faults) + check_times(times, faults)
     # Of a damaged report the two sides of a check may have lost different rows.
@@ -183,7 +183,7 @@ def _histogram(bins: list[Bin]) -> dict[str, tuple[tuple[str, ...], np.ndarray]]
     return {name: (("histogram",), values) for name, values in columns.items()}
 
 
-def _attrs(report: Report, times: Times, top: list[Entry]) -> dict[str, Any]:
+def _attrs(report: ReportText, times: Times, top: list[Entry]) -> dict[str, Any]:
     header = report.header
     env = header.get("MPIP env var", "")
     attrs: dict[str, Any] = {
@@ -217,14 +217,19 @@ Obs = dict[str, np.ndarray]
 
 
 def from_ranks(
-    report: Report, time: Rows, payload: Mapping[str, Rows], ranks: int, threshold: bool, faults: Faults
+    report: ReportText,
+    time: SiteRows,
+    payload: Mapping[str, SiteRows],
+    ranks: int,
+    threshold: bool,
+    faults: Faults,
 ) -> Obs:
     """Build observations from rows by rank, and from the sections of bytes that the report has.
 
     Time is count × mean, each as printed: three digits, so within 0.5 % of the truth. Bytes are the
     printed sum (four digits): bytes sent, for MPI-IO bytes read or written, for one-sided calls bytes at
     the origin. They are 0 where the section says that a site sent nothing, NaN where it is absent,
-    damaged or does not record the call. Rows of more than `ranks` ranks (0: not known) are refused;
+    damaged or does not record the call. SiteRows of more than `ranks` ranks (0: not known) are refused;
     `threshold` says that rows may be left out on purpose (option ``-t``).
     """
     rows, rest = rank_rows(report, time, ranks, threshold, faults)
@@ -270,7 +275,7 @@ def _kind_of(call: str) -> str:
     return "io" if call.startswith("MPI_File_") else "rma" if call in _ONE_SIDED else "sent"
 
 
-def _absent_bytes(codes: np.ndarray, names: list[str], payload: Mapping[str, Rows]) -> np.ndarray:
+def _absent_bytes(codes: np.ndarray, names: list[str], payload: Mapping[str, SiteRows]) -> np.ndarray:
     """Return what it means for a row not to be listed: 0 B, or unknown."""
     known = [kind != "rma" and kind in payload and payload[kind].whole for kind in map(_kind_of, names)]
     absent = np.where(known, 0.0, np.nan) if names else np.empty(0)
@@ -278,7 +283,7 @@ def _absent_bytes(codes: np.ndarray, names: list[str], payload: Mapping[str, Row
     return spread
 
 
-def _add_bytes(obs: Obs, rows: Rows, rests: int) -> None:
+def _add_bytes(obs: Obs, rows: SiteRows, rests: int) -> None:
     """Put the sums of one section into the observations of the same site and rank, in place."""
     site, rank = rows.columns["Site"], rows.columns["Rank"]
     listed = rank >= 0
@@ -302,7 +307,7 @@ def _add_bytes(obs: Obs, rows: Rows, rests: int) -> None:
         obs["bytes"][own + order[listed]] = total[listed]
 
 
-def from_tasks(time: Rows, payload: Mapping[str, Rows], top: list[Entry]) -> Obs:
+def from_tasks(time: SiteRows, payload: Mapping[str, SiteRows], top: list[Entry]) -> Obs:
     """Build observations from concise rows, which hold statistics over tasks: one row a site, rank -1.
 
     Time and bytes are tasks × mean over tasks (bytes as a top-twenty list has them where their section is
@@ -383,7 +388,7 @@ def _slack(times: Times, count: np.ndarray) -> float:
     return rounding + (_CALL_DECIMALS * float(np.maximum(count, 0).sum()) if rounding else 0.0)
 
 
-def check_ranks(report: Report, times: Times, faults: Faults) -> list[str]:
+def check_ranks(report: ReportText, times: Times, faults: Faults) -> list[str]:
     """Compare AppTime with MPITime and with the clock.
 
     ``mpi-time-over-app-time``: MPI_Pcontrol resets AppTime. ``app-time-over-elapsed``: AppTime is longer
@@ -440,7 +445,7 @@ def _differ(one: float, other: float, slack: float) -> bool:
     return abs(one - other) > _DIGITS * max(one, other) + slack
 
 
-def check_sites(report: Report, times: Times, obs: Obs, detail: str, faults: Faults) -> list[str]:
+def check_sites(report: ReportText, times: Times, obs: Obs, detail: str, faults: Faults) -> list[str]:
     """Compare the time of the call sites with the MPI time of the ranks: ``callsite-time-differs``.
 
     ``sites-split``: every site belongs to one rank, which is what address randomisation does.

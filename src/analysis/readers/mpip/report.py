@@ -55,7 +55,7 @@ class Section:
 
 
 @dataclass
-class Report:
+class ReportText:
     """A report cut into its parts; offsets refer to `data`."""
 
     data: bytes
@@ -100,12 +100,12 @@ def is_report(data: bytes) -> bool:
     return any(kind for kind, _, _ in (_title(data, at) for at in _headings(data)))
 
 
-def split(data: bytes, faults: Faults) -> Report:
+def split(data: bytes, faults: Faults) -> ReportText:
     """Cut a report into header and sections; a last line without its end, maybe half a row, is left out."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     headings = _headings(data)
-    report = Report(data, faults)
+    report = ReportText(data, faults)
     _read_header(report, headings[0] if headings else len(data), faults)
     for i, at in enumerate(headings):
         _add_section(report, at, headings[i + 1] if i + 1 < len(headings) else len(data), faults)
@@ -150,7 +150,7 @@ def _is_rule(line: bytes) -> bool:
     return (line.count(b"-") > 40 or line.startswith(b"---")) and not line.startswith(b"@")
 
 
-def _add_section(report: Report, heading: int, limit: int, faults: Faults) -> None:
+def _add_section(report: ReportText, heading: int, limit: int, faults: Faults) -> None:
     data = report.data
     kind, title, start = _title(data, heading)
     if not kind and data.find(b"\n", heading) < 0:
@@ -172,7 +172,7 @@ def _add_section(report: Report, heading: int, limit: int, faults: Faults) -> No
     report.sections[kind] = Section(kind, title, heading, start, stop, announced, closed)
 
 
-def _read_header(report: Report, stop: int, faults: Faults) -> None:
+def _read_header(report: ReportText, stop: int, faults: Faults) -> None:
     stop = report.data.rfind(b"\n", 0, stop) + 1
     for number, line in enumerate(report.data[:stop].split(b"\n"), start=1):
         key, colon, value = line[2:].partition(b":")
@@ -186,7 +186,7 @@ def _read_header(report: Report, stop: int, faults: Faults) -> None:
         else:
             report.header.setdefault(name, printable(value))
             if name == "Command" and "�" in report.header[name]:
-                faults.note(number, "the command holds bytes that are no text", "they are shown as U+FFFD")
+                faults.note(number, "the command contains bytes that are no text", "they are shown as U+FFFD")
 
 
 _BIN = re.compile(rb"(\S+)\s+(\S+)\s+(\d+)\s*-\s*(\d+)\s+(\d+)\s*-\s*(\d+)\s*")
@@ -227,7 +227,7 @@ class Bin:
     edges: tuple[int, int, int, int]
 
 
-def read_times(report: Report, faults: Faults) -> Times:
+def read_times(report: ReportText, faults: Faults) -> Times:
     """Read ``MPI Time``, or ``Task Time Statistics`` of the concise mode, which gives totals only; in s."""
     section = report.sections.get("mpi_time")
     if section is None:
@@ -255,7 +255,7 @@ def read_times(report: Report, faults: Faults) -> Times:
     return times
 
 
-def _read_task_time(report: Report, faults: Faults) -> Times:
+def _read_task_time(report: ReportText, faults: Faults) -> Times:
     section = report.sections.get("task_time")
     if section is None:
         return Times()
@@ -275,7 +275,7 @@ def _read_task_time(report: Report, faults: Faults) -> Times:
     return times
 
 
-def read_entries(report: Report, kind: str, faults: Faults) -> list[Entry]:
+def read_entries(report: ReportText, kind: str, faults: Faults) -> list[Entry]:
     """Read a top-twenty list by its own column header, which differs between versions."""
     section = report.sections.get(kind)
     if section is None:
@@ -301,7 +301,7 @@ def _is_power(value: int) -> bool:
     return value > 0 and not value & (value - 1)
 
 
-def read_histogram(report: Report, faults: Faults) -> list[Bin]:
+def read_histogram(report: ReportText, faults: Faults) -> list[Bin]:
     """Read the histograms over communicator and message size (options ``-y`` and ``-p``).
 
     Shares in percent; edges as printed, both inclusive: ranks, ranks, B, B.
@@ -343,7 +343,7 @@ _LINES = 1 << 14  # taken at a time, so that they stay in the cache
 _Stacks = tuple[np.ndarray, np.ndarray, list[tuple[bytes, ...]]]
 
 
-def read_callsites(report: Report, faults: Faults) -> dict[str, np.ndarray]:
+def read_callsites(report: ReportText, faults: Faults) -> dict[str, np.ndarray]:
     """Read id, frames (innermost first) and call of each site; nothing without the list (``-d``, ``-k0``)."""
     section = report.sections.get("callsites")
     if section is None:
@@ -377,7 +377,7 @@ def _frame(body: str) -> str:
     return f"{body[: source.start()]}:{source[1]} {body[source.end() :].strip()}".strip() if source else body
 
 
-def _slow_sites(report: Report, section: Section, faults: Faults) -> _Stacks:
+def _slow_sites(report: ReportText, section: Section, faults: Faults) -> _Stacks:
     ids: list[int] = []
     stacks: list[tuple[bytes, ...]] = []
     current, depth = b"", 0
@@ -400,7 +400,7 @@ def _slow_sites(report: Report, section: Section, faults: Faults) -> _Stacks:
     return np.array(ids, dtype=np.int64), codes, list(distinct)
 
 
-def _fast_sites(report: Report, section: Section) -> _Stacks | None:
+def _fast_sites(report: ReportText, section: Section) -> _Stacks | None:
     """Read the lines in columns; None if one is not id, level and frame, or not where it is due."""
     start = report.data.find(b"\n", section.start, section.stop) + 1
     if not start or start >= section.stop:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv as csv
 
 from analysis.readers.base import Faults
-from analysis.readers.mpip.report import CHUNK, Report, Section, call_name, natural
+from analysis.readers.mpip.report import CHUNK, ReportText, Section, call_name, natural
 from analysis.readers.text import headless, printable, real
 
 _TIME = "Name Site Rank Count Max Mean Min App% MPI%"
@@ -29,7 +29,7 @@ _STAR = -1
 
 
 @dataclass
-class Rows:
+class SiteRows:
     """Rows of one section, in the order of the file."""
 
     names: list[str]  # calls, spelt like MPI_Send
@@ -45,22 +45,22 @@ class Rows:
         """Whether the rows are statistics over tasks instead of one row a rank."""
         return "Tasks" in self.columns
 
-    def line(self, report: Report, row: int) -> int:
+    def line(self, report: ReportText, row: int) -> int:
         """Return the line of a row, counted only when a message needs it."""
         if self.lines is None:
             self.lines = np.array([number for number, _ in report.lines(self.section)][1:], dtype=np.int64)
         return int(self.lines[row])
 
-    def keep(self, mask: np.ndarray, report: Report) -> Rows:
+    def keep(self, mask: np.ndarray, report: ReportText) -> SiteRows:
         """Return the rows where `mask` is true; the section is then no longer whole."""
         if len(mask):
             self.line(report, 0)
         lines = self.lines[mask] if self.lines is not None else None
         columns = {name: values[mask] for name, values in self.columns.items()}
-        return Rows(self.names, columns, lines, False, self.section)
+        return SiteRows(self.names, columns, lines, False, self.section)
 
 
-def read_rows(report: Report, section: Section, faults: Faults) -> Rows | None:
+def read_rows(report: ReportText, section: Section, faults: Faults) -> SiteRows | None:
     """Read a section of callsite statistics; None if its column header cannot be understood."""
     end = report.data.find(b"\n", section.start, section.stop)
     header = printable(report.data[section.start : max(end, section.start)]).split()
@@ -117,7 +117,7 @@ def _wanted(columns: list[str], kind: str) -> list[str]:
     return ["Name", "Site", "Rank", "Count", *(["Max", "Mean", "Min"] if kind == "time" else ["Sum"])]
 
 
-def _read_fast(squeezed: bytes, columns: list[str], wanted: list[str], section: Section) -> Rows | None:
+def _read_fast(squeezed: bytes, columns: list[str], wanted: list[str], section: Section) -> SiteRows | None:
     if b" \n" in squeezed[:CHUNK]:
         squeezed = squeezed.replace(b" \n", b"\n")
     # Arrow and the slow way differ in these blanks, and Arrow takes 0x10 and .5 for numbers.
@@ -158,7 +158,7 @@ def _read_fast(squeezed: bytes, columns: list[str], wanted: list[str], section: 
     values = {"Name": names.indices.to_numpy()} | values
     if not _plain(values, table["Rank"].null_count if "Rank" in values else 0):
         return None
-    return Rows(calls, values, None, section.closed, section)
+    return SiteRows(calls, values, None, section.closed, section)
 
 
 def _plain(values: dict[str, np.ndarray], stars: int) -> bool:
@@ -174,13 +174,13 @@ def _plain(values: dict[str, np.ndarray], stars: int) -> bool:
 
 
 def _read_slow(
-    report: Report, section: Section, columns: list[str], wanted: list[str], faults: Faults
-) -> Rows:
+    report: ReportText, section: Section, columns: list[str], wanted: list[str], faults: Faults
+) -> SiteRows:
     positions = [columns.index(name) for name in wanted]
     codes: dict[str, int] = {}
     kept: list[list[float]] = []
     lines: list[int] = []
-    # A rule inside ends the section early (see `Report.lines`).
+    # A rule inside ends the section early (see `ReportText.lines`).
     whole = section.closed and b"\n---" not in report.data[section.start : section.stop]
     for number, line in list(report.lines(section))[1:]:
         tokens = line.split()
@@ -197,7 +197,7 @@ def _read_slow(
     arrays: dict[str, np.ndarray] = {
         name: np.array([row[i] for row in kept], dtype=_dtype(name)) for i, name in enumerate(wanted)
     }
-    return Rows(list(codes), arrays, np.array(lines, dtype=np.int64), whole, section)
+    return SiteRows(list(codes), arrays, np.array(lines, dtype=np.int64), whole, section)
 
 
 def _dtype(name: str) -> type:
@@ -217,7 +217,7 @@ def _value(name: str, token: bytes, codes: dict[str, int]) -> float:
     return value
 
 
-def _consistent(rows: Rows, report: Report, faults: Faults) -> Rows:
+def _consistent(rows: SiteRows, report: ReportText, faults: Faults) -> SiteRows:
     """Refuse rows that cannot be: no calls at all, or a mean outside its minimum and maximum."""
     values = rows.columns
     good = values["Tasks" if rows.concise else "Count"] > 0
@@ -238,7 +238,7 @@ Columns = dict[str, np.ndarray]
 
 
 def rank_rows(
-    report: Report, time: Rows, ranks: int, threshold: bool, faults: Faults
+    report: ReportText, time: SiteRows, ranks: int, threshold: bool, faults: Faults
 ) -> tuple[Columns, Columns]:
     """Check counts site by site; rows of unknown ranks, rows out of place and sums that differ are faults.
 
@@ -272,7 +272,7 @@ def _orderly(columns: dict[str, np.ndarray], ranks: int) -> bool:
     return bool(known and same_name.all() and ((rank < 0) == last).all())
 
 
-def _without_strays(report: Report, time: Rows, ranks: int, faults: Faults) -> Rows:
+def _without_strays(report: ReportText, time: SiteRows, ranks: int, faults: Faults) -> SiteRows:
     """Leave out rows whose site, call or rank was damaged into another one."""
     site, name, rank = (time.columns[key] for key in ("Site", "Name", "Rank"))
     inner = np.zeros(len(site), dtype=bool)
@@ -330,7 +330,9 @@ def _totals(columns: dict[str, np.ndarray]) -> pd.DataFrame:
     return totals
 
 
-def _name_faults(report: Report, time: Rows, sites: pd.DataFrame, threshold: bool, faults: Faults) -> None:
+def _name_faults(
+    report: ReportText, time: SiteRows, sites: pd.DataFrame, threshold: bool, faults: Faults
+) -> None:
     odd = sites[(sites["stars"] != 1) | (sites["rest"] != 0)]
     cut = not time.section.closed or "end" not in report.sections
     last = int(sites["site"].iloc[-1]) if len(sites) else -1
@@ -356,7 +358,7 @@ _DIGITS, _DECIMALS = 0.0101, 5e-4
 _SUMS = 1.1e-3  # two sums of four printed digits
 
 
-def _check_extremes(report: Report, time: Rows, sites: pd.DataFrame, faults: Faults) -> None:
+def _check_extremes(report: ReportText, time: SiteRows, sites: pd.DataFrame, faults: Faults) -> None:
     """Compare largest, mean and least time of each ``*`` row with the rows of its ranks: one fault per site.
 
     A single call has one time.
@@ -384,7 +386,7 @@ def _check_extremes(report: Report, time: Rows, sites: pd.DataFrame, faults: Fau
         faults.damage(time.line(report, int(first)), found, "one of the numbers is damaged; all are kept")
 
 
-def check_bytes(report: Report, rows: Rows, threshold: bool, faults: Faults) -> None:
+def check_bytes(report: ReportText, rows: SiteRows, threshold: bool, faults: Faults) -> None:
     """Compare the bytes of each ``*`` row with the sum of its ranks: one fault per site."""
     columns = rows.columns
     star, (site, order) = columns["Rank"] < 0, np.unique(columns["Site"], return_inverse=True)

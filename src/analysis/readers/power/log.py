@@ -1,8 +1,8 @@
 """What all readers of power logs share: options, readings in long form, the dataset.
 
 A format is one small module with ``sniff(head, name)`` and ``parse(data, source, **options)``. It
-turns its text into `Readings` (one row per reading: time, meter, watts) and hands them to
-`PowerLog.dataset`, which does what every log needs: order, doubled stamps, clock offset, the
+turns its text into `MeterReadings` (one row per reading: time, meter, watts) and hands them to
+`MeterLog.dataset`, which does what every log needs: order, doubled stamps, clock offset, the
 meter × time table, energy counters, attributes.
 """
 
@@ -24,19 +24,19 @@ from analysis.base.units import SECOND
 from analysis.readers.base import Faults, as_utf8, is_utf16
 from analysis.readers.power import counter
 from analysis.readers.power import table as pivot
-from analysis.readers.power.table import NAT, Readings, Table, readings_of
+from analysis.readers.power.table import NAT, MeterReadings, Table, readings_of
 from analysis.readers.text import whole_lines
 from analysis.schema import registry
 
 # What a format works with.
-__all__ = ["NAT", "Options", "PowerLog", "Readings", "readings_of"]
+__all__ = ["NAT", "MeterLog", "MeterReadings", "Options", "readings_of"]
 
 _DUPLICATES = ("mean", "first", "last", "refuse")
 
 
 # Tool -> patterns of meters that lie within others, or hold them, the innermost first.
 _OVERLAPPING: dict[str, tuple[str, ...]] = {
-    # Cores and graphics are in the package, and the platform holds it.
+    # Cores and graphics are in the package, and the platform contains it.
     "turbostat": ("^(cores|graphics|system)$",),
     "perf stat": ("energy-(cores|gpu|psys)$",),
     # A zone within a package that has no name is memory on some machines and cores on others.
@@ -91,7 +91,7 @@ class Options:
         return options
 
 
-class PowerLog:
+class MeterLog:
     """One power log while it is read, with the reader's options: bytes, or a file that is not compressed."""
 
     def __init__(self, given: bytes | Path, source: str, options: Mapping[str, Any]) -> None:
@@ -143,7 +143,7 @@ class PowerLog:
 
     def dataset(
         self,
-        readings: Readings,
+        readings: MeterReadings,
         *,
         tool: str,
         location: str,

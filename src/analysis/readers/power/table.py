@@ -17,7 +17,7 @@ NAT = np.iinfo(np.int64).min
 
 
 @dataclass(slots=True)
-class Readings:
+class MeterReadings:
     """Readings in long form, in the order of the file; of a full log also as a table.
 
     In a table all meters share `time`, and `meter` names the rows of `power` (or `counter`), of shape
@@ -37,11 +37,11 @@ class Readings:
 
 def readings_of(
     time: Sequence[int] | np.ndarray, meter: Sequence[str], power: Sequence[float] | np.ndarray, **more: Any
-) -> Readings:
+) -> MeterReadings:
     """Make readings of plain lists with meters by name, which keep the order they appear in."""
     names = list(dict.fromkeys(meter))
     codes = {name: code for code, name in enumerate(names)}
-    return Readings(
+    return MeterReadings(
         time=np.asarray(time, dtype=np.int64),
         meter=np.fromiter((codes[name] for name in meter), dtype=np.int32, count=len(meter)),
         names=names,
@@ -76,7 +76,7 @@ class Table:
             yield self.present[index]
 
 
-def table(readings: Readings, *, duplicates: str, faults: Faults) -> Table:
+def table(readings: MeterReadings, *, duplicates: str, faults: Faults) -> Table:
     """Order readings by meter and time; of doubled stamps counters always keep the last."""
     value = readings.power if readings.counter is None else readings.counter
     if value is None:

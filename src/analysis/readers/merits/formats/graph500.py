@@ -61,21 +61,14 @@ def _verify_rates(output: Output, texts: dict[str, tuple[int, str]]) -> None:
 
 
 FORMAT = TextFormat(
-    engine="graph500",
-    tool="Graph500",
-    marks=((b"SCALE:", b"edgefactor:"),),
-    near="(?i)graph ?500|TEPS",
-    first_line="^SCALE:",
-    opening="",
+    engine="graph500", tool="Graph500", marks=((b"SCALE:", b"edgefactor:"),), near="(?i)graph ?500|TEPS",
+    first_line="^SCALE:", opening="",
     closing=r"^(?:bfs +|sssp +)?harmonic_stddev_TEPS: .*\n|^No results printed",
     closed_by="'harmonic_stddev_TEPS:'",
     facts={
         "ranks": r"^num_mpi_processes: +(\d+)",
         **{name: rf"^{name}: +(\d+)" for name in _PROBLEM},
     },
-    finish=_finish,
-    figure_of_merit="bfs harmonic_mean_TEPS",
-    main=("bfs harmonic_mean_TEPS", "harmonic_mean_TEPS"),
-    unit="TEPS",
-    problem=_PROBLEM,
-)
+    finish=_finish, figure_of_merit="bfs harmonic_mean_TEPS",
+    main=("bfs harmonic_mean_TEPS", "harmonic_mean_TEPS"), unit="TEPS", problem=_PROBLEM,
+)  # fmt: skip

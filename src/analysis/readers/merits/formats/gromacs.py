@@ -30,12 +30,8 @@ def _finish(output: Output) -> None:
 
 
 FORMAT = TextFormat(
-    engine="gromacs",
-    tool="GROMACS",
-    marks=tuple((banner, run) for banner in _BANNERS for run in _RUNS),
-    near=r"(?i)gromacs|mdrun",
-    first_line=r"^\s+:-\) GROMACS - gmx mdrun",
-    opening=r"^Started mdrun on",
+    engine="gromacs", tool="GROMACS", marks=tuple((banner, run) for banner in _BANNERS for run in _RUNS),
+    near=r"(?i)gromacs|mdrun", first_line=r"^\s+:-\) GROMACS - gmx mdrun", opening=r"^Started mdrun on",
     # What the log ends with, or the terminal.
     closing=r"^(?:Finished mdrun on|GROMACS reminds you|gcq#|Thanx for Using GROMACS)",
     closed_by="'Finished mdrun'",
@@ -47,10 +43,6 @@ FORMAT = TextFormat(
         "nsteps": r"^ *nsteps += *(\d+)",
         "atoms": r"^ *There are: (\d+) Atoms",
     },
-    finish=_finish,
-    figure_of_merit="ns/day",
-    unit="ns/day",
-    time="Wall t",
-    problem=("atoms", "nsteps"),
+    finish=_finish, figure_of_merit="ns/day", unit="ns/day", time="Wall t", problem=("atoms", "nsteps"),
     given="the log of gmx mdrun",
-)
+)  # fmt: skip

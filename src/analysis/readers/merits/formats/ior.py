@@ -63,22 +63,16 @@ def _verify_row(output: Output, line: int, cells: Mapping[str, str]) -> None:
 
 
 FORMAT = TextFormat(
-    engine="ior",
-    tool="IOR",
-    marks=(b": MPI Coordinated Test of Parallel I/O",),
-    near=r"\bIOR\b|\bMiB/s(?:ec)?\b",
-    first_line=r"^IOR-\d[^\n]*: MPI Coordinated",
+    engine="ior", tool="IOR", marks=(b": MPI Coordinated Test of Parallel I/O",),
+    near=r"\bIOR\b|\bMiB/s(?:ec)?\b", first_line=r"^IOR-\d[^\n]*: MPI Coordinated",
     merits=(
         Merit("Max Write", r"^Max Write: +(?P<value>\S+) (?P<unit>MiB/sec)"),
         Merit("Max Read", r"^Max Read: +(?P<value>\S+) (?P<unit>MiB/sec)"),
         Merit("write", _REPEAT.format("write"), "MiB/s"),
         Merit("read", _REPEAT.format("read"), "MiB/s"),
     ),
-    figure_of_merit="Max Write",
-    unit="MiB/sec",
-    closing=r"^(?:Finished *:|Run finished:)",
-    closed_by="'Finished'",
-    opening=_MARK,
+    figure_of_merit="Max Write", unit="MiB/sec", closing=r"^(?:Finished *:|Run finished:)",
+    closed_by="'Finished'", opening=_MARK,
     facts={
         "version": r"^IOR-(\S+): MPI Coordinated Test",
         "ranks": r"^\s*(?:tasks +: +|clients += +)(\d+)",
@@ -86,11 +80,9 @@ FORMAT = TextFormat(
         "size": r"^Command line(?: used)? *: +(.*)$",
         **{name: rf"^ *{name.replace('_', ' ')} *[:=] +(\S.*)$" for name in _PROBLEM},
     },
-    failed=r"^WARNING: [Ii]ncorrect data on |^\*\* error \*\*",
-    which="largest",
-    problem=_PROBLEM,
+    failed=r"^WARNING: [Ii]ncorrect data on |^\*\* error \*\*", which="largest", problem=_PROBLEM,
     finish=_finish,
-)
+)  # fmt: skip
 # As a part of IO500 it ends with its row.
 _LAST = rf"(?:{_REPEAT.format('(?:write|read)')})\n"
 _WITHIN = replace(FORMAT, closing=_LAST)

@@ -40,11 +40,9 @@ def _finish(output: Output) -> None:
 
 
 FORMAT = TextFormat(
-    engine="lammps",
-    tool="LAMMPS",
+    engine="lammps", tool="LAMMPS",
     marks=((b"LAMMPS (", b"units"), (b"Loop time of ", b" steps with ", b" atoms")),
-    near="LAMMPS|Loop time of",
-    first_line=r"^LAMMPS \(",
+    near="LAMMPS|Loop time of", first_line=r"^LAMMPS \(",
     merits=(
         Merit("Loop time", _LOOP, "s"),
         Merit("ns/day", _RATE.format("ns/day")),
@@ -52,9 +50,7 @@ FORMAT = TextFormat(
         Merit("timesteps/s", _RATE.format("timesteps/s")),
         Merit("atom-step/s", _RATE.format("[kMG]?atom-step/s")),
     ),
-    figure_of_merit="timesteps/s",
-    unit="timesteps/s",
-    closing=r"^Total wall time:",
+    figure_of_merit="timesteps/s", unit="timesteps/s", closing=r"^Total wall time:",
     closed_by="'Total wall time:'",
     facts={
         "version": r"^LAMMPS \(([^)]+)\)",
@@ -62,11 +58,8 @@ FORMAT = TextFormat(
         "threads": r"MPI tasks x (\d+) OpenMP threads",
         "size": r"^Loop time of \S+ on \d+ procs for (.*)$",
     },
-    starts=_LOOP,
-    time="Loop time",
-    problem=("atoms", "steps"),
-    finish=_finish,
-)
+    starts=_LOOP, time="Loop time", problem=("atoms", "steps"), finish=_finish,
+)  # fmt: skip
 # Since then it is the product with threads, and ranks stand by themselves.
 _OLD = replace(
     FORMAT,

@@ -42,14 +42,9 @@ def _finish(output: Output) -> None:
 
 
 FORMAT = TextFormat(
-    engine="mdtest",
-    tool="mdtest",
-    marks=((b"mdtest-", b"was launched with"),),
-    near=r"(?i)\bmdtest\b",
-    first_line=r"^-- started at|^mdtest-\d[^\n]*was launched",
-    opening=_LAUNCHED,
-    closing=r"^-- finished at",
-    closed_by="'-- finished at'",
+    engine="mdtest", tool="mdtest", marks=((b"mdtest-", b"was launched with"),), near=r"(?i)\bmdtest\b",
+    first_line=r"^-- started at|^mdtest-\d[^\n]*was launched", opening=_LAUNCHED,
+    closing=r"^-- finished at", closed_by="'-- finished at'",
     facts={
         "version": r"^mdtest-(\S+) was launched",
         "ranks": _LAUNCHED,
@@ -57,8 +52,5 @@ FORMAT = TextFormat(
         "size": r"^Command line used: (.*)$",
         "files": r"^\d+ tasks, (\d+) files",
     },
-    finish=_finish,
-    figure_of_merit="File creation",
-    unit="1/s",
-    problem=("files",),
-)
+    finish=_finish, figure_of_merit="File creation", unit="1/s", problem=("files",),
+)  # fmt: skip

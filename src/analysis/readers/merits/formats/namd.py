@@ -28,11 +28,7 @@ def _finish(output: Output) -> None:
 
 
 FORMAT = TextFormat(
-    engine="namd",
-    tool="NAMD",
-    marks=(b"Info: NAMD ",),
-    near=r"\bNAMD\b",
-    first_line=r"^Info: NAMD \d",
+    engine="namd", tool="NAMD", marks=(b"Info: NAMD ",), near=r"\bNAMD\b", first_line=r"^Info: NAMD \d",
     merits=(
         Merit("s/step", _LINE + r"(?P<value>\S+) s/step", "s"),
         Merit("days/ns", _LINE + r"\S+ s/step (?P<value>\S+) days/ns", "days/ns"),
@@ -42,10 +38,7 @@ FORMAT = TextFormat(
     ),
     # NAMD means its lines to be averaged; the last is past the balancing of load.
     figure_of_merit="s/step",
-    unit="s",
-    higher_is_better=False,
-    closing=r"^WallClock: .*\n",
-    closed_by="'WallClock:'",
+    unit="s", higher_is_better=False, closing=r"^WallClock: .*\n", closed_by="'WallClock:'",
     opening=r"^Info: NAMD ",
     facts={
         "version": r"^Info: NAMD (\S+)",
@@ -55,7 +48,5 @@ FORMAT = TextFormat(
         "atoms": r"^Info: (\d+) ATOMS",
         "timestep": r"^Info: TIMESTEP +(\S+)",
     },
-    time="WallClock",
-    problem=("atoms", "timestep"),
-    finish=_finish,
-)
+    time="WallClock", problem=("atoms", "timestep"), finish=_finish,
+)  # fmt: skip

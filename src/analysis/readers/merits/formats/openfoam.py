@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from analysis.readers.merits.output import Output, Row, TextFormat
+from analysis.readers.merits.output import FigureRow, Output, TextFormat
 from analysis.readers.text import number
 
 _CLOCK = r"^ExecutionTime = (?P<cpu>\S+) s +ClockTime = (?P<clock>\S+) s"
@@ -34,29 +34,18 @@ def _finish(output: Output) -> None:
     if len(clocks) > 1:
         # The first step has reading the case in it.
         span = number(clocks[-1][1]["cpu"]) - number(clocks[0][1]["cpu"])
-        row = Row("ExecutionTime per step", span / (len(clocks) - 1), "s", float("nan"), clocks[-1][0])
+        row = FigureRow("ExecutionTime per step", span / (len(clocks) - 1), "s", float("nan"), clocks[-1][0])
         output.rows.append(row)
 
 
 FORMAT = TextFormat(
-    engine="openfoam",
-    tool="OpenFOAM",
-    marks=((b"OpenFOAM", b"Exec   : "),),
-    test=_is_log,
-    near="OpenFOAM|FoamFile",
-    first_line=r"^Exec   : ",
-    opening="",
-    closing=_END,
-    closed_by="'End'",
+    engine="openfoam", tool="OpenFOAM", marks=((b"OpenFOAM", b"Exec   : "),), test=_is_log,
+    near="OpenFOAM|FoamFile", first_line=r"^Exec   : ", opening="", closing=_END, closed_by="'End'",
     facts={
         "version": r"^Build +: .*version=(\S+)|Version: +(\S+)|^Build +: +(\S+)",
         "ranks": r"^nProcs +: +(\d+)",
         "size": r"^Exec +: +(?:\S*/)?(\S+)",
     },
-    finish=_finish,
-    figure_of_merit="ClockTime",
-    unit="s",
-    higher_is_better=False,
-    time="ClockTime",
+    finish=_finish, figure_of_merit="ClockTime", unit="s", higher_is_better=False, time="ClockTime",
     given="the log of a solver",
-)
+)  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from analysis.readers.merits.output import Merit, Output, Row, TextFormat
+from analysis.readers.merits.output import FigureRow, Merit, Output, TextFormat
 
 # ``2h13m``, ``4m40.76s``, ``0.92s``: what is above a minute may come without its seconds.
 _SPAN = r"(?:(?P<d>\d+)d *)?(?:(?P<h>\d+)h *)?(?:(?P<m>\d+)m *)?(?:(?P<s>[\d.]+)s)?"
@@ -28,19 +28,13 @@ def _finish(output: Output) -> None:
             last = list(parts)[-1]
             digits = len(parts[last].partition(".")[2]) if last == "s" else 0
             value = sum(float(text) * _SECONDS[name] for name, text in parts.items())
-            output.rows.append(Row("WALL", value, "s", _SECONDS[last] / 10**digits, line))
+            output.rows.append(FigureRow("WALL", value, "s", _SECONDS[last] / 10**digits, line))
 
 
 FORMAT = TextFormat(
-    engine="quantum_espresso",
-    tool="Quantum ESPRESSO",
-    marks=(b"Program PWSCF v.",),
-    test=_is_pwscf,
-    near=r"(?i)quantum espresso|pwscf|&control",
-    first_line=r"^\s+Program PWSCF v",
-    opening=r"^ *Program PWSCF",
-    closing=r"^ *JOB DONE\.",
-    closed_by="'JOB DONE.'",
+    engine="quantum_espresso", tool="Quantum ESPRESSO", marks=(b"Program PWSCF v.",), test=_is_pwscf,
+    near=r"(?i)quantum espresso|pwscf|&control", first_line=r"^\s+Program PWSCF v",
+    opening=r"^ *Program PWSCF", closing=r"^ *JOB DONE\.", closed_by="'JOB DONE.'",
     merits=(Merit("total energy", r"^! +total energy += +(?P<value>\S+) Ry", "Ry"),),
     facts={
         "version": r"^ *Program PWSCF +v\.(\S+)",
@@ -48,11 +42,6 @@ FORMAT = TextFormat(
         "threads": r"^ *Threads/MPI process: +(\d+)",
         "size": r"^ *number of atoms/cell += +(\d+)",
     },
-    failed="convergence NOT achieved",
-    finish=_finish,
-    figure_of_merit="WALL",
-    unit="s",
-    higher_is_better=False,
-    time="WALL",
-    given="the output of pw.x",
-)
+    failed="convergence NOT achieved", finish=_finish, figure_of_merit="WALL", unit="s",
+    higher_is_better=False, time="WALL", given="the output of pw.x",
+)  # fmt: skip

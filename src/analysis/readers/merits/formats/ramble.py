@@ -10,12 +10,9 @@ from analysis.readers.format import Format
 from analysis.readers.merits.output import Document, integer_of, items, text_of
 
 FORMAT = Format(
-    engine="ramble",
-    kind="merits",
-    tool="Ramble",
-    marks=((b'"experiments"', b'"RAMBLE_STATUS"'),),
+    engine="ramble", kind="merits", tool="Ramble", marks=((b'"experiments"', b'"RAMBLE_STATUS"'),),
     near=r"(?i)\bramble",
-)
+)  # fmt: skip
 _STATES = {"SUCCESS": "passed", "FAILED": "failed"}
 
 

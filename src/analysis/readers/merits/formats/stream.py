@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from analysis.readers.merits.output import Merit, Output, Row, TextFormat, agree
+from analysis.readers.merits.output import FigureRow, Merit, Output, TextFormat, agree
 from analysis.readers.text import number
 
 _KERNELS = ("Copy", "Scale", "Add", "Triad")
@@ -36,7 +36,7 @@ def _finish(output: Output) -> None:
     for kernel in _KERNELS:
         rows = [row for row in output.rows if row.merit == kernel]
         rate = sum(row.value for row in rows)
-        output.rows.append(Row(f"{kernel} sum", rate, "MB/s", math.nan, rows[-1].line if rows else -1))
+        output.rows.append(FigureRow(f"{kernel} sum", rate, "MB/s", math.nan, rows[-1].line if rows else -1))
     output.faults.note(begins[0], f"{copies} copies that ran at once", "their rates are added up as sums")
 
 
@@ -59,19 +59,13 @@ def _verify_rates(output: Output) -> None:
 
 
 FORMAT = TextFormat(
-    engine="stream",
-    tool="STREAM",
-    marks=(b"STREAM version $Revision", b"STREAM Version $Revision"),
-    near=r"(?i)\btriad\b",
-    first_line="^STREAM version ",
+    engine="stream", tool="STREAM", marks=(b"STREAM version $Revision", b"STREAM Version $Revision"),
+    near=r"(?i)\btriad\b", first_line="^STREAM version ",
     merits=tuple(
         Merit(kernel, rf"^{kernel}: +(?P<value>\S+)(?: +\S+){{3}} *$", "MB/s") for kernel in _KERNELS
     ),
-    figure_of_merit="Triad",
-    unit="MB/s",
-    closing=_END,
-    closed_by="that says whether the solution validates",
-    opening=_BANNER,
+    figure_of_merit="Triad", unit="MB/s", closing=_END,
+    closed_by="that says whether the solution validates", opening=_BANNER,
     facts={
         "version": r"^STREAM [Vv]ersion \$Revision: +(\S+)",
         "threads": r"^Number of Threads (?:counted|requested) = +(\d+)",
@@ -79,10 +73,6 @@ FORMAT = TextFormat(
         "size": r"^(?:Total Aggregate )?(Array size = +\d+)",
         "elements": r"^(?:Total Aggregate )?Array size = +(\d+)",
     },
-    starts=_BANNER,
-    problem=("elements",),
-    paired=_KERNELS,
-    finish=_finish,
-    passed=r"^ ?Solution Validates",
+    starts=_BANNER, problem=("elements",), paired=_KERNELS, finish=_finish, passed=r"^ ?Solution Validates",
     failed=r"^ ?Failed Validation",
-)
+)  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from analysis.base.units import SECOND
-from analysis.readers.power.clock import Clock
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.clock import Stamps
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import intervals, reads
 from analysis.readers.text import plain
 
@@ -30,7 +30,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("perf stat", "CPU package, by RAPL")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse energies per interval, a meter per event and socket.
 
     Without ``# started on`` (perf writes it with ``-o``) or the option ``start``, times count from 1970.
@@ -54,8 +54,8 @@ def meter(row: re.Match[str]) -> str:
     return "/".join(part for part in (row["part"], row["event"].split("/")[1]) if part)
 
 
-def begin(log: PowerLog) -> int:
+def begin(log: MeterLog) -> int:
     """Return when perf was started, ns since 1970: by the option ``start`` or as ``-o`` writes it, else 0."""
-    clock = Clock(log)
+    clock = Stamps(log)
     started = [found[1] for line in log.lines() if (found := _STARTED.match(line))]
     return int(clock.utc(started[:1], [1])[0]) if started and not log.options.start else clock.start()

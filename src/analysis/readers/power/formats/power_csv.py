@@ -6,9 +6,9 @@ import numpy as np
 
 from analysis.base.errors import ReadError
 from analysis.readers.power import csv
-from analysis.readers.power.clock import Clock
+from analysis.readers.power.clock import Stamps
 from analysis.readers.power.headings import Headings, find, split
-from analysis.readers.power.log import NAT, PowerLog, Readings
+from analysis.readers.power.log import NAT, MeterLog, MeterReadings
 from analysis.readers.power.rows import reads
 
 HEADINGS = Headings()
@@ -22,7 +22,7 @@ def sniff(head: bytes, name: str) -> bool:
         layout = find(lines, HEADINGS, None, name)
     except ReadError:
         return False
-    clocks = [Clock(PowerLog(b"", name, {"date_order": order})) for order in ("mdy", "dmy")]
+    clocks = [Stamps(MeterLog(b"", name, {"date_order": order})) for order in ("mdy", "dmy")]
     rows = (split(line, layout.delimiter) for line in lines[layout.header :] if line.strip())
     stamps = [" ".join(row[i] for i in layout.time) for row in rows if len(row) > max(layout.time)][:3]
     seconds = csv.elapsed(layout, stamps) if len(stamps) > 1 else None
@@ -32,7 +32,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("CSV", "")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse a CSV of powers, long (a row per meter and time) or wide (a column per meter).
 
     The option ``columns`` maps the columns where their headings do not say enough (see

@@ -11,7 +11,7 @@ import xarray as xr
 from analysis.base.errors import ReadError
 from analysis.readers.format import Format
 from analysis.readers.power import clock
-from analysis.readers.power.log import NAT, PowerLog
+from analysis.readers.power.log import NAT, MeterLog
 from analysis.readers.power.rows import spans
 
 FORMAT = Format(engine="slurm_energy", kind="power")
@@ -34,7 +34,7 @@ def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:
 
 def from_sacct(records: xr.Dataset, source: str = "sacct", **options: Any) -> xr.Dataset:
     """Turn accounting records into energy counters from start to end of each job or step."""
-    log = PowerLog(b"", source, options)
+    log = MeterLog(b"", source, options)
     joules = records["energy"].to_numpy()
     both = np.stack([records[name].to_numpy() for name in ("start", "end")], axis=1)
     local = both.astype("datetime64[ns]").view(np.int64)
