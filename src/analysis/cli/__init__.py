@@ -203,6 +203,8 @@ def _campaigns(command: Any) -> None:
     add("--pattern", default="", help="factors in parts of the path, like '{mpi}/{case}/n{nodes}/{}'")
     what = "a factor of all runs; may be repeated"
     add("--set", dest="given", action="append", default=[], metavar="FACTOR=VALUE", help=what)
+    what = "CSV of facts: a row for each file or job, a column for each factor or option"
+    add("--table", default="", metavar="FILE", help=what)
     add("--yes", action="store_true", help="write without asking")
     add("--json", help="print an object instead of tables", **_AS_JSON)
 

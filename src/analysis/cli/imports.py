@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from analysis.importing.draft import Draft
 from analysis.importing.pattern import FACTORS, compile_pattern, parse_settings
 from analysis.importing.plan import RECORD, ImportPlan
 from analysis.importing.resolution import NEEDED, missing
+from analysis.importing.table import read_table
 from analysis.importing.writing import record
 
 _ROWS = 30  # runs, files and faults that are listed
@@ -27,7 +29,7 @@ _WIDEST = 36  # characters of a cell
 
 
 def import_folder(
-    folder: str, name: str, pattern: str, given: Sequence[str], *, yes: bool, as_json: bool
+    folder: str, name: str, pattern: str, given: Sequence[str], table: str, *, yes: bool, as_json: bool
 ) -> int:
     """Import a folder as a raw campaign, with `yes` or one on the terminal; return 1 for runs at fault."""
     if not CAMPAIGN.fullmatch(name):
@@ -45,6 +47,7 @@ def import_folder(
         load_applications(applications),
         pattern=compile_pattern(pattern) if pattern else None,
         given=parse_settings(list(given)),
+        table=read_table(table) if table else None,
         progress=True,
     )
     try:
@@ -129,6 +132,7 @@ def _print_plan(plan: ImportPlan) -> None:
         print()
         _table(_run_rows(plan.runs))
         _more(len(plan.runs), "runs")
+        print(f"\ndates: {_dates(plan.runs)}")
     if plan.slurm:
         print(f"\nSlurm: {plan.jobs} jobs in {', '.join(one.name for one in plan.slurm)}")
     for source in plan.power:
@@ -138,6 +142,15 @@ def _print_plan(plan: ImportPlan) -> None:
         print(f"\nwithout a place: {len(plan.unplaced)}")
         for reason, names in _by_reason(plan.unplaced):
             print(f"  {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {reason}")
+
+
+def _dates(runs: Sequence[Draft]) -> str:
+    """Return the first and the last day of runs, and how many have no date."""
+    starts = sorted(float(draft.value("start")) for draft in runs if draft.value("start"))
+    days = [f"{datetime.fromtimestamp(one, UTC):%Y-%m-%d}" for one in (starts[:1] + starts[-1:])]
+    lone = len(runs) - len(starts)
+    missing = f"{lone} runs have none, and are ordered by their names" if lone else ""
+    return "; ".join(filter(None, [" to ".join(dict.fromkeys(days)), missing]))
 
 
 def _factor_rows(runs: Sequence[Draft]) -> list[list[str]]:

@@ -16,7 +16,7 @@ from analysis.schema.factors import TABLE
 # Counts that outputs may print: those that determine the work come first.
 COUNTS = tuple(one.name for one in sorted(TABLE, key=lambda one: not one.work) if one.dtype == "i4")
 _BATCH = tuple(one.name for one in SCHEDULERS)
-_SURE = ("output", "profile", "run.json", "--set", *_BATCH)
+_SURE = ("output", "profile", "run.json", "--set", "--table", *_BATCH)
 
 
 class Sourced(NamedTuple):
@@ -68,7 +68,7 @@ class Draft:
             return False
         if _agree(name, known.value, value) or (self.certain(name) is None and name != "mpi"):
             return False
-        source = known.where if known.where in ("--set", *_BATCH) else f"its {known.where}"
+        source = known.where if known.where in ("--set", "--table", *_BATCH) else f"its {known.where}"
         what = name.replace("_", " ")
         self.fault(f"its path says {what} {value} ({text!r}), {source} {known.value}")
         return True

@@ -21,6 +21,7 @@ from analysis.importing.draft import Draft
 from analysis.importing.groups import RunFiles, group, stem
 from analysis.importing.pattern import PathPattern
 from analysis.importing.resolution import cell, resolve
+from analysis.importing.table import FactTable
 from analysis.importing.tree import display_name, walk
 from analysis.importing.vocabulary import Value
 from analysis.schema.campaigns import Application
@@ -67,12 +68,13 @@ def make(
     *,
     pattern: PathPattern | None = None,
     given: Mapping[str, Value] = MappingProxyType({}),
+    table: FactTable | None = None,
     progress: bool = False,
 ) -> ImportPlan:
     """Plan the import of a folder as the campaign `name`, whose runs are in `raw` as far as it exists."""
     files, refused = walk(root)
     groups = group(in_parallel(detect, files, "files read:", progress=progress))
-    drafts, guesses = resolve(groups, applications, pattern=pattern, given=given)
+    drafts, guesses = resolve(groups, applications, pattern=pattern, given=given, table=table)
     plan = ImportPlan(root, name, len(files) + len(refused), guesses=guesses, jobs=len(groups.jobs))
     plan.unplaced = refused | groups.unplaced
     plan.slurm, plan.power, plan.shared = groups.slurm, groups.power, groups.shared

@@ -15,6 +15,7 @@ from analysis.importing.draft import COUNTS, Draft, Sourced
 from analysis.importing.groups import Grouping, RunFiles
 from analysis.importing.inference import infer
 from analysis.importing.pattern import FACTORS, PathPattern
+from analysis.importing.table import FactTable
 from analysis.importing.vocabulary import Value, system
 from analysis.schema.campaigns import Application
 from analysis.schema.factors import TABLE
@@ -38,10 +39,11 @@ def resolve(
     *,
     pattern: PathPattern | None = None,
     given: Mapping[str, Value] = MappingProxyType({}),
+    table: FactTable | None = None,
 ) -> tuple[list[Draft], list[str]]:
     """Resolve the facts of all runs; return them with what was inferred, a line each."""
     by_engine = {one.engine: name for name, one in reversed(list(applications.items())) if one.engine}
-    drafts = [_from_files(run, by_engine, groups, given) for run in groups.runs]
+    drafts = [_from_files(run, by_engine, groups, given, table) for run in groups.runs]
     for draft in drafts if pattern is not None else ():
         _from_pattern(draft, pattern)
     lines = infer(drafts, applications, settled=pattern.settled if pattern is not None else None)
@@ -50,15 +52,23 @@ def resolve(
     _group_hosts(drafts)
     lines += _distinguish_by_options(drafts)
     _number_repeats(drafts)
-    return drafts, lines
+    return drafts, lines + (table.unused() if table is not None else [])
 
 
 def _from_files(
-    run: RunFiles, by_engine: Mapping[str, str], groups: Grouping, given: Mapping[str, Value]
+    run: RunFiles,
+    by_engine: Mapping[str, str],
+    groups: Grouping,
+    given: Mapping[str, Value],
+    table: FactTable | None,
 ) -> Draft:
     """Add what files state of a run, the surest first."""
     draft = Draft(run, "")
     draft.add(given, "--set")
+    if table is not None:
+        factors, options = table.facts(run)
+        draft.add(factors, "--table")
+        draft.add({"given_options": options} if options else {}, "--table")
     if run.part is not None:
         draft.add(run.part.facts, "output")
     for one in (run.main, *run.files):
@@ -87,7 +97,7 @@ def _from_files(
         draft.facts.pop("launch", None)
     hosts = re.split(r"[,.]", str(draft.value("node_list") or ""))
     known = next(filter(None, map(system, [*hosts, str(draft.value("cluster") or "")])), "")
-    if known and "cluster" not in given:
+    if known and ("cluster" not in draft.facts or draft.facts["cluster"].where not in ("--set", "--table")):
         draft.facts["cluster"] = Sourced(known, "names of hosts")
     if draft.value("start") is None and (date := draft.value("date")):
         end = draft.value("date_end") or 0
@@ -252,7 +262,8 @@ def _distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
     for draft in drafts:
         line = draft.certain("command") or draft.value("program") or draft.value("launch") or ""
         settings = launch.options(str(line)) if line else {}
-        settings |= (draft.value("environment") or {}) | (draft.value("grid") or {})
+        for name in ("environment", "grid", "given_options"):
+            settings |= draft.value(name) or {}
         if settings:
             draft.add({"settings": settings}, "launch line and environment")
             given[draft.application].append((draft, settings))
@@ -261,7 +272,10 @@ def _distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
         cells: dict[tuple[Any, ...], list[dict[str, str]]] = defaultdict(list)
         for draft, settings in members:
             cells[cell(draft)].append(settings)
-        names = list(dict.fromkeys(name for one in cells.values() for name in launch.varying(one)))
+        # What a table states by hand is a factor wherever it varies, other settings only within a cell.
+        by_hand = [draft.value("given_options") or {} for draft, _ in members]
+        found = [*launch.varying(by_hand), *(name for one in cells.values() for name in launch.varying(one))]
+        names = list(dict.fromkeys(found))
         levels = {launch.level(settings, names) for _, settings in members}
         for draft, settings in members if names else ():
             draft.add({"options": launch.level(settings, names)}, "launch line and environment")

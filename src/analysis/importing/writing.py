@@ -23,6 +23,7 @@ from analysis.provenance import manifest
 from analysis.schema.campaigns import Application
 
 README = "README.md"
+_KEPT = ("job_name", "queue", "feature", "state", "slots", "walltime", "memory", "settings")
 STAGED = ".import"  # where a run is until it is complete
 _APPLICATION = """\
 title: {name}
@@ -163,8 +164,9 @@ def _note(draft: Draft, sources: Iterable[dict[str, Any]]) -> dict[str, Any]:
         note["beside"] = [one.name for one in draft.run.shared]
     if draft.run.job and not draft.run.alone:
         note["job"] = draft.run.job
-    if problem := draft.value("problem"):
-        note["problem"] = problem
+    # What else is stated of the run: how its job was queued, all its options and settings, its memory.
+    if facts := {name: draft.value(name) for name in _KEPT if draft.value(name)}:
+        note["facts"] = facts
     return note
 
 
