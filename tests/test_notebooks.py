@@ -11,6 +11,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from analysis import pages
+
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 # One of each kind, for every few minutes: a comparison, a scaling, calls, energy.
@@ -102,3 +104,12 @@ def test_notebooks__a_changed_verdict_fails(tmp_path: Path, said: str, status: i
     found, counts, _ = nbval(tmp_path, tmp_path / "one.ipynb")
     assert found == status
     assert counts == {"tests": 2, "failures": status, "errors": 0, "skipped": 0}
+
+
+@needs_notebooks
+def test_notebooks__call_what_the_room_of_pages_has() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in NOTEBOOKS]
+    names = {name for text in texts for name in re.findall(r"\bpages\.([a-z_]+)\(", text)}
+    assert len(names) > 40
+    # A module of the same name would hide a function.
+    assert [name for name in sorted(names) if not callable(getattr(pages, name, None))] == []

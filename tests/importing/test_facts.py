@@ -202,3 +202,36 @@ def test_import__a_host_with_the_name_of_a_system_names_the_cluster(
     (tmp_path / "tree" / "7.out").write_text(text + log(9.5))
     (one,) = imported(tmp_path / "tree").values()
     assert (one["cluster"], one["imported"]["factors"]["cluster"]) == ("SCARF", "names of hosts")
+
+
+def hpl(n: int, p: int, q: int, seconds: float) -> str:
+    """Return what HPL prints, its rate worked out from its operations."""
+    rate = (2 / 3 * n**3 + 3 / 2 * n**2) / seconds / 1e9
+    line = f"WR11C2R4 {n:>12} {192:>5} {p:>5} {q:>5} {seconds:>18.2f} {rate:>22.4e}"
+    double, single = "=" * 80, "-" * 80
+    return (
+        f"{double}\nHPLinpack 2.3  --  High-Performance Linpack benchmark  --   December, 2018\n{double}\n\n"
+        "The following parameter values will be used:\n\n"
+        f"N      : {n:>8}\nNB     :      192\nP      : {p:>8}\nQ      : {q:>8}\n\n{double}\n"
+        f"T/V                N    NB     P     Q               Time                 Gflops\n{single}\n"
+        f"{line}\n{single}\n||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   2.21e-03 ...... PASSED\n"
+        f"{double}\n\nFinished      1 tests with the following results:\n"
+        "              1 tests completed and passed residual checks,\n"
+        "              0 tests completed and failed residual checks,\n"
+        "              0 tests skipped because of illegal input values.\n"
+        f"{single}\n\nEnd of Tests.\n{double}\n"
+    )
+
+
+def test_import__problems_of_other_sizes_and_other_grids_of_processes_are_no_repeats(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    runs = [(n, p, q) for n, p, q in ((20000, 2, 2), (80000, 2, 2), (20000, 1, 4)) for _ in range(2)]
+    for at, (n, p, q) in enumerate(runs):
+        (tmp_path / "tree" / f"hpl.o{700 + at}").write_text(hpl(n, p, q, 100.0 + at))
+    assert cells(imported(tmp_path / "tree"), "problem", "options") == {
+        ("N=20000 NB=192", "P=2 Q=2"): 2,
+        ("N=80000 NB=192", "P=2 Q=2"): 2,
+        ("N=20000 NB=192", "P=1 Q=4"): 2,
+    }

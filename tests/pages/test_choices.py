@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from analysis import pages
+from analysis.estimates import selection
 from analysis.estimates.campaign import NotCoveredError
 from analysis.pages import holdings
 from analysis.pages.notebook import answer
@@ -146,7 +147,7 @@ def test_holdings__counts_runs_levels_and_what_was_recorded() -> None:
     said = " ".join(holdings.holding_sentences(made))
     assert said.startswith("8 runs (8 of ls-dyna); 7 may enter statistics. They differ in mpi (2).")
     assert said.endswith("Of them 1 has an MPI profile.")
-    table = holdings.kinds(made)
+    table = selection.kinds(made)
     assert table[["runs", "n"]].to_numpy().tolist() == [["a", 5], ["b", 2]]
     assert table["median"].iloc[1] == "50.50 s (50.00 to 51.00, at 50%)"
     levels = holdings.factor_table(made).set_index("factor")["runs of each"]

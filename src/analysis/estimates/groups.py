@@ -77,6 +77,13 @@ def measured(question: Question, campaign: Campaign) -> pd.DataFrame:
     return uncertainty.with_point(frame, question.variable)
 
 
+def measured_level(
+    campaign: Campaign, variable: str, select: Mapping[str, Any] | None = None
+) -> pd.DataFrame:
+    """Measure the valid runs that a selection names, as `level_question` asks."""
+    return measured(level_question(campaign, variable, select), campaign)
+
+
 def strata(
     frame: pd.DataFrame, moving: Sequence[str], campaign: Campaign, spec: Spec
 ) -> Iterator[tuple[Mapping[str, Level], pd.DataFrame]]:
@@ -211,6 +218,13 @@ def refuse_mixture(
         if len(found) > 1:
             names = ", ".join(map(str, found))
             raise NotCoveredError(f"{name} would mix {factor.replace('_', ' ')} {names}: {remedy}")
+
+
+def refuse_mixtures(values: pd.DataFrame, by: Sequence[str], alike: Sequence[str]) -> None:
+    """Raise `NotCoveredError` if runs that make one median differ in one of the factors `alike`."""
+    parts = values.groupby(list(by), sort=True) if by else [(("the selection",), values)]
+    for key, group in parts:
+        refuse_mixture(group, alike, ", ".join(map(str, key)), "narrow the parameter select")
 
 
 def cells(

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.base.words import Level
+from analysis.base.words import Level, number
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.groups import level_question, measured, strata
-from analysis.estimates.measures import MEASURES, TIMES, unit_of
+from analysis.estimates.groups import level_question, measured, measured_level, strata, strata_names
+from analysis.estimates.measures import MEASURES, TIMES, display_unit, unit_of
 from analysis.schema.factors import BY_NAME, FACTORS, TABLE, is_known
 
 # Tables over message sizes, which have no speed of their own.
@@ -37,7 +37,7 @@ _OF_MACHINE = sorted(
 CURVES = [*(one.name for one in _OF_MACHINE), "case"]
 # Factors by which energies are compared.
 _SPLITS = [*CURVES, *(one.name for one in TABLE if one.kind == "job" and one.topics)]
-_KINDS = 12  # kinds of run in one figure
+_KINDS, _LISTED = 12, 60  # kinds of run in one figure, and in a table
 
 Select = Mapping[str, Any]
 
@@ -190,7 +190,7 @@ def kind_of_run(
     """
     if select or along:
         return campaign, along or "nodes", ""
-    frame = measured(level_question(campaign, variable), campaign.own())
+    frame = measured_level(campaign.own(), variable)
     if sized:
         messages = campaign.frame("messages")
         frame = frame[frame["run"].isin(set(messages.loc[messages["size"] > 0, "run"]))]
@@ -227,6 +227,31 @@ def _kind_sentence(part: pd.DataFrame, axis: str, kinds: int) -> str:
     return f"Shown: {', '.join(names)}{others}."
 
 
+def kinds(campaign: Campaign) -> pd.DataFrame:
+    """List the kinds of run: what distinguishes each, its number of runs, the median of what it measures.
+
+    Columns ``application runs n measure median``, the last with its interval; of more than 60 kinds the most
+    repeated.
+    """
+    valid = campaign.runs[campaign.runs["valid"]]
+    found = [pd.DataFrame(columns=["application", "runs", "n", "measure", "median"])]
+    for application, part in valid.groupby("application", sort=True):
+        levels = [
+            {name: level if is_known(level) else "" for name, level in zip(FACTORS, row, strict=True)}
+            for row in part[list(FACTORS)].itertuples(index=False)
+        ]
+        names = [name or "all runs" for name in strata_names(levels)]
+        own = campaign.own(part)
+        measure = measure_of(own)
+        values = MEASURES[measure].compute(own, part, ()).to_numpy()
+        table = tables.summary(part.assign(runs=names, value=values), ["runs"], "value", measure)
+        unit = display_unit(measure, part)
+        spelt = [number(tables.estimate_of(row), unit) for _, row in table.iterrows()]
+        found.append(table.assign(application=application, measure=measure.replace("_", " "), median=spelt))
+    whole = tables.stacked(*found).sort_values("n", ascending=False, kind="stable").head(_LISTED)
+    return whole[list(found[0])].sort_index()
+
+
 def repeated(
     campaign: Campaign, variable: str = "", select: Select | None = None
 ) -> tuple[Campaign, str, Select]:
@@ -247,7 +272,7 @@ def repeated(
 
 def first_varying(campaign: Campaign, variable: str) -> str:
     """Name the factor by which a measure is shown: the first of a fixed order with two levels."""
-    frame = measured(level_question(campaign, variable), campaign.own())
+    frame = measured_level(campaign.own(), variable)
     varying = (name for name in _SPLITS if len({one for one in frame[name] if is_known(one)}) > 1)
     return next(varying, "application")
 
@@ -261,7 +286,7 @@ def by_energy(campaign: Campaign, factor: str = "", baseline: Level = "") -> tup
         return campaign, factor, baseline
     factor = first_varying(campaign, "energy")
     part = campaign.own()
-    frame = measured(level_question(part, "energy"), part)
+    frame = measured_level(part, "energy")
     if frame[factor].nunique() < 2:
         raise NotCoveredError("the runs with an energy are alike in every factor that is compared")
     middle = frame.groupby(factor)["value"].median()

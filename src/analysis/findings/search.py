@@ -47,7 +47,7 @@ def conclusions(campaign: Campaign, *, q: float = LIMIT) -> list[Conclusion]:
     found += of_shapes(shapes, shape_q, q, campaign)
     found += overview(campaign)
     pages = _pages(campaign.name)
-    return _ranked([replace(one, page=pages.get(one.topic, "")) for one in found])
+    return _once(_ranked([replace(one, page=pages.get(one.topic, "")) for one in found]))
 
 
 def tested(campaign: Campaign, q: float) -> tuple[list[Series], list[Shape], list[float]]:
@@ -89,6 +89,16 @@ def _pages(campaign: str) -> Mapping[str, str]:
             for topic in page.get("topics", ()):
                 found.setdefault(topic, str(page["name"]))
     return found
+
+
+def _once(found: Sequence[Conclusion]) -> list[Conclusion]:
+    """Keep one conclusion of each effect: factors that change together have the same runs on both sides."""
+    kept: dict[object, Conclusion] = {}
+    for one in found:
+        estimate, asked = one.finding.estimate, one.question
+        effect = (one.word, asked.variable, asked.members, frozenset(one.finding.runs), estimate.value)
+        kept.setdefault(effect if asked.compare is not None else one.id, one)
+    return list(kept.values())
 
 
 def _ranked(found: Sequence[Conclusion]) -> list[Conclusion]:

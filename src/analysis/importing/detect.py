@@ -316,8 +316,8 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
     problem = readers.problem(ds).split()
     processes = dict(one.split("=", 1) for one in problem if one.startswith(("P=", "Q=")))
     facts |= {"grid": processes} if processes else {}
-    if stated := " ".join(one for one in problem if one.partition("=")[0] not in processes):
-        facts["problem"] = stated
+    if identity := " ".join(one for one in problem if one.partition("=")[0] not in processes):
+        facts["problem"] = identity
     if version := str(ds.attrs.get("tool_version", "")):
         facts["version"] = version
     if engine == "osu" and str(ds.attrs.get("benchmark", "")) in ("osu_latency", "osu_bw", "osu_bibw"):

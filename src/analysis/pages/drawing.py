@@ -103,8 +103,8 @@ def draw_power(
 ) -> Figure:
     """Draw power over time, one panel a run on common axes; the job's window is shaded, gaps are gaps.
 
-    `logs` are from `analysis.pages.power.power` and `elapsed` the lengths of the jobs in s, by the name of
-    the run; `window` is what to zoom to, in s since the start of the job.
+    `logs` are from `analysis.estimates.power.power` and `elapsed` the lengths of the jobs in s, by the name
+    of the run; `window` is what to zoom to, in s since the start of the job.
     """
     fig, panels = _panels(evidence, campaign, len(logs), 1.4 + 1.7 * len(logs), sharey=True)
     for panel, (name, log) in zip(panels, logs.items(), strict=True):

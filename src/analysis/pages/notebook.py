@@ -126,14 +126,15 @@ def closing(verdicts: Iterable[Verdict]) -> TextTable | Markdown:
 
 
 def sentence(verdict: Verdict) -> str:
-    """Say in a sentence what became of a claim: verdict, estimate with interval and n, what is expected."""
+    """Say what became of a claim: the verdict, what was found and what the report expects."""
     claim = f"“{verdict.statement}” {verdict.verdict}"
     if verdict.verdict == "cannot tell":
         claim = f"It cannot be told whether “{verdict.statement}”"
     if not verdict.estimate_text:
         return f"{claim}: {verdict.reason}."
     n = f"n = {verdict.n}" + (f" and {verdict.n_baseline}" if verdict.n_baseline is not None else "")
-    return f"{claim}: {verdict.estimate_text}, {n}, where the report says {verdict.expected_text}."
+    found = verdict.sentence or verdict.estimate_text
+    return f"{claim}. {found}, {n}; the report expects {verdict.expected_text}."
 
 
 def opening(question: str, about: str) -> Markdown:

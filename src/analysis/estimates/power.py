@@ -6,29 +6,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
 from analysis.base import project
-from analysis.base.units import JOULES_PER_WH
-from analysis.base.words import significant
 from analysis.energy.attribution import logs_behind, power_files
 from analysis.energy.integral import GAP_INTERVALS
 from analysis.energy.levels import MeteredMachine, methodology_levels
 from analysis.energy.meters import declared_power, nodes_of
 from analysis.energy.points import INPUT, UNSAID, point
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.pages.runs import Select, measured
+from analysis.estimates.groups import measured_level
 from analysis.schema.factors import level_name
 
 # Of a log this share of the run is shown before and after it.
 _AROUND = 0.25
 
 
-def metered(campaign: Campaign, factor: str, select: Select | None = None) -> dict[str, str]:
+def metered(campaign: Campaign, factor: str, select: Mapping[str, Any] | None = None) -> dict[str, str]:
     """Choose a metered run for each level of a factor, on the most nodes: ``level, N nodes`` -> run."""
-    runs = measured(campaign, "energy", select)
+    runs = measured_level(campaign, "energy", select)
     files = campaign.frame("files")
     own = set(power_files(files)["run"])
     fed = _fed(campaign)
@@ -51,7 +48,7 @@ def power(campaign: Campaign, run: str, base: Path | None = None) -> pd.DataFram
     """
     found = logs_of(campaign, run, base)
     interval = max(float(ds.attrs["interval"]) for ds in found)
-    row = _row(campaign, run)
+    row = run_of(campaign, run)
     began, ended = (pd.Timestamp(row[name]) for name in ("start", "end"))
     margin = _AROUND * (ended - began)
     found = [ds.sel(time=slice(began - margin, ended + margin)) for ds in found]
@@ -63,38 +60,13 @@ def power(campaign: Campaign, run: str, base: Path | None = None) -> pd.DataFram
     return out
 
 
-def power_sentences(campaign: Campaign, runs: Mapping[str, str]) -> list[str]:
-    """Say what the runs' energies are and how much of them the meters saw, one sentence a run."""
-    out = []
-    for name, row in ((name, _row(campaign, run)) for name, run in runs.items()):
-        wh, low, high = (float(row[key]) / JOULES_PER_WH for key in ("energy", "energy_low", "energy_high"))
-        bounds = f" (gaps leave {significant(low)} to {significant(high)} open)" if low < high else ""
-        took = (
-            f"in {significant(float(row['elapsed']))} s, {significant(float(row['mean_power']))} W on average"
-        )
-        seen = f"readings cover {100 * float(row['energy_covered']):.1f} %"
-        out.append(f"{name}: {significant(wh)} Wh{bounds} {took}; {seen}{_standing(row, wh)}.")
-    return out
-
-
-def _standing(row: Mapping[str, Any], wh: float) -> str:
-    """Say where a run was metered, how exactly, and how its meters were split."""
-    spread = float(row["energy_uncertainty"]) / JOULES_PER_WH
-    known = "" if np.isfinite(row["energy_accuracy"]) else ", the meters' accuracy not being stated"
-    text = f"; standard uncertainty {100 * spread / wh:.2g} %{known}" if np.isfinite(spread) else ""
-    text += f"; metered at: {row['energy_location'] or UNSAID}"
-    if np.isfinite(row["idle_power"]):
-        text += f"; without a job {significant(float(row['idle_power']))} W"
-    return text + (f"; shared: {row['energy_rule']}" if row["energy_rule"] else "")
-
-
 def logs_of(campaign: Campaign, run: str, base: Path | None = None) -> list[xr.Dataset]:
     """Read the power logs that a run's energy rests on (`analysis.energy.attribution.logs_behind`)."""
     power = declared_power(campaign.name, base)
     rows, files = _rows(campaign.runs), campaign.frame("files")
     found = logs_behind(project.raw(campaign.name, base), run, rows, files, power)
     if not found:
-        why = str(_row(campaign, run)["energy_reason"])
+        why = str(run_of(campaign, run)["energy_reason"])
         raise NotCoveredError(f"run {run} of {campaign.name} has no power log" + (f": {why}" if why else ""))
     return found
 
@@ -107,7 +79,7 @@ def levels(
     `core` is the core phase, else the whole run; the campaign's declaration says under ``power.machine`` what
     data do not. As `analysis.energy.levels.methodology_levels`, spelt out; of several logs the least level.
     """
-    row, runs = _row(campaign, run), campaign.runs
+    row, runs = run_of(campaign, run), campaign.runs
     declared = declared_power(campaign.name, base)
     fed = _fed(campaign) or set(nodes_of(row))
     near = runs[runs["start"].notna() & runs["end"].notna()]
@@ -139,7 +111,8 @@ def _conversion(ds: xr.Dataset, declared: Mapping[str, Any]) -> str | None:
     return next((source for source in sources if source and location.endswith(f"({source})")), "upstream")
 
 
-def _row(campaign: Campaign, run: str) -> dict[str, Any]:
+def run_of(campaign: Campaign, run: str) -> dict[str, Any]:
+    """Return what is known of one run."""
     return _rows(campaign.runs[campaign.runs["run"] == run])[0]
 
 
