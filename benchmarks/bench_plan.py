@@ -24,7 +24,7 @@ launch:
   partition: batch
   mpi:
     mpirun: {family: openmpi, name: Open MPI, start: mpirun}
-    srun: {family: openmpi, name: Open MPI, start: srun-pmix}
+    srun: {family: openmpi, name: Open MPI by srun, start: srun-pmix}
   interconnect:
     ib: {environment: {UCX_NET_DEVICES: "mlx5_0:1"}}
     eth: {partition: slow, environment: {UCX_NET_DEVICES: eth0}}

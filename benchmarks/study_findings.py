@@ -8,6 +8,7 @@ own form, and searched by the command's own function.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ class Design:
     n: int = 6
     noise: float = 0.03
     skewed: bool = False
+    cases: int = 1  # of each application
     growing: bool = False  # the effect is there at the larger of two numbers of nodes alone
 
     @property
@@ -80,12 +82,12 @@ def simulated(design: Design, rng: np.random.Generator) -> Campaign:
     """Make a campaign: runs with a rate in Gflop/s, alike but for application and library."""
     rows: list[dict[str, Any]] = []
     for number in range(design.applications):
-        for nodes in (1, 8) if design.growing else (1,):
+        for case, nodes in itertools.product(range(design.cases), (1, 8) if design.growing else (1,)):
             there = number < design.affected and (nodes > 1 or not design.growing)
             for mpi in ("one", "other"):
                 factor = 1 + design.effect if there and mpi == "one" else 1.0
                 for value in 10.0 * factor * np.exp(_noise(design, rng)):
-                    rows.append(_run(f"app{number:02}", mpi, nodes, float(value)))
+                    rows.append(_run(f"app{number:02}", mpi, nodes, float(value)) | {"case": f"case{case}"})
     frame = pd.DataFrame([{**row, "run": f"r{at:04}"} for at, row in enumerate(rows)])
     groups = {"runs": to_dataset([frame], "runs")}
     groups |= {kind: to_dataset([pd.DataFrame()], kind) for kind in TABLES}

@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from analysis import cli
+from analysis import cli, readers
 from analysis.claims.model import load_report
 from analysis.measure.power import config as power
 
@@ -113,7 +114,13 @@ def test_docs__every_block_is_of_a_kind_that_is_checked() -> None:
     assert {block.language for block in blocks()} == KINDS
 
 
-KINDS = {"sh", "python", "yaml", "text"}
+KINDS = {"sh", "python", "yaml", "text", "toml"}
+
+
+def test_docs__entry_point_of_a_format_is_of_the_group_that_is_read() -> None:
+    (block,) = (block for block in blocks() if block.language == "toml")
+    points = tomllib.loads(block.text)["project"]["entry-points"]
+    assert points == {readers.GROUP: {"solver": "my_package.solver:FORMAT"}}
 
 
 @pytest.mark.datasets("vm-hpcg", "vm-profiles", "published", "modelled")

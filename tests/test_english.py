@@ -41,23 +41,15 @@ ALLOWED = {
 # How often a room of the package still has a banned word in what users see: its messages, help texts and the
 # docstrings of what is public. These numbers only become smaller; at 0 the entry goes.
 KNOWN_ROOMS: dict[str, int] = {
-    "base": 13,
-    "claims": 37,
-    "cli": 13,
-    "datasets": 7,
+    "claims": 33,
     "decks": 10,
-    "energy": 14,
-    "estimates": 21,
-    "findings": 40,
-    "importing": 11,
-    "measure": 50,
-    "model": 4,
+    "estimates": 19,
+    "findings": 23,
+    "importing": 3,
     "pages": 42,
-    "provenance": 7,
     "readers": 65,
     "schema": 26,
-    "site": 18,
-    "synthesis": 2,
+    "site": 14,
 }
 # The same for files that are generated from the package, for configuration that verdicts quote, and for the
 # Markdown of notebooks.
@@ -65,7 +57,8 @@ KNOWN_FILES: dict[str, int] = {
     "config/audit": 2,
     "config/campaigns": 4,
     "config/claims": 9,
-    "docs/reference/configuration.md": 32,
+    "config/model": 1,
+    "docs/reference/configuration.md": 28,
     "docs/reference/engines.md": 2,
     "docs/reference/measures.md": 1,
     "docs/reference/variables.md": 6,

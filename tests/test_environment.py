@@ -41,7 +41,8 @@ def project_table() -> dict[str, Any]:
 def conda() -> dict[str, SpecifierSet]:
     """Return name -> bounds of environment.yml."""
     found = {}
-    for line in yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]:
+    *lines, from_pip = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    for line in [*lines, *from_pip["pip"]]:
         match = re.fullmatch(r"([a-z0-9][a-z0-9._-]*)((?:[<>=!]=?[^<>=!]+)*)", line)
         assert match, f"environment.yml: {line!r} is not name and bounds"
         found[match[1]] = SpecifierSet(match[2])

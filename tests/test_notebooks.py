@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -10,16 +11,22 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from analysis import pages
+
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 # One of each kind, for every few minutes: a comparison, a scaling, calls, energy.
 FEW = ("20-interconnect", "45-scaling", "57-mpi-calls", "85-energy-and-cost")
 
-# What the defaults of the other notebooks name in addition.
-REST = ("vm-profiles", "vm-exchange", "modelled", "published", "published-openfoam", "syn-sharp2019")
-REST += ("published-specifications", "top500")
-
 needs_notebooks = pytest.mark.skipif(not NOTEBOOKS, reason="notebooks/ is empty")
+
+
+def campaigns() -> list[str]:
+    """Name the campaigns that the notebooks' cells of parameters name: what `make datasets` builds."""
+    known = {path.stem for path in (ROOT / "config/campaigns").glob("*.yaml")}
+    cells = [cell for path in NOTEBOOKS for cell in nbformat.read(path, as_version=4).cells]
+    named = [cell.source for cell in cells if "parameters" in cell.metadata.get("tags", ())]
+    return sorted(known & {word for text in named for word in re.findall(r"[\w.-]+", text)})
 
 
 def executed(notebook: Path) -> list[nbformat.NotebookNode]:
@@ -47,7 +54,7 @@ def nbval(folder: Path, *notebooks: Path, workers: int = 0) -> tuple[int, dict[s
 @pytest.mark.datasets("vm-hpcg", "syn-lsdyna2014", "syn-lsdyna2009")
 @pytest.mark.parametrize(
     "few",
-    [True, pytest.param(False, marks=[pytest.mark.slow, pytest.mark.datasets(*REST)])],
+    [True, pytest.param(False, marks=[pytest.mark.slow, pytest.mark.datasets(*campaigns())])],
     ids=["few", "rest"],
 )
 def test_notebooks__say_again_what_was_committed(tmp_path: Path, few: bool) -> None:
@@ -97,3 +104,12 @@ def test_notebooks__a_changed_verdict_fails(tmp_path: Path, said: str, status: i
     found, counts, _ = nbval(tmp_path, tmp_path / "one.ipynb")
     assert found == status
     assert counts == {"tests": 2, "failures": status, "errors": 0, "skipped": 0}
+
+
+@needs_notebooks
+def test_notebooks__call_what_the_room_of_pages_has() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in NOTEBOOKS]
+    names = {name for text in texts for name in re.findall(r"\bpages\.([a-z_]+)\(", text)}
+    assert len(names) > 40
+    # A module of the same name would hide a function.
+    assert [name for name in sorted(names) if not callable(getattr(pages, name, None))] == []

@@ -18,7 +18,7 @@ import numpy as np
 
 from analysis.model.inputs import ModelledApplication, Structure
 from analysis.model.network import Network
-from analysis.model.patterns import BYTES, neighbours, process_grid
+from analysis.model.patterns import BYTES, process_grid
 
 SPEED = 1e9  # flop/s of every simulated core: computing is given in seconds
 # Levels of HPCG's exchanges in an iteration, in its order: smoothing and residual down the levels, smoothing
@@ -243,6 +243,16 @@ def groups(ranks: int, members: int, payload: float) -> Halo:
     return tuple(
         tuple(((rank + far * stride) % ranks, payload) for far in range(1, members)) for rank in range(ranks)
     )
+
+
+def neighbours(rank: int, grid: tuple[int, int, int]) -> Iterator[tuple[int, int]]:
+    """Yield a rank's neighbours in the grid, each with the number of axes along which it differs."""
+    nx, ny, nz = grid
+    x, y, z = rank % nx, rank // nx % ny, rank // (nx * ny)
+    for dx, dy, dz in itertools.product((-1, 0, 1), repeat=3):
+        a, b, c = x + dx, y + dy, z + dz
+        if (dx, dy, dz) != (0, 0, 0) and 0 <= a < nx and 0 <= b < ny and 0 <= c < nz:
+            yield a + nx * (b + ny * c), abs(dx) + abs(dy) + abs(dz)
 
 
 def hpcg(edge: int, ranks: int) -> tuple[Halo | float, ...]:

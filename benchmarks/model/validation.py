@@ -23,7 +23,7 @@ from analysis.base.words import significant
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.model.inputs import FOLDER, Inputs, Range, load
 from analysis.model.network import Network
-from analysis.model.patterns import Exchanged, Pattern, Reduced, of_grid
+from analysis.model.patterns import Exchanged, MessagePattern, Reduced, of_grid
 from benchmarks.model import curves
 
 CAMPAIGNS = ("vm-exchange", "vm-hpcg", "published", "published-openfoam")
@@ -104,7 +104,7 @@ def exchanges(campaign: Campaign, question: str = ALONE) -> pd.DataFrame:
             continue  # the network is fitted to them
         for size, value in column.items():
             sent = _sent(partners, size, each)
-            open_time = float(network.step(Pattern((sent,)), 2, each)[0])
+            open_time = float(network.step(MessagePattern((sent,)), 2, each)[0])
             batch = COUNTS[partners] // (1 + size * partners // 65536) // 10 + 1
             # The first batch after the warm-up is the least where the bucket still has tokens.
             wire = float(sent.node_payload + sent.node_messages * HEADER)
@@ -141,8 +141,8 @@ def patterns(campaign: Campaign) -> pd.DataFrame:
     size = 65536.0
     sent = {"halo": 2 * (size + HEADER), "allreduce": 8 + HEADER}
     pattern = {
-        "halo": Pattern((Exchanged(1.0, 2.0, 2 * size, 2.0, 2 * size, 0.0, 0.0),)),
-        "allreduce": Pattern(reduced=(Reduced(1.0, 8.0),)),
+        "halo": MessagePattern((Exchanged(1.0, 2.0, 2 * size, 2.0, 2 * size, 0.0, 0.0),)),
+        "allreduce": MessagePattern(reduced=(Reduced(1.0, 8.0),)),
     }
     rows = []
     for (case, link), value in measured.items():

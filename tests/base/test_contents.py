@@ -33,10 +33,9 @@ questions:
     title: Which link?
     topics: [interconnect]
     varies: interconnect
-    beside: [mpi]
     without: [osu]
     parameters: { baseline: "" }
-  - { kind: library, notebook: a.ipynb, title: Which library?, varies: mpi, beside: [interconnect] }
+  - { kind: machine, notebook: a.ipynb, title: Which machine?, varies: cluster }
   - { kind: scaling, notebook: a.ipynb, title: How far?, varies: nodes }
   - { kind: by-ranks, notebook: a.ipynb, title: How far by ranks?, varies: ranks, unless: [scaling] }
   - { kind: bare, notebook: a.ipynb, title: How fast?, applications: [osu] }
@@ -212,8 +211,8 @@ def test_contents__pages_follow_from_the_records(
 
 
 def test_contents__says_why_a_page_was_not_made(base: Path) -> None:
-    _, why = made(base, *({**run, "mpi": run["interconnect"]} for run in LINKS))
-    assert why["library"] == "mpi and interconnect divide the runs alike: one page for both"
+    _, why = made(base, *({**run, "cluster": run["interconnect"]} for run in LINKS))
+    assert why["machine"] == "cluster and interconnect divide the runs alike: one page for both"
     assert why["scaling"] == "one nodes: 2"
     assert why["again"] == "no two runs are alike: nothing was repeated"
     assert why["calls"] == "no run has an MPI profile"
@@ -247,7 +246,7 @@ def test_contents__the_configuration_overrides_renames_and_leaves_out(base: Path
     ahead = pages["ahead"]
     assert (ahead["notebook"], ahead["campaign"], ahead["topics"]) == ("a.ipynb", "Mine.1", ["interconnect"])
     assert ahead["title"] == "Which is ahead?"
-    assert ahead["parameters"] == {"baseline": "", "beside": ["mpi"], "along": "nodes"}
+    assert ahead["parameters"] == {"baseline": "", "along": "nodes"}
     assert pages["more"]["figure"] is False
     assert pages["more"].get("derived") is None
     assert pages["mine-1-holds"]["group"] == "Mine.1"
@@ -287,5 +286,4 @@ def test_contents__the_shipped_questions_have_their_notebooks_and_parameters() -
         (source,) = (
             "".join(cell["source"]) for cell in cells if "parameters" in cell["metadata"].get("tags", ())
         )
-        given = {*one.parameters, *(["beside"] if one.beside else [])}
-        assert given <= {line.partition(" =")[0] for line in source.splitlines()}, one.kind
+        assert one.given.keys() <= {line.partition(" =")[0] for line in source.splitlines()}, one.kind

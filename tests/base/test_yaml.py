@@ -40,7 +40,7 @@ def faults(path: Path, text: str) -> list[str]:
         ("a:\n\tb: 1\n", "2: found character '\\t' that cannot start any token; indent with blanks"),
         ("a: !!python/name:os.system\n", "1: could not determine a constructor for the tag"),
         ("a: |\n\tx\n", "2: found "),
-        ("\ufeffa: é\nb: @c\n", "2: found character '@' that cannot start any token; mend the YAML syntax"),
+        ("\ufeffa: é\nb: @c\n", "2: found character '@' that cannot start any token; fix the YAML syntax"),
         ("a: é\nb: [*left-out]\n", "2: found undefined alias 'left-out'"),
         ("a: \U0001f600\nb: é\nc: \x07\n", "3: holds the character U+0007; take it out"),
         ("a: [1\nb: 2\n", "2: "),

@@ -188,6 +188,19 @@ def test_verdicts__p_values_are_those_of_the_side_that_speaks(tmp_path: Path) ->
     assert p_value(claimed, alone, "cannot tell") is None
 
 
+def test_verdicts__p_value_of_a_size_that_is_ruled_out_is_of_the_claimed_size(tmp_path: Path) -> None:
+    """The same on both sides but for a scatter of 5 %: no clear effect, and 1.5 times is far away."""
+    sides = ([0.95, 0.97, 1.0, 1.0, 1.03, 1.05], [1.0] * 6)
+    equal = Finding(stats.ratio_of_medians(*sides), "", "", ("r",))
+    for expect, bound in (("at-least, value: 1.5", 1.5), ("at-most, value: 0.5", 0.5)):
+        claimed = one(tmp_path, "speedup", expect)
+        assert judge(claimed, equal)[0] == "does not hold"
+        found = p_value(claimed, equal, "does not hold")
+        # Six of six on one side of the bound: 2^-6.
+        assert found == pytest.approx(2**-6, rel=1e-4)
+        assert found == (equal.estimate.p_below if bound > 1 else equal.estimate.p_above)(bound)
+
+
 def test_verdicts__a_size_ruled_out_is_weaker_than_one_left_open() -> None:
     assert [word.removeprefix("holds in direction, ") for word in RANKING] == [
         "does not hold", "cannot tell", "smaller", "larger", "size open", "holds",

@@ -41,7 +41,7 @@ def test_findings__sentences_by_topic(capsys: pytest.CaptureFixture[str]) -> Non
     assert [out.index(f"\n{title}\n") for title in titles] == sorted(
         out.index(f"\n{one}\n") for one in titles
     )
-    assert "  Build -O3 is 1.373 times as fast as build -O3 -march=native" in out
+    assert "  Build -O3 is 1.37 times as fast as build -O3 -march=native" in out
     assert "n 6 / 6, base 6.43 Gflop/s, interval at 95%" in out
     for identifier in ("veth-", "nx16", "mpip", "shared-memory", "target_time"):
         assert identifier not in out
@@ -70,7 +70,7 @@ def test_findings__written_as_claims_once(
 ) -> None:
     monkeypatch.setattr(project, "claims", lambda name: tmp_path / f"{name}.yaml")
     assert cli.main(["findings", "vm-profiles", "--write", "--top", "1"]) == 0
-    assert "0 already there" in capsys.readouterr().err
+    assert "0 were there already" in capsys.readouterr().err
     content = (tmp_path / "vm-profiles.yaml").read_bytes()
     assert len(load_report(tmp_path / "vm-profiles.yaml").claims) > 1  # --top is what is printed
     assert cli.main(["findings", "vm-profiles", "--write"]) == 0

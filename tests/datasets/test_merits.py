@@ -6,9 +6,9 @@ import math
 from pathlib import Path
 
 import pytest
-import yaml
 
 from analysis import readers
+from analysis.datasets.applications import of_format
 from analysis.datasets.run import RunFolder, read_run
 
 from ..readers.merits.texts import TEXTS
@@ -35,9 +35,18 @@ def test_merits__a_run_has_the_figure_in_the_applications_unit(application: str,
 def test_merits__every_format_of_one_figure_is_an_application() -> None:
     # Results of peers and profiles of files hold any application's figures: whoever has them declares it.
     assert {one.engine for one in ALL.values()} == set(TEXTS) - {"darshan", "jube", "ramble", "reframe"}
-    for name in ALL:
-        given = yaml.safe_load((ROOT / f"config/applications/{name}.yaml").read_text(encoding="utf-8"))
-        assert given["higher_is_better"] is (given["unit"] != "s")
+    assert ALL
+    for one in ALL.values():
+        assert one.higher_is_better is (one.unit != "s")
+
+
+def test_merits__a_file_of_an_application_says_what_its_format_says() -> None:
+    files = sorted((ROOT / "config/applications").glob("*.yaml"))
+    assert [path.stem for path in files] == ["hpcc", "hpcg", "imb", "ls-dyna", "openatom", "osu", "proxy"]
+    formats = {row.application: of_format(row) for row in readers.rows() if row.application}
+    for path in files:
+        declared = APPLICATIONS[path.stem].model_copy(update={"options": {}, "launch": None})
+        assert declared == formats[path.stem]
 
 
 def test_merits__run_that_failed_its_check_or_is_cut_does_not_count(tmp_path: Path) -> None:

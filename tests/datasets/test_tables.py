@@ -283,7 +283,7 @@ def test_ingest__writes_the_same_bytes_again(tmp_path: Path) -> None:
     ("change", "said"),
     [
         (lambda raw: (raw / "prices.csv").unlink(), "holds no table of runs"),
-        (lambda raw: shutil.copy(raw / "prices.csv", raw / "again.csv"), "stands in two tables"),
+        (lambda raw: shutil.copy(raw / "prices.csv", raw / "again.csv"), "is in two tables"),
         (lambda raw: (raw / "sources.csv").write_text("source,title,address\na,b,c\n"), "names source 'eia'"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from analysis import readers
 from analysis.energy.attribution import SLURM, RunEnergy, attribute, integrated
 from analysis.energy.meters import Log
-from analysis.energy.own import OwnLogs, own_logs
+from analysis.energy.own import RunLogs, own_logs
 from analysis.energy.points import layers, point
 
 START, END = (np.datetime64(f"2026-03-01T10:00:{second:02}", "ns") for second in (5, 15))
@@ -65,7 +65,7 @@ def energies(folder: Path, *paths: Path) -> RunEnergy:
     return over(own_logs(folder, found), START, END)
 
 
-def over(logs: OwnLogs, start: np.datetime64, end: np.datetime64) -> RunEnergy:
+def over(logs: RunLogs, start: np.datetime64, end: np.datetime64) -> RunEnergy:
     return integrated(logs, {"start": start, "end": end})
 
 
@@ -188,7 +188,8 @@ def test_power__of_others_logs_at_several_points_the_outermost_count(tmp_path: P
     found = [(rapl, readers.open(rapl, engine="rapl")), (bmc, readers.open(bmc))]
     (fault,) = own_logs(tmp_path, found).faults
     assert str(fault).endswith(
-        "rapl.energy.csv:0: a power log beside those of the point 'input'; not added to them: same watts"
+        "rapl.energy.csv:0: a power log in addition to those of the point 'input'; "
+        "not added to them: same watts"
     )
     # One BMC cannot be that of two nodes; the packages can.
     assert over(own_logs(tmp_path, found, nodes=2), START, END).energy == pytest.approx(2700)
@@ -217,7 +218,8 @@ def test_power__a_log_of_others_beside_the_samplers_is_not_added(tmp_path: Path)
     assert energies(tmp_path, path, other).energy == pytest.approx(5000)
     found = [(one, readers.open(one)) for one in (path, other)]
     (fault,) = own_logs(tmp_path, found).faults
-    assert str(fault).endswith("/house.csv:0: a power log beside the sampler's; not added to it: same watts")
+    what = "a power log in addition to the sampler's; not added to it: same watts"
+    assert str(fault).endswith(f"/house.csv:0: {what}")
 
 
 def test_points__the_samplers_types_are_ordered_from_the_rack_to_the_chips() -> None:

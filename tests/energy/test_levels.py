@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from analysis.energy.levels import Machine, methodology_levels
+from analysis.energy.levels import MeteredMachine, methodology_levels
 from analysis.schema import registry
 
 START = np.datetime64("2026-03-01T00:00:00", "ns")
@@ -49,7 +49,7 @@ def test_levels__each_aspect_has_its_own_and_what_nobody_declared_has_none():
         "accuracy": 2,
     }
     found = table["found"].tolist()
-    assert found[0].startswith("momentary readings at most 1 s apart")
+    assert found[0].startswith("momentary readings at intervals of at most 1 s")
     assert found[2].startswith("81 powers in the core phase")  # 10 s, 11 s … 90 s
     assert found[3].startswith("1000 W, 20 readings of each meter")  # -10 … -1 and 101 … 110, two meters
     assert found[6] == "not declared (rack outlet)"
@@ -58,10 +58,10 @@ def test_levels__each_aspect_has_its_own_and_what_nobody_declared_has_none():
 @pytest.mark.parametrize(
     ("first", "step", "level", "found"),
     [
-        (-10.0, 1.0, 3, "read at most 1 s apart, 0 s from an end"),
-        (-4.0, 7.0, 3, "read at most 7 s apart, 3 s from an end"),  # 10 … 87
-        (-8.0, 8.0, 2, "read at most 8 s apart, 6 s from an end"),  # 16 … 88
-        (-10.0, 12.0, 0, "read at most 12 s apart"),  # a tenth of 80 s are 8 s
+        (-10.0, 1.0, 3, "read every 1 s or less, 0 s from an end"),
+        (-4.0, 7.0, 3, "read every 7 s or less, 3 s from an end"),  # 10 … 87
+        (-8.0, 8.0, 2, "read every 8 s or less, 6 s from an end"),  # 16 … 88
+        (-10.0, 12.0, 0, "read every 12 s or less"),  # a tenth of 80 s are 8 s
     ],
 )
 def test_levels__counters(first, step, level, found):
@@ -93,7 +93,7 @@ def test_levels__a_gap_in_one_meter_costs_the_interval_and_the_span():
     ds["power"][1, lost] = np.nan
     table = methodology_levels(ds, **RUN)
     assert [stated(table)[key] for key in ("interval", "span")] == [0, 0]
-    assert "at most 6 s apart" in table["found"][0]
+    assert "intervals of at most 6 s" in table["found"][0]
     # 6 of 80 s and 6 of 100 s of one meter
     assert table["found"][1] == "readings cover 92.5 % of the core phase and 94 % of the run"
 
@@ -125,7 +125,7 @@ def test_levels__few_slow_readings():
 )
 def test_levels__fraction_of_the_machine(nodes, metered, kilowatts, level):
     ds = power(np.arange(-10.0, 111.0), watts=kilowatts * 500)  # two meters
-    table = methodology_levels(ds, **RUN, machine=Machine(nodes=nodes, metered_nodes=metered))
+    table = methodology_levels(ds, **RUN, machine=MeteredMachine(nodes=nodes, metered_nodes=metered))
     assert stated(table)["fraction"] == level
 
 
@@ -138,13 +138,15 @@ def test_levels__accuracy_of_the_meter(accuracy, level):
 
 
 def test_levels__what_is_declared():
-    machine = Machine(subsystems="all, some estimated", conversion="data sheet")
+    machine = MeteredMachine(subsystems="all, some estimated", conversion="data sheet")
     table = methodology_levels(power(np.arange(-10.0, 111.0)), **RUN, machine=machine)
     assert [stated(table)[key] for key in ("subsystems", "point")] == [2, 1]
     alone = methodology_levels(
-        power(np.arange(-10.0, 111.0)), **RUN, machine=Machine(subsystems="compute nodes")
+        power(np.arange(-10.0, 111.0)), **RUN, machine=MeteredMachine(subsystems="compute nodes")
     )
     assert stated(alone)["subsystems"] == 0  # the interconnect is to be measured or estimated
-    odd = methodology_levels(power(np.arange(-10.0, 111.0)), **RUN, machine=Machine(conversion="somewhere"))
+    odd = methodology_levels(
+        power(np.arange(-10.0, 111.0)), **RUN, machine=MeteredMachine(conversion="somewhere")
+    )
     assert stated(odd)["point"] is None
     assert "is none of upstream" in odd["found"][6]

@@ -333,7 +333,7 @@ def test_meters__faults_of_a_declaration(raw: Path) -> None:
     found = tree(raw, {**DECLARED, "meters": {**DECLARED["meters"], "outlet 9 (W)": ["n9"]}})
     assert any("has no meter 'outlet 9 (W)'; it has outlet 1 (W)" in fault for fault in found.attrs["faults"])
     found = tree(raw, {**DECLARED, "files": "power/none.csv"})
-    assert any("no file beside the runs is called 'power/none.csv'" in f for f in found.attrs["faults"])
+    assert any("no file next to the runs is called 'power/none.csv'" in f for f in found.attrs["faults"])
     with pytest.raises(ConfigError, match=r"rack.yaml:\d+: power.logs.0"):
         tree(raw, {**DECLARED, "efficiency": {"value": 94, "source": "data sheet"}})
 

@@ -445,9 +445,9 @@ def test_import__runs_with_other_options_are_no_repeats(tmp_path: Path, imported
         target = trees.put(trees.result(name), tmp_path / "tree" / f"run{at}" / "out.txt")
         target.write_text(head + target.read_text())
     found = imported(tmp_path / "tree").values()
-    assert sorted((one["tuning"], one["repeat"]) for one in found) == [
-        ("-pin off", 1),
-        ("-pin off", 2),
-        ("-pin on", 1),
-        ("-pin on", 2),
+    assert sorted((one["options"], one["repeat"]) for one in found) == [
+        ("-pin=off", 1),
+        ("-pin=off", 2),
+        ("-pin=on", 1),
+        ("-pin=on", 2),
     ]

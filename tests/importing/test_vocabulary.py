@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from analysis.base.errors import ConfigError
-from analysis.importing import detect, hardware, vocabulary
+from analysis.importing import detect, hardware, launch, vocabulary
 from analysis.importing.pattern import compile_pattern, parse_settings
 
 PARTS: list[tuple[str, dict[str, Any], str]] = [
@@ -34,7 +34,7 @@ PARTS: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("qp4-node-005-16ranks-12threads", {"ranks": 16, "threads": 12}, ""),
     ("5min", {"target_time": 300}, ""),
-    ("niagara", {}, "niagara"),
+    ("niagara", {"cluster": "Niagara"}, ""),
     ("job02.sh.7194279.mpi-cpu", {}, "job02-mpi-cpu"),
 ]
 
@@ -92,8 +92,8 @@ def test_hardware__two_values_of_one_fact_state_none() -> None:
 
 
 def test_hardware__n_is_of_nodes_for_srun_and_of_ranks_on_each_for_mpirun() -> None:
-    assert hardware.launched("srun -N 4 -n 64 ./lmp\n") == {"command": "srun -N 4 -n 64 ./lmp", "ranks": 64}
-    found = hardware.launched("mpirun -N 4 -n 64 ./lmp\n")
+    assert launch.of_line("srun -N 4 -n 64 ./lmp\n") == {"command": "srun -N 4 -n 64 ./lmp", "ranks": 64}
+    found = launch.of_line("mpirun -N 4 -n 64 ./lmp\n")
     assert (found["ranks"], found["ranks_per_node"]) == (64, 4)
 
 

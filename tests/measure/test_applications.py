@@ -108,7 +108,7 @@ def test_lsdyna__hybrid_line(tmp_path: Path) -> None:
 def test_lsdyna__model_that_the_cluster_does_not_have_is_named(tmp_path: Path) -> None:
     declared = declare(tmp_path, "ls-dyna", "neon_refined_revised", "mpi: ompi")
     with pytest.raises(
-        ConfigError, match=r"paper.yaml:\d+: does not say where the input 'neon_refined_revised' lies"
+        ConfigError, match=r"paper.yaml:\d+: does not say where the input 'neon_refined_revised' is"
     ):
         allocated(declared)
 

@@ -13,13 +13,13 @@ from analysis.measure import cores
 from analysis.measure.cores import Cores
 from analysis.measure.declare import PRESETS, MpiLibrary, Presets, load
 from analysis.measure.job import BIND, Allocation, allocate
-from analysis.measure.launchers import Shape, launch_line
+from analysis.measure.launchers import JobSize, launch_line
 from analysis.measure.matrix import expand
 from analysis.measure.workflow import resources
 
 from .conftest import Changed
 
-TWO = Shape(("n1", "n2"), 4)
+TWO = JobSize(("n1", "n2"), 4)
 SRUN = "--distribution=block --cpu-bind=none --overlap"
 NODE = Cores((tuple(range(4)), tuple(range(4, 8))))
 

@@ -57,7 +57,7 @@ def test_judge__of_half_and_twice_a_claim_one_is_found_out() -> None:
     assert sum(word != bands.INSIDE for pair in lies for word in pair) >= len(claims)
 
 
-def test_together__excludes_only_what_chance_does_not_explain() -> None:
+def test_overlaps__excludes_only_what_chance_does_not_explain() -> None:
     """Of three claims two are reached by other halves of the draws, and one by a single draw."""
     campaign = load_campaign("modelled")
     report = load_report(project.claims("hpcg2014"))
@@ -67,13 +67,13 @@ def test_together__excludes_only_what_chance_does_not_explain() -> None:
     found = pd.DataFrame({"claim": names, "word": bands.INSIDE})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(page, "_reached", lambda claim, campaign: reached[claim.id])
-        pairs = page.together(found, campaign, [report])
+        pairs = page.overlaps(found, campaign, [report])
     assert pairs["excluded"].tolist() == [True, False, False]
     assert pairs.iloc[0][["draws_of_both", "by_chance"]].tolist() == [0, 75.0]
     rare = pairs[pairs["second"] == names[2]].set_index("first")
     assert rare["draws_of_both"].to_dict() == {names[0]: 1, names[1]: 0}
     assert rare["chance"].tolist() == pytest.approx([0.5, 0.5])  # one draw lies in one half or the other
-    told = page.said_together(pairs)
+    told = page.overlap_sentences(pairs)
     assert told[0] == (
         "Of 3 pairs of permitted claims of a report the model reaches 1 not together: "
         f"{names[0]} and {names[1]}."

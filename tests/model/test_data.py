@@ -195,6 +195,25 @@ def test_step__other_modules_and_processors_multiply_the_cost() -> None:
     assert ratio == pytest.approx(draws["ratio.ddr3-1866-single-rank.over.ddr3-1600-dual-rank"])
 
 
+def test_step__jobs_at_once_share_the_adapter() -> None:
+    """Each further job adds its part of the wire's time: half of it, all of it, three times all of it."""
+    (at,) = _groups("lsdyna2014-ivb", concurrent_jobs=2)
+    # One exchange over 1 mB/s: the wire takes far longer than all processors.
+    values = {name: np.array([1.0]) for name in _inputs().unknowns} | {"bandwidth.1gbe": np.array([1e-3])}
+
+    def messaging(jobs: int, sharing: float) -> float:
+        group = _model().cells[at]
+        group = group.model_copy(update={"factors": {**group.factors, "concurrent_jobs": jobs}})
+        cell = _cell(at, declared=group, nodes=4, interconnect="1gbe")
+        draws = Draws(values | {"sharing.jobs": np.array([sharing])}, ("",))
+        return float(step(_inputs(), draws, cell).messaging[0])
+
+    wire = messaging(2, 1.0) - messaging(1, 1.0)
+    assert wire > 0
+    assert messaging(2, 0.5) - messaging(1, 0.5) == pytest.approx(wire / 2)
+    assert messaging(4, 1.0) - messaging(1, 1.0) == pytest.approx(3 * wire)
+
+
 def test_runs__jobs_at_once_are_runs_that_count_once() -> None:
     """Two jobs at once finish twice the jobs of each: 2 x 86400 s over the time of one."""
     (at,) = _groups("lsdyna2014-ivb", concurrent_jobs=2)

@@ -11,7 +11,7 @@ import pytest
 from analysis.base import models, project
 from analysis.base.models import one_or_more
 from analysis.estimates.campaign import load_campaign
-from analysis.model.forecast import CLAIMED, SEEN, SPREAD, forecast, inputs_of, widened
+from analysis.model.forecast import CLAIMED, SPREAD, VALIDATED, forecast, forecast_error, inputs_of
 from analysis.model.inputs import Inputs, LinkFacts, MachineFacts, ModelledApplication, Range
 from analysis.pages import forecast as page
 from analysis.schema.campaigns import CampaignFile
@@ -76,26 +76,28 @@ def test_forecast__a_reduction_by_hand() -> None:
     assert row["ratio_least"] == pytest.approx(1.55 / 1.025 / 1.3**3)
 
 
-def test_widened__as_claims_up_to_32_nodes_and_then_with_distance() -> None:
-    links = ("ib-fdr", "ib-hdr")
-    assert widened(WIDENING, links, 4, 4) == widened(WIDENING, links, 32, 32) == pytest.approx(0.3)
-    assert widened(WIDENING, ("ib-fdr", "1gbe"), 8, 8) == pytest.approx(0.4)
-    assert widened(WIDENING, links, 256, 256) == pytest.approx(1.3**2 - 1)
+def test_forecast_error__as_claims_up_to_32_nodes_and_then_with_distance() -> None:
+    def error(before: int, nodes: int, *links: str) -> float:
+        return forecast_error(WIDENING, links or ("ib-fdr", "ib-hdr"), before, nodes)
+
+    assert error(4, 4) == error(32, 32) == pytest.approx(0.3)
+    assert error(8, 8, "ib-fdr", "1gbe") == pytest.approx(0.4)
+    assert error(256, 256) == pytest.approx(1.3**2 - 1)
     # Between numbers of nodes the greater of both: 0.95 up to 32 times as many, then again.
-    assert widened(WIDENING, links, 1, 32) == widened(WIDENING, links, 32, 1) == pytest.approx(0.95)
-    assert widened(WIDENING, links, 2, 2 * 32**2) == pytest.approx(1.95**2 - 1)
-    grows = [widened(WIDENING, links, 16, nodes) for nodes in (32, *COUNTS)]
+    assert error(1, 32) == error(32, 1) == pytest.approx(0.95)
+    assert error(2, 2 * 32**2) == pytest.approx(1.95**2 - 1)
+    grows = [error(16, nodes) for nodes in (32, *COUNTS)]
     assert grows == sorted(grows)
     assert grows[-1] > grows[0]
 
 
 @pytest.mark.datasets(*validation.CAMPAIGNS)
-def test_widened__begins_where_the_validation_ends() -> None:
+def test_forecast_error__begins_where_the_validation_ends() -> None:
     """Steps over links were compared on 2 and 4 nodes, speedups over InfiniBand to 32 times as many nodes."""
     campaigns = {name: load_campaign(name) for name in validation.CAMPAIGNS}
     found = validation.validate(campaigns, project.root())
     on = found.steps["what"].str.extract(r"(\d+) nodes")[0].dropna().astype(int)
-    assert on.max() == SEEN
+    assert on.max() == VALIDATED
     rdma = found.scaling["kind"] == "rdma"
     nodes = found.scaling.loc[rdma, "nodes"].str.split(" to ", expand=True).astype(int)
     assert (nodes[1] / nodes[0]).max() == SPREAD
@@ -144,10 +146,10 @@ def test_forecast__widened_ends_lie_outside_of_the_draws_and_twice_is_the_same()
         assert (np.diff(ends, axis=1) > 0).all()
 
 
-def test_page__says_that_it_is_a_forecast_and_what_the_bands_tell() -> None:
+def test_page__says_that_it_is_a_forecast_and_what_the_bands_decide() -> None:
     cells = {"LS-DYNA": list(IVB.values()), "OpenAtom": list(ATOM.values())}
     found = page.forecasts("modelled", cells, ["ib-hdr", "ib-ndr"], COUNTS)
-    text = " ".join(page.said(found))
+    text = " ".join(page.sentences(found))
     assert text.startswith("This is a forecast, not evidence: no verdict rests on it.")
     assert "of 12 widened bands" in text
     assert "8 of 20 cells" in text
@@ -155,4 +157,4 @@ def test_page__says_that_it_is_a_forecast_and_what_the_bands_tell() -> None:
     fig = page.draw(found)
     assert any(page.MARK in one.get_text() for one in fig.texts)
     ahead = found.assign(ratio_least=1.01)
-    assert "12 say that the newer link is ahead" in " ".join(page.said(ahead))
+    assert "12 put the newer link ahead" in " ".join(page.sentences(ahead))

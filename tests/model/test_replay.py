@@ -146,6 +146,7 @@ def test_platform__holds_the_facts(link: str) -> None:
 def test_points__are_the_ends_of_the_band_with_whole_counts() -> None:
     assert DECLARED is not None
     draws = draw(INPUTS.unknowns, DECLARED.draws, DECLARED.seed)
+    assert len(CHECKS) == 16
     for check in CHECKS[:3]:
         low, middle, high = replay.points(INPUTS, DECLARED, check)
         ratios = replay._ratios(draws, INPUTS, low.fast, low.slow)[: DECLARED.draws]

@@ -19,14 +19,14 @@ from analysis.cli import whatif as command
 from analysis.datasets import profile as profiles
 from analysis.model.inputs import load
 from analysis.model.patterns import Exchanged
-from analysis.model.whatif import Job, forecast
+from analysis.model.whatif import ProfiledJob, forecast
 
 RUNS = project.root() / "data/raw/vm-profiles/runs"
 REAL = next((RUNS / "hpcg-ipm-n8").glob("*.ipm.xml.xz"))
 INPUTS = load(project.root())
 # Two nodes of four ranks: 10 s computing, 4 s in MPI; 1000 messages of 1 kB each way.
 SENT = Exchanged(1.0, 1000.0, 1e6, 4000.0, 4e6, 500.0, 5e5)
-JOB = Job(2, 4, 10.0, 4.0, SENT, {8.0: 300.0}, {})
+JOB = ProfiledJob(2, 4, 10.0, 4.0, SENT, {8.0: 300.0}, {})
 
 
 def test_job__totals_are_those_of_the_profile() -> None:
@@ -59,7 +59,7 @@ def test_forecast__a_better_link_never_slows_and_a_faster_core_helps() -> None:
 
 
 def test_forecast__messages_never_take_more_than_the_profile_had() -> None:
-    tight = Job(2, 4, 10.0, 1e-6, SENT, {8.0: 300.0}, {})
+    tight = ProfiledJob(2, 4, 10.0, 1e-6, SENT, {8.0: 300.0}, {})
     found = forecast(INPUTS, tight, "1gbe", "1gbe")
     assert found.own.max() <= 1e-6
     assert found.total == pytest.approx(10.000001)
@@ -76,7 +76,7 @@ def test_on__messages_move_between_nodes_and_within_one() -> None:
     alone = JOB.on(1)
     assert (alone.sent.messages, alone.sent.node_messages, alone.sent.inside) == (0.0, 0.0, 1500.0)
     # Eight ranks are a cube of side two: half of the messages leave it, all of those of a corner.
-    one = Job(1, 8, 10.0, 4.0, Exchanged(1.0, 0.0, 0.0, 0.0, 0.0, 600.0, 6e5), {}, {})
+    one = ProfiledJob(1, 8, 10.0, 4.0, Exchanged(1.0, 0.0, 0.0, 0.0, 0.0, 600.0, 6e5), {}, {})
     spread = one.on(2).sent
     assert (spread.messages, spread.node_messages, spread.inside) == pytest.approx((600.0, 2400.0, 300.0))
 
@@ -114,7 +114,7 @@ links:
 """
 
 
-def _told(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+def _report(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     assert main(["whatif", "--profile", str(REAL), *arguments, "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
@@ -124,17 +124,17 @@ def test_whatif__of_a_cluster_s_file_and_its_link(tmp_path: Path, capsys: pytest
     """A job on one node needs no --from; the command line wins over the file."""
     file = tmp_path / "cluster.yaml"
     file.write_text(CLUSTER)
-    found = _told(capsys, "--on", str(file))
+    found = _report(capsys, "--on", str(file))
     assert (found["on"]["nodes"], found["on"]["link"], found["profiled"]["link"]) == (16, "fast", "")
     assert found["title"] == "the vendor's 200 Gbit/s"
-    assert _told(capsys, "--on", str(file), "--nodes", "8")["on"]["nodes"] == 8
-    assert _told(capsys, "--on", str(file), "--link", "10gbe")["on"]["link"] == "10gbe"
-    slower = _told(capsys, "--link", "ib-hdr", "--nodes", "16")["seconds"]["median"]
+    assert _report(capsys, "--on", str(file), "--nodes", "8")["on"]["nodes"] == 8
+    assert _report(capsys, "--on", str(file), "--link", "10gbe")["on"]["link"] == "10gbe"
+    slower = _report(capsys, "--link", "ib-hdr", "--nodes", "16")["seconds"]["median"]
     assert found["seconds"]["median"] < 0.8 * slower
 
 
 def test_whatif__is_a_forecast_widened_with_distance(capsys: pytest.CaptureFixture[str]) -> None:
-    near, far = (_told(capsys, "--link", "ib-ndr", "--nodes", nodes) for nodes in ("16", "2048"))
+    near, far = (_report(capsys, "--link", "ib-ndr", "--nodes", nodes) for nodes in ("16", "2048"))
     assert near["kind"] == "a forecast, no evidence"
     assert far["widened_by"] > near["widened_by"] > 0
     assert [one for one in far["cautions"] if "32 times as many" in one]
@@ -222,7 +222,7 @@ import numpy as np, pandas as pd
 from analysis.base import project
 from analysis.cli import whatif as command
 from analysis.model.inputs import load
-from analysis.model.whatif import Job, forecast
+from analysis.model.whatif import ProfiledJob, forecast
 ranks, near = 640, 26
 begin = time.process_time()
 hosts = np.repeat([f"n{i}" for i in range(32)], 20)
@@ -230,7 +230,7 @@ rank = np.repeat(np.arange(ranks), near)
 peer = (rank + np.tile(np.arange(1, near + 1), ranks)) % ranks
 matrix = pd.DataFrame({"rank": rank, "peer": peer, "count": 5714, "bytes": 5e6})
 sent = command._sent(matrix, hosts)
-job = Job(32, 20, 100.0, 30.0, sent, {8.0: 1612.0}, {})
+job = ProfiledJob(32, 20, 100.0, 30.0, sent, {8.0: 1612.0}, {})
 found = forecast(load(project.root()), job, "1gbe", "ib-fdr", nodes=64)
 # Not ru_maxrss, which a child takes over from its parent.
 most = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from analysis import pages
+from analysis.estimates import selection
 from analysis.estimates.campaign import NotCoveredError
 from analysis.pages import holdings
 from analysis.pages.notebook import answer
@@ -58,17 +59,18 @@ def test_choices__of_numbers_the_least_is_the_base_and_of_tunings_the_plain_one(
 
 def test_choices__what_changes_with_a_factor_is_said() -> None:
     rows = runs([100.0] * 6, cpu="old", cluster="A") + runs([50.0] * 6, cpu="new", cluster="B")
-    with pytest.raises(NotCoveredError, match="no two kinds of run differ in cpu alone"):
-        pages.comparisons(campaign(rows), "cpu")
-    found = pages.comparisons(campaign(rows), "cpu", beside=["cluster", "mpi"])
+    found = pages.comparisons(campaign(rows), "cpu")  # another processor comes with another machine
     assert found.table["ratio"].tolist() == [2.0]
-    assert found.sentences[-1].startswith("No runs differ in this alone: cluster change with it")
+    assert found.sentences[-1].startswith("No runs differ in this alone: cluster changes with it")
+    rows = runs([100.0] * 6, dimm="a", cluster="A") + runs([50.0] * 6, dimm="b", cluster="B")
+    with pytest.raises(NotCoveredError, match="no two kinds of run differ in dimm alone"):
+        pages.comparisons(campaign(rows), "dimm")
 
 
 def test_choices__other_amounts_of_work_are_never_compared() -> None:
     rows = runs([100.0] * 6, interconnect="a", nodes=1) + runs([50.0] * 6, interconnect="b", nodes=2)
     with pytest.raises(NotCoveredError):
-        pages.comparisons(campaign(rows), "interconnect", beside=["mpi"])
+        pages.comparisons(campaign(rows), "interconnect")
 
 
 def test_choices__jobs_at_once_have_the_same_cores_in_all() -> None:
@@ -90,7 +92,7 @@ def test_choices__most_is_drawn_of_what_has_most_and_the_rest_is_counted() -> No
     found = pages.comparisons(campaign(rows), "mpi")
     assert len(found.drawn) == 3
     assert "e" in found.drawn[-1][1].name
-    assert found.sentences[-1] == "2 more comparisons stand in the table below."
+    assert found.sentences[-1] == "2 more comparisons are in the table below."
     assert len(found.table) == 6
 
 
@@ -116,12 +118,12 @@ def test_choices__scaling_has_a_curve_for_each_kind() -> None:
 
 
 def test_choices__profiles_of_one_kind_are_shown_and_named() -> None:
-    one, axis, said = pages.alike(profiled(), "distinct_calls")
+    one, axis, said = pages.kind_of_run(profiled(), "distinct_calls")
     assert axis == "nodes"
     assert one.runs["nodes"].nunique() == 1
     assert said.startswith("Shown: ")
     whole = profiled()
-    assert pages.alike(whole, "distinct_calls", {"nodes": 2}) == (whole, "nodes", "")
+    assert pages.kind_of_run(whole, "distinct_calls", {"nodes": 2}) == (whole, "nodes", "")
 
 
 def test_choices__bytes_are_shown_in_a_unit_that_can_be_read() -> None:
@@ -133,9 +135,9 @@ def test_choices__bytes_are_shown_in_a_unit_that_can_be_read() -> None:
 
 
 def test_choices__bounds_of_sizes_lie_around_what_was_sent() -> None:
-    assert pages.sizes_of(pd.DataFrame({"size": [8, 32, 2048]})) == [16, 64, 256, 1024]
-    assert pages.sizes_of(pd.DataFrame({"size": [8]})) == [16]
-    assert pages.sizes_of(pd.DataFrame({"size": [-1, 0]})) == []
+    assert pages.size_bounds(pd.DataFrame({"size": [8, 32, 2048]})) == [16, 64, 256, 1024]
+    assert pages.size_bounds(pd.DataFrame({"size": [8]})) == [16]
+    assert pages.size_bounds(pd.DataFrame({"size": [-1, 0]})) == []
 
 
 def test_holdings__counts_runs_levels_and_what_was_recorded() -> None:
@@ -145,7 +147,7 @@ def test_holdings__counts_runs_levels_and_what_was_recorded() -> None:
     said = " ".join(holdings.holding_sentences(made))
     assert said.startswith("8 runs (8 of ls-dyna); 7 may enter statistics. They differ in mpi (2).")
     assert said.endswith("Of them 1 has an MPI profile.")
-    table = holdings.kinds(made)
+    table = selection.kinds(made)
     assert table[["runs", "n"]].to_numpy().tolist() == [["a", 5], ["b", 2]]
     assert table["median"].iloc[1] == "50.50 s (50.00 to 51.00, at 50%)"
     levels = holdings.factor_table(made).set_index("factor")["runs of each"]

@@ -14,7 +14,7 @@ from matplotlib.textpath import TextPath
 
 from analysis.base.errors import ConfigError
 from analysis.pages import figures
-from analysis.pages.figures import counts
+from analysis.pages.figures import bars as counts
 from analysis.pages.figures.style import HUES, hue_names, looks
 from analysis.site.page import active, loads
 from analysis.site.words import VERDICTS

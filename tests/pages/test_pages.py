@@ -189,8 +189,8 @@ def profiled() -> Campaign:
 
 
 def test_questions__shares_of_calls_and_of_time_differ() -> None:
-    counts = pages.shares(profiled(), "count", {"nodes": 4})
-    times = pages.shares(profiled(), "time", {"nodes": 4})
+    counts = pages.mean_shares(profiled(), "count", {"nodes": 4})
+    times = pages.mean_shares(profiled(), "time", {"nodes": 4})
     assert dict(zip(counts["call"], counts["median"], strict=True)) == {"MPI_Send": 75.0, "MPI_Recv": 25.0}
     assert times["median"].tolist() == [75.0, 25.0, 0.0]
     assert pages.call_sentences(times, "MPI time") == "MPI_Recv 75.0 %, MPI_Send 25.0 % of MPI time (n = 6)."
@@ -198,7 +198,7 @@ def test_questions__shares_of_calls_and_of_time_differ() -> None:
 
 def test_questions__shares_of_different_node_counts_are_not_put_together() -> None:
     with pytest.raises(NotCoveredError, match="would mix nodes 2, 4"):
-        pages.shares(profiled(), "count")
+        pages.mean_shares(profiled(), "count")
 
 
 def test_questions__messages_are_counted_where_they_are_sent() -> None:

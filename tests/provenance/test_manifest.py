@@ -144,7 +144,7 @@ def test_manifest__a_pipe_is_refused_and_not_opened(campaign: Path) -> None:
 def test_manifest__names_that_a_line_cannot_hold_are_refused(campaign: Path, name: bytes) -> None:
     Path(os.fsdecode(os.fsencode(campaign) + b"/" + name)).write_text("")
     (fault,) = manifest.check(campaign, LABEL)[1]
-    assert fault.found == "has a name that cannot stand in a manifest"
+    assert fault.found == "has a name that a manifest cannot contain"
     str(fault).encode()
 
 
@@ -175,7 +175,7 @@ def test_manifest__missing_is_a_fault_and_says_what_to_do(campaign: Path) -> Non
         (f"{ABC}  ../secret", "'../secret' is no path within the campaign"),
         (f"{ABC}  /etc/passwd", "'/etc/passwd' is no path within the campaign"),
         (f"{ABC}  MANIFEST.sha256", "'MANIFEST.sha256' is no path within the campaign"),
-        (f"{ABC} *README.md", "'README.md' stands in line 1 too"),
+        (f"{ABC} *README.md", "'README.md' is in line 1 too"),
     ],
 )
 def test_manifest__a_line_that_cannot_be_used_is_named(campaign: Path, line: str, said: str) -> None:

@@ -153,8 +153,8 @@ BESIDE = {"start": 1795220005.0, "end": 1795220100.0}  # 5 s of run 001
 def test_runs__two_runs_on_one_node_that_say_alone_are_a_fault(campaign: Path) -> None:
     add(campaign, "002", nodelist=["n2", "n3"], **BESIDE)
     assert check(campaign)[0] == [
-        f"{LABEL}/runs/002/run.json:0: ran on n2 for 5.0 s beside run 001; one of them says alone; "
-        "set timing to false in both, or mend concurrent_jobs"
+        f"{LABEL}/runs/002/run.json:0: ran on n2 for 5.0 s together with run 001; one of them says alone; "
+        "set timing to false in both, or correct concurrent_jobs"
     ]
 
 
@@ -184,7 +184,7 @@ def test_runs__a_short_run_within_a_long_one_is_found_behind_others(campaign: Pa
     add(campaign, "003", concurrent_jobs=2, start=1795300001.0, end=1795300002.0)
     add(campaign, "004", start=1795300050.0, end=1795300051.0)
     assert [line.split(":0: ")[1].split(";")[0] for line in check(campaign)[0]] == [
-        "ran on n1 for 1.0 s beside run 002"
+        "ran on n1 for 1.0 s together with run 002"
     ]
 
 
@@ -207,5 +207,5 @@ def test_runs__program_built_anew_within_a_case_is_a_fault(campaign: Path) -> No
     add(campaign, "006", application="x", case="y", build="-O2", binary=program, reason="failed")
     add(campaign, "007", application="x", case="y", build="-O2", binary=None)
     said = f"its program prog has SHA-256 {'b' * 64}, that of run 002 {'a' * 64}"
-    remedy = "it was built anew: measure one of them again, or tell them apart by 'variant'"
+    remedy = "it was built anew: measure one of them again, or give each its own 'variant'"
     assert check(campaign)[0] == [f"{LABEL}/runs/004/run.json:0: {said}; {remedy}"]

@@ -80,7 +80,7 @@ def test_verify__does_not_overwrite_a_manifest_without_force(
 
 
 def test_verify__force_alone_is_wrong_usage(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "--force", "x") == (2, [], ["benchbook verify: --force goes with --write"])
+    assert run(capsys, "--force", "x") == (2, [], ["benchbook verify: --force needs --write"])
 
 
 @pytest.mark.parametrize("name", ["y", "../raw/x", "..", "x/runs", ".running"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-import tomllib
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -56,13 +56,15 @@ def values(ds: xr.Dataset) -> set[tuple[str, object]]:
 
 def test_contract__every_engine_has_a_sample_and_a_name_in_xarray() -> None:
     assert set(SAMPLES) == set(readers.ENGINES)
-    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
-    names = points["xarray.backends"]
-    assert names == {engine: f"analysis.readers.engines:{engine}" for engine in readers.ENGINES}
-    for engine in readers.ENGINES:
-        assert getattr(engines, engine).description == readers.reader(engine).__doc__.splitlines()[0].rstrip(
-            "."
-        )
+    metadata: dict[str, dict[str, dict[str, str]]] = {}
+    hook = runpy.run_path(str(ROOT / "hatch_build.py"))["CustomMetadataHook"]
+    hook(str(ROOT), {}).update(metadata)
+    names = metadata["entry-points"]["xarray.backends"]
+    assert names == {engine: f"analysis.readers.engines:{engine}" for engine in SAMPLES}
+    assert engines.turbostat.description.startswith("turbostat: ``PkgWatt``, ``RAMWatt`` ")
+    assert all(
+        getattr(engines, engine).description == readers.summary(engine).rstrip(".") for engine in SAMPLES
+    )
 
 
 @pytest.mark.parametrize("engine", SAMPLES)

@@ -9,7 +9,7 @@ import xarray as xr
 from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.readers import ipm
-from analysis.readers.ipm import xml
+from analysis.readers.ipm import parse_xml
 
 DATA = Path(__file__).parents[1] / "data/ipm"
 STEP = 97
@@ -88,7 +88,7 @@ def test_ipm_damage__time_without_its_first_digit_is_no_time():
 def test_ipm_damage__fault_names_the_line():
     data = raw("hpcg_n2.ipm.xml").replace(b'bytes="128" orank="1"', b'bytes="1z8" orank="1"', 1)
     line = data[: data.index(b"1z8")].count(b"\n") + 1
-    ds = xml.parse(data, "run/x.ipm.xml")
+    ds = parse_xml(data, "run/x.ipm.xml")
     first, second = ds.attrs["warnings"]
     assert first.startswith(f"run/x.ipm.xml:{line}: rank 0: a <hent> without call, bytes")
     assert "1 of 2 ranks" in second

@@ -1,6 +1,6 @@
 import numpy as np
 
-from analysis.readers.ipm import xml
+from analysis.readers.ipm import parse_xml
 
 # The elements of IPM 0.9x in their order, with numbers of our own.
 OLD = b"""<?xml version="1.0" encoding="iso-8859-1"?>
@@ -49,7 +49,7 @@ fname="f" logrank="0" ></internal>
 
 def test_ipm_versions__version_0_9():
     # Trap 8: no calltable, no tid, no callsite, decimal keys, regions without ids, -1 for no partner.
-    ds = xml.parse(OLD + OLD_HASH + OLD_END)
+    ds = parse_xml(OLD + OLD_HASH + OLD_END)
     assert ds.attrs["complete"]
     assert ds.attrs["warnings"] == []
     assert ds["call"].values.tolist() == ["MPI_Allreduce", "MPI_Send"]
@@ -63,7 +63,7 @@ def test_ipm_versions__version_0_9():
 
 
 def test_ipm_versions__version_0_9_without_records():
-    ds = xml.parse(OLD + OLD_END)
+    ds = parse_xml(OLD + OLD_END)
     assert ds["count"].values.tolist() == [5, 2]
     assert ds["region"].values.tolist() == ["ipm_global", "loop"]
     assert np.isnan(ds["bytes"].values).all()
@@ -79,6 +79,6 @@ def test_ipm_versions__nested_regions_count_once():
 </regions>
 """
     line = b'<func name="MPI_Send" count="2" > 2.5000e-01 </func>\n'
-    ds = xml.parse((OLD + OLD_END).replace(line, line + inner))
+    ds = parse_xml((OLD + OLD_END).replace(line, line + inner))
     table = ds.set_index(obs=["region", "call"])["count"].to_series().to_dict()
     assert table == {("ipm_global", "MPI_Allreduce"): 5, ("inner", "MPI_Send"): 1, ("loop", "MPI_Send"): 1}

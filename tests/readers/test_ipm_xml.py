@@ -7,7 +7,7 @@ import xarray as xr
 
 from analysis import readers
 from analysis.datasets import profile
-from analysis.readers.ipm import records, xml
+from analysis.readers.ipm import parse_xml, records
 from analysis.readers.ipm.records import Names
 
 DATA = Path(__file__).parents[1] / "data/ipm"
@@ -117,7 +117,7 @@ def test_ipm_xml__unescaped_command_line():
     data = raw("mix_n4.ipm.xml")
     with pytest.raises(ET.ParseError):
         ET.fromstring(data)
-    ds = xml.parse(data)
+    ds = parse_xml(data)
     assert ds.attrs["complete"]
     assert ds.attrs["command"] == '/opt/bench/mix_ompi arg<1>&"q"'
 
@@ -134,7 +134,7 @@ def test_ipm_xml__killed_while_writing():
 def edited(name: str, old: bytes, new: bytes) -> xr.Dataset:
     data = raw(name)
     assert data.count(old) == 1
-    return xml.parse(data.replace(old, new))
+    return parse_xml(data.replace(old, new))
 
 
 def test_ipm_xml__receive_with_ignored_status_is_unknown_not_zero():
@@ -179,8 +179,8 @@ def test_ipm_xml__regions_join_by_label():
         (b'region="9"', b'region="2"'),
     ):
         one = one.replace(old, new)
-    swapped = xml.parse(b"<task ".join([head, zero, one, *rest]), "mix")
-    xr.testing.assert_identical(swapped, xml.parse(raw("mix_n4.ipm.xml"), "mix"))
+    swapped = parse_xml(b"<task ".join([head, zero, one, *rest]), "mix")
+    xr.testing.assert_identical(swapped, parse_xml(raw("mix_n4.ipm.xml"), "mix"))
     assert set(swapped["region"].values) == {"solve phase", "io", "ipm_noregion"}
 
 
@@ -208,7 +208,7 @@ def test_ipm_xml__decimal_commas():
             lines[i] = line.replace(b'version="2.0.6"', b'version="2_0_6"').replace(b".", b",")
     german = b"\n".join(lines).replace(b"2_0_6", b"2.0.6")
     assert b">1,0434e+00 9,5367e-07 1,9235e-02<" in german
-    xr.testing.assert_identical(xml.parse(german), xml.parse(data))
+    xr.testing.assert_identical(parse_xml(german), parse_xml(data))
 
 
 def test_ipm_xml__without_records_there_are_no_sizes():
@@ -230,12 +230,12 @@ def test_ipm_xml__unusual_blanks_change_nothing(name):
     at = len(data) // 2
     assert records.read_tables(unusual, [(0, unusual.index(b"<hent"), unusual.index(b"</hash>"))], Names())[1]
     for mixed in (unusual, data[:at] + data[at:].replace(b'" >', b'"  >')):
-        xr.testing.assert_identical(xml.parse(mixed), xml.parse(data))
+        xr.testing.assert_identical(parse_xml(mixed), parse_xml(data))
 
 
 def test_ipm_xml__unusual_records_among_usual_ones(monkeypatch):
     # Long numbers, a time above 10^4 s, other orders of attributes, in tasks among usual ones.
-    monkeypatch.setattr(xml, "CHUNK", 3000)
+    monkeypatch.setattr("analysis.readers.ipm.CHUNK", 3000)
     data = raw("mix_n4.ipm.xml")
     for old, new in (
         (b'count="50"', b'count="123456789012"'),
@@ -245,7 +245,7 @@ def test_ipm_xml__unusual_records_among_usual_ones(monkeypatch):
     ):
         assert old in data
         data = data.replace(old, new)
-    ds = xml.parse(data)
+    ds = parse_xml(data)
     assert ds.attrs["complete"]
     assert total(ds, "MPI_Comm_rank", rank=2, size=0, region="solve phase") == 123456789012 + 15
     assert 2147483647 in ds["size"].values

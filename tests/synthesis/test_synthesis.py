@@ -176,6 +176,7 @@ def test_synthesis__same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_synthesis__an_effect_changes_only_the_runs_under_it() -> None:
     truth = changed(truth_of("lsdyna2014"), runs=FALSEHOODS["lsdyna2014"][1])
     other = planting(truth, FALSEHOODS["lsdyna2014"][0], 3.0)
+    assert {run.factors["interconnect"] == "10gbe" for run in runs(truth)} == {True, False}
     for before, after in zip(runs(truth), runs(other), strict=True):
         slow = before.factors["interconnect"] == "10gbe"
         assert (before.name, before.factors) == (after.name, after.factors)

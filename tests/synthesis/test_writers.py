@@ -242,7 +242,9 @@ def test_writers__hpcg_writes_the_lines_of_a_real_file(tmp_path: Path, official:
     real = _keys(ROOT / "tests/data/hpcg/HPCG-Benchmark-2.4_2026.11.22.10.00.00.yaml")
     if official:  # as the other 85 of the 94 real files end
         real = [*real[:-2], "  Please send the YAML file contents to: "]
-    for path in only(folder, "*.yaml"):
+    outputs = only(folder, "*.yaml")
+    assert len(outputs) == 6
+    for path in outputs:
         assert _keys(path) == real
         head = "HPCG-Benchmark\n2.4\nHPCG Benchmark: Version 2.4 June 3, 2014\nMachine Summary: \n"
         assert path.read_text().startswith(head)

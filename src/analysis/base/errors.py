@@ -1,4 +1,4 @@
-"""What is said when an input is bad: one line that names file, line, finding and remedy."""
+"""Errors of bad input: one line each that names file, line, finding and remedy."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ def sparing(source: str) -> Iterator[list[Fault]]:
     except BenchbookError as error:
         faults += error.faults
     except Exception as error:
-        what = " ".join(str(error).split())[:120] or "no more is said"
+        what = " ".join(str(error).split())[:120] or "no message"
         found = f"cannot be used ({type(error).__name__}: {what})"
-        faults.append(Fault(source, 0, found, "replace it or leave it out; a reader should have said more"))
+        faults.append(Fault(source, 0, found, "replace it or leave it out; its reader should have named it"))

@@ -122,7 +122,7 @@ def sha256(path: str | Path) -> str:
 
 @contextlib.contextmanager
 def replacing(path: str | Path, *, durable: bool = False) -> Iterator[Path]:
-    """Give the block a name beside a file to write to; it replaces the file once the block has ended well.
+    """Give the block a name next to a file to write to; it replaces the file once the block has ended well.
 
     With `durable` the bytes are brought to the disk first, so that they outlive a loss of power.
     """

@@ -59,7 +59,7 @@ class Model(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _check_together(cls, value: Any, handler: Callable[[Any], Any]) -> Any:
-        """Add what is wrong with the keys to what is wrong with the values, so that all is told at once."""
+        """Add what is wrong with the keys to what is wrong with the values, to report all at once."""
         amiss = list(cls._amiss(value)) if isinstance(value, dict) else []
         try:
             made = handler(value)
@@ -182,7 +182,7 @@ def check(
     *,
     secret: bool = False,
 ) -> M:
-    """Hold a document, or the part of one that stands `at` a place, against a model.
+    """Check a document, or the part of one `at` a place, against a model.
 
     `ConfigError` with every fault, in the order of the lines. If `secret`, messages repeat no value: one may
     be a password in the wrong place.
@@ -267,7 +267,7 @@ class _Teller:
         elif branches:
             near = [one for each in branches for one in each if one.near]
             remedy = near[0].remedy if near else self._hint(node)
-            yield _Told(where, where, f"{self._shown(value)} cannot stand here", remedy, True, bool(near))
+            yield _Told(where, where, f"{self._shown(value)} is not allowed here", remedy, True, bool(near))
 
     def _one(self, error: Any, way: tuple[Any, ...], where: Where, node: Any) -> _Told:
         kind, value, context = error["type"], error["input"], error.get("ctx") or {}

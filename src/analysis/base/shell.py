@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Answer(NamedTuple):
+class Completed(NamedTuple):
     """What became of a program."""
 
     code: int | None  # None where there was no answer: no such program, or none in time
@@ -28,7 +28,7 @@ def run(
     *,
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
-) -> Answer:
+) -> Completed:
     """Run a program to its end, with nothing to read; after `timeout` s it is killed.
 
     LD_PRELOAD is left out of its variables: a preloaded profiler belongs to the application that is measured.
@@ -48,10 +48,10 @@ def run(
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Answer(None, "", f"no answer in {timeout:g} s")
+        return Completed(None, "", f"no answer in {timeout:g} s")
     except (OSError, ValueError) as error:
-        return Answer(None, "", f"cannot run {command[0]}: {getattr(error, 'strerror', None) or error}")
-    return Answer(done.returncode, done.stdout, done.stderr)
+        return Completed(None, "", f"cannot run {command[0]}: {getattr(error, 'strerror', None) or error}")
+    return Completed(done.returncode, done.stdout, done.stderr)
 
 
 def born(pid: int) -> int | None:

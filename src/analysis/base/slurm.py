@@ -72,13 +72,13 @@ def short(node: str) -> str:
 
 
 def node_names(text: str) -> list[str]:
-    """Take nodes apart as Slurm writes them, ``n[01-03,7],login``; ConfigError if it is no such list."""
+    """Split nodes as Slurm writes them, ``n[01-03,7],login``; ConfigError if it is no such list."""
     names: list[str] = []
     for part in re.split(r",(?![^\[]*\])", text.strip()) if text else ():
         if not _NODES.fullmatch(part.strip()):
             raise ConfigError.at("--nodes", 0, f"{part[:60]!r} is no node", "write them like n[01-04],n7")
         pieces = re.split(r"\[([0-9,-]+)\]", part.strip())
-        # Between the brackets stands what is counted, around them what stays.
+        # Between the brackets is what is counted, around them what stays.
         choices = [_padded(piece) if at % 2 else [piece] for at, piece in enumerate(pieces)]
         names += map("".join, itertools.product(*choices))
     return names
@@ -113,8 +113,8 @@ def final(records: Sequence[Reading]) -> bool:
     """Decide whether the last of some readings of a job's record, oldest first, can be kept as the final one.
 
     Its state must be terminal, its end known, and it equal to the one before in everything: steps, memory and
-    energy come late, and a lost node can be followed by a requeue. Take them a sampling interval of the
-    accounting apart (30 s by default): readings taken at once prove nothing.
+    energy come late, and a lost node can be followed by a requeue. Read them at
+    an interval of the accounting's sampling (30 s by default): readings at once prove nothing.
     """
     if len(records) < 2:
         return False

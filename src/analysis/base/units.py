@@ -1,6 +1,6 @@
 """Units: what one is in W, J, s or B, and amounts with units at the edge (``250 W``, ``0.1 USD/kWh``).
 
-The sampler on a compute node imports this: nothing here is imported beside the standard library.
+The sampler on a compute node imports this: nothing but the standard library is imported.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 Level = str | int | float
@@ -107,3 +107,17 @@ def _bounded(estimate: Interval) -> bool:
 
 def _rounded(value: float, places: int) -> str:
     return general(round(value, places), f",.{max(places, 0)}f")
+
+
+def table(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> str:
+    """Lay rows out in columns as wide as they need, those that are `right` with their ends aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = right or [False] * len(widths)
+    lines = (
+        "  ".join(
+            cell.rjust(width) if end else cell.ljust(width)
+            for cell, width, end in zip(row, widths, sides, strict=True)
+        )
+        for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,4 +1,4 @@
-"""YAML with the line that every value stands on."""
+"""YAML with the line of every value."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def read(path: str, source: str | None = None) -> tuple[Any, dict[Where, int]]:
         what = str(getattr(error, "problem", None) or "is not YAML")
         line = 0 if mark is None else mark.line + 1
         remedies = (remedy for part, remedy in _REMEDIES.items() if part in what)
-        remedy = next(remedies, "mend the YAML syntax here or just above")
+        remedy = next(remedies, "fix the YAML syntax here or just above")
         raise ConfigError.at(source, line, what, remedy) from error
     except RecursionError:
         raise ConfigError.at(source, 0, "is nested too deeply", "write it with fewer levels") from None
 
 
 def line_at(lines: Mapping[Where, int], where: Where) -> int:
-    """Return the line of the nearest enclosing value that stands in the file, or 0."""
+    """Return the line of the nearest enclosing value in the file, or 0."""
     while where and where not in lines:
         where = where[:-1]
     return lines.get(where, 0)

@@ -1,7 +1,7 @@
-"""Claims held against a model: the band of what the hardware permits, over draws of what is not known.
+"""Claims compared with a model: the band of what the hardware permits, over draws of the unknowns.
 
 Each draw answers a claim's question by itself, from the same draw on both sides. The band holds the central
-95 % of the answers and is widened by the error of the model where it could be held against runs.
+95 % of the answers and is widened by the error of the model as far as it was compared with runs.
 
 - inside the band: something that the claim allows is permitted; that confirms nothing;
 - too wide to tell: half of the claimed effect and twice of it are permitted too, or an order both ways;
@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property, partial, reduce
 
 import numpy as np
 import pandas as pd
@@ -34,6 +34,7 @@ from analysis.estimates.question import Comparison, Question
 from analysis.estimates.stats import Estimate
 from analysis.model import ASSUMED, DRAWN
 from analysis.model.draws import CENTRAL, central
+from analysis.schema.campaigns import widened_by
 from analysis.schema.factors import FACTORS
 
 INSIDE, OUTSIDE, TOO_WIDE = "inside the band", "outside the band", "too wide to tell"
@@ -50,11 +51,11 @@ NEXT, NODES = "next", "nodes"
 
 
 @dataclass(frozen=True)
-class Answers:
+class DrawAnswers:
     """Ratios of speed that draws and sweeps give for one comparison, by the number of the draw.
 
     `of` turns ratios into the unit of the claim, rising or falling; `error` is the model's relative error;
-    `levels`, of what has levels for an answer, are the least and the greatest that there are.
+    `levels` are the least and the greatest level, where the answer is a level.
     """
 
     ratios: pd.Series
@@ -118,30 +119,39 @@ def _sweeps(asked: tuple[str, ...]) -> dict[str, tuple[NDArray[np.intp], Array]]
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim held against a model: the comparison that settles it, the word, and what it takes.
+    """A claim compared with a model: the comparison that settles it, the word, and what it takes.
 
-    `reached` is the share of draws that the claim allows, `low` and `high` what it allows, `needed` the
-    value of each unknown with which the claim is reached by it alone.
+    `low` and `high` are the ends of what the claim allows; `needed` has the value of each unknown that
+    reaches the claim by itself.
     """
 
-    answers: Answers
+    answers: DrawAnswers
     word: str
     why: str
     low: float
     high: float
-    reached: float
     needed: dict[str, float] | None
+
+    @property
+    def reaching(self) -> NDArray[np.bool_]:
+        """Which draws the claim allows."""
+        return (self.answers.values >= self.low) & (self.answers.values <= self.high)
+
+    @property
+    def reached(self) -> float:
+        """The share of draws that the claim allows."""
+        return float(np.mean(self.reaching))
 
     @property
     def reason(self) -> str:
         """Why the word is that, with the share of draws and what it takes."""
-        said = f"{self.why}; {_percent(self.reached)} of {len(self.answers.values)} draws reach it"
-        said = f"assumed structure: {said}" if self.answers.assumed else said
+        text = f"{self.why}; {_percent(self.reached)} of {len(self.answers.values)} draws reach it"
+        text = f"assumed structure: {text}" if self.answers.assumed else text
         if self.needed is None:
-            return f"{said}, also that with everything in the middle" if self.reached < 1 else said
+            return f"{text}, also that with everything in the middle" if self.reached < 1 else text
         if not self.needed:
-            return f"{said}; no unknown by itself reaches it within ten times its range"
-        return f"{said}; by itself it takes " + " or ".join(f"{k} {v:.2g}" for k, v in self.needed.items())
+            return f"{text}; no unknown by itself reaches it within ten times its range"
+        return f"{text}; by itself it takes " + " or ".join(f"{k} {v:.2g}" for k, v in self.needed.items())
 
     @property
     def finding(self) -> Finding:
@@ -157,7 +167,7 @@ class Judged:
 
 
 def judge(claim: Claim, campaign: Campaign) -> Judged:
-    """Hold a claim against a modelled campaign, once: a page asks for the same several times.
+    """Compare a claim with a modelled campaign, once: a page asks for the same several times.
 
     Raises `NotCoveredError` if the campaign has no cells for it or its quantity has no band.
     """
@@ -180,7 +190,7 @@ def simulated(claim: Claim, campaign: Campaign, off: Sequence[float]) -> tuple[s
     return _word(claim, moved)[0], moved.band
 
 
-def _word(claim: Claim, one: Answers) -> tuple[str, str]:
+def _word(claim: Claim, one: DrawAnswers) -> tuple[str, str]:
     """Return the word for a band and why it is that."""
     low, high = _allowed(claim)
     least, most = one.band
@@ -197,16 +207,16 @@ def _judged(claim: Claim, campaign: Campaign) -> Judged:
     one = _settling(claim, answers(claim, campaign))
     low, high = _allowed(claim)
     word, why = _word(claim, one)
-    reached = float(np.mean((one.values >= low) & (one.values <= high)))
-    if word == INSIDE and not reached:
-        why = "permitted by the model's own error alone"
-    return Judged(one, word, why, low, high, reached, one.needed(low, high))
+    found = Judged(one, word, why, low, high, one.needed(low, high))
+    if word == INSIDE and not found.reaching.any():
+        return replace(found, why="permitted by the model's own error alone")
+    return found
 
 
-def answers(claim: Claim, campaign: Campaign) -> list[Answers]:
-    """Answer a claim's question from each draw and each step of the sweeps, one `Answers` a comparison.
+def answers(claim: Claim, campaign: Campaign) -> list[DrawAnswers]:
+    """Answer a claim's question from each draw and each step of the sweeps, one item per comparison.
 
-    A model can take the claim's own conditions: only cells of these counts are asked.
+    A model can have the claim's own conditions: only cells of these counts are used.
     """
     question = claim.question
     campaign.require(question.levels())
@@ -218,21 +228,26 @@ def answers(claim: Claim, campaign: Campaign) -> list[Answers]:
         campaign = campaign.only("application", application)
     first = campaign.only("repeat", FIRST)
     frame = _under_conditions(claim, compare, measured(question, first))
-    return _FORMS[question.quantity](question, compare, campaign, Cells.of(question, campaign, frame))
+    return list(_FORMS[question.quantity](DrawnCells.of(question, compare, campaign, frame)))
 
 
 @dataclass(frozen=True)
-class Cells:
-    """The cells that a question asks for: one run of each, and with its values every draw and sweep of it.
+class DrawnCells:
+    """The cells that a question asks for: one run of each, and all runs of it with their values.
 
-    Cells are chosen and put together by their first runs; what is held against what are all of their runs.
+    Cells are chosen and grouped by their first runs; all of their draws and sweeps are compared.
     """
 
+    question: Question
+    compare: Comparison
+    campaign: Campaign
     first: pd.DataFrame
     runs: Mapping[str, pd.DataFrame]
 
     @classmethod
-    def of(cls, question: Question, campaign: Campaign, first: pd.DataFrame) -> Cells:
+    def of(
+        cls, question: Question, compare: Comparison, campaign: Campaign, first: pd.DataFrame
+    ) -> DrawnCells:
         """Measure all runs of the cells of which `first` has one each."""
         if CELLS not in campaign.judged:
             runs = campaign.runs
@@ -241,30 +256,83 @@ class Cells:
             runs = runs.drop(columns=blank)
             campaign.judged[CELLS] = dict(iter(runs.groupby(_cell(runs), sort=False)))
         asked = (question.variable, question.members, question.scale)
-        return cls(first, {name: _valued(campaign, name, asked) for name in _cell(first).unique()})
+        valued = {name: _valued(campaign, name, asked) for name in _cell(first).unique()}
+        return cls(question, compare, campaign, first, valued)
 
-    def _all(self, part: pd.DataFrame) -> pd.DataFrame:
-        names = _cell(part).unique()
-        return self.runs[names[0]] if len(names) == 1 else pd.concat([self.runs[one] for one in names])
+    def groups(self, *, ordered: bool = False) -> list[Groups]:
+        """Return the groups that are compared, of all draws."""
+        found = groups(self.question, self.compare, self.campaign, self.first, ordered=ordered)
+        return [self._filled(one) for one in found]
+
+    def both(self) -> list[tuple[Groups, Groups]]:
+        """Return the comparisons at both ends of an interaction, of all draws."""
+        found = cells(self.question, self.compare, self.campaign, self.first)
+        return [(self._filled(top), self._filled(bottom)) for top, bottom in found]
 
     def _filled(self, one: Groups) -> Groups:
         reference = None if one.reference is None else self._all(one.reference)
         pairs = tuple((self._all(x), self._all(y)) for x, y in one.pairs)
         return replace(one, ordered=tuple(map(self._all, one.ordered)), pairs=pairs, reference=reference)
 
-    def groups(
-        self, question: Question, compare: Comparison, campaign: Campaign, *, ordered: bool
-    ) -> list[Groups]:
-        """Return the groups that are held against each other, of all draws."""
-        found = groups(question, compare, campaign, self.first, ordered=ordered)
-        return [self._filled(one) for one in found]
+    def _all(self, part: pd.DataFrame) -> pd.DataFrame:
+        names = _cell(part).unique()
+        return self.runs[names[0]] if len(names) == 1 else pd.concat([self.runs[one] for one in names])
 
-    def both(
-        self, question: Question, compare: Comparison, campaign: Campaign
-    ) -> list[tuple[Groups, Groups]]:
-        """Return the comparisons at both ends of an interaction, of all draws."""
-        found = cells(question, compare, campaign, self.first)
-        return [(self._filled(top), self._filled(bottom)) for top, bottom in found]
+    def answers(
+        self,
+        ratios: pd.Series,
+        parts: Sequence[pd.DataFrame],
+        compared: str,
+        of: Callable[[pd.Series], pd.Series] = lambda ratios: ratios,
+        levels: tuple[float, float] | None = None,
+    ) -> DrawAnswers:
+        """Return what draws and sweeps answer for groups of runs."""
+        asked = _by_draw(parts[0], "question")
+        return DrawAnswers(ratios, asked, compared, self.error(parts), of, levels)
+
+    def along(
+        self, parts: Sequence[pd.DataFrame], of: Callable[[pd.Series], pd.Series], ends: tuple[float, float]
+    ) -> DrawAnswers:
+        """Answer from all levels at once: `of` takes the factor by which each step is off."""
+        exact = pd.Series(1.0, index=parts[0]["repeat"].to_numpy())
+        compared = f"along {', '.join(self.names(parts))}; {common(*parts)}"
+        return self.answers(exact, parts, compared, of, ends)
+
+    def names(self, parts: Sequence[pd.DataFrame]) -> list[str]:
+        """Name the level of each group."""
+        return [group_name(self.compare.factor, part) for part in parts]
+
+    def speed(self, treatment: pd.DataFrame, baseline: pd.DataFrame) -> pd.Series:
+        """Return how many times as fast one group is as another, by draw."""
+        x, y = (_by_draw(part) for part in (treatment, baseline))
+        return x / y if better_is_more(self.question, treatment) else y / x
+
+    def yearly(self, one: Groups, part: pd.DataFrame) -> pd.Series:
+        """Return what a year of the jobs costs with the energy of these runs."""
+        tariff = self.question.tariff
+        assert tariff is not None  # the schema sees to it
+        pace = part if one.reference is None else one.reference
+        seconds = _by_draw(cost.with_time(pace, self.campaign), "seconds")
+        found: pd.Series = cost.yearly_cost(_by_draw(part), seconds, tariff.price, pue=tariff.pue)
+        return found
+
+    def error(self, parts: Sequence[pd.DataFrame]) -> float:
+        """Return the model's relative error: of a measure, on one node, on one link, between links."""
+        widening, question = self.campaign.widening, self.question
+        links, nodes, placement = (
+            {part[name].iloc[0] for part in parts} for name in ("interconnect", "nodes", "placement")
+        )
+        if question.variable in widening:
+            return widening[question.variable]
+        if nodes == {1}:
+            return widening.get(ONE_NODE, 0.0)
+        (link,) = links if len(links) == 1 else ("",)
+        if link and "nodes" in self.compare.moving:
+            kind = NEXT if question.quantity in _ALONG else NODES
+            return widening.get(f"{kind}.{link}", widening.get(kind, widening.get(DEFAULT, 0.0)))
+        if link and len(placement) == 1:
+            return widening.get(f"{SAME_LINK}.{link}", widening.get(SAME_LINK, 0.0))
+        return widened_by(widening, links)
 
 
 def _valued(campaign: Campaign, cell: str, asked: tuple[str, tuple[Level, ...], float]) -> pd.DataFrame:
@@ -283,6 +351,11 @@ def _cell(runs: pd.DataFrame) -> pd.Series:
     return pd.Series([name.partition("-")[0] for name in runs["run"]], index=runs.index)
 
 
+def _by_draw(part: pd.DataFrame, column: str = "value") -> pd.Series:
+    """Return a column of a group by the number of the draw; `set_index` would copy all the others."""
+    return pd.Series(part[column].to_numpy(), index=part["repeat"].to_numpy())
+
+
 def _under_conditions(claim: Claim, compare: Comparison, frame: pd.DataFrame) -> pd.DataFrame:
     moving = {*compare.moving, *(compare.along or ())[:1]}
     for factor in ("nodes", "ranks_per_node"):
@@ -299,181 +372,107 @@ def _under_conditions(claim: Claim, compare: Comparison, frame: pd.DataFrame) ->
     return frame
 
 
-def _by_draw(part: pd.DataFrame, column: str = "value") -> pd.Series:
-    """Return a column of a group by the number of the draw; `set_index` would copy all the others."""
-    return pd.Series(part[column].to_numpy(), index=part["repeat"].to_numpy())
+# ---- one way to answer for each kind of quantity ----------------------------------------------------------
 
 
-def _speed(question: Question, treatment: pd.DataFrame, baseline: pd.DataFrame) -> pd.Series:
-    """Return how many times as fast one group is as another, by draw."""
-    x, y = (_by_draw(part) for part in (treatment, baseline))
-    return x / y if better_is_more(question, treatment) else y / x
+def _pairs(found: DrawnCells) -> Iterator[DrawAnswers]:
+    pairs = [pair for one in found.groups() for pair in one.pairs]
+    if found.question.aggregate == "mean":
+        yield _mean(found, pairs)
+        return
+    for x, y in pairs:
+        more = float(x["ranks"].iloc[0] / y["ranks"].iloc[0])
+        compared = f"{' against '.join(found.names((x, y)))}; {common(x, y)}"
+        of = _in_percent(found.question.quantity, more)
+        yield found.answers(found.speed(x, y), (x, y), compared, of)
 
 
-def _answers(
-    question: Question,
-    campaign: Campaign,
-    ratios: pd.Series,
-    parts: Sequence[pd.DataFrame],
-    told: str,
-    more: float = 1,
-) -> Answers:
+def _in_percent(quantity: str, more: float = 1.0) -> Callable[[pd.Series], pd.Series]:
+    """Return the quantity of a ratio of speeds; `more` is how many times as many ranks that took."""
     forms: dict[str, Callable[[pd.Series], pd.Series]] = {
         "gain": lambda ratio: 100 * (ratio - 1),
         "reduction": lambda ratio: 100 * (1 - 1 / ratio),
         "efficiency": lambda ratio: 100 * ratio / more,
     }
-    of = forms.get(question.quantity, lambda ratio: ratio)
-    return Answers(ratios, _asked(parts), told, _error(question, campaign, parts), of)
+    return forms.get(quantity, lambda ratio: ratio)
 
 
-def _asked(parts: Sequence[pd.DataFrame]) -> pd.Series:
-    return _by_draw(parts[0], "question")
-
-
-def _error(question: Question, campaign: Campaign, parts: Sequence[pd.DataFrame]) -> float:
-    """Return the relative error of what is compared: of a measure, of one node, of one link, of several."""
-    widening = campaign.widening
-    found = {name: {part[name].iloc[0] for part in parts} for name in ("interconnect", "nodes", "placement")}
-    links = found["interconnect"]
-    if question.variable in widening:
-        return widening[question.variable]
-    if found["nodes"] == {1}:
-        return widening.get(ONE_NODE, 0.0)
-    (link,) = links if len(links) == 1 else ("",)
-    if link and question.compare is not None and "nodes" in question.compare.moving:
-        kind = NEXT if question.quantity in _ALONG else NODES
-        return widening.get(f"{kind}.{link}", widening.get(kind, widening.get(DEFAULT, 0.0)))
-    if link and len(found["placement"]) == 1:
-        return widening.get(f"{SAME_LINK}.{link}", widening.get(SAME_LINK, 0.0))
-    return max((widening.get(link, widening.get(DEFAULT, 0.0)) for link in links), default=0.0)
-
-
-def _pairs(question: Question, compare: Comparison, campaign: Campaign, frame: Cells) -> list[Answers]:
-    out = []
-    found = frame.groups(question, compare, campaign, ordered=False)
-    if question.aggregate == "mean":
-        return [_mean(question, compare, campaign, [pair for one in found for pair in one.pairs])]
-    for one in found:
-        for x, y in one.pairs:
-            names = [group_name(compare.factor, part) for part in (x, y)]
-            told = f"{names[0]} against {names[1]}; {common(x, y)}"
-            more = float(x["ranks"].iloc[0] / y["ranks"].iloc[0])
-            out.append(_answers(question, campaign, _speed(question, x, y), (x, y), told, more))
-    return out
-
-
-def _order(question: Question, compare: Comparison, campaign: Campaign, frame: Cells) -> list[Answers]:
-    out = []
-    for one in frame.groups(question, compare, campaign, ordered=True):
-        steps = [_speed(question, a, b) for a, b in itertools.pairwise(one.ordered)]
-        names = " > ".join(group_name(compare.factor, part) for part in one.ordered)
-        weakest = pd.concat(steps, axis=1).min(axis=1)
-        out.append(_answers(question, campaign, weakest, one.ordered, f"{names}; {common(*one.ordered)}"))
-    return out
-
-
-def _mean(question: Question, compare: Comparison, campaign: Campaign, pairs: Sequence[Pair]) -> Answers:
+def _mean(found: DrawnCells, pairs: Sequence[Pair]) -> DrawAnswers:
     """Compare the sums of costs over all pairs, a step of each case counting once."""
     sides = [reduce(operator.add, map(_by_draw, side)) for side in zip(*pairs, strict=True)]
     parts = [part for pair in pairs for part in pair]
-    names = [group_name(compare.factor, part) for part in pairs[0]]
-    told = f"{names[0]} against {names[1]}, mean of {len(pairs)}; {common(*parts)}"
-    return _answers(question, campaign, sides[1] / sides[0], parts, told)
+    compared = f"{' against '.join(found.names(pairs[0]))}, mean of {len(pairs)}; {common(*parts)}"
+    return found.answers(sides[1] / sides[0], parts, compared, _in_percent(found.question.quantity))
 
 
-def _trend(question: Question, compare: Comparison, campaign: Campaign, frame: Cells) -> list[Answers]:
+def _order(found: DrawnCells) -> Iterator[DrawAnswers]:
+    for one in found.groups(ordered=True):
+        steps = [found.speed(a, b) for a, b in itertools.pairwise(one.ordered)]
+        weakest = pd.concat(steps, axis=1).min(axis=1)
+        compared = f"{' > '.join(found.names(one.ordered))}; {common(*one.ordered)}"
+        yield found.answers(weakest, one.ordered, compared)
+
+
+def _trend(found: DrawnCells) -> Iterator[DrawAnswers]:
     """Find for each draw Kendall's tau along the levels, 1 where each is ahead of all before."""
-    out = []
-    for one in frame.groups(question, compare, campaign, ordered=True):
+    for one in found.groups(ordered=True):
         values = list(map(_by_draw, one.ordered))
         pairs = pd.concat([b / a for a, b in itertools.combinations(values, 2)], axis=1)
-
-        def tau(off: pd.Series, pairs: pd.DataFrame = pairs) -> pd.Series:
-            ahead: pd.Series = np.sign(pairs.loc[off.index].mul(off, axis=0) - 1).mean(axis=1)
-            return ahead
-
-        out.append(_of_levels(question, compare, campaign, one.ordered, tau, (-1.0, 1.0)))
-    return out
+        yield found.along(one.ordered, partial(_tau, pairs), (-1.0, 1.0))
 
 
-def _of_levels(
-    question: Question,
-    compare: Comparison,
-    campaign: Campaign,
-    parts: Sequence[pd.DataFrame],
-    of: Callable[[pd.Series], pd.Series],
-    ends: tuple[float, float],
-) -> Answers:
-    """Answer from all levels at once: `of` takes the factor by which each step is off."""
-    told = f"along {', '.join(group_name(compare.factor, part) for part in parts)}; {common(*parts)}"
-    exact = pd.Series(1.0, index=parts[0]["repeat"].to_numpy())
-    return Answers(exact, _asked(parts), told, _error(question, campaign, parts), of, ends)
+def _tau(pairs: pd.DataFrame, off: pd.Series) -> pd.Series:
+    ahead: pd.Series = np.sign(pairs.loc[off.index].mul(off, axis=0) - 1).mean(axis=1)
+    return ahead
 
 
-def _saturation(question: Question, compare: Comparison, campaign: Campaign, frame: Cells) -> list[Answers]:
+def _saturation(found: DrawnCells) -> Iterator[DrawAnswers]:
     """Find for each draw the first level after which the next one brings less than the threshold."""
-    out = []
-    for one in frame.groups(question, compare, campaign, ordered=True):
-        levels = np.array([float(part[compare.factor].iloc[0]) for part in one.ordered])
-        steps = pd.concat([_speed(question, b, a) for a, b in itertools.pairwise(one.ordered)], axis=1)
-
-        def stops(off: pd.Series, steps: pd.DataFrame = steps, levels: Array = levels) -> pd.Series:
-            short = steps.loc[off.index].mul(off, axis=0).to_numpy() < 1 + question.threshold
-            return pd.Series(levels[np.where(short.any(axis=1), short.argmax(axis=1), -1)], index=off.index)
-
-        ends = (float(levels[0]), float(levels[-1]))
-        out.append(_of_levels(question, compare, campaign, one.ordered, stops, ends))
-    return out
+    for one in found.groups(ordered=True):
+        levels = np.array([float(part[found.compare.factor].iloc[0]) for part in one.ordered])
+        steps = pd.concat([found.speed(b, a) for a, b in itertools.pairwise(one.ordered)], axis=1)
+        of = partial(_stop, steps, levels, found.question.threshold)
+        yield found.along(one.ordered, of, (float(levels[0]), float(levels[-1])))
 
 
-def _cost(question: Question, compare: Comparison, campaign: Campaign, frame: Cells) -> list[Answers]:
-    """Say what the treatment saves in a year, of the jobs that the tariff's level does."""
-    out = []
-    for one in frame.groups(question, compare, campaign, ordered=False):
+def _stop(steps: pd.DataFrame, levels: Array, threshold: float, off: pd.Series) -> pd.Series:
+    short = steps.loc[off.index].mul(off, axis=0).to_numpy() < 1 + threshold
+    return pd.Series(levels[np.where(short.any(axis=1), short.argmax(axis=1), -1)], index=off.index)
+
+
+def _cost(found: DrawnCells) -> Iterator[DrawAnswers]:
+    """Find what the treatment saves in a year, of the jobs that the tariff's level does."""
+    for one in found.groups():
         for x, y in one.pairs:
-            base, ratios = _yearly(question, campaign, one, y), _speed(question, x, y)
-
-            def saved(ratio: pd.Series, base: pd.Series = base) -> pd.Series:
-                return base.loc[ratio.index] * (1 - 1 / ratio)
-
-            names = [group_name(compare.factor, part) for part in (x, y)]
-            told = f"{names[0]} against {names[1]}; {common(x, y)}"
-            error = _error(question, campaign, (x, y))
-            out.append(Answers(ratios, _asked((x,)), told, error, saved))
-    return out
+            compared = f"{' against '.join(found.names((x, y)))}; {common(x, y)}"
+            of = partial(_saved, found.yearly(one, y))
+            yield found.answers(found.speed(x, y), (x, y), compared, of)
 
 
-def _yearly(question: Question, campaign: Campaign, one: Groups, part: pd.DataFrame) -> pd.Series:
-    """Return what a year of the jobs costs with the energy of these runs."""
-    assert question.tariff is not None  # the schema sees to it
-    pace = part if one.reference is None else one.reference
-    seconds = _by_draw(cost.with_time(pace, campaign), "seconds")
-    joules = _by_draw(part)
-    found: pd.Series = cost.yearly_cost(joules, seconds, question.tariff.price, pue=question.tariff.pue)
-    return found
+def _saved(base: pd.Series, ratio: pd.Series) -> pd.Series:
+    return base.loc[ratio.index] * (1 - 1 / ratio)
 
 
-def _growth(question: Question, compare: Comparison, campaign: Campaign, frame: Cells) -> list[Answers]:
-    out = []
-    for top, bottom in frame.both(question, compare, campaign):
+def _growth(found: DrawnCells) -> Iterator[DrawAnswers]:
+    """Compare the treatment's effect, or saving, at both levels of another factor."""
+    for top, bottom in found.both():
         for above, below in zip(top.pairs, bottom.pairs, strict=True):
-            ratios = _speed(question, *above) / _speed(question, *below)
-            if question.tariff is not None:
-                ratios = _saving(question, campaign, top, above) / _saving(question, campaign, bottom, below)
-            told = f"{common(*above)} against {common(*below)}"
-            out.append(_answers(question, campaign, ratios, (*above, *below), told))
-    return out
+            if found.question.tariff is None:
+                ratios = found.speed(*above) / found.speed(*below)
+            else:
+                ratios = _saving(found, top, above) / _saving(found, bottom, below)
+            compared = f"{common(*above)} against {common(*below)}"
+            yield found.answers(ratios, (*above, *below), compared)
 
 
-def _saving(question: Question, campaign: Campaign, one: Groups, pair: Pair) -> pd.Series:
-    saved = _yearly(question, campaign, one, pair[1]) - _yearly(question, campaign, one, pair[0])
+def _saving(found: DrawnCells, one: Groups, pair: Pair) -> pd.Series:
+    saved = found.yearly(one, pair[1]) - found.yearly(one, pair[0])
     if (saved <= 0).any():
         raise NotCoveredError("some draws save nothing at one of the counts, so that savings have no ratio")
     return saved
 
 
-_FORMS = {
+_FORMS: Mapping[str, Callable[[DrawnCells], Iterator[DrawAnswers]]] = {
     "trend": _trend,
     "saturation": _saturation,
     "cost": _cost,
@@ -493,7 +492,7 @@ def _allowed(claim: Claim) -> tuple[float, float]:
     return (1.0, np.inf) if claim.question.quantity == "ordering" else claim.expect.band
 
 
-def _settling(claim: Claim, found: Sequence[Answers]) -> Answers:
+def _settling(claim: Claim, found: Sequence[DrawAnswers]) -> DrawAnswers:
     """Return the comparison that settles the claim: of "up to" the greatest, else the hardest to reach."""
     if len(found) == 1:
         return found[0]
@@ -514,8 +513,8 @@ def _neutral(claim: Claim) -> float:
     return {"gain": 0.0, "reduction": 0.0}.get(claim.question.quantity, 1.0)
 
 
-def _open(claim: Claim, one: Answers) -> bool:
-    """Tell whether a band says nothing: half and twice the claimed effect lie in it too."""
+def _open(claim: Claim, one: DrawAnswers) -> bool:
+    """Tell whether a band decides nothing: half and twice the claimed effect lie in it too."""
     low, high = one.band
     if one.levels is not None:
         return (low, high) == one.levels

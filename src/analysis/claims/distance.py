@@ -25,7 +25,7 @@ from analysis.claims.model import NOT_SAID, Claim
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding
 from analysis.schema.campaigns import Distance
-from analysis.schema.factors import BY_NAME, TABLE, level_name
+from analysis.schema.factors import BY_NAME, TABLE, is_known, level_name
 
 DISTANCES: tuple[str, ...] = get_args(Distance)  # from the nearest to the farthest
 OUT_OF_REACH = "out of reach"
@@ -38,7 +38,7 @@ _OF_MPI = ("interconnect", "mpi", "tuning")
 
 
 @dataclass(frozen=True, slots=True)
-class Apartness:
+class LevelDistance:
     """The distance in one factor: what the claim names, what the runs had, and why it is as far as that."""
 
     factor: str
@@ -50,7 +50,7 @@ class Apartness:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """A level that a claim names for a factor, held against one that runs have."""
+    """A level that a claim names for a factor, and one that runs have."""
 
     factor: str
     wanted: Any
@@ -64,11 +64,11 @@ class _Level:
             return bool(low <= self.own <= high)
         return bool(self.own == self.wanted)
 
-    def apart(self, campaign: Campaign) -> Apartness:
+    def distance(self, campaign: Campaign) -> LevelDistance:
         """Say how far the two are from each other; `NotCoveredError` if nobody declared it."""
         distance, why = self._declared(campaign)
-        found = level_name(self.factor, self.own) if _known(self.own) else "not known"
-        return Apartness(self.factor, _spelt(self.wanted), found, distance, why)
+        found = level_name(self.factor, self.own) if is_known(self.own) else "not known"
+        return LevelDistance(self.factor, _spelt(self.wanted), found, distance, why)
 
     def _declared(self, campaign: Campaign) -> tuple[str, str]:
         stand_in = campaign.stand_ins.get(self.factor, {}).get(str(self.wanted))
@@ -80,7 +80,7 @@ class _Level:
             return "same", ""
         if declared := campaign.apart.get(self.factor):
             return declared.distance, declared.why
-        if self.factor in _COUNTS and _known(self.own):
+        if self.factor in _COUNTS and is_known(self.own):
             return "scaled", ""
         name = self.factor.replace("_", " ")
         raise NotCoveredError(
@@ -89,7 +89,7 @@ class _Level:
         )
 
 
-def distances(claim: Claim, campaign: Campaign, found: Sequence[Finding]) -> list[Apartness]:
+def distances(claim: Claim, campaign: Campaign, found: Sequence[Finding]) -> list[LevelDistance]:
     """Say for each factor of a claim's conditions how far the runs of its findings are from them.
 
     Raises `NotCoveredError` if a level that differs is declared nowhere.
@@ -116,13 +116,13 @@ def _conditions(claim: Claim) -> dict[str, Any]:
     return found
 
 
-def worst(found: Iterable[Apartness]) -> str:
+def worst(found: Iterable[LevelDistance]) -> str:
     """Return the distance that counts: the farthest of all factors."""
     return max((one.distance for one in found), key=DISTANCES.index, default="same")
 
 
-def _compared(claim: Claim, campaign: Campaign, runs: pd.DataFrame) -> Iterator[list[Apartness]]:
-    """Hold every level that a claim compares against those of the runs that stand for it."""
+def _compared(claim: Claim, campaign: Campaign, runs: pd.DataFrame) -> Iterator[list[LevelDistance]]:
+    """Compare every level that a claim compares with those of the runs that stand for it."""
     question = claim.question
     asked = dict.fromkeys(question.levels())
     if question.compare is None:
@@ -133,23 +133,23 @@ def _compared(claim: Claim, campaign: Campaign, runs: pd.DataFrame) -> Iterator[
         pairs = []
         for wanted in (level for name, level in asked if name == factor):
             own = set(campaign.resolve(factor, wanted)) & set(_own(runs, factor))
-            pairs += [_Level(factor, wanted, level).apart(campaign) for level in in_order(own)]
+            pairs += [_Level(factor, wanted, level).distance(campaign) for level in in_order(own)]
         yield pairs
 
 
-def _nearest(factor: str, own: Level, wanted: Sequence[Any], campaign: Campaign) -> Apartness:
-    """Hold a run's level against the nearest of those that a claim allows."""
+def _nearest(factor: str, own: Level, wanted: Sequence[Any], campaign: Campaign) -> LevelDistance:
+    """Compare a run's level with the nearest of those that a claim allows."""
     found = []
     for level in wanted:
         try:
-            found.append(_Level(factor, level, own).apart(campaign))
+            found.append(_Level(factor, level, own).distance(campaign))
         except NotCoveredError:
             if level is wanted[-1] and not found:
                 raise
     return min(found, key=_rank)
 
 
-def _farthest(found: Iterable[Apartness]) -> Apartness | None:
+def _farthest(found: Iterable[LevelDistance]) -> LevelDistance | None:
     """Return the distance that counts, with all levels that are as far as that."""
     every = list(found)
     far = [one for one in every if _rank(one) == max(map(_rank, every))]
@@ -167,16 +167,12 @@ def _each(words: Iterable[str], between: str = ", ") -> str:
     return between.join(dict.fromkeys(word for word in words if word))
 
 
-def _rank(one: Apartness) -> int:
+def _rank(one: LevelDistance) -> int:
     return DISTANCES.index(one.distance)
 
 
 def _own(runs: pd.DataFrame, factor: str) -> list[Level]:
     return in_order({"" if pd.isna(level) else level for level in runs[factor]})
-
-
-def _known(level: Any) -> bool:
-    return level not in ("", -1) and level == level
 
 
 def _spelt(level: Any) -> str:

@@ -95,7 +95,11 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
 
 
 def _at_distance(
-    verdict: Verdict, claim: Claim, campaign: Campaign, chosen: Finding, apart: Sequence[distance.Apartness]
+    verdict: Verdict,
+    claim: Claim,
+    campaign: Campaign,
+    chosen: Finding,
+    apart: Sequence[distance.LevelDistance],
 ) -> Verdict:
     """Say a verdict in the words of its distance from the claim's conditions."""
     limit = distance.bound(claim, campaign, chosen)

@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from analysis.base.words import Level
-from analysis.claims.model import Claim
+from analysis.claims.model import NOT_SAID, Claim
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.stats import MIN_REPEATS
+from analysis.schema.factors import BY_NAME, SPOKEN
 
-# What a plan can vary, in the order in which the sentence has it.
-VARIED = (
-    "interconnect",
-    "mpi",
-    "tuning",
-    "cpu",
-    "dimm",
-    "build",
-    "target_time",
-    "placement",
-    "concurrent_jobs",
-)
+# What the sentence has already, or what only the report's own machine is called.
+_ELSEWHERE = ("nodes", "ranks", "ranks_per_node", "cluster")
 # Levels that say nothing to who reads the sentence.
 _PLAIN = {"placement": ("all-cores",), "concurrent_jobs": (1,), "target_time": ("standard",)}
-# How a level is told that is no name of a thing.
-_TOLD = {
-    "tuning": "tuning {}",
-    "build": "build {}",
-    "target_time": "target time {}",
-    "placement": "placement {}",
-    "concurrent_jobs": "{} jobs at once",
-}
-_NOT_SAID = "not said"
 _MOST_NODES = 1024
 
 
@@ -64,7 +46,7 @@ class Needed:
         if self.looked_up:
             return "a specification or a list that prints it; no run does"
         levels = self.levels
-        case = f"{self.application} {' and '.join(self.cases) or 'of any case'}"
+        case = f"{self.application} {_and(self.cases) if self.cases else 'of any case'}"
         nodes = _and(levels["nodes"]) if "nodes" in levels else "any number of"
         where = f"on {nodes} node{'' if nodes == '1' else 's'}"
         if "ranks_per_node" in levels:
@@ -73,9 +55,10 @@ class Needed:
         elif "ranks" in levels:
             where += f" with {_and(levels['ranks'])} ranks"
         named = [
-            _TOLD.get(factor, "{}").format(_and(levels[factor]))
-            for factor in VARIED
-            if factor in levels and (factor in self.compared or levels[factor] != _PLAIN.get(factor))
+            _named(factor, levels[factor])
+            for factor in SPOKEN
+            if factor in levels and factor not in _ELSEWHERE
+            if factor in self.compared or levels[factor] != _PLAIN.get(factor)
         ]
         repeats = "once" if self.repeats == 1 else f"{self.repeats} repeats of each"
         more = ["under IPM or mpiP"] * self.profile + ["with a power meter on each node"] * self.energy
@@ -100,7 +83,7 @@ def needed(claim: Claim) -> Needed:
         if factor in compared or factor not in claim.conditions:
             found.setdefault(factor, []).append(level)
     levels = {
-        factor: tuple(dict.fromkeys(level for level in all_of if level != _NOT_SAID))
+        factor: tuple(dict.fromkeys(level for level in all_of if level != NOT_SAID))
         for factor, all_of in found.items()
     }
     spec = MEASURES.get(asked.variable)
@@ -135,6 +118,15 @@ def _doublings(least: float, most: float) -> list[Level]:
     """Return the numbers from one to another that double, both ends with them."""
     steps = int(math.log2(max(min(most, _MOST_NODES) / max(least, 1), 1)))
     return sorted({*(int(least) * 2**step for step in range(steps + 1)), int(most)})
+
+
+def _named(factor: str, levels: Sequence[Level]) -> str:
+    """Name levels in a list: ``tuning tuned and untuned``, ``2 and 4 jobs at once``."""
+    one = BY_NAME[factor]
+    if one.numeric and any(isinstance(level, str) for level in levels):
+        return f"{factor.replace('_', ' ')} {_and(levels)}"
+    single, _, several = one.level.partition("|")
+    return (single if levels == (1,) else several or single).format(_and(levels))
 
 
 def _and(levels: Iterable[Level]) -> str:

@@ -1,4 +1,4 @@
-"""The command ``benchbook``: inspect raw files, print verdicts, start a campaign."""
+"""The command ``benchbook``: read raw files, draw conclusions from campaigns, measure new ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = vars(_parser().parse_args(argv))
     module, _, name = given.pop("command").partition(":")
     if given.get("force") and not given.get("write", True):
-        print("benchbook verify: --force goes with --write", file=sys.stderr)
+        print("benchbook verify: --force needs --write", file=sys.stderr)
         return WRONG_USAGE
     try:
         # Only the chosen command is imported: `benchbook --help` should not wait for xarray.
@@ -46,107 +46,6 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="benchbook", description=__doc__)
-    parser.add_argument(
-        "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="say which release this is"
-    )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    _reading(commands)
-    _concluding(commands)
-    _comparing(commands)
-    _measuring(commands)
-    _campaigns(commands)
-    stage = commands.add_parser("stage", help="run a stage of the workflow; its rules do so")
-    stages.declare(stage)
-    stage.set_defaults(command="analysis.cli.stages:run")
-    return parser
-
-
-def _reading(commands: Any) -> None:
-    """Declare what is asked of files and claims."""
-    inspect = commands.add_parser("inspect", help="say what a raw file is, what is in it and what is wrong")
-    inspect.add_argument("files", nargs="+", metavar="FILE")
-    inspect.add_argument("--engine", help="read as this format instead of finding it from the content")
-    inspect.add_argument("--json", help="a list of objects instead of text", **_AS_JSON)
-    inspect.set_defaults(command="analysis.cli.inspect:inspect")
-
-    verdicts = commands.add_parser("verdicts", help="evaluate the claims and print the scoreboard")
-    verdicts.add_argument("--report", dest="reports", action="append", help="only this (may be repeated)")
-    verdicts.add_argument("--campaign", dest="campaigns", action="append", help="only this (may be repeated)")
-    verdicts.add_argument("--json", help="a list of objects instead of a table", **_AS_JSON)
-    verdicts.set_defaults(command="analysis.cli.verdicts:verdicts")
-
-    what = "forecast a profiled job on another link or number of nodes, as a band"
-    whatif = commands.add_parser("whatif", help=what, description=what)
-    whatif.add_argument("--profile", dest="path", required=True, metavar="FILE", help="of IPM or mpiP")
-    whatif.add_argument(
-        "--from", dest="profiled_on", default="", metavar="LINK",
-        help="it was profiled on; else that of --on, and of a job on one node none",
-    )  # fmt: skip
-    whatif.add_argument("--link", metavar="LINK", help="the other one; else that of --on, or the same")
-    whatif.add_argument("--nodes", type=_count, metavar="N", help="the other number of nodes")
-    whatif.add_argument("--on", metavar="CLUSTER.yaml", help="a cluster: nodes, links, how fast it computes")
-    whatif.add_argument("--json", help="an object instead of text", **_AS_JSON)
-    whatif.set_defaults(command="analysis.cli.whatif:whatif")
-
-
-def _concluding(commands: Any) -> None:
-    """Declare what says a campaign's conclusions."""
-    what = "say what a campaign shows: differences, equals, shares, ranked, with false discoveries controlled"
-    findings = commands.add_parser("findings", help=what, description=what)
-    findings.add_argument("name", metavar="CAMPAIGN")
-    findings.add_argument("--topic", help="only this, such as interconnect")
-    findings.add_argument("--top", type=int, default=0, metavar="N", help="only the first N")
-    findings.add_argument("--q", type=float, default=0.05, help="rate of false discoveries (default 0.05)")
-    findings.add_argument("--write", action="store_true", help="add them to config/claims/CAMPAIGN.yaml")
-    findings.add_argument("--json", help="a list of objects instead of text", **_AS_JSON)
-    findings.set_defaults(command="analysis.cli.findings:findings")
-
-    what = "write the slides of a campaign: its conclusions as HTML, PowerPoint and PDF"
-    report = commands.add_parser("report", help=what, description=what)
-    report.add_argument("name", metavar="CAMPAIGN")
-    report.add_argument("--out", default="", metavar="DIR", help="instead of results/reports/CAMPAIGN")
-    report.add_argument("--title", default="", metavar="TEXT", help="on the first slide, else the campaign's")
-    report.add_argument("--no-pdf", dest="pdf", action="store_false", help="leave out the PDF")
-    report.set_defaults(command="analysis.cli.report:report")
-
-
-def _comparing(commands: Any) -> None:
-    """Declare what holds campaigns against each other."""
-    what = "say what became better or worse from one campaign to the next; status 3 if anything became worse"
-    compare = commands.add_parser("compare", help=what, description=what)
-    compare.add_argument("before", metavar="BEFORE", help="a campaign, or a part: NAME:FACTOR=LEVEL")
-    compare.add_argument("after", metavar="AFTER", help="the one that is held against it")
-    compare.add_argument(
-        "later",
-        nargs="*",
-        metavar="LATER",
-        help="further ones, in order: then the steps of a history are found",
-    )
-    compare.add_argument(
-        "--margin",
-        type=_margin,
-        default=0.05,
-        metavar="5%",
-        help="a smaller difference does not matter (5%%)",
-    )
-    compare.add_argument(
-        "--ignore", dest="ignored", action="append", metavar="FACTOR", help="runs may differ in it"
-    )
-    compare.add_argument(
-        "--across", dest="levels", action="append", metavar="FACTOR=BEFORE:AFTER",
-        help="take a level of after for one of before",
-    )  # fmt: skip
-    compare.add_argument("--json", help="an object instead of text", **_AS_JSON)
-    compare.add_argument(
-        "--html", nargs="?", const="", default=None, metavar="OUT.html",
-        help="write the page too, by default results/compare/BEFORE-AFTER.html",
-    )  # fmt: skip
-    compare.set_defaults(command="analysis.cli.compare:compare")
-
-
 def _margin(text: str) -> float:
     """Read a relative margin, ``5%`` or ``0.05``."""
     try:
@@ -164,99 +63,158 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _measuring(commands: Any) -> None:
-    """Declare what goes with measuring."""
-    plan = commands.add_parser("plan", help="show the runs and the node hours of a campaign; start nothing")
-    plan.add_argument("name", metavar="CAMPAIGN", nargs="?", default="")
-    plan.add_argument(
-        "--claim", default="", metavar="ID", help="write the campaign that would test this claim"
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="benchbook", description=__doc__)
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="print the release"
     )
-    plan.add_argument("--cluster", default="", help="with --claim: one of yours; else a file to fill in")
-    plan.add_argument("--runs", action="store_true", help="every run, in the order of submission")
-    plan.add_argument("--json", help="a list of objects, one a run", **_AS_JSON)
-    plan.set_defaults(command="analysis.cli.plan:plan")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    progress = commands.add_parser("progress", help="say how far a campaign is that is being measured")
-    progress.add_argument("name", metavar="CAMPAIGN")
-    progress.add_argument("--json", help="an object instead of a line", **_AS_JSON)
-    progress.set_defaults(command="analysis.measure.progress:print_progress")
+    def command(name: str, target: str, what: str) -> Any:
+        one = commands.add_parser(name, help=what, description=what)
+        one.set_defaults(command=f"analysis.{target}")
+        return one.add_argument
 
-    what = "ask each power meter of a cluster once: what it reads, or what is wrong"
-    meters = commands.add_parser("meters", help=what, description=what)
-    meters.add_argument("cluster", metavar="CLUSTER")
-    meters.add_argument("--nodes", default="", help="nodes to ask for, like n[01-04]")
-    meters.set_defaults(command="analysis.cli.meters:meters")
-
-
-def _new_campaign(commands: Any) -> None:
-    """Declare what a new campaign can be told; on a terminal it asks for what is not."""
+    for declare in (_reading, _concluding, _comparing, _measuring, _campaigns):
+        declare(command)
     what = "write the files of a campaign: its own, its cluster's, its application's"
-    new = commands.add_parser("new-campaign", help=what, description=what)
-    new.add_argument("name", metavar="NAME")
-    new.add_argument("--by-hand", dest="manual", action="store_true", help="its runs were measured otherwise")
-    new.add_argument("--yes", action="store_true", help="ask nothing; take the usual for what is not said")
-    nodes = new.add_mutually_exclusive_group()
-    nodes.add_argument("--from-slurm", action="store_true", help="the nodes that Slurm lists here")
-    nodes.add_argument(
-        "--scontrol", default="", metavar="FILE", help="the nodes in saved output of scontrol show node"
-    )
+    _new_campaign(commands.add_parser("new-campaign", help=what, description=what))
+    stage = commands.add_parser("stage", help="run a stage of the workflow; its rules do this")
+    stages.declare(stage)
+    stage.set_defaults(command="analysis.cli.stages:run")
+    return parser
+
+
+def _reading(command: Any) -> None:
+    """Declare what is asked of files and claims."""
+    add = command("inspect", "cli.inspect:inspect", "show what a raw file is, its content and its faults")
+    add("files", nargs="+", metavar="FILE")
+    add("--engine", help="read the file as this format instead of detecting it")
+    add("--json", help="print a list of objects instead of text", **_AS_JSON)
+
+    add = command("verdicts", "cli.verdicts:verdicts", "evaluate the claims and print the scoreboard")
+    add("--report", dest="reports", action="append", help="only this report; may be repeated")
+    add("--campaign", dest="campaigns", action="append", help="only this campaign; may be repeated")
+    add("--json", help="print a list of objects instead of a table", **_AS_JSON)
+
+    what = "forecast a profiled job on another link or number of nodes, as a range"
+    add = command("whatif", "cli.whatif:whatif", what)
+    add("--profile", dest="path", required=True, metavar="FILE", help="profile of IPM or mpiP")
+    what = "link on which the job was profiled (default: from --on; none for a job on one node)"
+    add("--from", dest="profiled_on", default="", metavar="LINK", help=what)
+    add("--link", metavar="LINK", help="the other link (default: from --on, or the same)")
+    add("--nodes", type=_count, metavar="N", help="the other number of nodes")
+    add("--on", metavar="CLUSTER.yaml", help="a cluster: its nodes, its links, how fast it computes")
+    add("--json", help="print an object instead of text", **_AS_JSON)
+
+
+def _concluding(command: Any) -> None:
+    """Declare what prints or writes a campaign's conclusions."""
+    what = "list what a campaign shows, ranked, with false discoveries controlled"
+    add = command("findings", "cli.findings:findings", what)
+    add("name", metavar="CAMPAIGN")
+    add("--topic", help="only this topic, such as interconnect")
+    add("--top", type=int, default=0, metavar="N", help="only the first N")
+    add("--q", type=float, default=0.05, help="rate of false discoveries (default: 0.05)")
+    add("--write", action="store_true", help="add the findings to config/claims/CAMPAIGN.yaml")
+    add("--json", help="print a list of objects instead of text", **_AS_JSON)
+
+    what = "write the slides of a campaign: its conclusions as HTML, PowerPoint and PDF"
+    add = command("report", "cli.report:report", what)
+    add("name", metavar="CAMPAIGN")
+    add("--out", default="", metavar="DIR", help="folder (default: results/reports/CAMPAIGN)")
+    add("--title", default="", metavar="TEXT", help="title of the first slide (default: the campaign's)")
+    add("--no-pdf", dest="pdf", action="store_false", help="leave out the PDF")
+
+
+def _comparing(command: Any) -> None:
+    """Declare what compares campaigns."""
+    what = "list what became better or worse from one campaign to the next; status 3 if anything became worse"
+    add = command("compare", "cli.compare:compare", what)
+    add("before", metavar="BEFORE", help="a campaign, or a part of one: NAME:FACTOR=LEVEL")
+    add("after", metavar="AFTER", help="the campaign that is compared with it")
+    what = "further campaigns, in order: the steps of a history are found"
+    add("later", nargs="*", metavar="LATER", help=what)
+    what = "ignore smaller differences (default: 5%%)"
+    add("--margin", type=_margin, default=0.05, metavar="5%", help=what)
+    add("--ignore", dest="ignored", action="append", metavar="FACTOR", help="runs may differ in it")
+    what = "treat a level of AFTER as the successor of one of BEFORE"
+    add("--across", dest="levels", action="append", metavar="FACTOR=BEFORE:AFTER", help=what)
+    add("--json", help="print an object instead of text", **_AS_JSON)
+    what = "write the page too (default: results/compare/BEFORE-AFTER.html)"
+    add("--html", nargs="?", const="", default=None, metavar="OUT.html", help=what)
+
+
+def _measuring(command: Any) -> None:
+    """Declare what goes with measuring."""
+    add = command("plan", "cli.plan:plan", "show the runs and the node hours of a campaign; start nothing")
+    add("name", metavar="CAMPAIGN", nargs="?", default="")
+    add("--claim", default="", metavar="ID", help="write the campaign that would test this claim")
+    add("--cluster", default="", help="with --claim: a cluster of yours (default: a file to fill in)")
+    add("--runs", action="store_true", help="list every run, in the order of submission")
+    add("--json", help="print a list of objects, one for each run", **_AS_JSON)
+
+    what = "show the progress of a campaign that is being measured"
+    add = command("progress", "measure.progress:print_progress", what)
+    add("name", metavar="CAMPAIGN")
+    add("--json", help="print an object instead of a line", **_AS_JSON)
+
+    what = "read each power meter of a cluster once; print what it reads, or what is wrong"
+    add = command("meters", "cli.meters:meters", what)
+    add("cluster", metavar="CLUSTER")
+    add("--nodes", default="", help="nodes whose meters are read, like n[01-04]")
+
+
+def _new_campaign(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of a new campaign; on a terminal it asks for what no flag gives."""
+    parser.set_defaults(command="analysis.cli.new:new_campaign")
+    add = parser.add_argument
+    add("name", metavar="NAME")
+    add("--by-hand", dest="manual", action="store_true", help="its runs were measured by other means")
+    add("--yes", action="store_true", help="do not ask; use defaults for what no flag gives")
+    nodes = parser.add_mutually_exclusive_group()
+    nodes.add_argument("--from-slurm", action="store_true", help="use the nodes that Slurm lists here")
+    what = "use the nodes in a saved output of scontrol show node"
+    nodes.add_argument("--scontrol", default="", metavar="FILE", help=what)
     listed = {
-        "title": "one line", "application": "of config/applications, or a new one", "nodes": "like 1,2,4",
-        "ranks-per-node": "numbers, all or half", "binary": "path of the program",
-        "engine": "of a new application: the reader of its output",
+        "title": "one line", "application": "one of config/applications, or a new one",
+        "nodes": "numbers like 1,2,4", "ranks-per-node": "numbers, all or half",
+        "binary": "path of the program", "engine": "of a new application: the reader of its output",
         "arguments": "of a new application, as one text",
         "done": "of a new application: a text in the output of a good run",
-        "cluster": "one of config/clusters, or the name of the new one", "partition": "of Slurm",
+        "cluster": "one of config/clusters, or the name of a new one", "partition": "in Slurm",
         "feature": "of nodes in Slurm", "account": "in Slurm",
     }  # fmt: skip
-    for flag, told in listed.items():
-        new.add_argument(f"--{flag}", default="", metavar=flag.upper().replace("-", "_"), help=told)
-    several = {"case": "cases", "mpi": "mpi", "interconnect": "interconnect"}
-    for flag, name in several.items():
-        text = "name, or names joined by commas; may be repeated"
-        new.add_argument(f"--{flag}", dest=name, action="append", metavar=flag.upper(), help=text)
-    new.add_argument("--repeats", type=int, default=6, metavar="N", help="of each run (6)")
-    new.add_argument("--minutes", type=int, default=60, metavar="N", help="time limit of a job (60)")
-    new.set_defaults(command="analysis.cli.new:new_campaign")
+    for flag, what in listed.items():
+        add(f"--{flag}", default="", metavar=flag.upper().replace("-", "_"), help=what)
+    what = "a name, or names separated by commas; may be repeated"
+    for flag, name in (("case", "cases"), ("mpi", "mpi"), ("interconnect", "interconnect")):
+        add(f"--{flag}", dest=name, action="append", metavar=flag.upper(), help=what)
+    add("--repeats", type=int, default=6, metavar="N", help="of each run (default: 6)")
+    add("--minutes", type=int, default=60, metavar="N", help="time limit of a job (default: 60)")
 
 
-def _campaigns(commands: Any) -> None:
-    """Declare what makes and checks campaigns."""
-    _new_campaign(commands)
+def _campaigns(command: Any) -> None:
+    """Declare what makes and checks raw campaigns."""
+    what = "make a raw campaign from a folder of job output written by other tools"
+    add = command("import", "cli.imports:import_folder", what)
+    add("folder", metavar="DIR")
+    add("--as", dest="name", required=True, metavar="NAME", help="name of the campaign")
+    add("--pattern", default="", help="factors in parts of the path, like '{mpi}/{case}/n{nodes}/{}'")
+    what = "a factor of all runs; may be repeated"
+    add("--set", dest="given", action="append", default=[], metavar="FACTOR=VALUE", help=what)
+    add("--yes", action="store_true", help="write without asking")
+    add("--json", help="print an object instead of tables", **_AS_JSON)
 
-    what = "make a raw campaign of a folder of job output, from no tool of ours"
-    imports = commands.add_parser("import", help=what, description=what)
-    imports.add_argument("folder", metavar="DIR")
-    imports.add_argument(
-        "--as", dest="name", required=True, metavar="NAME", help="what the campaign is called"
-    )
-    imports.add_argument(
-        "--pattern", default="", help="factors by parts of the path, like '{mpi}/{case}/n{nodes}/{}'"
-    )
-    imports.add_argument(
-        "--set",
-        dest="given",
-        action="append",
-        default=[],
-        metavar="FACTOR=VALUE",
-        help="of all runs; repeatable",
-    )
-    imports.add_argument("--yes", action="store_true", help="write without asking")
-    imports.add_argument("--json", help="an object instead of tables", **_AS_JSON)
-    imports.set_defaults(command="analysis.cli.imports:import_folder")
+    what = "check a raw campaign against its manifest, its records and its declaration"
+    add = command("verify", "cli.verify:verify", what)
+    add("campaigns", nargs="+", metavar="CAMPAIGN")
+    add("--write", action="store_true", help="write the manifest first")
+    add("--force", action="store_true", help="with --write: replace an existing manifest")
 
-    verify = commands.add_parser("verify", help="hold a raw campaign against its manifest and its records")
-    verify.add_argument("campaigns", nargs="+", metavar="CAMPAIGN")
-    verify.add_argument("--write", action="store_true", help="write the manifest first")
-    verify.add_argument("--force", action="store_true", help="with --write: replace a manifest that is there")
-    verify.set_defaults(command="analysis.cli.verify:verify")
-
-    export = commands.add_parser("export", help="write a verified raw campaign as an RO-Crate")
-    export.add_argument("campaign", metavar="CAMPAIGN")
-    export.add_argument("out", metavar="OUT.zip")
-    export.add_argument(
-        "--license", dest="licence", default="", metavar="SPDX", help="else that of CITATION.cff"
-    )
-    export.add_argument("--published", default="", metavar="YYYY-MM-DD", help="by default the last run's day")
-    export.add_argument("--force", action="store_true", help="replace a file that is there")
-    export.set_defaults(command="analysis.cli.export:export")
+    add = command("export", "cli.export:export", "write a verified raw campaign as an RO-Crate")
+    add("campaign", metavar="CAMPAIGN")
+    add("out", metavar="OUT.zip")
+    add("--license", dest="licence", default="", metavar="SPDX", help="default: that of CITATION.cff")
+    add("--published", default="", metavar="YYYY-MM-DD", help="default: the day of the last run")
+    add("--force", action="store_true", help="replace an existing file")

@@ -42,8 +42,7 @@ def built(names: Sequence[str]) -> None:
         check=False,
     )
     if done.returncode:
-        said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-_LINES:])
-        print(said, file=sys.stderr)
+        print("\n".join((done.stdout + done.stderr).strip().splitlines()[-_LINES:]), file=sys.stderr)
         remedy = "see above, and `benchbook verify` for its raw files"
         raise ConfigError.at(f"data/raw/{late[0]}", 0, "could not be made into datasets", remedy)
     for name in late:

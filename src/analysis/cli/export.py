@@ -7,6 +7,7 @@ from pathlib import Path
 from analysis.base import project
 from analysis.cli import FINE
 from analysis.cli.verify import declaration, document, locate
+from analysis.datasets.applications import load_applications
 from analysis.estimates.campaign import hardware
 from analysis.provenance import crate
 from analysis.provenance.crate import About
@@ -22,17 +23,18 @@ def export(campaign: str, out: str, *, licence: str, published: str, force: bool
     base = project.root()
     declared = declaration(campaign)
     measured_on = hardware(str(declared.get("hardware", "")), folder / "runs")
-    said = [measured_on, *(" ".join(str(note).split()) for note in declared.get("notes", ()))]
+    texts = [measured_on, *(" ".join(str(note).split()) for note in declared.get("notes", ()))]
+    known = load_applications(base / "config" / "applications")
     about = About(
         name=campaign,
         title=str(declared.get("title", campaign)),
-        description=" ".join(text if text.endswith(".") else f"{text}." for text in said if text),
+        description=" ".join(text if text.endswith(".") else f"{text}." for text in texts if text),
         evidence=str(declared.get("evidence", "")),
         licence=licence or str(document(base / "CITATION.cff").get("license", "")),
         published=published,
         hardware=measured_on,
         clusters={path.stem: document(path).get("facts", ()) for path in _files(base, "clusters")},
-        applications={path.stem: str(document(path)["title"]) for path in _files(base, "applications")},
+        applications={name: one.title for name, one in known.items()},
     )
     files, runs = crate.export(folder, label, Path(out), about, force=force)
     print(f"{out}: {files} files, {runs} runs")

@@ -1,4 +1,4 @@
-"""``benchbook findings``: what a campaign says, ranked, as sentences, JSON or claims."""
+"""``benchbook findings``: what a campaign shows, ranked, as sentences, JSON or claims."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHORT = 5  # of what is not decided, or was seen in single runs, so many are na
 
 
 def findings(name: str, *, q: float, top: int, topic: str | None, write: bool, as_json: bool) -> int:
-    """Print what a campaign says; write it as claims if asked."""
+    """Print what a campaign shows; write it as claims if asked."""
     from analysis.findings.conclusion import TOPICS
 
     if topic is not None and topic not in TOPICS:
@@ -34,16 +34,16 @@ def findings(name: str, *, q: float, top: int, topic: str | None, write: bool, a
     campaign = load_campaign(name)
     print(f"searching {len(campaign.runs)} runs of {name}", file=sys.stderr)
     found = [one for one in conclusions(campaign, q=q) if topic in (None, one.topic)]
-    shown = found[:top] if top else found
+    listed = found[:top] if top else found
     if as_json:
-        print(json.dumps([_record(one) for one in shown], indent=1, ensure_ascii=False, allow_nan=False))
+        print(json.dumps([_record(one) for one in listed], indent=1, ensure_ascii=False, allow_nan=False))
     else:
-        print("\n".join(_lines(campaign, shown, q, len(found))))
+        print("\n".join(_lines(campaign, listed, q, len(found))))
     if write:
         path = project.claims(name)
-        added, stood = save(found, campaign, path)
+        added, known = save(found, campaign, path)
         where = os.path.relpath(path)
-        print(f"{where}: {counted(added, 'claim')} added, {stood} already there", file=sys.stderr)
+        print(f"{where}: {counted(added, 'claim')} added, {known} were there already", file=sys.stderr)
     return FINE
 
 
@@ -74,7 +74,7 @@ def _plain(value: Any) -> Any:
 
 
 def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> list[str]:
-    """Group conclusions by topic, in the order of the reports; what is not decided stands below."""
+    """Group conclusions by topic, in the order of the reports; what is not decided comes last."""
     from analysis.findings.conclusion import SEEN, STANDING, TOPICS, UNKNOWN
 
     sure = [one for one in found if one.word in STANDING]

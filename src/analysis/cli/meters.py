@@ -1,4 +1,4 @@
-"""``benchbook meters``: ask each power meter of a cluster once, and say what it reads or what is wrong."""
+"""``benchbook meters``: read each power meter of a cluster once; print what it reads or what is wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.slurm import node_names
 from analysis.cli import BAD_INPUT, FINE
-from analysis.measure.power.kinds import Trial, trials
+from analysis.measure.power.kinds import MeterCheck, trials
 
 
 def meters(cluster: str, nodes: str) -> int:
@@ -36,7 +36,7 @@ def meters(cluster: str, nodes: str) -> int:
     return BAD_INPUT if silent else FINE
 
 
-def _lines(trial: Trial) -> list[str]:
+def _lines(trial: MeterCheck) -> list[str]:
     limit = "accuracy not declared" if trial.accuracy is None else f"± {100 * trial.accuracy:g} %"
     return [
         f"{name:<24} {watts:8.1f} W  {trial.seconds:5.2f} s  {trial.type}, {trial.location}, {limit}"

@@ -32,7 +32,7 @@ def new_campaign(
     ranks_per_node: str,
     **flags: Any,
 ) -> int:
-    """Write a campaign's files; ask for what no flag says on a terminal, take the usual without one."""
+    """Write a campaign's files; on a terminal ask for what no flag gives, otherwise use defaults."""
     if not CAMPAIGN.fullmatch(name):
         remedy = "use letters, digits, dots, dashes, underscores"
         raise ConfigError.at(name, 0, "is no name for a campaign", remedy)
@@ -63,7 +63,7 @@ def new_campaign(
 
 
 def _check(name: str, made: Outline, base: Path) -> None:
-    """Hold the files against the plan that is made of them; those that it refuses are taken away again."""
+    """Plan the new campaign; if its files are refused, remove them again."""
     try:
         expand(load(name, base))
     except ConfigError:

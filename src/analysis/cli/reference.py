@@ -13,7 +13,7 @@ from analysis.base.models import Model, schema_of
 from analysis.claims.model import ClaimsFile
 from analysis.claims.relations import AuditFile
 from analysis.estimates import contents
-from analysis.estimates.holdings import Questions
+from analysis.estimates.asking import QuestionsFile
 from analysis.estimates.measures import MEASURES, SETS
 from analysis.estimates.quantities import QUANTITIES
 from analysis.measure.declare import ClusterFile
@@ -26,7 +26,7 @@ from analysis.synthesis.truth import Truth
 # Name of the schema -> model and the files that follow it.
 MODELS: dict[str, tuple[type[Model], str]] = {
     "config": (contents.ConfigFile, "config/config.yaml"),
-    "questions": (Questions, "config/questions.yaml"),
+    "questions": (QuestionsFile, "config/questions.yaml"),
     "campaign": (CampaignFile, "config/campaigns/*.yaml"),
     "cluster": (ClusterFile, "config/clusters/*.yaml"),
     "power": (PowerPart, "config/clusters/*.yaml, part `power`"),
@@ -157,9 +157,23 @@ def _first_line(thing: Any) -> str:
 
 
 def _engines() -> str:
-    rows = [(f"`{name}`", _first_line(readers.reader(name))) for name in readers.ENGINES]
+    # Those of other packages are not on this page.
+    own = [row for row in readers.rows() if readers.ENGINES[row.engine].startswith("analysis.")]
+    formats = [(f"`{row.engine}`", readers.summary(row.engine).replace("``", "`")) for row in own]
     text = 'Each is an engine of xarray too: `xarray.open_dataset(path, engine="hpcg")`.'
-    return _page("Engines", text, _table(("engine", "reads"), rows))
+    applications = [
+        (row.title, f"`{row.application}`", f"`{row.engine}`", figure, row.unit, ", ".join(row.problem))
+        for row in sorted(own, key=lambda one: one.title.lower())
+        if row.application
+        for figure in (f"`{row.figure_of_merit}`" if row.figure_of_merit else "",)
+    ]
+    heads = ("title", "application", "engine", "figure of merit", "unit", "its problem is")
+    about = "What counts for a run of them, unless a file of `config/applications` says otherwise."
+    return _page(
+        "Engines",
+        *(text, _table(("engine", "reads"), formats)),
+        *("## Applications", about, _table(heads, applications)),
+    )
 
 
 def _variables() -> str:

@@ -44,7 +44,7 @@ def ingest(raw: str, processed: str) -> None:
 
 
 def verdicts(campaign: str, out: str, claims: list[str]) -> None:
-    """Evaluate reports' claims on a campaign, or hold the reports against themselves (audit)."""
+    """Evaluate reports' claims on a campaign, or check the reports against themselves (audit)."""
     from analysis.claims import evaluate, load_report, write_verdicts
     from analysis.claims.audit import evaluate_report
     from analysis.estimates.campaign import load_campaign
@@ -176,6 +176,6 @@ def run(stage: str, log: str | None, **given: Any) -> int:
     # Pages need an environment that must be there before Python starts.
     fault = call(f"{__name__}:{stage}", given, log, prepared=stage == "page")
     if fault:
-        said = Path(log).read_text(encoding="utf-8", errors="replace")
-        print(said or fault, end="" if said else "\n", file=sys.stderr)
+        printed = Path(log).read_text(encoding="utf-8", errors="replace")
+        print(printed or fault, end="" if printed else "\n", file=sys.stderr)
     return 1 if fault else 0

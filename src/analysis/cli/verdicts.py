@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
+from analysis.base.words import table
 from analysis.claims import Verdict, evaluate
 from analysis.claims.audit import evaluate_report
 from analysis.claims.model import load_report
@@ -23,22 +23,17 @@ COLUMNS = ("claim", "campaign", "expected_text", "estimate_text", "n", "evidence
 def verdicts(reports: Sequence[str] | None, campaigns: Sequence[str] | None, *, as_json: bool) -> int:
     """Print every claim that a build evaluates, of the reports and campaigns named or of all.
 
-    A report and a campaign that are both named are held against each other, whether a build does so or not.
+    If both a report and a campaign are named, they are compared, whether a build does so or not.
     Raises `ConfigError` if a report or campaign is not in the build.
     """
     records = list(_records(reports, campaigns))
     if as_json:
         print(json.dumps([record.as_dict() for record in records], indent=1, ensure_ascii=False))
         return FINE
-    rows = [tuple(str(value) if value is not None else "" for value in _cells(record)) for record in records]
-    widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
-    for row in ([name.removesuffix("_text") for name in COLUMNS], *rows):
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    values = ([getattr(record, name) for name in COLUMNS] for record in records)
+    rows = [["" if value is None else str(value) for value in row] for row in values]
+    print(table([[name.removesuffix("_text") for name in COLUMNS], *rows]))
     return FINE
-
-
-def _cells(record: Verdict) -> tuple[Any, ...]:
-    return tuple(getattr(record, name) for name in COLUMNS)
 
 
 def _records(reports: Sequence[str] | None, campaigns: Sequence[str] | None) -> Iterator[Verdict]:

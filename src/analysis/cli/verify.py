@@ -1,4 +1,4 @@
-"""``benchbook verify``: hold a raw campaign against its manifest, its records and its declaration."""
+"""``benchbook verify``: check a raw campaign against its manifest, its records and its declaration."""
 
 from __future__ import annotations
 
@@ -68,17 +68,17 @@ def document(path: Path) -> dict[str, Any]:
 
 
 def against_outputs(folder: Path, label: str) -> tuple[list[Fault], list[Fault]]:
-    """Hold records against what the runs printed; return what contradicts them, and runs unlike their own."""
+    """Check records against what the runs printed; return contradictions, and runs that are unlike others."""
     from analysis.datasets import doubts
 
     wrong, odd = (
-        [replace(one, source=f"{label}/runs/{one.source}") for one in told] for told in doubts(folder)
+        [replace(one, source=f"{label}/runs/{one.source}") for one in found] for found in doubts(folder)
     )
     return wrong, odd
 
 
 def against_claims(campaign: str, own: Mapping[str, Collection[Any]]) -> list[Fault]:
-    """Hold a campaign's stand-ins against the claims that it speaks to, and against its runs' own levels."""
+    """Check the levels that a campaign declares for those of reports, by their claims and by its own runs."""
     base = project.root()
     path = base / "config" / "campaigns" / f"{campaign}.yaml"
     if not path.is_file():
@@ -92,7 +92,7 @@ def against_claims(campaign: str, own: Mapping[str, Collection[Any]]) -> list[Fa
 
 
 def against_matrix(campaign: str, declared: dict[str, Any], folder: Path) -> tuple[list[Fault], list[Fault]]:
-    """Hold the runs that are there against those that a campaign's matrix declares."""
+    """Check the runs that are there against those that a campaign's matrix declares."""
     if "matrix" not in declared:
         return [], []
     from analysis.measure.workflow import all_runs

@@ -1,4 +1,4 @@
-"""``benchbook whatif``: an own profiled job on another network or number of nodes."""
+"""``benchbook whatif``: your own profiled job on another network or number of nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from analysis.cli import FINE
 from analysis.datasets import profile as profiles
 from analysis.model import whatif as model
 from analysis.model.draws import central
-from analysis.model.forecast import CLAIMED, SPREAD, inputs_of, widened
+from analysis.model.forecast import CLAIMED, SPREAD, forecast_error, inputs_of
 from analysis.model.inputs import Inputs, WhatIfFile
 from analysis.model.patterns import BYTES, Exchanged
 from analysis.schema.campaigns import CampaignFile
@@ -37,11 +37,9 @@ def whatif(
     given = WhatIfFile.model_validate({"title": ""}) if on is None else _cluster(on)
     inputs = inputs.with_links(given.links)
     for name, source in ((profiled_on, "--from"), (link, "--link")):
-        if name:
-            model.link_of(inputs, name, source)
+        _check_link(inputs, name, source)
     for key in ("profiled_on", "link"):
-        if getattr(given, key):
-            model.link_of(inputs, getattr(given, key), str(on), project.line_of(str(on), (key,)))
+        _check_link(inputs, getattr(given, key), str(on), (key,))
     profiled_on = profiled_on or given.profiled_on
     job = _job(readers.open(path), path)
     nodes = nodes or given.nodes or job.nodes
@@ -54,9 +52,9 @@ def whatif(
         raise ConfigError.at(path, 0, f"{what}: nothing would change", remedy)
     found = model.forecast(inputs, job, profiled_on, link, nodes=nodes, faster=given.faster)
     declared = models.load(CampaignFile, project.declaration(MODELLED)).model
-    error = widened(declared.widening if declared else {}, {profiled_on, link}, job.nodes, nodes)
-    told = _told(inputs, job, found, profiled_on, link, nodes, error)
-    print(json.dumps(told, indent=1) if as_json else _as_text(told))
+    error = forecast_error(declared.widening if declared else {}, {profiled_on, link}, job.nodes, nodes)
+    report = _report(inputs, job, found, profiled_on, link, nodes, error)
+    print(json.dumps(report, indent=1) if as_json else _as_text(report))
     return FINE
 
 
@@ -73,10 +71,17 @@ def _cluster(path: str) -> WhatIfFile:
     return given
 
 
+def _check_link(inputs: Inputs, name: str | None, source: str, where: tuple[str, ...] = ()) -> None:
+    """Refuse the name of a link that is not there; `where` is its place in a file."""
+    if name and name not in inputs.links:
+        line = project.line_of(source, where) if where else 0
+        raise ConfigError.at(source, line, f"no link {name!r}", models.known(name, inputs.links))
+
+
 def _links(
-    inputs: Inputs, job: model.Job, path: str, profiled_on: str, link: str, nodes: int
+    inputs: Inputs, job: model.ProfiledJob, path: str, profiled_on: str, link: str, nodes: int
 ) -> tuple[str, str]:
-    """Return the links before and after; on one node none takes part, and any stands for it."""
+    """Return the links before and after; a job on one node uses none, so any link will do."""
     names = f"known: {', '.join(inputs.links)}"
     if job.nodes > 1 and not profiled_on:
         what = f"is of {_nodes(job.nodes)}, and no profile says over which link"
@@ -94,7 +99,7 @@ def _nodes(count: int) -> str:
     return level_name("nodes", count)
 
 
-def _job(ds: xr.Dataset, source: str) -> model.Job:
+def _job(ds: xr.Dataset, source: str) -> model.ProfiledJob:
     if ds.attrs.get("kind") != "profile" or not bool(ds.attrs.get("has_sizes", True)):
         what = "is no profile with message sizes"
         raise ReadError.at(source, 0, what, "take an IPM XML file, or mpiP run with -p or its histograms")
@@ -111,7 +116,7 @@ def _job(ds: xr.Dataset, source: str) -> model.Job:
     reductions, transposes = profiles.collectives(ds)
     sent = _sent(profiles.matrix(ds), hosts)
     messaging = float(table["app_time"].max()) - computing
-    return model.Job(nodes, len(table) // nodes, computing, messaging, sent, reductions, transposes)
+    return model.ProfiledJob(nodes, len(table) // nodes, computing, messaging, sent, reductions, transposes)
 
 
 def _sent(matrix: pd.DataFrame, hosts: np.ndarray) -> Exchanged:
@@ -133,9 +138,9 @@ def _sent(matrix: pd.DataFrame, hosts: np.ndarray) -> Exchanged:
     )
 
 
-def _told(
+def _report(
     inputs: Inputs,
-    job: model.Job,
+    job: model.ProfiledJob,
     found: model.Forecast,
     profiled_on: str,
     link: str,
@@ -151,7 +156,7 @@ def _told(
         "seconds": _band(found.total, error),
         "speedup": _band(found.speedup, error),
         "messages": _band(found.modelled, error),
-        # What the profile itself has is not carried anywhere.
+        # The profile's own messages and waiting are not widened.
         "messages_as_profiled": _band(found.own, 0.0),
         "waiting": _band(found.waiting, 0.0),
         "widened_by": error,
@@ -159,18 +164,18 @@ def _told(
     }
 
 
-def _cautions(job: model.Job, found: model.Forecast, nodes: int) -> Iterator[str]:
-    """Say what makes a forecast worth less than its band says."""
+def _cautions(job: model.ProfiledJob, found: model.Forecast, nodes: int) -> Iterator[str]:
+    """Yield the reasons why a forecast is less certain than its band."""
     share = float(np.median(found.waiting)) / (job.computing + job.messaging)
     if share > WAITING:
         yield (
-            f"{share:.0%} of the time is waiting in MPI that no message explains: the band rests on how that "
-            "goes, not on the network"
+            f"{share:.0%} of the time is waiting in MPI that no message explains: the band depends on that, "
+            "not on the network"
         )
     if nodes > SPREAD * job.nodes or job.nodes > SPREAD * nodes:
-        yield f"no more than {SPREAD} times as many nodes were ever held against the model"
+        yield f"the model was never compared with more than {SPREAD} times as many nodes"
     if nodes > CLAIMED:
-        yield f"beyond {CLAIMED} nodes nothing was: how the widening grows is assumed"
+        yield f"nor with more than {CLAIMED} nodes: the growth of the widening is assumed"
     sent = job.on(nodes).sent
     parts = ((sent.messages, sent.payload), (sent.inside, sent.inside_payload))
     if any(count and size / count < BYTES for count, size in parts) and nodes > job.nodes:
@@ -182,9 +187,9 @@ def _band(values: np.ndarray, error: float) -> dict[str, float]:
     return {"low": float(low / (1 + error)), "median": float(middle), "high": float(high * (1 + error))}
 
 
-def _as_text(told: dict[str, Any]) -> str:
+def _as_text(report: dict[str, Any]) -> str:
     def spelt(name: str, unit: str) -> str:
-        low, middle, high = (significant(told[name][end], 3) for end in ("low", "median", "high"))
+        low, middle, high = (significant(report[name][end], 3) for end in ("low", "median", "high"))
         return f"{middle}{unit} ({low} to {high})"
 
     def placed(one: dict[str, Any]) -> str:
@@ -192,19 +197,19 @@ def _as_text(told: dict[str, Any]) -> str:
             f" over {one['link']}" if one["link"] else ""
         )
 
-    was, title = told["profiled"], f" ({told['title']})" if told["title"] else ""
+    was, title = report["profiled"], f" ({report['title']})" if report["title"] else ""
     return "\n".join(
         (
-            f"{told['kind']}: bands over {2 * model.DRAWS} draws, widened "
-            f"{significant(1 + told['widened_by'], 3)}-fold both ways",
+            f"{report['kind']}: bands over {2 * model.DRAWS} draws, widened "
+            f"{significant(1 + report['widened_by'], 3)}-fold both ways",
             f"profiled  {placed(was)}: {significant(was['seconds'], 3)} s, "
             f"{significant(was['computing'], 3)} s computing, {significant(was['mpi'], 3)} s in MPI",
-            f"forecast  {placed(told['on'])}{title}:",
+            f"forecast  {placed(report['on'])}{title}:",
             f"          {spelt('seconds', ' s')}, {spelt('speedup', ' times as fast')}",
             f"messages  {spelt('messages', ' s')} by the model, "
             f"{spelt('messages_as_profiled', ' s')} as profiled",
             f"waiting   {spelt('waiting', ' s')} of the profile's time in MPI, which no message explains: "
-            "half of the draws let it go as the computing, half as the messages",
-            *(f"caution   {one}" for one in told["cautions"]),
+            "in half of the draws it changes with the computing, in half with the messages",
+            *(f"caution   {one}" for one in report["cautions"]),
         )
     )

@@ -1,29 +1,34 @@
-"""Applications: which reader reads their result, and what the table of runs takes from it."""
+"""Applications: the reader of their result, and its values in the table of runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from analysis.base import models
+from analysis import readers
+from analysis.base import models, project
+from analysis.readers.format import Format
 from analysis.readers.merits.output import figure
 from analysis.schema.campaigns import Application
+
+# Applications of published figures, whose output no reader reads.
+_UNREAD = {"specpower": "SPECpower", "vasp": "VASP", "castep": "CASTEP"}
 
 
 def facts(
     application: Application, result: xr.Dataset, *, case: str = "", reason: str = ""
 ) -> dict[str, Any]:
-    """Take from a result, as the application's reader returns it, what variables of kind ``runs`` hold.
+    """Return the variables of kind ``runs`` that a result of the application's reader has.
 
-    Of a file with results of several cases it is the run's `case`; `reason` is what is already known to be
-    wrong with the run.
+    `case` chooses among a file's results of several cases; `reason` is a known fault of the run.
     """
     if result.attrs["kind"] == "merits":
-        return _named(application, result, case, reason)
+        return _merit(application, result, case, reason)
     out: dict[str, Any] = {"figure_of_merit_unit": application.unit}
     merit = application.figure_of_merit
     if merit:
@@ -40,28 +45,53 @@ def facts(
     return out
 
 
-def _named(application: Application, result: xr.Dataset, case: str, reason: str) -> dict[str, Any]:
-    """Take the figure that the application names; one in another unit is no value of the same thing."""
+def _merit(application: Application, result: xr.Dataset, case: str, reason: str) -> dict[str, Any]:
+    """Return the figure that the application names; one in another unit is another quantity."""
     out: dict[str, Any] = {"figure_of_merit_unit": application.unit}
     out["benchmark_time"] = float(result["benchmark_time"])
     name = application.figure_of_merit
-    if not name:
+    if not name or not result.attrs["complete"]:  # the run's reason says what is not complete
         return out
     found = figure(result, name, case=case)
-    if not result.attrs["complete"]:
-        return out  # said by the run's reason
-    wrong = (
-        f"its {application.engine} result has no figure {name!r} of the run's case" if found is None else ""
-    )
-    if found is not None and found.unit != application.unit:
+    if found is None:
+        wrong = f"its {application.engine} result has no figure {name!r} of the run's case"
+    elif found.unit != application.unit:
         wrong = f"its {name} is in {found.unit!r}, that of other runs in {application.unit!r}"
-    if wrong:
-        return out | {"reason": reason or wrong}
-    if found is not None:
-        out |= {"figure_of_merit": found.value, "figure_of_merit_resolution": found.resolution}
-    return out
+    else:
+        return out | {"figure_of_merit": found.value, "figure_of_merit_resolution": found.resolution}
+    return out | {"reason": reason or wrong}
 
 
 def load_applications(folder: Path) -> Mapping[str, Application]:
-    """Load ``config/applications/*.yaml``; ConfigError where a file lacks a field or has an unknown one."""
-    return {path.stem: models.load(Application, path) for path in sorted(folder.glob("*.yaml"))}
+    """Return the applications by name: those of the formats, and those of ``config/applications/*.yaml``.
+
+    A file goes before the format. ConfigError where one lacks a field or has an unknown one.
+    """
+    found = {row.application: of_format(row) for row in readers.rows() if row.application}
+    found |= {path.stem: models.load(Application, path) for path in folder.glob("*.yaml")}
+    return dict(sorted(found.items()))
+
+
+def of_format(row: Format) -> Application:
+    """Declare the application that a format is of, as its row has it."""
+    names = ("title", "engine", "figure_of_merit", "unit", "higher_is_better", "fixed_time")
+    return Application(**{name: getattr(row, name) for name in names})
+
+
+def application_name(name: str) -> str:
+    """Return what a sentence calls an application, given by its name or its engine's."""
+    return _subjects().get(name, name)
+
+
+@cache
+def _subjects() -> Mapping[str, str]:
+    known = (row for row in readers.rows() if row.application)
+    return _UNREAD | {name: row.subject for row in known for name in (row.engine, row.application)}
+
+
+def own_titles(base: Path) -> dict[str, str]:
+    """Return the titles that a project's ``config/applications`` has and the formats have not."""
+    found = {path.stem: path for path in (base / "config" / "applications").glob("*.yaml")}
+    given = {name: str(project.load_yaml(path).get("title", "")) for name, path in found.items()}
+    known = {row.title for row in readers.rows() if row.application}
+    return {name: title for name, title in given.items() if title and title not in known}

@@ -21,11 +21,11 @@ from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault, sparing
 from analysis.base.files import printable
 from analysis.datasets.applications import load_applications
-from analysis.datasets.likeness import seen, unlike
+from analysis.datasets.contradictions import slurm_contradictions
+from analysis.datasets.labels import LabelledRun, doubtful
 from analysis.datasets.micro import cut_tables
 from analysis.datasets.published import is_published, read_published
 from analysis.datasets.run import RECORD, RunFolder, file_entry, read_run
-from analysis.datasets.slurm import against_slurm
 from analysis.energy.attribution import attribute
 from analysis.energy.meters import declared_power, read_logs
 from analysis.model.campaign import modelled
@@ -40,7 +40,7 @@ PARALLEL_FROM = 500
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What an ingest did."""
+    """The counts of an ingest."""
 
     campaign: str
     runs: int
@@ -54,10 +54,9 @@ class Summary:
 def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: Path | None = None) -> Summary:
     """Read a raw campaign and write its datasets, with a bar on standard error for `progress`.
 
-    `raw` (``data/raw/<campaign>``) has ``runs/<run>/run.json`` and, beside it, Slurm's records; or a table of
-    published figures, or tables of runs, instead. `processed` gets ``campaign.nc`` (groups `TABLES`, of
-    published figures ``figures`` too) and ``runs/<run>.nc`` (groups ``profile result``) for each profiled
-    run. `declaration`
+    `raw` (``data/raw/<campaign>``) has ``runs/<run>/run.json`` and Slurm's records next to the runs; or
+    published tables instead. `processed` gets ``campaign.nc`` (groups `TABLES`, of published figures
+    ``figures`` too) and ``runs/<run>.nc`` (groups ``profile result``) for each profiled run. `declaration`
     says under ``power`` which meter feeds which node; by default ``config/campaigns/<campaign>.yaml``, if it
     is there. ConfigError if there is no run at all, or the declaration cannot be used.
     """
@@ -81,20 +80,24 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
 
 
 def doubts(raw: Path) -> tuple[list[Fault], list[Fault]]:
-    """Read a raw campaign as `ingest` does; return the records that its files contradict, and its odd runs.
+    """Read a raw campaign as `ingest` does; return records that its files contradict, and doubtful labels.
 
-    A run of the first kind is not valid; those of the second are only unlike others with their factors.
+    A run of the first kind is not valid; those of the second only differ from others with their factors.
     """
     found = _read_runs(_folders(raw), MappingProxyType({}), progress=False)
     before = [run.row["reason"] for run in found]
     _join_records([run.row for run in found], _read_records(raw)[0])
     wrong = []
-    for run, said in zip(found, before, strict=True):
-        if why := run.contradiction or (run.row["reason"] if run.row["reason"] != said else ""):
+    for run, reason in zip(found, before, strict=True):
+        if why := run.contradiction or (run.row["reason"] if run.row["reason"] != reason else ""):
             remedy = "the run does not count: correct its record, or put its files where they belong"
             wrong.append(Fault(f"{run.row['run']}/{RECORD}", 0, why, remedy))
-    counting = (run for run in found if not run.row["reason"] and not _slurm_reason(run.row))
-    return wrong, list(unlike([seen(run.row, run.frames.get("micro")) for run in counting]))
+    counting = [run for run in found if not run.row["reason"] and not _slurm_reason(run.row)]
+    return wrong, _doubtful_labels(counting)
+
+
+def _doubtful_labels(counting: Iterable[RunFolder]) -> list[Fault]:
+    return list(doubtful([LabelledRun.of(run.row, run.frames.get("micro")) for run in counting]))
 
 
 def _folders(raw: Path) -> list[Path]:
@@ -107,7 +110,7 @@ def _folders(raw: Path) -> list[Path]:
 def _tables(
     raw: Path, found: list[RunFolder], power: Mapping[str, Any]
 ) -> tuple[dict[str, xr.Dataset], list[str]]:
-    """Join the runs with what lies beside them; return the campaign's tables and all faults."""
+    """Join the runs with the files next to them; return the campaign's tables and all faults."""
     records, files, faults = _read_records(raw)
     rows = [run.row for run in found]
     counted = _join_records(rows, records)
@@ -124,19 +127,19 @@ def _tables(
         row["valid"] = not row["reason"]
     tables = ((run.row, run.frames["micro"], run.sources["result"]) for run in found if "micro" in run.frames)
     faults += map(str, cut_tables(table for table in tables if table[0]["valid"]))
-    faults += map(str, unlike([seen(run.row, run.frames.get("micro")) for run in found if run.row["valid"]]))
+    faults += map(str, _doubtful_labels(run for run in found if run.row["valid"]))
     faults += _add_repeats(rows, found)
     beside = {"files": files, "meters": meters}
     groups = {"runs": to_dataset([pd.DataFrame(rows)], "runs")}
     for kind in TABLES:
         frames = [run.frames[kind] for run in found if kind in run.frames]
         groups[kind] = to_dataset([*frames, *([beside[kind]] if kind in beside else [])], kind)
-    told = (*(fault for run in found for fault in run.faults), *faults, *power_faults)
-    return groups, [printable(fault) for fault in told]
+    whole = (*(fault for run in found for fault in run.faults), *faults, *power_faults)
+    return groups, [printable(fault) for fault in whole]
 
 
 def _add_repeats(rows: list[dict[str, Any]], found: list[RunFolder]) -> list[str]:
-    """Add a row for each further execution in a run's job; what is of the whole job is of none of them."""
+    """Add a row for each further execution in a run's job; times and energy of the whole job are of none."""
     faults = []
     number = max(row["repeat"] for row in rows)
     for row, run in zip(rows[:], found, strict=True):
@@ -159,9 +162,9 @@ def _add_repeats(rows: list[dict[str, Any]], found: list[RunFolder]) -> list[str
 def _read_runs(folders: list[Path], power: Mapping[str, Any], progress: bool) -> list[RunFolder]:
     """Read the runs, in this process or, from `PARALLEL_FROM` on, in many at once.
 
-    On one machine dask starts a process a core that this one may use. On a cluster whoever calls
-    `ingest` makes a ``dask.distributed.Client`` before, of a scheduler whose workers Slurm has started
-    (``dask-jobqueue``, or ``srun dask worker``) and that see the same folders: dask then takes these.
+    On one machine dask starts a process for each core that this one may use. On a cluster the caller of
+    `ingest` first makes a ``dask.distributed.Client`` of a scheduler whose workers Slurm has started
+    (``dask-jobqueue``, or ``srun dask worker``) and that see the same folders: dask then uses these.
     """
     applications = load_applications(project.root() / "config" / "applications")
     if len(folders) < PARALLEL_FROM:
@@ -180,7 +183,7 @@ def _read_runs(folders: list[Path], power: Mapping[str, Any], progress: bool) ->
 
 
 def _read_records(raw: Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
-    """Read Slurm's records and fingerprint every file that lies beside the runs."""
+    """Read Slurm's records and fingerprint every file next to the runs."""
     frames, files, faults = [], [], []
     beside = (p for p in raw.rglob("*") if p.is_file() and p.relative_to(raw).parts[0] != "runs")
     for path in sorted(beside):
@@ -211,7 +214,7 @@ def _read_records(raw: Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
 
 
 def _join_records(rows: list[dict[str, Any]], records: pd.DataFrame) -> list[float]:
-    """Take what Slurm says of the runs into their rows; return the energies that it counted, J."""
+    """Add Slurm's records of the runs to their rows; return the energies that it counted, J."""
     if records.empty:
         return [np.nan] * len(rows)
     jobs = records[records["step"] == ""].drop_duplicates("job_id").set_index("job_id")
@@ -227,8 +230,8 @@ def _join_records(rows: list[dict[str, Any]], records: pd.DataFrame) -> list[flo
             row |= {"elapsed_slurm": job["elapsed"], "state": job["state"]}
         counted.append(float(job["energy"]) if job is not None else np.nan)
     joined = [(row, known[row["job_id"]]) for row in rows if row["job_id"] and row["job_id"] in known]
-    for row, said in against_slurm(joined):
-        row["reason"] = row["reason"] or said
+    for (row, _), reason in zip(joined, slurm_contradictions(joined), strict=True):
+        row["reason"] = row["reason"] or reason
     return counted
 
 
@@ -239,8 +242,8 @@ def _slurm_reason(row: dict[str, Any]) -> str:
 def _write_runs(found: Iterable[RunFolder], folder: Path) -> None:
     """Write one file for each profiled run, and remove those of runs that are gone.
 
-    Of other runs the campaign's tables hold all there is; a file each would cost more than reading
-    the raw one again.
+    The campaign's tables hold everything of other runs; a file each would cost more than reading the raw one
+    again.
     """
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {f"{run.row['run']}.nc": run.datasets for run in found if "profile" in run.datasets}

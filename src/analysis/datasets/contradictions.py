@@ -1,6 +1,6 @@
-"""What a run's output states, held against its record: one line for each fact that cannot be of the same run.
+"""A run's output, and Slurm's accounting, compared with its record: what cannot be of the same run.
 
-A clock whose zone is not known may be off by any number of quarters of an hour.
+A clock of an unknown time zone may be off by any number of quarters of an hour.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -17,21 +18,27 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis.base.slurm import short
+from analysis.base.errors import ConfigError
+from analysis.base.slurm import node_names, short
 from analysis.schema.campaigns import Application
 
 # Clocks of the nodes and of the host that wrote the record may differ by this much.
-SLACK = 60.0  # s
+_SLACK = 60.0  # s
 _QUARTER = 900.0  # s; time zones differ by multiples of it
-# Beside rounding, a process can outlive what the launcher saw by so much.
+_SUMMER = 4  # quarters of an hour
+# A process can run so much longer than its launcher saw, in addition to rounding.
 _LONGER, _TAIL = 1.02, 2.0
+# Slurm counts whole seconds, and a run ends before its job.
+_ROUNDING = 2.0  # s
+# So many runs by another clock mean a change to summer time; fewer are runs of another time.
+_CHANGED = 3
 # HPCG plans its sets by the first one, and stops after the set in which the time is over.
 _PLAN = 2.0
 _SET = 50  # iterations
 _STAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)[_T](\d\d)[-:](\d\d)[-:](\d\d)")
 _LAUNCHED = re.compile(r"(?:^|/)(?:mpirun|mpiexec|orterun|srun)(?:[.\w-]*)$")
 _COUNT = re.compile(r"--?(?:np|n|ntasks)")
-# What an MPI library is called by itself, in labels and in names of its launcher.
+# Names of an MPI library in its own output, in labels and in names of its launcher.
 _FAMILIES = {
     "Open MPI": re.compile(r"open ?mpi|ompi|hpc-?x|orterun", re.IGNORECASE),
     "MPICH": re.compile(r"\bmpich", re.IGNORECASE),
@@ -40,65 +47,72 @@ _FAMILIES = {
     "Platform MPI": re.compile(r"platform ?mpi", re.IGNORECASE),
 }
 
+Row = Mapping[str, Any]
+Job = Mapping[Any, Any]
+
 
 def contradictions(
-    row: Mapping[str, Any],
+    row: Row,
     application: Application,
     result: xr.Dataset,
     source: str,
     profile: xr.Dataset | None = None,
-    noted: Mapping[str, Any] = MappingProxyType({}),
+    extra: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[str]:
     """Yield where a run's record cannot be of the same run as its result, profile or launch line.
 
-    `row` is of kind ``runs``, `source` the name of the result's file, `noted` what else the record says. Only
-    what both sides state is compared.
+    `row` is of kind ``runs``, `source` the name of the result's file, `extra` the rest of the record. Only
+    facts that both sides state are compared.
     """
-    yield from _of_counts(row, result)
-    yield from _of_case(row, application, result)
+    ranks = _count(result, "ranks")
+    grid = sorted(set(map(int, result["local_size"].values))) if "local_size" in result else []
+    yield from _of_counts(row, result, ranks, grid)
+    yield from _of_case(row, application, result, grid)
     yield from _of_times(row, result, source)
-    ranks = int(result["ranks"] if "ranks" in result else result.attrs.get("ranks", -1))
     yield from _of_launch(row, counted=ranks > 0 or profile is not None)
-    if "benchbook" in noted:
+    if "benchbook" in extra:
         yield from _of_arguments(row, application)
     yield from _of_options(row, application, str(row["command"]), "command")
     if profile is not None:
         yield from _of_profile(row, application, profile)
 
 
-def _of_counts(row: Mapping[str, Any], result: xr.Dataset) -> Iterator[str]:
-    ranks = int(result["ranks"] if "ranks" in result else result.attrs.get("ranks", -1))
+def _of_counts(row: Row, result: xr.Dataset, ranks: int, grid: list[int]) -> Iterator[str]:
     if 0 <= ranks != row["ranks"]:
         yield f"its result is of {ranks} ranks, its record of {row['ranks']}"
     for name in ("nodes", "charm_nodes"):
         nodes = int(result[name]) if name in result and not result[name].dims else -1
-        if 0 < nodes != row["nodes"] > 0:
-            yield f"its result is of {nodes} nodes, its record of {row['nodes']}"
-    threads = int(result["threads"] if "threads" in result else result.attrs.get("threads", -1))
+        yield from _other_nodes(row, nodes, "result")
+    threads = _count(result, "threads")
     if 0 < threads != row["threads"] > 0:
         yield f"its result is of {threads} threads per rank, its record of {row['threads']}"
-    if "local_size" in result and row["local_size"] > 0:
-        grid = sorted(set(map(int, result["local_size"].values)))
-        if grid != [row["local_size"]]:
-            yield f"its result is of a local grid of {grid}, its record of {row['local_size']}"
+    if grid and row["local_size"] > 0 and grid != [row["local_size"]]:
+        yield f"its result is of a local grid of {grid}, its record of {row['local_size']}"
 
 
-def _of_case(row: Mapping[str, Any], application: Application, result: xr.Dataset) -> Iterator[str]:
-    """Hold the case against what its name stands for, and against the benchmark that printed the result."""
+def _count(result: xr.Dataset, name: str) -> int:
+    return int(result[name] if name in result else result.attrs.get(name, -1))
+
+
+def _other_nodes(row: Row, nodes: int, what: str) -> Iterator[str]:
+    if 0 < nodes != row["nodes"] > 0:
+        yield f"its {what} is of {nodes} nodes, its record of {row['nodes']}"
+
+
+def _of_case(row: Row, application: Application, result: xr.Dataset, grid: list[int]) -> Iterator[str]:
+    """Compare the case with what its name means, and with the benchmark that printed the result."""
     case = str(row["case"])
     cases = application.launch.cases if application.launch else {}
     wanted = cases[case].values.local_size if case in cases else None
-    if wanted is not None and "local_size" in result:
-        grid = sorted(set(map(int, result["local_size"].values)))
-        if grid != [int(wanted)]:
-            yield f"its result is of a local grid of {grid}, its case {case!r} of {wanted}"
+    if wanted is not None and grid and grid != [int(wanted)]:
+        yield f"its result is of a local grid of {grid}, its case {case!r} of {wanted}"
     found = str(result.attrs.get("benchmark", ""))
-    named = {found, found.removeprefix("osu_")}
-    if found and (case.startswith("osu_") or case in cases) and case not in named:
+    names = {found, found.removeprefix("osu_")}
+    if found and (case.startswith("osu_") or case in cases) and case not in names:
         yield f"its result is of {found}, its case is {case!r}"
 
 
-def _of_times(row: Mapping[str, Any], result: xr.Dataset, source: str) -> Iterator[str]:
+def _of_times(row: Row, result: xr.Dataset, source: str) -> Iterator[str]:
     for name in ("benchmark_time", "elapsed"):
         if name in result and not result[name].dims:
             step = float(result[f"{name}_resolution"]) if f"{name}_resolution" in result else 0.0
@@ -114,12 +128,17 @@ def _of_times(row: Mapping[str, Any], result: xr.Dataset, source: str) -> Iterat
         yield from _outside(row, text, "its result was written")
 
 
-def _longer(row: Mapping[str, Any], seconds: float, what: str) -> Iterator[str]:
+def _listed(row: Row) -> set[str]:
+    """Return the short names of the nodes in the record."""
+    return {short(node) for node in str(row["node_list"]).split(",")} - {""}
+
+
+def _longer(row: Row, seconds: float, what: str) -> Iterator[str]:
     if seconds > float(row["elapsed"]) * _LONGER + _TAIL:
         yield f"its {what} took {seconds:.4g} s, its record says {row['elapsed']:.4g} s"
 
 
-def _outside(row: Mapping[str, Any], text: str, what: str) -> Iterator[str]:
+def _outside(row: Row, text: str, what: str) -> Iterator[str]:
     """Find a local time that lies in the run by no time zone."""
     try:
         at = np.datetime64(text, "ns")
@@ -127,15 +146,15 @@ def _outside(row: Mapping[str, Any], text: str, what: str) -> Iterator[str]:
         return
     if np.isnat(at) or np.isnat(row["start"]) or np.isnat(row["end"]):
         return
-    late = float((at - row["start"]) / np.timedelta64(1, "s")) + SLACK
-    if late % _QUARTER > float((row["end"] - row["start"]) / np.timedelta64(1, "s")) + 2 * SLACK:
+    late = float((at - row["start"]) / np.timedelta64(1, "s")) + _SLACK
+    if late % _QUARTER > float((row["end"] - row["start"]) / np.timedelta64(1, "s")) + 2 * _SLACK:
         yield f"{what} at {text} by its own clock, outside the run in any time zone"
 
 
-def _of_launch(row: Mapping[str, Any], *, counted: bool) -> Iterator[str]:
-    """Hold the launcher's own words against the record: how many ranks, which library's it is.
+def _of_launch(row: Row, *, counted: bool) -> Iterator[str]:
+    """Compare the launcher's command with the record: the number of ranks, and whose library it is.
 
-    Ranks only where no output has `counted` them: what counts knows better than what was asked.
+    Ranks only where no output has `counted` them: a count is better than a request.
     """
     words = _words(str(row["command"]))
     at = next((at for at, word in enumerate(words) if _LAUNCHED.search(word)), None)
@@ -143,16 +162,16 @@ def _of_launch(row: Mapping[str, Any], *, counted: bool) -> Iterator[str]:
         return
     options = _options(words[at + 1 :])
     asked = next((value for word, value in pairwise(options) if _COUNT.fullmatch(word)), "")
-    # Parts of one job with ranks of their own stand behind a colon.
+    # Parts of one job with ranks of their own follow a colon.
     if not counted and asked.isdecimal() and ":" not in words and 0 <= row["ranks"] != int(asked):
         yield f"its command starts {asked} ranks, its record says {row['ranks']}"
-    said, own = (_families(text) for text in (str(row["mpi"]), Path(words[at]).name))
-    if len(said) == len(own) == 1 and said != own:
+    recorded, own = (_families(text) for text in (str(row["mpi"]), Path(words[at]).name))
+    if len(recorded) == len(own) == 1 and recorded != own:
         yield f"its command is of {own[0]}, its record says {row['mpi']}"
 
 
-def _of_arguments(row: Mapping[str, Any], application: Application) -> Iterator[str]:
-    """Hold a command that Benchbook has written against the arguments that the case declares."""
+def _of_arguments(row: Row, application: Application) -> Iterator[str]:
+    """Compare a command that Benchbook has written with the arguments that the case declares."""
     cases = application.launch.cases if application.launch else {}
     if application.launch is None or row["case"] not in cases:
         return
@@ -163,7 +182,7 @@ def _of_arguments(row: Mapping[str, Any], application: Application) -> Iterator[
 
 
 def _options(words: list[str]) -> list[str]:
-    """Return the launcher's options, up to what may be the program: its own -n is something else."""
+    """Return the launcher's options, up to the likely program: a -n of the program is something else."""
     for at, word in enumerate(words):
         value = at > 0 and words[at - 1].startswith("-") and ("/" not in word or "=" in word)
         if not word.startswith("-") and not value:
@@ -175,26 +194,24 @@ def _families(text: str) -> list[str]:
     return [name for name, pattern in _FAMILIES.items() if pattern.search(text)]
 
 
-def _of_options(row: Mapping[str, Any], application: Application, command: str, what: str) -> Iterator[str]:
-    """Hold the options of a command that set a factor against the record's."""
+def _of_options(row: Row, application: Application, command: str, what: str) -> Iterator[str]:
+    """Compare the options of a command that set a factor with the record."""
     for factor, option in application.options.items():
         pattern = re.escape(option).replace(re.escape("${value}"), r"(\d+(?:\.\d+)?)")
         found = re.search(rf"(?<!\S){pattern}(?!\S)", command)
         value = float(row[factor])
-        # -1 and NaN: the record is silent.
+        # -1 and NaN: the record has no value.
         if found and value > 0 and float(found[1]) != value:
             yield f"its {what} says {found[0]}, its record {factor} {value:g}"
 
 
-def _of_profile(row: Mapping[str, Any], application: Application, profile: xr.Dataset) -> Iterator[str]:
+def _of_profile(row: Row, application: Application, profile: xr.Dataset) -> Iterator[str]:
     attrs = profile.attrs
     if attrs["ranks_expected"] != row["ranks"]:
         yield f"its profile is of {attrs['ranks_expected']} ranks, its record of {row['ranks']}"
-    nodes = int(attrs.get("nodes", -1))
-    if 0 < nodes != row["nodes"] > 0:
-        yield f"its profile is of {nodes} nodes, its record of {row['nodes']}"
+    yield from _other_nodes(row, int(attrs.get("nodes", -1)), "profile")
     hosts = {short(str(host)) for host in profile["host"].values} - {""}
-    listed = {short(node) for node in str(row["node_list"]).split(",")} - {""}
+    listed = _listed(row)
     if hosts and listed and not hosts <= listed:
         yield f"its profile is of {', '.join(sorted(hosts))}, its record of {', '.join(sorted(listed))}"
     command = str(attrs.get("command", ""))
@@ -204,7 +221,7 @@ def _of_profile(row: Mapping[str, Any], application: Application, profile: xr.Da
 
 
 def _of_program(launched: str, profiled: str) -> Iterator[str]:
-    """Hold the arguments of the profiled program against those that it was launched with."""
+    """Compare the arguments of the profiled program with those of its launch."""
     own, words = _words(profiled), _words(launched)
     names = [Path(word).name for word in words]
     if own and (name := Path(own[0]).name) in names:
@@ -221,12 +238,12 @@ def _words(command: str) -> list[str]:
         return command.split()
 
 
-def _of_profile_times(row: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[str]:
+def _of_profile_times(row: Row, attrs: Mapping[str, Any]) -> Iterator[str]:
     known = not (np.isnat(row["start"]) or np.isnat(row["end"]))
     for name, did in (("start", "began"), ("stop", "ended")):
         value = attrs.get(name)
         if isinstance(value, float) and math.isfinite(value) and known:
-            at, slack = np.datetime64(int(value * 1e9), "ns"), np.timedelta64(int(SLACK), "s")
+            at, slack = np.datetime64(int(value * 1e9), "ns"), np.timedelta64(int(_SLACK), "s")
             if not row["start"] - slack <= at <= row["end"] + slack:
                 yield f"its profile {did} at {at.astype('datetime64[s]')} UTC, outside the run"
         elif isinstance(value, str) and value:
@@ -238,3 +255,59 @@ def _of_profile_times(row: Mapping[str, Any], attrs: Mapping[str, Any]) -> Itera
     ranks = int(attrs["ranks_expected"])
     if ranks > 0:
         yield from _longer(row, float(attrs.get("app_time_total", math.nan)) / ranks, "profile")
+
+
+# ---- Slurm's accounting; sacct prints local times
+
+
+def slurm_contradictions(joined: Sequence[tuple[Row, Job]]) -> list[str]:
+    """Return for each run why its record cannot be of the job that it names; empty where it can.
+
+    `joined` has rows of the kind ``runs``, each with the row of its job, of the kind ``sacct``.
+    """
+    zones = _zones(joined)
+    return [next(iter((*_of_job(row, job), *_of_job_times(row, job, zones))), "") for row, job in joined]
+
+
+def _of_job(row: Row, job: Job) -> Iterator[str]:
+    took, elapsed = float(job["elapsed"]), float(row["elapsed"])
+    if elapsed > took + _ROUNDING:
+        yield f"its record says {elapsed:.4g} s, Slurm {took:.4g} s of its whole job"
+    if 0 < int(job["nodes"]) < row["nodes"]:
+        yield f"its record is of {row['nodes']} nodes, its job had {job['nodes']}"
+    try:
+        nodes = {short(node) for node in node_names(str(job["node_list"]))}
+    except ConfigError:  # "None assigned"
+        return
+    listed = _listed(row)
+    if nodes and not listed <= nodes:
+        yield f"its record is of {', '.join(sorted(listed))}, its job ran on {', '.join(sorted(nodes))}"
+
+
+def _zones(joined: Sequence[tuple[Row, Job]]) -> set[int]:
+    """Return the quarters of an hour by which Slurm's clock is off for most runs, and in summer."""
+    found = Counter(zone for row, job in joined if (zone := _zone(row, job)) is not None)
+    if not found:
+        return set()
+    most = max(found, key=lambda zone: (found[zone], -abs(zone)))
+    shifted = {zone for zone in (most - _SUMMER, most + _SUMMER) if found[zone] >= _CHANGED}
+    return {most} | shifted
+
+
+def _zone(row: Row, job: Job) -> int | None:
+    """Return the least shift, in quarters of an hour, with which the job ends no earlier than the run."""
+    if any(np.isnat(np.datetime64(time, "ns")) for time in (row["end"], job["end"])):
+        return None
+    late = (np.datetime64(row["end"], "ns") - np.datetime64(job["end"], "ns")) / np.timedelta64(1, "s")
+    return math.ceil((float(late) - _SLACK) / _QUARTER)
+
+
+def _of_job_times(row: Row, job: Job, zones: set[int]) -> Iterator[str]:
+    zone = _zone(row, job)
+    if zone is None or np.isnat(row["start"]) or np.isnat(np.datetime64(job["start"], "ns")):
+        return
+    start, end = (np.datetime64(job[name], "ns") for name in ("start", "end"))
+    early = float((start - row["start"]) / np.timedelta64(1, "s"))
+    if zone not in zones or early + zone * _QUARTER > _SLACK:
+        ran = f"its job ran from {str(start)[:19]} to {str(end)[:19]}"
+        yield f"it began at {row['start'].astype('datetime64[s]')} UTC, {ran}"

@@ -1,4 +1,4 @@
-"""The table of a micro-benchmark's run: what OSU's and Intel's programs have in common."""
+"""The table of a micro-benchmark's run, the same for OSU's and Intel's programs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from analysis.schema import registry
 ENGINES = ("osu", "imb", "proxy")
 # As OSU's programs are asked for message sizes: -m 1048576, -m 4:1048576, --message-size=4:
 _RANGE = re.compile(r"osu_\w+\b.*?\s(?:-m|--message-size)[ =]?(?:\d+:)?(\d+)(?=\s|$)")
-# What one execution of a cell has of its own.
+# What differs between executions of a cell.
 _OWN = ("run", "repeat", "order")
 
 
 def micro(result: xr.Dataset, row: Mapping[str, Any]) -> tuple[pd.DataFrame, list[str]]:
-    """Make a run's rows of the kind ``micro``, one for each message size, and say what is unclear.
+    """Make a run's rows of the kind ``micro``, one for each message size, and list what is unclear.
 
-    IMB repeats a benchmark with 2, 4, 8, ... of the job's processes. A run is its factors, so the table
-    of the most processes is its own; the others stand in the run's own dataset.
+    IMB repeats a benchmark with 2, 4, 8, ... of the job's processes. A run is its factors, so its table is
+    that of the most processes; the others are in the run's own dataset.
     """
     faults: list[str] = []
     if "size" not in result:  # the proxy's other patterns have one size
@@ -39,7 +39,7 @@ def micro(result: xr.Dataset, row: Mapping[str, Any]) -> tuple[pd.DataFrame, lis
 
 
 def _chosen(result: xr.Dataset, row: Mapping[str, Any]) -> tuple[xr.Dataset, list[str]]:
-    """Take the rows of the benchmark that the case names, or of the only one, on the most processes."""
+    """Return the rows of the benchmark that the case names, or of the only one, on the most processes."""
     benchmarks = result["benchmark"].values.astype(str)
     names = sorted(set(benchmarks))
     own = [name for name in names if name.casefold() == str(row["case"]).casefold()] or names

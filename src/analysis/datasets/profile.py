@@ -1,7 +1,7 @@
-"""From one profile to the tables that questions are asked of: calls, messages, ranks, matrix.
+"""The tables of one profile: calls, messages, ranks, matrix.
 
-Every function takes a dataset of kind ``profile`` and sums its observations; rows of the
-observations that belong to no rank (``rank`` -1, a summary over all) count in the sums only.
+Every function takes a dataset of kind ``profile`` and sums its observations; rows of the observations that
+belong to no rank (``rank`` -1, a summary over all) count in the sums only.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import xarray as xr
 # Calls whose payload a rank hands to the network for one partner. Sendrecv is profiled by its send side.
 _SENDS = "Send Ssend Rsend Bsend Isend Issend Irsend Ibsend Sendrecv Sendrecv_replace"
 SENDS = frozenset(f"MPI_{name}" for name in _SENDS.split())
-# Calls in which every rank hears of every other, in as many rounds as their number has bits.
+# Calls that combine data of all ranks, in as many rounds as their number has bits.
 _REDUCTIONS = (
     "Allreduce Reduce Bcast Barrier Scan Exscan Gather Gatherv Scatter Scatterv Allgather Allgatherv"
 )
 REDUCTIONS = frozenset(f"MPI_{name}" for name in _REDUCTIONS.split())
 TRANSPOSES = frozenset({"MPI_Alltoall", "MPI_Alltoallv", "MPI_Alltoallw"})
-# Calls that only look up or manage; they appear in profiles but are no communication.
+# Calls that only look up or manage: they are in profiles but are no communication.
 HOUSEKEEPING = frozenset({"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Comm_rank", "MPI_Comm_size"})
 
 
@@ -47,7 +47,7 @@ def calls(ds: xr.Dataset) -> pd.DataFrame:
     by_rank = by_rank.reindex(index=totals.index, columns=held).fillna(0.0)
     totals["time_rank_min"] = by_rank.min(axis=1)
     totals["time_rank_max"] = by_rank.max(axis=1)
-    if (obs["rank"] < 0).any():  # a summary says nothing about single ranks
+    if (obs["rank"] < 0).any():  # a summary has no single ranks
         totals[["time_rank_min", "time_rank_max"]] = np.nan
     return totals.reset_index()
 
@@ -69,7 +69,7 @@ def matrix(ds: xr.Dataset) -> pd.DataFrame:
 def collectives(ds: xr.Dataset) -> tuple[dict[float, float], dict[float, float]]:
     """Count the collective calls of a mean rank: size -> calls, of reductions and of transposes.
 
-    The size is B of a call; of a transpose (all-to-all) it is what all ranks hand over together.
+    The size is B of a call; for a transpose (all-to-all) it is the sum over all ranks.
     """
     obs = _observations(ds, "call", "size", "count")
     size, members = obs["size"].clip(lower=0).astype(float), ds.sizes["rank"]

@@ -178,7 +178,7 @@ def _checked_runs(runs: pd.DataFrame, assumed: Mapping[str, Any], raw: Path) -> 
     names = (f"run {run}" for run in runs["run"])
     faults = list(_unknown_sources(raw, str(raw), zip(names, runs["source"], strict=True)))[:5]
     faults += [
-        Fault(str(raw), 0, f"run {run} stands in two tables", "name another")
+        Fault(str(raw), 0, f"run {run} is in two tables", "name another")
         for run in runs.loc[runs["run"].duplicated(), "run"]
     ]
     if faults:

@@ -33,13 +33,13 @@ NO_RESULT = xr.Dataset(attrs={"kind": "", "complete": True})
 
 @dataclass
 class RunFolder:
-    """What one run's folder holds.
+    """The content of one run's folder.
 
-    `row` is of kind ``runs``, but for its energy; `energy` what the power logs in the folder give; `frames`
-    the tables ``calls messages ranks matrix micro files``; `datasets` the long forms as read, ``profile`` and
-    ``result`` where there are any, each read from one of `sources`; `repeats` what differs in the rows of
-    further executions in the same job; `faults` all that was wrong with a file, one line each; `noted` what
-    the record says beside the columns of the row; `contradiction` the reason if that is the run's own output.
+    `row` is of kind ``runs``, without its energy; `energy` is that of the power logs in the folder; `frames`
+    has the tables ``calls messages ranks matrix micro files``; `datasets` the long forms as read, ``profile``
+    and ``result`` where there are any, each read from one of `sources`; `repeats` the differences in the rows
+    of further executions in the same job; `faults` one line for each fault of a file; `extra` the rest of the
+    record; `contradiction` the reason if the run's own output is the reason.
     """
 
     row: dict[str, Any]
@@ -49,13 +49,13 @@ class RunFolder:
     sources: dict[str, str] = field(default_factory=dict)
     repeats: list[dict[str, Any]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
-    noted: dict[str, Any] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
     contradiction: str = ""
 
 
 @dataclass
 class _Found:
-    """What one file of a run's folder was read as; faults call it by its source."""
+    """A dataset that one file of a run's folder was read as; faults call the file by its source."""
 
     path: Path
     source: str
@@ -94,8 +94,8 @@ def read_run(
     with sparing(meters[0].source if meters else name) as faults:
         out.energy = RunEnergy(reason="its power logs cannot be used")
         logs = ((one.path, one.ds) for one in meters)
-        out.energy, told = own_energy(folder, logs, out.row, refused=refused, power=power)
-        faults += told
+        out.energy, found_faults = own_energy(folder, logs, out.row, refused=refused, power=power)
+        faults += found_faults
     out.faults += map(str, faults)
     for other in results[1:]:
         reason = _reason(out, record, application, other)
@@ -123,7 +123,7 @@ def _results(found: list[_Found], application: Application | None) -> list[_Foun
 
 
 def _use(found: _Found, out: RunFolder, take: Callable[[xr.Dataset], None]) -> None:
-    """Take a dataset into the run; one of which the run's values cannot be made is damaged."""
+    """Add a dataset to the run; it is damaged if the run's values cannot be made from it."""
     with sparing(found.source) as faults:
         take(found.ds)
     if faults:
@@ -160,7 +160,7 @@ def _read_files(folder: Path, run: str, out: RunFolder) -> tuple[bool | None, li
 
 
 def _take_record(data: bytes, source: str, out: RunFolder) -> bool:
-    """Take the record's values into the row; return whether it is whole."""
+    """Add the record's values to the row; return whether the record is whole."""
     record, faults = records(data, source)
     for name, value in record.items():
         if isinstance(value, str) and printable(value) != value:
@@ -170,8 +170,8 @@ def _take_record(data: bytes, source: str, out: RunFolder) -> bool:
         faults.note(0, "'start' and 'end' are the same moment", "no run takes no time: it does not count")
     out.faults += faults.attrs()["warnings"]
     out.row |= {name: value for name, value in record.items() if name in out.row}
-    out.noted = json.loads(record["extra"])
-    if isinstance(why := out.noted.get("reason"), str):
+    out.extra = json.loads(record["extra"])
+    if isinstance(why := out.extra.get("reason"), str):
         out.row["reason"] = printable(why)
     elif record["elapsed"] == 0:
         out.row["reason"] = "took no time, by its record"
@@ -179,7 +179,7 @@ def _take_record(data: bytes, source: str, out: RunFolder) -> bool:
 
 
 def _datasets(data: bytes, source: str, entry: dict[str, Any], tried: list[str]) -> Iterator[xr.Dataset]:
-    """Read a file by every engine that knows it, and note in its row what came of it."""
+    """Read a file by every engine that knows it, and note the result in its row."""
     for engine in readers.without_second_power(readers.engines_of(data, Path(source).name)):
         tried.append(engine)
         each = readers.parse_each(data, source, engine=engine)
@@ -226,6 +226,7 @@ def _take_result(out: RunFolder, application: Application, result: xr.Dataset) -
     threads = _stated(result, "threads")
     if out.row["threads"] < 0 < threads:
         out.row["threads"] = threads
+    out.row["problem"] = out.row["problem"] or readers.problem(result)
     out.row["version"] = printable(str(result.attrs.get("tool_version", ""))) or out.row["version"]
     if application.engine in micro.ENGINES:
         table, unclear = micro.micro(result, out.row)
@@ -257,11 +258,11 @@ def _reason(
         return f"no readable {RECORD}"
     if not record:
         return f"{RECORD} is incomplete"
-    if row["reason"]:  # who watched the job knows more than its files: one of a pair can end well in vain
+    if row["reason"]:  # a record can know more than the files: one of a pair can end well in vain
         return str(row["reason"])
     if application is None:
         return f"unknown application {row['application']!r}: no config/applications/{row['application']}.yaml"
-    if not ended_well(row["exit_code"], out.noted):
+    if not ended_well(row["exit_code"], out.extra):
         return "no exit code was recorded" if row["exit_code"] < 0 else f"exit code {row['exit_code']}"
     if found is None and application.engine:
         return f"left no {application.engine} result"
@@ -275,5 +276,5 @@ def _reason(
     if profile is not None and not profile.attrs["complete"]:
         return "its profile is cut or damaged"
     source = found.source if found is not None else ""
-    out.contradiction = next(contradictions(row, application, result, source, profile, out.noted), "")
+    out.contradiction = next(contradictions(row, application, result, source, profile, out.extra), "")
     return out.contradiction

@@ -1,21 +1,21 @@
-"""The rule by which a run gets its energy, and the table of the meters behind it.
+"""The rule that gives a run its energy, and the table of the meters that were used.
 
 1. *The campaign's logs* (`analysis.energy.meters`) come first: every run on a node that one of them feeds
-   gets its part of them, whatever else there is, unless they have no energy for it.
-2. *Logs in the run's folder* come next. Beside a log of the sampler's, logs of others are not added: they
-   hold the same watts. A log of others that is refused costs the run this energy and is named, since the
-   sum of the rest would be too low.
+   gets its part of them, unless they have no energy for it.
+2. *Logs in the run's folder* come next. Logs of others are not added to a log of the sampler's: they have the
+   same watts. If a log of others is refused, the run has no energy from its folder, since the sum of the
+   rest would be too low; the log is named.
 3. *Slurm's counter* is the last resort: it is coarser than any log.
 
-Within 1 and within 2 the outermost point of measurement (`analysis.energy.points`) that meters all nodes
-of a run counts, and what is further in does not: it holds the same watts. Logs of one point add up. Logs
-of the campaign from several places that meter the same node do not: of those that see all nodes of the run
-the most accurate counts. Of a foreign log in a run's folder nobody knows which node a meter is of: where
-there are several points, one meter for each node is the least that a whole needs.
+Within 1 and within 2 the outermost point of measurement (`analysis.energy.points`) counts that meters all
+nodes of a run; points further in have the same watts. Logs of one point add up. Logs of the campaign from
+several places that meter the same node do not: the most accurate counts of those that see all nodes of the
+run. For a foreign log in a run's folder the node of a meter is not known: where there are several points, a
+whole needs at least one meter for each node.
 
 A run has no energy if a meter that counts read nothing in it; if readings cover less than `LEAST_COVERED` of
-it, unless a range of power is declared that bounds the rest; or if its own log or Slurm's counter gives it
-the whole of a node that another run was on at the same time. Then `RunEnergy.reason` says so.
+it, unless a declared range of power bounds the rest; or if its own log or Slurm's counter gives it the whole
+of a node that another run used at the same time. `RunEnergy.reason` then says so.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ import xarray as xr
 from analysis import readers
 from analysis.base.errors import Fault
 from analysis.base.units import SECOND
-from analysis.energy.integral import GAP_INTERVALS, energy, total
+from analysis.energy.integral import energy, total
 from analysis.energy.jobs import idle_power, shared
-from analysis.energy.meters import Log, chosen, nodes_of, not_covered, read_logs
-from analysis.energy.own import OwnLogs, own_logs
+from analysis.energy.meters import Log, Row, chosen, nodes_of, not_covered, read_logs
+from analysis.energy.own import RunLogs, own_logs
 from analysis.energy.points import UNSAID, point
 
 NO_LOG = "no power log"
 SLURM = "nodes, as Slurm's acct_gather_energy has it"
 
-# Share of a run. The bounds of what readings do not cover are the powers that the meter has shown; a few
-# readings show none of what came later.
+# Share of a run. The powers that the meter has read bound the time that readings do not cover; a few readings
+# cannot bound what came later.
 LEAST_COVERED = 0.1
 
 # Jobs that follow each other may overlap by this much, as their records are written.
@@ -52,17 +52,15 @@ _TOUCH = np.timedelta64(1, "s")
 _NOISE = ("uncertainty_sampling", "uncertainty_clock")
 _VALUES = ("energy", "energy_low", "energy_high", "uncertainty_accuracy", *_NOISE, "covered")
 
-Row = Mapping[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class RunEnergy:
-    """What a run took, or why that is not known.
+    """The energy of a run, or why it is not known.
 
     In J: `energy` (NaN without) with its bounds where logs have gaps and its standard `uncertainty`, without
-    the accuracy of a meter that nobody stated. `accuracy` is the limit of error as a share of the reading. In
-    W: means over the run, and of its part of the meters while no job ran. `covered` is the share of the run
-    that has readings, `shared` that in which it had less than a whole meter.
+    the accuracy of meters that do not state any. `accuracy` is the limit of error as a share of the reading.
+    In W: means over the run, and of its part of the meters while no job ran. `covered` is the share of the
+    run that has readings, `shared` that in which it had less than a whole meter.
     """
 
     energy: float = np.nan
@@ -91,7 +89,7 @@ class RunEnergy:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What one log gives one run: `_VALUES` of `analysis.energy.integral`, ``shared``, ``idle`` (W)."""
+    """The part of one log in one run: `_VALUES` of `analysis.energy.integral`, ``shared``, ``idle`` (W)."""
 
     log: Log
     values: Mapping[str, float]
@@ -110,8 +108,7 @@ def attribute(
     parts: dict[str, list[_Part]] = defaultdict(list)
     table = []
     for log in logs:
-        users = [row for row in timed if log.feeds().intersection(nodes_of(row))]
-        if users:
+        if users := log.users(timed):
             split, idle = _split(log, users)
             table += _meter_rows(log, idle)
             for row, part in zip(users, split, strict=True):
@@ -140,10 +137,10 @@ def own_energy(
     refused: Sequence[Fault] = (),
     power: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[RunEnergy, list[Fault]]:
-    """Integrate the power logs in a run's folder over the run: its energy, and what is wrong with the logs.
+    """Integrate the power logs in a run's folder over the run: its energy, and the faults of the logs.
 
     `found` has each log once, with its file; `row` is of kind ``runs``; `refused` are faults of logs that
-    cannot be read; `power` is the campaign's declaration. Nothing known and no reason stands for no log.
+    cannot be read; `power` is the campaign's declaration. No energy and no reason mean that there is no log.
     """
     logs = own_logs(folder, found, row["nodes"], power)
     for log in logs.logs:
@@ -155,7 +152,7 @@ def own_energy(
     return integrated(logs, row), logs.faults
 
 
-def integrated(own: OwnLogs, row: Row) -> RunEnergy:
+def integrated(own: RunLogs, row: Row) -> RunEnergy:
     """Integrate a run's own logs between its ``start`` and ``end``."""
     if not own.logs:
         return RunEnergy(reason=own.faults[-1].found if own.faults else "")
@@ -182,7 +179,7 @@ def power_files(files: pd.DataFrame) -> pd.DataFrame:
 def logs_behind(
     raw: Path, run: str, rows: Sequence[Row], files: pd.DataFrame, power: Mapping[str, Any]
 ) -> list[xr.Dataset]:
-    """Read the logs that the energy of one run of a built campaign rests on; empty where it has none.
+    """Read the logs that the energy of one run of a built campaign is from; empty where it has none.
 
     `rows` and `files` are of kinds ``runs`` and ``files``, `power` is the declaration. The datasets have the
     meters that feed the run's nodes.
@@ -220,8 +217,8 @@ def _split(log: Log, rows: Sequence[Row]) -> tuple[list[_Part], xr.Dataset]:
     for i in range(len(rows)):
         values = {name: float(found[name][i]) for name in (*_VALUES, "shared")}
         share = found["part"].values[i]
-        held = np.isfinite(share)
-        values["idle"] = float((share[held] * idle["idle"].values[held]).sum())
+        has = np.isfinite(share)
+        values["idle"] = float((share[has] * idle["idle"].values[has]).sum())
         parts.append(_Part(log, values, [meter for meter, mine in zip(meters, on[i], strict=True) if mine]))
     return parts, idle
 
@@ -233,7 +230,7 @@ def _weight(row: Row) -> float:
 
 
 def _of_campaign(row: Row, parts: Sequence[_Part]) -> RunEnergy:
-    """Give a run its energy from what the campaign's logs have for it."""
+    """Return a run's energy from its parts of the campaign's logs."""
     logs, reason = chosen([part.log for part in parts], set(nodes_of(row)))
     reason = reason or next((log.fault for log in logs if log.fault), "")
     if reason:
@@ -246,8 +243,8 @@ def _of_campaign(row: Row, parts: Sequence[_Part]) -> RunEnergy:
 def _summed(parts: Sequence[_Part], row: Row, remedy: str = "") -> RunEnergy:
     """Add up what several logs give a run.
 
-    Meters of one make err alike, so that their accuracies add linearly; sampling and clock are noise of
-    each and add in squares. What gaps leave open is in the bounds and not in the uncertainty.
+    Meters of one make have the same error, so their accuracies add linearly; sampling and clock are noise of
+    each and add in squares. Gaps are in the bounds and not in the uncertainty.
     """
     blind = next((part for part in parts if np.isnan(part.values["energy"])), None)
     if blind is not None:
@@ -260,7 +257,7 @@ def _summed(parts: Sequence[_Part], row: Row, remedy: str = "") -> RunEnergy:
     if covered < LEAST_COVERED and not all("power_range" in part.log.declared for part in parts):
         share, least = 100 * covered, 100 * LEAST_COVERED
         return RunEnergy(reason=f"readings cover {share:.2g} % of the run, less than {least:g} %{remedy}")
-    alike = sum(np.nan_to_num(part.values["uncertainty_accuracy"]) for part in parts)
+    linear = sum(np.nan_to_num(part.values["uncertainty_accuracy"]) for part in parts)
     noise = [part.values[name] for part in parts for name in _NOISE]
     accuracies = [float(part.log.ds.attrs["accuracy"]) for part in parts]
     crowds = [part.values.get("shared", 0.0) for part in parts]
@@ -268,7 +265,7 @@ def _summed(parts: Sequence[_Part], row: Row, remedy: str = "") -> RunEnergy:
         joules,
         low,
         high,
-        uncertainty=float(np.sqrt(alike**2 + sum(np.square(noise)))),
+        uncertainty=float(np.sqrt(linear**2 + sum(np.square(noise)))),
         accuracy=max(accuracies) if np.isfinite(accuracies).all() else np.nan,
         mean_power=_mean_power(joules, row),
         covered=covered,
@@ -311,7 +308,6 @@ def _crowded(rows: Sequence[Row]) -> set[str]:
 
 def _meter_rows(log: Log, idle: xr.Dataset) -> list[dict[str, Any]]:
     attrs = log.ds.attrs
-    limit = log.declared.get("max_gap") or GAP_INTERVALS * float(attrs["interval"])
     rows = []
     for position, meter in enumerate(log.meters):
         read = np.isfinite(log.ds["power"].values[position])
@@ -325,7 +321,7 @@ def _meter_rows(log: Log, idle: xr.Dataset) -> list[dict[str, Any]]:
                 "kind": "switch" if meter in log.switches else "nodes",
                 "location": attrs["location"],
                 "interval": float(attrs["interval"]),
-                "max_gap": float(limit),
+                "max_gap": log.max_gap,
                 "accuracy": float(attrs["accuracy"]),
                 "clock_offset": float(attrs.get("clock_offset", 0.0)),
                 "clock_error": log.clock_error,

@@ -11,15 +11,15 @@ import xarray as xr
 
 from analysis.base.errors import BenchbookError
 from analysis.base.units import SECOND
-from analysis.energy.track import tracks
+from analysis.energy.track import NAT, time_stamps, tracks
 from analysis.schema import registry
-
-_NAT = np.iinfo(np.int64).min
 
 # A meter that reports every second and misses two reports is late; more than that is a gap.
 GAP_INTERVALS = 3.0
 
 _SUMS = ("energy", "low", "high", "covered", "variance", "step")
+# The parts of an uncertainty, ``uncertainty_<part>``.
+UNCERTAIN = ("sampling", "coverage", "accuracy", "clock")
 
 _UNITS = {
     "energy": ("J", "best estimate; gaps by straight lines, ends held; NaN where nothing is covered"),
@@ -51,9 +51,9 @@ def energy(
     """Integrate power over one or many windows, for each meter of a dataset of kind ``power``.
 
     `start` and `end` are any times (UTC unless they have a zone) or DataArrays along one dimension, which
-    the result keeps; NaT gives NaN. Between readings further apart than `max_gap` s (by default
+    the result keeps; NaT gives NaN. Between readings with more than `max_gap` s between them (by default
     `GAP_INTERVALS` times the meter's interval) the energy is only bounded, by `power_range` (least and
-    greatest W) or by what the meter showed in the log. `idle` (W) adds ``energy_above_idle``; `clock_error`
+    greatest W) or by the meter's readings in the log. `idle` (W) adds ``energy_above_idle``; `clock_error`
     is the standard uncertainty of the meter's offset in s; `bridge` also estimates windows that nothing
     covers, as parts of a longer one. Returned are the variables of `_UNITS` by (window, meter), or (meter)
     for a single window. Raises SchemaError, or BenchbookError if a window ends before it starts.
@@ -67,8 +67,8 @@ def energy(
     registry.check(ds, str(ds.encoding.get("source", "power dataset")))
     dim, coords, begin, stop = windows(start, end)
     limit = float(max_gap) if max_gap is not None else _default_gap(ds)
-    origin = int(min(begin[begin != _NAT].min(initial=2**62), _first(ds)))
-    bad = (begin == _NAT) | (stop == _NAT)
+    origin = int(min(begin[begin != NAT].min(initial=2**62), _first(ds)))
+    bad = (begin == NAT) | (stop == NAT)
     a, b = (np.where(bad, 0.0, (t - origin) / SECOND) for t in (begin, stop))
     shape = (ds.sizes["meter"], a.size)
     sums = {name: np.full(shape, 0.0 if name == "covered" else np.nan) for name in _SUMS}
@@ -88,6 +88,7 @@ def energy(
     out = xr.Dataset(data, coords={"meter": ds["meter"].values, **coords})
     out["duration"] = ((dim,), seconds) if dim else ((), seconds[0])
     out["mean_power"] = out["energy"] / out["duration"].where(out["duration"] > 0)
+    out["uncertainty"] = _combined(out)
     if idle is not None:
         out["energy_above_idle"] = out["energy"] - idle * out["duration"]
     return _described(out, limit, ds)
@@ -106,9 +107,9 @@ def total(result: xr.Dataset, *, correlated: bool = True) -> xr.Dataset:
     for name in linear:
         out[name] = result[name].sum("meter", skipna=False)
     out["covered"] = result["covered"].mean("meter")
-    for part in ("sampling", "coverage", "clock", *(() if correlated else ("accuracy",))):
-        name = f"uncertainty_{part}"
-        out[name] = (result[name] ** 2).sum("meter", skipna=False) ** 0.5
+    for name in (f"uncertainty_{part}" for part in UNCERTAIN):
+        if name not in out:
+            out[name] = (result[name] ** 2).sum("meter", skipna=False) ** 0.5
     out["duration"] = result["duration"]
     out["uncertainty"] = _combined(out)
     return _with_units(out)
@@ -120,27 +121,21 @@ def _columns(
     """Return the variables of the result, shape (meter, window)."""
     share = np.divide(sums["covered"], length, out=np.zeros(sums["covered"].shape), where=length > 0)
     joules = sums["energy"] if bridge else np.where(share > 0, sums["energy"], np.nan)
-    parts = {
-        "uncertainty_sampling": np.sqrt(sums["variance"]),
-        "uncertainty_coverage": (sums["high"] - sums["low"]) / np.sqrt(12),
-        "uncertainty_accuracy": np.abs(joules) * accuracy / np.sqrt(3),
-        "uncertainty_clock": clock_error * sums["step"],
-    }
     return {
         "energy": joules,
         "energy_low": sums["low"],
         "energy_high": sums["high"],
         "covered": np.clip(share, 0.0, 1.0),
-        **parts,
-        # An accuracy that is not known cannot widen the sum; the attributes say that it is missing.
-        "uncertainty": np.where(
-            np.isnan(joules), np.nan, np.sqrt(np.nansum([part**2 for part in parts.values()], axis=0))
-        ),
+        "uncertainty_sampling": np.sqrt(sums["variance"]),
+        "uncertainty_coverage": (sums["high"] - sums["low"]) / np.sqrt(12),
+        "uncertainty_accuracy": np.abs(joules) * accuracy / np.sqrt(3),
+        "uncertainty_clock": clock_error * sums["step"],
     }
 
 
 def _combined(result: xr.Dataset) -> xr.DataArray:
-    parts = [result[f"uncertainty_{part}"] for part in ("sampling", "coverage", "accuracy", "clock")]
+    """Combine the parts; an unknown accuracy cannot widen the sum, the attributes say that it is missing."""
+    parts = [result[f"uncertainty_{part}"] for part in UNCERTAIN]
     squares = sum((part.fillna(0.0) ** 2 for part in parts), xr.zeros_like(parts[0]))
     return (squares**0.5).where(result["energy"].notnull())
 
@@ -154,7 +149,7 @@ def windows(start: Any, end: Any) -> tuple[Hashable | None, dict[Hashable, Any],
             dim, coords = given.dims[0], dict(given.coords) | coords
     single = dim is None and np.ndim(_plain(start)) == 0 and np.ndim(_plain(end)) == 0
     begin, stop = np.broadcast_arrays(instants(start), instants(end))
-    missing = (begin == _NAT) | (stop == _NAT)
+    missing = (begin == NAT) | (stop == NAT)
     if ((stop < begin) & ~missing).any():
         first = int(np.flatnonzero((stop < begin) & ~missing)[0])
         raise BenchbookError.at("energy", 0, f"window {first} ends before it starts", "swap start and end")
@@ -183,8 +178,8 @@ def _default_gap(ds: xr.Dataset) -> float:
 
 
 def _first(ds: xr.Dataset) -> int:
-    stamps = ds["time"].values.astype("datetime64[ns]").view(np.int64)
-    return int(stamps[stamps != _NAT].min(initial=2**62))
+    stamps = time_stamps(ds)
+    return int(stamps[stamps != NAT].min(initial=2**62))
 
 
 def _described(out: xr.Dataset, limit: float, ds: xr.Dataset) -> xr.Dataset:

@@ -10,19 +10,11 @@ import xarray as xr
 
 from analysis.base.errors import BenchbookError
 from analysis.base.units import SECOND
-from analysis.energy.integral import energy, instants, total, windows
+from analysis.energy.integral import UNCERTAIN, energy, instants, total, windows
+from analysis.energy.track import NAT, time_stamps
 from analysis.schema import registry
 
-_NAT = np.iinfo(np.int64).min
-_PARTS = (
-    "energy",
-    "energy_low",
-    "energy_high",
-    "uncertainty_sampling",
-    "uncertainty_coverage",
-    "uncertainty_accuracy",
-    "uncertainty_clock",
-)
+_PARTS = ("energy", "energy_low", "energy_high", *(f"uncertainty_{part}" for part in UNCERTAIN))
 
 
 def shared(
@@ -41,14 +33,14 @@ def shared(
     bool (meter, node); by default one each, or all where `weights` has another number of nodes), and a
     node's part to the jobs on it by `weights` (job, node), such as ranks, 0 where a job does not run. The
     part of a node without a job goes ``to none``, or by `spare` ``to jobs``: a meter's whole energy goes to
-    the nodes in use, as for a switch that is there for them. `integration` goes to `energy`.
+    the nodes in use, as for a switch that serves them. `integration` is passed to `energy`.
 
-    Returned are by job the variables of `total` over the meters of its nodes, without an estimate where one
-    of them read nothing while it ran; ``shared`` (1): the part of its time in which it had less than a whole
+    Returned by job: the variables of `total` over the meters of its nodes, without an estimate where one of
+    them read nothing while it ran; ``shared`` (1): the share of its time in which it had less than a whole
     meter; ``part`` (job, meter): its mean part of each; ``metered``: whether meters feed all its nodes.
     """
     dim, coords, begin, stop = windows(start, end)
-    if ((begin == _NAT) | (stop == _NAT)).any():
+    if ((begin == NAT) | (stop == NAT)).any():
         raise BenchbookError.at("energy", 0, "a job without start or end", "leave it out of the split")
     weight, fed = _tables(weights, feeds, begin.size, ds.sizes["meter"])
     parts = []
@@ -125,7 +117,7 @@ def _of_meter(ds: xr.Dataset, jobs: _Jobs, integration: dict[str, Any]) -> dict[
     for name in _PARTS:
         values = pieces[name].values[:, 0]
         clean = np.nan_to_num(values)
-        if name in ("uncertainty_sampling", "uncertainty_coverage", "uncertainty_clock"):
+        if name.startswith("uncertainty") and name != "uncertainty_accuracy":  # a meter errs alike in all
             found[name] = np.sqrt(share**2 @ clean**2)
         else:
             found[name] = np.where((share > 0) @ np.isnan(values).astype(float) > 0, np.nan, share @ clean)
@@ -144,7 +136,7 @@ def _of_meter(ds: xr.Dataset, jobs: _Jobs, integration: dict[str, Any]) -> dict[
 def _by_job(
     parts: list[tuple[np.ndarray, dict[str, np.ndarray]]], seconds: np.ndarray, meters: np.ndarray
 ) -> xr.Dataset:
-    """Put the meters side by side: variables (job, meter), NaN where a job has no part of a meter."""
+    """Join the meters: variables (job, meter), NaN where a job has no part of a meter."""
     names = [*_PARTS, "covered", "own", "part"]
     table = {name: np.full((seconds.size, meters.size), np.nan) for name in names}
     blind = np.zeros((seconds.size, meters.size), dtype=bool)
@@ -158,7 +150,7 @@ def _by_job(
     return out.assign_coords(meter=meters)
 
 
-# A shift that raises the energy by less than this share of it cannot be told from noise.
+# A shift that raises the energy by less than this share of it may be noise.
 _LEAST_CONTRAST = 0.02
 
 
@@ -169,13 +161,13 @@ def idle_power(ds: xr.Dataset, start: Any, end: Any, *, margin: float = 0.0) -> 
     """
     registry.check(ds)
     _, _, begin, stop = windows(start, end)
-    good = (begin != _NAT) & (stop != _NAT)
+    good = (begin != NAT) & (stop != NAT)
     pad = round(margin * SECOND)
     begin, stop = np.sort(begin[good] - pad), np.sort(stop[good] + pad)
-    stamps = ds["time"].values.astype("datetime64[ns]").view(np.int64)
+    stamps = time_stamps(ds)
     # Jobs begun less jobs ended counts those that run.
     running = np.searchsorted(begin, stamps, side="right") - np.searchsorted(stop, stamps, side="left")
-    free = ds["power"].values[:, (running == 0) & (stamps != _NAT)]
+    free = ds["power"].values[:, (running == 0) & (stamps != NAT)]
     rows = []
     for row in free:
         known = row[np.isfinite(row)]
@@ -199,9 +191,9 @@ def clock_offset(
     """Estimate the offset between the meter's clock and the cluster's from the jobs' edges.
 
     A job raises the power: of all shifts of the windows, `reach` s to either side in steps of `step` s (by
-    default a quarter of the interval), the one under which they hold the most energy is sought. Returned are
-    the scalars ``offset`` (s to add to the meter's clock), ``resolution`` (s: half the shifts that cannot be
-    told from the best) and ``contrast`` (energy gained over the least). BenchbookError if no edge shows.
+    default a quarter of the interval), the best is the one under which they hold the most energy. Returned
+    are the scalars ``offset`` (s to add to the meter's clock), ``resolution`` (s: half the shifts that are as
+    good as the best) and ``contrast`` (energy gained over the least). BenchbookError if no edge is found.
     """
     registry.check(ds)
     fine = step or max(float(ds.attrs.get("interval", 1.0)) / 4, 0.01)

@@ -6,9 +6,9 @@ The limits are those of the text of 2024: Energy Efficient High Performance Comp
 quality levels in section 3.2 with the rules of sections 3.1 and 3.3 to 3.7. The working group calls that
 copy internal; it is the newest that is public.
 
-It has four aspects and three levels; here some aspects are taken apart, so that each row is one fact. A
+It has four aspects and three levels; here some aspects are split, so that each row is one fact. A
 measurement as a whole has no level here: the methodology grants one only if all aspects reach it, and
-some of them cannot be seen in data.
+some of them are not in the data.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ import xarray as xr
 from analysis.base.units import SECOND
 from analysis.energy.integral import energy, instants
 from analysis.energy.jobs import idle_power
+from analysis.energy.track import time_stamps
 from analysis.schema import registry
 
 SOURCE = "EE HPC WG power measurement methodology, version 3.0, working copy of 8 November 2024"
 
 INTERVAL = 1.0  # s between samples, levels 1 and 2; level 3 integrates without a break
-READINGS = 0.1  # of the core phase: readings that average over an interval stand no further apart
+READINGS = 0.1  # of the core phase: the longest time between readings that average over an interval
 CORE = 60.0  # s that a core phase lasts at least
 ENDS = 5.0  # s at each end of the core phase that a level 3 energy may leave out
 VALUES = 10  # equally spaced values in the core phase, levels 2 and 3
@@ -64,11 +65,11 @@ _ASPECTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
-    """What only people know of a measurement; None where nobody has said.
+class MeteredMachine:
+    """Facts of a measurement that are not in the data; None where they are not declared.
 
-    `subsystems` is one of `SUBSYSTEMS`; `conversion`, where the meter stands to power conversion, one of
-    `CONVERSION`: upstream of it, or how the loss between was found.
+    `subsystems` is one of `SUBSYSTEMS`; `conversion` one of `CONVERSION`: whether the meter is upstream of
+    the power conversion, or how the loss between was found.
     """
 
     nodes: int | None = None  # compute nodes
@@ -83,7 +84,7 @@ def methodology_levels(
     end: Any,
     *,
     core: tuple[Any, Any] | None = None,
-    machine: Machine | None = None,
+    machine: MeteredMachine | None = None,
     jobs: tuple[Any, Any] | None = None,
 ) -> pd.DataFrame:
     """State the level that each aspect of a measurement reaches: columns ``aspect level found``.
@@ -91,12 +92,12 @@ def methodology_levels(
     The level is 0 for none, 1 to 3, or missing where it cannot be stated. `start` and `end` are of the full
     run, which is the core phase without `core`; `jobs` has starts and ends of all jobs on these meters,
     between which they are not idle. The interval is the longest between readings of any meter, not the
-    nominal one, so that a gap counts. A device with an energy counter is taken to integrate without a break,
-    a momentary reading to be a single sample; the inner rate of neither is in the data. The lower accuracy
-    that the methodology allows each of several meters of equal parts is not applied.
+    nominal one, so that a gap counts. A device with an energy counter is assumed to integrate without a
+    break, a momentary reading to be a single sample; the inner rate of neither is in the data. The lower
+    accuracy that the methodology allows each of several meters of equal parts is not applied.
     """
     registry.check(ds)
-    machine = machine or Machine()
+    machine = machine or MeteredMachine()
     first, last = core if core is not None else (start, end)
     times = [_times(ds, meter, first, last) for meter in range(ds.sizes["meter"])]
     mean_power = float(energy(ds, first, last)["mean_power"].sum("meter", skipna=False))
@@ -121,7 +122,7 @@ Stated = tuple[int | None, str]
 
 def _times(ds: xr.Dataset, meter: int, start: Any, end: Any) -> np.ndarray:
     """Return the times in s, from the start, at which a meter read something in a window."""
-    stamps = ds["time"].values.astype("datetime64[ns]").view(np.int64)
+    stamps = time_stamps(ds)
     begin, stop = int(instants(start)[0]), int(instants(end)[0])
     good = np.isfinite(ds["power"].values[meter]) & (stamps >= begin) & (stamps <= stop)
     seconds: np.ndarray = np.sort(stamps[good] - begin) / SECOND
@@ -138,9 +139,9 @@ def _interval(ds: xr.Dataset, times: list[np.ndarray], start: Any, end: Any) -> 
     if not _counts(ds):
         level = 2 if longest <= INTERVAL * _TOLERANCE else 0
         asked = f"levels 1 and 2 ask for {INTERVAL:g} s"
-        return level, f"momentary readings at most {longest:.3g} s apart; {asked}"
+        return level, f"momentary readings at intervals of at most {longest:.3g} s; {asked}"
     ends = max((max(float(t[0]), length - float(t[-1])) for t in times if t.size), default=length)
-    found = f"energy counters, read at most {longest:.3g} s apart, {ends:.3g} s from an end of the core phase"
+    found = f"energy counters, read every {longest:.3g} s or less, {ends:.3g} s from an end of the core phase"
     if longest > READINGS * length * _TOLERANCE:
         return 0, f"{found}; levels 1 and 2 ask for {READINGS:.0%} of it"
     return (3 if ends <= ENDS else 2), f"{found}; level 3 asks for {ENDS:g} s"
@@ -174,7 +175,7 @@ def _idle(ds: xr.Dataset, start: Any, end: Any) -> Stated:
     return 3, f"{watts:.4g} W, {count} readings of each meter or more without a job"
 
 
-def _fraction(machine: Machine, watts: float) -> Stated:
+def _fraction(machine: MeteredMachine, watts: float) -> Stated:
     if machine.nodes is None or machine.metered_nodes is None:
         return None, "how many of the machine's nodes the meters feed is not declared"
     found = f"{machine.metered_nodes} of {machine.nodes} nodes, {watts / 1000:.3g} kW"

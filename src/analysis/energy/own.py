@@ -13,7 +13,8 @@ import xarray as xr
 
 from analysis.base.errors import Fault
 from analysis.base.files import read_json
-from analysis.energy.meters import Log, chosen, counted, short, stated
+from analysis.base.slurm import short
+from analysis.energy.meters import Log, chosen, with_declared, without_overlaps
 from analysis.energy.points import layers, outermost
 
 SUMMARY = ".summary.json"
@@ -22,7 +23,7 @@ _COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
 
 
 @dataclass
-class OwnLogs:
+class RunLogs:
     """The power logs in one run's folder that add up to its power; none where meters are missing.
 
     `jobs` has start and end, s since 1970, of the jobs that share them, `job` this run's position among them;
@@ -41,16 +42,16 @@ def own_logs(
     found: Iterable[tuple[Path, xr.Dataset]],
     nodes: int = 1,
     power: Mapping[str, Any] = MappingProxyType({}),
-) -> OwnLogs:
+) -> RunLogs:
     """Choose of the power logs in a run's folder those that make up its energy; as for `own_energy`."""
-    out = OwnLogs(faults=list(_failures(folder)))
+    out = RunLogs(faults=list(_failures(folder)))
     others: list[Log] = []
     sampled: list[Log] = []
     names: set[str] = set()
     for path, ds in found:
         name, summary = f"{folder.name}/{path.name}", _summary(path)
         if not summary.get("meters"):
-            others.append(Log(name, stated(counted(ds), power), {}, AT_ONCE))
+            others.append(Log(name, with_declared(without_overlaps(ds), power), {}, AT_ONCE))
             continue
         names |= {short(node) for node in summary.get("nodes", ())}
         sampled += _sampled(name, ds, summary, power)
@@ -62,7 +63,7 @@ def own_logs(
         out.logs = _of_others(others, nodes, folder.name, out.faults)
         return out
     for log in others:
-        what = "a power log beside the sampler's"
+        what = "a power log in addition to the sampler's"
         out.faults.append(Fault(log.name, 0, what, "not added to it: same watts"))
     out.logs, reason = chosen(sampled, names)
     if reason:
@@ -72,7 +73,7 @@ def own_logs(
 
 
 def _of_others(found: list[Log], nodes: int, source: str, faults: list[Fault]) -> list[Log]:
-    """Choose of logs whose meters nobody has told the nodes of; those of one layer add up."""
+    """Choose among logs whose meters have no declared nodes; those of one layer add up."""
     meters: dict[str, int] = defaultdict(int)
     for log in found:
         meters[log.at] += log.ds.sizes["meter"]
@@ -85,14 +86,14 @@ def _of_others(found: list[Log], nodes: int, source: str, faults: list[Fault]) -
         what = f"its power logs measure at several points ({names}), none with {nodes} meters"
         faults.append(Fault(source, 0, what, "the run has no energy; leave the logs of one point"))
     else:
-        what = f"a power log beside those of the point {' + '.join(layer)!r}"
+        what = f"a power log in addition to those of the point {' + '.join(layer)!r}"
         left = (log for one in found_layers if one != layer for at in one for log in found if log.at == at)
         faults += [Fault(log.name, 0, what, "not added to them: same watts") for log in left]
     return [log for log in found if log.at in layer]
 
 
 def _failures(folder: Path) -> Iterator[Fault]:
-    """Yield what samplers say of themselves in their summaries: not started, killed, meters lost."""
+    """Yield the faults in the samplers' summaries: not started, killed, meters lost."""
     for path in sorted(folder.glob(f"*{SUMMARY}")):
         summary, source = _read(path), f"{folder.name}/{path.name}"
         if summary.get("error"):
@@ -108,7 +109,7 @@ def _failures(folder: Path) -> Iterator[Fault]:
 
 
 def _summary(path: Path) -> dict[str, Any]:
-    """Return what a sampler has left beside its log; nothing for logs of others."""
+    """Return a sampler's summary of its log; nothing for logs of others."""
     stem = path.name
     for suffix in (*_COMPRESSED, ".csv", ".energy"):
         stem = stem.removesuffix(suffix)
@@ -123,7 +124,7 @@ def _read(path: Path) -> dict[str, Any]:
 def _sampled(
     source: str, ds: xr.Dataset, summary: Mapping[str, Any], power: Mapping[str, Any]
 ) -> Iterator[Log]:
-    """Take a log of the sampler's apart by what its meters are; each part has their accuracy and location."""
+    """Split a log of the sampler's by the kind of its meters; each part has their accuracy and location."""
     names = list(map(str, ds["meter"].values))
     groups: dict[tuple[str, str, float], dict[int, str]] = defaultdict(dict)
     for position, name in enumerate(names):
@@ -140,4 +141,4 @@ def _sampled(
         part = ds.isel(meter=list(members))
         part.attrs = {**ds.attrs, "location": location, "accuracy": accuracy}
         nodes = {names[position]: [node] for position, node in members.items()}
-        yield Log(source, stated(part, power), nodes, AT_ONCE, kind)
+        yield Log(source, with_declared(part, power), nodes, AT_ONCE, kind)

@@ -1,6 +1,6 @@
-"""Where a meter measures, as far as energies can be held against each other.
+"""Points of measurement: only energies of the same point can be compared.
 
-The same job takes less at the CPU packages than at the node's input, which holds its memory, fans and
+The same job takes less at the CPU packages than at the node's input, which includes its memory, fans and
 the loss of its power supply. Energies of different points are not compared
 (`analysis.estimates.uncertainty`).
 """
@@ -16,10 +16,10 @@ SLURM = "node, as Slurm has it"
 PACKAGE = "CPU package"
 GPU = "GPU"
 DIRECT = "node, behind the power supply"
-UNSAID = "not said"
+UNSAID = "not stated"
 
-# From what holds everything to what holds least: points, and the types of meters that the sampler has
-# (`analysis.measure.power`), which tell more than a location in words. What stands in one line adds up.
+# From the point that includes most to the one that includes least: points, and the types of the sampler's
+# meters (`analysis.measure.power`), which are more exact than a location in words. Points of one line add up.
 LAYERS = (
     ("snmp",),
     ("redfish",),
@@ -33,7 +33,7 @@ LAYERS = (
 _PLACES = {name: (depth, i) for depth, layer in enumerate(LAYERS) for i, name in enumerate(layer)}
 
 _PATTERNS = (
-    (INPUT, r"^input"),  # what has been brought to the input says so first
+    (INPUT, r"^input"),  # a value converted to the input begins so
     (SLURM, r"\bslurm\b"),
     (PACKAGE, r"\bcpu\b|\brapl\b|package and memory"),
     (GPU, r"\bgpu\b"),
@@ -43,7 +43,7 @@ _PATTERNS = (
 
 
 def point(location: str) -> str:
-    """Return the point of measurement that a location in words stands for, or the location itself.
+    """Return the point of measurement of a location in words, or the location itself.
 
     Several locations of one run are joined by `` + ``.
     """

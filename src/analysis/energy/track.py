@@ -1,4 +1,4 @@
-"""What the integral of a part of a power record gives: estimate, bounds, coverage, variance."""
+"""Power records as tracks, and their integrals over windows: estimate, bounds, coverage, variance."""
 
 from __future__ import annotations
 
@@ -13,13 +13,21 @@ import xarray as xr
 
 from analysis.base.units import SECOND
 
+NAT = np.iinfo(np.int64).min
+
+
+def time_stamps(ds: xr.Dataset) -> np.ndarray:
+    """Return the times of a power dataset in ns since 1970, `NAT` where there is none."""
+    stamps: np.ndarray = ds["time"].values.astype("datetime64[ns]").view(np.int64)
+    return stamps
+
 
 @dataclass(slots=True)
-class Part:
+class Integral:
     """Energy of parts of a record, arrays of shape (meter, part).
 
     In J the best estimate and its bounds: gaps by straight lines and at the least and the greatest power;
-    ends held. In s what readings cover; in J² the variance of sampling.
+    ends held. In s the covered time; in J² the variance of sampling.
     """
 
     energy: np.ndarray
@@ -28,28 +36,28 @@ class Part:
     covered: np.ndarray
     variance: np.ndarray
 
-    def _with(self, other: Part) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def _with(self, other: Integral) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         return ((getattr(self, name), getattr(other, name)) for name in self.__slots__)
 
-    def __add__(self, other: Part) -> Part:
-        return Part(*(one + more for one, more in self._with(other)))
+    def __add__(self, other: Integral) -> Integral:
+        return Integral(*(one + more for one, more in self._with(other)))
 
-    def where(self, condition: np.ndarray, other: Part) -> Part:
+    def where(self, condition: np.ndarray, other: Integral) -> Integral:
         """Take this part where a condition holds, else the other."""
-        return Part(*(np.where(condition, one, more) for one, more in self._with(other)))
+        return Integral(*(np.where(condition, one, more) for one, more in self._with(other)))
 
 
 _LARGE = 1_000_000  # readings; fewer are summed before threads have started
 
 
 @dataclass(slots=True)
-class Track:
-    """Readings of meters that share their stamps; n readings make n - 1 intervals.
+class PowerTrack:
+    """Readings of meters with the same stamps; n readings make n - 1 intervals.
 
     `time` is in s from an origin, ascending; `left` and `right` are W at both ends of an interval, equal for
     meters of means, `before` and `after` W held outside the record, `rows` W as read. In a `gap` the energy
-    is only bounded, by `span` (least and greatest W) or by what each meter has shown; of a long interval that
-    is `counted` a counter tells the energy as a whole.
+    is only bounded, by `span` (least and greatest W) or by the powers that each meter has shown; for a long
+    interval that is `counted` a counter has the energy as a whole.
     """
 
     meters: np.ndarray
@@ -67,7 +75,7 @@ class Track:
 
     def limits(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and the greatest power of each meter in W, shape (meter, 1)."""
-        if self._limits is None:  # a whole day of a cluster is long to search; often no bound is needed
+        if self._limits is None:  # searching a whole day of a cluster takes long; often no bound is needed
             if self.span is not None:
                 low, high = (np.full((self.meters.size, 1), float(limit)) for limit in self.span)
             else:
@@ -76,7 +84,7 @@ class Track:
             self._limits = (low.reshape(-1, 1), high.reshape(-1, 1))
         return self._limits
 
-    def between(self, start: np.ndarray, end: np.ndarray) -> Part:
+    def between(self, start: np.ndarray, end: np.ndarray) -> Integral:
         """Integrate over windows given in s from the origin, ``start <= end``; of shape (meter, window)."""
         first = np.searchsorted(self.time, start, side="right") - 1
         last = np.searchsorted(self.time, end, side="right") - 1
@@ -103,7 +111,7 @@ class Track:
         value = np.where(index < 0, self.before, value)
         return np.where(index >= self.time.size - 1, self.after, value)
 
-    def _inner(self, first: np.ndarray, last: np.ndarray) -> Part:
+    def _inner(self, first: np.ndarray, last: np.ndarray) -> Integral:
         """Sum whole intervals between two readings given by position."""
         length = np.diff(self.time)
         half, spread = 0.5 * length, length / np.sqrt(12)
@@ -118,7 +126,7 @@ class Track:
         else:
             rows = [one(row) for row in range(self.meters.size)]
         energy, low, high, gaps, variance = (np.array(values) for values in zip(*rows, strict=True))
-        return Part(energy, low, high, covered - gaps, variance)
+        return Integral(energy, low, high, covered - gaps, variance)
 
     def _row(
         self,
@@ -158,7 +166,7 @@ class Track:
         high = between(np.where(gap, most * length, trapezoids))
         return energy, low, high, between(np.where(gap, length, 0.0)), variance
 
-    def _piece(self, index: np.ndarray, start: np.ndarray, end: np.ndarray) -> Part:
+    def _piece(self, index: np.ndarray, start: np.ndarray, end: np.ndarray) -> Integral:
         """Integrate over a part of one interval; -1 is before the record, n - 1 after it."""
         length = np.maximum(end - start, 0.0)
         outside = (index < 0) | (index >= self.time.size - 1)
@@ -173,24 +181,24 @@ class Track:
             found = self._counted(at, whole, length, energy, left)
         else:
             covered = np.broadcast_to(length, energy.shape)
-            found = Part(energy, energy, energy, covered, (rise * length) ** 2 / 12)
+            found = Integral(energy, energy, energy, covered, (rise * length) ** 2 / 12)
         if self.gap.any():
             least, most = self.limits()
             none = np.zeros(energy.shape)
-            found = Part(energy, least * length, most * length, none, none).where(self.gap[:, at], found)
+            found = Integral(energy, least * length, most * length, none, none).where(self.gap[:, at], found)
         return self._beyond(index, length).where(outside, found) if outside.any() else found
 
-    def _beyond(self, index: np.ndarray, length: np.ndarray) -> Part:
+    def _beyond(self, index: np.ndarray, length: np.ndarray) -> Integral:
         """Hold the first reading before the record and the last after it."""
         held = np.where(index < 0, self.before, self.after)
         least, most = self.limits()
         none = np.zeros(held.shape)
-        return Part(held * length, least * length, most * length, none, none)
+        return Integral(held * length, least * length, most * length, none, none)
 
     def _counted(
         self, at: np.ndarray, whole: np.ndarray, length: np.ndarray, energy: np.ndarray, mean: np.ndarray
-    ) -> Part:
-        """Cut a counter's interval: where in it the energy fell is not known."""
+    ) -> Integral:
+        """Cut a counter's interval: when in it the energy was used is not known."""
         share = np.clip(length / whole, 0.0, 1.0)
         total = mean * whole
         cut = self.counted[:, at] & (share < 1.0)
@@ -199,7 +207,7 @@ class Track:
         low = np.clip(total - rest * most, least * length, energy)
         high = np.clip(total - rest * least, energy, most * length)
         variance = (total * np.minimum(share, 1.0 - share)) ** 2 / 3
-        return Part(
+        return Integral(
             energy,
             np.where(cut, low, energy),
             np.where(cut, high, energy),
@@ -208,18 +216,20 @@ class Track:
         )
 
 
-def tracks(ds: xr.Dataset, origin: int, max_gap: float, span: tuple[float, float] | None) -> Iterator[Track]:
+def tracks(
+    ds: xr.Dataset, origin: int, max_gap: float, span: tuple[float, float] | None
+) -> Iterator[PowerTrack]:
     """Make the tracks of a power dataset, in s from an origin in ns; meters without a reading are in none."""
-    stamps = ds["time"].values.astype("datetime64[ns]").view(np.int64)
+    stamps = time_stamps(ds)
     power = ds["power"].values
     counter = "energy_counter" in ds
     have = np.isfinite(ds["energy_counter"].values if counter else power)
-    dated = stamps != np.iinfo(np.int64).min
+    dated = stamps != NAT
     if not dated.all():
         have &= dated
     full = have.all(axis=1)
-    together = np.flatnonzero(full)
-    groups = [together] if together.size else []
+    complete = np.flatnonzero(full)
+    groups = [complete] if complete.size else []
     groups += [np.array([meter]) for meter in np.flatnonzero(~full & have.any(axis=1))]
     for group in groups:
         own = have[group[0]]
@@ -229,25 +239,21 @@ def tracks(ds: xr.Dataset, origin: int, max_gap: float, span: tuple[float, float
             at = np.flatnonzero(own)
             rows, time = (power[group], stamps) if own.all() else (power[group[0], at][None], stamps[at])
         seconds = (time - origin) / SECOND
-        yield (
-            _means(group, seconds, rows, max_gap, span)
-            if counter
-            else _readings(group, seconds, rows, max_gap, span)
-        )
+        yield (_means if counter else _readings)(group, seconds, rows, max_gap, span)
 
 
 def _readings(
     group: np.ndarray, time: np.ndarray, rows: np.ndarray, max_gap: float, span: tuple[float, float] | None
-) -> Track:
+) -> PowerTrack:
     gap = np.diff(time)[None, :] > max_gap
     never = np.zeros(gap.shape, dtype=bool)
-    before, after = rows[:, :1], rows[:, -1:]
-    return Track(group, time, rows[:, :-1], rows[:, 1:], gap, never, before, after, rows, span, False)
+    ends = rows[:, :1], rows[:, -1:]
+    return PowerTrack(group, time, rows[:, :-1], rows[:, 1:], gap, never, *ends, rows, span, False)
 
 
 def _means(
     group: np.ndarray, time: np.ndarray, rows: np.ndarray, max_gap: float, span: tuple[float, float] | None
-) -> Track:
+) -> PowerTrack:
     mean = rows[:, 1:].copy()
     gap = np.isnan(mean)
     for row, blank in zip(mean, gap, strict=True):
@@ -256,4 +262,4 @@ def _means(
         row[:] = np.interp(np.arange(row.size), at, row[at]) if at.size else np.nan
     counted = ~gap & (np.diff(time) > max_gap)
     ends = (mean[:, :1], mean[:, -1:]) if mean.shape[1] else (rows[:, :1], rows[:, :1])
-    return Track(group, time, mean, mean, gap, counted, *ends, rows, span, True)
+    return PowerTrack(group, time, mean, mean, gap, counted, *ends, rows, span, True)

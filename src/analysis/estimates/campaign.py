@@ -17,6 +17,7 @@ from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import known, one_or_more
 from analysis.base.words import Level
 from analysis.base.yaml import Where
+from analysis.datasets.applications import application_name, own_titles
 from analysis.datasets.published import references
 from analysis.schema import storage
 from analysis.schema.campaigns import Apart, CampaignFile, StandIn, View
@@ -101,6 +102,10 @@ class Campaign:
     )
     judged: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     _present: dict[str, frozenset[Level]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def application_name(self, name: str) -> str:
+        """Return what a sentence calls an application: by `names`, or as its format has it."""
+        return self.names.get("application", {}).get(name) or application_name(name)
 
     def only(self, factor: str, level: Level) -> Campaign:
         """Show the campaign with the runs of one level alone, made once: many questions ask for the same."""
@@ -304,5 +309,8 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
         views=tuple(declared.views),
         widening=declared.model.widening if declared.model else {},
         references=references(project.raw(name, base)),
-        names=declared.names,
+        names={
+            **declared.names,
+            "application": own_titles(base) | dict(declared.names.get("application", {})),
+        },
     )

@@ -1,14 +1,14 @@
 """What one build contains: campaigns, the reports that they speak to, and the pages that they can fill.
 
 A campaign takes part once it is declared and has runs; which pages it gets follows from its records
-(`analysis.estimates.holdings`) and from the table of questions, ``config/questions.yaml``. The
+(`analysis.estimates.asking`) and from the table of questions, ``config/questions.yaml``. The
 configuration says what is special. Snakemake reads this module at every start: nothing slow is imported.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -19,7 +19,7 @@ from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import Evidence, Maybe, Model, Name, Unique, check, known, load
 from analysis.base.project import CONFIG, as_list, claims, declaration, load_yaml, raw, root, truth
 from analysis.base.yaml import Where, line_at, read
-from analysis.estimates.holdings import Question, Questions, answerable
+from analysis.estimates.asking import PageQuestion, QuestionsFile, answerable
 
 QUESTIONS = Path("config/questions.yaml")
 NameList = Annotated[Unique[Name], Field(min_length=1, description="a list of names")]
@@ -30,13 +30,14 @@ _NEEDED = {
 }
 
 
-class Page(Model):
+class SpecialPage(Model):
     """A page that is special: its name, and what it has instead of what would be made by itself.
 
-    One of a name that no campaign has needs notebook and campaign, campaigns or evidence.
+    One of a name that no campaign has needs notebook or kind, and campaign, campaigns or evidence.
     """
 
     TOGETHER: ClassVar = (
+        ("at most", "notebook", "kind"),
         ("at most", "campaign", "campaigns", "evidence"),
         ("at most", "report", "reports"),
     )
@@ -44,6 +45,9 @@ class Page(Model):
     name: Name
     notebook: Maybe[Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*\.ipynb$")]] = (
         Field(None, description="the name of a notebook in notebooks/")
+    )
+    kind: Maybe[Name] = Field(
+        None, description="kind of a question in config/questions.yaml whose notebook and parameters it has"
     )
     title: Maybe[str] = None
     campaign: Maybe[Name] = None
@@ -84,7 +88,7 @@ class ConfigFile(Model):
         description="reports in their order, each with campaigns that its claims are evaluated on beside "
         "those that say so themselves",
     )
-    pages: list[Page] = Field([], description="a list of the pages that are special")
+    pages: list[SpecialPage] = Field([], description="a list of the pages that are special")
     contradictions: dict[str, str] = Field(
         {},
         description="of a self-test, for each claim that its runs cannot give back the reason; any other "
@@ -104,9 +108,9 @@ def load_config(base: Path | None = None, path: Path = CONFIG) -> dict[str, Any]
     """Read what to build and fill in what follows by itself: the keys of `ConfigFile`, and ``left_out``.
 
     Each page has ``name notebook figure parameters``, ``campaign``, ``campaigns`` or ``evidence``, and what
-    else of `Page` there is; one that was made by itself has ``derived``, and ``group``, the campaign that it
-    is listed under, unless the configuration names it. `ConfigError` with one fault for each entry that
-    cannot be used.
+    else of `SpecialPage` there is; one that was made by itself has ``derived``, and ``group``, the campaign
+    that it is listed under, unless the configuration names it. `ConfigError` with one fault for each entry
+    that cannot be used.
     """
     base = base or root()
     config: dict[str, Any] = load_yaml(base / path) or {}
@@ -115,7 +119,7 @@ def load_config(base: Path | None = None, path: Path = CONFIG) -> dict[str, Any]
 
 
 def complete(config: dict[str, Any], base: Path, path: Path | None = None) -> None:
-    """Hold a configuration against its model and its files, and fill in what follows by itself, in place.
+    """Check a configuration against its model and its files, and fill in what follows by itself, in place.
 
     `config` is as loaded, with what was overridden on the command line; the lines of faults are those of
     `path`. ``left_out`` gets, page by page that was not made, the reason. `ConfigError` with one fault for
@@ -125,16 +129,16 @@ def complete(config: dict[str, Any], base: Path, path: Path | None = None) -> No
     source = os.path.relpath(path)
     _, lines = read(str(path), source)
     config.update(check(ConfigFile, config, source, lines).model_dump(exclude_none=True))
-    _raise(source, lines, _missing_files(config, base))
     declared = _Declared(base)
-    named = [name for name in config["campaigns"] if _has_something(name, base, config.get("measure"))]
+    _raise(source, lines, _missing_files(config, declared))
+    named = [name for name in config["campaigns"] if declared.has_runs(name, config.get("measure"))]
     more = declared.with_runs() if config["discover"] else []
     config["campaigns"] = [*named, *(name for name in more if name not in named)]
-    config["reports"] = _reports(config, declared, base)
-    table = questions(base) if config["discover"] else []
-    made, config["left_out"] = _derived(table, config, base)
-    given = [_Given(at, entry) for at, entry in enumerate(config["pages"])]
-    _raise(source, lines, _page_faults(given, made, table, config, base))
+    config["reports"] = _reports(config, declared)
+    table = questions(base)
+    made, config["left_out"] = _derived(table if config["discover"] else [], config, base)
+    given = [_Given(at, entry, table) for at, entry in enumerate(config["pages"])]
+    _raise(source, lines, _page_faults(given, made, table, config, declared))
     pages = [_narrowed(page, "campaign", config["campaigns"]) for page in _merged(given, made)]
     pages = [_narrowed(page, "report", config["reports"]) for page in pages if page]
     config["pages"] = [page for page in pages if "notebook" in page]  # others wait for their campaign's runs
@@ -172,14 +176,18 @@ class _Declared:
             and (self.content(name).get("model") or _has_runs(raw(name, self.base)))
         ]
 
-    def speaks_to(self, name: str, reports: Iterable[str]) -> list[str]:
-        """Name the reports a campaign speaks to: as it says, by its views, or all if it has stand-ins."""
-        said = self.content(name)
-        if isinstance(said.get("reports"), list):
-            return list(map(str, said["reports"]))
-        if isinstance(views := said.get("views"), list):
+    def has_runs(self, name: str, measured: str | None) -> bool:
+        """Tell whether a named campaign takes part: one that is to be measured waits for its runs."""
+        return name == measured or "matrix" not in self.content(name) or _has_runs(raw(name, self.base))
+
+    def reports(self, name: str, reports: Iterable[str]) -> list[str]:
+        """Name the reports that a campaign answers: as it says, by its views, or all if it has stand-ins."""
+        content = self.content(name)
+        if isinstance(content.get("reports"), list):
+            return list(map(str, content["reports"]))
+        if isinstance(views := content.get("views"), list):
             return list(dict.fromkeys(str(view.get("report")) for view in views if isinstance(view, Mapping)))
-        return list(reports) if said.get("levels") or said.get("apart") else []
+        return list(reports) if content.get("levels") or content.get("apart") else []
 
 
 def _has_runs(folder: Path) -> bool:
@@ -189,12 +197,7 @@ def _has_runs(folder: Path) -> bool:
     return any(folder.glob("*.csv")) or any(folder.glob("*.csv.xz"))
 
 
-def _has_something(name: str, base: Path, measured: str | None) -> bool:
-    """Tell whether a named campaign takes part: one that is declared to be measured waits for its runs."""
-    return name == measured or not _declares_runs(name, base) or _has_runs(raw(name, base))
-
-
-def _reports(config: Mapping[str, Any], declared: _Declared, base: Path) -> dict[str, list[str]]:
+def _reports(config: Mapping[str, Any], declared: _Declared) -> dict[str, list[str]]:
     """Say which campaigns each report's claims are evaluated on, the reports in the configuration's order.
 
     A campaign's own claims, ``config/claims/<campaign>.yaml``, are evaluated on it. What is named for a
@@ -204,10 +207,10 @@ def _reports(config: Mapping[str, Any], declared: _Declared, base: Path) -> dict
     found = {report: [name for name in names if name in there] for report, names in config["reports"].items()}
     emptied = {report for report, names in config["reports"].items() if names and not found[report]}
     for name in there if config["discover"] else ():
-        own = [name] if claims(name, base).is_file() else []
-        for report in dict.fromkeys([*declared.speaks_to(name, config["reports"]), *own]):
-            if name not in (speaking := found.setdefault(report, [])):
-                speaking.append(name)
+        own = [name] if claims(name, declared.base).is_file() else []
+        for report in dict.fromkeys([*declared.reports(name, config["reports"]), *own]):
+            if name not in (campaigns := found.setdefault(report, [])):
+                campaigns.append(name)
     order = {name: at for at, name in enumerate(there)}
     kept = {report: names for report, names in found.items() if names or report not in emptied}
     if not config["discover"]:
@@ -218,15 +221,14 @@ def _reports(config: Mapping[str, Any], declared: _Declared, base: Path) -> dict
     }
 
 
-def _missing_files(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Where, str, str]]:
+def _missing_files(config: Mapping[str, Any], declared: _Declared) -> Iterator[tuple[Where, str, str]]:
     # Measuring makes the folder, and Snakemake takes it away empty when nothing could be written into it.
-    there = set(config["campaigns"])
-    if config["discover"]:
-        there |= set(_Declared(base).names)
+    base = declared.base
+    there = {*config["campaigns"], *(declared.names if config["discover"] else ())}
     for index, name in enumerate(config["campaigns"]):
         if name == config.get("measure") or raw(name, base).is_dir() or truth(name, base).is_file():
             continue
-        if not _declares_runs(name, base):
+        if "matrix" not in declared.content(name):
             yield ("campaigns", index), f"no raw folder data/raw/{name}", "add it or drop the campaign"
     for report, names in config["reports"].items():
         if not claims(report, base).is_file():
@@ -236,45 +238,41 @@ def _missing_files(config: Mapping[str, Any], base: Path) -> Iterator[tuple[Wher
                 yield ("reports", report, index), f"unknown campaign {name!r}", known(name, sorted(there))
 
 
-def _declares_runs(campaign: str, base: Path) -> bool:
-    path = declaration(campaign, base)
-    declared = read(str(path))[0] if path.is_file() else None
-    return isinstance(declared, dict) and "matrix" in declared
-
-
 # ---- pages
 
 
 class _Given:
     """A page of the configuration and where it stands there."""
 
-    def __init__(self, index: int, entry: Mapping[str, Any]) -> None:
+    def __init__(self, index: int, entry: Mapping[str, Any], table: Sequence[PageQuestion]) -> None:
         self.where: Where = ("pages", index)
-        self.entry = {key: value for key, value in entry.items() if key not in ("instead", "leave_out")}
+        self.entry = {key: one for key, one in entry.items() if key not in ("instead", "leave_out", "kind")}
         self.name: str = entry["name"]
+        self.kind: str = entry.get("kind", "")
+        self.asked = next((_entry(one) for one in table if one.kind == self.kind), None)
         self.instead: list[str] = entry["instead"]
         self.leave_out: bool = entry["leave_out"]
 
     def over(self, made: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-        """Lay it over the page that would be made by itself, if there is one."""
-        below = next((made[name] for name in (self.name, *self.instead) if name in made), {})
+        """Lay it over its question, or over the page that would be made by itself, if there is one."""
+        by_itself = next((made[name] for name in (self.name, *self.instead) if name in made), {})
+        below = {**by_itself, **(self.asked or {})}
+        dropped = {"group"}  # it has a place of its own
         if "notebook" in self.entry and self.entry["notebook"] != below.get("notebook"):
-            below = {key: value for key, value in below.items() if key not in ("parameters", "derived")}
-        if {"campaign", "campaigns", "evidence"} & self.entry.keys():
-            below = {key: value for key, value in below.items() if key != "campaign"}
-        if {"report", "reports"} & self.entry.keys():
-            below = {key: value for key, value in below.items() if key != "reports"}
-        below = {key: value for key, value in below.items() if key != "group"}  # it has a place of its own
+            dropped |= {"parameters", "derived"}
+        for keys in ({"campaign", "campaigns", "evidence"}, {"report", "reports"}):
+            dropped |= keys if keys & self.entry.keys() else set()
+        below = {key: value for key, value in below.items() if key not in dropped}
         parameters = {**below.get("parameters", {}), **self.entry.get("parameters", {})}
         return {"figure": True, **below, **self.entry, "parameters": parameters}
 
 
-def questions(base: Path) -> list[Question]:
+def questions(base: Path) -> list[PageQuestion]:
     """Read the table of questions, in the order of their pages; a project without one has none."""
     path = base / QUESTIONS
     if not path.is_file():
         return []
-    table = load(Questions, path, str(QUESTIONS)).questions
+    found = load(QuestionsFile, path, str(QUESTIONS))
     missing = [
         Fault(
             str(QUESTIONS),
@@ -282,16 +280,16 @@ def questions(base: Path) -> list[Question]:
             f"no notebooks/{one.notebook}",
             "check the name",
         )
-        for at, one in enumerate(table)
+        for at, one in enumerate(found.questions)
         if not (base / "notebooks" / one.notebook).is_file()
     ]
     if missing:
         raise ConfigError(*missing)
-    return table
+    return found.table()
 
 
 def _derived(
-    table: list[Question], config: Mapping[str, Any], base: Path
+    table: list[PageQuestion], config: Mapping[str, Any], base: Path
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Make the pages that the records of the campaigns' runs can fill, and say why others were not made."""
     pages, left_out = [], dict[str, str]()
@@ -299,35 +297,30 @@ def _derived(
         folder = raw(campaign, base) / "runs"
         if not folder.is_dir() or truth(campaign, base).is_file():
             continue
-        speaking = [report for report, names in config["reports"].items() if campaign in names]
-        told = list(answerable(table, campaign, base))
-        unanswered = {question.title: why for question, why in told if why}
-        left_out |= {question.page(campaign): why for question, why in told if why}
-        pages += [_page(question, campaign, speaking, unanswered) for question, why in told if not why]
+        reports = [report for report, names in config["reports"].items() if campaign in names]
+        answers = list(answerable(table, campaign, base))
+        left_out |= {question.page(campaign): why for question, why in answers if why}
+        unanswered = {question.title: why for question, why in answers if why}
+        of_campaign = {"campaign": campaign, "reports": reports, "derived": True, "group": campaign}
+        pages += [
+            {"name": question.page(campaign), **_entry(question, unanswered), **of_campaign}
+            for question, why in answers
+            if not why
+        ]
     return pages, left_out
 
 
-def _page(
-    question: Question, campaign: str, reports: list[str], unanswered: Mapping[str, str]
-) -> dict[str, Any]:
-    """Write the entry of a page that is made by itself; a notebook may list what has no page, and why."""
-    parameters = dict(question.parameters)
-    if "unanswered" in parameters:
-        parameters["unanswered"] = dict(unanswered)
-    if question.beside:
-        parameters["beside"] = list(question.beside)
-    made: dict[str, Any] = {
-        "name": question.page(campaign),
+def _entry(question: PageQuestion, unanswered: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Write what the page of a question has; a notebook may list what has no page, and why."""
+    entry: dict[str, Any] = {
         "notebook": question.notebook,
         "title": question.title,
-        "campaign": campaign,
-        "reports": reports,
         "figure": question.figure,
-        "parameters": parameters,
-        "derived": True,
-        "group": campaign,
+        "parameters": question.given,
     }
-    return {**made, "topics": question.topics} if question.topics else made
+    if unanswered is not None and "unanswered" in entry["parameters"]:
+        entry["parameters"]["unanswered"] = dict(unanswered)
+    return {**entry, "topics": question.topics} if question.topics else entry
 
 
 def _merged(given: list[_Given], made: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -350,40 +343,42 @@ def _narrowed(page: dict[str, Any], singular: str, there: Iterable[str]) -> dict
 def _page_faults(
     given: list[_Given],
     made: list[dict[str, Any]],
-    table: list[Question],
+    table: list[PageQuestion],
     config: Mapping[str, Any],
-    base: Path,
+    declared: _Declared,
 ) -> Iterator[tuple[Where, str, str]]:
-    by_name = {page["name"]: page for page in made}
+    base, by_name = declared.base, {page["name"]: page for page in made}
     # What waits for its runs may be named; a page of it is made once it has some.
-    waiting = _Declared(base).names if config["discover"] else []
+    waiting = declared.names if config["discover"] else []
     campaigns = sorted({*config["campaigns"], *waiting})
     reports = sorted({*config["reports"], *(name for name in waiting if claims(name, base).is_file())})
-    possible = {question.page(name) for question in table for name in campaigns}
+    possible = {question.page(name) for question in table for name in campaigns} if waiting else set()
     seen: set[str] = set()
     for one in given:
         if one.name in seen:
             yield (*one.where, "name"), f"two pages are called {one.name!r}", "rename one"
         seen.add(one.name)
+        if one.kind and one.asked is None:
+            yield (*one.where, "kind"), f"unknown kind {one.kind!r}", known(one.kind, [q.kind for q in table])
         for at, name in enumerate(one.instead):
             if name not in possible:
-                yield (
-                    (*one.where, "instead", at),
-                    f"no page {name!r} is ever made",
-                    known(name, sorted(by_name)),
-                )
+                what = f"no page {name!r} is ever made"
+                yield (*one.where, "instead", at), what, known(name, sorted(by_name))
         waits = one.name in possible and one.name not in by_name
         if one.leave_out or (waits and not {"notebook", "campaign", "campaigns"} & one.entry.keys()):
             continue
-        page = one.over(by_name)
-        for key, told in _NEEDED.items():
-            if not {key, *(("campaigns", "evidence") if key == "campaign" else ())} & page.keys():
-                where = f"pages.{one.where[1]}"
-                yield one.where, f"{where}: {key!r} is a required property", f"add it: {told}"
-        if "notebook" in page and not (base / "notebooks" / page["notebook"]).is_file():
-            yield (*one.where, "notebook"), f"no notebooks/{page['notebook']}", "check the name"
+        yield from _own_faults(one, one.over(by_name), base)
         for singular, names in (("campaign", campaigns), ("report", reports)):
             key = singular if singular in one.entry else f"{singular}s"
             for name in as_list(one.entry, singular):
                 if name not in names:
                     yield (*one.where, key), f"unknown {singular} {name!r}", known(name, names)
+
+
+def _own_faults(one: _Given, page: Mapping[str, Any], base: Path) -> Iterator[tuple[Where, str, str]]:
+    for key, told in _NEEDED.items():
+        if not {key, *(("campaigns", "evidence") if key == "campaign" else ())} & page.keys():
+            where = f"pages.{one.where[1]}"
+            yield one.where, f"{where}: {key!r} is a required property", f"add it: {told}"
+    if "notebook" in page and not (base / "notebooks" / page["notebook"]).is_file():
+        yield (*one.where, "notebook"), f"no notebooks/{page['notebook']}", "check the name"

@@ -34,6 +34,28 @@ class Groups:
     reference: pd.DataFrame | None = None
 
 
+def level_question(
+    campaign: Campaign,
+    variable: str,
+    select: Mapping[str, Any] | None = None,
+    *,
+    members: Sequence[Level] = (),
+    scale: float = 1.0,
+) -> Question:
+    """Ask for the median of one of `analysis.estimates.measures.MEASURES` of the runs that `select` names.
+
+    `select` gives factors a level, a list of levels or a range, spelt as in the report or as in the campaign;
+    `members` is what the measure is of (calls, sizes), `scale` a factor on its values. A profiler costs time:
+    without one in the selection, what is no measure of a profile is asked of the runs without a profiler, if
+    there are any.
+    """
+    chosen = dict(select or {})
+    of_profile = variable in MEASURES and MEASURES[variable].profile
+    if not of_profile and "profiler" not in chosen and "none" in set(campaign.runs["profiler"]):
+        chosen["profiler"] = "none"
+    return Question("level", variable, chosen, members=tuple(members), scale=scale)
+
+
 def measured(question: Question, campaign: Campaign) -> pd.DataFrame:
     """Measure the runs that a question selects: one row a run, factors and ``value`` times the scale.
 
@@ -53,6 +75,13 @@ def measured(question: Question, campaign: Campaign) -> pd.DataFrame:
         why = uncertainty.missing(runs, question.variable)
         raise NotCoveredError(f"no selected run of {campaign.name} has a value for {question.variable}{why}")
     return uncertainty.with_point(frame, question.variable)
+
+
+def measured_level(
+    campaign: Campaign, variable: str, select: Mapping[str, Any] | None = None
+) -> pd.DataFrame:
+    """Measure the valid runs that a selection names, as `level_question` asks."""
+    return measured(level_question(campaign, variable, select), campaign)
 
 
 def strata(
@@ -189,6 +218,13 @@ def refuse_mixture(
         if len(found) > 1:
             names = ", ".join(map(str, found))
             raise NotCoveredError(f"{name} would mix {factor.replace('_', ' ')} {names}: {remedy}")
+
+
+def refuse_mixtures(values: pd.DataFrame, by: Sequence[str], alike: Sequence[str]) -> None:
+    """Raise `NotCoveredError` if runs that make one median differ in one of the factors `alike`."""
+    parts = values.groupby(list(by), sort=True) if by else [(("the selection",), values)]
+    for key, group in parts:
+        refuse_mixture(group, alike, ", ".join(map(str, key)), "narrow the parameter select")
 
 
 def cells(

@@ -33,14 +33,6 @@ _LISTED = 3  # levels are listed up to so many
 _MAIN = ("case", "nodes", "interconnect")  # are named wherever runs differ in them
 _BYTES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 _UNITS = {"us": "µs", "jobs/day": "jobs a day"}
-_APPLICATIONS = {
-    "hpcg": "HPCG", "osu": "the OSU benchmarks", "imb": "Intel's MPI benchmarks", "lsdyna": "LS-DYNA",
-    "ls-dyna": "LS-DYNA", "proxy": "the proxy", "specpower": "SPECpower", "graph500": "Graph500",
-    "quantum-espresso": "Quantum ESPRESSO", "hpl-mxp": "HPL-MxP",
-    "openatom": "OpenAtom", "openfoam": "OpenFOAM", "vasp": "VASP", "castep": "CASTEP", "hpl": "HPL",
-    "hpcc": "HPCC", "gromacs": "GROMACS", "namd": "NAMD", "lammps": "LAMMPS", "nwchem": "NWChem",
-    "stream": "STREAM", "ior": "IOR",
-}  # fmt: skip
 _MEASURES = {
     "figure_of_merit": "rate", "elapsed": "time", "application_time": "time by the application",
     "throughput": "rate of all jobs", "energy_per_job": "energy of a job",
@@ -67,7 +59,7 @@ def display(campaign: Campaign, factor: str, level: Level) -> str:
     for name, one in campaign.stand_ins.get("case", {}).items() if factor == "case" else ():
         if one.distance == "same" and one_or_more(one.is_) == [level]:
             return name
-    return _APPLICATIONS.get(text, text) if factor == "application" else display_name(factor, level)
+    return campaign.application_name(text) if factor == "application" else display_name(factor, level)
 
 
 def noun(campaign: Campaign, factor: str, level: Level) -> str:
@@ -439,8 +431,8 @@ class Statement:
                 return ""
             by = [f"profiled by {display(campaign, 'profiler', campaign.profiler)}"] * bool(campaign.profiler)
             return ", ".join([*by, *(f"any {label(name)}" for name in campaign.pool)])
-        parts = ("cluster", *BY_NAME["cluster"].changes_with_it)
-        names = [name for name in parts if name in asked.compare.varying and name != "ranks"]
+        parts = ("cluster", *BY_NAME["cluster"].parts, "ranks_per_node")
+        names = [name for name in parts if name in asked.compare.varying]
         names = names if asked.compare.factor != "nodes" else []  # a link joins several nodes alone
         runs = campaign.runs
         runs = runs[runs["run"].isin(run for one in self.found for run in one.runs)]

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from analysis.base.units import DAY
+from analysis.base.units import DAY, JOULES_PER_WH
+from analysis.base.words import Level
 from analysis.datasets.profile import HOUSEKEEPING
+from analysis.estimates import cost
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.differences import ratio_of
-from analysis.estimates.measures import MEASURES
+from analysis.estimates.finding import measuring_days
+from analysis.estimates.groups import (
+    level_question,
+    measured,
+    measured_level,
+    refuse_mixtures,
+    strata,
+    strata_names,
+)
+from analysis.estimates.measures import MEASURES, SENDING, display_unit
 from analysis.estimates.quantities import median_of
+from analysis.estimates.question import Question, Tariff
+from analysis.estimates.stats import Estimate, median
+from analysis.estimates.uncertainty import POINT
+from analysis.schema.factors import FACTORS
+
+# Columns of a table of yearly costs.
+_YEARLY = (
+    *("time_s", "time_low", "time_high", "energy_Wh", "energy_low", "energy_high", "jobs_a_day"),
+    *("cost_a_year", "low", "high", "n", "confidence", "kg_CO2e_a_year", "pareto", "metered_at"),
+)
 
 
 def counted(campaign: Campaign, **factors: object) -> pd.DataFrame:
@@ -49,6 +72,11 @@ def summary(
     return pd.DataFrame(rows, columns=[*by, "median", "low", "high", "n", "confidence"])
 
 
+def estimate_of(row: pd.Series, value: str = "median") -> Estimate:
+    """Return a row of `summary`, or of `ratios`, as the estimate that it was."""
+    return Estimate(row[value], row["low"], row["high"], int(row["n"]), level=row["confidence"])
+
+
 def ratios(
     frame: pd.DataFrame,
     factor: str,
@@ -76,6 +104,42 @@ def ratios(
     return pd.DataFrame(rows, columns=[*by, factor, *columns])
 
 
+def repeats(
+    campaign: Campaign, variable: str = "figure_of_merit", select: Mapping[str, Any] | None = None
+) -> pd.DataFrame:
+    """Compare every run with the median of its kind, the runs that agree in all factors.
+
+    One row a run: ``runs`` (what sets its kind apart), ``value``, ``unit``, ``deviation`` (% of the median of
+    its kind) and ``load_before`` (of the machine, NaN where it is not known). Raises `NotCoveredError` if no
+    selected run has a value.
+    """
+    frame = measured_level(campaign, variable, select)
+    kinds = [part for _, part in frame.groupby(list(FACTORS), sort=True, dropna=False)]
+    names = strata_names([{factor: part[factor].iloc[0] for factor in FACTORS} for part in kinds])
+    parts = []
+    for name, part in zip(names, kinds, strict=True):
+        middle = median(part["value"]).value
+        parts.append(
+            part[["value", "load_before"]].assign(
+                runs=name or "all runs",
+                unit=display_unit(variable, part),
+                deviation=100.0 * (part["value"] / middle - 1.0),
+            )
+        )
+    return stacked(*parts)
+
+
+def spread(table: pd.DataFrame) -> pd.DataFrame:
+    """Sum up the `repeats` of each kind of run.
+
+    Columns ``runs unit median low high n confidence`` (interval of the median), ``lowest`` and ``highest``
+    (run, % of the median).
+    """
+    ends = table.groupby("runs", sort=False)["deviation"].agg(["min", "max"])
+    found = summary(table, ["runs", "unit"], "value")
+    return found.assign(lowest=found["runs"].map(ends["min"]), highest=found["runs"].map(ends["max"]))
+
+
 def call_shares(
     campaign: Campaign, runs: pd.DataFrame, least: float = 1.0, *, of: str = "time"
 ) -> pd.DataFrame:
@@ -95,6 +159,53 @@ def call_shares(
     return table.groupby(keys, sort=False, dropna=False, as_index=False)[["share", "count", "time"]].sum()
 
 
+def _of_one_kind(campaign: Campaign, select: Mapping[str, Any] | None) -> pd.DataFrame:
+    """Select profiled runs; `NotCoveredError` if there is none, or they differ in a factor."""
+    runs = measured_level(campaign, "distinct_calls", select).drop(columns="value")
+    factors = [factor for factor in FACTORS if factor not in campaign.pool]
+    refuse_mixtures(runs, (), factors)
+    return runs
+
+
+def mean_shares(
+    campaign: Campaign, of: str, select: Mapping[str, Any] | None = None, *, least: float = 1.0
+) -> pd.DataFrame:
+    """Share of each call in MPI ``time``, or in the ``count`` of calls, of runs of one kind.
+
+    Columns ``call median low high n``, in percent, the largest first; calls as in `call_shares`. Raises
+    `NotCoveredError` if no profiled run is selected, or the runs differ in a factor.
+    """
+    found = call_shares(campaign, _of_one_kind(campaign, select), least, of=of)
+    # A run that never makes a call has a share of 0, which is no missing value.
+    full = found.pivot(index="run", columns="call", values="share").fillna(0.0)
+    table = summary(full.melt(value_name="share"), ["call"], "share")
+    return table.sort_values("median", ascending=False, ignore_index=True)
+
+
+def messages(campaign: Campaign, select: Mapping[str, Any] | None = None) -> pd.DataFrame:
+    """Count messages handed to MPI over all ranks, mean over runs of one kind: ``call size count``, in B."""
+    runs = _of_one_kind(campaign, select)
+    found = campaign.frame("messages").merge(runs[["run"]], on="run")
+    total = found[found["call"].isin(SENDING)].groupby(["call", "size"])[["count"]].sum() / len(runs)
+    return total.reset_index()
+
+
+def size_shares(
+    campaign: Campaign, bounds: Sequence[int], select: Mapping[str, Any] | None = None
+) -> pd.DataFrame:
+    """Share of the messages that have at most a given size in B, by call and over all calls.
+
+    Columns ``call messages`` and one a bound, ``up to 64 B``, in percent; the last row is ``all``.
+    """
+    found = messages(campaign, select)
+    rows = []
+    for call, part in [*found.groupby("call"), ("all", found)]:
+        total = part["count"].sum()
+        below = [100 * part.loc[part["size"] <= bound, "count"].sum() / total for bound in bounds]
+        rows.append((call, round(float(total)), *map(float, below)))
+    return pd.DataFrame(rows, columns=["call", "messages", *(f"up to {bound} B" for bound in bounds)])
+
+
 def pareto_front(frame: pd.DataFrame, time: str, energy: str) -> pd.Series:
     """Tell which rows are on the Pareto front of the columns time to solution and energy.
 
@@ -106,6 +217,61 @@ def pareto_front(frame: pd.DataFrame, time: str, energy: str) -> pd.Series:
     better = (seconds[None, :] < seconds[:, None]) | (joules[None, :] < joules[:, None])
     front = ~(no_worse & better).any(axis=1) & np.isfinite(seconds) & np.isfinite(joules)
     return pd.Series(front, index=frame.index, name="pareto")
+
+
+def yearly_costs(
+    campaign: Campaign,
+    factor: str,
+    *,
+    select: Mapping[str, Any] | None = None,
+    varying: Sequence[str] = (),
+    price: float,
+    pue: float = 1.0,
+    jobs_of: Level | None = None,
+    carbon: float = 0.0,
+) -> pd.DataFrame:
+    """Cost of a year of jobs, by level of a factor: jobs a year x energy of a job x `price` of a kWh x PUE.
+
+    Every level does as many jobs as `jobs_of`, by default as many as it can (365 x 86400 s / time of a job).
+    Columns ``runs`` (what sets a stratum apart), factor, ``time_s time_low time_high energy_Wh energy_low
+    energy_high jobs_a_day`` (medians), ``cost_a_year low high n confidence`` in the price's currency,
+    with `carbon` (kg CO2e a kWh) ``kg_CO2e_a_year``, ``pareto`` (no level of the stratum is as good in time
+    and energy and better in one) and ``metered_at``; intervals hold the meters' uncertainty as far as it is
+    known. Raises `NotCoveredError` if no selected run has an energy, or a group would mix different things.
+    """
+    tariff = Tariff(price=price, pue=pue)
+    asked = replace(level_question(campaign, "energy", select), quantity="cost", tariff=tariff)
+    frame = cost.with_time(measured(asked, campaign), campaign)
+    found = list(strata(frame, (factor, *varying), campaign, MEASURES["energy"]))
+    reference = campaign.resolve(factor, jobs_of)[0] if jobs_of is not None else None
+    tables = [pd.DataFrame(columns=["runs", factor, *_YEARLY])]
+    for name, (_, values) in zip(strata_names([stratum for stratum, _ in found]), found, strict=True):
+        refuse_mixtures(values, [factor], varying)
+        pace = None if reference is None else values[values[factor] == reference]
+        if pace is not None and pace.empty:
+            continue
+        levels = values.groupby(factor, sort=True, observed=True)
+        rows = [{"runs": name, factor: level, **_yearly(asked, part, pace, carbon)} for level, part in levels]
+        table = pd.DataFrame(rows).assign(metered_at=values[POINT].iloc[0])
+        tables.append(table.assign(pareto=pareto_front(table, time="time_s", energy="energy_Wh")))
+    whole = stacked(*tables[1:]) if tables[1:] else tables[0]
+    return whole[[column for column in tables[0] if carbon or column != "kg_CO2e_a_year"]]
+
+
+def _yearly(
+    asked: Question, part: pd.DataFrame, pace: pd.DataFrame | None, carbon: float
+) -> dict[str, float]:
+    """Ask for time, energy and cost of one level, done as often as the jobs of `pace` follow each other."""
+    pace = part if pace is None else pace
+    time = median(part["seconds"], measuring_days(part))
+    energy, _ = median_of("energy_per_job", part.assign(value=part["energy"] / JOULES_PER_WH))
+    year = cost.level(asked, part, pace).estimate
+    jobs = cost.YEAR / float(pace["seconds"].median())
+    pue = asked.tariff.pue if asked.tariff else 1.0
+    emitted = cost.emissions(energy.value * JOULES_PER_WH, carbon, pue=pue, jobs=jobs)
+    medians = (time.value, time.low, time.high, energy.value, energy.low, energy.high, DAY / time.value)
+    costs = (year.value, year.low, year.high, year.n, year.level if year.bounded else np.nan, emitted)
+    return dict(zip(_YEARLY, (*medians, *costs), strict=False))
 
 
 def throughput(campaign: Campaign, runs: pd.DataFrame) -> pd.DataFrame:

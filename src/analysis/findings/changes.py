@@ -10,9 +10,8 @@ import pandas as pd
 
 from analysis.base.words import significant
 from analysis.datasets.profile import HOUSEKEEPING
-from analysis.estimates.by_profile import SENDING
-from analysis.estimates.by_run import rows_of
 from analysis.estimates.campaign import Campaign
+from analysis.estimates.measures import SENDING, rows_of
 from analysis.findings.matching import MatchedCell, names
 
 Pair = tuple[float, float]  # before and after

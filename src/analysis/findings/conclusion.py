@@ -10,11 +10,12 @@ import pandas as pd
 from analysis.claims.model import Claim, Expectation
 from analysis.claims.resolution import resolve
 from analysis.claims.verdicts import HOLDS
+from analysis.estimates.asking import ASKS
 from analysis.estimates.finding import Finding
 from analysis.estimates.question import Question
 
 # The topics of the five reports' claims, in the order in which the reports have them, with their titles.
-TOPICS: Mapping[str, str] = {
+_TITLES: Mapping[str, str] = {
     "problem size": "Problem size",
     "run duration": "Run duration",
     "compiler flags": "Compiler and version",
@@ -34,6 +35,11 @@ TOPICS: Mapping[str, str] = {
     "data volume": "Data volume",
     "memory": "Memory",
     "energy and cost": "Energy and cost",
+}
+# Those of factors that no report has claims about follow.
+TOPICS: Mapping[str, str] = {
+    **_TITLES,
+    **{one.topic: one.topic[:1].upper() + one.topic[1:] for one in ASKS if one.topic not in _TITLES},
 }
 
 # What a conclusion says, from the surest kind to the least.

@@ -12,10 +12,9 @@ import pandas as pd
 from analysis.base.words import in_order
 from analysis.claims.model import Expectation
 from analysis.datasets.profile import HOUSEKEEPING
-from analysis.estimates.by_profile import SENDING
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding
-from analysis.estimates.measures import MEASURES
+from analysis.estimates.measures import MEASURES, SENDING
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
 from analysis.estimates.sentences import Statement, Stratum, slug

@@ -14,33 +14,18 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.words import Level, in_order
+from analysis.estimates.asking import ASKS, Ask
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding
 from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, TIMES, unit_of
 from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
+from analysis.schema.factors import BY_NAME, is_known
 
-PARTS = ("cpu", "interconnect", "dimm")  # of a cluster
-# Factor, its topic, and what changes with it by nature. A cluster is a name for its hardware; more ranks on
-# a node are more ranks on as many nodes, or as many ranks on fewer nodes. Clusters as such, and nodes that a
-# link joins against one node, follow below.
-COMPARED: Sequence[tuple[str, str, tuple[str, ...]]] = (
-    ("case", "problem size", ()),
-    ("target_time", "run duration", ()),
-    ("build", "compiler flags", ()),
-    ("version", "compiler flags", ()),
-    ("cpu", "CPU generation", ("cluster",)),
-    ("interconnect", "interconnect", ("cluster",)),
-    ("nodes", "scaling", ("ranks",)),
-    ("ranks_per_node", "scaling", ("ranks",)),
-    ("dimm", "memory modules", ()),
-    ("mpi", "MPI library", ()),
-    ("tuning", "MPI tuning", ()),
-    ("ranks_per_node", "placement", ("nodes",)),
-    ("placement", "placement", ()),
-    ("profiler", "profilers", ()),
-)
+PARTS = BY_NAME["cluster"].parts
+# Factors that are compared in a way of their own: machines node for node, jobs that share nodes.
+_OWN_WAYS = ("cluster", "concurrent_jobs")
 # Topics in which only the greatest level is held against the least.
 ENDS = ("scaling",)
 MICRO = {
@@ -111,9 +96,9 @@ def plans(campaign: Campaign) -> Iterator[Plan]:
             frame = measured(one.question(), campaign)
         except NotCoveredError:
             continue
-        for factor, topic, varying in COMPARED:
-            if _meaningful(one, factor, frame):
-                yield from _plan(one, factor, topic, varying, frame, campaign)
+        for ask in ASKS:
+            if ask.factor not in _OWN_WAYS and _meaningful(one, ask.factor, frame):
+                yield from _plan(one, ask, frame, campaign)
         if _meaningful(one, "cluster", frame):
             yield from _machines(one, frame, campaign)
         if _meaningful(one, "nodes", frame):
@@ -185,13 +170,12 @@ def _meaningful(one: Measured, factor: str, frame: pd.DataFrame) -> bool:
 
 def _plan(
     one: Measured,
-    factor: str,
-    topic: str,
-    varying: tuple[str, ...],
+    ask: Ask,
     frame: pd.DataFrame,
     campaign: Campaign,
     where: Mapping[Level, Mapping[str, Level]] | None = None,
 ) -> Iterator[Plan]:
+    factor, topic, varying = ask.factor, ask.topic, ask.varying
     if factor != "profiler":
         frame = _unprofiled(frame)
         select = {**one.select, **({"profiler": "none"} if "none" in set(frame["profiler"]) else {})}
@@ -233,12 +217,12 @@ def _machines(one: Measured, frame: pd.DataFrame, campaign: Campaign) -> Iterato
         all(row[name] == level for name, level in where[row["cluster"]].items())
         for row in frame[["cluster", "ranks_per_node", *PARTS]].to_dict("records")
     ]
-    varying = (*PARTS, "ranks", "ranks_per_node")
     named = {
         cluster: {name: level for name, level in parts.items() if level != ""}
         for cluster, parts in where.items()
     }
-    yield from _plan(one, "cluster", "hardware", varying, frame[kept], campaign, named)
+    (ask,) = (one for one in ASKS if one.factor == "cluster")
+    yield from _plan(one, ask, frame[kept], campaign, named)
 
 
 def _commonest(levels: pd.Series) -> str:
@@ -257,7 +241,7 @@ def _links(one: Measured, frame: pd.DataFrame, campaign: Campaign) -> Iterator[P
             int(nodes): {"interconnect": str(link) if nodes > 1 else within[0]}
             for nodes in set(both["nodes"])
         }
-        yield from _plan(one, "nodes", "scaling", ("ranks", "interconnect"), both, campaign, where)
+        yield from _plan(one, Ask("nodes", "scaling", ("ranks", "interconnect")), both, campaign, where)
 
 
 def _at_once(campaign: Campaign) -> Iterator[Plan]:
@@ -296,7 +280,9 @@ def _unprofiled(frame: pd.DataFrame) -> pd.DataFrame:
 def _levels(part: pd.DataFrame, factor: str) -> set[Any]:
     """Return the levels of a stratum that are known: no blank, no count that is not known."""
     return {
-        level for level in part[factor].dropna().unique() if level not in ("", -1, 0) or factor == "tuning"
+        level
+        for level in part[factor].dropna().unique()
+        if (is_known(level) and level != 0) or factor == "tuning"
     }
 
 

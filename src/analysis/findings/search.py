@@ -25,7 +25,7 @@ from analysis.findings.conclusion import (
 from analysis.findings.inference import of_pairs, of_shapes
 from analysis.findings.overview import overview
 from analysis.findings.plans import plans
-from analysis.findings.shapes import growths, orders, stops
+from analysis.findings.shapes import Shape, growths, orders, stops
 from analysis.findings.trials import Series, Trial, judged, tried
 
 LIMIT = 0.05  # of what is concluded, so much may be false
@@ -42,19 +42,25 @@ def conclusions(campaign: Campaign, *, q: float = LIMIT) -> list[Conclusion]:
     if campaign.evidence == "modelled":
         remedy = "its bands are on the page of modelled evidence"
         raise ConfigError.at(campaign.name, 0, "is modelled: its draws are no runs", remedy)
-    asked = list(plans(campaign))
-    series = [one for plan in asked for one in tried(plan, campaign)]
-    shapes = list(growths(series, campaign))
-    shapes += [shape for plan in asked for find in (stops, orders) for shape in find(plan, campaign)]
-    words, shape_q = _controlled(series, [shape.p for shape in shapes], q)
-    found = [one for each in words for one in of_pairs(each, campaign)]
+    series, shapes, shape_q = tested(campaign, q)
+    found = [one for each in series for one in of_pairs(each, campaign)]
     found += of_shapes(shapes, shape_q, q, campaign)
     found += overview(campaign)
     pages = _pages(campaign.name)
     return _once(_ranked([replace(one, page=pages.get(one.topic, "")) for one in found]))
 
 
-def _controlled(
+def tested(campaign: Campaign, q: float) -> tuple[list[Series], list[Shape], list[float]]:
+    """Test everything that can be compared: pairs of levels with their words, shapes with their q."""
+    asked = list(plans(campaign))
+    series = [one for plan in asked for one in tried(plan, campaign)]
+    shapes = list(growths(series, campaign))
+    shapes += [shape for plan in asked for find in (stops, orders) for shape in find(plan, campaign)]
+    words, shape_q = controlled(series, [shape.p for shape in shapes], q)
+    return words, shapes, shape_q
+
+
+def controlled(
     series: Sequence[Series], others: Sequence[float], limit: float
 ) -> tuple[list[Series], list[float]]:
     """Give every trial its word and every other test its q, with false discoveries counted over the search.

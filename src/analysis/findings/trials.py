@@ -78,7 +78,7 @@ def tried(plan: Plan, campaign: Campaign) -> Iterator[Series]:
             runs = values.loc[list(each.runs)]
             if (runs["value"] > 0).all():  # of what is zero or less there is no ratio
                 passed = ends is not None and ends.get(_key(each.stratum)) != (one, other)
-                trials.append(_trial(plan, each, runs, one, PASSED if passed else UNKNOWN))
+                trials.append(trial_of(plan, each, runs, one, PASSED if passed else UNKNOWN))
         if trials:
             yield Series(plan, one, other, tuple(trials))
 
@@ -98,7 +98,8 @@ def _key(stratum: Mapping[str, Level]) -> tuple[tuple[str, Level], ...]:
     return tuple(sorted(stratum.items()))
 
 
-def _trial(plan: Plan, finding: Finding, runs: pd.DataFrame, one: Level, word: str) -> Trial:
+def trial_of(plan: Plan, finding: Finding, runs: pd.DataFrame, one: Level, word: str = UNKNOWN) -> Trial:
+    """Test the runs of a level of the plan's factor against the others, unless it is `PASSED`."""
     first = runs[plan.factor] == one
     top, bottom = runs[first], runs[~first]
     few = min(len(top), len(bottom)) < FEWEST or not np.isfinite(finding.estimate.value)

@@ -16,7 +16,7 @@ from analysis import readers
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.base.files import unpacked
 from analysis.base.slurm import node_names
-from analysis.importing import hardware
+from analysis.importing import hardware, launch, scheduler
 from analysis.importing.tree import File, display_name
 from analysis.readers import unknown
 from analysis.readers.base import as_utf8
@@ -29,28 +29,12 @@ _QUOTES = set(
     ".md .rst .tex .html .htm .ipynb .pdf .py .c .h .cpp .hpp .f90 .f .js .css .java .rs .go "  # noqa: SIM905
     ".svg .patch .diff".split()
 )
-_BESIDE = 131_072  # B at the beginning of a file in which a job says what it runs on
+_BESIDE = 131_072  # B at the beginning of a file in which a job prints where it runs
+_TAIL = 16_384  # B at its end in which the batch system reports how it ended
 # More results of one program than this in a file are those of processes that ran at the same time.
 _MOST_PIECES = 40
 _TAR = (b"PK\x03\x04", b"7z\xbc\xaf", b"Rar!")
 _PROGRAM = b"\x7fELF"
-# Engine -> the first line that a program prints: a file with several of them holds several executions.
-OPENINGS: dict[str, bytes] = {
-    "osu": rb"^.{0,40}?# OSU [^\n]+? v\d",
-    "imb": rb"^.{0,40}?#[ \t]+Intel ?\(R\) MPI Benchmark",
-    "lammps": rb"^LAMMPS \(",
-    "gromacs": rb"^\s+:-\) GROMACS - gmx mdrun",
-    "hpl": rb"^HPLinpack \d",
-    "hpcc": rb"^This is the DARPA/DOE HPC Challenge Benchmark|^HPC Challenge Benchmark version",
-    "stream": rb"^STREAM version ",
-    "ior": rb"^IOR-\d[^\n]*: MPI Coordinated",
-    "mdtest": rb"^-- started at|^mdtest-\d[^\n]*was launched",
-    "namd": rb"^Info: NAMD \d",
-    "quantum_espresso": rb"^\s+Program PWSCF v",
-    "openfoam": rb"^Exec   : ",
-    "graph500": rb"^SCALE:",
-}
-_HPCG = rb"^HPCG-Benchmark"
 _JOBS = (
     r"slurm[-_](\d+(?:_\d+)?)",
     r"\.[oe](\d{2,})(?:[.-]\d+)?(?=$|\.)",
@@ -60,6 +44,30 @@ _JOBS = (
 )
 _STAMP = re.compile(
     r"((?:19|20)\d\d)[-_]?([01]\d)[-_]?([0-3]\d)[-_T]?([0-2]\d)[-_:h]?([0-5]\d)(?:[-_:m]?([0-5]\d))?"
+)
+
+
+# Dates that programs print: of their start, and of their end if it is that of the whole program.
+_DAY = r"([A-Z][a-z]{2}[, ] ?[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d(?: [A-Z]{2,5})? \d{4})"
+_STARTS = (
+    rf"^HPL_pdgesv\(\) start time +{_DAY}",
+    rf"^# Date +: +{_DAY}",  # IMB
+    rf"^Log file opened on {_DAY}",  # GROMACS
+    rf"^(?:Run b|B)egan *: +{_DAY}",  # IOR
+    rf"^Current time \(\d+\) is {_DAY}",  # HPCC
+    rf"^ +date += +{_DAY}",  # NWChem
+    r"^-- started at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)",  # mdtest
+    r"PROGRAM STARTED AT +(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)",  # CP2K
+    r"^Date   : ([A-Z][a-z]{2} \d\d \d{4}\nTime   : \d\d:\d\d:\d\d)",  # OpenFOAM
+    r"^ +Program \S+ v\S+ starts on +(\d+[A-Z][a-z]{2}\d{4} at +\d+: ?\d+: ?\d+)",  # Quantum ESPRESSO
+    r"Start time +(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)",  # LS-DYNA
+    rf"^{_DAY}$",  # what `date` prints
+)
+_ENDS = (
+    rf"^Finished mdrun on (?:rank|node) 0 {_DAY}",
+    rf"^(?:Run f|F)inished *: +{_DAY}",
+    r"^-- finished at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)",
+    r"PROGRAM ENDED AT +(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)",
 )
 
 
@@ -91,6 +99,8 @@ class Observation:
     stamp: str = ""
     why: str = ""
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    reported: dict[str, Any] = field(default_factory=dict)  # by the batch system, of its job
+    batch: str = ""  # the batch system
 
     @property
     def name(self) -> str:
@@ -102,7 +112,7 @@ def detect(file: File) -> Observation:
     """Detect what a file is; a defect of one file affects no other."""
     source = Observation(file, job=job_of(file.base), stamp=stamp_of(file.base))
     try:
-        stored = file.path.read_bytes()
+        stored = file.content()
         source.digest = hashlib.sha256(stored).hexdigest()
         _detect(unpacked(stored, file.base), source)
     except BenchbookError as error:
@@ -166,24 +176,35 @@ def engines_of(data: bytes, name: str) -> list[str]:
     if found or len(data) <= readers.HEAD_BYTES:
         return found
     head = as_utf8(data[: readers.LONG_HEAD_BYTES])
-    engines = (one for one in readers.ENGINES if not readers.is_power(one))
+    engines = (row.engine for row in readers.rows() if row.kind != "power")
     return [engine for engine in engines if readers.reader(engine).sniff(head, name)]
 
 
 def _text(data: bytes, source: Observation) -> None:
     text = decode(as_utf8(data[:_BESIDE]))
     what = hardware.kind(text, source.file.base)
+    _report(data, source)
+    source.jobs, table = scheduler.jobs(decode(as_utf8(data)))
+    batch = table or source.batch
+    what = f"record of {batch}" if batch and not what else what
     source.facts = hardware.stated(text) if what or source.job else {}
     source.role, source.what = ("beside", what) if what else ("text", "")
     source.why = "" if what else unknown.found(data)
-    if what == "environment" and not source.job:
-        source.job = str(source.facts.get("job", ""))
+
+
+def _report(data: bytes, source: Observation) -> None:
+    """Add what a batch system reports at the beginning and at the end of a file."""
+    ends = data if len(data) <= _BESIDE + _TAIL else data[:_BESIDE] + b"\n" + data[-_TAIL:]
+    source.reported, source.batch = scheduler.reported(decode(as_utf8(ends)))
+    source.job = source.job or str(source.reported.get("job", ""))
 
 
 def _read(data: bytes, engines: list[str], source: Observation) -> None:
     """Read a file with all engines that recognise it; the first result decides what it is."""
     fault = ""
-    pieces = _pieces(data) if engines[0] in OPENINGS else []
+    # Several results of a reader of repeats are left together.
+    repeats = hasattr(readers.reader(engines[0]), "parse_each")
+    pieces = _pieces(data) if readers.row(engines[0]).first_line and not repeats else []
     pieces = pieces if len(pieces) <= _MOST_PIECES else []
     whole = [(engine, 0, -1) for engine in engines]
     for engine, begin, end in pieces if len(pieces) > 1 else whole:
@@ -197,7 +218,7 @@ def _read(data: bytes, engines: list[str], source: Observation) -> None:
         end = source.parts[0].begin if source.parts else 0
         before = decode(as_utf8(data[: min(end or _BESIDE, _BESIDE)]))
         source.facts = hardware.stated(before) | source.facts
-        source.job = source.job or str(source.facts.get("job", ""))
+        _report(data, source)
 
 
 def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) -> None:
@@ -218,9 +239,11 @@ def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) 
         source.why = "is a table of many runs; docs/campaigns.md says how tables become a campaign"
     else:
         name = engine if end >= 0 else readers.engine_of(each[0])
-        command = hardware.last_launch(decode(data[max(begin - 4096, 0) : begin])) if begin else ""
+        command = launch.last(decode(data[max(begin - 4096, 0) : begin])) if begin else ""
         source.role, source.what = "result", source.what or name
-        source.parts.append(_part(each, name, begin, end, command))
+        part = _part(each, name, begin, end, command)
+        part.facts |= printed_dates(data[begin : end if end >= 0 else None])
+        source.parts.append(part)
 
 
 def _pieces(data: bytes) -> list[tuple[str, int, int]]:
@@ -228,11 +251,11 @@ def _pieces(data: bytes) -> list[tuple[str, int, int]]:
 
     HPCC prints the openings of others; several results of HPCG in a row are read as repeats.
     """
-    openings = OPENINGS | {"hpcg": _HPCG}
     starts = sorted(
-        (match.start(), engine)
-        for engine, pattern in openings.items()
-        for match in re.finditer(pattern, data, re.MULTILINE)
+        (match.start(), row.engine)
+        for row in readers.rows()
+        if row.first_line
+        for match in re.finditer(row.first_line.encode(), data, re.MULTILINE)
     )
     if not starts or any(engine == "hpcc" for _, engine in starts):
         return []
@@ -246,11 +269,23 @@ def _pieces(data: bytes) -> list[tuple[str, int, int]]:
 def _part(each: list[xr.Dataset], engine: str, begin: int, end: int, command: str) -> ResultPart:
     facts = facts_of_result(each[0], engine)
     if command:
-        facts = hardware.launched(command) | {"command": command} | facts
+        facts = launch.of_line(command) | {"command": command} | facts
     complete = all(bool(one.attrs.get("complete", True)) for one in each)
     note = f"holds {len(each)} results, each a repeat" if len(each) > 1 else ""
     brief = each[0].sizes.get("size") == 1  # a table of one line, as of a barrier
     return ResultPart(engine, facts, complete, begin, end, _rows(each[0]), note, brief)
+
+
+def printed_dates(data: bytes) -> dict[str, float]:
+    """Return the dates that a program prints, in seconds since 1970."""
+    facts: dict[str, float] = {}
+    for name, patterns, part in (("date", _STARTS, data[:_BESIDE]), ("date_end", _ENDS, data[-_TAIL:])):
+        text = decode(as_utf8(part))
+        found = (re.search(pattern, text, re.MULTILINE) for pattern in patterns)
+        match = next((one for one in found if one), None)
+        if match and (seconds := scheduler.moment(match[1])):
+            facts[name] = seconds
+    return facts
 
 
 def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
@@ -277,8 +312,12 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
         facts |= {"case": printed[0]} if len(printed) == 1 else {}
     if engine == "proxy":
         facts["case"] = str(ds["pattern"].values)
-    if "size" in ds and not ds["size"].dims and str(ds["size"].values):
-        facts["problem"] = str(ds["size"].values)
+    # The grid of processes of HPL is no problem: it changes with the ranks.
+    problem = readers.problem(ds).split()
+    processes = dict(one.split("=", 1) for one in problem if one.startswith(("P=", "Q=")))
+    facts |= {"grid": processes} if processes else {}
+    if identity := " ".join(one for one in problem if one.partition("=")[0] not in processes):
+        facts["problem"] = identity
     if version := str(ds.attrs.get("tool_version", "")):
         facts["version"] = version
     if engine == "osu" and str(ds.attrs.get("benchmark", "")) in ("osu_latency", "osu_bw", "osu_bibw"):
@@ -337,7 +376,7 @@ def _jobs(ds: xr.Dataset) -> dict[str, dict[str, Any]]:
     columns = {name: ds[name].values for name in names}
     for at in np.flatnonzero(ds["step"].values == ""):
         row = {name: column[at] for name, column in columns.items()}
-        job: dict[str, Any] = {"state": str(row["state"]), "job_name": str(row["job_name"])}
+        job: dict[str, Any] = {name: str(row[name]) for name in ("state", "job_name")} | {"batch": "Slurm"}
         job |= {name: int(row[name]) for name in ("exit_code", "nodes") if int(row[name]) >= 0}
         job |= {name: _seconds(row[name]) for name in ("start", "end") if not np.isnat(row[name])}
         with contextlib.suppress(ConfigError):  # "None assigned"

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 from analysis.base.errors import Fault
 from analysis.importing import vocabulary
 from analysis.importing.groups import RunFiles
+from analysis.importing.scheduler import SCHEDULERS
 from analysis.importing.vocabulary import Value
 from analysis.schema.factors import TABLE
 
 # Counts that outputs may print: those that determine the work come first.
 COUNTS = tuple(one.name for one in sorted(TABLE, key=lambda one: not one.work) if one.dtype == "i4")
-_SURE = ("output", "profile", "Slurm", "run.json", "--set")
+_BATCH = tuple(one.name for one in SCHEDULERS)
+_SURE = ("output", "profile", "run.json", "--set", *_BATCH)
 
 
 class Sourced(NamedTuple):
@@ -66,7 +68,7 @@ class Draft:
             return False
         if _agree(name, known.value, value) or (self.certain(name) is None and name != "mpi"):
             return False
-        source = known.where if known.where in ("Slurm", "--set") else f"its {known.where}"
+        source = known.where if known.where in ("--set", *_BATCH) else f"its {known.where}"
         what = name.replace("_", " ")
         self.fault(f"its path says {what} {value} ({text!r}), {source} {known.value}")
         return True

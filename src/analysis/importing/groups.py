@@ -71,7 +71,7 @@ def group(observations: Iterable[Observation]) -> Grouping:
     out = Grouping()
     known = _without_copies(observations, out)
     out.slurm = [one for one in known if one.role == "sacct"]
-    for table in reversed(out.slurm):  # the first record of a job counts
+    for table in reversed([one for one in known if one.jobs]):  # the first record of a job counts
         out.jobs |= table.jobs
     for source in known:
         source.job = _recorded_job(source, out.jobs)
@@ -278,11 +278,17 @@ def _share(source: Observation, index: _Index, out: Grouping) -> None:
             why = "is one of several job scripts in its folder; give it the name of its output"
             out.unplaced[source.name] = why
             return
+    if source.jobs:  # of many runs, which their numbers find
+        runs = index.below[""]
+    elif source.reported and source.what.startswith("record"):
+        why = f"is a {source.what} of job {source.job or '?'}, of which no output is here"
+        out.unplaced[source.name] = why
+        return
     if not runs:
         out.unplaced[source.name] = f"is a {source.what}, and no output is in its folder"
         return
     out.shared.append(source)
-    for run in runs:
+    for run in () if source.jobs else runs:
         run.shared.append(source)
 
 

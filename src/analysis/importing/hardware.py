@@ -1,4 +1,4 @@
-"""What lies beside outputs: job scripts, environments, modules, lscpu, ibstat, lists of hosts.
+"""Files next to outputs: job scripts, environments, modules, lscpu, ibstat, lists of hosts.
 
 Each is recognised by its content, and gives factors only where it states them as numbers or names.
 """
@@ -6,18 +6,18 @@ Each is recognised by its content, and gives factors only where it states them a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
-from analysis.importing import vocabulary
+from analysis.importing import launch, scheduler, vocabulary
 
 Facts = dict[str, Any]
 
-_SCRIPT = re.compile(r"^#(?:SBATCH|PBS|BSUB|COBALT|\$|PJM)[ \t]+-", re.MULTILINE)
 _LSCPU = re.compile(r"^Model name:[ \t]*(\S.*)$", re.MULTILINE)
 _CPUINFO = re.compile(r"^model name[ \t]*: (.+)$", re.MULTILINE)
 _BRAND = re.compile(r"^[ \t]*(?:Vendor: \S+[ \t]+)?Brand:[ \t]+(\S.*)$", re.MULTILINE)  # GROMACS
-_ENVIRONMENT = re.compile(r"^(?:SLURM_\w+|PBS_\w+|PATH|HOME|LOADEDMODULES)=", re.MULTILINE)
+_ENVIRONMENT = re.compile(
+    r"^(?:(?:SLURM|PBS|LSB|PJM|COBALT|FLUX|LOADL)_\w+|PATH|HOME|LOADEDMODULES)=", re.MULTILINE
+)
 _MODULES = re.compile(r"Currently Loaded Mod", re.IGNORECASE)
 _IB_RATE = re.compile(r"^\s*Rate:\s*(\d+)|rate:\s+(\d+) Gb/sec|^\s*link_layer:\s*(\w+)", re.MULTILINE)
 _IB = re.compile(r"^CA '|^Infiniband device '|^hca_id:", re.MULTILINE)
@@ -25,38 +25,10 @@ _HOSTS = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*\d[A-Za-z0-9.-]*(?::\d+|[ \t]+slot
 # Gb/s of a port of four lanes -> the name of its generation.
 _RATES = {10: "ib-sdr", 20: "ib-ddr", 40: "ib-qdr", 56: "ib-fdr", 100: "ib-edr", 200: "ib-hdr", 400: "ib-ndr"}
 
-# Sourced -> patterns of lines that state it: directives of Slurm and PBS, and variables.
-_D = r"^#SBATCH[ \t]+"
-_STATED: dict[str, tuple[str, ...]] = {
-    "nodes": (
-        rf"{_D}(?:--nodes[= ]|-N ?)(\d+)(?:-\1)?[ \t]*(?:#|$)",
-        r"^#PBS.*?[ \t]-l[ \t]+(?:select|nodes)=(\d+)",
-        r"^(?:export )?SLURM_(?:JOB_NUM_NODES|NNODES)=(\d+)",
-    ),
-    "ranks": (rf"{_D}(?:--ntasks[= ]|-n ?)(\d+)[ \t]*(?:#|$)", r"^(?:export )?SLURM_NTASKS=(\d+)"),
-    "ranks_per_node": (
-        rf"{_D}--ntasks-per-node[= ](\d+)",
-        r"^#PBS.*:mpiprocs=(\d+)",
-        r"^SLURM_NTASKS_PER_NODE=(\d+)",
-    ),
-    "threads": (rf"{_D}(?:--cpus-per-task[= ]|-c ?)(\d+)", r"^(?:export[ \t]+)?OMP_NUM_THREADS=(\d+)"),
-    "job_name": (rf"{_D}(?:--job-name[= ]|-J ?)[\"']?([\w.-]+)", r"^#PBS[ \t]+-N[ \t]+([\w.-]+)"),
-    "job": (r"^SLURM_JOB_?ID=(\d+)", r"^PBS_JOBID=(\d+)"),
-    "cluster": (r"^SLURM_CLUSTER_NAME=([\w.-]+)",),
-    "node_list": (r"^SLURM_(?:JOB_)?NODELIST=(\S+)",),
-}
-_COMMAND = re.compile(r"^Command line:[ \t]*\n[ \t]+(\S.*)$", re.MULTILINE)  # GROMACS
-_LAUNCHER = re.compile(
-    r"(?<![\w./-])(?:[\w./-]*/)?(?:mpirun|mpiexec|orterun|srun|aprun|ibrun)(?:[.\w-]*)[ \t]"
-)
-_LONGEST = 4000  # characters of a line that may launch a program
-_NP = re.compile(r"(?<!\S)--?(?:np|n|ntasks)[ =]?(\d+)(?!\S)")
-_PPR = re.compile(r"(?:ppr:(\d+):node|(?<!\S)-ppn[ =](\d+)|--ntasks-per-node[ =](\d+)|-N ?(\d+)(?!\S))")
-
 
 def kind(text: str, name: str) -> str:
-    """Say what a text beside outputs is; empty if it is nothing known."""
-    if _SCRIPT.search(text):
+    """Return what a text next to outputs is; empty if it is nothing known."""
+    if scheduler.SCRIPT.search(text):
         return "job script"
     if _LSCPU.search(text) and "CPU(s):" in text:
         return "lscpu"
@@ -73,51 +45,15 @@ def kind(text: str, name: str) -> str:
 
 
 def stated(text: str) -> Facts:
-    """Take what a text states: a script, a dump, or what stands before the output of a job."""
-    facts: Facts = {}
-    for fact, patterns in _STATED.items():
-        values = {match[1] for pattern in patterns for match in re.finditer(pattern, text, re.MULTILINE)}
-        if len(values) == 1:  # two values of one fact say nothing of this run
-            value = values.pop()
-            facts[fact] = int(value) if value.isdecimal() and fact != "job" else value
+    """Return what a text states: a script, a dump, or what a job printed before its output."""
+    facts = scheduler.requested(text)
     if found := _LSCPU.search(text) or _CPUINFO.search(text) or _BRAND.search(text):
         facts["cpu"] = cpu(found[1])
     if link := _link(text):
         facts["interconnect"] = link
     if mpi := _library(text):
         facts["mpi"] = mpi
-    if found := _COMMAND.search(text):
-        facts["command"] = " ".join(found[1].split())
-    return facts | launched(text)
-
-
-def launched(text: str) -> Facts:
-    """Take what the one launch line of a text says; nothing if there are several that differ."""
-    lines = set(_launches(text))
-    if len(lines) != 1:
-        return {}
-    command = lines.pop()
-    facts: Facts = {"command": command} if "$" not in command and len(command) < 2000 else {}
-    if found := _NP.search(command):
-        facts["ranks"] = int(found[1])
-    if (found := _PPR.search(command)) and "srun" not in command.split()[0]:
-        facts["ranks_per_node"] = int(next(group for group in found.groups() if group))
-    return facts
-
-
-def last_launch(text: str) -> str:
-    """Return the last launch line of a text, empty without; a job echoes it before a program's output."""
-    lines = list(_launches(text))
-    return lines[-1] if lines else ""
-
-
-def _launches(text: str) -> Iterator[str]:
-    """Give the launch lines of a text from their launcher on; comments are none."""
-    for line in text.splitlines():
-        if "run" in line or "mpiexec" in line:
-            match = _LAUNCHER.search(line) if len(line) <= _LONGEST else None
-            if match and "#" not in line[: match.start()]:
-                yield " ".join(line[match.start() :].split())
+    return facts | launch.stated(text)
 
 
 def cpu(text: str) -> str:

@@ -60,6 +60,7 @@ def infer(
         found = [
             *_from_words(members, applications.get(application)),
             *_from_numbers(members, elsewhere),
+            *_from_siblings(members),
             *_from_rest(members),
         ]
         lines += [f"{application}: {line}" for line in found]
@@ -236,6 +237,24 @@ def _counting(values: Sequence[int], runs: int) -> bool:
         return True
     powers = all(value & (value - 1) == 0 for value in values)
     return len(values) == runs > 2 and not powers and values[-1] - values[0] < 4 * runs
+
+
+def _from_siblings(members: list[Draft]) -> Iterator[str]:
+    """Read unknown names as clusters in a place where names of systems are in other paths."""
+    systems: dict[str, set[str]] = defaultdict(set)
+    for draft in members:
+        for at, parsed in enumerate(draft.names):
+            if "cluster" in parsed.values:
+                systems[_place(at, draft)].add(str(parsed.values["cluster"][0]))
+    for place in [place for place, found in systems.items() if len(found) > 1]:
+        rows: list[Row] = []
+        for draft in members:
+            here = [one for at, one in enumerate(draft.names) if _place(at, draft) == place]
+            for one in here if "cluster" not in draft.facts else ():
+                if one.rest and "cluster" not in one.values:
+                    rows.append((draft, one.rest, one.rest))
+                    one.rest = ""
+        yield from _add(place, "cluster", rows, ", as other names there are systems")
 
 
 def _from_rest(members: list[Draft]) -> Iterator[str]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from analysis.base.slurm import short
+from analysis.importing import launch
 from analysis.importing.detect import Observation
 from analysis.importing.draft import COUNTS, Draft, Sourced
 from analysis.importing.groups import Grouping, RunFiles
 from analysis.importing.inference import infer
 from analysis.importing.pattern import FACTORS, PathPattern
-from analysis.importing.vocabulary import Value
+from analysis.importing.vocabulary import Value, system
 from analysis.schema.campaigns import Application
 from analysis.schema.factors import TABLE
 
@@ -22,8 +24,8 @@ _EXECUTED = (
     *("job_id", "node_list", "command", "start", "end", "exit_code"),
     *("order", "load_before", "timing", "reason"),
 )
-_OPTION = re.compile(r"--?[A-Za-z]")
-_FILE = re.compile(r"/|\.[A-Za-z]|\d{5}|[A-Za-z_-]+\d+$")
+# What a batch system reports of a job is a run's own if the job has no other run.
+_OF_RUN = ("start", "end", "exit_code", "memory", "walltime", "command", "ranks")
 # What dumps state of a machine and its modules.
 _MACHINE = tuple(one.name for one in TABLE if one.kind in ("machine", "software"))
 NEEDED = tuple(one.name for one in TABLE if one.needed)
@@ -45,6 +47,7 @@ def resolve(
     lines = infer(drafts, applications, settled=pattern.settled if pattern is not None else None)
     for draft in drafts:
         _complete(draft)
+    _group_hosts(drafts)
     lines += _distinguish_by_options(drafts)
     _number_repeats(drafts)
     return drafts, lines
@@ -69,7 +72,10 @@ def _from_files(
             _check(draft, one.facts, one.file.base)
             draft.add(one.facts, one.file.base)
     if run.job and (job := groups.jobs.get(run.job)):
-        _from_slurm(draft, job)
+        _from_job(draft, job, job["batch"])
+    for one in (run.main, *run.files):
+        if one.reported:
+            _from_job(draft, one.reported, one.batch)
     draft.add(run.main.facts, "output")
     for one in (*run.files, *(one for one in run.shared if one.what == "job script")):
         if one.role in ("beside", "text"):
@@ -78,6 +84,14 @@ def _from_files(
     # A script may have changed since; a profile states how its program was called.
     if draft.value("program") and draft.certain("command") is None:
         draft.facts.pop("command", None)
+        draft.facts.pop("launch", None)
+    hosts = re.split(r"[,.]", str(draft.value("node_list") or ""))
+    known = next(filter(None, map(system, [*hosts, str(draft.value("cluster") or "")])), "")
+    if known and "cluster" not in given:
+        draft.facts["cluster"] = Sourced(known, "names of hosts")
+    if draft.value("start") is None and (date := draft.value("date")):
+        end = draft.value("date_end") or 0
+        draft.add({"start": date} | ({"end": end} if end > date else {}), draft.facts["date"].where)
     draft.application = str(draft.value("application") or by_engine.get(run.engine, "") or _program(draft))
     return draft
 
@@ -135,19 +149,23 @@ def _check(draft: Draft, facts: Mapping[str, Any], what: str) -> None:
             draft.fault(f"{known.where} says {known.value} {name}, its {what} {facts[name]}")
 
 
-def _from_slurm(draft: Draft, job: Mapping[str, Any]) -> None:
-    """Add Slurm's record of the job; its times in UTC if a profile shows the offset of its clock."""
+def _from_job(draft: Draft, job: Mapping[str, Any], batch: str) -> None:
+    """Add a batch system's record of the job; its times in UTC if a profile shows the offset of its clock."""
     run = draft.run
     if run.alone:
-        _check(draft, {"nodes": job["nodes"]} if "nodes" in job else {}, "record of Slurm")
+        _check(draft, {"nodes": job["nodes"]} if "nodes" in job else {}, f"record of {batch}")
+    draft.add({name: value for name, value in job.items() if name not in (*_OF_RUN, "job", "batch")}, batch)
+    if not run.alone:
+        return
     shift = 0.0
     if (began := draft.value("profile_start")) is not None and "start" in job:
         shift = round((began - job["start"]) / _QUARTER) * _QUARTER
         shift = shift if job["start"] + shift <= began + 60 else shift - _QUARTER
-    known = ("nodes", "node_list", "job_name", "state") + (("exit_code",) if run.alone else ())
-    draft.add({name: job[name] for name in known if name in job}, "Slurm")
-    if run.alone and "start" in job and "end" in job and job["end"] > job["start"]:
-        draft.add({name: job[name] + shift for name in ("start", "end")}, "Slurm")
+    own = {name: job[name] for name in _OF_RUN if name in job}
+    if "start" in own and "end" in own:
+        start, end = own.pop("start"), own.pop("end")
+        own |= {"start": start + shift, "end": end + shift} if end > start else {}
+    draft.add({name: value for name, value in own.items() if name != "end" or "start" in own}, batch)
 
 
 def _from_pattern(draft: Draft, pattern: PathPattern | None) -> None:
@@ -181,6 +199,9 @@ def _complete(draft: Draft) -> None:
         draft.add({"nodes": ranks // per_node}, "ranks and ranks per node")
     elif nodes is None and ranks == 1:
         draft.add({"nodes": 1, "ranks_per_node": 1}, "ranks")
+    ranks, slots = draft.value("ranks"), draft.value("slots")
+    if ranks is None and slots and draft.value("threads") in (None, 1):
+        draft.add({"ranks": slots}, draft.facts["slots"].where)
     if draft.value("case") is None and (problem := draft.value("problem")):
         draft.add({"case": problem}, draft.facts["problem"].where)
 
@@ -197,35 +218,58 @@ def _complete_pair(draft: Draft) -> None:
         draft.append("tuning", f"in a job of {nodes.value} nodes", nodes.where, ", ")
 
 
+def _group_hosts(drafts: Sequence[Draft]) -> None:
+    """Name the host groups of runs without a CPU: by feature, queue, names of hosts, as far as these vary."""
+    clusters: dict[str, dict[int, tuple[str, str, str]]] = defaultdict(dict)
+    for at, draft in enumerate(drafts):
+        if draft.value("cpu") is None:
+            hosts = {short(host) for host in str(draft.value("node_list") or "").split(",")} - {""}
+            feature = str(draft.value("feature") or "")
+            found = "" if feature in hosts else feature, str(draft.value("queue") or ""), _pattern(hosts)
+            clusters[str(draft.value("cluster") or "")][at] = found
+    for rows in clusters.values():
+        used: list[int] = []
+        for column in range(3):
+            before = len({tuple(row[one] for one in used) for row in rows.values()})
+            levels = {tuple(row[one] for one in (*used, column)) for row in rows.values()}
+            # Names that nearly each run has for itself are no group.
+            if len(levels) > before and (len(levels) < 8 or len(levels) * 2 < len(rows)):
+                used.append(column)
+        for at, row in rows.items():
+            names = [row[one] for one in used if row[one]] or [one for one in row if one][:1]
+            drafts[at].add({"host_group": "/".join(names)} if names else {}, "hosts and queue of the job")
+
+
+def _pattern(hosts: Iterable[str]) -> str:
+    """Return the pattern of the names of hosts: ``cn080`` is ``cn``, ``r1i0n12`` is ``r#i#n``."""
+    bare = (re.sub(r"(?:[-_.]?\d+)+$", "", re.sub(r"[0-9a-f]{8,}", "", host)) for host in hosts)
+    return "+".join(sorted({re.sub(r"\d+", "#", one).strip("-_.") for one in bare}))
+
+
 def _distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
-    """Distinguish runs of a cell with different options, where outputs state their commands."""
-    cells: dict[tuple[Any, ...], list[tuple[Draft, dict[str, str]]]] = defaultdict(list)
+    """Distinguish runs by the options and settings in which runs of a cell differ."""
+    given: dict[str, list[tuple[Draft, dict[str, str]]]] = defaultdict(list)
     for draft in drafts:
-        command = draft.certain("command") or draft.value("program")
-        if command is not None:
-            cells[cell(draft)].append((draft, _options(str(command))))
-    count = 0
-    for members in cells.values():
-        names = sorted(set().union(*(options for _, options in members)))
-        differing = [name for name in names if len({options.get(name, "") for _, options in members}) > 1]
-        for draft, options in members if differing else ():
-            text = " ".join(f"{name} {options[name]}".strip() for name in differing if name in options)
-            if text:
-                draft.append("tuning", text, "command", ", ")
-                count += 1
-    return [f"{count} runs differ in the options of their commands, which become tuning"] if count else []
-
-
-def _options(command: str) -> dict[str, str]:
-    """Return the options of a command with their values; names of files are none."""
-    out: dict[str, str] = {}
-    words = command.split()
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        name, equals, value = word.partition("=")
-        value = value if equals else "" if _OPTION.match(following) else following
-        if _OPTION.match(word) and not _FILE.search(value):
-            out[name] = value
-    return out
+        line = draft.certain("command") or draft.value("program") or draft.value("launch") or ""
+        settings = launch.options(str(line)) if line else {}
+        settings |= (draft.value("environment") or {}) | (draft.value("grid") or {})
+        if settings:
+            draft.add({"settings": settings}, "launch line and environment")
+            given[draft.application].append((draft, settings))
+    lines = []
+    for application, members in given.items():
+        cells: dict[tuple[Any, ...], list[dict[str, str]]] = defaultdict(list)
+        for draft, settings in members:
+            cells[cell(draft)].append(settings)
+        names = list(dict.fromkeys(name for one in cells.values() for name in launch.varying(one)))
+        levels = {launch.level(settings, names) for _, settings in members}
+        for draft, settings in members if names else ():
+            draft.add({"options": launch.level(settings, names)}, "launch line and environment")
+        if names:
+            lines.append(
+                f"{application}: options are {', '.join(sorted(levels)[:6])}, which vary between runs"
+            )
+    return lines
 
 
 def _number_repeats(drafts: Sequence[Draft]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis import readers
 from analysis.base.errors import ConfigError
 
 # Folders that programs keep for themselves: no output of a job is in them.
@@ -19,7 +20,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of the tree: where it is, and its name below the root, parts joined by a slash."""
+    """A file of the tree, or a database's folder: where it is, and its name below the root with slashes."""
 
     path: Path
     name: str
@@ -32,8 +33,12 @@ class File:
 
     @property
     def base(self) -> str:
-        """The name without its folder."""
-        return self.name.rpartition("/")[2]
+        """The name without its folder; a database's folder becomes a tar."""
+        return self.name.rpartition("/")[2] + (".tar" if self.path.is_dir() else "")
+
+    def content(self) -> bytes:
+        """Return what is stored, of a database's folder the tar that its reader takes."""
+        return readers.database(self.path) if self.path.is_dir() else self.path.read_bytes()
 
 
 def display_name(name: str) -> str:
@@ -75,6 +80,9 @@ def _below(root: Path) -> Iterator[tuple[Path, str]]:
         except OSError as error:
             yield folder, f"{error.strerror or error}; make it readable"
             continue
+        if folder != root and readers.is_database(entry.name for entry in entries):
+            yield folder, ""
+            continue
         for entry in entries:
             if not entry.is_dir(follow_symlinks=False):
                 yield Path(entry.path), ""
@@ -90,6 +98,8 @@ def _size(path: Path, root: Path) -> tuple[int, str]:
         state = path.stat()
     except OSError as error:
         return 0, f"{error.strerror or error}; check the path"
+    if stat.S_ISDIR(state.st_mode):
+        return sum(one.stat().st_size for one in path.iterdir()), ""
     if not stat.S_ISREG(state.st_mode):
         return 0, "is a pipe, socket or device, not a file"
     if state.st_size > MOST:

@@ -66,6 +66,18 @@ _CPUS = (
         r"\g<0>",
     ),
 )
+# Systems with names of their own, as paths and names of hosts have them.
+_SYSTEMS = (
+    "ARCHER2 ARCHER Cirrus JASMIN SCARF LOTUS HECToR DiRAC CSD3 COSMA COSMA7 COSMA8 Tesseract Isambard "
+    "Isambard-AI Frontier Summit Sierra Lassen Perlmutter Cori Edison Polaris Aurora Stampede Stampede2 "
+    "Stampede3 Frontera Lonestar6 Expanse Bridges-2 Blue-Waters Fugaku Oakforest-PACS Wisteria TSUBAME ABCI "
+    "JUQUEEN JURECA JUWELS JUSUF JUPITER SuperMUC SuperMUC-NG Hazel-Hen HAWK Piz-Daint Daint Alps LUMI Mahti "
+    "Puhti Leonardo Marconi100 MareNostrum MareNostrum4 MareNostrum5 Irene Occigen Jean-Zay "
+    "Adastra Niagara Graham Cedar Beluga Narval Gadi Raijin Magnus Setonix Tianhe TaihuLight Kebnekaise "
+    "Tetralith Dardel Beskow Betzy Snellius Cartesius Karolina Salomon Barbora Anselm MeluXina Deucalion"
+)
+_SYSTEM = {re.sub(r"[-_]", "", name).lower(): name for name in _SYSTEMS.split()}
+_CLUSTER = "|".join(sorted((name.replace("-", "[-_]?") for name in _SYSTEMS.split()), key=len, reverse=True))
 _BUILDS = r"gcc[-_]?[\d.]*|gnu[-_]?[\d.]*|icc|icx|ifort|ifx|aocc|clang|armclang|llvm|pgi|nvhpc|cce|aocl|mkl"
 _PLACED = r"block|cyclic|scatter|compact|bunch|spread|pinning|pinned|unpinned|cores?|sockets?|numa|rank"
 _PLACED += r"|(?:intra|inter)[-_]?(?:node|socket|numa|ccx|die)|same[-_]?switch|diff[-_]?switch"
@@ -73,6 +85,7 @@ _TUNED = r"tuned|untuned|defaults?|(?:no)?smt\d?|\d?smt|(?:no)?ht|hyperthread\w*
 _WORDS: tuple[tuple[str, str, str], ...] = (
     *(("interconnect", pattern, level) for pattern, level in _LINKS),
     *(("cpu", pattern, level) for pattern, level in _CPUS),
+    ("cluster", _CLUSTER, r"\g<0>"),
     ("build", _BUILDS, r"\g<0>"),
     ("placement", _PLACED, r"\g<0>"),
     ("tuning", _TUNED, r"\g<0>"),
@@ -183,6 +196,11 @@ def library(name: str, version: str, text: str) -> str:
     return f"{name} ({text})" if joined else f"{name} {version.rstrip('.')}"
 
 
+def system(name: str) -> str:
+    """Return the spelling of a system's name, empty if it is none that is known."""
+    return _SYSTEM.get(re.sub(r"[-_]", "", name).lower(), "")
+
+
 def libraries(text: str) -> Iterator[str]:
     """Name the MPI libraries among modules, as in ``openmpi/4.1.4-gcc``."""
     for name, pattern in _MPI:
@@ -201,7 +219,7 @@ def _word(text: str, factor: str, pattern: str, level: str, out: ParsedName) -> 
     if not match or (factor in out.values and not several):
         return text
     name = match.expand(level).strip(" -_")
-    name = name if factor == "cpu" else name.lower()
+    name = system(name) if factor == "cluster" else name if factor == "cpu" else name.lower()
     name = f"{out.values[factor][0]} {name}" if factor in out.values else name
     out.values[factor] = (name, match[0])
     return _without(text, match)

@@ -53,8 +53,9 @@ def write(plan: ImportPlan, raw: Path, declaration: Path, applications: Path) ->
     extended.
     """
     made = []
+    known = load_applications(applications)
     for name in sorted({draft.application for draft in plan.runs}):
-        if not (applications / f"{name}.yaml").is_file():
+        if name not in known:
             write_text(applications / f"{name}.yaml", _APPLICATION.format(name=name))
             made.append(applications / f"{name}.yaml")
     _write_runs(plan, raw, load_applications(applications))
@@ -105,7 +106,7 @@ def _copy(source: Observation, folder: Path, used: set[str], cut: Draft | None =
     path = folder / name
     part = cut.run.part if cut is not None and cut.run.number else None
     if part is None:
-        shutil.copyfile(source.file.path, path)
+        _put(source, path)
         return note
     data = read_bytes(source.file.path)
     name = re.sub(r"\.(?:gz|xz|zst)$", "", name)
@@ -182,7 +183,15 @@ def _write_shared(plan: ImportPlan, raw: Path) -> list[str]:
 def _replace(source: Observation, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
-        shutil.copyfile(source.file.path, temporary)
+        _put(source, temporary)
+
+
+def _put(source: Observation, path: Path) -> None:
+    """Copy a file as it is, a database's folder as a tar."""
+    if source.file.path.is_dir():
+        path.write_bytes(source.file.content())
+    else:
+        shutil.copyfile(source.file.path, path)
 
 
 def _declaration(plan: ImportPlan) -> str:

@@ -8,8 +8,8 @@ import math
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,7 @@ def account(
             readings[job].append(rows)
     deadline = time.monotonic() + patience
     done = list[str]()
-    with _told(base, campaign) as tell:
+    try:
         while jobs:
             if text := _ask(jobs):
                 for job, rows in kept.grown(text).items():
@@ -93,28 +93,21 @@ def account(
             left = deadline - time.monotonic()
             if len(done) == len(jobs) or interval > left:
                 break
-            tell(len(jobs) - len(done), left)
+            _announce(base, campaign, len(jobs) - len(done), left)
             time.sleep(interval)
+    finally:
+        (folders.running(base, campaign) / WAITING).unlink(missing_ok=True)
     latest = {job: readings[job][-1][0].get("State") or "" for job in jobs if readings[job]}
     return Account(campaign, known, {job: latest[job] for job in done}, latest)
 
 
-@contextmanager
-def _told(base: Path, campaign: str) -> Iterator[Callable[[int, float], None]]:
-    """Give the block what says how long Slurm is waited for: on the screen, and to who watches."""
+def _announce(base: Path, campaign: str, jobs: int, left: float) -> None:
+    """Say how long Slurm is waited for: on the screen, and to those who watch."""
     note = folders.running(base, campaign) / WAITING
-
-    def tell(jobs: int, left: float) -> None:
-        what = f"waiting for Slurm's last word on {jobs} job{'s' * (jobs != 1)}"
-        with suppress(OSError):  # it is only said
-            note.parent.mkdir(parents=True, exist_ok=True)
-            files.write_json(note, {"what": what, "until": time.time() + left})
-        print(f"{campaign}: {what}, at most {left:.0f} s", file=sys.stderr, flush=True)
-
-    try:
-        yield tell
-    finally:
-        note.unlink(missing_ok=True)
+    what = f"waiting for Slurm's last word on {jobs} job{'s' * (jobs != 1)}"
+    with suppress(OSError):  # it is only news
+        files.write_json(note, {"what": what, "until": time.time() + left})
+    print(f"{campaign}: {what}, at most {left:.0f} s", file=sys.stderr, flush=True)
 
 
 def waiting(base: Path, campaign: str, now: float) -> str:
@@ -147,8 +140,8 @@ class _Kept:
     def grown(self, answer: str) -> dict[str, Rows]:
         """Take an answer of sacct in; return the rows of all jobs."""
         self._table(answer)
-        for job, said in by_job(answer).items():
-            rows = merged(self.rows.get(job, []), said)
+        for job, news in by_job(answer).items():
+            rows = merged(self.rows.get(job, []), news)
             self.changed |= rows != self.rows.get(job)
             self.rows[job] = rows
         return self.rows
@@ -176,22 +169,22 @@ class _Kept:
         return True
 
 
-def merged(kept: Rows, said: Rows) -> Rows:
-    """Join what was kept of a job with what Slurm says of it now, its last start first; nothing is lost.
+def merged(kept: Rows, news: Rows) -> Rows:
+    """Join what was kept of a job with what Slurm lists of it now, its last start first; nothing is lost.
 
     Slurm gives each start of a job a time of submission of its own. Of one start a row that was final stays
-    so, and a cell keeps its value where Slurm says none any more. Rows under another name are of another job,
-    to which another database has given the number.
+    so, and a cell keeps its value where Slurm lists none any more. Rows under another name are of another
+    job, to which another database has given the number.
     """
-    if not kept or not said:
-        return kept or said
-    names = [{rows[0].get(name) for rows in (kept, said)} - {None, ""} for name in ("JobName", "Comment")]
+    if not kept or not news:
+        return kept or news
+    names = [{rows[0].get(name) for rows in (kept, news)} - {None, ""} for name in ("JobName", "Comment")]
     if any(len(each) > 1 for each in names):
         return kept
     old = {(row["JobID"], row.get("Submit")): row for row in kept}
-    new = [_joined(old.pop((row["JobID"], row.get("Submit")), {}), row) for row in said]
+    new = [_joined(old.pop((row["JobID"], row.get("Submit")), {}), row) for row in news]
     rest = list(old.values())
-    earlier = str(said[0].get("Submit")) < str(kept[0].get("Submit"))
+    earlier = str(news[0].get("Submit")) < str(kept[0].get("Submit"))
     return [*rest, *new] if earlier else [*new, *rest]
 
 

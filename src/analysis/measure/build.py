@@ -1,4 +1,4 @@
-"""``python -m analysis.measure.build CAMPAIGN MPI TARGET``: compile ``src/proxy`` with an MPI's mpicc."""
+"""``python -m analysis.measure.build CAMPAIGN MPI TARGET``: compile ``src/proxy`` with a library's mpicc."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from pathlib import Path
 from analysis.base import files, shell
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.measure.declare import Declared, load
-from analysis.measure.script import quote, words
 
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra")
 _PATIENCE = 600  # s
+
+
+def built(base: Path, cluster: str, mpi: str) -> Path:
+    """Return where the program in ``src/proxy`` is built for a cluster's MPI library."""
+    return base / "results" / "proxy" / cluster / mpi / "proxy"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -38,10 +42,10 @@ def build(declared: Declared, mpi: str, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with files.replacing(target) as beside:
         command = [compiler, *FLAGS, "-o", str(beside), str(declared.base / "src/proxy/proxy.c")]
-        script = f"exec {words(command)}"
+        script = f"exec {shlex.join(command)}"
         if entry.modules:
-            init = quote(declared.launch.modules_init)
-            script = f". {init} && module load {words(entry.modules)} && {script}"
+            init = shlex.quote(declared.launch.modules_init)
+            script = f". {init} && module load {shlex.join(entry.modules)} && {script}"
         done = shell.run(["bash", "-c", script], _PATIENCE)
         sys.stderr.write(done.err)
         if done.code != 0:

@@ -6,9 +6,9 @@ Faults are noted where they are found and looked up in their files at the end, a
 from __future__ import annotations
 
 import string
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import known, one_or_more
@@ -33,23 +33,6 @@ MAX_FAULTS = 30
 READERS = Path(__file__).parents[1] / "readers"
 
 
-class Note(NamedTuple):
-    """What is wrong in a file, and what to do: a remedy, or the names of which one was meant."""
-
-    file: Declaration[Any]
-    where: Where
-    found: str
-    remedy: str
-    meant: str = ""
-    names: tuple[str, ...] = ()
-
-    @property
-    def fault(self) -> Fault:
-        """The fault at its line, with the nearest name."""
-        remedy = known(self.meant, self.names, self.remedy) if self.meant else self.remedy
-        return self.file.fault(self.where, self.found, remedy)
-
-
 class Checker:
     """Collects what is wrong with a matrix; each fault is listed once, however many runs it touches."""
 
@@ -64,7 +47,7 @@ class Checker:
                 for name in ("mpi", *OF_MACHINE)
             },
         }
-        self._notes: list[Note] = []
+        self._notes: list[Callable[[], Fault]] = []  # lines are looked up at the end
         self._usable = [index for index in range(len(declared.matrix.subsets)) if self._subset(index)]
 
     def usable(self, index: int) -> bool:
@@ -95,15 +78,17 @@ class Checker:
             self._idle(idle_in_all)
         if not self._notes and not cells:
             self._note(("matrix",), "has no runs", "its exclusions leave nothing")
-        if faults := dict.fromkeys(note.fault for note in self._notes):
+        if faults := dict.fromkeys(note() for note in self._notes):
             raise ConfigError(*list(faults)[:MAX_FAULTS])
 
-    def _note(self, where: Where, found: str, remedy: str) -> None:
-        self._notes.append(Note(self._declared.campaign, where, found, remedy))
+    def _note(self, where: Where, found: str, remedy: str, file: Declaration[Any] | None = None) -> None:
+        """Note a fault of a file, by default the campaign's."""
+        self._notes.append(lambda: (file or self._declared.campaign).fault(where, found, remedy))
 
-    def _unknown(self, where: Where, what: str, name: str, names: Iterable[str], none: str = "none") -> None:
+    def _unknown(self, where: Where, found: str, name: str, names: Iterable[Any], none: str = "none") -> None:
         """Note a name that there is not, with those that there are."""
-        self._notes.append(Note(self._declared.campaign, where, what, none, name, tuple(names)))
+        there = list(map(str, names))
+        self._notes.append(lambda: self._declared.campaign.fault(where, found, known(name, there, none)))
 
     def _idle(self, places: Iterable[Where]) -> None:
         """Name rules that take nothing out: a level in them is likely misspelt."""
@@ -144,8 +129,8 @@ class Checker:
             return
         for level in one_or_more(levels):
             if level not in self._known[factor]:
-                none, there = "none; the cluster's file declares none", map(str, self._known[factor])
-                self._unknown(where, f"unknown {factor} {level!r}", str(level), there, none)
+                none = "none; the cluster's file declares none"
+                self._unknown(where, f"unknown {factor} {level!r}", str(level), self._known[factor], none)
 
     def _application(self, subset: Subset, where: Where) -> None:
         name = subset.application
@@ -179,7 +164,7 @@ class Checker:
         places = (f"{engine}.py", f"{engine}/__init__.py", f"merits/formats/{engine}.py")
         if not any((READERS / place).is_file() for place in places):
             remedy = "name a module of src/analysis/readers"
-            self._in_file(application, ("engine",), f"there is no reader {engine!r}", remedy)
+            self._note(("engine",), f"there is no reader {engine!r}", remedy, application)
         parts: list[tuple[Where, Iterable[str], Iterable[str]]] = [(("launch", "files"), launch.files, OURS)]
         for name, case in launch.cases.items():
             place = ("launch", "cases", name)
@@ -189,8 +174,8 @@ class Checker:
             ]
         for where, names, taken in parts:
             for name in sorted(set(names) & set(taken)):
-                what, remedy = f"{name!r} is Benchbook's own name", "choose another"
-                self._in_file(application, (*where, name), what, remedy)
+                what = f"{name!r} is Benchbook's own name"
+                self._note((*where, name), what, "choose another", application)
 
     def _templates(self, launch: ApplicationLaunch, case: str, where: Where, name: str) -> None:
         entry = launch.cases[case]
@@ -207,14 +192,15 @@ class Checker:
 
         A record has the library's name instead of the level of `mpi`.
         """
-        libraries, seen = self._declared.launch.mpi, dict[tuple[Any, ...], str]()
+        cluster, libraries = self._declared.cluster, self._declared.launch.mpi
+        seen = dict[tuple[Any, ...], str]()
         for cell in found:
             own, name = cell["mpi"], libraries[cell["mpi"]].name
             other = seen.setdefault(tuple({**cell, "mpi": name, "subset": None}.values()), own)
             if own != other:
                 ways = " and ".join(f"{mpi!r} ({libraries[mpi].start})" for mpi in (other, own))
                 what = f"{ways} are both called {name!r}: their runs would be repeats of one cell"
-                self._in_cluster(("launch", "mpi", own, "name"), what, "give each a name of its own")
+                self._note(("launch", "mpi", own, "name"), what, "give each a name of its own", cluster)
 
     def _fits(self, where: Where, job: Mapping[str, Any]) -> None:
         """Check whether a job of this size can be started on the cluster; the first fault of it counts."""
@@ -239,33 +225,25 @@ class Checker:
         return None
 
     def _unfit_launcher(self, job: Mapping[str, Any]) -> tuple[str, str] | None:
-        mpi, site = self._declared.launch.mpi[job["mpi"]], self._declared.launch.applications
+        launch, cluster, name = self._declared.launch, self._declared.cluster, job["application"]
+        mpi, site = launch.mpi[job["mpi"]], launch.applications.get(name)
+        own: Where = ("launch", "mpi", job["mpi"])
         if (mpi.family == "charm") != mpi.start.startswith("charmrun"):
             what = f"{job['mpi']!r} is of the family {mpi.family} and started by {mpi.start}"
             remedy = "charmrun is for the family charm, and nothing else starts that"
-            self._in_cluster(("launch", "mpi", job["mpi"], "start"), what, remedy)
-        if mpi.family == "charm" and job["application"] in site and site[job["application"]].container:
-            what = f"{job['application']} is in a container, and {job['mpi']!r} starts it by charmrun"
+            self._note((*own, "start"), what, remedy, cluster)
+        if mpi.family == "charm" and site and site.container:
+            what = f"{name} is in a container, and {job['mpi']!r} starts it by charmrun"
             return what, "charmrun looks for the program outside: give its path there"
-        secret = self._declared.application(job["application"]).forward
-        for place, named in self._environments(job):
-            for name in sorted(set(secret) & set(named)):
+        secret = set(self._declared.application(name).forward)
+        parts = [(("launch",), launch.environment), (own, mpi.environment)]
+        parts += [(("launch", "applications", name), site.environment)] if site else []
+        for place, environment in parts:
+            for variable in sorted(secret & set(environment)):
+                what = f"{variable} is not to be written down"
                 remedy = "set it where you submit from: records contain what is in this file"
-                self._in_cluster((*place, "environment", name), f"{name} is not to be written down", remedy)
+                self._note((*place, "environment", variable), what, remedy, cluster)
         return None
-
-    def _environments(self, job: Mapping[str, Any]) -> Iterator[tuple[Where, Mapping[str, Any]]]:
-        launch = self._declared.launch
-        yield ("launch",), launch.environment
-        yield ("launch", "mpi", job["mpi"]), launch.mpi[job["mpi"]].environment
-        if (name := job["application"]) in launch.applications:
-            yield ("launch", "applications", name), launch.applications[name].environment
-
-    def _in_cluster(self, where: Where, found: str, remedy: str) -> None:
-        self._in_file(self._declared.cluster, where, found, remedy)
-
-    def _in_file(self, file: Declaration[Any], where: Where, found: str, remedy: str) -> None:
-        self._notes.append(Note(file, where, found, remedy))
 
     def _unfit_cores(self, job: Mapping[str, Any]) -> tuple[str, str] | None:
         cores = self._declared.cores.usable(job["placement"])

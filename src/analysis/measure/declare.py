@@ -115,7 +115,7 @@ class InputFile(Model):
     sha256: Digest = ""
 
 
-class Site(Programs):
+class Installation(Programs):
     """Program (or programs, one for each MPI), or build."""
 
     TOGETHER = (("exactly", "program", "programs", "build"),)
@@ -173,7 +173,7 @@ class Launch(_Levels):
     profilers: dict[Literal["ipm", "mpip"], Profiler] = Field(
         {}, description="ipm or mpip with library or modules"
     )
-    applications: dict[Name, Site]
+    applications: dict[Name, Installation]
 
     def levels(self, factor: str) -> Mapping[str, Any]:
         """Return the levels of ``mpi``, ``interconnect``, ``cpu`` and so on that the cluster has."""

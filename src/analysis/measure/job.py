@@ -1,4 +1,4 @@
-"""What a cluster declares for an application: the program of a run, its container, its input files."""
+"""The jobs of a run: program, container, input files and cores, launch lines, heads of the records."""
 
 from __future__ import annotations
 
@@ -14,94 +14,11 @@ from analysis.base.errors import ConfigError
 from analysis.base.project import VERSION
 from analysis.base.slurm import ranges
 from analysis.measure import cores as placing
-from analysis.measure.declare import Declared, MpiLibrary, Programs, Site
-from analysis.measure.launchers import OWN_BINDING_OFF, Shape, charm_files, launch_line
+from analysis.measure.build import built
+from analysis.measure.declare import Declared, Installation, MpiLibrary
+from analysis.measure.launchers import OWN_BINDING_OFF, JobSize, charm_files, launch_line
 from analysis.measure.matrix import Run
 from analysis.schema.factors import BY_NAME
-
-
-def built(base: Path, cluster: str, mpi: str) -> Path:
-    """Return where the program in ``src/proxy`` is built for a cluster's MPI library."""
-    return base / "results" / "proxy" / cluster / mpi / "proxy"
-
-
-def located(base: Path, path: str) -> str:
-    """Make a path absolute; a bare name is left for PATH to find."""
-    return str(base / path) if "/" in str(path) else str(path)
-
-
-def program(declared: Declared, run: Run) -> str:
-    """Return the program of a run: that of the hybrid build where a rank has more than one thread.
-
-    `ConfigError` if the cluster has none for the run's MPI library, or its path holds an unknown ``${...}``.
-    """
-    site = _site(declared, run)
-    if site.build:
-        return str(built(declared.base, declared.cluster_name, run.factors["mpi"]))
-    where: tuple[str, ...] = ("launch", "applications", run.application)
-    named: Programs = site
-    if int(run.factors["threads"]) > 1 and site.hybrid is not None:
-        named, where = site.hybrid, (*where, "hybrid")
-    found = named.program or named.programs.get(run.factors["mpi"])
-    if found is None:
-        what = f"no program for MPI {run.factors['mpi']!r}"
-        remedy = "add it or exclude the combination"
-        raise ConfigError(declared.cluster.fault((*where, "programs"), what, remedy))
-    try:
-        return located(declared.base, string.Template(found).substitute(case=run.case))
-    except (KeyError, ValueError) as error:
-        what = f"{found!r}: {error}"
-        raise ConfigError(declared.cluster.fault(where, what, "only ${case} is known")) from None
-
-
-def contained(declared: Declared, run: Run, preload: str) -> list[str]:
-    """Return the words that start a program in the application's container; none without one.
-
-    `preload` is a library that is loaded before the program, inside the container; or empty.
-    """
-    image = _site(declared, run).container
-    if not image:
-        return []
-    options = ["--env", f"LD_PRELOAD={preload}"] if preload else []
-    # Apptainer shows a program the working directory and the home; inputs may lie elsewhere.
-    places = [folder(declared, run), *(str(Path(path).parent) for path in inputs(declared, run))]
-    for place in dict.fromkeys(filter(None, places)):
-        options += ["--bind", place]
-    return ["apptainer", "exec", *options, located(declared.base, image)]
-
-
-def folder(declared: Declared, run: Run) -> str:
-    """Return the folder of the application's input files; empty if the cluster names none."""
-    inputs = _site(declared, run).inputs
-    return located(declared.base, inputs) if inputs and isinstance(inputs, str) else ""
-
-
-def inputs(declared: Declared, run: Run) -> dict[str, str]:
-    """Return the input files of a run's case: path -> SHA-256, empty where none is declared.
-
-    `ConfigError` if the cluster does not say where one lies, or says another digest than the application.
-    """
-    site = _site(declared, run).inputs or {}
-    found = {}
-    for name, digest in declared.application(run.application).cases[run.case].inputs.items():
-        if isinstance(site, str):
-            found[f"{located(declared.base, site)}/{name}"] = digest
-            continue
-        where = ("launch", "applications", run.application, "inputs")
-        if name not in site:
-            what = f"does not say where the input {name!r} lies"
-            raise ConfigError(declared.cluster.fault(where, what, f"add '{name}: {{path: ...}}'"))
-        own = site[name].sha256
-        if own and digest and own != digest:
-            what = f"{name}: SHA-256 {own} here, {digest} in {declared.applications[run.application].source}"
-            raise ConfigError(declared.cluster.fault((*where, name), what, "one of them is wrong"))
-        found[located(declared.base, site[name].path)] = own or digest
-    return found
-
-
-def _site(declared: Declared, run: Run) -> Site:
-    return declared.launch.applications[run.application]
-
 
 BIND = Path(__file__).with_name("bind.sh")
 # The profiler writes into the run's folder, and all that it can.
@@ -110,7 +27,7 @@ PROFILERS: dict[str, dict[str, str]] = {
     "mpip": {},
 }
 PROFILES = {"ipm": "*.ipm.xml", "mpip": "*.mpiP"}
-# A case's values that are variables of the record; the others are told in `values`.
+# A case's values that are variables of the record; the others are in `values`.
 RECORDED = ("local_size", "target_time")
 _OWN = {"python": sys.version.split()[0], "version": VERSION}
 
@@ -153,9 +70,16 @@ def allocate(declared: Declared, run: Run, hosts: Sequence[str]) -> Allocation:
 
 
 class _Parts:
+    """What the files of a campaign, its cluster and its application say of one run.
+
+    `ConfigError` if the cluster has no program for the run's MPI library, its path has an unknown ``${...}``,
+    or an input file is not found there, or with another digest than the application's.
+    """
+
     def __init__(self, declared: Declared, run: Run) -> None:
         launch = declared.launch
         self.declared, self.run = declared, run
+        self.place = ("launch", "applications", run.application)
         self.mpi = launch.mpi[run.factors["mpi"]]
         self.site = launch.applications[run.application]
         self.application = declared.application(run.application)
@@ -165,8 +89,59 @@ class _Parts:
         self.library = self.profiler.library if self.profiler else ""
         self.levels = launch.chosen(run.factors)
         self.threads = int(run.factors["threads"])
-        self.program = program(declared, run)
-        self.inputs = inputs(declared, run)
+        given = self.site.inputs
+        self.folder = self.located(given) if given and isinstance(given, str) else ""
+        self.program = self.program_of(self.site)
+        self.inputs = dict(map(self.input, self.case.inputs))
+
+    def fault(self, where: Sequence[str], found: str, remedy: str) -> ConfigError:
+        return ConfigError(self.declared.cluster.fault((*self.place, *where), found, remedy))
+
+    def located(self, path: str) -> str:
+        """Make a path absolute; a bare name is left for PATH to find."""
+        return str(self.declared.base / path) if "/" in path else path
+
+    def program_of(self, site: Installation) -> str:
+        """Return the program: that of the hybrid build where a rank has more than one thread."""
+        mpi = self.run.factors["mpi"]
+        if site.build:
+            return str(built(self.declared.base, self.declared.cluster_name, mpi))
+        hybrid = site.hybrid if self.threads > 1 else None
+        named, where = (hybrid, ("hybrid",)) if hybrid else (site, ())
+        found = named.program or named.programs.get(mpi)
+        if found is None:
+            what = f"no program for MPI {mpi!r}"
+            raise self.fault((*where, "programs"), what, "add it or exclude the combination")
+        try:
+            return self.located(string.Template(found).substitute(case=self.run.case))
+        except (KeyError, ValueError) as error:
+            raise self.fault(where, f"{found!r}: {error}", "only ${case} is known") from None
+
+    def input(self, name: str) -> tuple[str, str]:
+        """Return path and SHA-256 of an input file of the case; an empty digest where none is declared."""
+        digest, given = self.case.inputs[name], self.site.inputs or {}
+        if isinstance(given, str):
+            return f"{self.folder}/{name}", digest
+        if name not in given:
+            what = f"does not say where the input {name!r} is"
+            raise self.fault(("inputs",), what, f"add '{name}: {{path: ...}}'")
+        own = given[name].sha256
+        if own and digest and own != digest:
+            source = self.declared.applications[self.run.application].source
+            what = f"{name}: SHA-256 {own} here, {digest} in {source}"
+            raise self.fault(("inputs", name), what, "one of them is wrong")
+        return self.located(given[name].path), own or digest
+
+    def contained(self) -> list[str]:
+        """Return the words that start the program in its container, with its profiler; none without one."""
+        if not self.site.container:
+            return []
+        options = ["--env", f"LD_PRELOAD={self.library}"] if self.library else []
+        # Apptainer shows a program the working directory and the home; inputs may be elsewhere.
+        places = [self.folder, *(str(Path(path).parent) for path in self.inputs)]
+        for place in dict.fromkeys(filter(None, places)):
+            options += ["--bind", place]
+        return ["apptainer", "exec", *options, self.located(self.site.container)]
 
     def modules(self) -> list[str]:
         return [name for part in (self.mpi, self.site, self.profiler) if part for name in part.modules]
@@ -189,7 +164,7 @@ class _Parts:
         run = self.run
         own = {"run": name, "nodes": run.nodes, "ranks_per_node": run.ranks_per_node, "repeat": run.repeat}
         own |= {"ranks": run.nodes * run.ranks_per_node, "threads": self.threads}
-        own |= {"inputs": folder(self.declared, run), "input": next(iter(self.inputs), "")}
+        own |= {"inputs": self.folder, "input": next(iter(self.inputs), "")}
         return {key: _text(value) for key, value in {**self.case.values.given, **own}.items()}
 
     def job(
@@ -198,9 +173,9 @@ class _Parts:
         values = self.values(name)
         per_node = self.run.ranks_per_node
         lists = [ranges(part) for part in placing.ranks(own, per_node)]
-        shape = Shape(tuple(hosts), per_node, per_node * self.threads > len(own))
+        shape = JobSize(tuple(hosts), per_node, per_node * self.threads > len(own))
         wrapper = ["sh", str(BIND), "/".join(lists)]
-        inside = contained(self.declared, self.run, self.library)
+        inside = self.contained()
         wrapper += [self.library if self.library and not inside else "-", *inside]
         files = {
             file: string.Template(text).substitute(values)
@@ -219,16 +194,15 @@ class _Parts:
     def launcher(self) -> MpiLibrary:
         """Return the MPI library with the options of the tuning and its launcher's whole path."""
         options = [*self.mpi.options, *self.tuning.options]
-        where = located(self.declared.base, self.mpi.launcher)
-        return self.mpi.model_copy(update={"options": options, "launcher": where})
+        return self.mpi.model_copy(update={"options": options, "launcher": self.located(self.mpi.launcher)})
 
     def arguments(self, values: Mapping[str, str]) -> list[str]:
-        """Return the program's arguments; those of the cluster's file are taken as they stand."""
+        """Return the program's arguments; those of the cluster's file are unchanged."""
         threaded = self.application.thread_arguments if self.threads > 1 else []
         words = [*self.application.arguments, *self.case.arguments, *threaded]
         return [*(string.Template(word).substitute(values) for word in words), *self.site.arguments]
 
-    def head(self, number: int, name: str, shape: Shape, values: Mapping[str, str]) -> dict[str, Any]:
+    def head(self, number: int, name: str, shape: JobSize, values: Mapping[str, str]) -> dict[str, Any]:
         """Say in the record's words what is known before the start."""
         run, declared = self.run, self.declared
         factors = {
@@ -261,7 +235,7 @@ class _Parts:
             "profile": PROFILES.get(run.factors["profiler"], ""),
             "preload": self.library,
             "node_list": list(shape.hosts),
-            "program": located(declared.base, self.site.container) or self.program,
+            "program": self.located(self.site.container) or self.program,
             "inputs": self.inputs,
             "forwarded": list(self.application.forward),
             "benchbook": {"commit": project.commit(declared.base), **_OWN},

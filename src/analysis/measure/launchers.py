@@ -32,7 +32,7 @@ _FORWARDED = ("OMPI_", "PMIX_")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class JobSize:
     """Size of one MPI job: its nodes, in the order in which ranks fill them."""
 
     hosts: tuple[str, ...]
@@ -46,7 +46,7 @@ class Shape:
 
 
 def launch_line(
-    mpi: MpiLibrary, shape: Shape, environment: Mapping[str, str], forward: Sequence[str] = ()
+    mpi: MpiLibrary, shape: JobSize, environment: Mapping[str, str], forward: Sequence[str] = ()
 ) -> list[str]:
     """Make the words before the program."""
     if mpi.start.startswith("srun"):
@@ -59,13 +59,13 @@ def launch_line(
     return [launcher, *makers.get(mpi.family, _hydra)(shape, environment, forward), *mpi.options]
 
 
-def charm_files(shape: Shape, wrapper: Iterable[str]) -> dict[str, str]:
+def charm_files(shape: JobSize, wrapper: Iterable[str]) -> dict[str, str]:
     """Make the files of a job that charmrun starts: the list of nodes, and what starts each process."""
     hosts = "".join(f"host {host}\n" for host in shape.hosts)
     return {NODELIST: f"group main\n{hosts}", STARTER: f'{_STARTER}exec {shlex.join(wrapper)} "$@"\n'}
 
 
-def _charmrun(shape: Shape, start: str) -> list[str]:
+def _charmrun(shape: JobSize, start: str) -> list[str]:
     words = ["++p", str(shape.ranks), "++runscript", f"./{STARTER}"]
     if start == "charmrun":
         # Started at once, the processes of a node would be forks of the first, on its cores.
@@ -74,7 +74,7 @@ def _charmrun(shape: Shape, start: str) -> list[str]:
     return [*words, "++mpiexec", "++remote-shell", " ".join(["srun", "--mpi=none", *_srun(shape)])]
 
 
-def _srun(shape: Shape) -> list[str]:
+def _srun(shape: JobSize) -> list[str]:
     size = [
         f"--nodes={len(shape.hosts)}",
         f"--ntasks={shape.ranks}",
@@ -84,7 +84,7 @@ def _srun(shape: Shape) -> list[str]:
     return [*size, "--distribution=block", "--cpu-bind=none", "--overlap"]
 
 
-def _openmpi(shape: Shape, environment: Mapping[str, str], forward: Sequence[str]) -> list[str]:
+def _openmpi(shape: JobSize, environment: Mapping[str, str], forward: Sequence[str]) -> list[str]:
     where = f"ppr:{shape.ranks_per_node}:node" + (":oversubscribe" if shape.oversubscribed else "")
     words = ["-np", str(shape.ranks), "--map-by", where, "--bind-to", "none"]
     for name in (*environment, *forward):
@@ -93,11 +93,11 @@ def _openmpi(shape: Shape, environment: Mapping[str, str], forward: Sequence[str
     return words
 
 
-def _hydra(shape: Shape, environment: Mapping[str, str], forward: Sequence[str]) -> list[str]:
+def _hydra(shape: JobSize, environment: Mapping[str, str], forward: Sequence[str]) -> list[str]:
     return ["-n", str(shape.ranks), "-ppn", str(shape.ranks_per_node)]
 
 
-def _platform(shape: Shape, environment: Mapping[str, str], forward: Sequence[str]) -> list[str]:
+def _platform(shape: JobSize, environment: Mapping[str, str], forward: Sequence[str]) -> list[str]:
     hosts = ",".join(f"{host}:{shape.ranks_per_node}" for host in shape.hosts)
     words = ["-np", str(shape.ranks), "-hostlist", hosts]
     for name, value in environment.items():

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -94,7 +95,7 @@ class Rules:
 
     def __init__(self, rules: list[Exclusion], where: Where) -> None:
         self._rules, self._where = rules, where
-        self._used = [0] * len(rules)
+        self._used: Counter[int] = Counter()
         self._idle = set(range(len(rules)))
 
     def exclude(self, combination: Mapping[str, Any]) -> bool:
@@ -104,16 +105,14 @@ class Rules:
             for at, rule in enumerate(self._rules)
             if all(combination.get(name) in one_or_more(levels) for name, levels in rule.when.items())
         ]
-        for at in found[:1]:
-            self._used[at] += 1
+        self._used.update(found[:1])
         self._idle -= set(found)
         return bool(found)
 
     @property
     def counted(self) -> list[tuple[int, str]]:
         """How many combinations each rule that took any has taken out, and why."""
-        pairs = zip(self._used, self._rules, strict=True)
-        return [(used, rule.why) for used, rule in pairs if used]
+        return [(self._used[at], self._rules[at].why) for at in sorted(self._used)]
 
     @property
     def idle(self) -> list[Where]:
@@ -183,14 +182,14 @@ def _combinations(declared: Declared, subset: Subset) -> Iterator[dict[str, Any]
         known = list(declared.launch.levels(factor))
         levels[factor] = level_of(factor, known[0]) if len(known) == 1 else ""
     chosen = [one_or_more(levels[factor]) for factor in DEFAULTS]
-    seen = set()
+    distinct = set()
     for case in one_or_more(subset.case):
         for values in itertools.product(*chosen):
             factors = dict(zip(DEFAULTS, values, strict=True))
             _count(declared, factors)
             head = {"subset": subset.name, "application": subset.application, "case": case}
-            if (key := (case, *factors.values())) not in seen:  # `all` and 8 can be the same
-                seen.add(key)
+            if (key := (case, *factors.values())) not in distinct:  # `all` and 8 can be the same
+                distinct.add(key)
                 yield {**head, **factors}
 
 

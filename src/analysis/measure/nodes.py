@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,11 +19,13 @@ _FIELD = re.compile(r"(?:^|(?<=\s))([A-Z][A-Za-z]*)=(.*?)(?=\s+[A-Z][A-Za-z]*=|\
 _OUT = ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "UNKNOWN", "FUTURE", "INVAL")
 _NOTHING = ("", "(null)", "N/A", "n/a")
 KIB_PER_GIB = 2**20
+# A word in the answer of a launcher -> its library.
+_LIBRARIES = {"Open MPI": "Open MPI", "Intel": "Intel MPI", "HYDRA": "MPICH", "Version": "MPICH"}
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Nodes that are alike: how many, sockets, cores, threads, memory in MB, and how to ask for them.
+    """Nodes of one kind: how many, sockets, cores, threads, memory in MB, and how to ask for them.
 
     `facts` are what is known of them, each with value and source; `libraries` the names of MPI libraries
     that were found, of this machine alone.
@@ -44,13 +46,18 @@ class Kind:
     def __str__(self) -> str:
         parts = [
             f"{self.nodes} node{'s' if self.nodes > 1 else ''}",
-            f"{self.sockets} x {self.cores} cores" + (f", {self.threads} threads each" * (self.threads > 1)),
+            self.layout,
             f"{self.memory} MB",
-            *([f"features {','.join(self.features)}"] if self.features else []),
-            *([f"gres {self.gres}"] if self.gres else []),
-            *([f"partition {','.join(self.partitions)}"] if self.partitions else []),
+            f"features {','.join(self.features)}" if self.features else "",
+            f"gres {self.gres}" if self.gres else "",
+            f"partition {','.join(self.partitions)}" if self.partitions else "",
         ]
-        return ", ".join(parts)
+        return ", ".join(filter(None, parts))
+
+    @property
+    def layout(self) -> str:
+        """Sockets, cores and threads in words."""
+        return f"{self.sockets} x {self.cores} cores" + f", {self.threads} threads each" * (self.threads > 1)
 
     @property
     def numbers(self) -> list[str]:
@@ -70,29 +77,29 @@ def from_slurm() -> str:
 
 
 def kinds(text: str, source: str, partition: str = "", feature: str = "") -> list[Kind]:
-    """Read what ``scontrol show node`` or ``scontrol -o show node`` printed; alike nodes make one kind.
+    """Read what ``scontrol show node``, also with ``-o``, printed; nodes that do not differ make one kind.
 
     Those of a partition and with a feature, if these are given, that are not down or drained; the most first.
     ConfigError with the line of a node without its cores or memory, and if no node is left.
     """
     found: Counter[Kind] = Counter()
-    seen: set[str] = set()
+    there: set[str] = set()
     out = 0
     for line, block in _blocks(text):
         node = {name: value.strip() for name, value in _FIELD.findall(block)}
         partitions, features = _listed(node, "Partitions"), _listed(node, "AvailableFeatures", "Features")
-        seen |= {*partitions, *features}
+        there |= {*partitions, *features}
         if (partition and partition not in partitions) or (feature and feature not in features):
             continue
         if any(word in node.get("State", "") for word in _OUT):
             out += 1
             continue
-        take = partial(_number, node, source=source, line=line)
-        reserved = take("MemSpecLimit", 0)
+        number = partial(_number, node, source=source, line=line)
+        reserved = number("MemSpecLimit", 0)
         found[
             Kind(
-                0, take("Sockets"), take("CoresPerSocket"), take("ThreadsPerCore", 1),
-                max(take("RealMemory") - reserved, 1), (feature,) if feature else features,
+                0, number("Sockets"), number("CoresPerSocket"), number("ThreadsPerCore", 1),
+                max(number("RealMemory") - reserved, 1), (feature,) if feature else features,
                 "" if node.get("Gres", "") in _NOTHING else node["Gres"],
                 (partition,) if partition else partitions,
             )
@@ -102,14 +109,16 @@ def kinds(text: str, source: str, partition: str = "", feature: str = "") -> lis
             filter(None, (partition and f"partition {partition!r}", feature and f"feature {feature!r}"))
         )
         what = f"{out} nodes, all down or drained" if out else f"no node{' with ' + asked if asked else ''}"
-        remedy = f"there are {', '.join(sorted(seen))}" if seen else "give the output of `scontrol show node`"
+        remedy = (
+            f"there are {', '.join(sorted(there))}" if there else "give the output of `scontrol show node`"
+        )
         raise ConfigError.at(source, 0, what, remedy)
-    listed = [_counted(kind, number) for kind, number in found.items()]
+    listed = [_counted(kind, count) for kind, count in found.items()]
     return sorted(listed, key=lambda kind: -kind.nodes)
 
 
 def _blocks(text: str) -> list[tuple[int, str]]:
-    """Take the nodes apart, each with its line; both forms begin a node with its name."""
+    """Split the listing into nodes, each with its line; both forms begin a node with its name."""
     starts = [match.start() for match in re.finditer(r"^[ \t]*NodeName=", text, re.MULTILINE)]
     ends = [*starts[1:], len(text)][: len(starts)]
     return [
@@ -133,17 +142,16 @@ def _number(node: dict[str, str], name: str, otherwise: int | None = None, *, so
 
 
 def _counted(kind: Kind, nodes: int) -> Kind:
-    said = (
-        (
-            "CPU",
-            f"{kind.sockets} x {kind.cores} cores" + f", {kind.threads} threads each" * (kind.threads > 1),
-        ),
-        ("memory", f"{kind.memory} MB for jobs"),
-        ("features", ",".join(kind.features)),
-        ("gres", kind.gres),
+    values = {
+        "CPU": kind.layout,
+        "memory": f"{kind.memory} MB for jobs",
+        "features": ",".join(kind.features),
+        "gres": kind.gres,
+    }
+    facts = (
+        {"what": what, "value": value, "source": " ".join(COMMAND)} for what, value in values.items() if value
     )
-    told = tuple({"what": what, "value": value, "source": " ".join(COMMAND)} for what, value in said if value)
-    return Kind(**{**kind.__dict__, "nodes": nodes, "facts": told})
+    return replace(kind, nodes=nodes, facts=tuple(facts))
 
 
 def here() -> Kind:
@@ -153,26 +161,22 @@ def here() -> Kind:
     def value(name: str) -> Any:
         return known.get(name, {}).get("value")
 
-    sockets = value("cpu.Socket(s)")
-    total = value("memory.total")
-    named = [
+    sockets, total = value("cpu.Socket(s)"), value("memory.total")
+    rows = [
         ("CPU", "cpu.Model name", value("cpu.Model name")),
         ("CPUs", "cpu.CPU(s)", value("cpu.CPU(s)")),
         ("sockets", "cpu.Socket(s)", sockets),
         ("memory", "memory.total", f"{total / KIB_PER_GIB:.0f} GiB" if isinstance(total, int) else None),
     ]
-    named += [
-        (f"{name.split('.')[1]} rate", name, value(name))
-        for name in sorted(known)
-        if name.startswith("infiniband.") and name.endswith(".rate")
-    ]
-    told = tuple(
-        {"what": what, "value": said, "source": str(known[name].get("source", "this machine"))}
-        for what, name, said in named
-        if isinstance(said, (str, int)) and said != ""
+    rates = sorted(name for name in known if re.fullmatch(r"infiniband\..*\.rate", name))
+    rows += [(f"{name.split('.')[1]} rate", name, value(name)) for name in rates]
+    listed = tuple(
+        {"what": what, "value": value, "source": str(known[name].get("source", "this machine"))}
+        for what, name, value in rows
+        if isinstance(value, (str, int)) and value != ""
     )
     memory = int(total / 1024) if isinstance(total, int) else 1000
-    return Kind(1, int(sockets or 1), 1, 1, memory, facts=told, libraries=_libraries(known), slurm=False)
+    return Kind(1, int(sockets or 1), 1, 1, memory, facts=listed, libraries=_libraries(known), slurm=False)
 
 
 def _libraries(known: dict[str, Any]) -> tuple[str, ...]:
@@ -181,15 +185,9 @@ def _libraries(known: dict[str, Any]) -> tuple[str, ...]:
     for launcher in ("mpirun", "mpirun.openmpi", "mpirun.mpich", "mpiexec.hydra"):
         text = str(known.get(f"software.{launcher}", {}).get("value", ""))
         version = re.search(r"\d+(\.\d+)+", text)
-        for word, name in (
-            ("Open MPI", "Open MPI"),
-            ("Intel", "Intel MPI"),
-            ("HYDRA", "MPICH"),
-            ("Version", "MPICH"),
-        ):
-            if word in text and version:
-                found.append(f"{name} {version[0]}")
-                break
+        names = [name for word, name in _LIBRARIES.items() if word in text]
+        if names and version:
+            found.append(f"{names[0]} {version[0]}")
     return tuple(dict.fromkeys(found))
 
 

@@ -15,6 +15,7 @@ from analysis.base.errors import ConfigError
 from analysis.base.files import write_text
 from analysis.base.models import known
 from analysis.base.words import Level
+from analysis.datasets.applications import load_applications
 from analysis.measure.declare import Family
 from analysis.measure.nodes import Kind, usual_counts
 from analysis.schema.campaigns import Application, ApplicationLaunch
@@ -172,7 +173,8 @@ def applications(base: Path) -> list[str]:
 
 def engines(base: Path) -> list[str]:
     """Name the readers of the applications that are known."""
-    return sorted({str(content.get("engine", "")) for content in _applications(base).values()} - {""})
+    known = load_applications(base / "config" / "applications")
+    return sorted({one.engine for one in known.values()} - {""})
 
 
 def cases_of(application: str, base: Path) -> list[str]:
@@ -205,18 +207,22 @@ def _can_start(base: Path) -> str:
 
 
 def _new_application(wanted: Wanted, base: Path) -> dict[str, Any]:
-    if len(wanted.done) < 3 or not wanted.engine:
-        what = f"no application is called {wanted.application!r}"
+    known = load_applications(base / "config" / "applications").get(wanted.application)
+    engine = wanted.engine or (known.engine if known else "")
+    if len(wanted.done) < 3 or not engine:
+        what = "nothing says how to start" if known else "no application is called"
         remedy = "give --done TEXT, a text in its output after a good run, and --engine READER, one of "
         remedy += f"{', '.join(engines(base))}; {_can_start(base)}"
-        raise ConfigError.at("--application", 0, what, remedy)
+        raise ConfigError.at("--application", 0, f"{what} {wanted.application!r}", remedy)
     cases: dict[str, Any] = {case: {} for case in wanted.cases or ["run"]}
     launch = {
         "arguments": [text.replace("$", "$$") for text in wanted.arguments],
         "result": {"file": "stdout.txt", "text": wanted.done},
         "cases": cases,
     }
-    head = {"title": wanted.application, "engine": wanted.engine, "figure_of_merit": "", "unit": ""}
+    if known and known.engine == engine:
+        return known.model_dump(exclude={"options", "launch"}) | {"launch": launch}
+    head = {"title": wanted.application, "engine": engine, "figure_of_merit": "", "unit": ""}
     return {**head, "higher_is_better": False, "fixed_time": False, "launch": launch}
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from analysis.base import files, project, slurm
+from analysis.base.words import table
 from analysis.measure import accounting, folders, workflow
 from analysis.measure.declare import load
 from analysis.measure.matrix import Plan, Run, expand
@@ -454,13 +455,9 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
     # A column in which nothing was chosen is left out.
     keys = [key for key in rows[0] if key not in DEFAULTS or any(row[key] != "" for row in rows)]
     cells = [[str(row[key]).replace("True", "yes").replace("False", "no") for key in keys] for row in rows]
-    widths = [max(len(key), *(len(row[at]) for row in cells)) for at, key in enumerate(keys)]
-    digits = [all(row[at].replace(".", "", 1).isdecimal() for row in cells) for at in range(len(keys))]
-    numeric = [isinstance(rows[0][key], int) or own for key, own in zip(keys, digits, strict=True)]
-    for line in [keys, *cells]:
-        pairs = zip(line, widths, numeric, strict=True)
-        print(
-            "  ".join(
-                f"{text:>{width}}" if right else f"{text:<{width}}" for text, width, right in pairs
-            ).rstrip()
-        )
+    columns = zip(keys, zip(*cells, strict=True), strict=True)
+    right = [
+        isinstance(rows[0][key], int) or all(cell.replace(".", "", 1).isdecimal() for cell in column)
+        for key, column in columns
+    ]
+    print(table([keys, *cells], right))

@@ -136,7 +136,7 @@ def preloaded(name: str, search: str) -> dict[str, Any] | None:
     return next((found for folder in folders_ if (found := fingerprint(f"{folder}/{name}"))), None)
 
 
-def _ask(command: Sequence[str], search: str) -> shell.Answer:
+def _ask(command: Sequence[str], search: str) -> shell.Completed:
     """Run a command with the job's libraries."""
     return shell.run(command, 10, environment={"LD_LIBRARY_PATH": search} if search else None)
 

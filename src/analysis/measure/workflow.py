@@ -9,8 +9,8 @@ from pathlib import Path
 
 from analysis.base.errors import ConfigError
 from analysis.measure import folders
+from analysis.measure.build import built
 from analysis.measure.declare import Declared, load
-from analysis.measure.job import built
 from analysis.measure.matrix import Plan, Run, expand
 
 # More than any machine has: without Slurm a run has the machine for itself.

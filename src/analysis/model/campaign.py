@@ -21,18 +21,18 @@ from analysis.model import ASSUMED, DRAWN
 from analysis.model.draws import Array, Draws, draw
 from analysis.model.inputs import FOLDER, Inputs, MachineFacts, ModelledApplication, load
 from analysis.model.network import Network
-from analysis.model.patterns import Pattern, of_grid, of_structure
+from analysis.model.patterns import MessagePattern, of_grid, of_structure
 from analysis.schema.campaigns import ModelledCampaign, ModelledCells
 from analysis.schema.frames import blank, to_dataset
 
-SHARING = "sharing.jobs"  # unknown: part of the time in which jobs at once use the adapter together
+SHARING = "sharing.jobs"  # unknown: share of the time in which jobs at once use the adapter at once
 WAITING = "power.waiting"  # unknown: power above idle while waiting, over that while computing
 SMALL = 8  # B of the message whose latency a benchmark of calls has
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What one run of the model is of; `declared` is the group that it belongs to."""
+    """One run of the model; `declared` is the group that it belongs to."""
 
     application: ModelledApplication
     machine: MachineFacts
@@ -66,8 +66,8 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Step:
-    """Times of one step in s, one value a draw: work of the slowest rank, and messages."""
+class StepTimes:
+    """Times of one step in s, one value per draw: work of the slowest rank, and messages."""
 
     computing: Array
     messaging: Array
@@ -79,7 +79,7 @@ class Step:
         return found
 
 
-def step(inputs: Inputs, draws: Draws, cell: Cell) -> Step:
+def step(inputs: Inputs, draws: Draws, cell: Cell) -> StepTimes:
     """Return the times of one step of a cell."""
     application, declared = cell.application, cell.declared
     pattern, share = _pattern(draws, cell)
@@ -97,23 +97,23 @@ def step(inputs: Inputs, draws: Draws, cell: Cell) -> Step:
     if declared.in_switches:
         network = replace(network, in_switches=draws[declared.in_switches])
     messaging = network.step(pattern, cell.nodes, cell.ranks_per_node)
-    return Step(share * cost * np.ones(len(draws)), messaging)
+    return StepTimes(share * cost * np.ones(len(draws)), messaging)
 
 
-def _pattern(draws: Draws, cell: Cell) -> tuple[Pattern, float]:
+def _pattern(draws: Draws, cell: Cell) -> tuple[MessagePattern, float]:
     """Return the messages of a step and the units of work of a rank."""
     application, work = cell.application, cell.application.cases[cell.case].work
-    if application.grid is not None:  # so much on every rank
+    if application.grid is not None:  # every rank has this work
         return of_grid(round(work ** (1 / 3)), cell.nodes, cell.ranks_per_node), work
     assert application.structure is not None  # the model sees to it
     pattern = of_structure(application.structure, draws, work, cell.nodes, cell.ranks_per_node)
     return pattern, work / cell.ranks
 
 
-def power(draws: Draws, cell: Cell, one: Step) -> Array | None:
+def power(draws: Draws, cell: Cell, one: StepTimes) -> Array | None:
     """Return the mean power of a job's share of its nodes in W, None where their watts are not known.
 
-    While it waits for messages a node has between its idle and its loaded power.
+    While it waits for messages a node draws between its idle and its loaded power.
     """
     if not cell.machine.idle:
         return None
@@ -127,9 +127,9 @@ def power(draws: Draws, cell: Cell, one: Step) -> Array | None:
 def runs(inputs: Inputs, declared: ModelledCampaign, name: str) -> dict[str, xr.Dataset]:
     """Make the runs of a modelled campaign, kinds ``runs micro``: a row for each draw of each cell.
 
-    `elapsed` is the time of one step and `figure_of_merit`, where more is better, steps in a second; `repeat`
-    counts the draws, the same for all cells; `question` tells draws from sweeps. Of jobs at once each is a
-    run. Unknowns that move no cell of an application and a report are not swept there.
+    `elapsed` is the time of one step and `figure_of_merit`, where more is better, steps per second; `repeat`
+    counts the draws, the same for all cells; `question` separates draws from sweeps. Each of jobs at once is
+    a run. Unknowns that change no cell of an application and a report are not swept there.
     """
     draws = draw(inputs.unknowns, declared.draws, declared.seed)
     swept = [f"sweep {one} {draws.values[one][at]:.6g}" if one else "" for at, one in enumerate(draws.swept)]
@@ -152,39 +152,36 @@ def runs(inputs: Inputs, declared: ModelledCampaign, name: str) -> dict[str, xr.
         parts += [_part(name, number, cell, job, values) for job in range(cell.jobs)]
         if not cell.application.cost:
             micro.append(_calls(parts[-1][1], cell))
-    return {"runs": to_dataset([_together(parts)], "runs"), "micro": to_dataset(micro, "micro")}
+    return {"runs": to_dataset([_frame(parts)], "runs"), "micro": to_dataset(micro, "micro")}
 
 
-_Part = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # what all runs have alike, and what each has
+_Part = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # what all runs of a job share, and what each has
 
 
 def _part(name: str, number: int, cell: Cell, job: int, values: dict[str, NDArray[Any]]) -> _Part:
     """Return the runs of one job of a cell; jobs at once have one position in the order of execution."""
-    known = blank("runs")
-    alike = {key: value for key, value in cell.row.items() if key in known}
-    alike |= {"campaign": name, "evidence": "modelled", "valid": True, "timing": True, "exit_code": 0}
-    alike["figure_of_merit_unit"] = "1/s" if cell.application.grid else "s"
     repeat, elapsed = values["repeat"], values["elapsed"]
+    shared = cell.row | {"campaign": name, "evidence": "modelled", "valid": True, "timing": True}
+    shared |= {"exit_code": 0, "figure_of_merit_unit": "1/s" if cell.application.grid else "s"}
     each = {
         "run": np.array([f"{number:03d}-{at:04d}-{job}" for at in repeat], dtype=object),
         "order": number * 100_000 + repeat if cell.jobs > 1 else np.full(len(repeat), -1),
         "figure_of_merit": 1 / elapsed if cell.application.grid else elapsed,
     }
-    return alike, values | each
+    return shared, values | each
 
 
-def _together(parts: Sequence[_Part]) -> pd.DataFrame:
+def _frame(parts: Sequence[_Part]) -> pd.DataFrame:
     """Put the runs of all jobs below each other, column by column: a frame of each would take a second."""
-    known, counts = blank("runs"), [len(each["run"]) for _, each in parts]
+    known = blank("runs")
     columns: dict[str, Any] = {}
-    for name in dict.fromkeys(key for alike, _ in parts for key in alike):
-        values = np.array([alike.get(name, known[name]) for alike, _ in parts], dtype=object)
-        columns[name] = np.repeat(values, counts)
-    for name in dict.fromkeys(key for _, each in parts for key in each):
+    for name in dict.fromkeys(key for part in parts for side in part for key in side if key in known):
         columns[name] = np.concatenate(
             [
-                each.get(name, np.full(count, known[name]))
-                for (_, each), count in zip(parts, counts, strict=True)
+                np.asarray(each[name], dtype=object)
+                if name in each
+                else np.full(len(each["run"]), shared.get(name, known[name]), dtype=object)
+                for shared, each in parts
             ]
         )
     return pd.DataFrame(columns, dtype=object)
@@ -210,7 +207,7 @@ def cells(inputs: Inputs, declared: Sequence[ModelledCells]) -> Iterator[Cell]:
 
 
 def modelled(base: Path, declared: ModelledCampaign, name: str) -> dict[str, xr.Dataset]:
-    """Make the datasets of a modelled campaign of a project: runs, and the files that they follow from."""
+    """Make the datasets of a modelled campaign of a project: runs, and the files that they are made from."""
     paths = sorted((base / FOLDER).rglob("*.yaml"))
     files = [
         {

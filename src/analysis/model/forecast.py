@@ -1,7 +1,7 @@
-"""The reports' applications on more nodes and on faster links: bands that nothing was held against.
+"""The reports' applications on more nodes and on faster links: bands that nothing was compared with.
 
-What is forecast are steps of the model's own cells with another link or number of nodes, processors as in the
-report. Where parts become smaller than what makes sense of a pattern there is no forecast.
+A forecast has the steps of the model's own cells with another link or number of nodes, and the report's
+processors. There is none where the parts of a rank become too small for the pattern to make sense.
 """
 
 from __future__ import annotations
@@ -21,33 +21,32 @@ from analysis.model.inputs import FOLDER, Inputs, Links, load
 from analysis.schema.campaigns import ModelledCells, widened_by
 
 DRAWS, SEED = 300, 1
-# Nodes up to which the model was held against steps over several links, up to which claims take that error as
-# it is, and the greatest ratio of two numbers of nodes whose speedup it was held against.
-SEEN, CLAIMED, SPREAD = 4, 32, 32
-# The least part that makes sense: one with something inside that is not at its surface; one value.
+# Nodes up to which steps over several links were compared with the model; nodes up to which claims use that
+# error unchanged; and the greatest ratio of two numbers of nodes whose speedup was compared.
+VALIDATED, CLAIMED, SPREAD = 4, 32, 32
+# The least part that makes sense: one with something inside its surface; one value.
 INSIDE, VALUE = 27.0, 16.0
 
 
 def inputs_of(base: Path) -> Inputs:
-    """Load what the model knows of a project with the links that only forecasts ask for."""
+    """Load the model's inputs of a project with the links that only forecasts use."""
     return load(base).with_links(models.load(Links, base / FOLDER / "forecast.yaml").links)
 
 
-def widened(widening: Mapping[str, float], links: Iterable[str], before: int, nodes: int) -> float:
+def forecast_error(widening: Mapping[str, float], links: Iterable[str], before: int, nodes: int) -> float:
     """Return the relative error of a forecast from one number of nodes to another.
 
-    As far as claims go it is theirs. Beyond `CLAIMED` nodes that of links grows by as much again with every
-    further factor of nodes as great as the one from where it was seen to there; that of numbers of nodes with
-    every further factor of `SPREAD`. The greater of both counts. That errors go on growing so is assumed.
+    Within the range of claims it is theirs. Beyond `CLAIMED` nodes the factor of links applies once more with
+    every further factor of nodes as great as that from `VALIDATED` to there; the factor of numbers of nodes
+    with every further factor of `SPREAD`. The greater of both is used. This growth is assumed.
     """
     links = list(links)
-    most = max(before, nodes)
-    further = max(0.0, math.log(most / CLAIMED) / math.log(CLAIMED / SEEN))
+    further = max(0.0, math.log(max(before, nodes) / CLAIMED) / math.log(CLAIMED / VALIDATED))
     of_links = math.pow(1 + widened_by(widening, links), 1 + further)
     if before == nodes:
         return of_links - 1
-    apart = max(1.0, abs(math.log(nodes / before)) / math.log(SPREAD))
-    of_nodes = math.pow(1 + widened_by(widening, links, shared_work=True), apart)
+    times = max(1.0, abs(math.log(nodes / before)) / math.log(SPREAD))
+    of_nodes = math.pow(1 + widened_by(widening, links, shared_work=True), times)
     return max(of_links, of_nodes) - 1
 
 
@@ -58,7 +57,7 @@ def forecast(
     links: Sequence[str],
     nodes: Sequence[int],
 ) -> pd.DataFrame:
-    """Forecast the cells of some reports on other links and numbers of nodes, a row a report, link and count.
+    """Forecast the cells of some reports on other links and numbers of nodes, a row per report, link, count.
 
     Each of `reports` is one cell with the report's link and its number of nodes, as in a modelled campaign.
     Columns ``model cluster case report_link report_nodes link nodes ranks part unit sense``, and of `ratio`,
@@ -68,10 +67,10 @@ def forecast(
     `sense` is false, the part of a rank being too small, they are NaN.
     """
     draws = draw(inputs.unknowns, DRAWS, SEED, sweep=False)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for given in reports:
         (base,) = cells(inputs, [ModelledCells.model_validate(given)])
-        rows += list(_rows(inputs, draws, widening, base, links, nodes))
+        rows += _rows(inputs, draws, widening, base, links, nodes)
     return pd.DataFrame(rows)
 
 
@@ -88,32 +87,25 @@ def _rows(
         (cell,) = cells(inputs, [given])
         return step(inputs, draws, cell).seconds
 
+    report: dict[str, Any] = {"model": base.declared.model, "cluster": base.cluster, "case": base.case}
+    report |= {"report_link": base.interconnect, "report_nodes": base.nodes}
     first = seconds(base.nodes, base.interconnect)
     for count in nodes:
         part, unit, least = part_of(base, draws, count)
-        slow = seconds(count, base.interconnect) if part >= least else first
+        sense = part >= least
+        slow = seconds(count, base.interconnect) if sense else first
         more = count / base.nodes if base.application.grid else 1.0
         for link in links:
-            row = {
-                "model": base.declared.model,
-                "cluster": base.cluster,
-                "case": base.case,
-                "report_link": base.interconnect,
-                "report_nodes": base.nodes,
-                "link": link,
-                "nodes": count,
-                "ranks": count * base.ranks_per_node,
-                "part": part,
-                "unit": unit,
-                "sense": part >= least,
-            }
-            fast = seconds(count, link) if part >= least else np.full(DRAWS, np.nan)
+            fast = seconds(count, link) if sense else np.full(DRAWS, np.nan)
             both = (base.interconnect, link)
-            alike = widened(widening, both, count, count)
-            # As much work on each rank as in the report leaves no caches to come into play.
-            apart = alike if base.application.grid else widened(widening, both, base.nodes, count)
-            ratio, speedup = slow / fast, more * first / fast
-            yield row | _band("ratio", ratio, alike) | _band("speedup", speedup, apart)
+            # As much work on each rank as in the report: no caches come into play.
+            before = count if base.application.grid else base.nodes
+            yield {
+                **report, "link": link, "nodes": count, "ranks": count * base.ranks_per_node,
+                "part": part, "unit": unit, "sense": sense,
+                **_band("ratio", slow / fast, forecast_error(widening, both, count, count)),
+                **_band("speedup", more * first / fast, forecast_error(widening, both, before, count)),
+            }  # fmt: skip
 
 
 def _band(name: str, values: Array, error: float) -> dict[str, float]:
@@ -125,8 +117,8 @@ def _band(name: str, values: Array, error: float) -> dict[str, float]:
 def part_of(base: Cell, draws: Draws, nodes: int) -> tuple[float, str, float]:
     """Return how much of a case a rank has on a number of nodes, the unit, and the least that makes sense.
 
-    Of a grid its points, of elements their number, of transposed data the B of a message of the least draw;
-    a benchmark of calls has no case.
+    Points of a grid, elements of a mesh, or for transposed data the B of a message in the least draw; a
+    benchmark of calls has no case.
     """
     application, ranks = base.application, nodes * base.ranks_per_node
     work = application.cases[base.case].work

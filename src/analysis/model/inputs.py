@@ -1,7 +1,7 @@
 """Inputs of the model, ``config/model``: machines, links, ranges of what is not known, applications.
 
-Every number has its source, or says that it is assumed. None is taken from a claim that the model is held
-against, nor from another result of the same report; sizes and counts of a report may be used and are named.
+Every number has its source, or is marked as assumed. None is from a claim that the model is compared with,
+nor from another result of the same report; sizes and counts of a report may be used and are named.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FOLDER = Path("config/model")
 
 
 class Range(Model):
-    """The least and the greatest value of something that is not known, drawn evenly in its logarithm."""
+    """The least and the greatest value of an unknown, drawn evenly in its logarithm."""
 
     low: Positive
     high: Positive
@@ -41,7 +41,7 @@ class Range(Model):
 
 
 class LinkFacts(Model):
-    """A network: payload bandwidth of a node's adapter in one direction, and what it carries beside it.
+    """A network: payload bandwidth of a node's adapter in one direction, and what it carries in addition.
 
     Latency is that of one small message one way between two nodes, the own time of both ends left out.
     """
@@ -110,7 +110,7 @@ class Transpose(Model):
 
 
 class Structure(Model):
-    """What a rank does in a step where no profile and no formula tells: assumed, and said so."""
+    """What a rank does in a step where no profile and no formula gives it: assumed, and marked so."""
 
     exchange: Maybe[Exchange] = None
     pairs: Maybe[Pairs] = None

@@ -1,11 +1,11 @@
 """Time of a step over a network: LogGP with an adapter that serialises and ranks that share it.
 
-A phase takes max(processor, adapter) + L. The processor of the rank that sends most has its own messages x
-o, what it copies / b, and the messages within its node; the adapter has C x (node's bytes / B + node's
+A phase takes max(processor, adapter) + L. The processor of the rank that sends most needs its own messages x
+o, its copied bytes / b, and the messages within its node; the adapter needs C x (node's bytes / B + node's
 messages x g). Here o is the processor's time for a message sent and one received, b the rate at which it
 copies both, g the adapter's time for each, B its payload bandwidth, C how many jobs' messages the adapter
 carries at once and L the latency. A reduction takes ceil(log2 nodes) small messages, one after the other, and
-ceil(log2 ranks a node) within a node; where the switches reduce, what that takes instead of the messages.
+ceil(log2 ranks per node) within a node; where switches reduce, it takes their time instead of the messages.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy as np
 
 from analysis.model.draws import Array, Draws
 from analysis.model.inputs import Inputs
-from analysis.model.patterns import Exchanged, Pattern, Reduced, Transposed
+from analysis.model.patterns import Exchanged, MessagePattern, Reduced, Transposed
 
 INSIDE = "shared-memory"  # unknowns of messages within a node
 
 
 @dataclass(frozen=True)
 class Network:
-    """A network with what is drawn of it: one value a draw, s and B/s."""
+    """A network as it is drawn: one value per draw, s and B/s."""
 
     own: Array
     nic: Array
@@ -33,15 +33,15 @@ class Network:
     header: float
     inside_latency: Array
     inside_bandwidth: Array
-    copying: Array | float = np.inf  # B/s; without an end where the adapter moves the bytes
+    copying: Array | float = np.inf  # B/s; infinite where the adapter moves the bytes
     crowd: Array | float = 1.0
     in_switches: Array | None = None  # s of a reduction
 
     @classmethod
     def drawn(cls, inputs: Inputs, draws: Draws, link: str, copying: str = "copying.tcp") -> Network:
-        """Take a link's draws; own and adapter's time of a message are those of its kind.
+        """Return a link's draws; own and adapter's time of a message are those of its kind.
 
-        `copying` is the range of the rate at which a core copies what goes over TCP.
+        `copying` is the range of the rate at which a core copies TCP data.
         """
         facts = inputs.links[link]
         return cls(
@@ -55,8 +55,8 @@ class Network:
             draws[copying] if facts.kind == "tcp" else np.inf,
         )
 
-    def step(self, pattern: Pattern, nodes: int, ranks_per_node: int) -> Array:
-        """Return the seconds that a step's messages take, one value a draw."""
+    def step(self, pattern: MessagePattern, nodes: int, ranks_per_node: int) -> Array:
+        """Return the seconds that a step's messages take, one value per draw."""
         total: Array = np.zeros_like(self.own)
         for exchanged in pattern.exchanged:
             total = total + exchanged.times * self._exchange(exchanged)
@@ -85,7 +85,7 @@ class Network:
         return found
 
     def _transpose(self, one: Transposed, nodes: int, ranks_per_node: int) -> Array:
-        """Everybody sends to everybody of a group, pair by pair; what stays in the node costs no wire."""
+        """All send to all of a group, pair by pair; messages within the node need no wire."""
         ranks = nodes * ranks_per_node
         partners = one.members - 1.0
         outside = 0.0 if nodes == 1 else (ranks - ranks_per_node) / (ranks - 1)

@@ -1,9 +1,8 @@
-"""Patterns of communication: what the ranks of a job send in a step, from a grid or from a structure."""
+"""Patterns of communication: the messages of a job's ranks in a step, from a grid or from a structure."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -28,7 +27,7 @@ class Exchanged:
 
     `messages` and `payload` (B) are those that one rank sends to other nodes, of the rank that sends most;
     `node_messages` and `node_payload` those of all ranks of the busiest node; `inside` and `inside_payload`
-    are what that rank sends within its node.
+    are those that this rank sends within its node.
     """
 
     times: Array | float
@@ -50,9 +49,9 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Transposed:
-    """Exchanges of everybody with everybody in a step: `payload` in B over all ranks, among `members`.
+    """Exchanges of all with all in a step: `payload` in B over all ranks, in groups of `members`.
 
-    What one rank sends to another goes in `pieces` messages.
+    The data from one rank to another is sent in `pieces` messages.
     """
 
     times: Array | float
@@ -62,8 +61,8 @@ class Transposed:
 
 
 @dataclass(frozen=True)
-class Pattern:
-    """All that the ranks of a job send in a step."""
+class MessagePattern:
+    """All messages of a job's ranks in a step."""
 
     exchanged: tuple[Exchanged, ...] = ()
     reduced: tuple[Reduced, ...] = ()
@@ -71,7 +70,7 @@ class Pattern:
 
 
 def process_grid(ranks: int) -> tuple[int, int, int]:
-    """Put ranks into the three factors that are nearest to each other, the least first."""
+    """Return the three factors of a number of ranks that are nearest to each other, the least first."""
     found = [
         (a, b, ranks // (a * b))
         for a in range(1, ranks + 1)
@@ -82,7 +81,7 @@ def process_grid(ranks: int) -> tuple[int, int, int]:
     return min(found, key=sum)
 
 
-def of_grid(edge: int, nodes: int, ranks_per_node: int) -> Pattern:
+def of_grid(edge: int, nodes: int, ranks_per_node: int) -> MessagePattern:
     """Make the pattern of an iteration of HPCG with a local grid of `edge` cubed on each rank.
 
     A rank exchanges faces, edges and corners with up to 26 others: n², n or 1 values of 8 B. Ranks are
@@ -96,14 +95,14 @@ def of_grid(edge: int, nodes: int, ranks_per_node: int) -> Pattern:
         side = max(edge >> level, 1)
         size = BYTES * float(side) ** np.array([2.0, 1.0, 0.0])
         exchanged.append(_exchanged(sides, ranks_per_node, float(times), np.ones(3), size))
-    return Pattern(tuple(exchanged), (Reduced(float(HPCG_REDUCTIONS), BYTES),))
+    return MessagePattern(tuple(exchanged), (Reduced(float(HPCG_REDUCTIONS), BYTES),))
 
 
 def _sides(grid: tuple[int, int, int], node: NDArray[np.int_]) -> Array:
     """Count the faces, edges and corners that each part of a grid shares with others: shape (parts, 2, 3).
 
-    `node` has the node of each part, along the first axis first. What is shared with other nodes comes first,
-    then what is shared within one.
+    `node` has the node of each part, along the first axis first. Sides shared with other nodes come first,
+    then sides shared within a node.
     """
     place = node.reshape(grid[::-1])
     found = np.zeros((*place.shape, 2, 3))
@@ -122,7 +121,7 @@ def _sides(grid: tuple[int, int, int], node: NDArray[np.int_]) -> Array:
 def _exchanged(
     sides: Array, ranks_per_node: int, times: Array | float, messages: Array, size: Array
 ) -> Exchanged:
-    """Make an exchange of what ranks share.
+    """Make the exchange over shared sides.
 
     `messages` and `size` (B) are of a face, an edge and a corner: shape (3,) or (3, draws).
     """
@@ -136,23 +135,13 @@ def _exchanged(
     return Exchanged(times, *sent[0], *busiest, *sent[1])
 
 
-def neighbours(rank: int, grid: tuple[int, int, int]) -> Iterator[tuple[int, int]]:
-    """Yield a rank's neighbours in the grid, each with the number of axes along which it differs."""
-    nx, ny, nz = grid
-    x, y, z = rank % nx, rank // nx % ny, rank // (nx * ny)
-    for dx, dy, dz in itertools.product((-1, 0, 1), repeat=3):
-        a, b, c = x + dx, y + dy, z + dz
-        if (dx, dy, dz) != (0, 0, 0) and 0 <= a < nx and 0 <= b < ny and 0 <= c < nz:
-            yield a + nx * (b + ny * c), abs(dx) + abs(dy) + abs(dz)
-
-
 def of_structure(
     structure: Structure, draws: Draws, elements: float, nodes: int, ranks_per_node: int
-) -> Pattern:
+) -> MessagePattern:
     """Make the pattern of a step from an assumed structure, one value a draw.
 
-    Parts make a block as near to a cube as can be on each node, and nodes a block of such blocks. A rank has
-    as many partners as are drawn of the 26 around it, faces first, then edges and corners.
+    The parts on each node form a block as near to a cube as possible, and the nodes form a block of such
+    blocks. A rank has the drawn number of the 26 partners around it, faces first, then edges and corners.
     """
     ranks = nodes * ranks_per_node
     exchanged: tuple[Exchanged, ...] = ()
@@ -162,7 +151,7 @@ def of_structure(
         size = draws[structure.pairs.bytes]
         exchanged += (Exchanged(1.0, 1.0, size, ranks_per_node, ranks_per_node * size, 0.0, 0.0),)
     reduced, transposed = structure.allreduce, structure.transpose
-    return Pattern(
+    return MessagePattern(
         exchanged,
         (Reduced(draws[reduced.count], draws[reduced.bytes]),) if reduced else (),
         (_over_all(transposed, draws, ranks),) if transposed and ranks > 1 else (),
@@ -173,7 +162,7 @@ def _with_neighbours(
     one: Exchange, draws: Draws, elements: float, nodes: int, ranks_per_node: int
 ) -> Exchanged:
     partners = draws[one.partners]
-    # Of 6 faces, 12 edges and 8 corners those that there are partners for: a part of each where they are few.
+    # The part of the 6 faces, 12 edges and 8 corners that there are partners for.
     messages = np.array([np.clip((partners - before) / all_, 0, 1) for before, all_ in AROUND])
     edge = (elements / (nodes * ranks_per_node)) ** (1 / 3)
     share = messages * edge ** np.array([[2.0], [1.0], [0.0]])
@@ -187,7 +176,7 @@ def _with_neighbours(
 
 @cache
 def _of_blocks(nodes: int, ranks_per_node: int) -> Array:
-    """Count what ranks share in a block of parts on each node, and nodes in a block: as `_sides`."""
+    """Count shared sides with a block of parts on each node, and the nodes in a block: as `_sides`."""
     inner, outer = process_grid(ranks_per_node), process_grid(nodes)[::-1]
     nx, ny, nz = (a * b for a, b in zip(inner, outer, strict=True))
     z, y, x = np.indices((nz, ny, nx)).reshape(3, -1)

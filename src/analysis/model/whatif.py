@@ -1,9 +1,8 @@
-"""An own profiled job on another network or node count: what of its time would change, as a band.
+"""Your own profiled job on another network or node count: how its time would change, as a band.
 
-Computing is what the profile has outside of MPI, of the slowest rank. Messages are timed by the network's
-model from the profile's own calls, sizes and partners. What a profile has in MPI beyond the model of its own
-network is waiting: for other ranks, which goes as the computing, or for the network, which goes as the
-messages.
+Computing is the time outside of MPI in the profile, of the slowest rank. Messages are timed by the network's
+model from the profile's own calls, sizes and partners. The rest of the profile's MPI time is waiting: for
+other ranks, which changes with the computing, or for the network, which changes with the messages.
 """
 
 from __future__ import annotations
@@ -13,18 +12,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.base.errors import ConfigError
-from analysis.base.models import known
 from analysis.model.draws import Array, Draws, draw
-from analysis.model.inputs import Inputs, LinkFacts
+from analysis.model.inputs import Inputs
 from analysis.model.network import Network
-from analysis.model.patterns import Exchanged, Pattern, Reduced, Transposed
+from analysis.model.patterns import Exchanged, MessagePattern, Reduced, Transposed
 
 DRAWS, SEED = 500, 1
 
 
 @dataclass(frozen=True)
-class Job:
+class ProfiledJob:
     """A profiled job, as counts over its whole run.
 
     `computing` and `messaging` are s outside and inside of MPI of the rank with most of the first; together
@@ -51,17 +48,17 @@ class Job:
         """Number of collective calls of a rank."""
         return sum(self.reductions.values()) + sum(self.transposes.values())
 
-    def pattern(self) -> Pattern:
+    def pattern(self) -> MessagePattern:
         """Return all its messages as the phases of one step."""
         reduced = tuple(Reduced(count, size) for size, count in self.reductions.items())
         members = float(self.ranks)
         transposed = tuple(Transposed(count, size, members) for size, count in self.transposes.items())
-        return Pattern((self.sent,), reduced, transposed)
+        return MessagePattern((self.sent,), reduced, transposed)
 
-    def on(self, nodes: int) -> Job:
-        """Return the same work on another number of nodes, as full as now.
+    def on(self, nodes: int) -> ProfiledJob:
+        """Return the same work on another number of nodes, with as many ranks on each.
 
-        Work per rank shrinks with their number, a message with the surface of its part; there are as many.
+        Work per rank shrinks with their number, a message with the surface of its part; a rank sends as many.
         """
         share = self.nodes / nodes
         sent = _spread(self.sent, self.nodes, nodes, self.ranks_per_node)
@@ -76,9 +73,9 @@ class Job:
 
 
 def _spread(sent: Exchanged, before: int, nodes: int, ranks_per_node: int) -> Exchanged:
-    """Move messages out of a node or into it where a job leaves its only node or comes to have only one.
+    """Move messages out of a node, or into it, where a job grows from one node or shrinks to one.
 
-    As many leave as are at the surface of a cube of a node's ranks, twice as many of a rank in its corner.
+    The share that leaves is the surface of a cube of a node's ranks; twice that of a rank in its corner.
     """
     if nodes == 1:
         inside = sent.inside + sent.messages
@@ -100,10 +97,10 @@ def _spread(sent: Exchanged, before: int, nodes: int, ranks_per_node: int) -> Ex
 
 @dataclass(frozen=True)
 class Forecast:
-    """Times in s over draws and both readings of the order of messages, shape (2 n,), widened or not.
+    """Times in s over draws and both orders of messages, shape (2 n,), not widened.
 
-    `modelled` is that of the messages on the other network, `own` on the profiled one, `waiting` what the
-    profile has in MPI beyond that.
+    `modelled` is the time of the messages on the other network, `own` on the profiled one, `waiting` the rest
+    of the profile's MPI time.
     """
 
     total: Array
@@ -114,47 +111,44 @@ class Forecast:
 
 
 def forecast(
-    inputs: Inputs, job: Job, profiled_on: str, link: str, *, nodes: int | None = None, faster: float = 1.0
+    inputs: Inputs,
+    job: ProfiledJob,
+    profiled_on: str,
+    link: str,
+    *,
+    nodes: int | None = None,
+    faster: float = 1.0,
 ) -> Forecast:
     """Forecast a job on another link and number of nodes; its cores compute `faster` times as fast.
 
-    Of the order of messages a profile knows nothing: once every message has its latency (fine), once as many
-    as there are collective calls between them (coarse). A draw by which the messages take longer than the
-    profile has in MPI is scaled to that. What is left of the profile's MPI time is waiting: in even draws all
-    of it is for other ranks and goes as the computing, in odd ones for the network and goes as the messages.
+    A profile does not have the order of messages: once every message has its latency (fine), once as many as
+    there are collective calls between them (coarse). If a draw gives the messages more time than the profile
+    has in MPI, they are scaled to that. The rest of the profile's MPI time is waiting: in even draws for
+    other ranks, so it changes with the computing; in odd ones for the network, with the messages.
     """
-    draws = draw(inputs.unknowns, DRAWS, SEED)
-    kept = np.flatnonzero([not name for name in draws.swept])
+    draws = draw(inputs.unknowns, DRAWS, SEED, sweep=False)
     moved = job.on(nodes) if nodes and nodes != job.nodes else job
-    parts = [_times(inputs, draws, job, moved, profiled_on, link, coarse=coarse) for coarse in (False, True)]
-    own, new = (np.concatenate([part[at][kept] for part in parts]) for at in (0, 1))
+    own, new = (
+        np.concatenate([_messaging(inputs, draws, one, name, coarse=coarse) for coarse in (False, True)])
+        for one, name in ((job, profiled_on), (moved, link))
+    )
     known = own > 0
     new = new * np.where(own > job.messaging, job.messaging / np.where(known, own, 1.0), 1.0)
     own = np.minimum(own, job.messaging)
     waiting = job.messaging - own
     computing = moved.computing / faster
     of_ranks = computing / job.computing if job.computing else 1.0
-    # On one node nobody has waited for a network.
+    # On one node no rank has waited for a network.
     of_network = np.where(known & (job.nodes > 1), new / np.where(known, own, 1.0), of_ranks)
     stays = waiting * np.where(np.arange(waiting.size) % 2 == 0, of_ranks, of_network)
     total = computing + new + stays
     return Forecast(total, (job.computing + job.messaging) / total, new, own, waiting)
 
 
-def _times(
-    inputs: Inputs, draws: Draws, job: Job, moved: Job, profiled_on: str, link: str, *, coarse: bool
-) -> tuple[Array, Array]:
-    found = []
-    for one, name in ((job, profiled_on), (moved, link)):
-        network = Network.drawn(inputs, draws, name)
-        seconds = network.step(one.pattern(), one.nodes, one.ranks_per_node)
-        rounds = one.collectives if coarse else float(np.max(one.sent.messages))
-        found.append(seconds + max(rounds - 1, 0.0) * network.latency * (one.nodes > 1))
-    return found[0], found[1]
-
-
-def link_of(inputs: Inputs, name: str, source: str, line: int = 0) -> LinkFacts:
-    """Return a link by its name; ConfigError at its `source` with the nearest name if there is none."""
-    if name not in inputs.links:
-        raise ConfigError.at(source, line, f"no link {name!r}", known(name, inputs.links))
-    return inputs.links[name]
+def _messaging(inputs: Inputs, draws: Draws, job: ProfiledJob, link: str, *, coarse: bool) -> Array:
+    """Return the s of a job's messages over a link; `coarse` sends them between its collective calls."""
+    network = Network.drawn(inputs, draws, link)
+    rounds = job.collectives if coarse else float(np.max(job.sent.messages))
+    waits = max(rounds - 1, 0.0) * network.latency * (job.nodes > 1)
+    found: Array = network.step(job.pattern(), job.nodes, job.ranks_per_node) + waits
+    return found

@@ -1,4 +1,4 @@
-"""Bands of a model beside the claims, as a table and as a figure, for the notebook."""
+"""Bands of a model next to the claims, as a table and as a figure, for the notebook."""
 
 from __future__ import annotations
 
@@ -27,37 +27,37 @@ _AS_RATIO: dict[str, Callable[[float], float]] = {**SPEEDUPS, "efficiency": lamb
 
 
 def table(reports: Iterable[Report], campaign: Campaign) -> pd.DataFrame:
-    """Hold the claims of some reports against a modelled campaign, one row a claim that it has cells for.
+    """Compare the claims of some reports with a modelled campaign, one row per claim that it has cells for.
 
     Columns ``report claim statement claimed band draws_that_reach_it word needed compared``, text, the band
-    widened; and ``ratio ratio_low ratio_high claim_low claim_high`` on a common axis, NaN for what is none.
+    widened; and ``ratio ratio_low ratio_high claim_low claim_high`` on a common axis, NaN without a ratio.
     """
     rows = []
     for report in reports:
         for claim in report.claims:
             try:
-                held = bands.judge(claim, campaign)
+                judged = bands.judge(claim, campaign)
             except NotCoveredError:
                 continue
-            rows.append({"report": report.name} | _row(claim, held))
+            rows.append({"report": report.name} | _row(claim, judged))
     return pd.DataFrame(rows)
 
 
-def _row(claim: Claim, held: bands.Judged) -> dict[str, object]:
-    found: Estimate = held.finding.estimate
+def _row(claim: Claim, judged: bands.Judged) -> dict[str, object]:
+    found: Estimate = judged.finding.estimate
     quantity = claim.question.quantity
     ratio = (lambda value: np.nan) if quantity in _NO_RATIO else _AS_RATIO.get(quantity, float)
     ends = {"ratio": found.value, "ratio_low": found.low, "ratio_high": found.high}
-    ends |= {"claim_low": held.low, "claim_high": held.high}
+    ends |= {"claim_low": judged.low, "claim_high": judged.high}
     return {
         "claim": claim.id,
         "statement": claim.statement,
         "claimed": expected_text(claim),
         "band": number(found, unit_of(claim)),
-        "draws_that_reach_it": f"{100 * held.reached:.3g} %",
-        "word": held.word,
-        "needed": _needed(held.needed),
-        "compared": held.answers.compared,
+        "draws_that_reach_it": f"{100 * judged.reached:.3g} %",
+        "word": judged.word,
+        "needed": _needed(judged.needed),
+        "compared": judged.answers.compared,
         **{name: ratio(value) for name, value in ends.items()},
     }
 
@@ -71,7 +71,7 @@ def _needed(needed: dict[str, float] | None) -> str:
 def draw(found: pd.DataFrame, *, ax: Axes) -> Axes:
     """Draw each claim's band with its median on a logarithmic axis, and what the claim allows as a bar.
 
-    What is no ratio, such as a number of nodes or of dollars, is left out.
+    Answers that are no ratios, such as numbers of nodes or dollars, are left out.
     """
     found = found[found["ratio"].notna()]
     ends = found[["ratio", "ratio_low", "ratio_high", "claim_low", "claim_high"]].to_numpy(dtype=float)
@@ -103,7 +103,7 @@ def draw(found: pd.DataFrame, *, ax: Axes) -> Axes:
 
 
 def unknowns(campaign: Campaign) -> pd.DataFrame:
-    """List what is not known: columns ``unknown low high unit source``, in the order of their names."""
+    """List the unknowns: columns ``unknown low high unit source``, in the order of their names."""
     from analysis.base import project
     from analysis.model.inputs import load
 
@@ -113,7 +113,7 @@ def unknowns(campaign: Campaign) -> pd.DataFrame:
 
 
 def simulated() -> pd.DataFrame:
-    """Read what `snakemake whatif-check` simulated: ratios of both models at three draws of each band.
+    """Read the results of `snakemake whatif-check`: ratios of both models at three draws of each band.
 
     Columns ``claim treatment baseline end draw analytic simulated difference``, the last relative.
     """
@@ -123,7 +123,7 @@ def simulated() -> pd.DataFrame:
 
 
 def simulated_words(checked: pd.DataFrame, campaign: Campaign, reports: Iterable[Report]) -> pd.DataFrame:
-    """Say for each simulated claim its word and the one that the simulated ratios would give it.
+    """List the word of each simulated claim, and the word that the simulated ratios would give it.
 
     Columns ``claim statement claimed band word band_by_simulation word_by_simulation``.
     """
@@ -131,16 +131,16 @@ def simulated_words(checked: pd.DataFrame, campaign: Campaign, reports: Iterable
     rows = []
     for name, part in checked.groupby("claim", sort=False):
         claim = claims[str(name)]
-        held, unit = bands.judge(claim, campaign), unit_of(claim)
+        judged, unit = bands.judge(claim, campaign), unit_of(claim)
         word, (low, high) = bands.simulated(claim, campaign, part["difference"].tolist())
-        least, most = held.answers.band
+        least, most = judged.answers.band
         rows.append(
             {
                 "claim": claim.id,
                 "statement": claim.statement,
                 "claimed": expected_text(claim),
                 "band": f"{significant(least, 3)} to {attached(significant(most, 3), unit)}",
-                "word": held.word,
+                "word": judged.word,
                 "band_by_simulation": f"{significant(low, 3)} to {attached(significant(high, 3), unit)}",
                 "word_by_simulation": word,
             }
@@ -149,24 +149,24 @@ def simulated_words(checked: pd.DataFrame, campaign: Campaign, reports: Iterable
 
 
 def contradicted(words: pd.DataFrame) -> str:
-    """Say in a sentence which words the simulation contradicts."""
+    """Return a sentence on the words that the simulation contradicts."""
     other = words[words["word"] != words["word_by_simulation"]]
     if other.empty:
         return f"With the simulated ratios none of these {len(words)} claims has another word."
-    told = "; ".join(
+    named = "; ".join(
         f"“{row.statement}” is {row.word} by the model and {row.word_by_simulation} by the simulation"
         for row in other.itertuples()
     )
-    return f"The simulation contradicts {len(other)} of {len(words)} words: {told}."
+    return f"The simulation contradicts {len(other)} of {len(words)} words: {named}."
 
 
-def together(found: pd.DataFrame, campaign: Campaign, reports: Iterable[Report]) -> pd.DataFrame:
-    """Hold claims of a report that each are inside against each other, draw by draw, rarest overlap first.
+def overlaps(found: pd.DataFrame, campaign: Campaign, reports: Iterable[Report]) -> pd.DataFrame:
+    """Compare the claims of a report that are each inside in pairs, draw by draw, rarest overlap first.
 
     Columns ``report first second draws_of_first draws_of_second draws_of_both by_chance chance excluded``:
-    numbers of draws, how many would reach both if the claims had nothing to do with each other, how probable
-    no draw of both then is, and whether the model does not reach them together: no draw of both, less
-    probable than 5 % over all pairs. Rare claims have no common draw by mere chance.
+    numbers of draws; how many would reach both if the claims were independent; the probability of no draw of
+    both then; and whether the model excludes the pair: no draw of both, less probable than 5 % over all
+    pairs. Rare claims have no common draw by mere chance.
     """
     from scipy.stats import hypergeom
 
@@ -185,21 +185,17 @@ def together(found: pd.DataFrame, campaign: Campaign, reports: Iterable[Report])
     return pairs.sort_values("chance", kind="stable", ignore_index=True)
 
 
-def said_together(pairs: pd.DataFrame) -> list[str]:
-    """Say which pairs of permitted claims the model does not reach together, and of which it cannot tell."""
+def overlap_sentences(pairs: pd.DataFrame) -> list[str]:
+    """Return sentences on the pairs of permitted claims: which exclude each other, which are undecided."""
     out, none = pairs[pairs["excluded"]], pairs[(pairs["draws_of_both"] == 0) & ~pairs["excluded"]]
     first = f"Of {len(pairs)} pairs of permitted claims of a report the model reaches " + (
         f"{len(out)} not together: " + "; ".join(f"{row.first} and {row.second}" for row in out.itertuples())
         if len(out)
         else "none less often together than chance allows"
     )
-    second = (
-        f"{len(none)} pairs have no draw in common because at least one of them is rare, which tells nothing"
-    )
-    return [f"{first}.", *([f"{second}."] if len(none) else [])]
+    rare = "because at least one of them is rare: they decide nothing"
+    return [f"{first}.", *([f"{len(none)} pairs have no draw in common {rare}."] if len(none) else [])]
 
 
 def _reached(claim: Claim, campaign: Campaign) -> np.ndarray:
-    held = bands.judge(claim, campaign)
-    values = held.answers.values
-    return np.asarray((values >= held.low) & (values <= held.high))
+    return bands.judge(claim, campaign).reaching

@@ -13,11 +13,11 @@ from analysis.base.words import Level, attached, significant
 from analysis.estimates import groups, sentences, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata
-from analysis.estimates.measures import MEASURES
+from analysis.estimates.measures import MEASURES, display_unit
 from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
+from analysis.estimates.selection import Select
 from analysis.estimates.sentences import Statement, display, measure_name, medians, stratum_names, with_base
-from analysis.pages.runs import Select, question, refuse_mixture, unit_of
 from analysis.schema.factors import label
 
 
@@ -100,19 +100,19 @@ def compare(
     """Compare every level of a factor with a baseline, along another factor.
 
     Levels are spelt as in the report or as in the campaign; `variable`, `select`, `members` and `scale` are
-    as in `analysis.pages.runs.question`; `varying` names other factors that change with the two by nature,
-    as ranks do with nodes. A part for each stratum in which the baseline meets another level;
+    as in `analysis.estimates.groups.level_question`; `varying` names other factors that change with the two
+    by nature, as ranks do with nodes. A part for each stratum in which the baseline meets another level;
     `NotCoveredError` without one, or if a group would mix different things.
     """
-    asked = question(campaign, variable, select, members=members, scale=scale)
+    asked = groups.level_question(campaign, variable, select, members=members, scale=scale)
     frame = groups.measured(asked, campaign)
     spec, base = MEASURES[variable], campaign.resolve(factor, baseline)[0]
     # Of speeds and energies it is asked how many times better one is, of all else how much more it takes.
     pairs = replace(asked, quantity="speedup" if sentences.wins(variable) else "reduction")
     found: list[tuple[Mapping[str, Level], Stratum]] = []
     for stratum, values in strata(frame, (factor, along, *varying), campaign, spec):
-        refuse_mixture(values, [factor, along], varying)
-        unit = unit_of(asked, values)
+        groups.refuse_mixtures(values, [factor, along], varying)
+        unit = display_unit(asked.variable, values, asked.scale)
         ratios, answers = _ratios(pairs, campaign, values, Comparison(factor, (base,), tuple(varying)), along)
         if answers:
             medians = tables.summary(values, [along, factor], "value", variable)

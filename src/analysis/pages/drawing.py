@@ -13,7 +13,7 @@ from analysis.base.words import significant
 from analysis.estimates.sentences import measure_name
 from analysis.pages import figures
 from analysis.pages.comparison import Compared, Stratum
-from analysis.pages.figures.style import GREY, PAPER, looks
+from analysis.pages.figures.style import GREY, PAPER, looks, whiskers
 from analysis.schema.factors import label
 
 _PANEL = 3.4  # inches a panel of energies
@@ -103,8 +103,8 @@ def draw_power(
 ) -> Figure:
     """Draw power over time, one panel a run on common axes; the job's window is shaded, gaps are gaps.
 
-    `logs` are from `analysis.pages.power.power` and `elapsed` the lengths of the jobs in s, by the name of
-    the run; `window` is what to zoom to, in s since the start of the job.
+    `logs` are from `analysis.estimates.power.power` and `elapsed` the lengths of the jobs in s, by the name
+    of the run; `window` is what to zoom to, in s since the start of the job.
     """
     fig, panels = _panels(evidence, campaign, len(logs), 1.4 + 1.7 * len(logs), sharey=True)
     for panel, (name, log) in zip(panels, logs.items(), strict=True):
@@ -203,17 +203,13 @@ def _crowded(row: pd.Series, part: pd.DataFrame, table: pd.DataFrame) -> bool:
 
 
 def _point(ax: Axes, row: pd.Series, level: str, style: tuple[str, str], *, above: bool) -> None:
-    shade, mark = style
     x, y = float(row["time_s"]), float(row["energy_Wh"])
-    reach = [
-        None if pd.isna(row[low]) else [[max(middle - row[low], 0.0)], [max(row[high] - middle, 0.0)]]
-        for middle, low, high in ((x, "time_low", "time_high"), (y, "energy_low", "energy_high"))
-    ]
-    ax.errorbar(
-        [x], [y], xerr=reach[0], yerr=reach[1], color=shade, marker=mark, markersize=8, capsize=3.5,
-        markerfacecolor=shade if row["pareto"] else PAPER, markeredgecolor=shade, linestyle="none", zorder=3,
+    whiskers(
+        ax, [x], [y], style, xends=([row["time_low"]], [row["time_high"]]),
+        yends=([row["energy_low"]], [row["energy_high"]]), markersize=8, capsize=3.5,
+        markerfacecolor=style[0] if row["pareto"] else PAPER, markeredgecolor=style[0],
     )  # fmt: skip
     ax.annotate(
         level, (x, y), xytext=(8, 4 if above else -4), textcoords="offset points", ha="left",
-        va="bottom" if above else "top", size=10, color=shade,
+        va="bottom" if above else "top", size=10, color=style[0],
     )  # fmt: skip

@@ -12,7 +12,7 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.sentences import Statement
 from analysis.findings.conclusion import DIFFERS, EQUAL, GROWS, SEEN, STANDING, TOPICS, UNKNOWN, Conclusion
 from analysis.pages import figures
-from analysis.pages.notebook import Table
+from analysis.pages.notebook import TextTable
 
 _RATIOS = (DIFFERS, GROWS, EQUAL)  # what the forest has a ratio of
 _EACH = 4  # ratios of one topic
@@ -71,7 +71,7 @@ def draw_forest(campaign: Campaign, found: Sequence[Conclusion], most: int = 16)
     return fig
 
 
-def findings_table(found: Sequence[Conclusion]) -> Table:
+def findings_table(found: Sequence[Conclusion]) -> TextTable:
     """Make the table of all conclusions, in the order of the topics: ``topic conclusion rests on q page``."""
     order = list(TOPICS)
     sure = sorted((one for one in found if one.word in STANDING), key=lambda one: order.index(one.topic))
@@ -85,11 +85,11 @@ def findings_table(found: Sequence[Conclusion]) -> Table:
         )
         for one in sure
     ]
-    return Table(pd.DataFrame(rows, columns=["topic", "conclusion", "rests on", "q", "page"]))
+    return TextTable(pd.DataFrame(rows, columns=["topic", "conclusion", "rests on", "q", "page"]))
 
 
-def undecided_table(found: Sequence[Conclusion]) -> Table:
+def undecided_table(found: Sequence[Conclusion]) -> TextTable:
     """Make the table of what is not decided, or was seen in too few runs."""
     rest = [one for one in found if one.word in (UNKNOWN, SEEN)]
     rows = [(one.word, one.sentence, number(one.finding.estimate, ""), one.footnote) for one in rest]
-    return Table(pd.DataFrame(rows, columns=["word", "comparison", "weakest", "rests on"]))
+    return TextTable(pd.DataFrame(rows, columns=["word", "comparison", "weakest", "rests on"]))

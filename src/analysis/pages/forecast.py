@@ -23,16 +23,16 @@ MARK = "a forecast, not evidence: no verdict rests on it"
 _HATCHES = ("////", "\\\\\\\\", "....", "xxxx")
 _CELL = ("model", "cluster", "case", "nodes", "interconnect", "ranks_per_node")
 _ROW, _BAR = 1.62, 0.26  # inches of a row of panels; width of a bar
-# What the model has no ground for, and which way a forecast is off by it: of a link over the report's, and of
+# What the model leaves out, and in which direction that moves a forecast: of a link over the report's, and of
 # more nodes over the report's.
 LEFT_OUT = (
     ("noise of the system, and imbalance that grows with the ranks", "too far from 1", "too good"),
     ("congestion in switches, and cables shared by nodes", "too near to 1", "too good"),
     ("more tiers of switches, each some 0.1 to 0.3 µs more", "too far from 1", "too good"),
     ("parts that come to fit their caches", "too near to 1", "too bad"),
-    ("processors of today on the newer link: here they are the report's", "too near to 1", "not said"),
-    ("reductions by the switches: beyond 128 nodes nobody's number is known to us", "not said", "too bad"),
-    ("messages of a modelled structure that come to be put together", "not said", "too bad"),
+    ("processors of today on the newer link: here they are the report's", "too near to 1", "not known"),
+    ("reductions by the switches: no published number beyond 128 nodes is known", "not known", "too bad"),
+    ("messages of a modelled structure that are combined", "not known", "too bad"),
 )
 
 
@@ -41,8 +41,8 @@ def forecasts(
 ) -> pd.DataFrame:
     """Forecast cells by their title: as `analysis.model.forecast.forecast`, with ``title link_title``.
 
-    A cell is model, cluster, case, the report's number of nodes and link, and ranks a node if not all cores.
-    Widened as the bands of the modelled `campaign`, and further with distance.
+    A cell is model, cluster, case, the report's number of nodes and link, and ranks per node if not all
+    cores. Widened as the bands of the modelled `campaign`, and further with distance.
     """
     inputs = inputs_of(project.root())
     declared = models.load(CampaignFile, project.declaration(campaign)).model
@@ -61,24 +61,26 @@ def forecasts(
 
 
 def short(inputs: Inputs, link: str) -> str:
-    """Name a link without what it goes through."""
+    """Return the title of a link without its path."""
     return inputs.links[link].title.partition(" over ")[0]
 
 
-def said(found: pd.DataFrame) -> list[str]:
-    """Say what the bands tell, and where there are none."""
+def sentences(found: pd.DataFrame) -> list[str]:
+    """Return sentences on what the bands decide, and where there are none."""
     some = found[found["sense"]]
     ahead, behind = (some["ratio_least"] > 1).sum(), (some["ratio_most"] < 1).sum()
     least, most = some["ratio"].min(), some["ratio"].max()
     counts = f"{found['nodes'].min():,} to {found['nodes'].max():,} nodes"
     links = " and ".join(found["link_title"].drop_duplicates())
-    sides = f"{ahead} say that the newer link is ahead and {behind} that it is behind"
-    told = "each holds 1: whether the newer link is faster is not told" if not ahead + behind else sides
+    if ahead + behind:
+        decided = f"of {len(some)} widened bands {ahead} put the newer link ahead and {behind} behind"
+    else:
+        decided = f"each of {len(some)} widened bands holds 1: the newer link may be faster or slower"
     return [
         f"This is {MARK}.",
         f"With {links} at {counts}, on the reports' processors, the middle of the model is {least:.2f} to "
-        f"{most:.2f} times the speed of the reports' InfiniBand; of {len(some)} widened bands {told}.",
-        f"{(~found['sense']).sum()} of {len(found)} cells have none, for their parts are too small.",
+        f"{most:.2f} times the speed of the reports' InfiniBand; {decided}.",
+        f"{(~found['sense']).sum()} of {len(found)} cells have no band because their parts are too small.",
     ]
 
 
@@ -123,7 +125,7 @@ def _part(row: pd.Series) -> str:
 
 
 def left_out() -> pd.DataFrame:
-    """List what the model leaves out, and which way a forecast is off by it."""
+    """List what the model leaves out, and in which direction that moves a forecast."""
     return pd.DataFrame(LEFT_OUT, columns=["left out", "link over link is", "more nodes are"])
 
 

@@ -1,4 +1,4 @@
-"""What a campaign holds: its runs, the factors in which they differ, what was recorded beside them."""
+"""What a campaign holds: its runs, the factors in which they differ, and how far its repeats scatter."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from collections import Counter
 
 import pandas as pd
 from IPython.display import Markdown
+from matplotlib.figure import Figure
 
-from analysis.base.words import in_order, number
-from analysis.estimates import tables
+from analysis.base.words import in_order, significant
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.groups import strata_names
-from analysis.estimates.stats import Estimate
-from analysis.pages.choices import measure_of, unknown
-from analysis.pages.notebook import Book, Table, closing, shown
-from analysis.pages.runs import question, unit_of
-from analysis.schema.factors import FACTORS
+from analysis.estimates.tables import spread
+from analysis.pages import figures
+from analysis.pages.notebook import Book, TextTable, closing, shown
+from analysis.schema.factors import FACTORS, is_known
 
 _MOST = 60  # kinds of run in the table
 _LEVELS = 12  # of a factor
@@ -27,7 +25,7 @@ def factor_table(campaign: Campaign) -> pd.DataFrame:
     rows = []
     for factor in FACTORS:
         counts = runs[factor].value_counts()
-        levels = [level for level in in_order(counts.index.tolist()) if not unknown(level)]
+        levels = [level for level in in_order(counts.index.tolist()) if is_known(level)]
         if not levels or levels == ["none"]:
             continue
         listed = [f"{_level(level)} ({counts[level]})" for level in levels[:_LEVELS]]
@@ -38,41 +36,6 @@ def factor_table(campaign: Campaign) -> pd.DataFrame:
 
 def _level(level: object) -> str:
     return level if isinstance(level, str) else f"{level:g}"
-
-
-def kinds(campaign: Campaign) -> pd.DataFrame:
-    """List the kinds of run: what sets each apart, its number of runs, and the median of what it measures.
-
-    Columns ``application runs n measure median``, the last with its interval; of more than 60 kinds the most
-    repeated.
-    """
-    runs = campaign.runs
-    runs = runs[runs["valid"]]
-    found = []
-    for application, part in runs.groupby("application", sort=True):
-        levels = [
-            {name: "" if unknown(level) else level for name, level in zip(FACTORS, row, strict=True)}
-            for row in part[list(FACTORS)].itertuples(index=False)
-        ]
-        named = part.assign(runs=[name or "all runs" for name in strata_names(levels)])
-        measure = measure_of(campaign.own(part))
-        asked = question(campaign.own(part), measure)
-        values = named.assign(value=part["figure_of_merit"])
-        if measure != "figure_of_merit":
-            times = part["figure_of_merit"].where(part["figure_of_merit_unit"] == "s")
-            values = named.assign(value=times.fillna(part["elapsed"]))
-        table = tables.summary(values, ["runs"], "value", measure)
-        unit = unit_of(asked, part)
-        rows = table[["median", "low", "high", "n", "confidence"]].itertuples(index=False)
-        spelt = [
-            number(Estimate(value, low, high, n, level=level), unit) for value, low, high, n, level in rows
-        ]
-        found.append(table.assign(application=application, measure=measure.replace("_", " "), median=spelt))
-    columns = ["application", "runs", "n", "measure", "median"]
-    if not found:
-        return pd.DataFrame(columns=columns)
-    whole = tables.stacked(*found).sort_values("n", ascending=False, kind="stable").head(_MOST)
-    return whole[columns].sort_index()
 
 
 def holding_sentences(campaign: Campaign) -> list[str]:
@@ -94,10 +57,62 @@ def holding_sentences(campaign: Campaign) -> list[str]:
     return [*out, *([f"Of them {', '.join(told)}."] if told else [])]
 
 
-def tally(book: Book) -> Table | Markdown:
+def tally(book: Book) -> TextTable | Markdown:
     """Count the verdicts on the reports' claims that were tested, in a table ``report verdict claims``."""
     told = ((one.report, one.verdict) for one in book.verdicts() if one.verdict != "not tested")
     rows = [(*what, n) for what, n in Counter(told).items()]
     if not rows:
         return closing([])
     return shown(pd.DataFrame(rows, columns=["report", "verdict", "claims"]))
+
+
+# ---- repeats
+
+
+def draw_repeats(campaign: Campaign, table: pd.DataFrame) -> Figure:
+    """Draw each run's deviation of `repeats`, and the median's interval, in % of the median of its kind."""
+    found = spread(table)
+    middle = found["median"]
+    relative = {end: 100.0 * (found[end] / middle - 1.0) for end in ("median", "low", "high")}
+    fig, ax = figures.new_figure(campaign.evidence, campaign.name)
+    figures.strip_with_interval(
+        table, ax=ax, x="runs", y="deviation", summary=found.assign(**relative), order=list(found["runs"]),
+        xlabel="kind of run", ylabel="deviation from the median (%)",
+    )  # fmt: skip
+    return fig
+
+
+def spread_sentences(campaign: Campaign, table: pd.DataFrame) -> list[str]:
+    """Say which kinds of run repeat widest and closest, at what load, and how many runs failed.
+
+    A kind that was run once has no repeats, so that nothing lies close to anything.
+    """
+    found = spread(table)
+    alone = int((found["n"] < 2).sum())
+    found = found[found["n"] > 1]
+    found = found.assign(width=found["highest"] - found["lowest"]).sort_values(["width", "runs"])
+    out = []
+    if len(found):
+        widest, closest = found.iloc[-1], found.iloc[0]
+        middle = f"{significant(widest['median'], 3)} {widest['unit']}".strip()
+        where = f"{_ends(widest)} from their median of {middle}, n = {widest['n']}"
+        first = f"The repeats of {widest['runs']} lie {where}"
+        others = f"; those of {closest['runs']}, the closest, {_ends(closest)}" if len(found) > 1 else ""
+        out.append(f"{first}{others}.")
+    if alone:
+        kinds = "1 kind of run was" if alone == 1 else f"{alone} kinds of run were"
+        out.append(f"{kinds} measured once, which says nothing of repeats.")
+    loads = table["load_before"].dropna()
+    if len(loads):
+        span = f"{loads.min():.1f} to {loads.max():.1f}"
+        out.append(f"The machine's load when they began was {span}, that of the runs before them included.")
+    failed = int((~campaign.runs["valid"]).sum())
+    if failed:
+        what = "1 run failed and counts" if failed == 1 else f"{failed} runs failed and count"
+        out.append(f"{what} in no statistic.")
+    return out
+
+
+def _ends(row: pd.Series) -> str:
+    low, high = (f"{row[name]:+.1f}".replace("-", "−") for name in ("lowest", "highest"))
+    return f"{low} to {high} %"

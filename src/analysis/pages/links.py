@@ -10,8 +10,8 @@ import pandas as pd
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata_names
+from analysis.estimates.selection import Select
 from analysis.estimates.sentences import medians
-from analysis.pages.runs import Select
 from analysis.pages.scaling import size_sentence, sizes
 from analysis.schema.factors import FACTORS
 

@@ -47,7 +47,7 @@ _LEFT = ' style="text-align: left"'
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A table of text that looks alike in JupyterLab, on a page and in a test."""
 
     frame: pd.DataFrame
@@ -80,7 +80,7 @@ def _of_words(column: pd.Series) -> bool:
     return not cells.str.fullmatch(_NUMBER).all()
 
 
-def shown(frame: pd.DataFrame, digits: int = 3) -> Table:
+def shown(frame: pd.DataFrame, digits: int = 3) -> TextTable:
     """Show a frame as a table without its index; `digits` are decimals of numbers that are not whole.
 
     Missing values are dashes; underscores in the names of columns are spaces.
@@ -94,7 +94,7 @@ def shown(frame: pd.DataFrame, digits: int = 3) -> Table:
         return f"{value:,}" if isinstance(value, int) else str(value)
 
     texts = {str(name).replace("_", " "): [spell(value) for value in frame[name].tolist()] for name in frame}
-    return Table(pd.DataFrame(texts))
+    return TextTable(pd.DataFrame(texts))
 
 
 def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ()) -> Book:
@@ -119,10 +119,10 @@ def leading(verdicts: Iterable[Verdict]) -> list[Verdict]:
     return list(found.values())
 
 
-def closing(verdicts: Iterable[Verdict]) -> Table | Markdown:
+def closing(verdicts: Iterable[Verdict]) -> TextTable | Markdown:
     """Make the table that closes a notebook; claims that were not tested are left to the scoreboard."""
     tested = [one for one in verdicts if one.verdict != "not tested"]
-    return Table(verdict_table(tested)) if tested else Markdown("None of these runs speaks to a claim.")
+    return TextTable(verdict_table(tested)) if tested else Markdown("None of these runs speaks to a claim.")
 
 
 def sentence(verdict: Verdict) -> str:
@@ -135,6 +135,16 @@ def sentence(verdict: Verdict) -> str:
     n = f"n = {verdict.n}" + (f" and {verdict.n_baseline}" if verdict.n_baseline is not None else "")
     found = verdict.sentence or verdict.estimate_text
     return f"{claim}. {found}, {n}; the report expects {verdict.expected_text}."
+
+
+def opening(question: str, about: str) -> Markdown:
+    """Show the question of a notebook that answers several, with what to know before the answer."""
+    return Markdown(f"# {question}\n\n{about}")
+
+
+def more(text: str) -> Markdown | None:
+    """Show a paragraph that a notebook is given; nothing if it is given none."""
+    return Markdown(text) if text else None
 
 
 def answer(*sentences: str) -> Markdown:

@@ -12,11 +12,10 @@ from matplotlib.figure import Figure
 from analysis.base.words import Level, attached, significant
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.measures import MEASURES
+from analysis.estimates.measures import MEASURES, display_unit
 from analysis.estimates.sentences import display, measure_name, medians
 from analysis.pages import figures
 from analysis.pages.drawing import draw_series
-from analysis.pages.runs import question, unit_of
 from analysis.schema.factors import at_level, label
 
 SIZE = "size"  # the one axis that is no column of the runs
@@ -132,7 +131,7 @@ def panel(
     series = [(names or {}).get(str(one)) or display(campaign, by, one) for one in levels[by]]
     at = [(names or {}).get(str(one), one) for one in levels[x]]
     found = found.assign(**{x: at, "series": series})
-    unit = unit_of(question(campaign, variable), runs)
+    unit = display_unit(variable, runs)
     columns = [*dict.fromkeys((x, "series")), "median", "low", "high", "n", "confidence"]
     table = found[columns].reset_index(drop=True)
     more = MEASURES[variable].higher_is_better

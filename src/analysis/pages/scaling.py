@@ -13,12 +13,12 @@ from analysis.base.words import Level, attached, number, significant, stop
 from analysis.estimates import groups, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata
-from analysis.estimates.measures import MEASURES
+from analysis.estimates.measures import MEASURES, display_unit
 from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
+from analysis.estimates.selection import Select
 from analysis.estimates.sentences import Statement, display, stratum_names, with_base
 from analysis.estimates.stats import Estimate
-from analysis.pages.runs import Select, question, refuse_mixture, unit_of
 from analysis.schema.factors import FACTORS, FOLLOWS, at_level
 
 
@@ -34,16 +34,16 @@ def series(
     """Follow measures along a factor: `variables` maps the name of a curve to its measure.
 
     Columns ``series``, along, ``median low high n``; `select`, `members` and `scale` are as in
-    `analysis.pages.runs.question`. Raises `NotCoveredError` if no run has any of the measures, or
+    `analysis.estimates.groups.level_question`. Raises `NotCoveredError` if no run has any of the measures, or
     runs would be put together that differ in something else than `along`.
     """
     out = []
     for name, variable in variables.items():
-        asked = question(campaign, variable, select, members=members, scale=scale)
+        asked = groups.level_question(campaign, variable, select, members=members, scale=scale)
         frame = groups.measured(asked, campaign)
         pooled = campaign.pool if MEASURES[variable].profile else ()
         loose = {"ranks", *pooled, *FOLLOWS.get(along, ())}
-        refuse_mixture(frame, [along], [f for f in FACTORS if f not in loose and f != along])
+        groups.refuse_mixtures(frame, [along], [f for f in FACTORS if f not in loose and f != along])
         out.append(tables.summary(frame, [along], "value", variable).assign(series=name))
     return tables.stacked(*out)
 
@@ -84,12 +84,12 @@ def scaling(
     count before a gain below `threshold`) and ``answer``, the sentence of the curve. Raises
     `NotCoveredError` if no level was run at two counts or more, or a group would mix different things.
     """
-    asked = replace(question(campaign, variable, select), threshold=threshold)
+    asked = replace(groups.level_question(campaign, variable, select), threshold=threshold)
     frame = groups.measured(asked, campaign)
     compare = Comparison(along, varying=tuple(name for name in varying if name != along))
     found = []
     for stratum, values in strata(frame, (along, *varying), campaign, MEASURES[variable]):
-        refuse_mixture(values, [along], varying)
+        groups.refuse_mixtures(values, [along], varying)
         if values[along].nunique() > 1:
             found.append((stratum, values))
     if not found:
@@ -126,7 +126,7 @@ def _curve(asked: Question, campaign: Campaign, values: pd.DataFrame, compare: C
         rows.append(_point(values, along, count, speedup[0].estimate, share.estimate))
     whole = replace(asked, quantity="saturation", compare=replace(compare, span=(least, more[-1])))
     stops = findings_of(whole, own, values)
-    unit = unit_of(asked, values)
+    unit = display_unit(asked.variable, values, asked.scale)
     base = f"{display(campaign, along, least)}: {attached(significant(rows[0]['value']), unit)}"
     text = with_base(Statement(pair, speedup, campaign).sentence, base)
     where = Statement(whole, stops, campaign, brief=True).sentence
@@ -169,7 +169,7 @@ def sizes(
     one are not put together. Raises `NotCoveredError` for such, and if no run is selected.
     """
     runs = campaign.select(select, timing=True)
-    refuse_mixture(runs, list(by), [factor for factor in FACTORS if factor not in by])
+    groups.refuse_mixtures(runs, list(by), [factor for factor in FACTORS if factor not in by])
     names = [
         ", ".join(display(campaign, factor, level) for factor, level in zip(by, key, strict=True))
         for key in runs[list(by)].itertuples(index=False)

@@ -1,1 +1,1 @@
-"""What a campaign rests on: facts of the nodes, the manifest of the raw files, checks of the runs, export."""
+"""The sources of a campaign: facts of the nodes, manifest of the raw files, checks of the runs, export."""

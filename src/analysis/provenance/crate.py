@@ -39,7 +39,7 @@ _FORMATS = {
     ".h5": "application/x-hdf5",
 } | dict.fromkeys((".txt", ".out", ".err", ".log", ".mpip", ".sha256"), "text/plain")
 
-# Of a record, what an action says in words of its own; the rest are its parameters.
+# Values of a record that an action has properties for; the rest are its parameters.
 _ACTION = {"run", "campaign", "evidence", "application", "cluster", "command", "start", "end", "elapsed"}
 _ACTION |= {"exit_code", "extra", "node_list", "job_id"}
 
@@ -51,7 +51,7 @@ Reference = dict[str, str]
 
 @dataclass(frozen=True)
 class About:
-    """What the crate says of the campaign as a whole."""
+    """The crate's description of the campaign as a whole."""
 
     name: str
     title: str
@@ -73,7 +73,7 @@ def entity(crate: Any, identifier: str, kind: str, name: str, /, **properties: A
 
 
 class Tools:
-    """What the runs share: programs, machines, values of factors; each one entity."""
+    """Entities that the runs share: programs, machines, values of factors."""
 
     def __init__(self, crate: Any, about: About) -> None:
         self._crate = crate
@@ -102,7 +102,7 @@ class Tools:
         return entity(self._crate, identifier, "PropertyValue", name, value=value, **more)
 
     def input(self, path: str, facts: Mapping[str, Any]) -> Reference:
-        """Return a file that a run was given and the campaign does not hold, such as its program."""
+        """Return a file that a run was given and the campaign does not contain, such as its program."""
         more = {key: str(facts[name]) for key, name in _FINGERPRINT.items() if facts.get(name) is not None}
         return entity(self._crate, _identifier("input", path, *more.values()), "CreativeWork", path, **more)
 
@@ -114,7 +114,7 @@ def _identifier(*parts: str) -> str:
 def action(
     crate: Any, run: str, record: Mapping[str, Any], files: Mapping[str, Reference], tools: Tools
 ) -> Reference:
-    """Describe one run: the command, what it was given, what it left (files of its folder), how it ended."""
+    """Describe one run: the command, its inputs, its outputs (files of its folder), how it ended."""
     extra = json.loads(record["extra"])
     error = _error(record["exit_code"], extra.get("reason"))
     properties: dict[str, Any] = {

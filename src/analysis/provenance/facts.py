@@ -114,7 +114,7 @@ def facts(root: str = "/") -> Dict[str, Any]:
 
     Returns ``format`` (1), ``host``, ``time`` (epoch s), ``facts`` {name: {value, unit (where it has one),
     source}}, ``unread`` {name: {source, reason}} and ``environment`` {variable: value}: the tuning of Slurm,
-    MPI, libraries and profilers, without what looks like a secret. A fact stands in ``facts`` as it was read,
+    MPI, libraries and profilers, without what looks like a secret. A fact is in ``facts`` as it was read,
     or in ``unread``.
     """
     found = _Collector(root)

@@ -21,8 +21,8 @@ _AWKWARD = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
 @dataclass
-class Tree:
-    """The files of a campaign by their paths in it, sorted as bytes; what is refused is not opened."""
+class FileTree:
+    """The files of a campaign by their paths in it, sorted as bytes; refused files are not opened."""
 
     label: str
     files: dict[str, Path] = field(default_factory=dict)
@@ -35,12 +35,12 @@ class Tree:
         self.faults.append(Fault(f"{self.label}/{name}", 0, found, remedy))
 
 
-def scan(folder: Path, label: str) -> Tree:
-    """Find the files of a campaign but its manifest, and refuse what a manifest cannot stand for.
+def scan(folder: Path, label: str) -> FileTree:
+    """Find the files of a campaign except its manifest, and refuse those that a manifest cannot list.
 
     The folder may itself be a link; links in it are followed to files within the campaign only.
     """
-    tree = Tree(label)
+    tree = FileTree(label)
     base = folder.resolve()
     for path in sorted(_walk(base), key=lambda path: os.fsencode(path.relative_to(base))):
         name = path.relative_to(base).as_posix()
@@ -64,7 +64,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 def _problem(path: Path, base: Path, name: str) -> tuple[str, str] | None:
     if _AWKWARD.search(name) or printable(name) != name:
-        return "has a name that cannot stand in a manifest", "rename it: no control characters, UTF-8 only"
+        return "has a name that a manifest cannot contain", "rename it: no control characters, UTF-8 only"
     try:
         mode = path.stat().st_mode  # of what a link leads to
     except (OSError, RuntimeError):
@@ -97,9 +97,8 @@ def write(folder: Path, label: str, *, force: bool = False) -> int:
 def extend(folder: Path, label: str, renewed: Callable[[Collection[str]], Collection[str]]) -> list[Fault]:
     """Add to the manifest of a campaign the files that it does not name yet; return what could not be added.
 
-    `renewed` picks of the paths that it names those that their owner has written again or taken away; what it
-    says of all others stays, so that a change is still found. Is the manifest itself at fault, it stays as it
-    is.
+    `renewed` chooses among its paths those that their owner has written again or removed; the entries of all
+    others stay, so that a change is still found. A manifest with faults stays as it is.
     """
     entries: dict[str, str] = {}
     if os.path.lexists(folder / NAME):
@@ -117,7 +116,7 @@ def extend(folder: Path, label: str, renewed: Callable[[Collection[str]], Collec
     return tree.faults
 
 
-def _digests(tree: Tree, names: Iterable[str]) -> dict[str, str]:
+def _digests(tree: FileTree, names: Iterable[str]) -> dict[str, str]:
     """Return the digests of some files of a tree; one that cannot be read is refused."""
     found = {}
     for name in names:
@@ -156,14 +155,14 @@ def _read(folder: Path, label: str) -> tuple[dict[str, tuple[str, int]], list[Fa
             faults.append(Fault(source, at, f"{name!r} is no path within the campaign", "take the line out"))
         elif name in entries:
             was = entries[name][1]
-            faults.append(Fault(source, at, f"{name!r} stands in line {was} too", "take one of them out"))
+            faults.append(Fault(source, at, f"{name!r} is in line {was} too", "take one of them out"))
         else:
             entries[name] = match[1], at
     return entries, faults
 
 
 def check(folder: Path, label: str) -> tuple[int, list[Fault]]:
-    """Hold a campaign's files against its manifest: their number, and what is wrong with them and with it.
+    """Check a campaign's files against its manifest: their number, and what is wrong with them and with it.
 
     One fault for each file that is missing, changed, not in the manifest, renamed (one for both names) or
     refused.

@@ -1,4 +1,4 @@
-"""What the records of a campaign's runs say about each other: damaged, doubled and overlapping runs."""
+"""The records of a campaign's runs compared with each other: damaged, doubled and overlapping runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from analysis.readers.run import ended_well, records
 
 RECORD = "run.json"
 
-# What tells one execution from another of the same kind, or is measured in it; all else is a factor.
+# What distinguishes executions of the same kind, or is measured in them; everything else is a factor.
 _EXECUTION = {"run", "order", "job_id", "node_list", "command", "start", "end", "elapsed", "exit_code"}
 _EXECUTION |= {"timing", "load_before", "extra"}
 
@@ -26,7 +26,7 @@ Record = dict[str, Any]
 
 @dataclass
 class Findings:
-    """What was found in the records of so many runs: faults, and oddities that make no number wrong.
+    """The faults of so many runs' records, and oddities that make no number wrong.
 
     `levels` has for each factor the levels that a run has.
     """
@@ -41,7 +41,7 @@ def check(folder: Path, label: str, *, evidence: str = "") -> Findings:
     """Check the records of all runs of a campaign, which faults call by its label.
 
     Faults: a record that is missing, damaged or names another run, campaign or evidence class; runs of one
-    job or one time on the same nodes that say they had them alone; runs of one case with different input
+    job, or at one time on the same nodes, that are recorded as alone; runs of one case with different input
     files, or with different programs of one name. Notes: a repetition that was executed twice.
     """
     out = Findings()
@@ -86,8 +86,8 @@ def _identity(record: Record, source: str, run: str, campaign: str, evidence: st
         ("evidence", evidence, "the campaign declares"),
     ):
         if record[name] and wanted and record[name] != wanted:
-            said = f"says {name} {record[name]!r}, but {what} {wanted!r}"
-            yield Fault(source, 0, said, "put the run where it belongs")
+            what = f"says {name} {record[name]!r}, but {what} {wanted!r}"
+            yield Fault(source, 0, what, "put the run where it belongs")
 
 
 def _same_job(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
@@ -99,8 +99,8 @@ def _same_job(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
     for (_, job), members in jobs.items():
         first, record = members[0]
         for source, _ in members[max(record["concurrent_jobs"], 1) :]:
-            said = f"is of job {job}, as is run {_run(first)}"
-            yield Fault(source, 0, said, "remove the copy: a job counts once")
+            what = f"is of job {job}, as is run {_run(first)}"
+            yield Fault(source, 0, what, "remove the copy: a job counts once")
 
 
 def _same_inputs(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
@@ -113,8 +113,8 @@ def _same_inputs(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
             key = (*_case(record), Path(path).name)
             run, other = first.setdefault(key, (_run(source), digest))
             if digest != other:
-                said = f"its input {key[2]} has SHA-256 {digest}, that of run {run} {other}"
-                yield Fault(source, 0, said, "they did not compute the same: measure one of them again")
+                what = f"its input {key[2]} has SHA-256 {digest}, that of run {run} {other}"
+                yield Fault(source, 0, what, "they did not compute the same: measure one of them again")
 
 
 def _case(record: Record) -> tuple[str, str]:
@@ -132,13 +132,13 @@ def _same_program(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
         name = Path(str(program.get("path", ""))).name
         run, other = first.setdefault((*_case(record), *named, name), (_run(source), digest))
         if digest != other:
-            said = f"its program {name} has SHA-256 {digest}, that of run {run} {other}"
-            remedy = "it was built anew: measure one of them again, or tell them apart by 'variant'"
-            yield Fault(source, 0, said, remedy)
+            what = f"its program {name} has SHA-256 {digest}, that of run {run} {other}"
+            remedy = "it was built anew: measure one of them again, or give each its own 'variant'"
+            yield Fault(source, 0, what, remedy)
 
 
 def _succeeded(record: Record) -> bool:
-    # Failed attempts stay beside the run that replaced them, which can be the same job started anew.
+    # A failed attempt and the run that replaced it can be of the same job.
     extra = json.loads(record["extra"])
     return ended_well(record["exit_code"], extra) and not extra.get("reason")
 
@@ -148,7 +148,7 @@ def _run(source: str) -> str:
 
 
 def _same_repeat(found: Iterable[tuple[str, Record]]) -> Iterator[tuple[Fault, bool]]:
-    """Find runs with all factors and the repetition alike; true if job and time show another execution."""
+    """Find runs with equal factors and repetition; true if job and time show another execution."""
     groups: dict[str, list[tuple[str, Record]]] = defaultdict(list)
     for source, record in found:
         if _succeeded(record) and record["repeat"] >= 0:
@@ -158,10 +158,10 @@ def _same_repeat(found: Iterable[tuple[str, Record]]) -> Iterator[tuple[Fault, b
         first, record = members[0]
         for source, other in members[max(record["concurrent_jobs"], 1) :]:
             distinct = _distinct(record, other)
-            said = f"has the factors and the repetition ({record['repeat']}) of run {_run(first)}"
+            what = f"has the factors and the repetition ({record['repeat']}) of run {_run(first)}"
             both = "both count: they began at different times"
             remedy = both if distinct else "remove one: it may be a copy"
-            yield Fault(source, 0, said, remedy), distinct
+            yield Fault(source, 0, what, remedy), distinct
 
 
 def _distinct(one: Record, other: Record) -> bool:
@@ -172,9 +172,9 @@ def _distinct(one: Record, other: Record) -> bool:
 
 
 def _overlaps(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
-    """Find runs that say they had their nodes alone while another run was on them.
+    """Find runs that are recorded as alone on their nodes while another run was on them.
 
-    Runs of which neither enters a statistic of time may overlap. Each run is named once.
+    Runs may overlap if neither enters a statistic of time. Each run is listed once.
     """
     nodes: dict[tuple[str, str], list[tuple[np.datetime64, np.datetime64, str, Record]]] = defaultdict(list)
     for source, record in found:
@@ -182,16 +182,17 @@ def _overlaps(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
             for node in filter(None, record["node_list"].split(",")):
                 entry = (record["start"], record["end"], source, record)
                 nodes[record["cluster"], node].append(entry)
-    named: set[str] = set()
+    listed: set[str] = set()
     for (_, node), entries in sorted(nodes.items()):
         entries.sort(key=lambda entry: entry[:3])
         last = entries[0]
         for entry in entries[1:]:
-            if entry[0] < last[1] and entry[2] not in named and _alone(entry[3], last[3]):
-                named.add(entry[2])
+            if entry[0] < last[1] and entry[2] not in listed and _alone(entry[3], last[3]):
+                listed.add(entry[2])
                 seconds = (min(entry[1], last[1]) - entry[0]) / np.timedelta64(1, "s")
-                said = f"ran on {node} for {seconds:.1f} s beside run {_run(last[2])}; one of them says alone"
-                yield Fault(entry[2], 0, said, "set timing to false in both, or mend concurrent_jobs")
+                both = f"together with run {_run(last[2])}; one of them says alone"
+                what = f"ran on {node} for {seconds:.1f} s {both}"
+                yield Fault(entry[2], 0, what, "set timing to false in both, or correct concurrent_jobs")
             last = max(last, entry, key=lambda entry: entry[1])
 
 

@@ -1,37 +1,44 @@
 """Readers: one module per tool, found by content; each is an xarray engine too.
 
-`ENGINES` is the one list: the engine's name and its module, in the order in which a file's
-content is tried. A new format is one module with ``parse`` and ``sniff``, its name here and a line
-in ``pyproject.toml``; a power log needs neither (`analysis.readers.power`).
+A format is a module with ``sniff`` and ``parse``, and with its row (`analysis.readers.format`) if there is
+more to say of it than that. A figure of merit's format and a power log's are files in ``merits/formats`` and
+``power/formats``; a kind of dataset of its own has a module here. Another package adds a format by an entry
+point of the group ``benchbook.formats``: its name is the engine's, its object such a module or a row with
+both functions.
 """
 
 from __future__ import annotations
 
+import io
+import tarfile
+import warnings
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.base.files import plain_head, read_bytes
-from analysis.readers import merits, unknown
+from analysis.readers import unknown
 from analysis.readers.base import as_utf8
-from analysis.readers.power import FORMATS
+from analysis.readers.format import LAST, Format, modules
 
-_PACKAGE = "analysis.readers"
-_PROFILES = ("mpip", "tau", "caliper", "hpctoolkit")
-_TOOLS = ("hpcg", "hpcc", "osu", "imb", "lsdyna", "openatom", "proxy", "published", "run", "sacct", "table")
-ENGINES: dict[str, str] = {name: f"{_PACKAGE}.{name}" for name in (*_PROFILES, *_TOOLS)}
-ENGINES |= {name: f"{_PACKAGE}.merits.formats.{name}" for name in merits.FORMATS}
-ENGINES |= {name: f"{_PACKAGE}.power.formats.{name}" for name in FORMATS}
-# After all formats: it takes any table with times and powers.
-ENGINES["power_csv"] = f"{_PACKAGE}.power.power_csv"
-# Last: an IPM banner stands in the standard output of any program.
-ENGINES["ipm"] = f"{_PACKAGE}.ipm"
+GROUP = "benchbook.formats"
+
+
+def _engines() -> dict[str, str]:
+    found = {name: f"{__name__}.{module}" for name, module in modules().items()}
+    for point in entry_points(group=GROUP):
+        found.setdefault(point.name, point.value)
+    return {name: found[name] for name in (*(one for one in found if one not in LAST), *LAST)}
+
+
+# Engine -> its module, or module:object, in the order in which a file's content is tried.
+ENGINES: dict[str, str] = _engines()
 
 # With its first dataset xarray imports dask and pint: most of a second, which is no part of a read.
 xr.Dataset(coords={"x": [0]})
@@ -43,19 +50,67 @@ LONG_HEAD_BYTES = 16 * HEAD_BYTES
 
 
 @cache
-def reader(engine: str) -> ModuleType:
-    """Return the module that reads `engine`'s format."""
-    return import_module(ENGINES[engine])
+def reader(engine: str) -> Any:
+    """Return the module, or the row, with the functions that read `engine`'s format."""
+    module, _, name = ENGINES[engine].partition(":")
+    found: Any = import_module(module)
+    for part in name.split(".") if name else ():
+        found = getattr(found, part)
+    found = found if hasattr(found, "parse") else getattr(found, "FORMAT", found)
+    if not (callable(getattr(found, "sniff", None)) and callable(getattr(found, "parse", None))):
+        raise TypeError(f"{ENGINES[engine]} has no functions sniff and parse")
+    return found
+
+
+@cache
+def row(engine: str) -> Format:
+    """Return the row of a format; one without a row of its own is known by its name alone."""
+    found = reader(engine)
+    own = found if isinstance(found, Format) else getattr(found, "FORMAT", None)
+    if own is not None and own.engine != engine:
+        raise TypeError(f"{ENGINES[engine]} calls itself {own.engine!r}, its entry point {engine!r}")
+    return own or Format(engine=engine, kind="power" if hasattr(found.parse, "takes_file") else "")
+
+
+@cache
+def rows() -> tuple[Format, ...]:
+    """Return the rows of all formats in the order in which they are tried.
+
+    A format of another package that cannot be imported costs a warning.
+    """
+    found = []
+    for engine, place in ENGINES.items():
+        try:
+            found.append(row(engine))
+        except Exception as error:
+            if place.startswith(f"{__name__}."):
+                raise
+            text = f"the format {engine!r} of {place} cannot be used: {type(error).__name__}: {error}"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+    return tuple(found)
+
+
+def summary(engine: str) -> str:
+    """Say in a line what a format is: the first of its module's documentation."""
+    said = import_module(ENGINES[engine].partition(":")[0]).__doc__ or row(engine).tool
+    return said.strip().splitlines()[0]
 
 
 def is_power(engine: str) -> bool:
     """Tell whether an engine reads power logs; a name that is none does not."""
-    return ENGINES.get(engine, "").startswith("analysis.readers.power.")
+    return engine in ENGINES and row(engine).kind == "power"
 
 
 def engine_of(ds: xr.Dataset) -> str:
     """Name the engine that made a dataset; of readers that share a kind the dataset says which."""
     return str(ds.attrs.get("engine", ds.attrs["kind"]))
+
+
+def problem(ds: xr.Dataset) -> str:
+    """Spell the problem that a result is of, by its format's `Format.problem`; empty if it has none."""
+    engine = engine_of(ds)
+    own = getattr(reader(engine), "problem", None) if engine in ENGINES else None
+    return str(own(ds)) if callable(own) else str(ds.attrs.get("problem_identity", ""))
 
 
 def engines_of(data: bytes, name: str = "") -> list[str]:
@@ -67,10 +122,16 @@ def engines_of(data: bytes, name: str = "") -> list[str]:
     bare = Path(name).name
     for size in (HEAD_BYTES, LONG_HEAD_BYTES):
         head = as_utf8(data[:size])
-        found = [engine for engine in ENGINES if reader(engine).sniff(head, bare)]
+        found = [one.engine for one in rows() if reader(one.engine).sniff(head, bare)]
         if found or len(data) <= size:
             break
     return found
+
+
+def is_database(files: Iterable[str]) -> bool:
+    """Tell whether a folder with files of these names is a database, to be read as a whole."""
+    there = set(files)
+    return any(one.is_folder(there) for one in rows())
 
 
 def without_second_power(engines: Iterable[str]) -> Iterator[str]:
@@ -91,7 +152,7 @@ def parse(data: bytes, source: str = "<memory>", *, engine: str | None = None, *
     if engine is None:
         found = engines_of(data, source)
         if not found:
-            raise ReadError.at(source, 0, unknown.found(data), unknown.remedy(data[:HEAD_BYTES]))
+            raise ReadError.at(source, 0, unknown.found(data), unknown.remedy(data[:HEAD_BYTES], rows()))
         engine = found[0]
     ds: xr.Dataset = reader(engine).parse(data, source, **options)
     return ds
@@ -107,8 +168,11 @@ def open(path: str | Path, *, engine: str | None = None, **options: Any) -> xr.D
     """Open a raw file, plain or compressed, as a dataset with the attribute ``source`` naming the file.
 
     `engine` is one of `ENGINES`, by default as the content says; `options` are the reader's, like
-    ``tz="Europe/Berlin"`` of a power log. ReadError if it cannot be read or is of no known format.
+    ``tz="Europe/Berlin"`` of a power log. The path of a database's folder opens the whole of it. ReadError if
+    it cannot be read or is of no known format.
     """
+    if Path(path).is_dir():
+        return parse(database(path), str(path), engine=engine, **options)
     head = plain_head(path, HEAD_BYTES)
     engine = engine or _implied(options)
     if engine is None and head:
@@ -119,6 +183,24 @@ def open(path: str | Path, *, engine: str | None = None, **options: Any) -> xr.D
         ds: xr.Dataset = reader(engine).parse(Path(path), str(path), **options)
         return ds
     return parse(read_bytes(path), str(path), engine=engine, **options)
+
+
+def database(folder: str | Path) -> bytes:
+    """Read a database's folder as a tar of the files that its reader wants; ReadError if it is none."""
+    files = sorted(Path(folder).iterdir())
+    known = next((one for one in rows() if one.is_folder(path.name for path in files)), None)
+    if known is None:
+        wanted = ", ".join(name for one in rows() for name in one.folder if "*" not in name)
+        raise ReadError.at(str(folder), 0, "is a folder, and no database", f"one has a file {wanted}")
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for path in files:
+            if any(map(path.match, known.folder)):
+                data = read_bytes(path)
+                member = tarfile.TarInfo(f"{Path(folder).name}/{path.name}")
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+    return out.getvalue()
 
 
 def _implied(options: dict[str, Any]) -> str | None:

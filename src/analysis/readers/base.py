@@ -75,6 +75,21 @@ def typed(dtype: str, texts: Sequence[str]) -> np.ndarray:
     return np.array([integer(text) for text in texts], dtype=np.int64)
 
 
+def observations(call: Sequence[str] | np.ndarray, time: Any, **known: Any) -> dict[str, np.ndarray]:
+    """Make the columns of a profile's observations, a call with its time in s each.
+
+    `known` has other variables of dimension ``obs``, one value for all or a column; the rest is blank.
+    """
+    blank = {"rank": -1, "call": call, "size": -1, "peer": -1, "region": "", "site": -1, "count": -1}
+
+    def column(name: str, values: Any) -> np.ndarray:
+        dtype = object if name in ("call", "region") else None
+        return np.asarray(values, dtype) if np.ndim(values) else np.full(len(call), values, dtype)
+
+    given = {**blank, "time": time, "bytes": np.nan, **known}
+    return {name: column(name, values) for name, values in given.items()}
+
+
 def profile_dataset(
     *,
     obs: Mapping[str, np.ndarray],

@@ -37,7 +37,7 @@ class Engine(BackendEntrypoint):
 def __getattr__(name: str) -> type[Engine]:
     if name not in readers.ENGINES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    description = (readers.reader(name).__doc__ or name).splitlines()[0].rstrip(".")
+    description = readers.summary(name).rstrip(".")
     options = [field.name for field in fields(Options)] if readers.is_power(name) else []
     parameters = ("filename_or_obj", "drop_variables", *options)
     members = {"engine": name, "description": description, "open_dataset_parameters": parameters}

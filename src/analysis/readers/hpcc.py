@@ -1,6 +1,6 @@
 """HPC Challenge output (``hpccoutf.txt``): the ``key=value`` lines of its summary section.
 
-HPCC appends: a file that was there before a run holds both. The last summary is read, the others are
+HPCC appends: a file that was there before a run contains both. The last summary is read, the others are
 named. Units stand in the keys (``HPL_Tflops``, ``PTRANS_GBs``, ``..._usec``) and are not converted.
 """
 
@@ -14,9 +14,16 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
-from analysis.readers.text import holds, integer, number, whole_lines
+from analysis.readers.format import Format
+from analysis.readers.text import contains, integer, number, whole_lines
 from analysis.schema import registry
 
+FORMAT = Format(
+    engine="hpcc", tool="HPCC", application="hpcc", title="HPC Challenge", subject="HPCC",
+    marks=((b"HPC Challenge Benchmark version", b"Begin of Summary section."),),
+    near="HPC Challenge|hpccinf",
+    first_line="^This is the DARPA/DOE HPC Challenge Benchmark|^HPC Challenge Benchmark version",
+)  # fmt: skip
 _SNIFF = re.compile(rb"HPC Challenge Benchmark version|^Begin of Summary section\.", re.MULTILINE)
 _BEGIN, _END = "Begin of Summary section.", "End of Summary section."
 _DIGITS = 2e-5  # three numbers of six printed digits
@@ -25,7 +32,7 @@ _KEY = re.compile(r"(?P<key>\w+)=(?P<value>.*)")
 
 def sniff(head: bytes, name: str = "") -> bool:
     """Tell whether some bytes look like HPCC's output."""
-    return holds(head, _SNIFF, b"HPC Challenge", b"Summary section")
+    return contains(head, _SNIFF, b"HPC Challenge", b"Summary section")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
@@ -45,7 +52,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         faults.note(at, "HPCC reports Success=0", "a test failed; do not use its results")
     version = ".".join(entries.get(f"Version{part}", "") for part in ("Major", "Minor", "Micro"))
     attrs = {
-        "tool": "HPCC",
+        "tool": FORMAT.tool,
         "tool_version": (version + entries.get("VersionRelease", "")).strip("."),
         "ranks": integer(entries.get("CommWorldProcs", "")),
         "success": success,

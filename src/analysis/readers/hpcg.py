@@ -1,6 +1,6 @@
 """HPCG's result file: ``A::B=value`` lines of 3.1, indented ``key: value`` lines of 1.x to 3.0.
 
-The log that HPCG writes beside it (``hpcg<date>.txt``) holds residuals only and is not of this
+The log that HPCG writes beside it (``hpcg<date>.txt``) contains residuals only and is not of this
 format. HPCG rates runs that are far too short and calls them valid; `official_time` says what it
 asks for. Its gigabytes are 10^9 B. A job's output can hold several results: `parse_each` reads all.
 """
@@ -18,9 +18,15 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
+from analysis.readers.format import Format
 from analysis.readers.text import integer, is_number, number, scaled, whole_lines
 from analysis.schema import registry
 
+FORMAT = Format(
+    engine="hpcg", tool="HPCG", marks=((b"HPCG-Benchmark", b"Machine Summary"),), near="HPCG",
+    first_line="^HPCG-Benchmark", figure_of_merit="rating", unit="Gflop/s", fixed_time=True,
+    problem=("nx", "ny", "nz"),
+)  # fmt: skip
 _SNIFF = re.compile(
     rb"^(?:HPCG-Benchmark(?:[ \t\r]*$|.*\bversion *[:=])|Machine Summary *[:=])", re.MULTILINE
 )
@@ -155,16 +161,23 @@ def parse_each(data: bytes, source: str = "<memory>") -> list[xr.Dataset]:
     return [_dataset(read, faults) for read, faults in values(data, source)]
 
 
+def problem(ds: xr.Dataset) -> str:
+    """Spell the problem of a result, its local grid: ``nx=104 ny=104 nz=104``."""
+    sizes = [int(size) for size in ds["local_size"].values]
+    known = zip(FORMAT.problem, sizes, strict=True)
+    return FORMAT.identity({name: size for name, size in known if size > 0})
+
+
 def _dataset(read: dict[str, Any], faults: Faults) -> xr.Dataset:
     coordinates = {"kernel": KERNELS, "axis": AXES, "statistic": STATISTICS, "entry": read["entry"]}
-    attrs = {"tool": "HPCG", "tool_version": read["version"], "release": read["release"], **faults.attrs()}
+    about = {"tool": FORMAT.tool, "tool_version": read["version"], "release": read["release"]}
     given = read | coordinates
     variables = {}
     for name, variable in registry.declared("hpcg").items():
         values = np.array(given[name], dtype=object if variable.dtype == "str" else None)
         # Without its fast path xarray sends every single label through pandas and back.
         variables[name] = xr.Variable(variable.dims, values, fastpath=values.dtype == object)
-    return registry.dataset(variables, "hpcg", attrs)
+    return registry.dataset(variables, "hpcg", {**about, **faults.attrs()})
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,15 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults, typed
-from analysis.readers.text import holds, integer, is_number, untagged, whole_lines
+from analysis.readers.format import Format
+from analysis.readers.text import contains, integer, is_number, untagged, whole_lines
 from analysis.schema import registry
 
+FORMAT = Format(
+    engine="imb", tool="Intel MPI Benchmarks", application="imb", subject="Intel's MPI benchmarks",
+    marks=(b"#      Intel(R) MPI Benchmarks",), near="IMB-|#bytes #repetitions",
+    first_line=r"^.{0,40}?#[ \t]+Intel ?\(R\) MPI Benchmark", higher_is_better=False,
+)  # fmt: skip
 _SNIFF = re.compile(rb"^.{0,40}?#[ \t]+Intel ?\(R\) MPI Benchmark|[ \t]#repetitions[ \t]", re.MULTILINE)
 _TITLE = re.compile(r"# +Intel ?\(R\) MPI Benchmarks?(?: Suite)? V?(?P<version>[^,]+), *(?P<part>\S+) part.*")
 _BENCHMARK = re.compile(r"# Benchmarking (?P<name>\S+)\s*")
@@ -78,7 +84,7 @@ class _Output:
 
 def sniff(head: bytes, name: str = "") -> bool:
     """Tell whether some bytes hold IMB's title or the heading of one of its tables."""
-    return holds(head, _SNIFF, b"MPI Benchmark", b"#repetitions")
+    return contains(head, _SNIFF, b"MPI Benchmark", b"#repetitions")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
@@ -87,12 +93,12 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     Sizes that IMB left out, for want of time or memory, are named in ``warnings`` and have no row.
     """
     if not sniff(data):
-        raise ReadError.at(source, 0, "no title and no table of IMB", "give the output that holds its tables")
+        raise ReadError.at(source, 0, "no title and no table of IMB", "give the output that has its tables")
     faults = Faults(source)
     lines, rest = whole_lines(data)
     output = _Output()
     for at, line in enumerate(lines, 1):
-        _take(output, untagged(line), at, faults)
+        _read_line(output, untagged(line), at, faults)
     if output.open:
         cut = " and its last line may be cut" if rest.strip() else ""
         faults.damage(len(lines), f"no closing line{cut}", "the run was killed or the file is cut")
@@ -104,7 +110,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     return _dataset(output, faults)
 
 
-def _take(output: _Output, line: str, at: int, faults: Faults) -> None:
+def _read_line(output: _Output, line: str, at: int, faults: Faults) -> None:
     if title := _TITLE.fullmatch(line):
         if output.open:
             faults.damage(at, "a further run begins before the last one has closed", "kept what is whole")
@@ -117,10 +123,10 @@ def _take(output: _Output, line: str, at: int, faults: Faults) -> None:
     elif line.startswith("# !!"):
         faults.note(at, line.strip("# !"), "see the manual of IMB")
     elif output.tables and output.open:
-        _take_line(output.tables[-1], line, at, faults)
+        _read_table_line(output.tables[-1], line, at, faults)
 
 
-def _take_line(table: _Table, line: str, at: int, faults: Faults) -> None:
+def _read_table_line(table: _Table, line: str, at: int, faults: Faults) -> None:
     """Put a line where it belongs in a table; the program's other output belongs nowhere."""
     cells = line.split()
     if "#repetitions" in cells:  # first: behind a rank it may begin the line, as a remark does
@@ -140,7 +146,7 @@ def _take_line(table: _Table, line: str, at: int, faults: Faults) -> None:
         if mode := _MODE.fullmatch(line):
             table.mode = mode["mode"]
     elif table.columns and _may_be_row(table, cells):
-        _take_row(table, line, cells, at, faults)
+        _read_row(table, line, cells, at, faults)
 
 
 def _may_be_row(table: _Table, cells: list[str]) -> bool:
@@ -149,7 +155,7 @@ def _may_be_row(table: _Table, cells: list[str]) -> bool:
     return bool(cells) and (cells[0].isdecimal() or (numbers > 1 and 2 * numbers >= len(table.columns)))
 
 
-def _take_row(table: _Table, line: str, cells: list[str], at: int, faults: Faults) -> None:
+def _read_row(table: _Table, line: str, cells: list[str], at: int, faults: Faults) -> None:
     if skipped := _SKIPPED.fullmatch(line):
         table.skipped = True
         why = skipped["why"].partition(";")[0].rstrip(".")
@@ -185,7 +191,7 @@ def _dataset(output: _Output, faults: Faults) -> xr.Dataset:
     _to_decimal(columns, output.title, faults)
     ranks = {table.ranks for table in output.tables}
     attrs = {
-        "tool": "Intel MPI Benchmarks",
+        "tool": FORMAT.tool,
         "tool_version": output.title.get("version", "").strip(),
         "part": output.title.get("part", ""),
         **faults.attrs(),

@@ -17,11 +17,16 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
-from analysis.readers.text import holds, integer, is_number, number, whole_lines
+from analysis.readers.format import Format
+from analysis.readers.text import contains, integer, is_number, number, whole_lines
 from analysis.schema import registry
 from analysis.schema.frames import blank
 
-# The banner stands at the top; a job's output that holds the end alone is known by that.
+FORMAT = Format(
+    engine="lsdyna", tool="LS-DYNA", application="ls-dyna", marks=(b"Elapsed time",), near="(?i)ls-?dyna",
+    figure_of_merit="elapsed", unit="s", higher_is_better=False,
+)  # fmt: skip
+# The banner stands at the top; a job's output that contains the end alone is known by that.
 _SNIFF = re.compile(
     rb"LS-DYNA, A Program for Nonlinear Dynamic|^ T i m i n g   i n f o r m a t i o n"
     rb"|^ (?:N o r m a l|E r r o r) +t e r m i n a t i o n|^ Elapsed time +\S+ seconds?\b.*\bcycles?\b",
@@ -58,7 +63,7 @@ _TABLE_COLUMNS = ("section", "parent", "cpu_time", "cpu_share", "clock_time", "c
 
 def sniff(head: bytes, name: str = "") -> bool:
     """Tell whether some bytes look like LS-DYNA's account of a run."""
-    return holds(head, _SNIFF, b"LS-DYNA", b"T i m i n g", b"t e r m i n a t i o n", b"Elapsed time")
+    return contains(head, _SNIFF, b"LS-DYNA", b"T i m i n g", b"t e r m i n a t i o n", b"Elapsed time")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
@@ -72,10 +77,10 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     for at, line in enumerate(lines, 1):
         # Most of a d3hsp's many megabytes lists the model.
         if account.in_table or _HINT.match(line):
-            account.take(line, at)
+            account.read(line, at)
     account.close(len(lines), rest)
     read, banner = account.out, account.out["banner"]
-    attrs = {"tool": "LS-DYNA", "tool_version": banner.pop("version", ""), **banner, **faults.attrs()}
+    attrs = {"tool": FORMAT.tool, "tool_version": banner.pop("version", ""), **banner, **faults.attrs()}
     variables = {
         name: xr.Variable(
             variable.dims, np.array(read[name], dtype=object if variable.dtype == "str" else variable.dtype)
@@ -96,7 +101,7 @@ class _Account:
         self._whole_table = True
         self._closed = False
 
-    def take(self, line: str, at: int) -> None:
+    def read(self, line: str, at: int) -> None:
         if self.in_table:
             self._row(line, at)
             return
@@ -133,7 +138,7 @@ class _Account:
             # Whatever else it is, it is no row: the table ended without its totals.
             self.in_table, self._whole_table = False, True
             self.faults.damage(at, "the timing table ends without its totals", "kept the rows before")
-            self.take(line, at)
+            self.read(line, at)
             return
         self._keep(name, len(line) - len(line.lstrip(" ")), cells, at)
         if name == _TOTALS:

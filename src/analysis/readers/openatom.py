@@ -16,9 +16,15 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
-from analysis.readers.text import holds, integer, is_number, number, whole_lines
+from analysis.readers.format import Format
+from analysis.readers.text import contains, integer, is_number, number, whole_lines
 from analysis.schema import registry
 
+FORMAT = Format(
+    engine="openatom", tool="OpenAtom",
+    figure_of_merit="step_time",  # the mean over the iterations after start-up
+    unit="s", higher_is_better=False,
+)  # fmt: skip
 _SNIFF = re.compile(
     rb"Executing OpenAtom: BINARY|Cpaimd-Charm-Driver|^(?:Iteration|BOMD step) time \(GSP\) :"
     rb"|^Wall Times from within GSP",
@@ -62,7 +68,7 @@ class _Output:
 
 def sniff(head: bytes, name: str = "") -> bool:
     """Tell whether some bytes look like OpenAtom's output."""
-    return holds(head, _SNIFF, b"OpenAtom", b"Cpaimd", b"GSP")
+    return contains(head, _SNIFF, b"OpenAtom", b"Cpaimd", b"GSP")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
@@ -77,13 +83,13 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     lines, rest = whole_lines(data)
     output = _Output()
     for at, line in enumerate(lines, 1):
-        _take(output, _INSTANCE.sub("", line, count=1) if line.startswith("{") else line, at, faults)
+        _read_line(output, _INSTANCE.sub("", line, count=1) if line.startswith("{") else line, at, faults)
     _check(output, len(lines), rest, faults)
     return _dataset(output, faults)
 
 
-def _take(output: _Output, line: str, at: int, faults: Faults) -> None:
-    if output.list_open and _take_listed(output, line, at, faults):
+def _read_line(output: _Output, line: str, at: int, faults: Faults) -> None:
+    if output.list_open and _read_listed(output, line, at, faults):
         return
     step = _STEP.fullmatch(line)
     if step:
@@ -94,10 +100,10 @@ def _take(output: _Output, line: str, at: int, faults: Faults) -> None:
     elif _CLOSING.match(line):
         output.closed = True
     else:
-        _take_field(output, line, at, faults)
+        _read_field(output, line, at, faults)
 
 
-def _take_listed(output: _Output, line: str, at: int, faults: Faults) -> bool:
+def _read_listed(output: _Output, line: str, at: int, faults: Faults) -> bool:
     """Take a line of the closing list; return false for one that has a meaning of its own."""
     text = line.strip()
     if _RULE.fullmatch(line):
@@ -110,7 +116,7 @@ def _take_listed(output: _Output, line: str, at: int, faults: Faults) -> bool:
     return True
 
 
-def _take_field(output: _Output, line: str, at: int, faults: Faults) -> None:
+def _read_field(output: _Output, line: str, at: int, faults: Faults) -> None:
     for name, pattern in _FIELDS.items():
         match = pattern.match(line)
         if match:
@@ -173,7 +179,7 @@ def _dataset(output: _Output, faults: Faults) -> xr.Dataset:
         },
         coords={"step": np.arange(1, times.size + 1)},
         attrs={
-            "tool": "OpenAtom",
+            "tool": FORMAT.tool,
             "tool_version": "",
             "charm_version": found.get("charm", ""),
             "mode": "BOMD" if output.mode.startswith("BOMD") else "CPAIMD",

@@ -13,7 +13,8 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults, typed
-from analysis.readers.text import holds, integer, is_number, number, untagged, whole_lines
+from analysis.readers.format import Format
+from analysis.readers.text import contains, integer, is_number, number, untagged, whole_lines
 from analysis.schema import registry
 
 # Heading without blanks, capitals and unit -> variable.
@@ -63,7 +64,7 @@ _PROGRAMS = {
 
 
 def column(heading: str) -> str | None:
-    """Find the variable that a column like ``Avg Latency(us)`` holds; None if the heading is not known."""
+    """Find the variable that a column like ``Avg Latency(us)`` contains; None if the heading is not known."""
     return _COLUMNS.get(_UNIT.sub("", heading.lower().replace(" ", "")))
 
 
@@ -91,6 +92,11 @@ def program(title: str) -> str:
     return "osu_" + prefix + "_".join(re.findall(r"\w+", words))
 
 
+FORMAT = Format(
+    engine="osu", tool="OSU micro-benchmarks", application="osu", subject="the OSU benchmarks",
+    marks=(b"# OSU ",), near=r"(?i)\bosu[_ ]", first_line=r"^.{0,40}?# OSU [^\n]+? v\d",
+    higher_is_better=False,
+)  # fmt: skip
 _SNIFF = re.compile(rb"^.{0,40}?# OSU [^\n]+? v\d", re.MULTILINE)
 _TITLE = re.compile(r"# (?P<title>OSU .+?) v(?P<version>\d[\w.-]*)\s*")
 _DATATYPE = re.compile(r"# Datatype: (?P<datatype>\S+?)\.?\s*")
@@ -114,7 +120,7 @@ class _Table:
 
 def sniff(head: bytes, name: str = "") -> bool:
     """Tell whether some bytes hold an OSU table's title."""
-    return holds(head, _SNIFF, b"# OSU ")
+    return contains(head, _SNIFF, b"# OSU ")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
@@ -150,20 +156,20 @@ def _found(data: bytes, source: str, faults: Faults) -> list[_Table]:
         if title:
             found.append(_Table(title["title"], title["version"], at))
         elif found:
-            _take(found[-1], text, at, faults)
+            _read_line(found[-1], text, at, faults)
     if not found:
         raise ReadError.at(
-            source, 0, "no title of an OSU micro-benchmark", "give the output that holds its table"
+            source, 0, "no title of an OSU micro-benchmark", "give the output that has its table"
         )
     if not found[-1].closed and _may_be_row(found[-1], untagged(rest).split()):
         faults.damage(len(lines) + 1, "the last row has no line end, its number may be cut", "left out")
     return found
 
 
-def _take(table: _Table, text: str, at: int, faults: Faults) -> None:
+def _read_line(table: _Table, text: str, at: int, faults: Faults) -> None:
     """Put one line where it belongs in a table; the program's other output belongs nowhere."""
     if not table.columns:
-        _take_heading(table, text, at, faults)
+        _read_heading(table, text, at, faults)
         return
     cells = text.split()
     if not cells:
@@ -195,7 +201,7 @@ def _may_be_row(table: _Table, cells: list[str]) -> bool:
     )
 
 
-def _take_heading(table: _Table, text: str, at: int, faults: Faults) -> None:
+def _read_heading(table: _Table, text: str, at: int, faults: Faults) -> None:
     startup = _STARTUP.fullmatch(text)
     datatype = _DATATYPE.fullmatch(text)
     if startup:
@@ -273,7 +279,7 @@ def _dataset(table: _Table, faults: Faults, *, checked: bool = False) -> xr.Data
         if name in variables:
             columns[name] = typed(variables[name].dtype, cells)
     attrs = {
-        "tool": "OSU micro-benchmarks",
+        "tool": FORMAT.tool,
         "tool_version": table.version,
         "benchmark": program(table.title),
         "version": table.version,

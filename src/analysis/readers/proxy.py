@@ -10,9 +10,14 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults
+from analysis.readers.format import Format
 from analysis.readers.text import TAG, integer, number, whole_lines
 from analysis.schema import registry
 
+FORMAT = Format(
+    engine="proxy", title="Communication patterns of the reports' applications", subject="the proxy",
+    figure_of_merit="time", unit="s", higher_is_better=False,
+)  # fmt: skip
 _SNIFF = re.compile(rf"^{TAG}?proxy (?:result|exchange): ".encode(), re.MULTILINE)
 _RESULT = re.compile(rf"{TAG}?proxy result: (?P<pairs>.*)")
 _EXCHANGE = re.compile(rf"{TAG}?proxy exchange: (?P<pairs>.*)")
@@ -46,7 +51,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         faults.note(at, "a result of an earlier run", f"left out; the last one, line {found[-1][0]}, is read")
     at, pairs = found[-1]
     entries = dict(_PAIR.findall(pairs))
-    attrs = {"tool": "proxy", "tool_version": entries.get("version", "")}
+    attrs = {"tool": FORMAT.tool, "tool_version": entries.get("version", "")}
     values = _values(entries, at, faults)
     # Of an earlier result's exchange as of its result: the last one is read.
     earlier = found[-2][0] if len(found) > 1 else 0

@@ -71,7 +71,7 @@ def records(data: bytes, source: str = "<memory>") -> tuple[dict[str, Any], Faul
         found = f"a JSON object with none of {', '.join(REQUIRED)}"
         raise ReadError.at(source, 1, found, "give the run.json of a run")
     known = {_ALIASES.get(key, key): (key, value) for key, value in given.items() if value is not None}
-    take = _Taker(text, known, faults)
+    take = _Fields(text, known, faults)
     record: dict[str, Any] = {name: take.text(name) for name in _TEXTS}
     record |= {name: take.count(name) for name in _COUNTS}
     record |= {name: take.number(name) for name in _NUMBERS}
@@ -99,7 +99,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     return registry.conform(xr.Dataset(columns, attrs=attrs), "run")
 
 
-class _Taker:
+class _Fields:
     """Takes values of a declared type out of a record; a value of another type is a fault."""
 
     def __init__(self, text: str, known: dict[str, tuple[str, Any]], faults: Faults) -> None:
@@ -164,7 +164,7 @@ class _Taker:
         return False
 
 
-def _times(take: _Taker) -> dict[str, Any]:
+def _times(take: _Fields) -> dict[str, Any]:
     """Read start and end, epoch seconds, and the time between."""
     seconds = {}
     for name in _TIMES:
@@ -186,7 +186,7 @@ def _time(seconds: float) -> np.datetime64:
     return np.datetime64(round(seconds * 1e6) * 1000, "ns")
 
 
-def _require(record: dict[str, Any], take: _Taker) -> None:
+def _require(record: dict[str, Any], take: _Fields) -> None:
     for name in REQUIRED:
         if not record[name]:
             take.missing(name)
@@ -195,7 +195,7 @@ def _require(record: dict[str, Any], take: _Taker) -> None:
         record["evidence"] = ""
 
 
-def _misspelt(given: dict[str, Any], known: dict[str, Any], take: _Taker) -> None:
+def _misspelt(given: dict[str, Any], known: dict[str, Any], take: _Fields) -> None:
     """Name keys that are all but the name of something on which the record is silent."""
     silent = sorted(set(registry.declared("run")) - set(known))
     for key in given:

@@ -19,10 +19,12 @@ import xarray as xr
 from analysis.base.errors import ReadError
 from analysis.base.units import PREFIXES
 from analysis.readers.base import Faults
+from analysis.readers.format import Format
 from analysis.readers.text import decode, integer, number, whole_lines
 from analysis.schema import registry
 from analysis.schema.frames import blank
 
+FORMAT = Format(engine="sacct", marks=(b"JobID|",), near=r"(?i)\bJobID")
 # Amounts of these are printed in MiB with the suffix M in AllocTRES.
 _MEBIBYTES = {"mem", "vmem"}
 _LAST_SECOND = 4_102_444_800  # the year 2100: anything later is a code, not a time

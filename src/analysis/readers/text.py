@@ -36,8 +36,8 @@ def decode(data: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def holds(head: bytes, pattern: re.Pattern[bytes], *marks: bytes) -> bool:
-    """Tell whether a pattern is in some bytes, looking first for the marks of which each match holds one."""
+def contains(head: bytes, pattern: re.Pattern[bytes], *marks: bytes) -> bool:
+    """Tell whether a pattern is in some bytes, of which each match has one of the marks."""
     # Marks are found ten times as fast, and most files have none.
     return any(mark in head for mark in marks) and pattern.search(head) is not None
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from analysis.readers.base import as_utf8
+from analysis.readers.format import Format
 from analysis.readers.text import printable
 
 ADD = "docs/formats.md says what is read and how to add a format"
@@ -24,38 +25,9 @@ _BINARIES = {
     b"\x89PNG": "a PNG picture",
     b"SQLite format 3": "an SQLite database",
     b"OTF2": "an OTF2 trace",
-    b"HPCPROF-": "a profile of HPCToolkit: pack its whole database as a tar",
-    b"HPCTOOLKIT": "a part of a database of HPCToolkit: pack the whole as a tar",
+    b"HPCPROF-": "a profile of HPCToolkit: give the folder of its database",
+    b"HPCTOOLKIT": "a part of a database of HPCToolkit: give its folder",
     b"\x28\xb5\x2f\xfd": "Zstandard inside another compression",
-}
-# Engine -> a word that points to its tool, and what its reader asks for beside it.
-_NEAR: dict[str, tuple[bytes, tuple[bytes, ...]]] = {
-    "hpl": (rb"HPLinpack|HPL_pdgesv|\bWR\d\d[LCR]\d", (b"HPLinpack ", b"parameter values will be used")),
-    "hpl_mxp": (rb"HPL-(?:MxP|AI)", (b"HPL-MxP-NVIDIA",)),
-    "hpcg": (rb"HPCG", (b"HPCG-Benchmark", b"Machine Summary")),
-    "hpcc": (rb"HPC Challenge|hpccinf", (b"HPC Challenge Benchmark version", b"Begin of Summary section.")),
-    "stream": (rb"(?i)\btriad\b", (b"STREAM version $Revision",)),
-    "osu": (rb"(?i)\bosu[_ ]", (b"# OSU ",)),
-    "imb": (rb"IMB-|#bytes #repetitions", (b"#      Intel(R) MPI Benchmarks",)),
-    "lammps": (rb"LAMMPS|Loop time of", (b"LAMMPS (", b"units")),
-    "gromacs": (rb"(?i)gromacs|mdrun", (b":-) GROMACS", b"nsteps")),
-    "namd": (rb"\bNAMD\b", (b"Info: NAMD ",)),
-    "openfoam": (rb"OpenFOAM|FoamFile", (b"OpenFOAM", b"Exec   : ")),
-    "quantum_espresso": (rb"(?i)quantum espresso|pwscf|&control", (b"Program PWSCF v.",)),
-    "nwchem": (rb"(?i)nwchem", (b"Northwest Computational Chemistry Package",)),
-    "graph500": (rb"(?i)graph ?500|TEPS", (b"SCALE:", b"edgefactor:")),
-    "ior": (rb"\bIOR\b|\bMiB/s(?:ec)?\b", (b": MPI Coordinated Test of Parallel I/O",)),
-    "mdtest": (rb"(?i)\bmdtest\b", (b"mdtest-", b"was launched with")),
-    "lsdyna": (rb"(?i)ls-?dyna", (b"Elapsed time",)),
-    "mpip": (rb"(?i)\bmpip\b", (b"@ mpiP",)),
-    "ipm": (rb"(?i)\bIPM(?:v|_|\b)", (b"##IPM", b"<ipm_job_profile>")),
-    "reframe": (rb"(?i)reframe", (b'"session_info"',)),
-    "ramble": (rb"(?i)\bramble", (b'"experiments"', b'"RAMBLE_STATUS"')),
-    "jube": (rb"(?i)\bjube", (b"jube_wp_",)),
-    "perf_stat": (rb"Performance counter stats|power/energy", (b"Joules power/energy-",)),
-    "nvidia_smi": (rb"(?i)nvidia", (b"power.draw", b"timestamp")),
-    "likwid": (rb"(?i)likwid", (b"Measure for socket", b"Energy consumed: ")),
-    "sacct": (rb"(?i)\bJobID", (b"JobID|",)),
 }
 
 
@@ -66,9 +38,9 @@ def found(data: bytes) -> str:
     return f"is of no format known here: {_kind(data)}"
 
 
-def remedy(data: bytes) -> str:
-    """Say which readers came close to a file and what they missed, and where to read on."""
-    near = list(_near(as_utf8(data)))[:_MOST]
+def remedy(data: bytes, rows: Iterable[Format]) -> str:
+    """Say which formats came close to a file and what they missed, and where to read on."""
+    near = list(_near(as_utf8(data), rows))[:_MOST]
     return f"{'; '.join([*near, ADD])}" if near else ADD
 
 
@@ -116,10 +88,10 @@ def _json(text: bytes) -> str:
     return "a JSON list"
 
 
-def _near(text: bytes) -> Iterator[str]:
-    for engine, (word, wanted) in _NEAR.items():
-        hit = re.search(word, text)
+def _near(text: bytes, rows: Iterable[Format]) -> Iterator[str]:
+    for row in rows:
+        hit = re.search(row.near.encode(), text) if row.near else None
         if hit:
-            missed = [printable(one) for one in wanted if one not in text]
+            missed = [printable(one) for one in next(row.groups(), ()) if one not in text]
             what = f"without {' and '.join(map(repr, missed))}" if missed else "but not in its reader's form"
-            yield f"near {engine}: has {printable(hit[0])!r} {what}"
+            yield f"near {row.engine}: has {printable(hit[0])!r} {what}"

@@ -26,7 +26,8 @@ class Factor:
 
     `kind` says whether it belongs to the problem, the software, the machine, the job, or to how a run is
     watched. `topics` are the questions for which its levels are compared, each with the factors that change
-    with it by nature: more nodes have more ranks.
+    with it by nature: more nodes have more ranks. `tied` may change with it too where no runs differ in it
+    alone, and a page then lists what did.
     """
 
     name: str
@@ -36,8 +37,11 @@ class Factor:
     unit: str = ""
     aliases: tuple[str, ...] = ()  # other names that records and patterns use
     topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    also: tuple[str, ...] = ()  # what changes with it by nature next to that
+    tied: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()  # the factors of which its levels are made up
+    axis: tuple[str, ...] | None = None  # what changes along it where it is the axis of a figure
     follows: str = ""  # the factor that it follows from, next to which it says nothing of its own
-    implies: tuple[str, ...] = ()
     upgrade: bool = False  # whether an upgrade may replace its levels
     versioned: bool = False  # whether its levels carry a version
     from_output: bool = False  # whether the output states it even where the record does not
@@ -56,6 +60,11 @@ class Factor:
         return self.dtype != "str"
 
     @property
+    def is_axis(self) -> bool:
+        """Whether figures have it as an axis where nobody has chosen one."""
+        return self.axis is not None
+
+    @property
     def unknown(self) -> Level:
         """The level of a run whose level is not known."""
         return "" if self.dtype == "str" else -1 if self.dtype == "i4" else math.nan
@@ -63,12 +72,15 @@ class Factor:
     @property
     def changes_with_it(self) -> tuple[str, ...]:
         """The factors that change with it by nature, whatever it is compared for."""
-        every = (*FOLLOWS.get(self.name, ()), *(one for names in self.topics.values() for one in names))
-        return tuple(dict.fromkeys(every))
+        found = [*FOLLOWS.get(self.name, ()), *(one for names in self.topics.values() for one in names)]
+        found += [*self.also, *([self.follows] if self.follows and not self.topics else [])]
+        return tuple(dict.fromkeys(one for one in found if one not in self.tied))
 
 
 # In patterns: the borders of a word in names that are joined by anything, and what joins it to its number.
 _S, _E, _G = r"(?<![A-Za-z0-9.])", r"(?![A-Za-z0-9])", r"[-_=. ]?"
+# What another machine mostly comes with.
+_WITH_A_MACHINE = ("mpi", "build", "version", "tuning", "ranks", "ranks_per_node")
 
 TABLE: tuple[Factor, ...] = (
     Factor(
@@ -76,15 +88,22 @@ TABLE: tuple[Factor, ...] = (
     ),
     Factor(
         "case", "problem", "input case", work=True, needed=True, label="problem", before="at",
-        every="every case", topics={"problem size": ()},
+        every="every case", topics={"problem size": ()}, axis=(),
     ),
     Factor(
         "cluster", "machine", "cluster", upgrade=True, label="cluster", before="on", every="all clusters",
-        topics={"hardware": ("cpu", "interconnect", "dimm", "ranks", "ranks_per_node")},
+        topics={"hardware": ("cpu", "host_group", "interconnect", "dimm", "ranks", "ranks_per_node")},
+        parts=("cpu", "interconnect", "dimm"), tied=("cpu", "dimm", "interconnect", *_WITH_A_MACHINE),
     ),
     Factor(
         "cpu", "machine", "CPU model", upgrade=True, needed=True, label="processor", before="on",
         every="all processors", topics={"CPU generation": ("cluster",)},
+        tied=("cluster", "dimm", "interconnect", *_WITH_A_MACHINE),
+    ),
+    Factor(
+        "host_group", "machine", "group of hosts by feature, queue or name, if no CPU is stated",
+        upgrade=True, label="host group", before="on", every="all host groups",
+        topics={"host group": ("cluster",)}, tied=("cluster", "dimm", "interconnect", *_WITH_A_MACHINE),
     ),
     Factor(
         "frequency", "machine", "clock frequency that the CPU was set to", "f8", "GHz", upgrade=True,
@@ -95,14 +114,17 @@ TABLE: tuple[Factor, ...] = (
     Factor(
         "interconnect", "machine", "network between the nodes", upgrade=True, needed=True, label="link",
         before="over", every="all links", topics={"interconnect": ("cluster",)},
+        tied=("mpi", "tuning", "cluster"), axis=("nodes", "ranks_per_node"),
     ),
     Factor(
         "mpi", "software", "MPI library with version", upgrade=True, versioned=True, needed=True,
         label="MPI library", every="all MPI libraries", topics={"MPI library": ()},
+        tied=("build", "tuning", "version"),
     ),
     Factor(
         "build", "software", "compiler flags or build variant", upgrade=True, label="build",
         before="built with", every="all builds", level="build {}", topics={"compiler flags": ()},
+        tied=("mpi",),
     ),
     Factor(
         "dimm", "machine", "memory modules: type, speed and ranks", upgrade=True, label="memory modules",
@@ -115,6 +137,10 @@ TABLE: tuple[Factor, ...] = (
         topics={"MPI tuning": ()},
     ),
     Factor(
+        "options", "job", "options and settings that vary: of the launch, the program, its environment",
+        upgrade=True, label="options", every="all options", topics={"options": ()},
+    ),
+    Factor(
         "placement", "job", "which cores of a node a job has", upgrade=True, label="placement",
         before="placed as", every="all placements", level="placement {}", topics={"placement": ()},
     ),
@@ -125,11 +151,12 @@ TABLE: tuple[Factor, ...] = (
     Factor(
         "nodes", "job", "nodes", "i4", "1", needed=True, label="nodes", before="on",
         every="all numbers of nodes", level="{} node|{} nodes", topics={"scaling": ("ranks",)},
+        axis=("ranks",),
         paths=(r"(?<![\d.])(\d+)[-_]?(?:nodes?|nn)(?![a-z])", rf"{_S}(?:nnodes|nodes?|nn){_G}(\d+)"),
     ),
     Factor(
         "ranks", "job", "MPI ranks", "i4", "1", aliases=("np",), work=True, needed=True, label="ranks",
-        every="all numbers of ranks", level="{} rank|{} ranks",
+        every="all numbers of ranks", level="{} rank|{} ranks", also=("nodes",), axis=("nodes",),
         paths=(
             r"(?<!\d)(\d+)[-_]?(?:ranks?|n?procs?|n?tasks?|np|mpiprocs|mpiranks|processes|mpi)(?![a-z])",
             rf"(?:{_S}|(?<=\d))(?:n?ranks?|n?procs?|n?tasks?|np|mpiprocs){_G}(\d+)",
@@ -138,7 +165,7 @@ TABLE: tuple[Factor, ...] = (
     Factor(
         "ranks_per_node", "job", "ranks on each node", "i4", "1", aliases=("ppn",), label="ranks per node",
         every="all numbers of ranks per node", level="{} rank per node|{} ranks per node",
-        topics={"scaling": ("ranks",), "placement": ("nodes",)},
+        topics={"scaling": ("ranks",), "placement": ("nodes",)}, also=("placement",),
         paths=(
             rf"(?:{_S}|(?<=\d))(?:ppn|tpn|rpn|(?:n?tasks|ranks|procs)[-_]?per[-_]?node){_G}(\d+)",
             r"(?<!\d)(\d+)[-_]?(?:ppn|tpn|rpn|cpn|(?:tasks|ranks|procs)[-_]?per[-_]?node)",
@@ -167,6 +194,11 @@ TABLE: tuple[Factor, ...] = (
         paths=(rf"{_S}rt{_G}(\d+){_E}",),
     ),
     Factor(
+        "problem", "problem", "identity of the problem as the output states it: sizes, without paths",
+        work=True, from_output=True, follows="case", label="problem size", before="for",
+        every="all problem sizes", topics={"problem size": ()},
+    ),
+    Factor(
         "local_size", "problem", "local grid points per axis, -1 where the case has none", "i4", "1",
         aliases=("nx",), follows="case", from_output=True, label="grid points a side",
         every="all grids", level="{}³",
@@ -179,7 +211,7 @@ TABLE: tuple[Factor, ...] = (
     Factor(
         "version", "software", "release of the application, as its output says", follows="build",
         upgrade=True, work=True, versioned=True, from_output=True, label="version", before="in version",
-        every="all versions", level="version {}", topics={"compiler flags": ()},
+        every="all versions", level="version {}", topics={"compiler flags": ()}, tied=("build", "mpi"),
     ),
 )  # fmt: skip
 
@@ -207,6 +239,11 @@ else:
         Literal[FACTORS],
         Field(description="a factor of a run, see kind runs in docs/reference/variables.md"),
     ]
+
+
+def is_known(level: object) -> bool:
+    """Whether a level says something: no blank, no -1, no NaN."""
+    return level not in ("", -1, None) and level == level
 
 
 def label(factor: str) -> str:

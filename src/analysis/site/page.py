@@ -71,7 +71,8 @@ class Code:
 class PageContent:
     """The content of a page, for its template.
 
-    The question is the notebook's first heading and `intro` the text below it; the answer is the first output
+    The question is the notebook's first heading, or that of the output of the cell tagged ``question``, and
+    `intro` the text below it; the answer is the first output
     of the cell tagged ``answer``, `figure` the first figure, `verdicts` the outputs of cells so tagged and
     `body` all other text and output, in the notebook's order; `errors` are ``cell N: Name: message``.
     """
@@ -160,6 +161,9 @@ def _add_code(out: PageContent, cell: Any, position: int, where: str) -> None:
     if cell.source.strip():
         out.code.append(Code(cell.execution_count, _highlight(cell.source)))
     outputs = [o for o in cell.outputs if not (o.output_type == "stream" and o.name == "stderr")]
+    if "question" in tags and outputs and "text/markdown" in outputs[0].get("data", {}):
+        out.question = ""  # the notebook's own heading is a general one
+        _add_text(out, outputs.pop(0).data["text/markdown"], where)
     if "answer" in tags and outputs and not out.answer and outputs[0].output_type != "error":
         out.answer = _inline(outputs.pop(0), where)
     for output in outputs:

@@ -34,7 +34,7 @@ class Truth(Model):
     )
     hosts: dict[str, str] = Field(description="cluster -> prefix of its nodes' names")
     defaults: dict[str, Any] = Field(description="factors of a run unless a cell says otherwise")
-    base: Entries = Field(description="time or rate of each case, with `when`: the factors it speaks for")
+    base: Entries = Field(description="time or rate of each case, with `when`: the factors it applies to")
     runs: Entries = Field(description="groups of cells: a list of levels makes a cell of each")
     effects: Entries = Field([], description="how many times slower a run is, with `when`")
     profiles: Entries = Field([], description="shares of calls and messages, with `when`")
@@ -57,7 +57,7 @@ class Truth(Model):
         return ConfigError(Fault(self._source, 0, found, remedy))
 
     def first(self, entries: Sequence[Mapping[str, Any]], factors: Factors) -> Mapping[str, Any] | None:
-        """Return the first entry that speaks for a run."""
+        """Return the first entry that applies to a run."""
         return next((entry for entry in entries if matches(entry.get("when", {}), factors)), None)
 
     def slowdown(self, factors: Factors) -> float:

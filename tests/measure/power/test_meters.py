@@ -18,7 +18,7 @@ from analysis.measure.power import bmc
 from analysis.measure.power.config import MeterSpec, PowerConfig
 from analysis.measure.power.kinds import KINDS
 from analysis.measure.power.meters import Commands, Context, Meter, MeterError, quantity, watts
-from analysis.measure.power.output import POWER, Readings
+from analysis.measure.power.output import POWER, LogFile
 from analysis.measure.power.sampler import Sampler
 
 
@@ -57,7 +57,7 @@ def sample(
     """Run a sampler until the meter was asked so often; return summary, log and rows."""
     said: list[str] = []
     config = PowerConfig(period, 2.0, 4 * period, ())
-    log = Readings(tmp_path / "p.csv", POWER)
+    log = LogFile(tmp_path / "p.csv", POWER)
     stop, result = threading.Event(), {}
     sampler = Sampler(config, [meter], {False: log}, context, said.append)
     thread = threading.Thread(target=lambda: result.update(sampler.run(stop)))
@@ -111,7 +111,7 @@ def test_sampler__a_fault_of_ours_is_a_gap_and_not_the_end(tmp_path, context):
 
 
 def test_output__a_full_disk_costs_rows_but_leaves_lines_whole(tmp_path, monkeypatch):
-    log = Readings(tmp_path / "p.csv", POWER)
+    log = LogFile(tmp_path / "p.csv", POWER)
     real = os.write
     room = [20]
 

@@ -8,8 +8,7 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base.errors import ReadError
-from analysis.readers.power import power_csv
-from analysis.readers.power.formats import rapl
+from analysis.readers.power.formats import power_csv, rapl
 from analysis.schema import registry
 
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from analysis.base.errors import ReadError
-from analysis.readers.power.clock import Clock
-from analysis.readers.power.log import NAT, PowerLog
+from analysis.readers.power.clock import Stamps
+from analysis.readers.power.log import NAT, MeterLog
 
 
 def read(*texts, order=None, **options):
-    log = PowerLog(b"", "log", options)
-    ns = Clock(log, order=order).utc(list(texts), range(1, len(texts) + 1))
+    log = MeterLog(b"", "log", options)
+    ns = Stamps(log, order=order).utc(list(texts), range(1, len(texts) + 1))
     return [str(np.datetime64(int(t), "ns"))[:23] if t != NAT else None for t in ns], log.faults
 
 

@@ -7,8 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from analysis.readers.power import csv, power_csv
+from analysis.readers.power import csv
 from analysis.readers.power import table as grid
+from analysis.readers.power.formats import power_csv
 
 START = 1772323200  # 2026-03-01T00:00:00Z
 STAMPS = {

@@ -11,9 +11,9 @@ import pytest
 from analysis import readers
 from analysis.base.errors import ReadError
 from analysis.energy.integral import energy
-from analysis.readers.power.log import PowerLog
-from analysis.readers.power.readings import readings_of
+from analysis.readers.power.log import MeterLog
 from analysis.readers.power.rows import refuse_torn
+from analysis.readers.power.table import readings_of
 
 T0 = datetime(2026, 3, 1, 10, tzinfo=UTC)
 WATTS = [100 + 10 * (i % 7) for i in range(60)]  # a reading every 10 s
@@ -190,6 +190,6 @@ def test_order__stamps_that_go_back_at_a_quarter_of_their_steps_are_torn_apart(b
     found = readings_of(stamps, ["m"] * 42, [1.0] * 42)
     if torn:
         with pytest.raises(ReadError, match=rf"log:4: {back} time stamps go back"):
-            refuse_torn(PowerLog(b"", "log", {}), found, range(1, 43))
+            refuse_torn(MeterLog(b"", "log", {}), found, range(1, 43))
     else:
-        assert refuse_torn(PowerLog(b"", "log", {}), found, range(1, 43)) is None
+        assert refuse_torn(MeterLog(b"", "log", {}), found, range(1, 43)) is None

@@ -3,7 +3,7 @@
 import pytest
 
 from analysis import readers
-from analysis.readers.power.overlap import overlapping
+from analysis.readers.power.log import overlapping
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from analysis import readers
 from analysis.base.errors import ReadError
-from analysis.readers.power import power_csv
+from analysis.readers.power.formats import power_csv
 from analysis.readers.power.headings import of_heading
 from analysis.readers.text import plain, quantity
 
@@ -290,3 +291,14 @@ def test_power_csv__gpus_stamped_one_after_the_other_are_meters(heading):
     assert ds["meter"].values.tolist() == ["0", "1", "2"]
     assert np.nanmax(ds["power"].values, axis=1).tolist() == [100, 200, 300]
     assert np.nanmin(ds["power"].values, axis=1).tolist() == [100, 200, 300]
+
+
+@pytest.mark.parametrize("mark", ['"', '","', "\x00"])
+def test_power_csv__a_file_of_one_long_line_is_refused_in_a_line(mark, tmp_path):
+    """A cell beyond the limit of Python's csv (128 KiB), with a quotation mark."""
+    path = tmp_path / "one.txt"
+    path.write_text(f"a,{mark}{'x' * 200_000}")
+    with pytest.raises(ReadError, match=r"^\S+one.txt:0: is of no format known here"):
+        readers.open(path)
+    with pytest.raises(ReadError, match=r"one.txt:1: no columns of time and power"):
+        readers.open(path, engine="power_csv")

@@ -16,7 +16,7 @@ from analysis.base.errors import BenchbookError
 from analysis.base.shell import born
 from analysis.measure.power import config, control
 from analysis.measure.power.meters import Commands, Context, Meter
-from analysis.measure.power.output import ENERGY, POWER, Readings, beside, share, stamp
+from analysis.measure.power.output import ENERGY, POWER, LogFile, beside, share, stamp
 from analysis.measure.power.sampler import Sampler
 
 
@@ -101,14 +101,14 @@ def run(path: str, out: Path, nodes: str = "", until_pid: int | None = None, *, 
     _say("ended")
 
 
-def _open(meters: list[Meter], out: Path) -> dict[bool, Readings]:
+def _open(meters: list[Meter], out: Path) -> dict[bool, LogFile]:
     """Open the file of powers, and that of counters beside it, as far as there are such meters."""
-    logs: dict[bool, Readings] = {}
+    logs: dict[bool, LogFile] = {}
     ranges = {name: value for meter in meters for name, value in meter.ranges().items()}
     if any(meter.counts for meter in meters):
-        logs[True] = Readings(beside(out, "energy.csv"), ENERGY, ranges)
+        logs[True] = LogFile(beside(out, "energy.csv"), ENERGY, ranges)
     if any(not meter.counts for meter in meters):
-        logs[False] = Readings(out, POWER)
+        logs[False] = LogFile(out, POWER)
     return logs
 
 

@@ -21,7 +21,7 @@ _LARGEST = 4 << 20  # B; a resource about power has a few thousand
 _STALE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
 
 
-class Ipmitool(Meter):
+class IpmitoolMeter(Meter):
     """A BMC over the network (lanplus), or this node's own through its driver.
 
     The password goes to ipmitool through its environment (``-E``), where other users cannot read it.
@@ -69,7 +69,7 @@ def _sensor(text: str) -> float:
     return watts(f"{found[1]} {found[2]}")
 
 
-class Redfish(Meter):
+class RedfishMeter(Meter):
     """One resource: Power, EnvironmentMetrics, PowerSupplyMetrics or Sensor.
 
     Redirections are not followed, so that the password goes to the declared host only.

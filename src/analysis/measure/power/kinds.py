@@ -10,15 +10,21 @@ from pathlib import Path
 
 from analysis.base.errors import ConfigError, Fault
 from analysis.measure.power import config
-from analysis.measure.power.bmc import Ipmitool, Redfish
+from analysis.measure.power.bmc import IpmitoolMeter, RedfishMeter
 from analysis.measure.power.config import MeterSpec
 from analysis.measure.power.credentials import redact
-from analysis.measure.power.local import NvidiaSmi, Powercap, Slurm
+from analysis.measure.power.local import NvidiaSmiMeter, PowercapMeter, SlurmMeter
 from analysis.measure.power.meters import Commands, Context, Meter, MeterError
-from analysis.measure.power.snmp import Snmp
+from analysis.measure.power.snmp import SnmpMeter
 
-KINDS: dict[str, type[Meter]] = {"ipmitool": Ipmitool, "redfish": Redfish, "snmp": Snmp, "powercap": Powercap}
-KINDS |= {"nvidia-smi": NvidiaSmi, "slurm": Slurm}
+KINDS: dict[str, type[Meter]] = {
+    "ipmitool": IpmitoolMeter,
+    "redfish": RedfishMeter,
+    "snmp": SnmpMeter,
+    "powercap": PowercapMeter,
+    "nvidia-smi": NvidiaSmiMeter,
+    "slurm": SlurmMeter,
+}
 
 
 class Unusable(Meter):
@@ -54,7 +60,7 @@ _BETWEEN = 1.0  # s between two readings of a counter
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class MeterCheck:
     """What one meter reads, and where it is declared."""
 
     name: str
@@ -68,7 +74,7 @@ class Trial:
     warnings: tuple[str, ...] = ()  # what has to be shown to the user
 
 
-def trials(path: str | Path, nodes: Sequence[str] = ()) -> Iterator[Trial]:
+def trials(path: str | Path, nodes: Sequence[str] = ()) -> Iterator[MeterCheck]:
     """Ask every meter of a cluster's file once, as a job of some nodes would; a counter twice.
 
     In the order of the file; `ConfigError` if it or a secret cannot be used.
@@ -84,7 +90,7 @@ def trials(path: str | Path, nodes: Sequence[str] = ()) -> Iterator[Trial]:
             meter.close()
 
 
-def _ask(meter: Meter, context: Context) -> Trial:
+def _ask(meter: Meter, context: Context) -> MeterCheck:
     watts: dict[str, float] = {}
     seconds, fault = 0.0, ""
     try:
@@ -101,7 +107,7 @@ def _ask(meter: Meter, context: Context) -> Trial:
     place = str(options.get("location", meter.location))
     own = tuple(line for line in context.warnings if f"{meter.name}:" in line)
     accuracy = options.get("accuracy")
-    return Trial(spec.name, spec.type, place, spec.line, accuracy, watts, seconds, fault, own)
+    return MeterCheck(spec.name, spec.type, place, spec.line, accuracy, watts, seconds, fault, own)
 
 
 def _rate(meter: Meter, first: dict[str, float], begin: float) -> dict[str, float]:

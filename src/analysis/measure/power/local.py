@@ -12,7 +12,7 @@ _ZONE = re.compile(r"intel-rapl(:\d+)+")
 _ADDS = re.compile(r"(package-\d+(-die-\d+)?|dram)(:\d+)+")
 
 
-class Powercap(Meter):
+class PowercapMeter(Meter):
     """RAPL's energy counters in the powercap tree of this node."""
 
     counts = True
@@ -70,7 +70,7 @@ class Powercap(Meter):
             raise MeterError(f"energy_uj: {error}") from None
 
 
-class NvidiaSmi(Meter):
+class NvidiaSmiMeter(Meter):
     """The GPUs of this node."""
 
     location = "GPU board, by its driver"
@@ -90,7 +90,7 @@ class NvidiaSmi(Meter):
         return self.found(found)
 
 
-class Slurm(Meter):
+class SlurmMeter(Meter):
     """The power of a node by Slurm's own energy accounting."""
 
     location = "node, by Slurm's energy plugin"

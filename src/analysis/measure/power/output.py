@@ -28,7 +28,7 @@ def stamp(nanoseconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest // 1000:06d}Z"
 
 
-class Readings:
+class LogFile:
     """A CSV file of readings, ``time,meter,<value>,note``, that is never overwritten.
 
     Rows that belong together are written at once, so that a sampler that is killed leaves whole lines. Above

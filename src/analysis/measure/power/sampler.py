@@ -12,7 +12,7 @@ from typing import Any
 from analysis.measure.power.config import PowerConfig, here
 from analysis.measure.power.credentials import redact
 from analysis.measure.power.meters import Context, Meter, MeterError
-from analysis.measure.power.output import Readings, stamp
+from analysis.measure.power.output import LogFile, stamp
 
 Say = Callable[[str], None]
 
@@ -21,7 +21,7 @@ _FIRST, _LAST = 10.0, 3.0
 
 
 @dataclass(slots=True)
-class Track:
+class MeterState:
     """What became of one meter."""
 
     meter: Meter
@@ -40,12 +40,12 @@ class Sampler:
         self,
         config: PowerConfig,
         meters: list[Meter],
-        logs: Mapping[bool, Readings],
+        logs: Mapping[bool, LogFile],
         context: Context,
         say: Say,
     ) -> None:
         self.config, self.logs, self.context, self.say = config, logs, context, say
-        self.tracks = [Track(meter) for meter in meters]
+        self.tracks = [MeterState(meter) for meter in meters]
         self._started = 0
 
     def run(self, stop: threading.Event, begun: Callable[[], None] = lambda: None) -> dict[str, Any]:
@@ -85,7 +85,9 @@ class Sampler:
         for track in self.tracks:
             track.meter.close()
 
-    def _loop(self, track: Track, begin: float, stop: threading.Event, asked: Callable[[], None]) -> None:
+    def _loop(
+        self, track: MeterState, begin: float, stop: threading.Event, asked: Callable[[], None]
+    ) -> None:
         tick = 0
         while not stop.is_set():
             # From the first tick, not from the last reading: delays do not add up.
@@ -104,7 +106,7 @@ class Sampler:
         if not track.failures:  # the readings reach over the end of the job
             self._tick(track, stop)
 
-    def _tick(self, track: Track, stop: threading.Event) -> None:
+    def _tick(self, track: MeterState, stop: threading.Event) -> None:
         before = time.time_ns()
         now = time.monotonic()
         if now < track.retry:
@@ -123,7 +125,7 @@ class Sampler:
         if not stop.is_set():  # what the end of the sampler cut short is no gap
             self._lost(track, before, redact(reason, self.context.secrets))
 
-    def _write_reading(self, track: Track, when: int, values: Mapping[str, float]) -> None:
+    def _write_reading(self, track: MeterState, when: int, values: Mapping[str, float]) -> None:
         if track.failures:
             gap = track.gaps[-1]
             gap["end"] = stamp(when)
@@ -133,7 +135,7 @@ class Sampler:
         absent = [(name, None, "no value") for name in track.meter.names() if name not in values]
         self._write(track, when, [*((name, value, "") for name, value in values.items()), *absent])
 
-    def _lost(self, track: Track, when: int, reason: str) -> None:
+    def _lost(self, track: MeterState, when: int, reason: str) -> None:
         if not track.failures:
             track.gaps.append({"start": stamp(when), "reason": reason})
             self.say(f"{track.meter.name}: lost at {stamp(when)}: {reason}")
@@ -143,11 +145,11 @@ class Sampler:
         track.retry = time.monotonic() + wait - 0.5 * self.config.period
         self._blank(track, when, reason)
 
-    def _blank(self, track: Track, when: int, note: str) -> None:
+    def _blank(self, track: MeterState, when: int, note: str) -> None:
         track.blank += 1
         self._write(track, when, [(name, None, note) for name in track.meter.names()])
 
-    def _write(self, track: Track, when: int, rows: list[tuple[str, float | None, str]]) -> None:
+    def _write(self, track: MeterState, when: int, rows: list[tuple[str, float | None, str]]) -> None:
         try:
             self.logs[track.meter.counts].add(when, rows)
         except OSError as error:
@@ -168,7 +170,7 @@ class Sampler:
         }
 
 
-def _described(track: Track) -> dict[str, Any]:
+def _described(track: MeterState) -> dict[str, Any]:
     """Say what a meter is, for the readers, and what became of it."""
     meter = track.meter
     return {

@@ -14,7 +14,7 @@ from analysis.measure.power.credentials import Secret
 from analysis.measure.power.meters import Context, Meter, MeterError, quantity, watts
 
 
-class Snmp(Meter):
+class SnmpMeter(Meter):
     """Numeric objects of one agent, all in one request.
 
     An argument of snmpget could be read by everybody on the node: community and pass phrases are in its

@@ -4,7 +4,7 @@ A notebook makes a figure with `new_figure`, draws with the helpers, and ends wi
 is the same bytes for the same data and follows the light or dark page that it stands on.
 """
 
-from analysis.pages.figures.counts import count_bars
+from analysis.pages.figures.bars import count_bars, share_bars
 from analysis.pages.figures.points import (
     from_zero,
     interval_points,
@@ -13,10 +13,9 @@ from analysis.pages.figures.points import (
     strip_with_interval,
     upper_bound,
 )
-from analysis.pages.figures.profiles import heatmap, share_bars, size_histogram
+from analysis.pages.figures.profiles import heatmap, size_histogram
 from analysis.pages.figures.style import colour, new_figure, use_style
-from analysis.pages.figures.svg import show, svg
-from analysis.pages.figures.widget import zoomable
+from analysis.pages.figures.svg import show, svg, zoomable
 
 __all__ = [
     "colour",

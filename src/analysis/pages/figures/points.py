@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from numpy.typing import NDArray
 
-from analysis.pages.figures.style import GREY, INK, PAPER, legend_beside, looks, name_bars, refused
+from analysis.pages.figures.style import GREY, INK, PAPER, legend_beside, looks, name_bars, refused, whiskers
 
 Floats = NDArray[np.float64]
 _END = "line-end"  # marks the names at the ends of lines
@@ -61,12 +61,10 @@ def interval_points(
         order = np.argsort(places[mask], kind="stable")
         part = frame[mask].iloc[order]
         xs = places[mask][order] + shift
-        shade, mark = styles[level] if level else (INK, "o")
         ys = part[y].to_numpy(dtype=float)
-        reach = np.vstack([ys - part[low].to_numpy(float), part[high].to_numpy(float) - ys]).clip(0)
-        ax.errorbar(
-            xs, ys, reach, color=shade, marker=mark, markersize=7, markeredgecolor=PAPER, markeredgewidth=0.8,
-            capsize=3.5, elinewidth=1.6, linestyle="-" if ordered else "none", linewidth=1.8, zorder=3,
+        whiskers(
+            ax, xs, ys, styles[level] if level else (INK, "o"), yends=(part[low], part[high]), capsize=3.5,
+            linestyle="-" if ordered else "none", linewidth=1.8,
         )  # fmt: skip
         last.append((float(xs[-1]), float(ys[-1]), level))
     _finish(ax, places, labels, ordered and log2, xlabel, ylabel)
@@ -105,13 +103,11 @@ def strip_with_interval(
             x=i - 0.12 + spread, y=values[y].to_numpy(float), ax=ax, color=shade, marker=mark,
             s=34, alpha=0.75, linewidth=0, legend=False,
         )  # fmt: skip
-        for _, row in summary[summary[x].astype(str) == level].iterrows():
-            median = float(row["median"])
-            reach = [[median - float(row["low"])], [float(row["high"]) - median]]
-            ax.errorbar(
-                [i + 0.2], [median], reach, color=INK, marker="D", markersize=6.5, capsize=4, elinewidth=1.8,
-                linestyle="none", zorder=4,
-            )  # fmt: skip
+        own = summary[summary[x].astype(str) == level]
+        whiskers(
+            ax, np.full(len(own), i + 0.2), own["median"], (INK, "D"), yends=(own["low"], own["high"]),
+            markersize=6.5, markeredgecolor=INK, capsize=4, elinewidth=1.8, zorder=4,
+        )  # fmt: skip
     counts = [int((names == level).sum()) for level in levels]
     ax.set_xticks(range(len(levels)), [f"{v}\nn = {n}" for v, n in zip(levels, counts, strict=True)])
     ax.set_xlim(-0.6, len(levels) - 0.4)
@@ -138,17 +134,11 @@ def interval_rows(
     rows = [str(v) for v in frame[x].drop_duplicates()]
     levels = [str(v) for v in frame[hue].drop_duplicates()]
     for i, level in enumerate(levels):
-        shade, mark = {**looks(levels), **(styles or {})}[level]
+        look = {**looks(levels), **(styles or {})}[level]
         part = frame[frame[hue].astype(str) == level]
         shift = 0.0 if hue == x else 0.18 * (i - (len(levels) - 1) / 2)
         ys = [rows.index(str(v)) + shift for v in part[x]]
-        middle = part["median"].to_numpy(float)
-        ends = [middle - part["low"].to_numpy(float), part["high"].to_numpy(float) - middle]
-        reach = np.vstack(ends).clip(0)
-        ax.errorbar(
-            middle, ys, xerr=reach, color=shade, marker=mark, markersize=7, markeredgecolor=PAPER,
-            markeredgewidth=0.8, capsize=3, elinewidth=1.6, linestyle="none", zorder=3, label=level,
-        )  # fmt: skip
+        whiskers(ax, part["median"], ys, look, xends=(part["low"], part["high"]), label=level)
     name_bars(ax, rows, xlabel)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xlim(0, 1.06 * float(np.nanmax(frame[["median", "high"]].to_numpy(float))))
@@ -166,17 +156,10 @@ def ratio_rows(frame: pd.DataFrame, *, ax: Axes, xlabel: str) -> Axes:
     _need(frame, ["name", "ratio", "low", "high", "word"])
     words = [str(word) for word in frame["word"].drop_duplicates()]
     ax.axvline(1, color=GREY, linewidth=1.2, zorder=1)
-    places = np.arange(len(frame))
-    for word, (shade, mark) in looks(words).items():
-        mask = (frame["word"] == word).to_numpy()
-        part = frame[mask]
-        middle = part["ratio"].to_numpy(float)
-        ends = [middle - part["low"].to_numpy(float), part["high"].to_numpy(float) - middle]
-        ax.errorbar(
-            middle, places[mask], xerr=np.vstack(ends).clip(0), color=shade, marker=mark, markersize=7,
-            markeredgecolor=PAPER, markeredgewidth=0.8, capsize=3, elinewidth=1.6, linestyle="none", zorder=3,
-            label=word,
-        )  # fmt: skip
+    for word, look in looks(words).items():
+        part = frame[(frame["word"] == word).to_numpy()]
+        ys = np.arange(len(frame))[(frame["word"] == word).to_numpy()]
+        whiskers(ax, part["ratio"], ys, look, xends=(part["low"], part["high"]), label=word)
     ax.set_xscale("log")
     name_bars(ax, [str(name) for name in frame["name"]], xlabel)
     ax.set_ylim(len(frame) - 0.5, -0.5)

@@ -1,4 +1,4 @@
-"""Figures of a profile: who talks to whom, message sizes, shares of time."""
+"""Figures of a profile: who sends to whom, and message sizes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from numpy.typing import ArrayLike
 
-from analysis.pages.figures.style import GREY, INK, PAPER, legend_beside, looks, name_bars, refused
+from analysis.pages.figures.style import GREY, legend_beside, looks, refused
 
 _EMPTY = "#f1f3f4"  # the ground of a matrix: light on dark pages too, or its dark cells would vanish
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -94,48 +94,6 @@ def size_histogram(
     unknown = float(frame.loc[frame[size] < 0, count].sum())
     if unknown:
         ax.set_title(f"{unknown:,.0f} calls of unknown size are not shown", size=9.5, color=GREY, loc="left")
-    return ax
-
-
-def share_bars(
-    frame: pd.DataFrame,
-    *,
-    ax: Axes,
-    name: str,
-    share: str,
-    low: str | None = None,
-    high: str | None = None,
-    claimed: str | None = None,
-    xlabel: str,
-) -> Axes:
-    """Draw shares of a whole, in percent, as bars on 0 to 100 %, with intervals and the claimed share.
-
-    `name`, `share`, `low`, `high` and `claimed` are columns; a claimed share (NaN where none) is a hollow
-    diamond. Raises `ConfigError` if a share is not within 0 to 100 %.
-    """
-    shares = frame[share].to_numpy(dtype=float)
-    if ((shares < 0) | (shares > 100)).any():
-        raise refused(f"share {shares.max():g} is not in 0..100", "give shares in percent")
-    names = [str(v) for v in frame[name]]
-    styles = looks(names)
-    places = np.arange(len(names))
-    ax.barh(places, shares, height=0.62, color=[styles[n][0] for n in names], alpha=0.85)
-    ends = shares.copy()  # where the number stands: beyond bar, interval and a claim close by
-    if low and high:
-        reach = np.vstack([shares - frame[low].to_numpy(float), frame[high].to_numpy(float) - shares])
-        ax.errorbar(shares, places, xerr=reach, color=INK, linestyle="none", capsize=4, elinewidth=1.6)
-        ends = frame[high].to_numpy(float)
-    if claimed:
-        values = frame[claimed].to_numpy(dtype=float)
-        ax.plot(values, places, "D", color=INK, markerfacecolor=PAPER, markersize=8.5, markeredgewidth=1.5)
-        ax.plot([], [], "D", color=INK, markerfacecolor=PAPER, markersize=8.5, label="the report's claim")
-        ax.legend(frameon=False, loc="lower right")
-        ends = np.where((values > ends - 3) & (values < ends + 10), np.fmax(ends, values), ends)
-    for x, y, value in zip(ends, places, shares, strict=True):
-        text = f"{value:.3g} %"
-        ax.annotate(text, (x, y), xytext=(9, 0), textcoords="offset points", va="center", size=10, color=INK)
-    name_bars(ax, names, xlabel)
-    ax.set_xlim(0, 100)
     return ax
 
 

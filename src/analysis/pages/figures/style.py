@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from numpy.typing import ArrayLike
 
 from analysis.base.errors import BenchbookError, ConfigError
 
@@ -81,6 +84,32 @@ def name_bars(ax: Axes, names: Sequence[str], xlabel: str) -> None:
     ax.grid(True, axis="x")
     ax.grid(False, axis="y")
     ax.tick_params(axis="y", length=0)
+
+
+def whiskers(
+    ax: Axes,
+    x: ArrayLike,
+    y: ArrayLike,
+    look: tuple[str, str],
+    *,
+    xends: Sequence[ArrayLike] = (),
+    yends: Sequence[ArrayLike] = (),
+    **more: Any,
+) -> None:
+    """Draw marks of a colour and a shape with the intervals of their x or y, two ends each."""
+    middles, reach = (np.asarray(x, float), np.asarray(y, float)), []
+    for middle, ends in zip(middles, (xends, yends), strict=True):
+        low, high = (np.asarray(end, float) for end in ends) if len(ends) else (middle, middle)
+        reach.append(np.vstack([middle - low, high - middle]).clip(0) if len(ends) else None)
+    kind: dict[str, Any] = {"linestyle": "none", "zorder": 3, "color": look[0], "marker": look[1]}
+    kind |= {
+        "markersize": 7,
+        "markeredgecolor": PAPER,
+        "markeredgewidth": 0.8,
+        "elinewidth": 1.6,
+        "capsize": 3,
+    }
+    ax.errorbar(*middles, xerr=reach[0], yerr=reach[1], **kind | more)
 
 
 def use_style() -> None:

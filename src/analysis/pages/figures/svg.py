@@ -6,6 +6,7 @@ import hashlib
 import html
 import io
 import re
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -69,6 +70,19 @@ def show(fig: Figure, *, description: str) -> None:
             "text/plain": description,
         }
     )
+
+
+def zoomable(fig: Figure) -> Any:
+    """Make a figure a widget with a toolbar to zoom, move and save, for the last expression of a cell.
+
+    It needs a running kernel: pages get `show`.
+    """
+    from ipympl.backend_nbagg import Canvas, FigureManager  # only those who zoom wait for it
+
+    canvas = Canvas(fig)
+    canvas.header_visible = False
+    FigureManager(canvas, 0)
+    return canvas
 
 
 class _Powers(LogFormatterSciNotation):

@@ -17,8 +17,8 @@ import numpy as np
 import xarray as xr
 
 from analysis.base.units import GIB
-from analysis.readers.base import Faults, profile_dataset
-from analysis.readers.ipm.tasks import MAX_RANKS, refuse
+from analysis.readers.base import Faults, observations, profile_dataset
+from analysis.readers.ipm.records import MAX_RANKS, refuse
 from analysis.readers.text import number
 
 _START = re.compile(rb"##IPM\w{0,20}?v(\d[^#\s]{0,40})#{4}")
@@ -107,7 +107,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
 
 
 def _check_regions(banner: _Banner, faults: Faults) -> None:
-    """Hold the calls of the regions against those of the run: the last regions of a cut banner are missing.
+    """Compare the calls of the regions with those of the run: the last regions of a cut banner are missing.
 
     Nested regions hold calls twice; what they have more of than the run is theirs.
     """
@@ -133,7 +133,7 @@ def _fits(values: list[float], ranks: int, old: bool) -> bool:
 
 
 def _check_means(section: _Section, version: str, ranks: int, first: int, faults: Faults) -> None:
-    """Hold the means of a table against its totals and bounds."""
+    """Compare the means of a table with its totals and bounds."""
     old = version.startswith("0.")
     if old and section.region not in (None, "", "*"):
         ranks = 0  # how 0.9x averages a region that some ranks never enter was seen in no banner
@@ -146,7 +146,7 @@ def _check_means(section: _Section, version: str, ranks: int, first: int, faults
 
 
 def _check(section: _Section, version: str, faults: Faults) -> None:
-    """Hold the calls of a table against the totals above it: a row that cannot be read is missing."""
+    """Compare the calls of a table with the totals above it: a row that cannot be read is missing."""
     old = version.startswith("0.")
     own = [values for call, values in section.calls.items() if call.startswith("MPI")]
     if not own:
@@ -287,19 +287,9 @@ def _dataset(banner: _Banner, first: int, faults: Faults) -> xr.Dataset:
     if not 0 < ranks <= MAX_RANKS:
         faults.damage(first, "no number of mpi_tasks", "get the whole banner")
         ranks = 0
-    n = len(rows)
     unknown = np.full(ranks, np.nan)
-    obs = {
-        "rank": np.full(n, -1),
-        "call": np.array([row[1] for row in rows], dtype=object),
-        "size": np.full(n, -1),
-        "peer": np.full(n, -1),
-        "region": np.array([row[0] for row in rows], dtype=object),
-        "site": np.full(n, -1),
-        "count": np.array([row[3] for row in rows], dtype=np.int64),
-        "time": np.array([row[2] for row in rows], dtype=np.float64),
-        "bytes": np.full(n, np.nan),
-    }
+    regions, calls, times, counts = zip(*rows, strict=True) if rows else ((), (), (), ())
+    obs = observations(calls, times, region=regions, count=counts)
     return profile_dataset(
         obs=obs,
         ranks={"host": np.full(ranks, "", dtype=object)}

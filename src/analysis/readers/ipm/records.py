@@ -1,9 +1,14 @@
-"""IPM's records as columns: many tasks at once, or line by line for a task that does not fit."""
+"""IPM's XML taken apart: its tasks, whether they are whole, their heads, and their records as columns.
+
+IPM escapes nothing, so a command line with ``<`` makes its files ill-formed XML; but it writes each
+element on a line of its own. That structure is what is relied on here, not XML's. Records of many tasks are
+read at once, or line by line for a task that does not fit.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -12,8 +17,193 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as csv
 
-from analysis.readers.ipm.tasks import Segment
+from analysis.base.errors import Fault, ReadError
+from analysis.base.units import GIB
 from analysis.readers.text import headless, real
+
+# More ranks than any machine runs: such a number is a damaged one.
+MAX_RANKS = 1 << 24
+
+_OPEN, _CLOSE = b"\n<task ", b"\n</task>"
+_HASH, _HASH_CLOSE = b"\n<hash ", b"\n</hash>"
+# The head of a task as IPM 2 prints it; anything else is read attribute by attribute.
+_HEAD = re.compile(
+    rb'<task ipm_version="([^"\n]*)" cookie="[^"\n]*" mpi_rank="(\d{1,9})" mpi_size="(\d{1,9})" '
+    rb'stamp_init="([\d.]+)" stamp_final="([\d.]+)" [^\n]*\n'
+    rb'<job nhosts="(\d{1,9})" [^\n]*\n'
+    rb"<host [^>\n]*>([^\n]*)</host>\n"
+    rb'<perf wtime="([\d.e+-]+)" utime="([\d.e+-]+)" stime="([\d.e+-]+)" mtime="([\d.e+-]+)" '
+    rb'gflop="[^"\n]*" gbyte="([\d.e+-]+)" [^\n]*</perf>\n'
+)
+_REGION = re.compile(
+    rb'\n ?<region label="([^\n]*)" nexits="[^"\n]*" wtime="[^"\n]*" utime="[^"\n]*" stime="[^"\n]*" '
+    rb'mtime="[^"\n]*"(?: id="(-?\d{1,5})")? ?>'
+)
+_ATTRIBUTE = re.compile(rb'(?<!\w)(\w++)="([^"\n]*)"')
+_HOST = re.compile(rb"\n<host [^>\n]*>([^\n]*)</host>")
+
+
+@dataclass(slots=True)
+class Segment:
+    """The bytes of one task."""
+
+    start: int  # from ``<task`` to behind ``</task>``
+    stop: int
+    head: int  # where ``<hash>`` begins, or `stop` without one
+    records: tuple[int, int] | None  # the lines between ``<hash>`` and ``</hash>``; None without a hash
+    whole: bool  # false if the task is not closed before the next one begins
+
+
+@dataclass(slots=True)
+class Head:
+    """What a task says of itself; times in s, `memory` in B, NaN where it does not say."""
+
+    version: bytes
+    rank: int
+    size: int
+    start: float
+    stop: float
+    nodes: int
+    host: bytes
+    wall_time: float
+    user_time: float
+    system_time: float
+    mpi_time: float
+    memory: float
+    regions: tuple[tuple[int, bytes], ...]  # id and label of each region of the task
+
+
+class _Finder:
+    """Finds the next occurrence of a text; where nothing lies between, the last answer still holds.
+
+    So a file whose closing tags are gone is searched once and not once per task.
+    """
+
+    def __init__(self, data: bytes, text: bytes) -> None:
+        self.data = data
+        self.text = text
+        self.found = -1
+
+    def next(self, start: int) -> int:
+        """Return the first place from `start` on, the length of the data without any."""
+        if self.found < start:
+            at = self.data.find(self.text, start)
+            self.found = at if at >= 0 else len(self.data)
+        return self.found
+
+
+def segments(data: bytes, *, careful: bool = False) -> Iterator[Segment]:
+    """Find the tasks, in file order, in one pass over the data; those cut short are marked.
+
+    `careful` looks for the beginning of another task among the records too, as where a closing tag is
+    lost: a second pass, for files that do not have all their tasks.
+    """
+    finders = [_Finder(data, text) for text in (_HASH, _HASH_CLOSE, _CLOSE)]
+    start = 0 if data.startswith(_OPEN[1:]) else data.find(_OPEN) + 1
+    while start > 0 or (start == 0 and data.startswith(_OPEN[1:])):
+        segment = _segment(data, start, *finders, careful=careful)
+        yield segment
+        start = data.find(_OPEN, segment.stop - 1 if segment.whole else start) + 1
+        if not start:
+            return
+
+
+def _segment(
+    data: bytes, start: int, hashes: _Finder, hash_ends: _Finder, ends: _Finder, *, careful: bool
+) -> Segment:
+    end = len(data)
+    hashed = min(hashes.next(start) + 1, end)
+    # Without a <hash> of its own the task closes before the next <hash>, which is another task's.
+    close = ends.next(start) if hashed == end else data.find(_CLOSE, start, hashed)
+    if 0 <= close < end:
+        stop, head, records = close + len(_CLOSE), close + 1, None
+    elif hashed == end:
+        return Segment(start, end, end, None, whole=False)
+    else:
+        line_end = data.find(b"\n", hashed)
+        last = hash_ends.next(line_end)  # from the end of the <hash> line itself: a hash can be empty
+        close = ends.next(last)
+        if line_end < 0 or close == end:
+            return Segment(start, end, hashed, None, whole=False)
+        stop, head, records = close + len(_CLOSE), hashed, (line_end + 1, last + 1)
+        if data.find(_OPEN, hashed if careful else last, stop) >= 0:
+            return Segment(start, stop, head, None, whole=False)
+    whole = data.find(_OPEN, start, head) < 0
+    return Segment(start, stop, head, records, whole)
+
+
+def read_head(data: bytes, segment: Segment) -> Head:
+    """Read what a task says of itself; `ValueError` names what is missing or no number."""
+    match = _HEAD.match(data, segment.start, segment.head)
+    regions = _regions(data, segment)
+    if match is None:
+        return _read_any_head(data[segment.start : segment.head], regions)
+    version, rank, size, start, stop, nodes, host, *perf = match.groups()
+    counts = (int(rank), int(size), int(nodes))
+    return _head(version, host, counts, [float(text) for text in (start, stop, *perf)], regions)
+
+
+def _head(
+    version: bytes,
+    host: bytes,
+    counts: tuple[int, int, int],
+    numbers: list[float],
+    regions: tuple[tuple[int, bytes], ...],
+) -> Head:
+    """Make a head of rank, size and nodes, and of both stamps, four times and GiB, in the file's order."""
+    rank, size, nodes = counts
+    if not 0 <= rank < size <= MAX_RANKS:
+        raise ValueError(f'mpi_rank="{rank}" does not fit mpi_size="{size}"')
+    start, stop, wall, user, system, mpi, gib = numbers
+    return Head(version, rank, size, start, stop, nodes, host, wall, user, system, mpi, gib * GIB, regions)
+
+
+def _regions(data: bytes, segment: Segment) -> tuple[tuple[int, bytes], ...]:
+    found = _REGION.findall(data, segment.start, segment.head)
+    if len(found) == 1:
+        return ((int(found[0][1] or 0), found[0][0]),)
+    # IPM 0.9x prints no id: the regions are numbered in the order of the list.
+    return tuple((int(number) if number else i, label) for i, (label, number) in enumerate(found))
+
+
+def _read_any_head(text: bytes, regions: tuple[tuple[int, bytes], ...]) -> Head:
+    """Read a head whose attributes are in any order, or partly absent, or have decimal commas."""
+    task, job, perf = (_attributes(text, name) for name in (b"task", b"job", b"perf"))
+    host = _HOST.search(text)
+
+    def value(table: dict[bytes, bytes], element: str, name: str) -> float:
+        raw = table.get(name.encode())
+        if raw is None:
+            raise ValueError(f"<{element}> has no {name}")
+        try:
+            return real(raw)
+        except ValueError:
+            raise ValueError(f'<{element}> has {name}="{raw.decode("iso-8859-1")}", no number') from None
+
+    rank, size = (int(value(task, "task", name)) for name in ("mpi_rank", "mpi_size"))
+    numbers = [value(task, "task", name) for name in ("stamp_init", "stamp_final")]
+    nodes = int(value(job, "job", "nhosts")) if job else -1
+    numbers += [value(perf, "perf", name) for name in ("wtime", "utime", "stime", "mtime", "gbyte")]
+    name = task.get(b"ipm_version", b"")
+    return _head(name, host[1] if host else b"", (rank, size, nodes), numbers, regions)
+
+
+def _attributes(text: bytes, element: bytes) -> dict[bytes, bytes]:
+    match = re.search(rb"(?:^|\n)<" + element + rb" ([^\n]*)", text)
+    return dict(_ATTRIBUTE.findall(match[1])) if match else {}
+
+
+def command(data: bytes, segment: Segment) -> str:
+    """Return the command line of a task, empty where there is none."""
+    match = re.compile(rb"\n<cmdline[^>\n]*>([^\n]*)</cmdline>").search(data, segment.start, segment.head)
+    return match[1].decode("iso-8859-1").strip() if match else ""
+
+
+def refuse(source: str) -> ReadError:
+    """Make the error for bytes that nothing marks as IPM's."""
+    found = "has neither an <ipm_job_profile> nor an ##IPM banner"
+    return ReadError(Fault(source, 0, found, "give the XML or the output of a run"))
+
 
 # Position of a task in the list that is read, and where the lines between its ``<hash>`` and ``</hash>`` are.
 Span = tuple[int, int, int]
@@ -38,7 +228,7 @@ class Names:
 
 
 @dataclass
-class Rows:
+class Records:
     """Records as columns, each of shape (n,), values as the file gives them."""
 
     task: np.ndarray  # position of the record's task in the list that was read
@@ -54,24 +244,23 @@ class Rows:
     anyone: np.ndarray  # whether the key says that there is no single partner, whatever `orank` says
     astray: np.ndarray  # whether the key says another size, partner or call site
 
-    def take(self, index: np.ndarray) -> Rows:
+    def select(self, index: np.ndarray) -> Records:
         """Return the rows that a mask or an index selects."""
-        return Rows(*(column[index] for column in vars(self).values()))
+        return Records(*(column[index] for column in vars(self).values()))
 
 
-def concatenate(parts: Sequence[Rows]) -> Rows:
+def concatenate(parts: Sequence[Records]) -> Records:
     """Join rows in order."""
-    return Rows(
+    return Records(
         *(np.concatenate(columns) for columns in zip(*(vars(p).values() for p in parts), strict=True))
     )
 
 
 _RECORD = re.compile(rb'<hent((?:\s+\w+="[^"]*")+)\s*>([^<>"]*)</hent>\s*')
-_ATTRIBUTE = re.compile(rb'(?<!\w)(\w++)="([^"]*)"')
 _INTEGER = re.compile(rb"-?\d{1,18}")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _KEY = re.compile(rb"[0-9A-F]{32}")
-# The last half word of a key of IPM 2 holds the partner; from here on it means all, any and none.
+# The last half word of a key of IPM 2 contains the partner; from here on it means all, any and none.
 _ANYONE = 0x3FFFFFFD
 _PARTNER, _SITE = 0x3FFFFFFF, 0xFFFF
 # Values of hexadecimal digits; of other letters 255.
@@ -85,7 +274,7 @@ _FUNC_CELLS = re.compile(
     rb'<func name="(\w+)" count="(\d{1,18})" bytes="%b" > %b </func>' % (_PRINTED, _PRINTED)
 )
 _REGION_TAGS = re.compile(rb"\n ?<(/?)region[ >]")
-_REGION = re.compile(rb'<region label="(.*)" nexits=".*')
+_INNER = re.compile(rb'<region label="(.*)" nexits=".*')
 
 
 class BadLineError(ValueError):
@@ -96,7 +285,7 @@ class BadLineError(ValueError):
         self.offset = offset
 
 
-def read_lines(data: bytes, span: Span, names: Names) -> Rows:
+def read_lines(data: bytes, span: Span, names: Names) -> Records:
     """Read the records of one task line by line; the first that is none raises `BadLineError`."""
     task, offset, stop = span
     lines = []
@@ -109,7 +298,7 @@ def read_lines(data: bytes, span: Span, names: Names) -> Rows:
     times = np.array([line[2] for line in lines], dtype=np.float64).reshape(-1, 3).T
     number_of = dict(zip(("size", "orank", "region", "site", "count"), integers, strict=True))
     seconds = dict(zip(("time", "time_min", "time_max"), times, strict=True))
-    return Rows(
+    return Records(
         task=np.full(len(lines), task, dtype=np.int32),
         call=np.array(calls, dtype=np.int16),
         anyone=np.array([line[3] for line in lines], dtype=bool),
@@ -122,19 +311,19 @@ def read_lines(data: bytes, span: Span, names: Names) -> Rows:
 def _record(line: bytes, offset: int) -> tuple[bytes, list[int], list[float], bool, bool]:
     match = _RECORD.fullmatch(line)
     if match is None:
-        raise BadLineError(offset, f"no <hent> record: {_shown(line)}")
+        raise BadLineError(offset, f"no <hent> record: {_excerpt(line)}")
     table = dict(_ATTRIBUTE.findall(match[1]))
     integers = [table.get(name, b"") for name in (b"bytes", b"orank", b"region")]
     integers += [table.get(b"callsite", b"-1"), table.get(b"count", b"")]
     times = match[2].split()
     if not _NAME.fullmatch(table.get(b"call", b"")) or not all(map(_INTEGER.fullmatch, integers)):
-        raise BadLineError(offset, f"a <hent> without call, bytes, orank, region or count: {_shown(line)}")
+        raise BadLineError(offset, f"a <hent> without call, bytes, orank, region or count: {_excerpt(line)}")
     try:
         seconds = [real(time) for time in times]
     except ValueError:
         seconds = []
     if len(seconds) != 3 or not np.isfinite(seconds).all():
-        raise BadLineError(offset, f"a <hent> without three times: {_shown(line)}")
+        raise BadLineError(offset, f"a <hent> without three times: {_excerpt(line)}")
     own = [int(value) for value in integers]
     anyone = astray = False
     key = table.get(b"key", b"")
@@ -148,7 +337,7 @@ def _record(line: bytes, offset: int) -> tuple[bytes, list[int], list[float], bo
 def _keyed(keys: np.ndarray, found: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Read keys of IPM 2, shape (n, 32): whether each names no single partner, and contradicts its record.
 
-    A key holds call, region, thread and call site, and, unless its kind is another, size and partner
+    A key contains call, region, thread and call site, and, unless its kind is another, size and partner
     (`hashkey.h`).
     """
     digits = _DIGITS[keys]
@@ -162,7 +351,7 @@ def _keyed(keys: np.ndarray, found: Mapping[str, np.ndarray]) -> tuple[np.ndarra
     return anyone & known, astray & known
 
 
-def _shown(line: bytes) -> str:
+def _excerpt(line: bytes) -> str:
     return ascii(line[:60].decode("iso-8859-1"))
 
 
@@ -175,7 +364,7 @@ class Total:
     time: float = 0.0
 
     def add(self, other: Total, sign: int = 1) -> None:
-        """Add another sum, or take it away."""
+        """Add another sum, or subtract it."""
         self.count += sign * other.count
         self.size += sign * other.size
         self.time += sign * other.time
@@ -215,7 +404,7 @@ def read_totals(data: bytes, segment: Segment) -> list[tuple[bytes, bytes, Total
         elif line.startswith(b"<hent"):
             raise BadLineError(offset, "a <hent> record outside any <hash>")
         elif line.startswith((b"<func", b"</region>")) and not stack:
-            raise BadLineError(offset, f"{_shown(line)} outside any region")
+            raise BadLineError(offset, f"{_excerpt(line)} outside any region")
         elif line.startswith(b"<func"):
             name, total = _func(line, offset)
             stack[-1][1].setdefault(name, Total()).add(total)
@@ -224,15 +413,15 @@ def read_totals(data: bytes, segment: Segment) -> list[tuple[bytes, bytes, Total
             if stack:
                 for name, total in own.items():
                     stack[-1][2].setdefault(name, Total()).add(total)
-            _take_away(own, inner)
+            _subtract(own, inner)
             out += [(label, name, total) for name, total in own.items() if total.count]
         offset += len(raw) + 1
     if stack:
-        raise BadLineError(segment.head, f"region {_shown(stack[-1][0])} is not closed")
+        raise BadLineError(segment.head, f"region {_excerpt(stack[-1][0])} is not closed")
     return out
 
 
-def _take_away(own: dict[bytes, Total], inner: dict[bytes, Total]) -> None:
+def _subtract(own: dict[bytes, Total], inner: dict[bytes, Total]) -> None:
     if any(own.get(name, Total()).count < total.count for name, total in inner.items()):
         return  # a version whose regions leave out what is in the regions in them
     for name, total in inner.items():
@@ -240,9 +429,9 @@ def _take_away(own: dict[bytes, Total], inner: dict[bytes, Total]) -> None:
 
 
 def _label(line: bytes, offset: int) -> bytes:
-    match = _REGION.fullmatch(line)
+    match = _INNER.fullmatch(line)
     if match is None:
-        raise BadLineError(offset, f"no region: {_shown(line)}")
+        raise BadLineError(offset, f"no region: {_excerpt(line)}")
     return match[1]
 
 
@@ -254,7 +443,7 @@ def _func(line: bytes, offset: int) -> tuple[bytes, Total]:
         size = float("nan") if match[3] is None else real(match[3])
         return match[1], Total(int(match[2]), size, real(match[4].strip()))
     except ValueError:
-        raise BadLineError(offset, f"no <func> line: {_shown(line)}") from None
+        raise BadLineError(offset, f"no <func> line: {_excerpt(line)}") from None
 
 
 # Words and numbers; without them a record is its quotation marks, blanks and brackets.
@@ -267,14 +456,14 @@ _TYPES = {name: pa.int64() for name in (*_WHOLE, "callsite")} | {name: pa.float6
 _TYPES |= {"call": pa.dictionary(pa.int32(), pa.string()), "key": pa.binary()}
 
 
-def read_tables(data: bytes, spans: Sequence[Span], names: Names) -> tuple[list[Rows], list[int]]:
+def read_tables(data: bytes, spans: Sequence[Span], names: Names) -> tuple[list[Records], list[int]]:
     """Read the records of some tasks in columns, in the order of the file; name the tasks that do not fit."""
     text = b"".join(memoryview(data)[start:stop] for _, start, stop in spans)
     lines = [data.count(b"\n", start, stop) for _, start, stop in spans]
     columns = _columns(text, sum(lines), names)
     if columns is not None:
         task = np.repeat(np.array([task for task, _, _ in spans], dtype=np.int32), lines)
-        return [Rows(task=task, **columns)], []
+        return [Records(task=task, **columns)], []
     if len(spans) == 1:
         return [], [spans[0][0]]
     middle = len(spans) // 2
@@ -327,7 +516,7 @@ def _read_csv(text: bytes, cells: list[str], types: dict[str, pa.DataType]) -> d
 
 
 def _converted(table: dict[str, pa.Array], names: Names) -> dict[str, np.ndarray] | None:
-    """Return the columns as in `Rows`; None if a number or a name is one that `read_lines` refuses."""
+    """Return the columns as in `Records`; None if a number or a name is one that `read_lines` refuses."""
     found = {name: table[name].to_numpy() for name in (*_WHOLE, *_TIMES)}
     lines = len(found["count"])
     found["site"] = table["callsite"].to_numpy() if "callsite" in table else np.full(lines, -1)

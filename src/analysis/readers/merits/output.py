@@ -6,6 +6,7 @@ of, the step in which it is printed. One of them, the format's `main`, speaks fo
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.readers.base import Faults, as_utf8
+from analysis.readers.format import Format
 from analysis.readers.text import TAG, decode, integer, is_number, number
 from analysis.schema import registry
 
@@ -28,7 +30,7 @@ Which = Literal["last", "largest", "smallest"]
 _TAGGED = re.compile(rf"^{TAG}", re.MULTILINE)
 
 
-class Row(NamedTuple):
+class FigureRow(NamedTuple):
     """One figure of merit as a file states it."""
 
     merit: str
@@ -76,7 +78,7 @@ class Output:
     def __init__(self, data: bytes, source: str) -> None:
         self.source = source
         self.faults = Faults(source)
-        self.rows: list[Row] = []
+        self.rows: list[FigureRow] = []
         self.facts: dict[str, Any] = {}
         self._checks: dict[int, bool] = {}
         text = decode(as_utf8(data))
@@ -114,30 +116,31 @@ class Output:
             say = self.faults.note if is_number(text.strip()) else self.faults.damage
             say(line, f"{merit} is {text.strip()[:40]!r}, no finite number", "left blank")
             value = float("nan")
-        self.rows.append(Row(merit, value, unit, step(text), line, **more))
+        self.rows.append(FigureRow(merit, value, unit, step(text), line, **more))
 
     def check(self, result: int, passed: bool) -> None:
         """Write down whether a check of a result was passed; one that failed is not undone."""
         self._checks[result] = self._checks.get(result, True) and passed
 
-    def hold(self, line: int, agrees: bool, found: str) -> None:
-        """Say that numbers of an output contradict each other, unless they agree."""
+    def verify(self, line: int, agrees: bool, found: str) -> None:
+        """Report that numbers of an output contradict each other, unless they agree."""
         if not agrees:
             self.faults.damage(line, found, "a number is damaged: get the output again")
 
-    def together(self, names: tuple[str, ...]) -> None:
-        """Hold that figures which a program prints together stand equally often in a file."""
+    def paired(self, names: tuple[str, ...]) -> None:
+        """Check that figures which a program always prints as a set are equally many."""
         counts = {name: sum(row.merit == name for row in self.rows) for name in names}
         if len(set(counts.values())) > 1:
             found = ", ".join(f"{name} {count} times" for name, count in counts.items())
             self.faults.damage(0, f"lines are missing: {found}", "the file is damaged; kept what is whole")
 
-    def close(self, closing: str, what: str, *, opening: str = "") -> None:
-        """Hold that an output has the line that ends it, as often as the line that begins it.
+    def ends(self, closing: str) -> int:
+        """Count the lines that end an output; it may be the last line, without its end."""
+        return sum(1 for _ in self.find(closing)) + (re.match(closing, self.rest) is not None)
 
-        It may be the last line, without its end.
-        """
-        ends = sum(1 for _ in self.find(closing)) + (re.match(closing, self.rest) is not None)
+    def close(self, closing: str, what: str, *, opening: str = "") -> None:
+        """Check that an output has the line that ends it, as often as the line that begins it."""
+        ends = self.ends(closing)
         begins = sum(1 for _ in self.find(opening)) if opening else 1
         if ends >= max(begins, 1):
             return
@@ -146,32 +149,40 @@ class Output:
             at, f"no line {what}", "the run did not end or the file is cut; kept what is whole"
         )
 
-    def dataset(
-        self, engine: str, tool: str, version: str, *, main: str, which: Which = "last", time: str = ""
-    ) -> xr.Dataset:
-        """Make the dataset of kind ``merits``.
+    def only_merit(self) -> str:
+        """Return the name of the figures if they are all of one, else nothing."""
+        names = {row.merit for row in self.rows}
+        return names.pop() if len(names) == 1 else ""
 
-        `main` names the figure that speaks for the file, `which` of several of that name; `time` the one that
-        says how long the result took by the program's own clock, s.
+    def dataset(
+        self, row: Format, *, main: str | None = None, which: Which = "last", time: str = ""
+    ) -> xr.Dataset:
+        """Make the dataset of kind ``merits`` of a format.
+
+        `main` names the figure that speaks for the file, by default the figure of merit, and `which` says
+        which of several; `time` is the one that is the time of the result by the program's own clock, s.
         """
+        main = row.figure_of_merit if main is None else main
         words = {result: PASSED if passed else FAILED for result, passed in self._checks.items()}
         self.rows = [row._replace(check=words.get(row.result, row.check)) for row in self.rows]
         failed = sorted({row.line for row in self.rows if row.check == FAILED})
         if failed:
-            found = f"{tool} says that the check of {len({r.result for r in self.rows if r.check == FAILED})}"
-            self.faults.note(failed[0], f"{found} result(s) failed", "do not use the run")
+            count = len({one.result for one in self.rows if one.check == FAILED})
+            found = f"{row.tool} says that the check of {count} result(s) failed"
+            self.faults.note(failed[0], found, "do not use the run")
         if not self.rows:
             self.faults.damage(0, "no figure of merit", "the run did not get so far; nothing to compare")
-        columns = dict(zip(Row._fields, zip(*self.rows, strict=True), strict=True)) if self.rows else {}
+        columns = dict(zip(FigureRow._fields, zip(*self.rows, strict=True), strict=True)) if self.rows else {}
         declared = registry.declared("merits")
         variables: dict[str, Any] = {
             name: ("merit", np.array(columns.get(name, ()), dtype=_DTYPES[declared[name].dtype]))
-            for name in Row._fields
+            for name in FigureRow._fields
         }
         variables |= {name: integer(str(self.facts.get(name, ""))) for name in COUNTS}
         variables["size"] = np.array(self.facts.get("size", ""), dtype=object)
         variables["valid"] = bool(self.rows) and not failed
-        attrs = {"engine": engine, "tool": tool, "tool_version": version, "main": main, "which": which}
+        attrs = {"engine": row.engine, "tool": row.tool, "tool_version": self.facts.get("version", "")}
+        attrs |= {"main": main, "which": which, "problem_identity": row.identity(self.facts)}
         ds = xr.Dataset(variables, attrs=attrs)
         chosen = figure(ds, main) if self.faults.complete else None
         if chosen is not None and chosen.several > 1:
@@ -192,7 +203,7 @@ class Output:
 _DTYPES = {"str": object, "f8": np.float64, "i8": np.int64}
 
 
-class Figure(NamedTuple):
+class MainFigure(NamedTuple):
     """The figure that was asked for: of `several` of its name, the one that the format takes."""
 
     value: float
@@ -203,7 +214,7 @@ class Figure(NamedTuple):
     several: int
 
 
-def figure(ds: xr.Dataset, name: str, *, case: str = "", result: int | None = None) -> Figure | None:
+def figure(ds: xr.Dataset, name: str, *, case: str = "", result: int | None = None) -> MainFigure | None:
     """Return a named figure of a dataset of kind ``merits``; None if the file has none with a value.
 
     Of several it is the last, the largest or the smallest, as the format has it. With a `case` that the file
@@ -222,7 +233,7 @@ def figure(ds: xr.Dataset, name: str, *, case: str = "", result: int | None = No
     which = ds.attrs["which"]
     chosen = at[-1 if which == "last" else values.argmax() if which == "largest" else values.argmin()]
     row = {key: ds[key].values[chosen] for key in ("value", "unit", "resolution", "result", "line")}
-    return Figure(
+    return MainFigure(
         float(row["value"]),
         row["unit"],
         float(row["resolution"]),
@@ -241,47 +252,71 @@ class Merit:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """An output whose figures each stand in a line of a known form.
+@dataclass(frozen=True, kw_only=True)
+class TextFormat(Format):
+    """A program's output, read by patterns of lines: the row of its format, and its functions.
 
-    `marks` are bytes of which each output holds one, or all of a group. `opening` is the pattern of the line
-    that begins a whole output, `closing` of the one that ends it, `closed_by` what to call that. `facts` has
-    patterns by the names of scalars (``version`` and those of kind ``merits``). A match of `starts` begins a
-    further result; `failed` is a line that says that a check failed, `passed` that it did not. The figures of
-    `together` stand equally often in a whole output. `hold` holds the numbers of an output that was read
-    against each other.
+    Attributes
+    ----------
+    marks
+        A file that has none of them is not of the format.
+    merits
+        The figures, each in a line of its own.
+    closing, closed_by, opening
+        The line that ends a whole output, what a fault calls it, and the line that begins one, by default the
+        program's first.
+    facts
+        Patterns by the names of ``version``, of scalars of kind ``merits`` and of `problem`.
+    starts
+        The line that begins a further result of one execution.
+    passed, failed
+        Lines that say whether the program's check was passed.
+    main
+        Figures that may speak for the file: the first that it has does; by default the figure of merit.
+    which, time
+        Which of several figures of that name counts; the figure that is a time by the program's own clock.
+    paired
+        Figures that a program always prints as a set.
+    finish
+        What patterns cannot say: it adds figures and facts, and compares the numbers with each other.
+    test
+        Tells whether the beginning of a file is of the format, where its marks do not say enough.
+    given
+        What the user should give instead of a file that is not of the format.
     """
 
-    engine: str
-    tool: str
-    marks: tuple[bytes | tuple[bytes, ...], ...]
-    merits: tuple[Merit, ...]
-    main: str
-    closing: str
-    closed_by: str
-    opening: str = ""
+    kind: str = "merits"
+    merits: tuple[Merit, ...] = ()
+    closing: str = ""
+    closed_by: str = ""
+    opening: str | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
     starts: str = ""
     passed: str = ""
     failed: str = ""
+    main: tuple[str, ...] = ()
     which: Which = "last"
     time: str = ""
-    together: tuple[str, ...] = ()
-    hold: Callable[[Output], None] | None = None
+    paired: tuple[str, ...] = ()
+    finish: Callable[[Output], None] | None = None
+    test: Callable[[bytes], bool] | None = None
+    given: str = ""
 
     def sniff(self, head: bytes, name: str = "") -> bool:
         """Tell whether some bytes hold one of the program's marks."""
-        return any(all(one in head for one in _group(mark)) for mark in self.marks)
+        if self.test:
+            return self.test(head)
+        return any(all(one in head for one in group) for group in self.groups())
 
     def parse(self, data: bytes, source: str = "<memory>") -> xr.Dataset:
         """Read an output: kind ``merits``."""
         if not self.sniff(data):
-            marks = " or ".join(repr(_group(mark)[0].decode().strip()) for mark in self.marks)
-            raise ReadError.at(source, 0, f"no {marks}", f"give the output of {self.tool}")
+            firsts = dict.fromkeys(group[0].decode().strip() for group in self.groups())
+            marks = " or ".join(map(repr, firsts))
+            given = self.given or f"the output of {self.tool}"
+            raise ReadError.at(source, 0, f"no {marks}", f"give {given}")
         output = Output(data, source)
-        facts = {name: output.first(pattern) for name, pattern in self.facts.items()}
-        output.facts |= facts
+        output.facts |= {name: output.first(pattern) for name, pattern in self.facts.items()}
         starts = [line for line, _ in output.find(self.starts)] if self.starts else []
         found = [(line, merit, match) for merit in self.merits for line, match in output.find(merit.pattern)]
         for line, merit, match in sorted(found, key=lambda one: one[0]):
@@ -291,19 +326,70 @@ class Format:
         for pattern, passed in ((self.passed, True), (self.failed, False)):
             for line, _ in output.find(pattern) if pattern else ():
                 output.check(max(int(np.searchsorted(starts, line, side="right")) - 1, 0), passed)
-        output.together(self.together)
-        if self.hold:
-            self.hold(output)
-        output.close(self.closing, self.closed_by, opening=self.opening)
-        return output.dataset(
-            self.engine,
-            self.tool,
-            facts.get("version", ""),
-            main=self.main,
-            which=self.which,
-            time=self.time,
-        )
+        output.paired(self.paired)
+        if self.finish:
+            self.finish(output)
+        opening = self.first_line if self.opening is None else self.opening
+        output.close(self.closing, self.closed_by, opening=opening)
+        names = {row.merit for row in output.rows}
+        main = next((name for name in self.main if name in names), None)
+        return output.dataset(self, main=main, which=self.which, time=self.time)
 
 
-def _group(mark: bytes | tuple[bytes, ...]) -> tuple[bytes, ...]:
-    return mark if isinstance(mark, tuple) else (mark,)
+# ---- results of peers, one JSON document each
+
+
+def items(content: Any, key: str) -> list[Any]:
+    """Return a list of an object; empty if there is none."""
+    found = content.get(key) if isinstance(content, Mapping) else None
+    return found if isinstance(found, list) else []
+
+
+def text_of(content: Any, key: str) -> str:
+    """Return a text of an object; empty if there is none."""
+    found = content.get(key) if isinstance(content, Mapping) else None
+    return found if isinstance(found, str) else ""
+
+
+def integer_of(content: Any, key: str) -> int:
+    """Return a whole number of an object, be it a text; -1 if there is none."""
+    found = content.get(key) if isinstance(content, Mapping) else None
+    if isinstance(found, int) and not isinstance(found, bool) and abs(found) < 2**31:
+        return found
+    return int(found) if isinstance(found, str) and found.isdecimal() and len(found) < 10 else -1
+
+
+class Document:
+    """A JSON object with figures; one that does not parse is refused, for half of it says nothing."""
+
+    def __init__(self, data: bytes, source: str, key: str) -> None:
+        try:
+            content = json.loads(as_utf8(data))
+        except (ValueError, RecursionError) as error:
+            line = getattr(error, "lineno", 0)
+            found = f"broken JSON ({getattr(error, 'msg', 'too deep or a number too long')})"
+            raise ReadError.at(source, line, found, "the file is cut or damaged; copy it again") from error
+        if not isinstance(content, dict) or key not in content:
+            raise ReadError.at(source, 1, f"no JSON object with {key!r}", "give the file of results")
+        self.content: dict[str, Any] = content
+        self.output = Output(b"", source)
+
+    def add(
+        self, name: str, entry: Any, key: str, unit: str, result: int, case: str = "", check: str = ""
+    ) -> None:
+        """Take a figure that is a number or a text with one; of anything else nothing."""
+        value = entry.get(key) if isinstance(entry, Mapping) else None
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
+            # The step of a number in JSON is that of a double: nothing to widen an interval with.
+            self.output.rows.append(
+                FigureRow(name, float(value), unit, math.nan, -1, result, case, "", check)
+            )
+        elif isinstance(value, str) and is_number(value):
+            self.output.rows.append(
+                FigureRow(name, number(value), unit, math.nan, -1, result, case, "", check)
+            )
+
+    def dataset(self, row: Format, version: str = "") -> xr.Dataset:
+        """Make the dataset; a figure speaks for the document if it is the only one."""
+        self.output.facts["version"] = version
+        return self.output.dataset(row, main=self.output.only_merit())

@@ -1,28 +1,42 @@
 """Reader of mpiP's text reports, versions 2.5 to 3.5, verbose and concise.
 
 The observations come from the callsite statistics, never from the top-twenty lists unless a report
-has nothing else: with address randomisation the twenty cover a fraction of the MPI time. See
-`analysis.readers.mpip.meaning` for what a row means.
+has nothing else: with address randomisation the twenty cover a fraction of the MPI time.
+
+A row is a call site on a rank. Rank -1 stands for "over the ranks": the part of a site's ``*`` row
+that no printed rank row contains, and every row where a report has no rows by rank at all. A ``*`` row
+itself is never an observation, so that a sum over the observations counts each call once.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from analysis.base.errors import ReadError
-from analysis.readers.base import Faults, profile_dataset
-from analysis.readers.mpip import checks
-from analysis.readers.mpip import meaning as observations
-from analysis.readers.mpip.callsites import read_callsites
-from analysis.readers.mpip.meaning import Obs
-from analysis.readers.mpip.report import Report, is_report, split
-from analysis.readers.mpip.rows import Rows, read_rows
-from analysis.readers.mpip.tables import Bin, Entry, Times, read_entries, read_histogram, read_times
+from analysis.readers.base import Faults, labels, profile_dataset
+from analysis.readers.format import Format
+from analysis.readers.mpip.report import (
+    Bin,
+    Entry,
+    ReportText,
+    Times,
+    is_report,
+    read_callsites,
+    read_entries,
+    read_histogram,
+    read_times,
+    split,
+)
+from analysis.readers.mpip.rows import SiteRows, check_bytes, rank_rows, read_rows
 
+FORMAT = Format(engine="mpip", kind="profile", tool="mpiP", marks=(b"@ mpiP",), near=r"(?i)\bmpip\b")
 _FILE_NAME = re.compile(r"\.(\d{1,7})\.\d+\.\d+\.mpiP")
 _PAYLOAD = ("sent", "io", "rma")
 # More can only come out of a damaged number, and would only take memory.
@@ -65,7 +79,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     return profile_dataset(
         obs=obs,
         ranks={"host": host, "app_time": app, "mpi_time": mpi, "memory": np.full(ranks, np.nan)},
-        tool="mpiP",
+        tool=FORMAT.tool,
         tool_version=report.header.get("Version", ""),
         ranks_expected=ranks,
         faults=faults,
@@ -74,7 +88,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     )
 
 
-def _ranks(report: Report, times: Times, rows: dict[str, Rows], source: str) -> int:
+def _ranks(report: ReportText, times: Times, rows: dict[str, SiteRows], source: str) -> int:
     """Return the number of ranks: from the report if it got that far, else from the file name."""
     rows_inside = times.rows if times.rows <= _MOST_RANKS else 0
     inside = max(len(report.assignment), rows_inside)
@@ -95,7 +109,7 @@ def _ranks(report: Report, times: Times, rows: dict[str, Rows], source: str) -> 
 
 
 def _rank_variables(
-    report: Report, times: Times, ranks: int, faults: Faults
+    report: ReportText, times: Times, ranks: int, faults: Faults
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     host = np.full(ranks, "", dtype=object)
     for due, (line, value) in enumerate(report.assignment):
@@ -115,7 +129,7 @@ def _rank_variables(
 
 
 def _observations(
-    report: Report, rows: dict[str, Rows], top: dict[str, list[Entry]], ranks: int, faults: Faults
+    report: ReportText, rows: dict[str, SiteRows], top: dict[str, list[Entry]], ranks: int, faults: Faults
 ) -> tuple[Obs, str]:
     time = rows.get("time")
     # A section that is cut or unreadable must not be taken for one that says nothing.
@@ -123,7 +137,7 @@ def _observations(
     if time is not None:
         payload = {kind: found for kind, found in payload.items() if found.concise == time.concise}
         if time.concise:
-            obs = observations.from_tasks(time, payload, [e for entries in top.values() for e in entries])
+            obs = from_tasks(time, payload, [e for entries in top.values() for e in entries])
             unknown = int((obs["count"] < 0).sum())
             if unknown:
                 found = f"calls are not counted at {unknown} of {len(obs['count'])} sites"
@@ -131,27 +145,27 @@ def _observations(
                 faults.note(line, found, "count is -1 there: run mpiP without -c for counts")
             return obs, "task"
         threshold = bool(re.search(r"(^|\s)-t", report.header.get("MPIP env var", "")))
-        return observations.from_ranks(report, time, payload, ranks, threshold, faults), "rank"
+        return from_ranks(report, time, payload, ranks, threshold, faults), "rank"
     if not faults.complete or not top["time"]:
-        return observations.empty(), "none"
+        return empty(), "none"
     lists = {kind: top[kind] for kind in _PAYLOAD if f"top_{kind}" in report.sections}
     line = report.line(report.sections["top_time"].heading)
     found = f"no callsite statistics (option -d): the top {len(top['time'])} sites are all there is"
     faults.note(line, found, "they stand for all ranks as rank -1")
-    return observations.from_entries(top["time"], lists), "top"
+    return from_entries(top["time"], lists), "top"
 
 
 def _check(
-    report: Report, times: Times, obs: Obs, detail: str, top: list[Entry], bins: list[Bin], faults: Faults
+    report: ReportText, times: Times, obs: Obs, detail: str, top: list[Entry], bins: list[Bin], faults: Faults
 ) -> list[str]:
-    flags = checks.check_ranks(report, times, faults) + checks.check_times(times, faults)
+    flags = check_ranks(report, times, faults) + check_times(times, faults)
     # Of a damaged report the two sides of a check may have lost different rows.
     if not faults.complete or detail == "none":
         return flags
-    flags += checks.check_sites(report, times, obs, detail, faults)
+    flags += check_sites(report, times, obs, detail, faults)
     if detail != "top":
-        flags += checks.check_entries(top, obs, times, faults)
-        flags += checks.check_collectives(bins, obs, times, faults)
+        flags += check_entries(top, obs, times, faults)
+        flags += check_collectives(bins, obs, times, faults)
     return flags
 
 
@@ -169,13 +183,13 @@ def _histogram(bins: list[Bin]) -> dict[str, tuple[tuple[str, ...], np.ndarray]]
     return {name: (("histogram",), values) for name, values in columns.items()}
 
 
-def _attrs(report: Report, times: Times, top: list[Entry]) -> dict[str, Any]:
+def _attrs(report: ReportText, times: Times, top: list[Entry]) -> dict[str, Any]:
     header = report.header
     env = header.get("MPIP env var", "")
     attrs: dict[str, Any] = {
         "command": header.get("Command", ""),
-        "start": checks.timestamp(header.get("Start time", "")),
-        "stop": checks.timestamp(header.get("Stop time", "")),
+        "start": timestamp(header.get("Start time", "")),
+        "stop": timestamp(header.get("Stop time", "")),
         "mpip_options": "" if env == "[null]" else env,
         "timer": header.get("Timer Used", ""),
     }
@@ -187,3 +201,330 @@ def _attrs(report: Report, times: Times, top: list[Entry]) -> dict[str, Any]:
             listed = sum(entry.values.get("Time", 0.0) for entry in top) * 1e-3
             attrs["aggregate_share"] = listed / times.mpi_total
     return attrs
+
+
+# One-sided calls that move data. mpiP 3.5 does not record Get: not listed is not zero for them.
+_ONE_SIDED = frozenset(
+    f"MPI_{name}"
+    for name in (
+        *("Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap"),
+        *("Rput", "Rget", "Raccumulate", "Rget_accumulate"),
+    )
+)
+_MS = 1e-3
+
+Obs = dict[str, np.ndarray]
+
+
+def from_ranks(
+    report: ReportText,
+    time: SiteRows,
+    payload: Mapping[str, SiteRows],
+    ranks: int,
+    threshold: bool,
+    faults: Faults,
+) -> Obs:
+    """Build observations from rows by rank, and from the sections of bytes that the report has.
+
+    Time is count × mean, each as printed: three digits, so within 0.5 % of the truth. Bytes are the
+    printed sum (four digits): bytes sent, for MPI-IO bytes read or written, for one-sided calls bytes at
+    the origin. They are 0 where the section says that a site sent nothing, NaN where it is absent,
+    damaged or does not record the call. SiteRows of more than `ranks` ranks (0: not known) are refused;
+    `threshold` says that rows may be left out on purpose (option ``-t``).
+    """
+    rows, rest = rank_rows(report, time, ranks, threshold, faults)
+    by_rank = rows["Rank"] >= 0
+    columns = {name: values[by_rank] for name, values in rows.items()}
+    obs = _obs(
+        call=labels(np.concatenate([columns["Name"], rest["Name"]]), time.names),
+        rank=np.concatenate([columns["Rank"], np.full(len(rest["Site"]), -1)]),
+        site=np.concatenate([columns["Site"], rest["Site"]]),
+        count=np.concatenate([columns["Count"], rest["Count"]]),
+        time=np.concatenate([columns["Count"] * columns["Mean"] * _MS, rest["Time"] * _MS]),
+    )
+    unknown = np.full(len(rest["Site"]), np.nan)
+    obs["time_min"] = np.concatenate([columns["Min"] * _MS, unknown])
+    obs["time_max"] = np.concatenate([columns["Max"] * _MS, unknown])
+    names = np.concatenate([columns["Name"], rest["Name"]])
+    obs["bytes"] = _absent_bytes(names, time.names, payload)
+    for rows_of in payload.values():
+        check_bytes(report, rows_of, threshold, faults)
+        _add_bytes(obs, rows_of, len(rest["Site"]))
+    return obs
+
+
+def _obs(*, call: np.ndarray, rank: np.ndarray, site: np.ndarray, count: np.ndarray, time: np.ndarray) -> Obs:
+    n = len(call)
+    return {
+        "rank": rank.astype(np.int32),
+        "call": call,
+        # A mean over all calls of a site is no message size.
+        "size": np.full(n, -1, dtype=np.int64),
+        "peer": np.full(n, -1, dtype=np.int32),
+        "region": np.full(n, "", dtype=object),
+        "site": site.astype(np.int32),
+        "count": count.astype(np.int64),
+        "time": time.astype(np.float64),
+        "time_min": np.full(n, np.nan),
+        "time_max": np.full(n, np.nan),
+        "bytes": np.full(n, np.nan),
+    }
+
+
+def _kind_of(call: str) -> str:
+    return "io" if call.startswith("MPI_File_") else "rma" if call in _ONE_SIDED else "sent"
+
+
+def _absent_bytes(codes: np.ndarray, names: list[str], payload: Mapping[str, SiteRows]) -> np.ndarray:
+    """Return what it means for a row not to be listed: 0 B, or unknown."""
+    known = [kind != "rma" and kind in payload and payload[kind].whole for kind in map(_kind_of, names)]
+    absent = np.where(known, 0.0, np.nan) if names else np.empty(0)
+    spread: np.ndarray = absent[codes]
+    return spread
+
+
+def _add_bytes(obs: Obs, rows: SiteRows, rests: int) -> None:
+    """Put the sums of one section into the observations of the same site and rank, in place."""
+    site, rank = rows.columns["Site"], rows.columns["Rank"]
+    listed = rank >= 0
+    site, rank, amount = site[listed], rank[listed], rows.columns["Sum"][listed]
+    width = 1 + max(int(rank.max(initial=0)), int(obs["rank"].max(initial=0)))
+    own = len(obs["site"]) - rests
+    keys = obs["site"][:own].astype(np.int64) * width + obs["rank"][:own]
+    order = np.argsort(keys, kind="stable")
+    at = np.searchsorted(keys, site * width + rank, sorter=order)
+    hit = np.minimum(at, max(own - 1, 0))
+    where = order[hit] if own else hit
+    found = (keys[where] == site * width + rank) if own else np.zeros(len(site), dtype=bool)
+    obs["bytes"][where[found]] = amount[found]
+    if rests:  # what belongs to rank rows that were left out belongs to the rest of their site
+        order = np.argsort(obs["site"][own:], kind="stable")
+        sites = obs["site"][own:][order]
+        slot = np.minimum(np.searchsorted(sites, site[~found]), rests - 1)
+        mine = sites[slot] == site[~found]
+        total = np.bincount(slot[mine], amount[~found][mine], minlength=rests)
+        listed = np.bincount(slot[mine], minlength=rests) > 0
+        obs["bytes"][own + order[listed]] = total[listed]
+
+
+def from_tasks(time: SiteRows, payload: Mapping[str, SiteRows], top: list[Entry]) -> Obs:
+    """Build observations from concise rows, which hold statistics over tasks: one row a site, rank -1.
+
+    Time and bytes are tasks × mean over tasks (bytes as a top-twenty list has them where their section is
+    missing). Only the top-twenty lists count calls: count -1 where none has the site.
+    """
+    columns = time.columns
+    counts = {entry.site: round(entry.values["Count"]) for entry in top if "Count" in entry.values}
+    count = np.array([counts.get(int(site), -1) for site in columns["Site"]], dtype=np.int64)
+    obs = _obs(
+        call=labels(columns["Name"], time.names),
+        rank=np.full(len(count), -1),
+        site=columns["Site"],
+        count=count,
+        time=columns["Tasks"] * columns["Mean"] * _MS,
+    )
+    obs["bytes"] = _absent_bytes(columns["Name"], time.names, payload)
+    # mpiP leaves out a section that would have a single site; its top-twenty list has it still.
+    totals = {entry.site: entry.values["Total"] for entry in top if "Total" in entry.values}
+    for rows in payload.values():
+        totals |= dict(zip(rows.columns["Site"], rows.columns["Tasks"] * rows.columns["Mean"], strict=True))
+    obs["bytes"] = np.array(
+        [totals.get(int(site), absent) for site, absent in zip(obs["site"], obs["bytes"], strict=True)],
+        dtype=np.float64,
+    )
+    return obs
+
+
+def from_entries(times: list[Entry], payload: Mapping[str, list[Entry]]) -> Obs:
+    """Build observations from the top-twenty lists, all that option ``-d`` leaves: one row a site, rank -1.
+
+    Bytes are NaN where a full list may have dropped the site.
+    """
+    call = np.array([entry.call for entry in times], dtype=object)
+    counts = {e.site: e.values.get("Count", -1) for entries in payload.values() for e in entries}
+    obs = _obs(
+        call=call,
+        rank=np.full(len(call), -1),
+        site=np.array([entry.site for entry in times], dtype=np.int64),
+        count=np.array([e.values.get("Count", counts.get(e.site, -1)) for e in times], dtype=np.float64),
+        time=np.array([entry.values.get("Time", np.nan) for entry in times], dtype=np.float64) * _MS,
+    )
+    sums = {e.site: e.values.get("Total", np.nan) for entries in payload.values() for e in entries}
+    for i, entry in enumerate(times):
+        kind = _kind_of(entry.call)
+        known = kind != "rma" and kind in payload and len(payload[kind]) < 20
+        obs["bytes"][i] = sums.get(entry.site, 0.0 if known else np.nan)
+    return obs
+
+
+def empty() -> Obs:
+    """Return no observations."""
+    return from_entries([], {})
+
+
+# Two figures of three printed digits can be 0.5 % off each.
+_DIGITS = 0.0101
+# With -e mpiP prints three decimals instead of three digits: of seconds, and of milliseconds a call.
+_DECIMALS, _CALL_DECIMALS = 5e-4, 5e-7  # s
+
+
+def timestamp(value: str) -> str:
+    """Turn ``2026 11 20 23:34:42`` into ISO 8601 (no time zone is given); other text stays."""
+    try:
+        return datetime.strptime(value, "%Y %m %d %H:%M:%S").isoformat()
+    except ValueError:
+        return value
+
+
+def _decimals(times: Times) -> float:
+    """Return the rounding of a time in s, 0 where digits are printed instead of decimals."""
+    printed = [value * 1e3 for value in (*times.app.values(), *times.mpi.values()) if np.isfinite(value)]
+    return _DECIMALS if all(abs(value - round(value)) < 1e-6 for value in printed) else 0.0
+
+
+def _slack(times: Times, count: np.ndarray) -> float:
+    """Return by how many s the sum of some rows may differ from a total, by decimals alone."""
+    rounding = _decimals(times)
+    return rounding + (_CALL_DECIMALS * float(np.maximum(count, 0).sum()) if rounding else 0.0)
+
+
+def check_ranks(report: ReportText, times: Times, faults: Faults) -> list[str]:
+    """Compare AppTime with MPITime and with the clock.
+
+    ``mpi-time-over-app-time``: MPI_Pcontrol resets AppTime. ``app-time-over-elapsed``: AppTime is longer
+    than the time between start and stop, as when mpiP counts it twice.
+    """
+    flags = []
+    over = [rank for rank, percent in times.percent.items() if percent > 100.0]
+    if over or times.percent_total > 100.0:
+        most = max([*times.percent.values(), times.percent_total], key=lambda v: -1.0 if np.isnan(v) else v)
+        where = f"on {len(over)} of {times.rows} ranks" if over else "in sum"
+        faults.note(
+            times.line,
+            f"MPI time exceeds AppTime {where} (MPI% up to {most:g})",
+            "AppTime was reset on the way, as MPI_Pcontrol does: use no share of AppTime",
+        )
+        flags.append("mpi-time-over-app-time")
+    start, stop = (timestamp(report.header.get(key, "")) for key in ("Start time", "Stop time"))
+    try:
+        elapsed = (datetime.fromisoformat(stop) - datetime.fromisoformat(start)).total_seconds()
+    except ValueError:
+        return flags
+    longest = max(times.app.values(), default=0.0)
+    # Both stamps are cut to whole seconds.
+    if elapsed >= 0 and longest * (1 - _DIGITS / 2) > elapsed + 1:
+        found = f"AppTime of {longest:g} s in a job of {elapsed:g} s from start to stop"
+        faults.note(times.line, found, "it may be counted twice: use no share of AppTime")
+        flags.append("app-time-over-elapsed")
+    return flags
+
+
+def check_times(times: Times, faults: Faults) -> list[str]:
+    """Compare shares and sums of the table of MPI Time: ``mpi-time-contradicts-itself``."""
+    step = _decimals(times)
+    odd = [
+        f"rank {rank}: {times.mpi[rank]:g} s of {app:g} s are not {times.percent[rank]:g} %"
+        for rank, app in times.app.items()
+        if _differ(times.mpi[rank], app * times.percent[rank] / 100.0, app * 5e-5 + 2 * step)
+    ]
+    for name, ranks, total in (
+        ("AppTime", times.app, times.app_total),
+        ("MPITime", times.mpi, times.mpi_total),
+    ):
+        summed = sum(ranks.values())
+        if len(ranks) == times.rows > 0 and _differ(summed, total, step * (times.rows + 1)):
+            odd.append(f"{name} of the ranks is {summed:.4g} s in sum, its * row says {total:.4g} s")
+    if odd:
+        more = f" ({len(odd)} contradictions)" if len(odd) > 1 else ""
+        faults.note(times.line, odd[0] + more, "one of the numbers is damaged; get the file again")
+    return ["mpi-time-contradicts-itself"] if odd else []
+
+
+def _differ(one: float, other: float, slack: float) -> bool:
+    """Tell whether two times in s differ by more than is printed; one that is not known differs from none."""
+    return abs(one - other) > _DIGITS * max(one, other) + slack
+
+
+def check_sites(report: ReportText, times: Times, obs: Obs, detail: str, faults: Faults) -> list[str]:
+    """Compare the time of the call sites with the MPI time of the ranks: ``callsite-time-differs``.
+
+    ``sites-split``: every site belongs to one rank, which is what address randomisation does.
+    """
+    flags = []
+    total = float(np.nansum(obs["time"]))
+    excess = total - times.mpi_total
+    most = _DIGITS * times.mpi_total + _slack(times, obs["count"])
+    if excess > most or (detail != "top" and -excess > most):
+        found = f"call sites take {total:.4g} s, MPI time is {times.mpi_total:.4g} s"
+        faults.note(times.line, found, "one of the two tables is wrong: trust neither without a second run")
+        flags.append("callsite-time-differs")
+    elif detail == "rank" and times.mpi and (obs["rank"] >= 0).all():
+        sums = np.bincount(obs["rank"], obs["time"], minlength=1 + max(times.mpi))
+        worst = max(times.mpi, key=lambda rank: abs(sums[rank] - times.mpi[rank]) / (times.mpi[rank] or 1.0))
+        slack = _slack(times, obs["count"][obs["rank"] == worst])
+        if abs(sums[worst] - times.mpi[worst]) > _DIGITS * times.mpi[worst] + slack:
+            found = f"rank {worst}: call sites take {sums[worst]:.4g} s, MPI time is {times.mpi[worst]:.4g} s"
+            faults.note(times.line, found, "one of the two tables is wrong")
+            flags.append("callsite-time-differs")
+    if detail == "rank" and _split(obs):
+        section = report.sections["time"]
+        faults.note(
+            report.line(section.heading),
+            f"each of the {len(obs['site'])} call sites belongs to one rank, as address randomisation does",
+            "sum by call, never by site; the top-twenty lists cover a part only",
+        )
+        flags.append("sites-split")
+    return flags
+
+
+def _split(obs: Obs) -> bool:
+    site = obs["site"]
+    return (
+        len(site) > 1
+        and bool((obs["rank"] != obs["rank"][0]).any())
+        and bool((site[1:] != site[:-1]).all())
+        and len(np.unique(site)) == len(site)
+    )
+
+
+def check_entries(entries: list[Entry], obs: Obs, times: Times, faults: Faults) -> list[str]:
+    """Compare Aggregate Time with the observations of the same sites: ``aggregate-time-differs``."""
+    for entry in entries:
+        listed = entry.values.get("Time", np.nan) * 1e-3
+        own = obs["site"] == entry.site
+        summed = float(obs["time"][own].sum())
+        if abs(listed - summed) > _DIGITS * max(listed, summed) + _slack(times, obs["count"][own]):
+            found = (
+                f"{entry.call} at site {entry.site}: {listed:.4g} s in this list, {summed:.4g} s in its rows"
+            )
+            faults.note(entry.line, found, "the rows were used")
+            return ["aggregate-time-differs"]
+    return []
+
+
+def check_collectives(bins: list[Bin], obs: Obs, times: Times, faults: Faults) -> list[str]:
+    """Compare the collective histogram with the call sites, call by call: ``collective-time-differs``.
+
+    A call's bins must not add up to more than its sites do or, where the list is short of its twenty
+    rows and so has all of them, to less.
+    """
+    collective = [entry for entry in bins if entry.kind == "collective"]
+    shares: dict[str, float] = defaultdict(float)
+    lines: dict[str, int] = {}
+    for entry in collective:
+        shares[entry.call] += entry.share
+        lines.setdefault(entry.call, entry.line)
+    flags = []
+    for call, share in shares.items():
+        own = obs["call"] == call
+        summed = 100.0 * float(obs["time"][own].sum()) / times.mpi_total
+        slack = (
+            2 * _DIGITS * max(share, summed)
+            + 0.01
+            + 100.0 * _slack(times, obs["count"][own]) / times.mpi_total
+        )
+        if share - summed > slack or (len(collective) < 20 and summed - share > slack):
+            found = f"{call}: {share:.3g} % of MPI time in this histogram, {summed:.3g} % at its call sites"
+            faults.note(lines[call], found, "use the call sites; the histogram only for proportions")
+            flags = ["collective-time-differs"]
+    return flags

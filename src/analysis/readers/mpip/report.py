@@ -1,4 +1,9 @@
-"""The frame of an mpiP report: its header keys and the sections between the rules of dashes."""
+"""An mpiP report taken apart: its header and sections, the small tables, the call sites with their stacks.
+
+With address randomisation there are several call sites a rank, so the list of call sites can be most of a
+report; its frames repeat, and each distinct stack is spelt once. It is read in columns, or line by line where
+a line is odd.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from analysis.readers.base import Faults
-from analysis.readers.text import Lines, printable
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analysis.readers.base import Faults, labels
+from analysis.readers.text import Lines, printable, real
 
 # Section titles by version: 2.5 says "Callsite statistics (all, sent bytes)", 3.x "Callsite Message
 # Sent statistics (all, sent bytes)", its concise mode "... (all callsites, sent bytes): 6".
@@ -45,7 +55,7 @@ class Section:
 
 
 @dataclass
-class Report:
+class ReportText:
     """A report cut into its parts; offsets refer to `data`."""
 
     data: bytes
@@ -90,12 +100,12 @@ def is_report(data: bytes) -> bool:
     return any(kind for kind, _, _ in (_title(data, at) for at in _headings(data)))
 
 
-def split(data: bytes, faults: Faults) -> Report:
+def split(data: bytes, faults: Faults) -> ReportText:
     """Cut a report into header and sections; a last line without its end, maybe half a row, is left out."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     headings = _headings(data)
-    report = Report(data, faults)
+    report = ReportText(data, faults)
     _read_header(report, headings[0] if headings else len(data), faults)
     for i, at in enumerate(headings):
         _add_section(report, at, headings[i + 1] if i + 1 < len(headings) else len(data), faults)
@@ -140,7 +150,7 @@ def _is_rule(line: bytes) -> bool:
     return (line.count(b"-") > 40 or line.startswith(b"---")) and not line.startswith(b"@")
 
 
-def _add_section(report: Report, heading: int, limit: int, faults: Faults) -> None:
+def _add_section(report: ReportText, heading: int, limit: int, faults: Faults) -> None:
     data = report.data
     kind, title, start = _title(data, heading)
     if not kind and data.find(b"\n", heading) < 0:
@@ -162,7 +172,7 @@ def _add_section(report: Report, heading: int, limit: int, faults: Faults) -> No
     report.sections[kind] = Section(kind, title, heading, start, stop, announced, closed)
 
 
-def _read_header(report: Report, stop: int, faults: Faults) -> None:
+def _read_header(report: ReportText, stop: int, faults: Faults) -> None:
     stop = report.data.rfind(b"\n", 0, stop) + 1
     for number, line in enumerate(report.data[:stop].split(b"\n"), start=1):
         key, colon, value = line[2:].partition(b":")
@@ -176,4 +186,280 @@ def _read_header(report: Report, stop: int, faults: Faults) -> None:
         else:
             report.header.setdefault(name, printable(value))
             if name == "Command" and "�" in report.header[name]:
-                faults.note(number, "the command holds bytes that are no text", "they are shown as U+FFFD")
+                faults.note(number, "the command contains bytes that are no text", "they are shown as U+FFFD")
+
+
+_BIN = re.compile(rb"(\S+)\s+(\S+)\s+(\d+)\s*-\s*(\d+)\s+(\d+)\s*-\s*(\d+)\s*")
+
+
+@dataclass
+class Times:
+    """What the report says about time in the application and in MPI."""
+
+    app: dict[int, float] = field(default_factory=dict)  # rank -> s, as printed
+    mpi: dict[int, float] = field(default_factory=dict)
+    percent: dict[int, float] = field(default_factory=dict)  # rank -> printed share of MPI time in percent
+    app_total: float = float("nan")  # over all ranks in s and percent, NaN where not printed
+    mpi_total: float = float("nan")
+    percent_total: float = float("nan")
+    rows: int = 0  # rows found, read or not, which is how many ranks there are at least
+    line: int = 0  # where the table begins, 0 without one
+
+
+@dataclass
+class Entry:
+    """A row of a top-twenty list: ``values`` by column title, times in ms and sizes in B."""
+
+    line: int
+    call: str
+    site: int
+    values: dict[str, float]
+
+
+@dataclass
+class Bin:
+    """A row of a histogram."""
+
+    line: int
+    call: str
+    kind: str
+    share: float
+    edges: tuple[int, int, int, int]
+
+
+def read_times(report: ReportText, faults: Faults) -> Times:
+    """Read ``MPI Time``, or ``Task Time Statistics`` of the concise mode, which gives totals only; in s."""
+    section = report.sections.get("mpi_time")
+    if section is None:
+        return _read_task_time(report, faults)
+    times = Times(line=report.line(section.heading))
+    for number, line in list(report.lines(section))[1:]:
+        tokens = line.split()
+        total = tokens[0] == b"*"
+        times.rows += not total
+        try:
+            if len(tokens) != 4:
+                raise ValueError(f"{len(tokens)} fields instead of 4")
+            app, mpi, percent = map(real, tokens[1:])
+            if total:
+                times.app_total, times.mpi_total, times.percent_total = app, mpi, percent
+                continue
+            # Ranks are listed in order: another number is a damaged one.
+            if natural(tokens[0]) != times.rows - 1:
+                raise ValueError(f"rank {printable(tokens[0])} where {times.rows - 1} is due")
+        except ValueError as error:
+            faults.damage(number, f"row of {section.title!r}: {error}", "the row is left out")
+            continue
+        times.app[times.rows - 1], times.mpi[times.rows - 1] = app, mpi
+        times.percent[times.rows - 1] = percent
+    return times
+
+
+def _read_task_time(report: ReportText, faults: Faults) -> Times:
+    section = report.sections.get("task_time")
+    if section is None:
+        return Times()
+    times = Times(line=report.line(section.heading))
+    mean = float("nan")
+    for number, line in list(report.lines(section))[1:]:
+        tokens = line.split()
+        try:
+            if tokens[0] == b"Mean" and len(tokens) == 3:
+                mean = real(tokens[1])
+            if tokens[0] == b"Aggregate" and len(tokens) == 4:
+                times.app_total, times.mpi_total, times.percent_total = map(real, tokens[1:])
+        except ValueError as error:
+            faults.damage(number, f"row of {section.title!r}: {error}", "the row is left out")
+    if mean > 0 and np.isfinite(times.app_total):
+        times.rows = round(times.app_total / mean)
+    return times
+
+
+def read_entries(report: ReportText, kind: str, faults: Faults) -> list[Entry]:
+    """Read a top-twenty list by its own column header, which differs between versions."""
+    section = report.sections.get(kind)
+    if section is None:
+        return []
+    lines = list(report.lines(section))
+    header = printable(lines[0][1]).split() if lines else []
+    entries = []
+    for number, line in lines[1:]:
+        tokens = line.split()
+        if line.startswith(b"Total send/collective"):
+            continue  # the summary that a message threshold adds
+        try:
+            if len(tokens) != len(header) or header[:2] != ["Call", "Site"]:
+                raise ValueError(f"does not fit the columns {' '.join(header)!r}")
+            values = dict(zip(header[2:], map(real, tokens[2:]), strict=True))
+            entries.append(Entry(number, call_name(tokens[0]), natural(tokens[1]), values))
+        except ValueError as error:
+            faults.damage(number, f"row of {section.title!r}: {error}", "the row is left out")
+    return entries
+
+
+def _is_power(value: int) -> bool:
+    return value > 0 and not value & (value - 1)
+
+
+def read_histogram(report: ReportText, faults: Faults) -> list[Bin]:
+    """Read the histograms over communicator and message size (options ``-y`` and ``-p``).
+
+    Shares in percent; edges as printed, both inclusive: ranks, ranks, B, B.
+    """
+    bins = []
+    for kind in ("collective", "point-to-point"):
+        section = report.sections.get(kind)
+        for number, line in list(report.lines(section))[1:] if section else []:
+            match = _BIN.fullmatch(line)
+            try:
+                if not match:
+                    raise ValueError("is no bin")
+                edges = [natural(edge) for edge in match.groups()[2:]]
+                if edges[0] > edges[1] or edges[2] > edges[3]:
+                    raise ValueError("has a bin that ends before it begins")
+                if not all(map(_is_power, (edges[0] or 1, edges[1] + 1, edges[2] or 1, edges[3] + 1))):
+                    raise ValueError("has a bin whose edges are no powers of two")
+                bins.append(
+                    Bin(
+                        number,
+                        call_name(match[1]),
+                        kind,
+                        real(match[2]),
+                        (edges[0], edges[1], edges[2], edges[3]),
+                    )
+                )
+            except ValueError as error:
+                faults.damage(number, f"row of the {kind} histogram {error}", "the row is left out")
+    return bins
+
+
+_ADDRESS = re.compile(r"(0x[0-9a-fA-F]+|\[unknown\])(?:\s+(.*))?")
+_SOURCE = re.compile(r"(?<=\S)\s++(\d++)(?:\s|$)")
+_DIGITS = 9  # of the largest id, so that it fits i4
+CHUNK = 1 << 18  # B worked on at a time fit the cache
+_LINES = 1 << 14  # taken at a time, so that they stay in the cache
+
+# Ids of the sites, number of each site's stack, and the frames of each distinct stack.
+_Stacks = tuple[np.ndarray, np.ndarray, list[tuple[bytes, ...]]]
+
+
+def read_callsites(report: ReportText, faults: Faults) -> dict[str, np.ndarray]:
+    """Read id, frames (innermost first) and call of each site; nothing without the list (``-d``, ``-k0``)."""
+    section = report.sections.get("callsites")
+    if section is None:
+        return {}
+    ids, codes, stacks = _fast_sites(report, section) or _slow_sites(report, section, faults)
+    names, calls = [], []
+    for frames in stacks:
+        body, _, call = frames[0].strip().rpartition(b" ")
+        try:
+            calls.append(call_name(call))
+        except ValueError as error:
+            calls.append("")
+            faults.damage(report.line(section.heading), f"a call site: {error}", "its call is left empty")
+        names.append(" < ".join(_frame(printable(frame)) for frame in (body, *frames[1:])))
+    if section.announced not in (-1, len(ids)) and "end" in report.sections:
+        what = f"{section.announced} call sites announced, {len(ids)} found"
+        faults.damage(report.line(section.heading), what, "those found are kept")
+    return {
+        "callsite": ids.astype(np.int32),
+        "callsite_name": labels(codes, names),
+        "callsite_call": labels(codes, calls),
+    }
+
+
+def _frame(body: str) -> str:
+    address = _ADDRESS.fullmatch(body)
+    if address:
+        function = (address[2] or "").strip()
+        return address[1] if function in ("", "[unknown]") else f"{address[1]} {function}"
+    source = _SOURCE.search(body)
+    return f"{body[: source.start()]}:{source[1]} {body[source.end() :].strip()}".strip() if source else body
+
+
+def _slow_sites(report: ReportText, section: Section, faults: Faults) -> _Stacks:
+    ids: list[int] = []
+    stacks: list[tuple[bytes, ...]] = []
+    current, depth = b"", 0
+    for number, line in list(report.lines(section))[1:]:
+        parts = line.split(None, 2)
+        if len(parts) == 3 and parts[1] == b"0" and parts[0].isdigit() and len(parts[0]) <= _DIGITS:
+            current, depth = parts[0], 0
+            ids.append(int(current))
+            stacks.append((parts[2].rstrip(),))
+        elif len(parts) == 3 and parts[0] == current and parts[1] == b"%d" % (depth + 1):
+            depth += 1
+            stacks[-1] = (*stacks[-1], parts[2].rstrip())
+        else:
+            current = b""  # levels below a damaged one have lost their place
+            faults.damage(
+                number, f"row of {section.title!r}: no call site, level and frame", "it is left out"
+            )
+    distinct = {stack: code for code, stack in enumerate(dict.fromkeys(stacks))}
+    codes = np.array([distinct[stack] for stack in stacks], dtype=np.int64)
+    return np.array(ids, dtype=np.int64), codes, list(distinct)
+
+
+def _fast_sites(report: ReportText, section: Section) -> _Stacks | None:
+    """Read the lines in columns; None if one is not id, level and frame, or not where it is due."""
+    start = report.data.find(b"\n", section.start, section.stop) + 1
+    if not start or start >= section.stop:
+        return None
+    raw = np.frombuffer(report.data, dtype=np.uint8, count=section.stop - start, offset=start)
+    chunks = range(0, len(raw), CHUNK)
+    ends = [np.flatnonzero(raw[at : at + CHUNK] == ord("\n")) + at + 1 for at in chunks]
+    bounds = np.concatenate([[0], *ends])
+    known: dict[bytes, int] = {}
+    parts = []
+    for at in range(0, len(bounds) - 1, _LINES):
+        part = _parse_sites(raw, bounds[at : at + _LINES + 1], known)
+        if part is None:
+            return None
+        parts.append(part)
+    ids, levels, codes = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    top = levels == 0
+    site = np.cumsum(top) - 1
+    if not top[0] or (~top[1:] & (levels[1:] != levels[:-1] + 1)).any() or (ids != ids[top][site]).any():
+        return None
+    return ids[top], *_stacks(codes, list(known), levels, site)
+
+
+def _parse_sites(
+    raw: np.ndarray, bounds: np.ndarray, known: dict[bytes, int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return id, level and code of the frame of each line; new frames go into `known`."""
+    text = pa.LargeStringArray.from_buffers(len(bounds) - 1, pa.py_buffer(bounds), pa.py_buffer(raw))
+    lines = pc.ascii_trim_whitespace(text)
+    cells = pc.ascii_split_whitespace(lines, max_splits=2)
+    if not pc.all(pc.equal(pc.list_value_length(cells), 3)).as_py():
+        return None
+    ids, levels, frames = (cells.flatten()[at::3] for at in range(3))
+    for numbers in (ids, levels):
+        if (
+            not pc.all(pc.ascii_is_decimal(numbers)).as_py()
+            or pc.max(pc.binary_length(numbers)).as_py() > _DIGITS
+        ):
+            return None
+    encoded = frames.dictionary_encode()
+    distinct = encoded.dictionary.cast(pa.large_binary()).to_pylist()
+    codes = np.array([known.setdefault(frame, len(known)) for frame in distinct], dtype=np.int64)
+    whole = (numbers.cast(pa.int64()).to_numpy() for numbers in (ids, levels))
+    return *whole, codes[encoded.indices.to_numpy()]
+
+
+def _stacks(
+    codes: np.ndarray, distinct: list[bytes], levels: np.ndarray, site: np.ndarray
+) -> tuple[np.ndarray, list[tuple[bytes, ...]]]:
+    stack = codes[levels == 0]
+    known: list[tuple[bytes, ...]] = [(frame,) for frame in distinct]
+    for level in range(1, int(levels.max()) + 1):
+        here = levels == level
+        deeper = np.zeros(len(stack), dtype=np.int64)
+        deeper[site[here]] = codes[here] + 1
+        width = len(distinct) + 1
+        stack, pairs = pd.factorize(stack * width + deeper)
+        known = [
+            known[pair // width] + ((distinct[pair % width - 1],) if pair % width else ())
+            for pair in pairs.tolist()
+        ]
+    return stack, known

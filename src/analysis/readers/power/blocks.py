@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from analysis.base import units
-from analysis.readers.power.clock import Clock
-from analysis.readers.power.log import PowerLog, Readings, readings_of
+from analysis.readers.power.clock import Stamps
+from analysis.readers.power.log import MeterLog, MeterReadings, readings_of
 from analysis.readers.power.rows import refuse_torn
 from analysis.readers.text import quantity
 
@@ -33,13 +33,13 @@ class _Block:
     own: str = ""
 
 
-def read(log: PowerLog, labels: Labels, *, order: str) -> Readings:
+def read(log: MeterLog, labels: Labels, *, order: str) -> MeterReadings:
     """Read repeated blocks; a prefix like ``node01:`` (from pdsh or clush) names the meter.
 
     The time is the logger's, where it wrote a line with a stamp before the block, else the
     controller's own, which is often not set (1970).
     """
-    clock = Clock(log, order=order)
+    clock = Stamps(log, order=order)
     blocks: dict[str, list[_Block]] = {}
     logged: dict[str, tuple[str, int]] = {}
     power = re.compile(rf"^(?P<head>.*?){re.escape(labels.power)}\s*:\s*(?P<cell>\S+\s*\S*)(?P<rest>.*)$")
@@ -73,8 +73,8 @@ def _prefix(line: str) -> tuple[str, str]:
 
 
 def _begin(
-    log: PowerLog,
-    clock: Clock,
+    log: MeterLog,
+    clock: Stamps,
     blocks: dict[str, list[_Block]],
     logged: Mapping[str, tuple[str, int]],
     node: str,
@@ -93,7 +93,7 @@ def _begin(
     blocks.setdefault(node, []).append(_Block(number, value * scale, *before))
 
 
-def _readings(log: PowerLog, clock: Clock, blocks: Mapping[str, list[_Block]]) -> Readings:
+def _readings(log: MeterLog, clock: Stamps, blocks: Mapping[str, list[_Block]]) -> MeterReadings:
     """Choose each block's clock; a controller that says 1970 has none."""
     flat = [(node, block) for node, own in blocks.items() for block in own]
     logger = sum(bool(block.logged) for _, block in flat) >= sum(map(_is_set, (b.own for _, b in flat)))

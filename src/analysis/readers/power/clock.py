@@ -12,7 +12,7 @@ import pandas as pd
 
 from analysis.base.errors import ReadError
 from analysis.base.units import SECOND
-from analysis.readers.power.log import NAT, PowerLog
+from analysis.readers.power.log import NAT, MeterLog
 
 _DAY = 86_400 * SECOND
 _COARSE = 3000 * SECOND
@@ -21,7 +21,7 @@ _UTC_NAMES = frozenset(("Z", "UTC", "GMT"))
 
 
 def to_utc(
-    log: PowerLog, local: np.ndarray, zone_of: list[str], lines: np.ndarray, zone: str | None
+    log: MeterLog, local: np.ndarray, zone_of: list[str], lines: np.ndarray, zone: str | None
 ) -> np.ndarray:
     """Convert stamps in the order of the file to UTC, in ns; the least int64 where one is unreadable.
 
@@ -46,7 +46,7 @@ def to_utc(
     return utc
 
 
-def localise(log: PowerLog, local: np.ndarray, lines: np.ndarray | None, zone: str | None) -> np.ndarray:
+def localise(log: MeterLog, local: np.ndarray, lines: np.ndarray | None, zone: str | None) -> np.ndarray:
     """Convert local stamps of one zone, in the order of the file, to UTC, in ns.
 
     Without a zone they are taken as UTC, and a warning says so. A stamp that does not exist in the zone
@@ -79,7 +79,7 @@ def localise(log: PowerLog, local: np.ndarray, lines: np.ndarray | None, zone: s
     return np.where(_second_pass(log, local, double, lines, zone), winter, summer)
 
 
-def _no_half_days(log: PowerLog, local: np.ndarray, lines: np.ndarray | None) -> None:
+def _no_half_days(log: MeterLog, local: np.ndarray, lines: np.ndarray | None) -> None:
     """Refuse a twelve-hour clock without am and pm: it falls from 12 to 1 and knows no hour 0."""
     back = np.flatnonzero(local[1:] < local[:-1])
     hours = local // (3600 * SECOND) % 24 if back.size else local
@@ -94,7 +94,7 @@ def _no_half_days(log: PowerLog, local: np.ndarray, lines: np.ndarray | None) ->
 
 
 def _second_pass(
-    log: PowerLog, local: np.ndarray, double: np.ndarray, lines: np.ndarray | None, zone: str
+    log: MeterLog, local: np.ndarray, double: np.ndarray, lines: np.ndarray | None, zone: str
 ) -> np.ndarray:
     """Tell which stamps of a doubled hour belong to its second pass.
 
@@ -126,7 +126,7 @@ def _second_pass(
 
 
 def _in_order(
-    log: PowerLog,
+    log: MeterLog,
     step: np.ndarray,
     jump: np.ndarray,
     restart: np.ndarray,
@@ -145,7 +145,7 @@ def _in_order(
 
 
 def _by_name(
-    log: PowerLog,
+    log: MeterLog,
     local: np.ndarray,
     utc: np.ndarray,
     zone_of: list[str],
@@ -204,14 +204,14 @@ _FIRST_YEAR, _LAST_YEAR = 1970, 2200
 _END = (date(_LAST_YEAR, 1, 1) - date(1970, 1, 1)).days * _DAY
 
 
-class Clock:
+class Stamps:
     """Reads the time stamps of one log, in the order of the file; the log's options go before the format's.
 
     A format may fix the `order` of numeric dates (``mdy``, ``dmy``, ``ymd``) and the IANA `zone` of stamps
     without one.
     """
 
-    def __init__(self, log: PowerLog, *, order: str | None = None, zone: str | None = None) -> None:
+    def __init__(self, log: MeterLog, *, order: str | None = None, zone: str | None = None) -> None:
         self.log = log
         self.order = log.options.date_order or order
         self.zone = log.options.tz or zone
@@ -229,7 +229,7 @@ class Clock:
         local time that does not exist in the zone.
         """
         stamps, lines = list(stamps), np.fromiter(lines, dtype=np.int64)
-        self._settle_order(stamps, lines)
+        self._find_order(stamps, lines)
         local = np.full(len(stamps), NAT)
         zone_of: list[str] = [""] * len(stamps)
         timed = np.zeros(len(stamps), dtype=bool)
@@ -258,13 +258,13 @@ class Clock:
         if given is None:
             self.log.faults.note(0, "the log has no date", "times count from 1970; pass start= with a date")
             return 0
-        (value,) = Clock(self.log, order=self.order, zone=self.zone).utc([str(given)], [0], report=False)
+        (value,) = Stamps(self.log, order=self.order, zone=self.zone).utc([str(given)], [0], report=False)
         if value == NAT:
             found = f"option start={given!r} is no date and time"
             raise ReadError.at(self.log.source, 0, found, "write it like 2026-03-01T12:00:00+01:00")
         return int(value)
 
-    def _settle_order(self, stamps: list[str], lines: np.ndarray) -> None:
+    def _find_order(self, stamps: list[str], lines: np.ndarray) -> None:
         """Find out whether day or month comes first in dates like 03/04/2026."""
         if self.order is not None:
             return

@@ -7,15 +7,14 @@ import numpy as np
 from analysis.base.errors import ReadError
 from analysis.base.units import SECOND
 from analysis.readers.base import Faults
-from analysis.readers.power.readings import Readings
-from analysis.readers.power.table import Table
+from analysis.readers.power.table import MeterReadings, Table
 
 _MANY = 5  # so many resets in a short log are none
 _JUMP = 1000.0  # times the usual power: digits were lost or gained
 
 
 def energies(
-    table: Table, readings: Readings, max_power: float, faults: Faults
+    table: Table, readings: MeterReadings, max_power: float, faults: Faults
 ) -> tuple[np.ndarray, np.ndarray]:
     """Turn counters in J, or means in W, into mean powers in W and cumulated energies in J (meter, time).
 
@@ -35,7 +34,7 @@ def energies(
             continue
         seconds = np.diff(table.time[at]) / SECOND
         if readings.counter is None:
-            mean = _told(value[at][1:], seconds, readings.longest, name, faults)
+            mean = _stated(value[at][1:], seconds, readings.longest, name, faults)
         else:
             joules = _steps(value[at], seconds, readings.wrap.get(name), max_power, name, faults)
             mean = joules / seconds
@@ -44,7 +43,7 @@ def energies(
     return power, energy
 
 
-def _told(mean: np.ndarray, seconds: np.ndarray, longest: float, name: str, faults: Faults) -> np.ndarray:
+def _stated(mean: np.ndarray, seconds: np.ndarray, longest: float, name: str, faults: Faults) -> np.ndarray:
     """Leave out the means after missing lines: they tell of the last part of the interval only."""
     usual = float(np.sort(seconds)[(seconds.size - 1) // 2]) if seconds.size else np.nan
     long = (seconds > longest * usual) & ~np.isnan(mean)

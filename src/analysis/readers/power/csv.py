@@ -18,16 +18,16 @@ from analysis.base.errors import ReadError
 from analysis.base.units import SECOND
 from analysis.readers.power import clock
 from analysis.readers.power import table as grid
-from analysis.readers.power.clock import Clock
+from analysis.readers.power.clock import Stamps
 from analysis.readers.power.headings import OTHER, Headings, Layout, find, of_heading, split
-from analysis.readers.power.log import NAT, PowerLog, Readings, readings_of
+from analysis.readers.power.log import NAT, MeterLog, MeterReadings, readings_of
 from analysis.readers.text import BLANK, quantity
 
 _ELAPSED = re.compile(r"\d{1,8}(?:[.,]\d+)?")
 _SAMPLE = 1000  # rows
 
 
-def read_rows(log: PowerLog, layout: Layout, order: str | None) -> Readings:
+def read_rows(log: MeterLog, layout: Layout, order: str | None) -> MeterReadings:
     """Read row by row."""
     stamps: list[str] = []
     at: list[int] = []
@@ -53,7 +53,7 @@ def read_rows(log: PowerLog, layout: Layout, order: str | None) -> Readings:
     return finish(log, layout, readings, np.asarray(values, dtype=float))
 
 
-def _rows(log: PowerLog, layout: Layout) -> Iterator[tuple[int, list[str]]]:
+def _rows(log: MeterLog, layout: Layout) -> Iterator[tuple[int, list[str]]]:
     """Give the cells of the whole rows with their lines; the headings may come again."""
     need = max((*layout.time, *layout.meter, layout.unit, *(v[0] for v in layout.values)))
     heading = layout.names[layout.time[0]].lower()
@@ -72,9 +72,9 @@ def _rows(log: PowerLog, layout: Layout) -> Iterator[tuple[int, list[str]]]:
 
 
 def _times(
-    log: PowerLog, layout: Layout, order: str | None, stamps: Sequence[str], at: Sequence[int]
+    log: MeterLog, layout: Layout, order: str | None, stamps: Sequence[str], at: Sequence[int]
 ) -> np.ndarray:
-    clock = Clock(log, order=order, zone=zone_of(layout))
+    clock = Stamps(log, order=order, zone=zone_of(layout))
     seconds = elapsed(layout, stamps)
     if seconds is not None:
         return clock.start() + np.round(seconds * SECOND).astype(np.int64)
@@ -95,7 +95,7 @@ def elapsed(layout: Layout, stamps: Sequence[str]) -> np.ndarray | None:
     )
 
 
-def telling(log: PowerLog, layout: Layout, head: Sequence[str]) -> Layout:
+def telling(log: MeterLog, layout: Layout, head: Sequence[str]) -> Layout:
     """Take a column into the meter's name that tells rows of one meter and stamp apart.
 
     Where rows of one stamp are of several sources (cpu and memory, say), their mean would be a
@@ -128,7 +128,7 @@ def _stamp(parts: list[str]) -> str:
 
 
 def _value(
-    log: PowerLog, layout: Layout, cell: tuple[float, str], printed: str, scale: float, line: int
+    log: MeterLog, layout: Layout, cell: tuple[float, str], printed: str, scale: float, line: int
 ) -> float | None:
     """Return a cell in W or J; None for a row of another quantity, NaN for a blank or bad cell."""
     value, unit = cell
@@ -157,7 +157,7 @@ def zone_of(layout: Layout) -> str | None:
     )
 
 
-def finish(log: PowerLog, layout: Layout, readings: Readings, value: np.ndarray) -> Readings:
+def finish(log: MeterLog, layout: Layout, readings: MeterReadings, value: np.ndarray) -> MeterReadings:
     """Put the values in as powers or as counters."""
     if layout.counter:
         if any(math.isnan(scale) for _, _, scale in layout.values):
@@ -170,7 +170,7 @@ def finish(log: PowerLog, layout: Layout, readings: Readings, value: np.ndarray)
     return readings
 
 
-def names_of(log: PowerLog, meters: list[str], labels: list[str]) -> list[str]:
+def names_of(log: MeterLog, meters: list[str], labels: list[str]) -> list[str]:
     """Name the meters of all columns of all rows' meters."""
     return ["/".join(part for part in (m, label) if part) or "meter" for m in meters for label in labels]
 
@@ -182,8 +182,8 @@ _NULLS = sorted({form for b in BLANK for form in (b, b.upper(), b.title())})
 
 
 def read(
-    log: PowerLog, headings: Headings, *, order: str | None = None, mean: bool = False, short: bool = True
-) -> Readings:
+    log: MeterLog, headings: Headings, *, order: str | None = None, mean: bool = False, short: bool = True
+) -> MeterReadings:
     """Read a CSV file of powers or energy counters.
 
     `order` is that of numeric dates which the format fixes, `mean` says that powers are means since the
@@ -199,7 +199,7 @@ def read(
     return readings
 
 
-def _typed(log: PowerLog, layout: Layout, head: list[str]) -> Readings | None:
+def _typed(log: MeterLog, layout: Layout, head: list[str]) -> MeterReadings | None:
     """Read a clean file through pyarrow; None if it is not clean."""
     if len(layout.time) != 1 or len(head) <= layout.header or layout.unit >= 0:
         return None
@@ -256,8 +256,8 @@ def _time_types(cell: str) -> list[Any]:
     return []
 
 
-def _assemble(log: PowerLog, layout: Layout, table: Any, *, quoted: bool) -> Readings | None:
-    """Put typed columns together; None if a stamp or a name is not what its column holds elsewhere."""
+def _assemble(log: MeterLog, layout: Layout, table: Any, *, quoted: bool) -> MeterReadings | None:
+    """Put typed columns together; None if a stamp or a name is not what its column contains elsewhere."""
     times = table.column(f"f{layout.time[0]}")
     if not table.num_rows or times.null_count:
         return None
@@ -273,13 +273,13 @@ def _assemble(log: PowerLog, layout: Layout, table: Any, *, quoted: bool) -> Rea
         return None
     width = len(values)
     if folded:
-        return finish(log, layout, Readings(time, np.arange(len(names)), names), folded[1])
+        return finish(log, layout, MeterReadings(time, np.arange(len(names)), names), folded[1])
     value, place = [np.concatenate(blocks) for blocks in values], np.concatenate(code)
     if width == 1:
-        return finish(log, layout, Readings(time, place, names), value[0])
+        return finish(log, layout, MeterReadings(time, place, names), value[0])
     # Row by row, a row's columns side by side.
     place = (place[:, None] * width + np.arange(width, dtype=place.dtype)).reshape(-1)
-    readings = Readings(np.repeat(time, width), place, names)
+    readings = MeterReadings(np.repeat(time, width), place, names)
     return finish(log, layout, readings, np.column_stack(value).reshape(-1))
 
 
@@ -295,7 +295,7 @@ def _powers(blocks: list[np.ndarray], scale: float) -> list[np.ndarray]:
     return [b if np.isfinite(b).all() else np.where(np.isfinite(b), b, np.nan) for b in blocks]
 
 
-def _utc(log: PowerLog, layout: Layout, kind: Any, stamps: np.ndarray) -> np.ndarray | None:
+def _utc(log: MeterLog, layout: Layout, kind: Any, stamps: np.ndarray) -> np.ndarray | None:
     """Return stamps as ns since 1970 UTC; None if one of them cannot be a time."""
     import pyarrow as pa
 
@@ -308,14 +308,14 @@ def _utc(log: PowerLog, layout: Layout, kind: Any, stamps: np.ndarray) -> np.nda
         return micro
     if kind.tz:
         return stamps
-    zone = Clock(log, zone=zone_of(layout)).zone
+    zone = Stamps(log, zone=zone_of(layout)).zone
     try:
         return clock.localise(log, stamps, None, zone)
     except ReadError:
         return None  # row by row the line is known
 
 
-def _meters(log: PowerLog, layout: Layout, table: Any) -> tuple[list[np.ndarray], list[str]]:
+def _meters(log: MeterLog, layout: Layout, table: Any) -> tuple[list[np.ndarray], list[str]]:
     """Return the meter of each row, block by block, as a position in the list of their names."""
     if not layout.meter:
         sizes = [len(block) for block in table.column(f"f{layout.time[0]}").chunks]

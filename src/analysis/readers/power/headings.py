@@ -18,6 +18,8 @@ The user's column map is the option ``columns``, with the keys
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -107,11 +109,12 @@ def of_heading(heading: str) -> str:
 
 def split(line: str, delimiter: str) -> list[str]:
     """Split a line into cells without their blanks and quotation marks."""
-    if '"' not in line:
-        return [cell.strip() for cell in line.split(delimiter)]
-    import csv
-
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
+    cells = line.split(delimiter)
+    if '"' in line:
+        # A cell of more than 128 KiB is none: some other file has all of it in one line.
+        with contextlib.suppress(csv.Error):
+            cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
+    return [cell.strip() for cell in cells]
 
 
 def find(lines: Sequence[str], headings: Headings, columns: Mapping[str, Any] | None, source: str) -> Layout:

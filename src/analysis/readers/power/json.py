@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from analysis.base.errors import ReadError
-from analysis.readers.power.clock import Clock
-from analysis.readers.power.log import PowerLog
+from analysis.readers.power.clock import Stamps
+from analysis.readers.power.log import MeterLog
 from analysis.readers.text import number
 
 # Where a logger that wraps an answer puts the time, in lower case.
@@ -19,7 +19,7 @@ _BEGIN = re.compile(r"\n[{\[]")
 _TOO_MUCH = "a number too long or lists too deep"
 
 
-def documents(log: PowerLog, clock: Clock) -> Iterator[tuple[str, int, Any]]:
+def documents(log: MeterLog, clock: Stamps) -> Iterator[tuple[str, int, Any]]:
     """Give each whole document: its stamp (its own or on the line before; empty without), line, content."""
     text = log.data.decode("utf-8-sig", errors="replace")
     decoder = json.JSONDecoder()

@@ -1,14 +1,15 @@
 """What all readers of power logs share: options, readings in long form, the dataset.
 
 A format is one small module with ``sniff(head, name)`` and ``parse(data, source, **options)``. It
-turns its text into `Readings` (one row per reading: time, meter, watts) and hands them to
-`PowerLog.dataset`, which does what every log needs: order, doubled stamps, clock offset, the
+turns its text into `MeterReadings` (one row per reading: time, meter, watts) and hands them to
+`MeterLog.dataset`, which does what every log needs: order, doubled stamps, clock offset, the
 meter × time table, energy counters, attributes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -23,16 +24,33 @@ from analysis.base.units import SECOND
 from analysis.readers.base import Faults, as_utf8, is_utf16
 from analysis.readers.power import counter
 from analysis.readers.power import table as pivot
-from analysis.readers.power.overlap import overlapping
-from analysis.readers.power.readings import NAT, Readings, readings_of
-from analysis.readers.power.table import Table
+from analysis.readers.power.table import NAT, MeterReadings, Table, readings_of
 from analysis.readers.text import whole_lines
 from analysis.schema import registry
 
 # What a format works with.
-__all__ = ["NAT", "Options", "PowerLog", "Readings", "readings_of"]
+__all__ = ["NAT", "MeterLog", "MeterReadings", "Options", "readings_of"]
 
 _DUPLICATES = ("mean", "first", "last", "refuse")
+
+
+# Tool -> patterns of meters that lie within others, or hold them, the innermost first.
+_OVERLAPPING: dict[str, tuple[str, ...]] = {
+    # Cores and graphics are in the package, and the platform contains it.
+    "turbostat": ("^(cores|graphics|system)$",),
+    "perf stat": ("energy-(cores|gpu|psys)$",),
+    # A zone within a package that has no name is memory on some machines and cores on others.
+    "powercap": (r"(?<![^\W_])(core|uncore|psys)(?![^\W\d_])", r"^intel-rapl(-mmio)?:\d+:\d+$"),
+    "Cray pm_counters": (r"(^|/)(cpu|memory|accel\d*)$",),
+    "GEOPM": ("/board$",),
+    # Parts of a system; resources within others; a supply's output, its consumption, its input.
+    "Redfish": (
+        r"(?i)\b(cpu|memory|fan|storage|gpu|fpga)\b.*\bsub-?system|(^|[/ ])Total(?!Power)\w+Power$",
+        "/.* (Input|Output)?PowerWatts$",
+        " OutputPowerWatts$|(^|[/ ])SystemOutputPower$",
+        "(^|[/ ])SystemPowerConsumption$",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +91,7 @@ class Options:
         return options
 
 
-class PowerLog:
+class MeterLog:
     """One power log while it is read, with the reader's options: bytes, or a file that is not compressed."""
 
     def __init__(self, given: bytes | Path, source: str, options: Mapping[str, Any]) -> None:
@@ -125,7 +143,7 @@ class PowerLog:
 
     def dataset(
         self,
-        readings: Readings,
+        readings: MeterReadings,
         *,
         tool: str,
         location: str,
@@ -181,3 +199,12 @@ def _median(steps: np.ndarray) -> float:
     usual = steps[steps.size // 2]
     most = 2 * np.count_nonzero(steps == usual) > steps.size  # what more than half are, is the median
     return float(usual if most else np.median(steps))
+
+
+def overlapping(tool: str, names: Sequence[str]) -> list[str]:
+    """Name the meters of a tool's log that are not to be added to the others; never all of them."""
+    found: list[str] = []
+    for pattern in _OVERLAPPING.get(tool, ()):
+        more = [name for name in names if name in found or re.search(pattern, name)]
+        found = more if len(more) < len(names) else found
+    return found

@@ -13,8 +13,8 @@ import xarray as xr
 
 from analysis.base.errors import ReadError
 from analysis.base.units import SECOND
-from analysis.readers.power.clock import Clock
-from analysis.readers.power.log import NAT, PowerLog, Readings, readings_of
+from analysis.readers.power.clock import Stamps
+from analysis.readers.power.log import NAT, MeterLog, MeterReadings, readings_of
 
 Parse = Callable[..., xr.Dataset]
 
@@ -31,9 +31,9 @@ def reads(tool: str, location: str, *, accuracy: float = float("nan"), **attrs: 
     `analysis.readers.power.log.Options`, and raises ReadError where they are not of the format.
     """
 
-    def make(readings: Callable[[PowerLog], Readings]) -> Parse:
+    def make(readings: Callable[[MeterLog], MeterReadings]) -> Parse:
         def parse(data: bytes | Path, source: str = "<memory>", **options: Any) -> xr.Dataset:
-            log = PowerLog(data, source, options)
+            log = MeterLog(data, source, options)
             return log.dataset(readings(log), tool=tool, location=location, accuracy=accuracy, attrs=attrs)
 
         functools.update_wrapper(parse, readings)
@@ -47,9 +47,9 @@ def reads(tool: str, location: str, *, accuracy: float = float("nan"), **attrs: 
 class Rows:
     """Readings with their stamps, in the order of the file; a format may fix the `order` of numeric dates."""
 
-    def __init__(self, log: PowerLog, *, order: str | None = None) -> None:
+    def __init__(self, log: MeterLog, *, order: str | None = None) -> None:
         self.log = log
-        self.clock = Clock(log, order=order)
+        self.clock = Stamps(log, order=order)
         self.stamp, self.stamp_line = "", 0
         self._rows: list[tuple[str, int, str, float]] = []
         self._loose = False
@@ -77,7 +77,7 @@ class Rows:
 
     def readings(
         self, what: str, *, counter: bool = False, mean: bool = False, step: float = 0.0, loose: bool = False
-    ) -> Readings:
+    ) -> MeterReadings:
         """Make readings of the rows; `what` the format looks for stands in the message if there is none.
 
         The values are energy counters in J (`counter`) or means since the reading before (`mean`); `step`
@@ -123,7 +123,7 @@ class Rows:
         return time
 
 
-def refuse_torn(log: PowerLog, readings: Readings, lines: Sequence[int]) -> None:
+def refuse_torn(log: MeterLog, readings: MeterReadings, lines: Sequence[int]) -> None:
     """Refuse a log whose lines were shuffled apart: stamps and the readings below them.
 
     Records that are whole may stand in any order. Where stamps go back again and again and some have
@@ -143,7 +143,7 @@ def refuse_torn(log: PowerLog, readings: Readings, lines: Sequence[int]) -> None
         raise ReadError.at(log.source, int(lines[order[back[0] + 1]]), found, remedy)
 
 
-def spans(rows: Sequence[tuple[str, int, int, float]]) -> Readings:
+def spans(rows: Sequence[tuple[str, int, int, float]]) -> MeterReadings:
     """Make counters of energies known for a span only: meter, begin and end in ns since 1970 UTC, J."""
     times = [time for _, begin, end, _ in rows for time in (begin, end)]
     joules = [value for *_, energy in rows for value in (0.0, energy)]
@@ -152,7 +152,7 @@ def spans(rows: Sequence[tuple[str, int, int, float]]) -> Readings:
     return readings
 
 
-def intervals(begin: int, rows: Sequence[tuple[int, str, float, bool]]) -> Readings:
+def intervals(begin: int, rows: Sequence[tuple[int, str, float, bool]]) -> MeterReadings:
     """Make means of intervals, each of which ends the one before of its meter; the first begins at `begin`.
 
     A row is its end in ns since 1970 UTC, the meter, the value, and whether that is in J instead of W.
@@ -173,7 +173,7 @@ def intervals(begin: int, rows: Sequence[tuple[int, str, float, bool]]) -> Readi
     return readings_of(time, meters, power, mean=True, longest=_LATE)
 
 
-def ends(log: PowerLog, seconds: Sequence[float], step: float, default: float) -> tuple[int, np.ndarray]:
+def ends(log: MeterLog, seconds: Sequence[float], step: float, default: float) -> tuple[int, np.ndarray]:
     """Place intervals that follow each other: begin of the first and all ends, in ns since 1970 UTC.
 
     `seconds` are ends in s since 1970, NaN where the log has no times; `step` is the length of the first
@@ -188,5 +188,5 @@ def ends(log: PowerLog, seconds: Sequence[float], step: float, default: float) -
         if not step > 0:
             step = default
             log.faults.note(0, "the log has no interval", f"taken as {step:g} s; pass interval=")
-        found = Clock(log).start() + np.round(np.arange(1, stamps.size + 1) * step * SECOND).astype(np.int64)
+        found = Stamps(log).start() + np.round(np.arange(1, stamps.size + 1) * step * SECOND).astype(np.int64)
     return int(found[0]) - round(step * SECOND), found

@@ -12,8 +12,10 @@ from pathlib import Path
 import xarray as xr
 
 from analysis.base.errors import ReadError
+from analysis.readers.format import Format
 from analysis.readers.merits.output import Output
 
+FORMAT = Format(engine="darshan", kind="merits", tool="Darshan", marks=(b"# darshan log version: ",))
 _MODULE = r"^# (?P<module>POSIX|MPI-IO|STDIO) module data$"
 _BYTES = r"^total_(?:POSIX|MPIIO|STDIO)_BYTES_(?P<what>READ|WRITTEN): (?P<value>\d+)$"
 _TIME = r"^# agg_time_by_slowest: (?P<value>\S+) # seconds$"
@@ -62,8 +64,8 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         output.faults.damage(line, found, "give it more by DARSHAN_MODMEM; kept what is there")
     ends = r"^# agg_perf_by_slowest: .*\n"
     output.close(ends, "'agg_perf_by_slowest' of each module", opening=_MODULE)
-    version = output.first(r"^# metadata: lib_ver = (\S+)$")
-    return output.dataset("darshan", "Darshan", version, main="POSIX rate", time="run time")
+    output.facts["version"] = output.first(r"^# metadata: lib_ver = (\S+)$")
+    return output.dataset(FORMAT, main="POSIX rate", time="run time")
 
 
 def _text(log: bytes, source: str) -> bytes:

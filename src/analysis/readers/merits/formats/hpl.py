@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import xarray as xr
-
-from analysis.base.errors import ReadError
-from analysis.readers.merits.output import Output, agree
+from analysis.readers.merits.output import Output, TextFormat, agree
 from analysis.readers.text import integer
 
 # NVIDIA adds the rate of one GPU in brackets, Intel a column of its own after the variant.
@@ -14,29 +11,27 @@ _ROW = (
     r"(?: +\( *\S+ *\))? *$"
 )
 _CHECK = r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. (?P<word>PASSED|FAILED) *$"
-
 _FINISHED = r"^\s*(?P<tests>\d+) tests completed and "
+_PROBLEM = ("N", "NB", "P", "Q")
 
 
-def sniff(head: bytes, name: str = "") -> bool:
+def _is_hpl(head: bytes) -> bool:
     """Tell whether some bytes hold HPL's banner; HPCC, which runs it too, has a reader of its own."""
     return b"HPLinpack " in head and b"parameter values will be used" in head and b"HPC Challenge" not in head
 
 
-def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read every result: kind ``merits``; the largest rate speaks for the file."""
-    if not sniff(data):
-        raise ReadError.at(source, 0, "no banner of HPLinpack", "give the output of xhpl")
-    output = Output(data, source)
-    grids = set()
+def _finish(output: Output) -> None:
+    """Add the rows, each with its problem and its check; compare rate and time with the operations."""
+    problems = set()
     rows = list(output.find(_ROW))
     for result, (line, row) in enumerate(rows):
-        n, nb, p, q = row["problem"].split()
-        case = f"N={n} NB={nb} P={p} Q={q} {row['variant']}"
-        grids.add(integer(p) * integer(q))
-        work = (2 / 3 * float(n) + 3 / 2) * float(n) ** 2 / 1e9 or 1.0
-        found = f"{row['rate']} Gflops in {row['time']} s, N = {n} takes {work:.6g} Gflop"
-        output.hold(line, agree((row["rate"], row["time"]), factor=work, slack=1e-4), found)
+        problem = dict(zip(_PROBLEM, row["problem"].split(), strict=True))
+        problems.add(tuple(problem.items()))
+        case = " ".join([*(f"{name}={value}" for name, value in problem.items()), row["variant"]])
+        n = float(problem["N"])
+        work = (2 / 3 * n + 3 / 2) * n**2 / 1e9 or 1.0
+        found = f"{row['rate']} Gflops in {row['time']} s, N = {problem['N']} takes {work:.6g} Gflop"
+        output.verify(line, agree((row["rate"], row["time"]), factor=work, slack=1e-4), found)
         output.add("Gflops", row["rate"], "Gflop/s", line, result=result, problem=case)
         output.add("Time", row["time"], "s", line, result=result, problem=case)
     lines = [line for line, _ in rows]
@@ -44,11 +39,19 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         at = sum(start < line for start in lines) - 1
         if at >= 0:
             output.check(at, check["word"] == "PASSED")
-    told = sum(integer(match["tests"]) for _, match in output.find(_FINISHED))
-    if told > len(rows):
-        found = f"{len(rows)} rows of {told} tests that HPL says it finished"
+    finished = sum(integer(match["tests"]) for _, match in output.find(_FINISHED))
+    if finished > len(rows):
+        found = f"{len(rows)} rows of {finished} tests that HPL says it finished"
         output.faults.damage(lines[-1] if lines else 0, found, "the file is damaged; kept what is whole")
+    grids = {integer(problem["P"]) * integer(problem["Q"]) for problem in map(dict, problems)}
     output.facts["ranks"] = grids.pop() if len(grids) == 1 else -1
-    output.close(r"^\s*End of Tests\.", "'End of Tests.'", opening=r"^\s*HPLinpack \S+ +--")
-    version = output.first(r"^\s*HPLinpack (\S+)")
-    return output.dataset("hpl", "HPL", version, main="Gflops", which="largest", time="Time")
+    output.facts |= dict(*problems) if len(problems) == 1 else {}
+
+
+FORMAT = TextFormat(
+    engine="hpl", tool="HPL", marks=((b"HPLinpack ", b"parameter values will be used"),), test=_is_hpl,
+    near=r"HPLinpack|HPL_pdgesv|\bWR\d\d[LCR]\d", first_line=r"^HPLinpack \d",
+    opening=r"^\s*HPLinpack \S+ +--", closing=r"^\s*End of Tests\.", closed_by="'End of Tests.'",
+    facts={"version": r"^\s*HPLinpack (\S+)"}, finish=_finish, figure_of_merit="Gflops", unit="Gflop/s",
+    which="largest", time="Time", problem=_PROBLEM, given="the output of xhpl",
+)  # fmt: skip

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from analysis.readers.merits.output import Format, Merit
+from analysis.readers.merits.output import Merit, TextFormat
 
-FORMAT = Format(
-    engine="hpl_mxp",
-    tool="HPL-MxP",
-    marks=(b"HPL-MxP-NVIDIA", b"HPL-AI-NVIDIA"),
+_BANNER = r"^\s*HPL-(?:MxP|AI)-NVIDIA"
+
+FORMAT = TextFormat(
+    engine="hpl_mxp", tool="HPL-MxP", marks=(b"HPL-MxP-NVIDIA", b"HPL-AI-NVIDIA"), near=r"HPL-(?:MxP|AI)",
     merits=(
         Merit("GFLOPS", r"^\s*GFLOPS = *(?P<value>[^\s,]+)", "Gflop/s"),
         Merit("GFLOPS per GPU", r"^\s*GFLOPS = *\S+ +per GPU = *(?P<value>[^\s,]+)", "Gflop/s"),
         Merit("LU GFLOPS", r"^\s*LU GFLOPS = *(?P<value>[^\s,]+)", "Gflop/s"),
     ),
-    main="GFLOPS",
-    closing=r"^\s*LU GFLOPS = .*\n",
-    closed_by="'LU GFLOPS = ...'",
-    opening=r"^\s*HPL-(?:MxP|AI)-NVIDIA",
-    facts={"version": r"^\s*HPL-(?:MxP|AI)-NVIDIA +(\S+)"},
-    starts=r"^\s*HPL-(?:MxP|AI)-NVIDIA",
-    passed=r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. PASSED",
-    failed=r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. FAILED",
-)
-sniff, parse = FORMAT.sniff, FORMAT.parse
+    figure_of_merit="GFLOPS", unit="Gflop/s", closing=r"^\s*LU GFLOPS = .*\n",
+    closed_by="'LU GFLOPS = ...'", opening=_BANNER, facts={"version": rf"{_BANNER} +(\S+)"}, starts=_BANNER,
+    passed=r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. PASSED", failed=r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. FAILED",
+)  # fmt: skip

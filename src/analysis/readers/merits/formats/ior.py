@@ -10,8 +10,16 @@ from typing import Any
 import xarray as xr
 
 from analysis.readers.base import as_utf8
-from analysis.readers.merits.documents import Document, integer_of, items, text_of
-from analysis.readers.merits.output import Format, Merit, Output, agree
+from analysis.readers.merits.output import (
+    Document,
+    Merit,
+    Output,
+    TextFormat,
+    agree,
+    integer_of,
+    items,
+    text_of,
+)
 from analysis.readers.text import integer, number
 
 _MARK = r"^IOR-\S+: MPI Coordinated Test of Parallel I/O"
@@ -19,6 +27,8 @@ _REPEAT = r"^{} +(?P<value>\d\S*)(?: +\S+){{7,9}} *$"
 # Since 3.3: bandwidth, transfers per second, latency, block and transfer in KiB, times in s, the repeat.
 _COLUMNS = ("bw", "iops", "latency", "block", "xfer", "open", "moved", "close", "total", "iter")
 _ROW = r"^(?P<access>write|read) +(?P<cells>\d\S*(?: +\S+){9}) *$"
+# How much is moved, by which interface, to one file or to many.
+_PROBLEM = ("api", "access", "xfersize", "blocksize", "aggregate_filesize")
 _HEADINGS = (
     b"access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter"
 )
@@ -26,10 +36,10 @@ _HEADINGS = (
 _NAN = re.compile(rb'(": )-?nan(?=[,\s])')
 
 
-def _hold(output: Output) -> None:
-    """Hold what moved by each row's two rates against each other, and the largest rates against the rows."""
+def _finish(output: Output) -> None:
+    """Compare what moved by each row's two rates, and the largest rates with the rows."""
     for line, row in output.find(_ROW):
-        _hold_row(output, line, dict(zip(_COLUMNS, row["cells"].split(), strict=True)))
+        _verify_row(output, line, dict(zip(_COLUMNS, row["cells"].split(), strict=True)))
     for access in ("write", "read"):
         rows = [(row.line, row.value) for row in output.rows if row.merit == access]
         before = 0
@@ -42,7 +52,7 @@ def _hold(output: Output) -> None:
             before = top.line
 
 
-def _hold_row(output: Output, line: int, cells: Mapping[str, str]) -> None:
+def _verify_row(output: Output, line: int, cells: Mapping[str, str]) -> None:
     # Bandwidth is over the whole of a repeat, transfers per second over the moving alone.
     left, right = (cells["bw"], cells["total"]), (cells["iops"], cells["xfer"], cells["moved"])
     if not agree(left, right, factor=1 / 1024, slack=2e-3):
@@ -52,30 +62,27 @@ def _hold_row(output: Output, line: int, cells: Mapping[str, str]) -> None:
         output.faults.damage(line, found, "a number is damaged: get the output again")
 
 
-FORMAT = Format(
-    engine="ior",
-    tool="IOR",
-    marks=(b": MPI Coordinated Test of Parallel I/O",),
+FORMAT = TextFormat(
+    engine="ior", tool="IOR", marks=(b": MPI Coordinated Test of Parallel I/O",),
+    near=r"\bIOR\b|\bMiB/s(?:ec)?\b", first_line=r"^IOR-\d[^\n]*: MPI Coordinated",
     merits=(
         Merit("Max Write", r"^Max Write: +(?P<value>\S+) (?P<unit>MiB/sec)"),
         Merit("Max Read", r"^Max Read: +(?P<value>\S+) (?P<unit>MiB/sec)"),
         Merit("write", _REPEAT.format("write"), "MiB/s"),
         Merit("read", _REPEAT.format("read"), "MiB/s"),
     ),
-    main="Max Write",
-    closing=r"^(?:Finished *:|Run finished:)",
-    closed_by="'Finished'",
-    opening=_MARK,
+    figure_of_merit="Max Write", unit="MiB/sec", closing=r"^(?:Finished *:|Run finished:)",
+    closed_by="'Finished'", opening=_MARK,
     facts={
         "version": r"^IOR-(\S+): MPI Coordinated Test",
         "ranks": r"^\s*(?:tasks +: +|clients += +)(\d+)",
         "nodes": r"^\s*nodes +: +(\d+)",
         "size": r"^Command line(?: used)? *: +(.*)$",
+        **{name: rf"^ *{name.replace('_', ' ')} *[:=] +(\S.*)$" for name in _PROBLEM},
     },
-    failed=r"^WARNING: [Ii]ncorrect data on |^\*\* error \*\*",
-    which="largest",
-    hold=_hold,
-)
+    failed=r"^WARNING: [Ii]ncorrect data on |^\*\* error \*\*", which="largest", problem=_PROBLEM,
+    finish=_finish,
+)  # fmt: skip
 # As a part of IO500 it ends with its row.
 _LAST = rf"(?:{_REPEAT.format('(?:write|read)')})\n"
 _WITHIN = replace(FORMAT, closing=_LAST)
@@ -118,9 +125,9 @@ def _largest(output: Output) -> None:
             output.rows.append(row._replace(merit=f"Max {access.capitalize()}", unit="MiB/sec", result=0))
 
 
-def _hold_quiet(output: Output) -> None:
-    """Hold that there are as many rows as repeats; then add the largest rates."""
-    _hold(output)
+def _finish_quiet(output: Output) -> None:
+    """Check that there are as many rows as repeats; then add the largest rates."""
+    _finish(output)
     repeats = integer(output.first(r"^\s*repetitions +: +(\d+)"))
     counts = {access: sum(row.merit == access for row in output.rows) for access in ("write", "read")}
     asked = re.findall(r" -(?:w|r|W|R)(?= |$)", output.facts["size"])
@@ -133,7 +140,7 @@ def _hold_quiet(output: Output) -> None:
 
 # Since 4.0 it says nothing more than its rows, unless asked by -v.
 _FOURTH = re.compile(rb"^IOR-[4-9]", re.MULTILINE)
-_QUIET = replace(FORMAT, closing=_LAST, hold=_hold_quiet)
+_QUIET = replace(FORMAT, closing=_LAST, finish=_finish_quiet)
 
 
 def _csv(data: bytes, source: str) -> xr.Dataset:
@@ -152,7 +159,7 @@ def _csv(data: bytes, source: str) -> xr.Dataset:
             continue
         row = dict(zip(names, cells, strict=True))
         output.add(access, row["bw"], "MiB/s", at)
-        _hold_row(output, at, row)
+        _verify_row(output, at, row)
         ranks.add(row["tasks"])
     if output.rest.startswith(("write,", "read,")):
         output.faults.damage(
@@ -160,7 +167,7 @@ def _csv(data: bytes, source: str) -> xr.Dataset:
         )
     output.facts["ranks"] = ranks.pop() if len(ranks) == 1 else ""
     _largest(output)
-    return output.dataset("ior", "IOR", "", main="Max Write", which="largest")
+    return output.dataset(FORMAT, which="largest")
 
 
 def _json(data: bytes, source: str) -> xr.Dataset:
@@ -179,20 +186,20 @@ def _json(data: bytes, source: str) -> xr.Dataset:
                 "xfer": "xferKiB",
                 "moved": "wrRdTime",
             }
-            _hold_row(output, 0, {name: _digits(repeat.get(key)) for name, key in cells.items()})
+            _verify_row(output, 0, {name: _digits(repeat.get(key)) for name, key in cells.items()})
         for one in summary:
             if integer_of(one, "TestID") == integer_of(test, "TestID"):
                 operation = text_of(one, "operation")
                 document.add(f"Max {operation.capitalize()}", one, "bwMaxMIB", "MiB/sec", result)
-                _hold_summary(output, one, [one for one in repeats if one.get("access") == operation])
+                _verify_summary(output, one, [one for one in repeats if one.get("access") == operation])
     if len(tests) == 1:
         options = tests[0].get("Options")
         output.facts |= {"ranks": integer_of(options, "tasks"), "nodes": integer_of(options, "nodes")}
     output.facts["size"] = text_of(document.content, "Command line")
     if not summary:
         _largest(output)
-    version = text_of(document.content, "Version")
-    return output.dataset("ior", "IOR", version, main="Max Write", which="largest")
+    output.facts["version"] = text_of(document.content, "Version")
+    return output.dataset(FORMAT, which="largest")
 
 
 def _repeats(found: Any) -> Iterator[dict[str, Any]]:
@@ -212,7 +219,7 @@ def _digits(value: Any) -> str:
     return f"{value:.4f}" if known else ""
 
 
-def _hold_summary(output: Output, summary: Mapping[str, Any], repeats: list[dict[str, Any]]) -> None:
+def _verify_summary(output: Output, summary: Mapping[str, Any], repeats: list[dict[str, Any]]) -> None:
     rates = [number(_digits(one.get("bwMiB"))) for one in repeats]
     stated = [number(_digits(summary.get(key))) for key in ("bwMinMIB", "bwMeanMIB", "bwMaxMIB")]
     own = [min(rates), sum(rates) / len(rates), max(rates)] if rates else stated

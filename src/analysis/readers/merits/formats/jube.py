@@ -7,9 +7,11 @@ import re
 import xarray as xr
 
 from analysis.base.errors import ReadError
+from analysis.readers.format import Format
 from analysis.readers.merits.output import Output
 from analysis.readers.text import is_number
 
+FORMAT = Format(engine="jube", kind="merits", tool="JUBE", marks=(b"jube_wp_",), near=r"(?i)\bjube")
 _TITLE = re.compile(r"(?P<name>[\w.-]+):")
 _RULE = re.compile(r"\|?-[-|+]*")
 _UNIT = re.compile(r"(?P<name>.*)[\[(](?P<unit>[^\[\]()]*+)[\])]")
@@ -62,7 +64,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
             continue
         at += 1
         _row(output, dict(zip(heads, cells, strict=True)), line, at)
-    return output.dataset("jube", "JUBE", "", main="")
+    return output.dataset(FORMAT)
 
 
 def _row(output: Output, row: dict[str, str], line: int, result: int) -> None:

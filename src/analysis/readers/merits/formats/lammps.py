@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import xarray as xr
 
-from analysis.readers.merits.output import Format, Merit, Output, agree
+from analysis.readers.merits.output import Merit, Output, TextFormat, agree
 
 _WALL_TIME_SINCE = 2014
 _LOOP = r"^Loop time of (?P<value>\S+) on \d+ procs"
@@ -16,9 +16,11 @@ _SIZE = r"^Loop time of (?P<time>\S+) on \d+ procs for (?P<steps>\d+) steps with
 _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 
-def _hold(output: Output) -> None:
-    """Hold each run's rates against its time, its steps and its atoms."""
+def _finish(output: Output) -> None:
+    """Compare each run's rates with its time, its steps and its atoms."""
     loops = list(output.find(_SIZE))
+    if loops:  # the last run speaks for the file
+        output.facts |= {name: loops[-1][1][name] for name in ("atoms", "steps")}
     for line, match in output.find(r"^Performance: (?P<rates>.*)$"):
         own = [loop for at, loop in loops if at < line]
         if not own:
@@ -28,19 +30,19 @@ def _hold(output: Output) -> None:
         steps, atoms = int(own[-1]["steps"]), float(own[-1]["atoms"])
         rate = rates.get("timesteps/s", "")
         found = f"{rate} timesteps/s, {steps} steps in {own[-1]['time']} s"
-        output.hold(line, agree((rate, own[-1]["time"]), factor=float(steps) or 1.0, slack=1e-4), found)
+        output.verify(line, agree((rate, own[-1]["time"]), factor=float(steps) or 1.0, slack=1e-4), found)
         day = (rates.get("ns/day", ""), rates.get("hours/ns", ""))
-        output.hold(line, agree(day, factor=24.0, slack=1e-4), f"{day[0]} ns/day and {day[1]} hours/ns")
+        output.verify(line, agree(day, factor=24.0, slack=1e-4), f"{day[0]} ns/day and {day[1]} hours/ns")
         for unit in [unit for unit in rates if unit.endswith("atom-step/s")]:
             factor = atoms / _PREFIX.get(unit.removesuffix("atom-step/s"), 1.0) or 1.0
             found = f"{rates[unit]} {unit}, {rate} timesteps/s of {atoms:.0f} atoms"
-            output.hold(line, agree((rates[unit],), (rate,), factor=factor, slack=1e-4), found)
+            output.verify(line, agree((rates[unit],), (rate,), factor=factor, slack=1e-4), found)
 
 
-FORMAT = Format(
-    engine="lammps",
-    tool="LAMMPS",
+FORMAT = TextFormat(
+    engine="lammps", tool="LAMMPS",
     marks=((b"LAMMPS (", b"units"), (b"Loop time of ", b" steps with ", b" atoms")),
+    near="LAMMPS|Loop time of", first_line=r"^LAMMPS \(",
     merits=(
         Merit("Loop time", _LOOP, "s"),
         Merit("ns/day", _RATE.format("ns/day")),
@@ -48,20 +50,16 @@ FORMAT = Format(
         Merit("timesteps/s", _RATE.format("timesteps/s")),
         Merit("atom-step/s", _RATE.format("[kMG]?atom-step/s")),
     ),
-    main="timesteps/s",
-    closing=r"^Total wall time:",
+    figure_of_merit="timesteps/s", unit="timesteps/s", closing=r"^Total wall time:",
     closed_by="'Total wall time:'",
-    opening=r"^LAMMPS \(",
     facts={
         "version": r"^LAMMPS \(([^)]+)\)",
         "ranks": r"CPU use with (\d+) (?:MPI tasks|procs)",
         "threads": r"MPI tasks x (\d+) OpenMP threads",
         "size": r"^Loop time of \S+ on \d+ procs for (.*)$",
     },
-    starts=_LOOP,
-    time="Loop time",
-    hold=_hold,
-)
+    starts=_LOOP, time="Loop time", problem=("atoms", "steps"), finish=_finish,
+)  # fmt: skip
 # Since then it is the product with threads, and ranks stand by themselves.
 _OLD = replace(
     FORMAT,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import xarray as xr
-
-from analysis.base.errors import ReadError
-from analysis.readers.merits.output import Output
+from analysis.readers.merits.output import Output, TextFormat
 from analysis.readers.text import number
 
 _ROW = r"^ {2,}(?P<name>(?:File|Directory|Tree) \w+(?: \w+)?) *:? +(?P<values>\d[\d. ]*)$"
@@ -15,25 +12,12 @@ _STEP = 2e-3  # three decimals
 _LAUNCHED = r"was launched with +(\d+) total task\(s\)"
 
 
-def sniff(head: bytes, name: str = "") -> bool:
-    """Tell whether some bytes have mdtest's first line."""
-    return b"mdtest-" in head and b"was launched with" in head
-
-
-def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read the summary of rates: kind ``merits``, operations per second.
+def _finish(output: Output) -> None:
+    """Add the summary of rates, operations per second.
 
     A phase that did not run is printed as zeros; it has no figure. Of columns over ranks and columns over
     iterations (4.x) the latter are read.
     """
-    if not sniff(data):
-        raise ReadError.at(source, 0, "no 'mdtest-... was launched with'", "give the output of mdtest")
-    output = Output(data, source)
-    output.facts |= {
-        "ranks": output.first(_LAUNCHED),
-        "nodes": output.first(r"total task\(s\) on (\d+) node"),
-        "size": output.first(r"^Command line used: (.*)$"),
-    }
     summaries = [line for line, _ in output.find(r"^SUMMARY")]
     times = {line: match["unit"] or "s" for line, match in output.find(_TIMES)}
     for line, row in output.find(_ROW):
@@ -55,6 +39,18 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         of = f"{row['name']}{' time' * (heads[-1] in times)}"
         for name, value in zip((" max", " min", ""), values[-4:-1], strict=True):
             output.add(of + name, value, unit, line, result=result)
-    output.close(r"^-- finished at", "'-- finished at'", opening=_LAUNCHED)
-    version = output.first(r"^mdtest-(\S+) was launched")
-    return output.dataset("mdtest", "mdtest", version, main="File creation")
+
+
+FORMAT = TextFormat(
+    engine="mdtest", tool="mdtest", marks=((b"mdtest-", b"was launched with"),), near=r"(?i)\bmdtest\b",
+    first_line=r"^-- started at|^mdtest-\d[^\n]*was launched", opening=_LAUNCHED,
+    closing=r"^-- finished at", closed_by="'-- finished at'",
+    facts={
+        "version": r"^mdtest-(\S+) was launched",
+        "ranks": _LAUNCHED,
+        "nodes": r"total task\(s\) on (\d+) node",
+        "size": r"^Command line used: (.*)$",
+        "files": r"^\d+ tasks, (\d+) files",
+    },
+    finish=_finish, figure_of_merit="File creation", unit="1/s", problem=("files",),
+)  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.readers.merits.output import Format, Merit, Output, agree
+from analysis.readers.merits.output import Merit, Output, TextFormat, agree
 from analysis.readers.text import number
 
 _LINE = r"^Info: Benchmark time: \d+ CPUs "
@@ -10,9 +10,9 @@ _RATES = _LINE + r"(?P<step>\S+) s/step (?P<rate>\S+) (?P<unit>days/ns|ns/day)"
 _DAY = 86_400.0
 
 
-def _hold(output: Output) -> None:
-    """Hold both rates of each line against the time step, of fs, or where that is not known each other."""
-    fs = number(output.first(r"^Info: TIMESTEP +(\S+)"))
+def _finish(output: Output) -> None:
+    """Compare both rates of each line with the time step, or where that is not known with each other."""
+    fs = number(output.facts["timestep"])
     first: tuple[str, str] | None = None
     for line, row in output.find(_RATES):
         step, rate, days = row["step"], row["rate"], row["unit"] == "days/ns"
@@ -20,17 +20,15 @@ def _hold(output: Output) -> None:
         if fs > 0:
             own = ((step,), (rate,)) if days else ((step, rate), ())
             agrees = agree(*own, factor=fs * 1e-6 * _DAY, slack=1e-3)
-            output.hold(line, agrees, f"{found}, a step of {fs:g} fs")
+            output.verify(line, agrees, f"{found}, a step of {fs:g} fs")
         elif first:
             both = ((step, first[1]), (rate, first[0])) if days else ((step, rate), first)
-            output.hold(line, agree(*both, slack=1e-3), f"{found}, before {first[0]} and {first[1]}")
+            output.verify(line, agree(*both, slack=1e-3), f"{found}, before {first[0]} and {first[1]}")
         first = first or (step, rate)
 
 
-FORMAT = Format(
-    engine="namd",
-    tool="NAMD",
-    marks=(b"Info: NAMD ",),
+FORMAT = TextFormat(
+    engine="namd", tool="NAMD", marks=(b"Info: NAMD ",), near=r"\bNAMD\b", first_line=r"^Info: NAMD \d",
     merits=(
         Merit("s/step", _LINE + r"(?P<value>\S+) s/step", "s"),
         Merit("days/ns", _LINE + r"\S+ s/step (?P<value>\S+) days/ns", "days/ns"),
@@ -39,17 +37,16 @@ FORMAT = Format(
         Merit("WallClock", r"^WallClock: +(?P<value>\S+)", "s"),
     ),
     # NAMD means its lines to be averaged; the last is past the balancing of load.
-    main="s/step",
-    closing=r"^WallClock: .*\n",
-    closed_by="'WallClock:'",
+    figure_of_merit="s/step",
+    unit="s", higher_is_better=False, closing=r"^WallClock: .*\n", closed_by="'WallClock:'",
     opening=r"^Info: NAMD ",
     facts={
         "version": r"^Info: NAMD (\S+)",
         "ranks": r"^Info: Running on \d+ processors, (\d+) nodes|^Info: Running on (\d+) processors\.",
         "nodes": r"^Info: Running on \d+ processors, \d+ nodes, (\d+) physical",
         "size": r"^Info: (\d+ ATOMS)",
+        "atoms": r"^Info: (\d+) ATOMS",
+        "timestep": r"^Info: TIMESTEP +(\S+)",
     },
-    time="WallClock",
-    hold=_hold,
-)
-sniff, parse = FORMAT.sniff, FORMAT.parse
+    time="WallClock", problem=("atoms", "timestep"), finish=_finish,
+)  # fmt: skip

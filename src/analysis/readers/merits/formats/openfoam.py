@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import re
 
-import xarray as xr
-
-from analysis.base.errors import ReadError
-from analysis.readers.merits.output import Output, Row
+from analysis.readers.merits.output import FigureRow, Output, TextFormat
 from analysis.readers.text import number
 
 _CLOCK = r"^ExecutionTime = (?P<cpu>\S+) s +ClockTime = (?P<clock>\S+) s"
-_FACTS = {"ranks": r"^nProcs +: +(\d+)", "size": r"^Exec +: +(?:\S*/)?(\S+)"}
+_END = r"^(?:End|Finalising parallel run)\s*$"
 
 
-def sniff(head: bytes, name: str = "") -> bool:
+def _is_log(head: bytes) -> bool:
     """Tell whether some bytes are what an OpenFOAM program prints first; its files have no ``Exec``."""
     return b"OpenFOAM" in head and re.search(rb"\bExec +: ", head) is not None
 
 
-def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read the last clock of a log: kind ``merits``; ``ExecutionTime`` is processor time of rank 0."""
-    if not sniff(data):
-        raise ReadError.at(source, 0, "no head of an OpenFOAM program", "give the log of a solver")
-    output = Output(data, source)
-    output.facts |= {name: output.first(pattern) for name, pattern in _FACTS.items()}
-    output.close(r"^(?:End|Finalising parallel run)\s*$", "'End'")
-    # Until it has ended, its clock is no time to solution.
-    clocks = list(output.find(_CLOCK)) if output.faults.complete else []
+def _finish(output: Output) -> None:
+    """Add the last clock of a log that ended; before that it is no time to solution.
+
+    ``ExecutionTime`` is processor time of rank 0.
+    """
+    ended = output.ends(_END)
+    clocks = list(output.find(_CLOCK)) if ended else []
     printed = [line for line, _ in output.find(r"^ExecutionTime = ")]
     if clocks and printed[-1] > clocks[-1][0]:
         output.faults.damage(printed[-1], "the last clock is garbled", "the one before is no time of the run")
@@ -39,7 +34,18 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     if len(clocks) > 1:
         # The first step has reading the case in it.
         span = number(clocks[-1][1]["cpu"]) - number(clocks[0][1]["cpu"])
-        row = Row("ExecutionTime per step", span / (len(clocks) - 1), "s", float("nan"), clocks[-1][0])
+        row = FigureRow("ExecutionTime per step", span / (len(clocks) - 1), "s", float("nan"), clocks[-1][0])
         output.rows.append(row)
-    version = output.first(r"^Build +: .*version=(\S+)|Version: +(\S+)|^Build +: +(\S+)")
-    return output.dataset("openfoam", "OpenFOAM", version, main="ClockTime", time="ClockTime")
+
+
+FORMAT = TextFormat(
+    engine="openfoam", tool="OpenFOAM", marks=((b"OpenFOAM", b"Exec   : "),), test=_is_log,
+    near="OpenFOAM|FoamFile", first_line=r"^Exec   : ", opening="", closing=_END, closed_by="'End'",
+    facts={
+        "version": r"^Build +: .*version=(\S+)|Version: +(\S+)|^Build +: +(\S+)",
+        "ranks": r"^nProcs +: +(\d+)",
+        "size": r"^Exec +: +(?:\S*/)?(\S+)",
+    },
+    finish=_finish, figure_of_merit="ClockTime", unit="s", higher_is_better=False, time="ClockTime",
+    given="the log of a solver",
+)  # fmt: skip

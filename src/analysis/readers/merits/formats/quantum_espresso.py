@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import re
 
-import xarray as xr
-
-from analysis.base.errors import ReadError
-from analysis.readers.merits.output import Output, Row
+from analysis.readers.merits.output import FigureRow, Merit, Output, TextFormat
 
 # ``2h13m``, ``4m40.76s``, ``0.92s``: what is above a minute may come without its seconds.
 _SPAN = r"(?:(?P<d>\d+)d *)?(?:(?P<h>\d+)h *)?(?:(?P<m>\d+)m *)?(?:(?P<s>[\d.]+)s)?"
 _CLOCK = r"^ *PWSCF +: .*CPU(?: time,)? +(?P<wall>\d.*?) +(?:WALL|wall time)"
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
-_FACTS = {
-    "ranks": r"running on +(\d+) processors$|^ *Number of MPI processes: +(\d+)",
-    "threads": r"^ *Threads/MPI process: +(\d+)",
-    "size": r"^ *number of atoms/cell += +(\d+)",
-}
 
 
-def sniff(head: bytes, name: str = "") -> bool:
-    """Tell whether some bytes are the output of pw.x."""
+def _is_pwscf(head: bytes) -> bool:
+    """Tell whether some bytes are the output of pw.x, whatever the blanks between its words."""
     return b"Program PWSCF v." in b" ".join(head[head.find(b"Program PWSCF") :][:40].split())
 
 
-def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
-    """Read times and energies: kind ``merits``; a cycle that did not converge fails the check."""
-    if not sniff(data):
-        raise ReadError.at(source, 0, "no 'Program PWSCF'", "give the output of pw.x")
-    output = Output(data, source)
-    output.facts |= {name: output.first(pattern) for name, pattern in _FACTS.items()}
-    if output.facts["size"]:
-        output.facts["size"] += " atoms"
-    for line, match in output.find(r"^! +total energy += +(?P<value>\S+) Ry"):
-        output.add("total energy", match["value"], "Ry", line)
+def _finish(output: Output) -> None:
+    """Add the wall-clock time, in the step in which it is printed."""
+    atoms = output.facts["size"]
+    output.facts["size"] = f"{atoms} atoms" if atoms else ""
     for line, match in output.find(_CLOCK):
         span = re.fullmatch(_SPAN, match["wall"].strip())
         if span:
@@ -42,9 +28,20 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
             last = list(parts)[-1]
             digits = len(parts[last].partition(".")[2]) if last == "s" else 0
             value = sum(float(text) * _SECONDS[name] for name, text in parts.items())
-            output.rows.append(Row("WALL", value, "s", _SECONDS[last] / 10**digits, line))
-    if next(output.find(r"convergence NOT achieved"), None):
-        output.check(0, False)
-    output.close(r"^ *JOB DONE\.", "'JOB DONE.'", opening=r"^ *Program PWSCF")
-    version = output.first(r"^ *Program PWSCF +v\.(\S+)")
-    return output.dataset("quantum_espresso", "Quantum ESPRESSO", version, main="WALL", time="WALL")
+            output.rows.append(FigureRow("WALL", value, "s", _SECONDS[last] / 10**digits, line))
+
+
+FORMAT = TextFormat(
+    engine="quantum_espresso", tool="Quantum ESPRESSO", marks=(b"Program PWSCF v.",), test=_is_pwscf,
+    near=r"(?i)quantum espresso|pwscf|&control", first_line=r"^\s+Program PWSCF v",
+    opening=r"^ *Program PWSCF", closing=r"^ *JOB DONE\.", closed_by="'JOB DONE.'",
+    merits=(Merit("total energy", r"^! +total energy += +(?P<value>\S+) Ry", "Ry"),),
+    facts={
+        "version": r"^ *Program PWSCF +v\.(\S+)",
+        "ranks": r"running on +(\d+) processors$|^ *Number of MPI processes: +(\d+)",
+        "threads": r"^ *Threads/MPI process: +(\d+)",
+        "size": r"^ *number of atoms/cell += +(\d+)",
+    },
+    failed="convergence NOT achieved", finish=_finish, figure_of_merit="WALL", unit="s",
+    higher_is_better=False, time="WALL", given="the output of pw.x",
+)  # fmt: skip

@@ -6,8 +6,13 @@ from typing import Any
 
 import xarray as xr
 
-from analysis.readers.merits.documents import Document, integer_of, items, text_of
+from analysis.readers.format import Format
+from analysis.readers.merits.output import Document, integer_of, items, text_of
 
+FORMAT = Format(
+    engine="ramble", kind="merits", tool="Ramble", marks=((b'"experiments"', b'"RAMBLE_STATUS"'),),
+    near=r"(?i)\bramble",
+)  # fmt: skip
 _STATES = {"SUCCESS": "passed", "FAILED": "failed"}
 
 
@@ -35,7 +40,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
                 )
     if len(experiments) == 1:
         document.output.facts |= _counts(experiments[0])
-    return document.dataset("ramble", "Ramble", "")
+    return document.dataset(FORMAT)
 
 
 def _counts(experiment: dict[str, Any]) -> dict[str, int]:

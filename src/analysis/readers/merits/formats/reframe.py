@@ -8,10 +8,13 @@ from typing import Any
 import xarray as xr
 
 from analysis.base.errors import ReadError
-from analysis.readers.merits.documents import Document, integer_of, items, text_of
-from analysis.readers.merits.output import Output
+from analysis.readers.format import Format
+from analysis.readers.merits.output import Document, Output, integer_of, items, text_of
 from analysis.readers.text import is_number
 
+FORMAT = Format(
+    engine="reframe", kind="merits", tool="ReFrame", marks=(b'"session_info"',), near="(?i)reframe"
+)
 _PASSED = ("success", "pass")
 # The columns of a performance log, of its own choice, that say which test on which system a row is of.
 _CASE = ("display_name", "name", "system", "partition", "environ")
@@ -46,7 +49,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
             document.add(name, {"value": value}, "value", unit, result, case, check)
     if len(tests) == 1:
         document.output.facts["ranks"] = integer_of(tests[0], "num_tasks")
-    return document.dataset("reframe", "ReFrame", version)
+    return document.dataset(FORMAT, version)
 
 
 def _tests(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -96,5 +99,4 @@ def _log(data: bytes, source: str) -> xr.Dataset:
                 output.add(name.removesuffix("_value"), value, unit, line, **more)
     if output.rest.strip():
         output.faults.damage(at + 2, "the last line does not end", "the file is cut; the line is not used")
-    names = {row.merit for row in output.rows}
-    return output.dataset("reframe", "ReFrame", "", main=names.pop() if len(names) == 1 else "")
+    return output.dataset(FORMAT, main=output.only_merit())

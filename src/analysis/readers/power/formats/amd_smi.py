@@ -6,7 +6,7 @@ from typing import Any
 
 from analysis.base import units
 from analysis.readers.power.json import documents
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
 from analysis.readers.text import quantity
 
@@ -20,7 +20,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("amd-smi", "GPU socket", meter_kind="gpu")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse amd-smi's JSON, a meter per GPU; ``N/A`` is a blank.
 
     The option ``start`` is the time of a single document; several need a line with the time before each.

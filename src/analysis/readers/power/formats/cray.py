@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
 
 _LINE = re.compile(
@@ -21,7 +21,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("Cray pm_counters", "node, DC input of the blade")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse samples of the node's counters; energy is used where it is logged, else power.
 
     Meters are ``node cpu memory accel0 …``, each after its node's name if the line has it.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from analysis.base.units import SECOND
-from analysis.readers.power.clock import Clock
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.clock import Stamps
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import reads, spans
 from analysis.readers.text import number as to_number
 
@@ -35,8 +35,8 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("EAR eacct", "node, DC side of the power supplies")
-def parse(log: PowerLog) -> Readings:
-    """Parse energies over the time of steps, a meter for each; a job's batch step holds the job's others.
+def parse(log: MeterLog) -> MeterReadings:
+    """Parse energies over the time of steps, a meter for each; a job's batch step contains the job's others.
 
     With ``-l`` each node of a step has a meter. The list has no dates: the option ``start`` places all of its
     steps.
@@ -56,13 +56,13 @@ def parse(log: PowerLog) -> Readings:
         raise log.empty("step with a time and an energy")
     if len(whole) < len(steps):
         log.faults.note(head + 1, f"{len(steps) - len(whole)} steps within batch steps", "not added to them")
-    begin = Clock(log).start()
+    begin = Stamps(log).start()
     meters = [f"{job}-{step}/{node}".rstrip("/") for job, step, node, *_ in whole]
     times = [(begin, begin + round(took * SECOND), joules) for *_, took, joules in whole]
     return spans([(meter, *time) for meter, time in zip(meters, times, strict=True)])
 
 
-def _step(line: str, title: re.Match[str], number: int, log: PowerLog) -> _Step | None:
+def _step(line: str, title: re.Match[str], number: int, log: MeterLog) -> _Step | None:
     """Read a row, its energy held against its power and time, whose product over the nodes it is."""
     row = _STEP.match(f"{line} ")
     seconds, unit = to_number(row["seconds"]) if row else 0.0, _UNITS[title["unit"]]

@@ -7,7 +7,7 @@ import re
 
 from analysis.base.units import SECOND
 from analysis.readers.power.headings import split
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
 from analysis.readers.sacct import RESERVED_STEP
 from analysis.readers.text import integer, plain, quantity
@@ -23,7 +23,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("EAR", "node, DC side of the power supplies")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse EAR's CSV, a meter per node: means over each loop period or over the whole application.
 
     A cell of one space is a blank.
@@ -43,7 +43,7 @@ def parse(log: PowerLog) -> Readings:
             cell = dict(zip(header, cells, strict=False))
             found.append((cell.get("stepid", cell.get("step_id", "")), cell, number))
     numbered = [entry for entry in found if not _reserved(entry[0])]
-    # The script's energy holds that of its steps; alone it is that of an mpirun in it.
+    # The script's energy contains that of its steps; alone it is that of an mpirun in it.
     for _, cell, number in numbered or [entry for entry in found if entry[0] == _BATCH]:
         _add(rows, cell, number)
     readings = rows.readings("row with a node, a time and its DC power", mean=True)

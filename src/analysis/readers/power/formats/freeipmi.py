@@ -7,7 +7,7 @@ import math
 from analysis.base import units
 from analysis.readers.power import blocks, csv
 from analysis.readers.power.headings import Headings, split
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
 from analysis.readers.text import quantity
 
@@ -22,7 +22,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("FreeIPMI", "node input, by the BMC")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse FreeIPMI's output; of sensors only those in W count, a meter each."""
     if b"Current Power" in log.data:
         return blocks.read(log, LABELS, order="mdy")
@@ -36,7 +36,7 @@ def _timed(data: bytes) -> bool:
     return b"time" in heading.lower() or b"date" in heading.lower()
 
 
-def _snapshots(log: PowerLog) -> Readings:
+def _snapshots(log: MeterLog) -> MeterReadings:
     """Read outputs without a time column, each after a line with the logger's stamp."""
     rows = Rows(log, order="mdy")
     for number, line in rows.lines():

@@ -6,8 +6,8 @@ import math
 import re
 
 from analysis.base.units import SECOND
-from analysis.readers.power.clock import Clock
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.clock import Stamps
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import reads, spans
 from analysis.readers.text import number as to_number
 
@@ -24,12 +24,12 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("GEOPM", "CPU package and memory, by RAPL")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse the totals of each host: energy counters at the start and end of the application.
 
     Meters are ``host/package`` and ``host/dram`` (boards and GPUs where reported).
     """
-    clock = Clock(log)
+    clock = Stamps(log)
     begin = math.nan
     host, section, hosts_indent = "", "", -1
     seconds: dict[str, float] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis.readers.power import blocks
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import reads
 
 LABELS = blocks.Labels("Instantaneous power reading", "IPMI timestamp", "Power reading state is", "activated")
@@ -15,6 +15,6 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("ipmitool dcmi", "node input, by the BMC")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse a log of ``ipmitool dcmi power reading``; a prefix ``node01:`` names the meter."""
     return blocks.read(log, LABELS, order="mdy")

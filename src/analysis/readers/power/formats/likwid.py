@@ -6,11 +6,16 @@ import math
 import re
 
 from analysis.base.units import SECOND
-from analysis.readers.power.clock import Clock
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.format import Format
+from analysis.readers.power.clock import Stamps
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import reads, spans
 from analysis.readers.text import number as to_number
 
+FORMAT = Format(
+    engine="likwid", kind="power", marks=((b"Measure for socket", b"Energy consumed: "),),
+    near="(?i)likwid",
+)  # fmt: skip
 _RUNTIME = re.compile(r"Runtime: (?P<value>\S+) s\s*")
 _SOCKET = re.compile(r"Measure for (?P<part>socket \d+) on CPU \d+\s*")
 _DOMAIN = re.compile(r"Domain (?P<name>\w+):?\s*")
@@ -25,7 +30,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("likwid-powermeter", "CPU package and memory, by RAPL")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse the energies of sockets, a meter per package and memory; cores are in the package."""
     seconds, socket, domain = math.nan, "", ""
     found: list[tuple[str, float, float]] = []
@@ -46,5 +51,5 @@ def parse(log: PowerLog) -> Readings:
             found.append((f"{socket}/{domain}", seconds, joules))
     if not found:
         raise log.empty("energy of a socket with a run time")
-    begin = Clock(log).start()
+    begin = Stamps(log).start()
     return spans([(meter, begin, begin + round(took * SECOND), joules) for meter, took, joules in found])

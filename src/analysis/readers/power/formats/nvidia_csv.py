@@ -6,7 +6,7 @@ import re
 
 from analysis.base.errors import ReadError
 from analysis.readers.power.formats.nvidia_smi import bursts
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
 from analysis.readers.text import integer, quantity
 
@@ -24,7 +24,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("nvidia-smi", "GPU board", meter_kind="gpu")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse readings per GPU, told apart by uuid, bus id or index; the first cell in W is the draw."""
     table = [(number, line.split(", ")) for number, line in enumerate(log.lines(), 1) if line.strip()]
     width = len(table[0][1]) if table else 0

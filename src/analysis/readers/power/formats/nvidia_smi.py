@@ -7,12 +7,14 @@ import re
 import numpy as np
 
 from analysis.base.errors import ReadError
+from analysis.readers.format import Format
 from analysis.readers.power import csv as csvtable
 from analysis.readers.power.headings import Headings
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
 from analysis.readers.text import quantity
 
+FORMAT = Format(engine="nvidia_smi", kind="power", marks=((b"power.draw", b"timestamp"),), near="(?i)nvidia")
 _TIME, _METER = (r"^timestamp",), r"^(gpu_)?(index|uuid|pci\.bus_id|gpu)$"
 _INSTANT = Headings(_TIME, r"^power\.draw\.instant", "", _METER, "")
 _DRAW = Headings(_TIME, r"^power\.draw(?!\.(average|instant))|^power\.draw\.average", "", _METER, "")
@@ -29,11 +31,9 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("nvidia-smi", "GPU board", meter_kind="gpu")
-def parse(log: PowerLog) -> Readings:
-    """Parse readings per GPU; ``N/A`` is a blank, and an instant power goes before an average.
-
-    Polling faster than the sensor (about 0.1 s) repeats its value.
-    """
+def parse(log: MeterLog) -> MeterReadings:
+    """Parse readings per GPU; ``N/A`` is a blank, and an instant power goes before an average."""
+    # Polling faster than the sensor (about 0.1 s) repeats its value.
     if b"<nvidia_smi_log" in log.data:
         return _xml(log)
     instant = b"power.draw.instant" in log.data[:2000]
@@ -52,7 +52,7 @@ def bursts(time: np.ndarray) -> bool:
     return bool(sizes.size and sizes[0] > 1 and (sizes == sizes[0]).all() and pauses[0] == sizes[0] - 1)
 
 
-def _xml(log: PowerLog) -> Readings:
+def _xml(log: MeterLog) -> MeterReadings:
     """Read line by line: repeated documents and a cut one are no XML."""
     rows = Rows(log)
     stamp, gpu, section, rank = "", "", "", -1

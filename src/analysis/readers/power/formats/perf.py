@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 
 from analysis.base.units import SECOND
-from analysis.readers.power.log import PowerLog, Readings
-from analysis.readers.power.perf import EVENT, PART, VALUE, begin, meter
+from analysis.readers.power.clock import Stamps
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import intervals, reads
 from analysis.readers.text import plain
 
+# Optionally socket (die, core, node) and its CPUs; a value; an event.
+PART = r"(?:(?P<part>(?:[SND]\d|CPU\d)[\w-]*+)[,;|\s]++(?:\d++[,;|\s])?)?+"
+VALUE = r"(?P<value><not \w+>|\d++(?:[.,]\d++)*+)[,;|\s]++"
+EVENT = r"(?P<event>power/[\w-]++/)"
+_STARTED = re.compile(r"^# started on (.+)$", re.MULTILINE)
 # A German locale with -x, writes 1,001048308,19,63,Joules: the nine digits of the time tell where it ends.
 _ROW = re.compile(rf"^\s*(?P<time>\d+[.,]\d{{9}})[,;|\s]\s*+{PART}\s*+{VALUE}(?:Joules[,;|\s]*+)?{EVENT}")
 _JSON = re.compile(
@@ -25,7 +30,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("perf stat", "CPU package, by RAPL")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse energies per interval, a meter per event and socket.
 
     Without ``# started on`` (perf writes it with ``-o``) or the option ``start``, times count from 1970.
@@ -42,3 +47,15 @@ def parse(log: PowerLog) -> Readings:
         raise log.empty("interval of a power/energy event")
     zero = begin(log)
     return intervals(zero, [(zero + at, name, joules, True) for at, name, joules in rows])
+
+
+def meter(row: re.Match[str]) -> str:
+    """Name the meter of a row: its part, if it has one, and its event."""
+    return "/".join(part for part in (row["part"], row["event"].split("/")[1]) if part)
+
+
+def begin(log: MeterLog) -> int:
+    """Return when perf was started, ns since 1970: by the option ``start`` or as ``-o`` writes it, else 0."""
+    clock = Stamps(log)
+    started = [found[1] for line in log.lines() if (found := _STARTED.match(line))]
+    return int(clock.utc(started[:1], [1])[0]) if started and not log.options.start else clock.start()

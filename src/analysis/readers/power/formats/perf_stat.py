@@ -6,11 +6,16 @@ import math
 import re
 
 from analysis.base.units import SECOND
-from analysis.readers.power.log import PowerLog, Readings
-from analysis.readers.power.perf import EVENT, PART, VALUE, begin, meter
+from analysis.readers.format import Format
+from analysis.readers.power.formats.perf import EVENT, PART, VALUE, begin, meter
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import reads, spans
 from analysis.readers.text import plain
 
+FORMAT = Format(
+    engine="perf_stat", kind="power", marks=(b"Joules power/energy-",),
+    near="Performance counter stats|power/energy",
+)  # fmt: skip
 # In CSV the time counted, in ns, comes last.
 _TOTAL = re.compile(rf"^\s*+{PART}\s*+{VALUE}Joules[,;|\s]++{EVENT}(?:[,;|](?P<nanoseconds>\d+)[,;|])?")
 _INTERVAL = re.compile(r"^\s*\d+[.,]\d{9}[,;|\s]")
@@ -26,7 +31,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("perf stat", "CPU package, by RAPL")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse energies of a run, a meter per event and socket.
 
     Without ``# started on`` (perf writes it with ``-o``) or the option ``start``, times count from 1970.

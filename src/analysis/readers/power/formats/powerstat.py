@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
 from analysis.readers.text import plain
 
@@ -18,7 +18,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("powerstat", "battery or RAPL, as powerstat chose")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse powerstat's samples; its averages and histograms are not readings.
 
     The rows have a time of day only: the option ``date`` is the day of the first.

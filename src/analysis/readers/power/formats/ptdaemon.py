@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
 from analysis.readers.text import plain
 
@@ -15,7 +15,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("SPEC PTDaemon", "AC input, power analyser")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse PTDaemon's log; a negative reading is its sign of an error and left blank."""
     rows = Rows(log, order="mdy")
     for number, line in enumerate(log.lines(), 1):

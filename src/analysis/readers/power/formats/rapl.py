@@ -6,7 +6,7 @@ import re
 
 from analysis.readers.power import csv
 from analysis.readers.power.headings import Headings
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
 
 HEADINGS = Headings(power="", energy=r"energy.*uj|_uj$|energy", unit_default="uJ")
@@ -24,7 +24,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("powercap", "CPU package, by RAPL")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse samples of RAPL counters in µJ with their wraps, a meter per zone.
 
     The range of a counter is read from ``max_energy_range_uj`` where the log has it (a line or a
@@ -37,7 +37,7 @@ def parse(log: PowerLog) -> Readings:
     return readings
 
 
-def _ranges(log: PowerLog, names: list[str]) -> dict[str, float]:
+def _ranges(log: MeterLog, names: list[str]) -> dict[str, float]:
     """Find ranges in comments: of a zone where one is named, else of all."""
     found: dict[str, float] = {}
     for line in re.findall(rb"(?m)^#.*$", log.data):
@@ -50,7 +50,7 @@ def _ranges(log: PowerLog, names: list[str]) -> dict[str, float]:
     return found
 
 
-def _tree(log: PowerLog) -> Readings:
+def _tree(log: MeterLog) -> MeterReadings:
     """Read ``grep . …/intel-rapl*/energy_uj``, repeated after a line with the time."""
     rows, wrap, names = Rows(log), {}, {}
     for number, line in rows.lines():

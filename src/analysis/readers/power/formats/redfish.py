@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from analysis.readers.power.json import documents, numeric
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
 
 # Keys of a reading; the input of a power supply is what its rack pays for.
@@ -28,7 +28,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("Redfish", "chassis, by the BMC")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse one or several resources; null is a blank.
 
     A resource has no time of its own: the logger's line before it, a key ``timestamp`` around it, or

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from analysis.readers.power.json import documents
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
 from analysis.readers.text import quantity
 
@@ -20,7 +20,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("rocm-smi", "GPU package", meter_kind="gpu")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse rocm-smi's JSON, a meter per card; MI300 shows the present power, older cards an average.
 
     The option ``start`` is the time of a single document; several need a line with the time before each.

@@ -9,10 +9,12 @@ import numpy as np
 import xarray as xr
 
 from analysis.base.errors import ReadError
+from analysis.readers.format import Format
 from analysis.readers.power import clock
-from analysis.readers.power.log import NAT, PowerLog
+from analysis.readers.power.log import NAT, MeterLog
 from analysis.readers.power.rows import spans
 
+FORMAT = Format(engine="slurm_energy", kind="power")
 # NO_VAL, INFINITE and their 64-bit forms: what Slurm writes where no plugin measured.
 _NONE = (4294967294.0, 4294967295.0, 18446744073709551614.0, 18446744073709551615.0)
 _MAX_RECORDS = 4000
@@ -32,7 +34,7 @@ def parse(data: bytes, source: str = "<memory>", **options: Any) -> xr.Dataset:
 
 def from_sacct(records: xr.Dataset, source: str = "sacct", **options: Any) -> xr.Dataset:
     """Turn accounting records into energy counters from start to end of each job or step."""
-    log = PowerLog(b"", source, options)
+    log = MeterLog(b"", source, options)
     joules = records["energy"].to_numpy()
     both = np.stack([records[name].to_numpy() for name in ("start", "end")], axis=1)
     local = both.astype("datetime64[ns]").view(np.int64)

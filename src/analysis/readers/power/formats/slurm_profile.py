@@ -9,8 +9,8 @@ import numpy as np
 
 from analysis.base.errors import ReadError
 from analysis.base.units import SECOND
-from analysis.readers.power.clock import Clock
-from analysis.readers.power.log import NAT, PowerLog, Readings
+from analysis.readers.power.clock import Stamps
+from analysis.readers.power.log import NAT, MeterLog, MeterReadings
 from analysis.readers.power.rows import reads
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -22,7 +22,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("Slurm HDF5 profile", "node, as acct_gather_energy has it")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse the series ``Energy`` of each node (and sensor), of its own file or of sh5util's merged one."""
     import h5py
 
@@ -43,7 +43,7 @@ def parse(log: PowerLog) -> Readings:
     return _readings(log, series)
 
 
-def _readings(log: PowerLog, series: list[tuple[str, np.ndarray]]) -> Readings:
+def _readings(log: MeterLog, series: list[tuple[str, np.ndarray]]) -> MeterReadings:
     times, codes, powers, names = [], [], [], []
     zero = None
     for path, rows in series:
@@ -51,7 +51,7 @@ def _readings(log: PowerLog, series: list[tuple[str, np.ndarray]]) -> Readings:
         if "EpochTime" in fields:
             time = rows["EpochTime"].astype(np.int64) * SECOND
         else:
-            zero = Clock(log).start() if zero is None else zero
+            zero = Stamps(log).start() if zero is None else zero
             field = "ElapsedTime" if "ElapsedTime" in fields else "Time"
             time = zero + rows[field].astype(np.int64) * SECOND
         for field in (name for name in fields if "Power" in name):
@@ -60,7 +60,7 @@ def _readings(log: PowerLog, series: list[tuple[str, np.ndarray]]) -> Readings:
             powers.append(np.where(value >= 2.0**32 - 2, np.nan, value))  # NO_VAL
             times.append(np.where(time <= 0, NAT, time))
             codes.append(np.full(time.size, len(names) - 1, dtype=np.int32))
-    return Readings(np.concatenate(times), np.concatenate(codes), names, np.concatenate(powers))
+    return MeterReadings(np.concatenate(times), np.concatenate(codes), names, np.concatenate(powers))
 
 
 def _meter(path: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import ends, intervals, reads
 from analysis.readers.text import plain
 
@@ -24,7 +24,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("turbostat", "CPU package, by RAPL")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse the system's summary rows: means per interval of package, cores, graphics, memory, system.
 
     The options ``start`` and ``interval`` stand in for ``Time_Of_Day_Seconds``.
@@ -57,7 +57,7 @@ def parse(log: PowerLog) -> Readings:
     return intervals(begin, means)
 
 
-def _row(log: PowerLog, header: list[str], cells: list[str], number: int) -> _Block:
+def _row(log: MeterLog, header: list[str], cells: list[str], number: int) -> _Block:
     """Read time and powers of a row; nothing if it has no time."""
     # Headings and values touch left of the watts too: count from the right.
     at = {name: cells[i - len(header)] for i, name in enumerate(header) if len(header) - i <= len(cells)}

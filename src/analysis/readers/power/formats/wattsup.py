@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import Rows, reads
 
 _RECORD = re.compile(r"^(?P<stamp>.*?)#d,-,\d+,(?P<tenths>\d{1,9}|_)[,;](?P<rest>.*)$")
@@ -17,7 +17,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 # The maker states 1.5 % of the reading (and 0.3 W, which counts below 20 W).
 @reads("Watts up?", "AC input, plug meter", accuracy=0.015)
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse data records; ``_`` is a field that the meter does not log.
 
     Records have no time unless the logger wrote one before them: then the options ``start`` and

@@ -6,7 +6,7 @@ import re
 
 from analysis.readers.power import csv
 from analysis.readers.power.headings import Headings
-from analysis.readers.power.log import PowerLog, Readings
+from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import reads
 
 _TIMES = (r"^date$+^time$+^(milli ?second|ms)", r"^date$+^time$", r"^(date ?/? ?time|time ?stamp|date)")
@@ -21,7 +21,7 @@ def sniff(head: bytes, name: str) -> bool:
 
 
 @reads("Yokogawa WT", "AC input, power analyser")
-def parse(log: PowerLog) -> Readings:
+def parse(log: MeterLog) -> MeterReadings:
     """Parse an analyser's stored samples: a meter per element, or their sum where the file has it."""
     heading = next(
         (row for row in log.data.splitlines() if re.match(rb"(?i)\W*store|.*date.*time", row)), b""

@@ -1,0 +1,178 @@
+"""Runs whose labels look wrong: they resemble the runs of another level. They are listed, and kept.
+
+Labels that no output states, such as a link, can be wrong in a record. A run is compared with the others of
+its cell (the runs with equal factors) by its launch line and by its figures.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.base.errors import Fault
+from analysis.schema import registry
+
+# What differs between executions of a cell, or does not change what is run.
+_OWN = ("run", "campaign", "evidence", "question", "repeat", "order")
+FACTORS = tuple(
+    name for name, one in registry.declared("runs").items() if one.coordinate and name not in _OWN
+)
+# A cell of fewer runs has no scatter of its own, and a command of fewer no usage.
+_FEWEST = 3
+# Two cells differ where their medians are so many median deviations from each other,
+FAR = 6.0
+# and a run is of the other one if it is so many times nearer to that.
+NEARER = 3.0
+# If a larger share of the other runs of its cell is nearer to that too, the cell itself is of two kinds.
+_MIXED = 0.2
+
+Labels = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledRun:
+    """A run that counts: its row of the kind ``runs``, and the logarithms of its figures by message size."""
+
+    row: Mapping[str, Any]
+    figures: Mapping[int, float]
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], table: pd.DataFrame | None = None) -> LabelledRun:
+        """Use a run's table of sizes as its figures, or its figure of merit."""
+        if table is not None and len(table):
+            name = "latency" if table["latency"].notna().any() else "bandwidth"
+            values = dict(zip(map(int, table["size"]), table[name].astype(float), strict=True))
+        else:
+            values = {0: float(row["figure_of_merit"])}
+        return cls(row, {size: float(np.log(value)) for size, value in values.items() if value > 0})
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.row["run"])
+
+    @property
+    def labels(self) -> Labels:
+        """Its levels of `FACTORS`, as text."""
+        return tuple(str(self.row[name]) for name in FACTORS)
+
+
+def doubtful(runs: Sequence[LabelledRun]) -> Iterator[Fault]:
+    """Yield a fault for each run whose launch line or figures are those of a level that is not its own."""
+    found: dict[str, str] = {}
+    for name, what in (*_by_command(runs), *_by_figures(runs)):
+        found.setdefault(name, what)
+    for name, what in found.items():
+        yield Fault(f"{name}/run.json", 0, what, "is its record of another run? it counts as it says")
+
+
+def _by_command(runs: Iterable[LabelledRun]) -> Iterator[tuple[str, str]]:
+    """Find runs with a level that no other run with their command has, where the others agree on theirs."""
+    commands: dict[tuple[str, str], list[LabelledRun]] = defaultdict(list)
+    for one in runs:
+        # A launch line may name the folder of its run.
+        text = str(one.row["command"]).replace(one.name, "")
+        if text:
+            commands[str(one.row["application"]), re.sub(r"\s+", " ", text)].append(one)
+    for same in commands.values():
+        for at, factor in enumerate(FACTORS):
+            levels = Counter(one.labels[at] for one in same)
+            single = [one for one in same if levels[one.labels[at]] == 1]
+            if len(single) == 1 and len(same) > _FEWEST:
+                others = " or ".join(sorted(set(levels) - {single[0].labels[at]}))
+                what = f"says {factor} {single[0].labels[at]!r}; all {len(same) - 1} other runs"
+                yield single[0].name, f"{what} with its command say {others}"
+
+
+def _by_figures(runs: Iterable[LabelledRun]) -> Iterator[tuple[str, str]]:
+    """Find runs that are far from their own cell, and near to one that differs in a single factor."""
+    cells: dict[Labels, list[LabelledRun]] = defaultdict(list)
+    for one in runs:
+        if one.figures:
+            cells[one.labels].append(one)
+    whole = {labels: _Cell.of(members) for labels, members in cells.items() if len(members) >= _FEWEST}
+    for labels, members in cells.items():
+        near = {other: cell for other, cell in whole.items() if _differing(labels, other) == 1}
+        for one in members:
+            rest = [other for other in members if other is not one]
+            if len(rest) >= _FEWEST - 1 and near:
+                yield from _far(one, rest, near)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """Median of a cell's figures by size, and the median distance from it; logarithms."""
+
+    middle: Mapping[int, float]
+    scatter: Mapping[int, float]
+
+    @classmethod
+    def of(cls, members: Iterable[LabelledRun]) -> _Cell:
+        found = defaultdict(list)
+        for one in members:
+            for size, value in one.figures.items():
+                found[size].append(value)
+        middle = {size: float(np.median(values)) for size, values in found.items()}
+        scatter = {
+            size: float(np.median(np.abs(np.subtract(values, middle[size]))))
+            for size, values in found.items()
+        }
+        return cls(middle, scatter)
+
+
+def _far(
+    one: LabelledRun, rest: list[LabelledRun], near: Mapping[Labels, _Cell]
+) -> Iterator[tuple[str, str]]:
+    """Compare a run with the others of its cell and each near one, at the sizes where the two differ."""
+    own = _Cell.of(rest)
+    best: tuple[float, float, Labels] | None = None
+    for labels, other in near.items():
+        sizes = [size for size in _differing_sizes(own, other, near.values()) if size in one.figures]
+        if len(sizes) < min(_FEWEST, len(own.middle)):
+            continue
+        away, there = (_distance(one.figures, cell.middle, sizes) for cell in (own, other))
+        if away > NEARER * there and (best is None or there < best[1]) and _one_kind(rest, own, other, sizes):
+            best = away, there, labels
+    if best is not None:
+        away, there, labels = best
+        at = next(at for at, level in enumerate(labels) if level != one.labels[at])
+        what = f"is off the other {len(rest)} runs of its factors by a factor of {np.exp(away):.3g}"
+        where = f"off those with {FACTORS[at]} {labels[at]!r} by {np.exp(there):.3g}"
+        yield one.name, f"{what}, {where}, where the two differ beyond their scatter"
+
+
+def _one_kind(rest: list[LabelledRun], own: _Cell, other: _Cell, sizes: list[int]) -> bool:
+    """Tell whether a cell is of one kind, and not of two of which one resembles the other cell."""
+    nearer = 0
+    for one in rest:
+        common = [size for size in sizes if size in one.figures]
+        if common:
+            away, there = (_distance(one.figures, cell.middle, common) for cell in (own, other))
+            nearer += away > there
+    return nearer <= _MIXED * len(rest)
+
+
+def _differing_sizes(own: _Cell, other: _Cell, near: Iterable[_Cell]) -> list[int]:
+    """Return the sizes at which two cells are further apart than runs scatter."""
+    found = []
+    for size in sorted(own.middle.keys() & other.middle.keys()):
+        # Three runs can be close by chance: the cells around them show how much scatter is usual.
+        usual = float(np.median([cell.scatter[size] for cell in near if size in cell.scatter]))
+        scatter = max(own.scatter[size], other.scatter[size], usual)
+        if abs(own.middle[size] - other.middle[size]) > FAR * scatter:
+            found.append(size)
+    return found
+
+
+def _distance(figures: Mapping[int, float], middle: Mapping[int, float], sizes: Sequence[int]) -> float:
+    return float(np.median([abs(figures[size] - middle[size]) for size in sizes]))
+
+
+def _differing(one: Labels, other: Labels) -> int:
+    return sum(a != b for a, b in zip(one, other, strict=True))

@@ -1,0 +1,295 @@
+"""What can be asked of a campaign: which factors its runs can be compared in, and which pages they can fill.
+
+What is compared follows from the table of factors alone, so that a page, a finding and a plan ask the same.
+Whether runs can be compared is found out here from their records, ``run.json`` and the names of files: no
+reader is needed, and hundreds of runs take milliseconds. The estimates of a page find it out in full.
+Snakemake reads this module at every start: nothing slow is imported.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, JsonValue
+
+from analysis.base.models import Maybe, Model, Name, Unique
+from analysis.base.project import declaration, load_yaml, raw
+from analysis.schema.factors import ALIASES, BY_NAME, FACTORS, TABLE, FactorName, label
+
+# How a profile's file may be called where the record names no profiler.
+_PROFILES = (".ipm.xml", ".mpip", "profile.0.0.0", ".cali", "experiment.xml")
+_PACKED = (".gz", ".xz", ".zst")
+_METERS = "power"  # a log in a run's own folder is called so
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A factor whose levels are compared: for which topic, and what changes with it by nature."""
+
+    factor: str
+    topic: str
+    varying: tuple[str, ...]
+
+
+ASKS: tuple[Ask, ...] = tuple(
+    Ask(one.name, topic, varying) for one in TABLE for topic, varying in one.topics.items()
+)
+
+
+def compared(factor: str) -> str:
+    """Return the factor that a search compares for the page of this one: itself, or what it follows."""
+    one = BY_NAME[factor]
+    return factor if one.topics or not one.follows else one.follows
+
+
+class FactorPage(Model):
+    """What is different on the page of one factor; by default its address is the factor's name."""
+
+    kind: Maybe[Name] = None
+    title: Maybe[str] = None
+    about: str = ""
+    method: str = ""
+
+
+class PageQuestion(Model):
+    """A question that a page answers of any campaign that can: its notebook, and what runs it needs."""
+
+    kind: Name = Field(description="the page of a campaign is called <campaign>-<kind>")
+    notebook: str = Field(description="the name of a notebook in notebooks/")
+    title: str = Field(description="the question, asked of one campaign; {label} is the name of a factor")
+    about: str = Field("", description="what to know before the answer; a parameter of the notebook")
+    method: str = Field("", description="what its method has of its own; a parameter of the notebook")
+    topics: list[str] = Field([], description="topics of the claims that the page answers")
+    varies: Maybe[FactorName] = Field(
+        None, description="factor of which runs that are alike otherwise must have two levels"
+    )
+    factors: Maybe[dict[FactorName, FactorPage]] = Field(
+        None,
+        description="for a question that every factor is asked that is compared and that no other question "
+        "varies: what is different for single factors, in the order of their pages",
+    )
+    applications: Unique[Name] = Field([], description="applications whose runs it is about, all if empty")
+    without: Unique[Name] = Field([], description="applications whose runs it is not about")
+    unless: Unique[Name] = Field([], description="kinds whose page makes this one needless")
+    needs: Unique[Literal["profiles", "meters", "repeats", "levels"]] = Field(
+        [], description="what runs must have: MPI profiles, power logs, repeats, a factor with two levels"
+    )
+    times: bool = Field(True, description="false if runs whose times do not count will do")
+    figure: bool = Field(True, description="false if the page has no figure")
+    parameters: dict[str, JsonValue] = Field({}, description="parameters of the notebook")
+
+    def page(self, campaign: str) -> str:
+        """Name the page of a campaign, as an address: small letters, digits, dashes."""
+        plain = "".join(one if one.isalnum() else "-" for one in campaign.lower()).strip("-")
+        # An address that begins with report- is a report's.
+        return f"{'campaign-' if plain.startswith('report') else ''}{plain}-{self.kind}"
+
+    @property
+    def given(self) -> dict[str, JsonValue]:
+        """The parameters of the notebook, with the words of a question that has some of its own."""
+        words = {"question": self.title, "about": self.about, "method": self.method}
+        return {**self.parameters, **(words if self.about or self.method else {})}
+
+    def of(self, factor: str, others: Collection[str]) -> PageQuestion:
+        """Ask it for one factor; its topics are those that no other question is about."""
+        page = (self.factors or {}).get(factor, FactorPage())
+        return self.model_copy(
+            update={
+                "kind": page.kind or factor.replace("_", "-"),
+                "title": page.title or self.title.format(label=label(factor)),
+                "about": page.about or self.about,
+                "method": page.method or self.method,
+                "topics": [topic for topic in BY_NAME[compared(factor)].topics if topic not in others],
+                "varies": factor,
+                "factors": None,
+                "parameters": {**self.parameters, "factor": factor},
+            }
+        )
+
+
+class QuestionsFile(Model):
+    """The questions, in the order of their pages."""
+
+    questions: Annotated[
+        list[PageQuestion], Field(description="a list of questions, each with kind and notebook")
+    ]
+
+    def table(self) -> list[PageQuestion]:
+        """List the questions, one that every factor is asked once for each."""
+        found: list[PageQuestion] = []
+        own = {one.varies for one in self.questions if one.varies}
+        others = {topic for one in self.questions if one.varies for topic in one.topics}
+        for one in self.questions:
+            if one.factors is None:
+                found.append(one)
+                continue
+            asked = {compared(factor) for factor in {*own, *one.factors}}
+            more = (ask.factor for ask in ASKS if ask.factor not in asked)
+            every = dict.fromkeys([*one.factors, *more])
+            found += [one.of(factor, others) for factor in every if factor not in own]
+        return found
+
+
+@dataclass(frozen=True)
+class Records:
+    """A campaign's runs by their records: `rows` have the factors of those that may count, and ``timing``."""
+
+    rows: Sequence[Row]
+    number: int
+    profiles: bool
+    meters: bool
+
+    @cached_property
+    def repeats(self) -> bool:
+        """Whether two runs whose times count are alike in all factors."""
+        kinds = [tuple(row[factor] for factor in FACTORS) for row in self.rows if row["timing"]]
+        return len(set(kinds)) < len(kinds)
+
+    @cached_property
+    def varying(self) -> list[str]:
+        """Factors with two levels or more."""
+        return [factor for factor in FACTORS if len({row[factor] for row in self.rows}) > 1]
+
+
+def records(campaign: str, base: Path) -> Records:
+    """Look at the records of a campaign's runs; what is no record is the ingest's to complain of."""
+    rows, number, profiles, meters = [], 0, False, "power" in _declared(campaign, base)
+    for folder in sorted((raw(campaign, base) / "runs").glob("*")):
+        row = _row(folder / "run.json")
+        number += (folder / "run.json").is_file()
+        if row is None:
+            continue
+        if not (profiles and meters):
+            names = [_unpacked(path.name) for path in folder.iterdir()]
+            profiles = profiles or row["profiler"] != "none" or any(n.endswith(_PROFILES) for n in names)
+            meters = meters or any(name.startswith(_METERS) for name in names)
+        rows.append(row)
+    return Records(rows, number, profiles, meters)
+
+
+def _declared(campaign: str, base: Path) -> Mapping[str, Any]:
+    path = declaration(campaign, base)
+    found = load_yaml(path) if path.is_file() else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _row(path: Path) -> Row | None:
+    """Read the factors of a run; None if there is no record, or the run has failed."""
+    try:
+        record = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(record, dict) or record.get("exit_code") or record.get("reason"):
+        return None
+    record = {ALIASES.get(key, key): value for key, value in record.items()}
+    row = {factor: _level(record.get(factor)) for factor in FACTORS}
+    plain = {"profiler": row["profiler"] or "none", "tuning": row["tuning"] or "untuned"}
+    return {**row, **plain, "timing": record.get("timing") is not False}
+
+
+def _level(value: Any) -> Any:
+    """Take a level as it compares: nothing, an empty text and -1 are unknown."""
+    return None if isinstance(value, (list, dict)) or value in ("", -1) else value
+
+
+def _unpacked(name: str) -> str:
+    name = name.lower()
+    return name.rpartition(".")[0] if name.endswith(_PACKED) else name
+
+
+def answerable(
+    table: Sequence[PageQuestion], campaign: str, base: Path
+) -> Iterator[tuple[PageQuestion, str]]:
+    """Go through the questions: each with the reason why a campaign cannot answer it, empty if it can.
+
+    Of factors whose levels divide the runs in the same way only the first has a page.
+    """
+    runs = records(campaign, base)
+    first: dict[frozenset[frozenset[int]], str] = {}
+    made: set[str] = set()
+    for question in table:
+        why = _missing(question, runs)
+        if not why and (better := made.intersection(question.unless)):
+            why = f"the page {min(better)} answers it"
+        if not why and question.varies:
+            same = first.setdefault(_division(runs.rows, question.varies), question.varies)
+            if same != question.varies:
+                names = f"{_name(question.varies)} and {_name(same)}"
+                why = f"{names} divide the runs alike: one page for both"
+        made |= set() if why else {question.kind}
+        yield question, why
+
+
+def _missing(question: PageQuestion, runs: Records) -> str:
+    """Say what a campaign lacks for a question; empty if it lacks nothing."""
+    if not runs.rows:
+        any_will_do = not (question.times or question.needs or question.varies or question.applications)
+        return "" if any_will_do and runs.number else "no run with a record has ended well"
+    lacks = {
+        "profiles": "" if runs.profiles else "no run has an MPI profile",
+        "meters": "" if runs.meters else "no run has a power log",
+        "repeats": "" if runs.repeats else "no two runs are alike: nothing was repeated",
+        "levels": "" if runs.varying else "all runs are alike in every factor",
+    }
+    if missing := [lacks[need] for need in question.needs if lacks[need]]:
+        return missing[0]
+    named = question.applications
+    rows = [
+        row
+        for row in runs.rows
+        if (row["application"] in named if named else row["application"] not in question.without)
+    ]
+    if not rows:
+        return f"no run of {' or '.join(named) or 'an application with a speed of its own'}"
+    rows = [row for row in rows if row["timing"] or not question.times]
+    if not rows:
+        return "the times of its runs may not be used"
+    return incomparable(rows, question.varies) if question.varies else ""
+
+
+def incomparable(rows: Sequence[Row], factor: str) -> str:
+    """Say why runs cannot be compared in a factor; empty if two levels meet, all else alike.
+
+    What changes with the factor by nature may differ too, and what is tied to it.
+    """
+    levels = {row[factor] for row in rows} - {None}
+    if len(levels) < 2:
+        return f"one {_name(factor)}: {next(iter(levels))}" if levels else f"no run names its {_name(factor)}"
+    one = BY_NAME[factor]
+    if factor == "interconnect" and len({row[factor] for row in rows if row["nodes"] == 1} - {None}) > 1:
+        rows = [row for row in rows if row["nodes"] != 1]
+        if not rows:
+            return "on one node no link is used"
+    if _meeting(rows, factor, (*one.changes_with_it, *one.tied)) > 1:
+        return ""
+    if factor == "nodes" and _meeting(rows, factor, (*one.changes_with_it, "interconnect")) > 1:
+        return "nodes and interconnect change together: the findings compare each link with one node"
+    return f"no two runs differ in {_name(factor)} and are alike otherwise"
+
+
+def _meeting(rows: Iterable[Row], factor: str, loose: Sequence[str]) -> int:
+    """Count the levels of a factor, at most, among runs that agree in all others but those that are loose."""
+    fixed = [name for name in FACTORS if name != factor and name not in loose]
+    found: dict[tuple[Any, ...], set[Any]] = {}
+    for row in rows:
+        if row[factor] is not None:
+            found.setdefault(tuple(row[name] for name in fixed), set()).add(row[factor])
+    return max(map(len, found.values()), default=0)
+
+
+def _division(rows: Sequence[Row], factor: str) -> frozenset[frozenset[int]]:
+    parts: dict[Any, set[int]] = {}
+    for at, row in enumerate(rows):
+        parts.setdefault(row[factor], set()).add(at)
+    return frozenset(map(frozenset, parts.values()))
+
+
+def _name(factor: str) -> str:
+    return factor.replace("_", " ")

@@ -1,0 +1,145 @@
+"""Launch lines: what they state of ranks, and every option of launcher and program, with the environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+Facts = dict[str, Any]
+
+_COMMAND = re.compile(r"^Command line:[ \t]*\n[ \t]+(\S.*)$", re.MULTILINE)  # GROMACS
+_LAUNCHER = re.compile(
+    r"(?<![\w./-])(?:[\w./-]*/)?(?:mpirun|mpiexec|orterun|srun|aprun|ibrun|jsrun|lrun|prun|runjob|poe|ccc_mprun"
+    r"|flux run)(?:[.\w-]*)(?=[ \t])"
+)
+_LONGEST = 4000  # characters of a line that may launch a program
+_NP = re.compile(r"(?<!\S)--?(?:np|n|ntasks)[ =]?(\d+)(?!\S)")
+_PPR = re.compile(r"(?:ppr:(\d+):node|(?<!\S)-ppn[ =](\d+)|--ntasks-per-node[ =](\d+)|-N ?(\d+)(?!\S))")
+_LIBRARIES = "OMP KMP GOMP I_MPI UCX OMPI_MCA PMIX_MCA MPICH MV2 PSM PSM2 FI HCOLL NCCL MKL OPENBLAS MALLOC"
+_SETTING = re.compile(
+    rf"^[ \t]*(?:export[ \t]+|setenv[ \t]+)?((?:{_LIBRARIES.replace(' ', '|')})_\w+)"
+    r"[= \t][ \t]*[\"']?([^\s\"'$;]*)",
+    re.MULTILINE,
+)
+_OPTION = re.compile(r"--?[A-Za-z]")
+_FILE = re.compile(r"/|\.[A-Za-z]\w*$|\d{5}|[A-Za-z_-]+\d+$")
+# How many values an option of a launcher has, where that is not one; the next word may be the program.
+_FLAGS = (
+    "lsf prot TCP IBV VAPI UDAPL PSM MX ITAPI intra exclusive overcommit oversubscribe bind-to-core "
+    "bind-to-socket report-bindings allow-run-as-root display-map tag-output timestamp-output nolocal bycore "
+    "bynode byslot l v V verbose label unbuffered K q quiet"
+)
+_PAIRS = "mca pmixmca gmca prtemca genv env"
+_VALUES = dict.fromkeys(_FLAGS.split(), 0) | dict.fromkeys(_PAIRS.split(), 2)
+_WRAPPERS = set("numactl taskset time env exec perf omplace dplace singularity apptainer podman".split())  # noqa: SIM905
+# What other factors have, or what is of one execution alone.
+_KNOWN = set(
+    "np n ntasks N nodes ppn npernode ntasks-per-node tasks-per-node c cpus-per-task d S hostfile "  # noqa: SIM905
+    "machinefile host hosts w nodelist J job-name t time wdir chdir D OMP_NUM_THREADS rt nx ny nz ntomp "
+    "PATH LD_LIBRARY_PATH".split()
+)
+
+
+def stated(text: str) -> Facts:
+    """Return what the launch line and the environment in a text state; nothing if two lines differ."""
+    facts: Facts = {}
+    environment: dict[str, set[str]] = {}
+    for name, value in _SETTING.findall(text):
+        environment.setdefault(name, set()).add(value)
+    if once := {name: values.pop() for name, values in environment.items() if len(values) == 1}:
+        facts["environment"] = once
+        threads = once.get("OMP_NUM_THREADS", "")
+        facts |= {"threads": int(threads)} if threads.isdecimal() else {}
+    if found := _COMMAND.search(text):
+        facts["command"] = " ".join(found[1].split())
+    lines = set(_lines(text))
+    return facts | (of_line(lines.pop()) if len(lines) == 1 else {})
+
+
+def of_line(line: str) -> Facts:
+    """Return what one launch line states; it is the command unless variables are in it."""
+    line = " ".join(line.split())
+    facts: Facts = {"command" if "$" not in line and len(line) < 2000 else "launch": line}
+    if found := _NP.search(line):
+        facts["ranks"] = int(found[1])
+    if (found := _PPR.search(line)) and "srun" not in line.split()[0]:
+        facts["ranks_per_node"] = int(next(group for group in found.groups() if group))
+    return facts
+
+
+def last(text: str) -> str:
+    """Return the last launch line of a text, empty without; a job echoes it before a program's output."""
+    lines = list(_lines(text))
+    return lines[-1] if lines else ""
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Give the launch lines of a text from their launcher on; comments are none."""
+    for line in text.splitlines():
+        if "run" in line or "mpiexec" in line or "poe " in line:
+            match = _LAUNCHER.search(line) if len(line) <= _LONGEST else None
+            if match and "#" not in line[: match.start()]:
+                yield " ".join(line[match.start() :].split())
+
+
+def options(line: str) -> dict[str, str]:
+    """Return the program, the options and the arguments of a launch line or of a program's command.
+
+    An option of the launcher that no value follows, as ``-TCP`` before the path of the program, is kept.
+    """
+    words = re.split(r"\s(?:[|>&;]|2>)", line, maxsplit=1)[0].replace("flux run", "flux-run", 1).split()
+    out: dict[str, str] = {}
+    program, at = "", 1 if _LAUNCHER.match(f"{line} ") else 0
+    arguments: list[str] = []
+    while at < len(words):
+        word, at = words[at], at + 1
+        if _OPTION.match(word):
+            name, equals, value = word.partition("=")
+            count = 0 if equals else _values(name, words[at:], launcher=not program)
+            values, at = words[at : at + count], at + count
+            if len(values) == 2:  # of a parameter of the MPI library
+                name, values = f"{name} {values[0]}", values[1:]
+            elif len(values) == 1 and re.match(r"[A-Z][A-Z0-9_]*=", values[0]):  # of the environment
+                name, _, value = values[0].partition("=")
+            out.setdefault(name, value or "".join(values))
+        elif program:
+            arguments.append(word)
+        elif word not in ("--", ":") and word not in _WRAPPERS and not word.endswith(".sif"):
+            program = word
+    out |= {"program": program.rpartition("/")[2]} if program else {}
+    return out | ({"arguments": " ".join(arguments)} if arguments else {})
+
+
+def _values(name: str, following: Sequence[str], *, launcher: bool) -> int:
+    """Return how many of the following words are values of an option."""
+    known = _VALUES.get(name.lstrip("-")) if launcher else None
+    if known is not None:
+        return min(known, len(following))
+    if not following or _OPTION.match(following[0]) or following[0] == "--":
+        return 0
+    return 0 if launcher and ("/" in following[0] or len(following) == 1) else 1
+
+
+def varying(settings: Sequence[Mapping[str, str]]) -> list[str]:
+    """Name the settings in which runs of one cell differ, but for names of files that only count."""
+    found = []
+    for name in dict.fromkeys(name for one in settings for name in one):
+        bare = re.sub(r"^([nNc])\d+$", r"\1", name.lstrip("-"))
+        if bare not in _KNOWN and len(set(_spelled([one.get(name) for one in settings]))) > 1:
+            found.append(name)
+    return found
+
+
+def _spelled(values: Sequence[str | None]) -> list[str | None]:
+    """Return values as they are compared: files by their names, without digits if each run has its own."""
+    names = [value.rpartition("/")[2] if value and _FILE.search(value) else value for value in values]
+    if len(set(names)) * 2 > len(names):
+        names = [re.sub(r"\d+", "", value) if value and _FILE.search(value) else value for value in names]
+    return names
+
+
+def level(settings: Mapping[str, str], names: Sequence[str]) -> str:
+    """Spell the settings that vary: ``-pin=on -TCP``; ``default`` for a run that gives none of them."""
+    given = [(name, settings[name].rpartition("/")[2]) for name in names if name in settings]
+    return " ".join(f"{name}={value}" if value else name for name, value in given) or "default"

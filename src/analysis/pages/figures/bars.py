@@ -1,0 +1,98 @@
+"""Bars: counts of words, stacked, and shares of a whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from analysis.pages.figures.style import GREY, HUES, INK, PAPER, looks, name_bars, refused, whiskers
+
+# Verdicts differ by hatch as well as by colour, so that they can be told apart in grey.
+_SIZES = (", larger", ", size open", ", smaller")
+_LOOKS = {
+    **dict.fromkeys(("holds", "consistent", "recovered", "inside the band"), ("green", "")),
+    **{f"holds in direction{size}": ("sky", "//") for size in _SIZES},
+    "seen at this scale": ("sky", ""),
+    **{f"seen{size}": ("sky", "\\\\") for size in _SIZES},
+    **dict.fromkeys(("an analogue shows it", "an analogue shows the direction"), ("olive", "")),
+    **dict.fromkeys(("cannot tell", "not checkable"), ("grey", "..")),
+    "could not fail": ("sky", ".."),
+    "too wide to tell": ("grey", "//"),
+    "out of reach here": ("grey", "oo"),
+    "an analogue does not show it": ("olive", "xx"),
+    "not seen at this scale": ("orange", "xx"),
+    **dict.fromkeys(("does not hold", "inconsistent", "not recovered", "outside the band"), ("red", "xx")),
+}
+
+
+def count_bars(table: pd.DataFrame, *, ax: Axes, xlabel: str) -> Axes:
+    """Draw counts, shape (topic, verdict), as stacked horizontal bars; `xlabel` says what is counted.
+
+    Verdicts stand in the order of what they say for a claim.
+    """
+    words: list[str] = sorted(map(str, table.columns), key=list(_LOOKS).index)
+    table = table[words]
+    places = np.arange(len(table))
+    left = np.zeros(len(table))
+    for word in map(str, table.columns):
+        hue, hatch = _LOOKS[word]
+        counts = table[word].to_numpy(dtype=float)
+        ax.barh(
+            places, counts, left=left, height=0.62, color=HUES[hue], hatch=hatch, edgecolor=PAPER,
+            linewidth=0, label=word,
+        )  # fmt: skip
+        for place, start, count in zip(places, left, counts, strict=True):
+            if count:
+                ax.annotate(
+                    f"{count:g}", (start + count / 2, place), ha="center", va="center", color=INK, size=10,
+                    bbox={"boxstyle": "round,pad=0.2", "facecolor": PAPER, "edgecolor": "none"},
+                )  # fmt: skip
+        left += counts
+    name_bars(ax, [str(name) for name in table.index], xlabel)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.grid(True, axis="x", color=GREY, alpha=0.3)
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=4)
+    return ax
+
+
+def share_bars(
+    frame: pd.DataFrame,
+    *,
+    ax: Axes,
+    name: str,
+    share: str,
+    low: str | None = None,
+    high: str | None = None,
+    claimed: str | None = None,
+    xlabel: str,
+) -> Axes:
+    """Draw shares of a whole, in percent, as bars on 0 to 100 %, with intervals and the claimed share.
+
+    `name`, `share`, `low`, `high` and `claimed` are columns; a claimed share (NaN where none) is a hollow
+    diamond. Raises `ConfigError` if a share is not within 0 to 100 %.
+    """
+    shares = frame[share].to_numpy(dtype=float)
+    if ((shares < 0) | (shares > 100)).any():
+        raise refused(f"share {shares.max():g} is not in 0..100", "give shares in percent")
+    names = [str(v) for v in frame[name]]
+    styles = looks(names)
+    places = np.arange(len(names))
+    ax.barh(places, shares, height=0.62, color=[styles[n][0] for n in names], alpha=0.85)
+    ends = shares.copy()  # where the number stands: beyond bar, interval and a claim close by
+    if low and high:
+        whiskers(ax, shares, places, (INK, ""), xends=(frame[low], frame[high]), capsize=4)
+        ends = frame[high].to_numpy(float)
+    if claimed:
+        values = frame[claimed].to_numpy(dtype=float)
+        ax.plot(values, places, "D", color=INK, markerfacecolor=PAPER, markersize=8.5, markeredgewidth=1.5)
+        ax.plot([], [], "D", color=INK, markerfacecolor=PAPER, markersize=8.5, label="the report's claim")
+        ax.legend(frameon=False, loc="lower right")
+        ends = np.where((values > ends - 3) & (values < ends + 10), np.fmax(ends, values), ends)
+    for x, y, value in zip(ends, places, shares, strict=True):
+        text = f"{value:.3g} %"
+        ax.annotate(text, (x, y), xytext=(9, 0), textcoords="offset points", va="center", size=10, color=INK)
+    name_bars(ax, names, xlabel)
+    ax.set_xlim(0, 100)
+    return ax

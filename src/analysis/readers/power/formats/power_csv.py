@@ -1,0 +1,41 @@
+"""Any CSV with time and power: rack PDUs, SNMP polls, home-made loggers; columns found or declared."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analysis.base.errors import ReadError
+from analysis.readers.power import csv
+from analysis.readers.power.clock import Stamps
+from analysis.readers.power.headings import Headings, find, split
+from analysis.readers.power.log import NAT, MeterLog, MeterReadings
+from analysis.readers.power.rows import reads
+
+HEADINGS = Headings()
+_HEAD_LINES = 25
+
+
+def sniff(head: bytes, name: str) -> bool:
+    """Tell whether a line of headings with time and power stands at the top, and stamps below it."""
+    lines = head.decode("utf-8-sig", errors="replace").splitlines()[:_HEAD_LINES]
+    try:
+        layout = find(lines, HEADINGS, None, name)
+    except ReadError:
+        return False
+    clocks = [Stamps(MeterLog(b"", name, {"date_order": order})) for order in ("mdy", "dmy")]
+    rows = (split(line, layout.delimiter) for line in lines[layout.header :] if line.strip())
+    stamps = [" ".join(row[i] for i in layout.time) for row in rows if len(row) > max(layout.time)][:3]
+    seconds = csv.elapsed(layout, stamps) if len(stamps) > 1 else None
+    if seconds is not None and (np.diff(seconds) >= 0).all() and seconds[-1] > seconds[0]:
+        return True
+    return any(clock.utc([stamp], [0], report=False)[0] != NAT for stamp in stamps for clock in clocks)
+
+
+@reads("CSV", "")
+def parse(log: MeterLog) -> MeterReadings:
+    """Parse a CSV of powers, long (a row per meter and time) or wide (a column per meter).
+
+    The option ``columns`` maps the columns where their headings do not say enough (see
+    `analysis.readers.power.headings`).
+    """
+    return csv.read(log, HEADINGS)

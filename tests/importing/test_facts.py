@@ -1,0 +1,237 @@
+"""Facts that distinguish runs: host groups, options and settings, dates, clusters; read by a person."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.importing import detect, launch
+from analysis.importing.vocabulary import parse_name, system
+
+from .test_import import Imported, imported, log, project
+from .test_scheduler import lsf
+
+__all__ = ["imported", "project"]
+
+LAUNCHES: list[tuple[str, dict[str, str]]] = [
+    ("mpirun -lsf -prot -TCP /home/ada/xhpl", {"-lsf": "", "-prot": "", "-TCP": "", "program": "xhpl"}),
+    ("mpirun -np 4 xhpl", {"-np": "4", "program": "xhpl"}),
+    (
+        "mpirun -np 8 --mca btl tcp,self -x UCX_TLS=rc --bind-to core ./xhpcg --nx=104",
+        {
+            "-np": "8", "--mca btl": "tcp,self", "UCX_TLS": "rc", "--bind-to": "core", "--nx": "104",
+            "program": "xhpcg",
+        },
+    ),
+    (
+        "mpirun -prot numactl --cpunodebind=0 -- /opt/IMB-MPI1 -iter 100 -iter_policy off PingPong > out",
+        {
+            "-prot": "", "--cpunodebind": "0", "-iter": "100", "-iter_policy": "off", "program": "IMB-MPI1",
+            "arguments": "PingPong",
+        },
+    ),
+    (
+        "flux run -N2 -n 32 -o cpu-affinity=per-task singularity exec /c/osu.sif osu_latency -i 50",
+        {"-N2": "", "-n": "32", "-o": "cpu-affinity=per-task", "-i": "50", "program": "osu_latency"},
+    ),
+    (
+        "gmx mdrun -s topol.tpr -pin on",
+        {"-s": "topol.tpr", "-pin": "on", "program": "gmx", "arguments": "mdrun"},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "wanted"), LAUNCHES, ids=[line[:30] for line, _ in LAUNCHES])
+def test_options__are_all_kept_with_their_values(line: str, wanted: dict[str, str]) -> None:
+    assert launch.options(line) == wanted
+
+
+def test_varying__an_option_with_other_values_or_on_some_runs_but_no_counts_and_no_names_of_outputs() -> None:
+    cells = [launch.options(f"mpirun -np {at} -TCP ./lmp -in in.lj -log out{at}.txt") for at in (1, 2, 3)]
+    assert launch.varying(cells) == []
+    cells.append(launch.options("mpirun -np 4 -IBV ./lmp -in in.eam -log out4.txt"))
+    assert launch.varying(cells) == ["-TCP", "-in", "-IBV"]
+    assert launch.level(cells[0], ["-TCP", "-in", "-IBV"]) == "-TCP -in=in.lj"
+    assert launch.level(cells[0], ["-x"]) == "default"
+
+
+def test_stated__settings_of_libraries_are_the_environment_of_a_run() -> None:
+    script = "export I_MPI_FABRICS=shm:tcp\nsetenv OMP_NUM_THREADS 4\nexport UCX_TLS='rc'\nEDITOR=vi\n"
+    assert launch.stated(script) == {
+        "environment": {"I_MPI_FABRICS": "shm:tcp", "OMP_NUM_THREADS": "4", "UCX_TLS": "rc"},
+        "threads": 4,
+    }
+    assert launch.stated("export UCX_TLS=rc\nexport UCX_TLS=tcp\n") == {}
+
+
+def jobs(tree: Path, *, hosts: tuple[str, ...], groups: tuple[str, ...], options: tuple[str, ...]) -> None:
+    """Write three runs for each group of hosts and option, numbered, in one folder."""
+    number = 100
+    tree.mkdir()
+    for at in range(3):
+        for host, group in zip(hosts, groups, strict=True):
+            for option in options:
+                number += 1
+                text = lsf(number, (f"{host}{at + 10}",), group=group, day=at + 1)
+                text = text.replace("mpirun -lsf ./lmp", f"mpirun -lsf {option} /home/ada/lmp")
+                (tree / f"{number}.out").write_text(text + log(9.5 + number / 100))
+
+
+def cells(found: dict[str, dict[str, Any]], *factors: str) -> dict[tuple[Any, ...], int]:
+    """Count the runs with each level of some factors; their repeats have to be numbered from 1."""
+    members: dict[tuple[Any, ...], list[int]] = {}
+    for one in found.values():
+        members.setdefault(tuple(one.get(name) for name in factors), []).append(one["repeat"])
+    assert all(sorted(repeats) == list(range(1, len(repeats) + 1)) for repeats in members.values())
+    return {key: len(repeats) for key, repeats in members.items()}
+
+
+def test_import__runs_on_other_host_groups_or_transports_are_no_repeats(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    jobs(tmp_path / "tree", hosts=("cn", "cn"), groups=("ivy", "haswell"), options=("-TCP", "-IBV"))
+    found = imported(tmp_path / "tree")
+    assert cells(found, "host_group", "options") == {
+        (group, option): 3 for group in ("ivy", "haswell") for option in ("-TCP", "-IBV")
+    }
+    assert {one["cluster"] for one in found.values()} == {"birch"}
+    assert not any("tuning" in one for one in found.values())
+
+
+def test_import__without_a_feature_hosts_are_grouped_by_the_pattern_of_their_names(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    jobs(tmp_path / "tree", hosts=("cn", "r1i0n"), groups=("cn10", "r1i0n10"), options=("",))
+    for path in (tmp_path / "tree").iterdir():  # a host is no group
+        path.write_text(path.read_text().replace('#BSUB -m "cn10"', "").replace('#BSUB -m "r1i0n10"', ""))
+    assert cells(imported(tmp_path / "tree"), "host_group") == {("cn",): 3, ("r#i#n",): 3}
+
+
+def test_import__where_the_cpu_is_stated_there_is_no_host_group(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    jobs(tmp_path / "tree", hosts=("cn", "cn"), groups=("ivy", "haswell"), options=("",))
+    found = imported(tmp_path / "tree", "--set", "cpu=EPYC 7763")
+    assert not any("host_group" in one for one in found.values())
+
+
+def test_import__a_setting_of_the_environment_that_varies_is_an_option(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    for at in range(4):
+        folder = tmp_path / "tree" / f"run{at}"
+        folder.mkdir(parents=True)
+        transport = "tcp" if at < 2 else "rc"
+        script = f"#!/bin/sh\n#SBATCH -n 4\nexport UCX_TLS={transport}\nsrun ./lmp -in in.lj\n"
+        (folder / "job.sh").write_text(script)
+        (folder / "out.txt").write_text(log(9.5 + at / 10))
+    assert cells(imported(tmp_path / "tree"), "options") == {("UCX_TLS=tcp",): 2, ("UCX_TLS=rc",): 2}
+
+
+DATES = [
+    ("HPL_pdgesv() start time Thu Mar 23 11:31:20 2017\n", (2017, 3, 23, 11, 31, 20)),
+    ("# Date                  : Thu Mar  2 09:08:07 2017\n", (2017, 3, 2, 9, 8, 7)),
+    ("Log file opened on Mon Aug 13 15:31:08 2018\n", (2018, 8, 13, 15, 31, 8)),
+    ("Began               : Wed Mar 10 12:10:10 2021\n", (2021, 3, 10, 12, 10, 10)),
+    ("-- started at 03/10/2021 12:10:10 --\n", (2021, 3, 10, 12, 10, 10)),
+    (
+        " **** **** ******  PROGRAM STARTED AT               2021-03-10 12:10:10.123\n",
+        (2021, 3, 10, 12, 10, 10),
+    ),
+    ("Date   : Mar 10 2021\nTime   : 12:10:10\n", (2021, 3, 10, 12, 10, 10)),
+    ("     Program PWSCF v.6.4 starts on 10Mar2021 at 12:10: 9 \n", (2021, 3, 10, 12, 10, 9)),
+    ("Thu Mar 23 11:31:20 GMT 2017\n", (2017, 3, 23, 11, 31, 20)),
+]
+
+
+@pytest.mark.parametrize(("line", "when"), DATES, ids=[line.strip()[:24] for line, _ in DATES])
+def test_dates__are_read_as_programs_print_them(line: str, when: tuple[int, ...]) -> None:
+    start = datetime(*when, tzinfo=UTC).timestamp()  # type: ignore[misc]
+    assert detect.printed_dates(f"head\n{line}tail\n".encode()) == {"date": start}
+
+
+def test_import__a_date_that_the_output_prints_is_the_start_of_the_run(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    line = "Log file opened on Mon Aug 13 15:31:08 2018\n"
+    (tmp_path / "tree" / "log.lammps").write_text(log(9.5).replace("units lj\n", f"units lj\n{line}"))
+    (one,) = imported(tmp_path / "tree").values()
+    assert one["start"] == datetime(2018, 8, 13, 15, 31, 8, tzinfo=UTC).timestamp()
+    assert "end" not in one
+    assert one["imported"]["factors"]["start"] == "output"
+
+
+def test_import__the_job_of_a_batch_system_has_the_start_and_the_end(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    text = lsf(7, ("cn1",)) + log(9.5).replace("units lj\n", "units lj\nThu Mar 23 11:31:20 2017\n")
+    (tmp_path / "tree" / "7.out").write_text(text)
+    (one,) = imported(tmp_path / "tree").values()
+    assert (one["end"] - one["start"], one["imported"]["factors"]["start"]) == (630.0, "LSF")
+
+
+def test_names__of_systems_are_clusters() -> None:
+    assert parse_name("results-ARCHER2").values["cluster"] == ("ARCHER2", "ARCHER2")
+    assert parse_name("piz_daint").values["cluster"][0] == "Piz-Daint"
+    assert "cluster" not in parse_name("searcher").values
+    assert (system("scarf"), system("hazelhen"), system("cn056")) == ("SCARF", "Hazel-Hen", "")
+
+
+def test_import__where_names_of_systems_are_the_other_names_are_clusters_too(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    for at, name in enumerate(("ARCHER", "Cirrus", "Elm", "ARCHER", "Cirrus", "Elm")):
+        folder = tmp_path / "tree" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"run-{at // 3}.txt").write_text(log(9.5 + at / 10))
+    assert cells(imported(tmp_path / "tree"), "cluster", "tuning") == {
+        (name, None): 2 for name in ("ARCHER", "Cirrus", "Elm")
+    }
+
+
+def test_import__a_host_with_the_name_of_a_system_names_the_cluster(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    text = lsf(7, ("cn1",)).replace("hpc.example.org", "scarf.example.org")
+    (tmp_path / "tree" / "7.out").write_text(text + log(9.5))
+    (one,) = imported(tmp_path / "tree").values()
+    assert (one["cluster"], one["imported"]["factors"]["cluster"]) == ("SCARF", "names of hosts")
+
+
+def hpl(n: int, p: int, q: int, seconds: float) -> str:
+    """Return what HPL prints, its rate worked out from its operations."""
+    rate = (2 / 3 * n**3 + 3 / 2 * n**2) / seconds / 1e9
+    line = f"WR11C2R4 {n:>12} {192:>5} {p:>5} {q:>5} {seconds:>18.2f} {rate:>22.4e}"
+    double, single = "=" * 80, "-" * 80
+    return (
+        f"{double}\nHPLinpack 2.3  --  High-Performance Linpack benchmark  --   December, 2018\n{double}\n\n"
+        "The following parameter values will be used:\n\n"
+        f"N      : {n:>8}\nNB     :      192\nP      : {p:>8}\nQ      : {q:>8}\n\n{double}\n"
+        f"T/V                N    NB     P     Q               Time                 Gflops\n{single}\n"
+        f"{line}\n{single}\n||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   2.21e-03 ...... PASSED\n"
+        f"{double}\n\nFinished      1 tests with the following results:\n"
+        "              1 tests completed and passed residual checks,\n"
+        "              0 tests completed and failed residual checks,\n"
+        "              0 tests skipped because of illegal input values.\n"
+        f"{single}\n\nEnd of Tests.\n{double}\n"
+    )
+
+
+def test_import__problems_of_other_sizes_and_other_grids_of_processes_are_no_repeats(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    runs = [(n, p, q) for n, p, q in ((20000, 2, 2), (80000, 2, 2), (20000, 1, 4)) for _ in range(2)]
+    for at, (n, p, q) in enumerate(runs):
+        (tmp_path / "tree" / f"hpl.o{700 + at}").write_text(hpl(n, p, q, 100.0 + at))
+    assert cells(imported(tmp_path / "tree"), "problem", "options") == {
+        ("N=20000 NB=192", "P=2 Q=2"): 2,
+        ("N=80000 NB=192", "P=2 Q=2"): 2,
+        ("N=20000 NB=192", "P=1 Q=4"): 2,
+    }

@@ -1,0 +1,315 @@
+"""What batch systems request and report, in the forms of real outputs; names and numbers are ours."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.importing import scheduler
+
+from .test_import import Imported, imported, log, project
+
+__all__ = ["imported", "project"]
+
+
+def at(*when: int) -> float:
+    return datetime(*when, tzinfo=UTC).timestamp()  # type: ignore[misc]
+
+
+def lsf(job: int, hosts: tuple[str, ...], *, group: str = "ivy", day: int = 7, end: str = "") -> str:
+    """Return the report that LSF writes before an output: two slots on each host."""
+    first, *others = (f"<2*{host}.hpc.example.org>" for host in hosts)
+    more = "".join(f"\n{' ' * 28}{one}" for one in others)
+    return (
+        f"Sender: LSF System <lsfadmin@{hosts[0]}.hpc.example.org>\n"
+        f"Subject: Job {job}: <lj> in cluster <birch> Done\n\n"
+        "Job <lj> was submitted from host <login1> by user <ada> in cluster <birch>.\n"
+        f"Job was executed on host(s) {first}, in queue <par-multi>, as user <ada> in cluster <birch>."
+        f"{more}\n"
+        "</home/ada> was used as the home directory.\n"
+        f"Started at Thu Mar  {day} 11:31:20 2017\nTerminated at Thu Mar  {day} 11:41:50 2017\n"
+        f"Results reported at Thu Mar  {day} 11:41:50 2017\n\nYour job looked like:\n\n{'-' * 60}\n"
+        f'# LSBATCH: User input\n#BSUB -x\n#BSUB -n {2 * len(hosts)}\n#BSUB -R "span[ptile=2]"\n'
+        f'#BSUB -J lj\n#BSUB -W 1:00\n#BSUB -m "{group}"\nmpirun -lsf ./lmp -in in.lj\n{"-" * 60}\n\n'
+        f"{end or 'Successfully completed.'}\n\nResource usage summary:\n\n    CPU time :    2400.00 sec.\n"
+        "    Max Memory :             1536 MB\n    Run time :               630 sec.\n\n"
+        "The output (if any) follows:\n\n"
+    )
+
+
+def test_lsf__its_report_gives_hosts_slots_queue_and_times() -> None:
+    facts, name = scheduler.reported(lsf(4711, ("cn056", "cn061")) + log(9.5))
+    assert name == "LSF"
+    assert facts == {
+        "job": "4711",
+        "job_name": "lj",
+        "cluster": "birch",
+        "nodes": 2,
+        "node_list": "cn056.hpc.example.org,cn061.hpc.example.org",
+        "slots": 4,
+        "queue": "par-multi",
+        "start": at(2017, 3, 7, 11, 31, 20),
+        "end": at(2017, 3, 7, 11, 41, 50),
+        "walltime": 630.0,
+        "memory": 1536 * 2.0**20,
+        "exit_code": 0,
+    }
+    asked = scheduler.requested(lsf(4711, ("cn056", "cn061")))
+    assert asked == {"slots": 4, "slots_per_node": 2, "nodes": 2, "job_name": "lj", "feature": "ivy"}
+
+
+def test_lsf__a_job_that_failed_or_has_no_dates_says_so() -> None:
+    text = lsf(
+        1,
+        ("cn056",),
+        end="TERM_RUNLIMIT: job killed after reaching LSF run time limit.\nExited with exit code 140.",
+    )
+    facts, _ = scheduler.reported(text.replace("Started at Thu Mar  7 11:31:20 2017", "Started at "))
+    assert (facts["exit_code"], facts["state"], facts["nodes"]) == (140, "TERM_RUNLIMIT", 1)
+    assert facts["start"] == facts["end"] - 630
+
+
+PROLOGUE = """----------------------------------------
+Begin PBS Prologue Mon Jan 18 09:32:03 EST 2016 1453127523
+Job ID:         335896.sched
+Username:       ada
+Nodes:          f109n001-ib0 f109n002-ib0
+f109n003-ib0
+End PBS Prologue Mon Jan 18 09:32:04 EST 2016 1453127524
+----------------------------------------
+"""
+EPILOGUE = """Begin PBS Epilogue Mon Jan 18 09:42:10 EST 2016 1453128130
+Job ID:         335896.sched
+Limits:         neednodes=3:ppn=8,nodes=3:ppn=8,walltime=00:20:00
+Resources:      cput=00:30:00,mem=2048kb,vmem=4096kb,walltime=00:10:02
+Queue:          debug
+Nodes:  f109n001-ib0 f109n002-ib0 f109n003-ib0
+Killing leftovers...
+"""
+
+
+def test_pbs__prologue_and_epilogue_around_an_output() -> None:
+    facts, name = scheduler.reported(PROLOGUE + log(9.5) + EPILOGUE)
+    assert name == "PBS"
+    assert facts == {
+        "job": "335896",
+        "queue": "debug",
+        "nodes": 3,
+        "node_list": "f109n001-ib0,f109n002-ib0,f109n003-ib0",
+        "start": 1453127523.0,
+        "end": 1453128130.0,
+        "walltime": 602.0,
+        "memory": 2048 * 1024.0,
+    }
+
+
+def test_pbs__a_usage_at_the_end_and_the_full_status_of_a_job() -> None:
+    usage = """
+                  Resource Usage on 2025-06-02 00:24:42:
+   Job Id:             14211.gadi-pbs
+   Exit Status:        0
+   NCPUs Requested:    96                     NCPUs Used: 96
+   Memory Requested:   600.0GB               Memory Used: 1.5GB
+   Walltime requested: 12:00:00            Walltime Used: 01:02:03
+"""
+    facts, _ = scheduler.reported(usage)
+    end = at(2025, 6, 2, 0, 24, 42)
+    assert facts == {
+        "job": "14211", "exit_code": 0, "end": end, "start": end - 3723, "walltime": 3723.0,
+        "memory": 1.5 * 2**30,
+    }  # fmt: skip
+    status = "    resources_used.walltime = 00:01:40\n    exec_host = n1/0*36+n2/0*36+n3/0*36+\n\tn4/0*36\n"
+    assert scheduler.reported(status)[0] == {"nodes": 4, "node_list": "n1,n2,n3,n4", "walltime": 100.0}
+
+
+QACCT = """==============================================================
+qname        long.q
+hostname     compute-089.example.org
+jobname      lj
+jobnumber    {job}
+taskid       undefined
+start_time   Sat Sep  7 14:40:16 2019
+end_time     Sat Sep  7 14:40:59 2019
+granted_pe   mpi
+slots        32
+exit_status  0
+maxvmem      2.000G
+"""
+
+
+def test_sge__accounting_of_several_jobs_and_a_file_of_hosts() -> None:
+    jobs, name = scheduler.jobs(QACCT.format(job=92500) + QACCT.format(job=92501))
+    assert name == "SGE"
+    assert list(jobs) == ["92500", "92501"]
+    assert jobs["92501"] == {
+        "job": "92501", "queue": "long.q", "job_name": "lj", "slots": 32, "exit_code": 0, "batch": "SGE",
+        "start": at(2019, 9, 7, 14, 40, 16), "end": at(2019, 9, 7, 14, 40, 59), "memory": 2.0 * 2**30,
+    }  # fmt: skip
+    hosts = "node07.example.org 16 long.q@node07 UNDEFINED\nnode09.example.org 8 long.q@node09 UNDEFINED\n"
+    found = {"nodes": 2, "node_list": "node07.example.org,node09.example.org", "slots": 24}
+    assert scheduler.reported(hosts)[0] == found
+    assert scheduler.requested("#$ -pe mpi 64\n#$ -N lj\n#$ -q long.q\n") == {
+        "slots": 64, "job_name": "lj", "queue": "long.q",
+    }  # fmt: skip
+
+
+def test_pbs__accounting_of_its_server() -> None:
+    row = (
+        "04/05/2017 13:06:53;E;45.master.example;user=ada group=ada jobname=lj queue=short ctime=1491390300 "
+        "start=1491390307 exec_host=node2801.example/0-1+node2803.example/0-1 session=1 unique_node_count=2 "
+        "end=1491390413 Exit_status=271 resources_used.mem=55048kb resources_used.walltime=00:01:44\n"
+    )
+    jobs, _ = scheduler.jobs(row)
+    assert jobs == {
+        "45": {
+            "job": "45", "batch": "PBS", "nodes": 2, "node_list": "node2801.example,node2803.example",
+            "queue": "short", "job_name": "lj", "start": 1491390307.0, "end": 1491390413.0, "walltime": 104.0,
+            "memory": 55048 * 1024.0, "exit_code": 271,
+        }
+    }  # fmt: skip
+
+
+FLUX = """START OF JOBSPEC
+{"resources": [{"type": "node", "count": 2}], "tasks": [{"command": ["osu_bw", "-i", "50"], "slot": "task"}]}
+START OF EVENTLOG
+{"timestamp":1745009902.25,"name":"init"}
+{"timestamp":1745009902.5,"name":"shell.init","context":{"service":"s","leader-rank":0,"size":2}}
+{"timestamp":1745009902.75,"name":"shell.start","context":{"taskmap":{"version":1,"map":[[0,2,16,1]]}}}
+{"timestamp":1745009906.5,"name":"complete","context":{"status":256}}
+{"version": 1, "execution": {"R_lite": [{"rank": "0-1"}], "nodelist": ["flux-[001-002]"]}}
+"""
+
+
+def test_flux__jobspec_events_and_resources() -> None:
+    facts, name = scheduler.reported(log(9.5) + FLUX)
+    assert name == "Flux"
+    assert facts == {
+        "command": "osu_bw -i 50", "nodes": 2, "ranks": 32, "node_list": "flux-001,flux-002",
+        "start": 1745009902.5, "end": 1745009906.5, "exit_code": 1,
+    }  # fmt: skip
+    asked = scheduler.requested("#flux: -N2\n#flux: -n 32\n#flux: --queue=pdebug\n")
+    assert asked == {"nodes": 2, "ranks": 32, "queue": "pdebug"}
+
+
+def test_pjm__its_statistics_and_its_directives() -> None:
+    text = """ Job Statistical Information
+ JOB ID                      : 390031
+ JOB NAME                    : lj
+ STATE                       : EXT
+ EXIT CODE                   : 0
+ NODE NUM (REQUIRE)          : 2x3x2
+ NODE NUM (ALLOC)            : 12
+ ELAPSE TIME (USE)           : 01:00:05 (3605)
+ JOB START DATE              : 2016/07/29 21:11:29
+ JOB END DATE                : 2016/07/29 22:11:34
+ RESOURCE GROUP              : fx-small
+"""
+    facts, _ = scheduler.reported(text)
+    assert facts == {
+        "job": "390031", "job_name": "lj", "queue": "fx-small", "nodes": 12, "walltime": 3605.0,
+        "exit_code": 0, "start": at(2016, 7, 29, 21, 11, 29), "end": at(2016, 7, 29, 22, 11, 34),
+        "state": "EXT",
+    }  # fmt: skip
+    script = '#PJM -L "rscgrp=small,node=4x8x8:torus,freq=2200"\n#PJM --mpi "proc=1024,max-proc-per-node=4"\n'
+    assert scheduler.requested(script) == {
+        "nodes": 256, "ranks": 1024, "ranks_per_node": 4, "frequency": 2.2, "queue": "small",
+    }  # fmt: skip
+
+
+def test_cobalt__its_log() -> None:
+    text = """Jobid: 603816
+qsub -n 32 -t 30 -q prod --mode script run.sh
+Thu Sep 10 17:35:17 2015 +0000 (UTC) submitted with cwd set to: /home/ada
+Thu Sep 10 17:35:58 2015 -0500 (CDT) ada/603816: Initiating boot at location CET-20400-31731-128.
+Thu Sep 10 17:36:01 2015 -0500 (CDT) Command: '/bin/runjob' '--np' '512' '--ranks-per-node' '16' ':' './lmp'
+Thu Sep 10 17:36:56 2015 -0500 (CDT) Info: task completed normally with an exit code of 0; initiating removal
+"""
+    facts, name = scheduler.reported(text)
+    assert name == "Cobalt"
+    assert facts == {
+        "job": "603816", "nodes": 32, "ranks": 512, "ranks_per_node": 16, "queue": "prod", "exit_code": 0,
+        "start": at(2015, 9, 10, 22, 35, 58), "end": at(2015, 9, 10, 22, 36, 56),
+    }  # fmt: skip
+    assert scheduler.requested("#COBALT -n 2 -q full-node\n") == {"nodes": 2, "queue": "full-node"}
+
+
+def test_loadleveler__directives_and_environment() -> None:
+    script = "# @ job_name   = lj\n# @ class = n002\n# @ node = 2\n# @ tasks_per_node = 20\n# @ queue\n"
+    assert scheduler.requested(script) == {
+        "nodes": 2,
+        "ranks_per_node": 20,
+        "job_name": "lj",
+        "queue": "n002",
+    }
+    text = "LOADL_STEP_ID=p01.example.org.4711.0\nLOADL_PROCESSOR_LIST=p01 p01 p02 p02 \n"
+    found = {"job": "4711", "nodes": 2, "node_list": "p01,p02", "slots": 4}
+    assert scheduler.reported(text)[0] == found
+    assert scheduler.requested("# a comment with @ node = 3\n") == {}
+
+
+def test_slurm__a_job_as_scontrol_prints_it() -> None:
+    text = (
+        "JobId=77 JobName=lj\n   NumNodes=3 NumCPUs=96 \n   StartTime=2024-05-06T07:08:09 EndTime=\n"
+        "   Partition=hdr Features=genoa\n   NodeList=cn[07-09]\n"
+    )
+    facts, _ = scheduler.reported(text)
+    assert (facts["job"], facts["node_list"]) == ("77", "cn07,cn08,cn09")
+    assert (facts["nodes"], facts["start"]) == (3, at(2024, 5, 6, 7, 8, 9))
+    asked = scheduler.requested("#SBATCH --nodes=4-4 --ntasks-per-node=24  # all\n#SBATCH -C genoa -p hdr\n")
+    assert asked == {"nodes": 4, "ranks_per_node": 24, "feature": "genoa", "queue": "hdr"}
+    assert "nodes" not in scheduler.requested("#SBATCH --nodes=2-4\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Thu Mar 23 11:31:20 2017", at(2017, 3, 23, 11, 31, 20)),
+        ("Thu Mar  7 11:31:20 CET 2017", at(2017, 3, 7, 11, 31, 20)),
+        ("Thu Mar 23 11:31:20 2017 +0530", at(2017, 3, 23, 6, 1, 20)),
+        ("Mon Jan 18 09:32:03 EST 2016 1453127523", 1453127523.0),
+        ("2016/07/29 21:11:29", at(2016, 7, 29, 21, 11, 29)),
+        ("2016-07-29T21:11:29", at(2016, 7, 29, 21, 11, 29)),
+        ("Thu Mar 99 11:31:20 2017", None),
+        ("soon", None),
+    ],
+)
+def test_moment__reads_the_dates_of_batch_systems(text: str, wanted: float | None) -> None:
+    assert scheduler.moment(text) == wanted
+
+
+def test_import__reports_of_lsf_make_nodes_dates_and_ranks_per_node(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for number, hosts in enumerate((("cn056", "cn061"), ("cn080",)), 1):
+        (tree / f"48{number}.out").write_text(lsf(480 + number, hosts, day=number) + log(9.5 + number))
+    found = {source.partition("#")[0]: one for source, one in imported(tree).items()}
+    one, other = found["481.out"], found["482.out"]
+    assert (one["nodes"], one["ranks"], one["ranks_per_node"], one["cluster"]) == (2, 4, 2, "birch")
+    assert (other["nodes"], other["ranks"], other["ranks_per_node"]) == (1, 4, 4)
+    assert (one["start"], one["end"], one["exit_code"]) == (
+        at(2017, 3, 1, 11, 31, 20),
+        at(2017, 3, 1, 11, 41, 50),
+        0,
+    )
+    assert one["imported"]["factors"]["nodes"] == "LSF"
+    assert one["job_id"] == "481"
+
+
+def test_import__a_table_of_accounts_is_joined_by_the_number_of_the_job(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    tree = tmp_path / "tree"
+    (tree / "a").mkdir(parents=True)
+    (tree / "a" / "lj.o92500").write_text(log(9.5))
+    (tree / "a" / "lj.o92501").write_text(log(9.6))
+    (tree / "accounting.txt").write_text(QACCT.format(job=92500) + QACCT.format(job=92501))
+    runs: dict[str, dict[str, Any]] = imported(tree)
+    assert {one["job_id"] for one in runs.values()} == {"92500", "92501"}
+    assert {one["end"] - one["start"] for one in runs.values()} == {43.0}
+    assert (project / "data/raw/mine/beside/accounting.txt").is_file()
+    assert not (project / "data/raw/mine/sacct.txt").exists()

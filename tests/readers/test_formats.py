@@ -1,0 +1,247 @@
+"""Rows of formats: another package's joins by an entry point, and what a row says of a problem."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analysis import readers
+from analysis.base.errors import ReadError
+from analysis.readers.format import Format
+
+from .merits.texts import TEXTS
+from .samples import SAMPLES
+from .test_hpctoolkit import EXPERIMENT, FIRST, SECOND, metric_db
+from .test_hpctoolkit import database as packed_database
+
+ROOT = Path(__file__).parents[2]
+
+# A package of another site: its solver as a row, its meter as a module.
+SOLVER = '''
+"""The other site's solver."""
+
+from analysis.readers.merits.output import Merit, TextFormat
+
+ROW = TextFormat(
+    engine="cp9k",
+    tool="CP9K",
+    marks=(b"CP9K version",),
+    near="(?i)cp9k",
+    first_line="^CP9K version",
+    merits=(Merit("speed", r"^speed (?P<value>\\S+) steps/s", "1/s"),),
+    facts={"version": r"^CP9K version (\\S+)", "ranks": r"^ranks (\\d+)", "atoms": r"^atoms (\\d+)"},
+    closing="^end",
+    closed_by="'end'",
+    figure_of_merit="speed",
+    unit="1/s",
+    problem=("atoms",),
+)
+'''
+METER = '''
+"""The other site's meter."""
+
+from analysis.readers.power.rows import Rows, reads
+
+
+def sniff(head, name):
+    return head.startswith(b"METER 9")
+
+
+@reads("meter 9", "rack")
+def parse(log):
+    rows = Rows(log)
+    for number, line in rows.lines():
+        if not line.startswith("METER"):
+            stamp, watts = line.split()
+            rows.add(number, "rack", float(watts), stamp=stamp)
+    return rows.readings("reading")
+'''
+POINTS = """
+[benchbook.formats]
+cp9k = othersite.solver:ROW
+meter9 = othersite.meter
+broken = othersite.missing
+"""
+RUN = "CP9K version 1.5\natoms 6400\nranks 8\nspeed {rate} steps/s\nend\n"
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """Return a folder in which a package is installed that adds formats."""
+    site = tmp_path / "site"
+    (site / "othersite").mkdir(parents=True)
+    for name, text in (("__init__", ""), ("solver", SOLVER), ("meter", METER)):
+        (site / f"othersite/{name}.py").write_text(text)
+    info = site / "othersite-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: othersite\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(POINTS)
+    return site
+
+
+def run(site: Path, folder: Path, *command: str) -> tuple[str, str]:
+    """Run Python in a folder with a package; return what it prints to either stream."""
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout, done.stderr
+
+
+def test_formats__another_package_adds_formats_by_entry_points(package: Path, tmp_path: Path) -> None:
+    (tmp_path / "one.out").write_text(RUN.format(rate=12.5))
+    (tmp_path / "meter.log").write_text("METER 9\n2026-03-01T10:00:00Z 100\n2026-03-01T10:01:00Z 200\n")
+    (tmp_path / "near.txt").write_text("a CP9k input\n")
+    inspect = ("-m", "analysis.cli", "inspect")
+    shown, warned = run(package, tmp_path, *inspect, "one.out", "meter.log")
+    assert "one.out: cp9k, whole (1 merit)" in shown
+    assert "speed              12.5 1/s" in shown
+    assert "meter.log: power, whole (1 meter, 2 time)" in shown
+    assert "the format 'broken' of othersite.missing cannot be used: ModuleNotFoundError" in warned
+    code = (
+        "import numpy as np\nfrom analysis import readers\nfrom analysis.readers import engines\n"
+        "ds = readers.open('one.out')\nprint(readers.engine_of(ds), readers.problem(ds), ds.attrs['tool'])\n"
+        "print(readers.is_power('meter9'), engines.cp9k.description, list(readers.ENGINES)[-2:])\n"
+        "try:\n    readers.open('near.txt')\nexcept ValueError as error:\n    print(error)\n"
+    )
+    lines = run(package, tmp_path, "-W", "ignore", "-c", code)[0].splitlines()
+    assert lines[:2] == ["cp9k atoms=6400 CP9K", "True The other site's solver ['power_csv', 'ipm']"]
+    assert "near cp9k: has 'CP9k' without 'CP9K version'" in lines[2]
+
+
+def test_formats__another_packages_output_is_imported_and_called_by_its_title(
+    package: Path, tmp_path: Path
+) -> None:
+    base = tmp_path / "project"
+    shutil.copytree(ROOT / "config", base / "config")
+    (base / "data/raw").mkdir(parents=True)
+    # A file with two executions is cut where the program begins to print.
+    for nodes, rates in ((1, (12.5, 12.7)), (2, (24.5, 24.9))):
+        path = base / f"jobs/nodes{nodes}/job.out"
+        path.parent.mkdir(parents=True)
+        path.write_text("".join(RUN.format(rate=rate) for rate in rates))
+    options = ("import", "jobs", "--as", "mine", "--yes")
+    printed, _ = run(package, base, "-W", "ignore", "-m", "analysis.cli", *options)
+    assert "wrote 4 runs to data/raw/mine" in printed
+    assert not (base / "config/applications/cp9k.yaml").exists()
+    code = """
+from pathlib import Path
+from analysis.datasets.campaign import ingest
+from analysis.estimates.campaign import load_campaign
+from analysis.estimates.sentences import display
+ingest(Path("data/raw/mine"), Path("data/processed/mine"))
+campaign = load_campaign("mine")
+runs = campaign.frame("runs").sort_values("figure_of_merit")
+print(*runs["figure_of_merit"], *set(runs["application"]), *set(runs["figure_of_merit_unit"]))
+print(runs["valid"].all())
+print(display(campaign, "application", "cp9k"), display(campaign, "application", "osu"))
+"""
+    lines = run(package, base, "-W", "ignore", "-c", code)[0].splitlines()
+    assert lines == ["12.5 12.7 24.5 24.9 cp9k 1/s", "True", "CP9K the OSU benchmarks"]
+
+
+def test_formats__a_title_of_a_project_goes_before_the_formats(tmp_path: Path) -> None:
+    from analysis.datasets.applications import application_name, own_titles
+
+    folder = tmp_path / "config/applications"
+    folder.mkdir(parents=True)
+    (folder / "cp2k.yaml").write_text("title: CP2K\n")
+    (folder / "osu.yaml").write_text("title: OSU micro-benchmarks\n")
+    assert own_titles(tmp_path) == {"cp2k": "CP2K"}
+    names = ("osu", "ls-dyna", "lsdyna", "hpl-mxp", "vasp", "other")
+    expected = ["the OSU benchmarks", "LS-DYNA", "LS-DYNA", "HPL-MxP", "VASP", "other"]
+    assert list(map(application_name, names)) == expected
+
+
+PROBLEMS = {
+    "hpl": "N=20000 NB=192 P=2 Q=4",
+    "graph500": "SCALE=22 edgefactor=16",
+    "stream": "elements=80000000",
+    "gromacs": "atoms=? nsteps=10000",
+    "lammps": "atoms=32000 steps=200",
+    "namd": "atoms=92224 timestep=?",
+    "ior": "api=MPIIO access=? xfersize=? blocksize=? aggregate_filesize=?",
+    "mdtest": "files=32768",
+    "nwchem": "",
+}
+
+
+@pytest.mark.parametrize("engine", sorted(PROBLEMS))
+def test_formats__a_result_says_its_problem(engine: str) -> None:
+    assert readers.problem(readers.parse(TEXTS[engine].encode(), "f")) == PROBLEMS[engine]
+
+
+def test_formats__problems_that_differ_are_told() -> None:
+    assert readers.problem(readers.parse(SAMPLES["hpcg"], "f")) == "nx=16 ny=16 nz=16"
+    assert readers.problem(readers.parse(SAMPLES["mpip"], "f")) == ""
+    ior = TEXTS["ior"].replace(
+        "nodes  ", "xfersize            : 1 MiB\nblocksize           : 64 MiB\nnodes  ", 1
+    )
+    found = readers.problem(readers.parse(ior.encode(), "f"))
+    assert found == "api=MPIIO access=? xfersize=1MiB blocksize=64MiB aggregate_filesize=?"
+    row = TEXTS["hpl"].index("WR11C2R4")
+    second = (
+        TEXTS["hpl"][:row]
+        + "WR11C2R4       40000   192     2     4              84.00             5.0800e+02\n"
+    )
+    # Results of two problems in one file have no one problem.
+    assert readers.problem(readers.parse((second + TEXTS["hpl"][row:]).encode(), "f")) == ""
+
+
+def test_formats__a_row_fills_in_what_it_does_not_say() -> None:
+    row = Format(engine="my_code", figure_of_merit="rate", unit="1/s")
+    assert (row.kind, row.tool, row.application, row.title) == ("my_code", "my_code", "my-code", "my_code")
+    assert Format(engine="log", tool="Log").application == ""
+    engines = [row.engine for row in readers.rows()]
+    assert engines == list(readers.ENGINES)
+    assert len(set(engines)) == 55
+
+
+def folder(at: Path) -> Path:
+    """Write HPCToolkit's database of two ranks as the folder that `hpcprof` makes."""
+    at.mkdir(parents=True)
+    (at / "experiment.xml").write_bytes(EXPERIMENT)
+    for rank, times in enumerate((FIRST, SECOND)):
+        name = f"1.solver-00000{rank}-000-a8c00270-160443-0.metric-db"
+        (at / name).write_bytes(metric_db(times))
+    (at / "1.solver-000000-000.hpctrace").write_bytes(b"not read")
+    return at
+
+
+def test_formats__the_folder_of_a_database_opens(tmp_path: Path) -> None:
+    ds = readers.open(folder(tmp_path / "hpctoolkit-solver-database"))
+    whole = readers.parse(packed_database(), str(tmp_path / "hpctoolkit-solver-database"))
+    assert ds.identical(whole)
+    assert ds["app_time"].values.tolist() == [5.0, 4.5]
+    (tmp_path / "site").mkdir()
+    with pytest.raises(ReadError, match=r"site:0: is a folder, and no database; one has a file experiment"):
+        readers.open(tmp_path / "site")
+
+
+def test_formats__a_database_of_a_run_is_imported_as_a_whole(tmp_path: Path) -> None:
+    base = tmp_path / "project"
+    shutil.copytree(ROOT / "config", base / "config")
+    (base / "data/raw").mkdir(parents=True)
+    folder(base / "jobs/run-1/hpctoolkit-solver-database")
+    two = TEXTS["hpl"].replace("192     2     4  ", "192     1     2  ")
+    (base / "jobs/run-1/out.txt").write_text(two)
+    shown, _ = run(base, base, "-m", "analysis.cli", "inspect", "jobs/run-1/hpctoolkit-solver-database")
+    assert "HPCToolkit, whole (4 obs, 2 rank)" in shown
+    command = ("-m", "analysis.cli", "import", "jobs", "--as", "mine", "--yes")
+    printed, _ = run(base, base, *command)
+    assert "wrote 1 runs to data/raw/mine" in printed
+    (record,) = base.glob("data/raw/mine/runs/*/run.json")
+    assert (record.parent / "hpctoolkit-solver-database.tar").is_file()
+    ds = readers.open(record.parent / "hpctoolkit-solver-database.tar")
+    assert ds.ranks_expected == 2
+    assert run(base, base, *command)[1].startswith("nothing new: 1 runs are in data/raw/mine")
