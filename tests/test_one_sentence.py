@@ -137,7 +137,8 @@ PAIR = Comparison("mpi", ("b", "a"))
 NODES = Comparison("nodes", (1, 2, 4, 8), ("ranks",))
 QUESTIONS = {
     "speedup": (
-        LIBRARIES, Question("speedup", select=APP, compare=PAIR), "b is 1.2 times as fast as a in app (exact)",
+        LIBRARIES, Question("speedup", select=APP, compare=PAIR),
+        "b is 1.2 times as fast as a in app (exact)",
     ),
     "gain": (
         LIBRARIES, Question("gain", select=APP, compare=PAIR), "b is 1.2 times as fast as a in app (exact)",
