@@ -64,7 +64,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Plan:
+class MatrixPlan:
     """An expanded matrix."""
 
     declared: Declared
@@ -157,7 +157,7 @@ class _Cells:
         return [counted for rules in (*self.own, self.general) for counted in rules.counted]
 
 
-def expand(declared: Declared) -> Plan:
+def expand(declared: Declared) -> MatrixPlan:
     """Expand a campaign's matrix to runs, shuffled by its seed; of adaptive repeats the least number.
 
     Raises ConfigError with all that does not fit the cluster or the applications.
@@ -173,7 +173,7 @@ def expand(declared: Declared) -> Plan:
         for repeat in range(1, repeats + 1)
     ]
     shuffled = _shuffled(runs, declared.matrix.seed)
-    return Plan(declared, shuffled, cells.excluded, cells.shared, cells.adaptive)
+    return MatrixPlan(declared, shuffled, cells.excluded, cells.shared, cells.adaptive)
 
 
 def _combinations(declared: Declared, subset: Subset) -> Iterator[dict[str, Any]]:
