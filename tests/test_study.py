@@ -50,7 +50,7 @@ def test_study__what_is_said_holds_with_other_draws(
 def test_study__sees_what_covers_too_little(study: ModuleType) -> None:
     """One day of several: an interval of 95 % holds the truth of any day in about half of all cases."""
     by_setting = {(row.setting, row.counted): row for row in rows(study, "days", 200, (1, 2))}
-    alone = by_setting["a median, 1 day", "(as if the days were not known)"]
+    alone = by_setting["a median, 1 day", "(ignoring the days)"]
     assert alone.found < 0.7
     assert alone.found < 0.95 - 3.5 * alone.error
 
@@ -64,7 +64,7 @@ def test_study__a_true_5_percent_earns_smaller_and_nothing_more(study: ModuleTyp
 def test_study__fewer_false_among_those_that_stand(study: ModuleType) -> None:
     found = rows(study, "discoveries", 400)
     stand, plain = ([row.found for row in found if row.counted == name] for name in (
-        "false among those that stand", "(false among all that hold)",
+        "false among those that pass", "(false among all that hold)",
     ))  # fmt: skip
     assert all(a <= b for a, b in zip(stand, plain, strict=True))
     assert plain[0] > 0.05

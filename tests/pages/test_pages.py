@@ -258,7 +258,7 @@ def test_questions__power_is_summed_over_meters_and_gaps_stay(tmp_path: Path) ->
     assert pages.metered(made, "interconnect") == {"ib-ddr, 2 nodes": "000"}
     assert pages.power_sentences(made, {"ib-ddr": "000"}) == [
         "ib-ddr: 1 Wh (gaps leave 0.9 to 1.1 open) in 8 s, 450 W on average; readings cover 50.0 %; "
-        "metered at: not said."
+        "metered at: not stated."
     ]
     assert pages.meters({"ib-ddr": table})["missing_percent"].tolist() == [35.0]  # 7 of 20
 
