@@ -9,8 +9,12 @@ import pytest
 
 from analysis import pages
 from analysis.claims import Claim, Report, Verdict, evaluate
+from analysis.claims.model import Expectation
 from analysis.decks.content import deck
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
+from analysis.estimates.quantities import QUANTITIES, findings
+from analysis.estimates.question import Comparison, Question, Tariff
+from analysis.estimates.sentences import Statement
 from analysis.findings.conclusion import STANDING, Conclusion
 from analysis.findings.search import conclusions
 from tests.estimates.hand import campaign as by_hand
@@ -101,34 +105,100 @@ def test_five_runs_have_the_same_interval_everywhere(n: int) -> None:
     assert ("at 94%" in one.sentence) == (n == 5)
 
 
-def quantities() -> list[tuple[str, dict[str, Any], dict[str, Any], str]]:
-    """A question of every quantity, with the sentence that its numbers make."""
-    return [
-        ("speedup", {"compare": ("mpi", "b", "a")}, {}, "b is 1.2 times as fast as a in app"),
-        ("gain", {"compare": ("mpi", "b", "a")}, {}, "b is 1.2 times as fast as a in app"),
-        ("gain", {"compare": ("mpi", "a", "b")}, {}, "b is 1.2 times as fast as a in app"),
-        ("equality", {"compare": ("mpi", "c", "a")}, {"margin": 0.05}, "c and a are equal within 5% in app"),
-        ("ordering", {"compare": ("mpi", "b", "a")}, {}, "b is ahead of a in app"),
-        ("level", {}, {}, "The rate of app is"),
-    ]
+APP = {"application": "app"}
 
 
-@pytest.mark.parametrize(("quantity", "compared", "more", "expected"), quantities())
-def test_each_quantity_is_worded_once(
-    quantity: str, compared: dict[str, Any], more: dict[str, Any], expected: str
-) -> None:
-    from analysis.estimates.quantities import findings
-    from analysis.estimates.question import Comparison, Question
-    from analysis.estimates.sentences import Statement
+def flat(middle: float, variable: str = "figure_of_merit", **factors: Any) -> list[dict[str, Any]]:
+    """Six runs without scatter, so that every number is known."""
+    return repeats([middle] * 6, variable, figure_of_merit_unit="Gflop/s", **factors)
 
-    def rates(middle: float, mpi: str) -> list[dict[str, Any]]:
-        return repeats([middle] * 6, "figure_of_merit", figure_of_merit_unit="Gflop/s", mpi=mpi)
 
-    made = by_hand([*rates(10.0, "a"), *rates(12.0, "b"), *rates(10.0, "c")])
-    compare = None
-    if "compare" in compared:
-        factor, *levels = compared["compare"]
-        compare = Comparison(factor, tuple(levels))
-    asked = Question(quantity, "figure_of_merit", {"application": "app"}, compare, **more)
-    found = findings(asked, made)
-    assert Statement(asked, found, made).sentence.startswith(expected)
+LIBRARIES = by_hand([*flat(10.0, mpi="a"), *flat(12.0, mpi="b"), *flat(10.0, mpi="c")])
+# On 1 node b is 1.1 times as fast, on 2 nodes 1.4 times: 1.4 / 1.1 = 1.273.
+GROWING = by_hand([row for nodes, a, b in ((1, 10.0, 11.0), (2, 10.0, 14.0)) for row in (
+    *flat(a, mpi="a", nodes=nodes), *flat(b, mpi="b", nodes=nodes))])  # fmt: skip
+CROSSING = by_hand([row for nodes, a, b in ((1, 10.0, 11.0), (2, 14.0, 10.0)) for row in (
+    *flat(a, mpi="a", nodes=nodes), *flat(b, mpi="b", nodes=nodes))])  # fmt: skip
+SPEEDS = {1: 10.0, 2: 19.0, 4: 30.0, 8: 30.2}
+SCALING = by_hand([row for n, rate in SPEEDS.items() for row in flat(rate, nodes=n, ranks=n)])
+YEAR = by_hand([
+    {**row, "energy": 3600.0 * watt_hours, "energy_location": "outlet"}
+    for mpi, watt_hours in (("a", 10.0), ("b", 8.0))
+    for row in flat(100.0, "elapsed", mpi=mpi)
+])  # fmt: skip
+MESSAGES = by_hand(
+    [{**row, "run": f"r{at}", "profiler": "ipm"} for at, row in enumerate(flat(10.0))],
+    messages=[
+        {"run": f"r{at}", "call": "MPI_Send", "size": size, "count": 1, "time": 0.0}
+        for at in range(6) for size in (8, 1024)
+    ],
+)  # fmt: skip
+PAIR = Comparison("mpi", ("b", "a"))
+NODES = Comparison("nodes", (1, 2, 4, 8), ("ranks",))
+QUESTIONS = {
+    "speedup": (
+        LIBRARIES, Question("speedup", select=APP, compare=PAIR),
+        "b is 1.2 times as fast as a in app (exact)",
+    ),
+    "gain": (
+        LIBRARIES, Question("gain", select=APP, compare=PAIR), "b is 1.2 times as fast as a in app (exact)",
+    ),
+    "reduction": (
+        YEAR, Question("reduction", "energy_per_job", APP, PAIR),
+        "b does 1.25 times as many jobs per kWh as a in app",
+    ),
+    "efficiency": (
+        SCALING, Question("efficiency", select=APP, compare=Comparison("nodes", (4, 1), ("ranks",))),
+        "4 nodes reach an efficiency of 75 % over 1 node in app (exact)",
+    ),
+    "equality": (
+        LIBRARIES, Question("equality", select=APP, compare=Comparison("mpi", ("c", "a")), margin=0.05),
+        "c and a are equal within 5% in app (1 times, exact)",
+    ),
+    "ordering": (
+        LIBRARIES, Question("ordering", select=APP, compare=PAIR), "b is ahead of a in app (by 1.2 times)",
+    ),
+    "trend": (
+        SCALING, Question("trend", select=APP, compare=NODES),
+        "The rate rises from 1 node to 8 nodes in app (Kendall's tau 1, exact)",
+    ),
+    "saturation": (
+        SCALING, Question("saturation", select=APP, compare=NODES),
+        "Beyond 4 nodes the next step brings less than 5% in app",
+    ),
+    "interaction": (
+        GROWING,
+        Question("interaction", select=APP, compare=Comparison("mpi", ("b", "a"), along=("nodes", 2, 1))),
+        "The lead of b over a grows from 1.10 times on 1 node to 1.40 times on 2 nodes in app "
+        "(by 1.273 times, exact)",
+    ),
+    "crossover": (
+        CROSSING, Question("crossover", select=APP, compare=PAIR),
+        "b is ahead on 1 node, a on 2 nodes in app",
+    ),
+    # 8760 h of jobs of 100 s: 315,360 jobs, 2 Wh less each, at 0.2 a kWh.
+    "cost": (
+        YEAR, Question("cost", "energy", APP, PAIR, tariff=Tariff(price=0.2, jobs_of="a")),
+        "b saves 126.1 USD a year over a in app (exact)",
+    ),
+    "level": (MESSAGES, Question("level", select=APP), "The rate of app is 10"),
+    "set": (
+        MESSAGES, Question("set", "message_sizes", APP, members=(8, 1024)),
+        "The messages of app have 8 and 1,024 B",
+    ),
+}  # fmt: skip
+
+
+def test_every_quantity_has_a_sentence() -> None:
+    assert set(QUESTIONS) == set(QUANTITIES)
+
+
+@pytest.mark.parametrize("quantity", QUESTIONS)
+def test_each_quantity_is_worded_once(quantity: str) -> None:
+    campaign, asked, expected = QUESTIONS[quantity]
+    unit = "USD/year" if quantity == "cost" else ""
+    sentence = Statement(asked, findings(asked, campaign), campaign, unit).sentence
+    assert sentence.startswith(expected)
+    expect = Expectation(relation="at-least", value=0.0, unit=unit)
+    report = Report("r", "a report", "us", "2026", (Claim("one", "r", "t", "s", asked, expect),))
+    assert evaluate(report, campaign)[0].sentence == sentence

@@ -7,11 +7,11 @@ import math
 import pytest
 
 from analysis.base.words import significant
-from analysis.claims.intervals import Expression, ExpressionError, Range, at_least, equal, greater
+from analysis.claims.intervals import Expression, ExpressionError, PrintedRange, at_least, equal, greater
 from analysis.claims.relations import span_of
 
 
-def ends(span: Range) -> tuple[float, float]:
+def ends(span: PrintedRange) -> tuple[float, float]:
     return pytest.approx(span.low), pytest.approx(span.high)
 
 
@@ -45,7 +45,7 @@ def test_arithmetic__carries_ends_through_a_formula() -> None:
 
 
 def test_arithmetic__signs_and_unbounded_ends() -> None:
-    figures = {"a": Range(-1, -2, 3), "b": Range(4, 2, 5), "over": span_of("7", "over")}
+    figures = {"a": PrintedRange(-1, -2, 3), "b": PrintedRange(4, 2, 5), "over": span_of("7", "over")}
     # corners of a * b: -4, -10, 6, 15; of a - b: -2 - 5 and 3 - 2
     assert ends(Expression("a * b").evaluate(figures)) == (-10, 15)
     assert ends(Expression("a - b").evaluate(figures)) == (-7, 1)
@@ -82,9 +82,9 @@ def test_arithmetic__refuses_anything_but_a_formula(text: str) -> None:
 
 def test_arithmetic__refuses_a_divisor_that_may_be_nothing() -> None:
     with pytest.raises(ExpressionError, match="may be 0"):
-        Expression("1 / a").evaluate({"a": Range(0.2, -0.3, 0.7)})
+        Expression("1 / a").evaluate({"a": PrintedRange(0.2, -0.3, 0.7)})
     with pytest.raises(ExpressionError, match="no figure is called 'b'"):
-        Expression("a + b").evaluate({"a": Range.exactly(1)})
+        Expression("a + b").evaluate({"a": PrintedRange.exactly(1)})
 
 
 def test_arithmetic__ranges_that_touch_at_one_point_do_not_meet() -> None:
@@ -92,18 +92,18 @@ def test_arithmetic__ranges_that_touch_at_one_point_do_not_meet() -> None:
     assert not equal(span_of("60"), span_of("61"))
     assert equal(span_of("9", "about"), span_of("8.9"))
     # A number that is exact lies on an edge or off it.
-    assert equal(Range.exactly(16), span_of("16 to 20", "range"))
-    assert not equal(Range.exactly(15.9), span_of("16 to 20", "range"))
+    assert equal(PrintedRange.exactly(16), span_of("16 to 20", "range"))
+    assert not equal(PrintedRange.exactly(15.9), span_of("16 to 20", "range"))
     # Sums of tenths are not what they are on paper: 0.1 + 0.2 = 0.30000000000000004.
-    assert equal(Range.exactly(0.1 + 0.2), Range.exactly(0.3))
+    assert equal(PrintedRange.exactly(0.1 + 0.2), PrintedRange.exactly(0.3))
 
 
 def test_arithmetic__orders_within_the_ranges() -> None:
     assert greater(span_of("20"), span_of("20"))
     assert not greater(span_of("14"), span_of("18"))
-    assert not greater(Range.exactly(0), Range.exactly(0))
-    assert at_least(Range.exactly(0), Range.exactly(0))
-    assert not at_least(Range.exactly(1), Range.exactly(1.01))
+    assert not greater(PrintedRange.exactly(0), PrintedRange.exactly(0))
+    assert at_least(PrintedRange.exactly(0), PrintedRange.exactly(0))
+    assert not at_least(PrintedRange.exactly(1), PrintedRange.exactly(1.01))
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def planned(name: str, base: Path) -> matrix.Plan:
+def planned(name: str, base: Path) -> matrix.MatrixPlan:
     return matrix.expand(declare.load(name, base))
 
 

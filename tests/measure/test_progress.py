@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from analysis.measure import folders, progress
-from analysis.measure.matrix import Plan, Run, expand
+from analysis.measure.matrix import MatrixPlan, Run, expand
 from analysis.measure.progress import Observer, Progress, Watch, duration, sentence
 
 from .conftest import Changed, squeue
@@ -20,7 +20,7 @@ NOW = 1_800_000_000.0
 
 
 @pytest.fixture
-def plan(changed: Changed) -> Plan:
+def plan(changed: Changed) -> MatrixPlan:
     """Six runs of one case on two nodes, 10 s each by the application's file, without start-up."""
     factors = "factors: {nodes: [1, 2, 4], ranks_per_node: all, mpi: [ompi, mpich]}"
     rule = "{when: {case: large, nodes: 1}, why: the large case does not fit one node}"
@@ -30,26 +30,26 @@ def plan(changed: Changed) -> Plan:
     return expand(changed(*changes, ("case: [small, large]", "case: small"), ("repeats: 3", "repeats: 6")))
 
 
-def done(plan: Plan, run: Run, start: float, end: float) -> None:
+def done(plan: MatrixPlan, run: Run, start: float, end: float) -> None:
     folder = folders.finished(plan.declared.base, "c") / run.name
     folder.mkdir(parents=True)
     (folder / "run.json").write_text(json.dumps({"start": start, "end": end}), encoding="utf-8")
 
 
-def failed(plan: Plan, run: Run, number: int = 1) -> None:
+def failed(plan: MatrixPlan, run: Run, number: int = 1) -> None:
     folder = folders.finished(plan.declared.base, "c") / f"{run.name}.failed-{number}"
     folder.mkdir(parents=True)
     (folder / "run.json").write_text(json.dumps({"reason": "exit code 5"}), encoding="utf-8")
 
 
-def runs(plan: Plan, run: Run, since: float, job: str) -> None:
+def runs(plan: MatrixPlan, run: Run, since: float, job: str) -> None:
     folder = folders.running(plan.declared.base, "c") / run.name
     folder.mkdir(parents=True)
     folders.write_json(folder / folders.OWNER, {"job_id": job, "host": "n1", "pid": 1, "started": 1})
     os.utime(folder / folders.OWNER, (since, since))
 
 
-def test_progress__before_the_first_run_it_is_the_plan(plan: Plan) -> None:
+def test_progress__before_the_first_run_it_is_the_plan(plan: MatrixPlan) -> None:
     # Four nodes hold two runs at once: 6 runs of 10 s are three rounds.
     state = Observer(plan, plan.runs).look(NOW)
     assert (state.done, state.running, state.failed, state.waiting, state.total) == (0, 0, 0, 6, 6)
@@ -58,7 +58,7 @@ def test_progress__before_the_first_run_it_is_the_plan(plan: Plan) -> None:
 
 
 def test_progress__measured_times_and_pace_replace_guesses(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: MatrixPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two, three, *_ = plan.runs
     # Two runs of 100 s one after the other on two nodes; a third has run for 40 s.
@@ -77,7 +77,7 @@ def test_progress__measured_times_and_pace_replace_guesses(
     assert len(log.read_text().splitlines()) == 1
 
 
-def test_progress__pause_between_two_sessions_does_not_slow_the_pace(plan: Plan) -> None:
+def test_progress__pause_between_two_sessions_does_not_slow_the_pace(plan: MatrixPlan) -> None:
     one, two, *_ = plan.runs
     done(plan, one, NOW - 90_000, NOW - 89_900)
     done(plan, two, NOW - 100, NOW)
@@ -88,7 +88,7 @@ def test_progress__pause_between_two_sessions_does_not_slow_the_pace(plan: Plan)
 
 
 def test_progress__each_run_is_counted_once(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: MatrixPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two, three, four, *_ = plan.runs
     done(plan, one, NOW - 100, NOW)
@@ -113,7 +113,7 @@ def test_progress__each_run_is_counted_once(
 
 @pytest.mark.parametrize("state", ["DEADLINE", "TIMEOUT", "OUT_OF_MEMORY"])
 def test_progress__run_of_a_job_that_slurm_has_ended_has_failed(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str
+    plan: MatrixPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
     runs(plan, plan.runs[0], NOW - 5, "8")
     squeue(tmp_path, monkeypatch, f"8|{state}\n")
@@ -122,7 +122,7 @@ def test_progress__run_of_a_job_that_slurm_has_ended_has_failed(
 
 
 def test_progress__silent_slurm_is_said_and_nothing_is_called_dead(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: MatrixPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs(plan, plan.runs[0], NOW - 5, "8")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -140,7 +140,7 @@ def test_progress__sentence() -> None:
     assert duration(3 * 3600 + 290) == "3 h 05 min"
 
 
-def test_watch__log_has_a_line_for_each_change_and_ends_without_an_estimate(plan: Plan) -> None:
+def test_watch__log_has_a_line_for_each_change_and_ends_without_an_estimate(plan: MatrixPlan) -> None:
     stream = io.StringIO()
     watch = Watch("c", plan.declared.base, stream)
     for moment in (0.0, 10.0, 20.0):  # nothing changes: one line
@@ -160,7 +160,9 @@ def test_watch__log_has_a_line_for_each_change_and_ends_without_an_estimate(plan
     assert "end about" not in lines[3]
 
 
-def test_watch__trouble_is_one_line_and_not_the_end(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch__trouble_is_one_line_and_not_the_end(
+    plan: MatrixPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stream = io.StringIO()
     watch = Watch("c", plan.declared.base, stream)
 
@@ -174,7 +176,7 @@ def test_watch__trouble_is_one_line_and_not_the_end(plan: Plan, monkeypatch: pyt
 
 
 def test_show__progress_from_another_shell(
-    plan: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    plan: MatrixPlan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(plan.declared.base)
     failed(plan, plan.runs[0])
@@ -187,7 +189,7 @@ def test_show__progress_from_another_shell(
 
 
 def test_progress__the_end_is_no_sooner_than_that_of_the_longest_run(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: MatrixPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Five runs of 100 s ran at once, the sixth has just begun: the pace says 20 s, the run needs its 100."""
     *first, last = plan.runs

@@ -138,7 +138,7 @@ def test_formats__another_packages_output_is_imported_and_called_by_its_title(
 from pathlib import Path
 from analysis.datasets.campaign import ingest
 from analysis.estimates.campaign import load_campaign
-from analysis.estimates.sentences import display
+from analysis.estimates.spelling import display
 ingest(Path("data/raw/mine"), Path("data/processed/mine"))
 campaign = load_campaign("mine")
 runs = campaign.frame("runs").sort_values("figure_of_merit")

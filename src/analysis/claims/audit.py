@@ -10,7 +10,7 @@ from pathlib import Path
 
 from analysis.base import project
 from analysis.claims import intervals as arithmetic
-from analysis.claims.intervals import Range
+from analysis.claims.intervals import PrintedRange
 from analysis.claims.model import Claim, load_report
 from analysis.claims.relations import FACTOR, Audit, Move, Relation, Sides, load_audit, moves
 from analysis.claims.verdict import Verdict, finite
@@ -25,7 +25,7 @@ NOT_CHECKABLE = "not checkable"
 # Name of the pseudo-campaign that the records carry, and of the page that shows them.
 CAMPAIGN = "audit"
 
-_TESTS: dict[str, tuple[Callable[[Range, Range], bool], str]] = {
+_TESTS: dict[str, tuple[Callable[[PrintedRange, PrintedRange], bool], str]] = {
     "equal": (arithmetic.equal, "equal to"),
     "greater": (arithmetic.greater, "greater than"),
     "less": (lambda a, b: arithmetic.greater(b, a), "less than"),
@@ -39,8 +39,8 @@ class ComparedSides:
     """Two sides computed, and whether they agree."""
 
     sides: Sides
-    left: Range
-    right: Range
+    left: PrintedRange
+    right: PrintedRange
     agrees: bool
 
 
@@ -91,14 +91,14 @@ def outcome(relation: Relation) -> Outcome:
     return Outcome(relation, verdict, reason, text, tuple(compared), turned)
 
 
-def _agreement(relation: Relation) -> Callable[[Mapping[str, Range]], bool]:
+def _agreement(relation: Relation) -> Callable[[Mapping[str, PrintedRange]], bool]:
     """Return what tells whether the relation holds in any reading, with the formulas parsed once."""
     formulas = [(one.left.expression, one.right.expression) for one in relation.sides]
     holds = _TESTS[relation.relation][0]
     return lambda spans: any(holds(left.evaluate(spans), right.evaluate(spans)) for left, right in formulas)
 
 
-def _compare(relation: Relation, sides: Sides, spans: Mapping[str, Range]) -> ComparedSides:
+def _compare(relation: Relation, sides: Sides, spans: Mapping[str, PrintedRange]) -> ComparedSides:
     left, right = sides.left.expression.evaluate(spans), sides.right.expression.evaluate(spans)
     return ComparedSides(sides, left, right, _TESTS[relation.relation][0](left, right))
 
@@ -154,14 +154,16 @@ def _sentence(relation: Relation, one: ComparedSides) -> str:
     return f"{left} {verb} {wanted} {right}"
 
 
-def _least(relation: str, left: Range, right: Range) -> tuple[Range, Range]:
+def _least(relation: str, left: PrintedRange, right: PrintedRange) -> tuple[PrintedRange, PrintedRange]:
     """Return the ends of both ranges that are the least favourable to an order."""
     up = relation in ("greater", "at-least")
     a, b = (left.low, right.high) if up else (left.high, right.low)
-    return Range.exactly(a), Range.exactly(b)
+    return PrintedRange.exactly(a), PrintedRange.exactly(b)
 
 
-def _arithmetic(relation: Relation, compared: tuple[ComparedSides, ...], spans: Mapping[str, Range]) -> str:
+def _arithmetic(
+    relation: Relation, compared: tuple[ComparedSides, ...], spans: Mapping[str, PrintedRange]
+) -> str:
     printed = {name: one.spelt for name, one in relation.figures.items()}
     parts = []
     for one in compared:

@@ -27,7 +27,7 @@ class ExpressionError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class PrintedRange:
     """A number as printed with the range that it may lie in; ends are infinite where nothing bounds it.
 
     Numbers that are added, subtracted, multiplied or divided do not depend on each other.
@@ -38,7 +38,7 @@ class Range:
     high: float
 
     @classmethod
-    def exactly(cls, value: float) -> Range:
+    def exactly(cls, value: float) -> PrintedRange:
         """Return a number without doubt."""
         return cls(value, value, value)
 
@@ -56,27 +56,27 @@ class Range:
             return f"{text} (at least {significant(self.low)})"
         return f"{text} ({significant(self.low)} to {significant(self.high)})"
 
-    def __add__(self, other: Range) -> Range:
-        return Range(self.value + other.value, self.low + other.low, self.high + other.high)
+    def __add__(self, other: PrintedRange) -> PrintedRange:
+        return PrintedRange(self.value + other.value, self.low + other.low, self.high + other.high)
 
-    def __neg__(self) -> Range:
-        return Range(-self.value, -self.high, -self.low)
+    def __neg__(self) -> PrintedRange:
+        return PrintedRange(-self.value, -self.high, -self.low)
 
-    def __sub__(self, other: Range) -> Range:
+    def __sub__(self, other: PrintedRange) -> PrintedRange:
         return self + -other
 
-    def __mul__(self, other: Range) -> Range:
+    def __mul__(self, other: PrintedRange) -> PrintedRange:
         return self._corners(other, lambda x, y: 0.0 if 0.0 in (x, y) else x * y)
 
-    def __truediv__(self, other: Range) -> Range:
+    def __truediv__(self, other: PrintedRange) -> PrintedRange:
         if other.low <= 0 <= other.high:
             raise ExpressionError(f"divides by {other.text()}, which may be 0")
         return self._corners(other, lambda x, y: math.copysign(1, y) * x if math.isinf(x) else x / y)
 
-    def _corners(self, other: Range, operation: Callable[[float, float], float]) -> Range:
+    def _corners(self, other: PrintedRange, operation: Callable[[float, float], float]) -> PrintedRange:
         # Both operations are monotone in each argument while the other is fixed.
         ends = [operation(x, y) for x in (self.low, self.high) for y in (other.low, other.high)]
-        return Range(operation(self.value, other.value), min(ends), max(ends))
+        return PrintedRange(operation(self.value, other.value), min(ends), max(ends))
 
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -111,7 +111,7 @@ class Expression:
         object.__setattr__(self, "_tree", tree)
         object.__setattr__(self, "names", names)
 
-    def evaluate(self, figures: Mapping[str, Range]) -> Range:
+    def evaluate(self, figures: Mapping[str, PrintedRange]) -> PrintedRange:
         """Compute the formula; raises `ExpressionError` if a divisor may be 0, or a name has no figure."""
         found = _evaluate(self._tree, figures)
         assert found is not None
@@ -126,7 +126,7 @@ class Expression:
         return ast.unparse(tree).replace(" * ", " × ").replace(" - ", " − ")
 
 
-def _evaluate(node: ast.expr, figures: Mapping[str, Range] | None) -> Range | None:
+def _evaluate(node: ast.expr, figures: Mapping[str, PrintedRange] | None) -> PrintedRange | None:
     """Compute a formula; without figures it is only checked."""
     match node:
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
@@ -138,7 +138,7 @@ def _evaluate(node: ast.expr, figures: Mapping[str, Range] | None) -> Range | No
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool) and math.isfinite(
             value
         ):
-            return Range.exactly(float(value)) if figures is not None else None
+            return PrintedRange.exactly(float(value)) if figures is not None else None
         case ast.Name(id=name):
             if figures is not None and name not in figures:
                 raise ExpressionError(f"no figure is called {name!r}")
@@ -147,7 +147,7 @@ def _evaluate(node: ast.expr, figures: Mapping[str, Range] | None) -> Range | No
             raise ExpressionError(f"{ast.unparse(node)!r} is not one of + - * /, a number or a figure's name")
 
 
-def equal(a: Range, b: Range) -> bool:
+def equal(a: PrintedRange, b: PrintedRange) -> bool:
     """Tell whether two numbers may be the same.
 
     Two ranges that touch at one point do not meet: a number on the edge is rounded one way only.
@@ -157,16 +157,16 @@ def equal(a: Range, b: Range) -> bool:
     return high - low >= -noise if a.exact or b.exact else high - low > noise
 
 
-def greater(a: Range, b: Range) -> bool:
+def greater(a: PrintedRange, b: PrintedRange) -> bool:
     """Tell whether `a` may be greater than `b`."""
     return a.high > b.low + _noise(a, b)
 
 
-def at_least(a: Range, b: Range) -> bool:
+def at_least(a: PrintedRange, b: PrintedRange) -> bool:
     """Tell whether `a` may be `b` or greater."""
     return a.high >= b.low - _noise(a, b)
 
 
-def _noise(a: Range, b: Range) -> float:
+def _noise(a: PrintedRange, b: PrintedRange) -> float:
     finite = [abs(end) for end in (a.low, a.high, b.low, b.high) if math.isfinite(end)]
     return _NOISE * max(finite, default=1.0)

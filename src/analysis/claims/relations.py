@@ -14,7 +14,7 @@ from analysis.base import models
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.models import Maybe, Model, Positive, Unique
 from analysis.base.words import Level
-from analysis.claims.intervals import Expression, ExpressionError, Range
+from analysis.claims.intervals import Expression, ExpressionError, PrintedRange
 from analysis.claims.model import ReportFacts
 
 # Nobody would doubt a report for a figure that is wrong by more: so far its figures are printed otherwise.
@@ -31,20 +31,20 @@ FigureName = Annotated[
 Formula = Annotated[Level, Field(description="numbers, names of figures, + - * / and brackets")]
 
 
-def span_of(printed: str, reading: str = "rounded", step: float | None = None) -> Range:
+def span_of(printed: str, reading: str = "rounded", step: float | None = None) -> PrintedRange:
     """Say what a printed number may have been."""
     if reading == "range":
         low, high = (float(end) for end in printed.split(" to "))
-        return Range((low + high) / 2, low, high)
+        return PrintedRange((low + high) / 2, low, high)
     value = float(printed)
     decimals = len(printed.partition(".")[2])
     unit = step if step is not None else 10.0**-decimals
     half = {"rounded": unit / 2, "up to": unit / 2, "about": unit, "exact": 0.0}
     if reading in half:
-        return Range(value, value - half[reading], value + half[reading])
+        return PrintedRange(value, value - half[reading], value + half[reading])
     if reading == "almost":
-        return Range(value, value - unit / 2, value)
-    return Range(value, value, math.inf) if reading == "over" else Range(value, 0.0, value)
+        return PrintedRange(value, value - unit / 2, value)
+    return PrintedRange(value, value, math.inf) if reading == "over" else PrintedRange(value, 0.0, value)
 
 
 class PrintedFigure(Model):
@@ -66,14 +66,14 @@ class PrintedFigure(Model):
     report: str = Field("", description="another report that prints it")
 
     @property
-    def span(self) -> Range:
+    def span(self) -> PrintedRange:
         """What the number may have been before it was rounded."""
         return self.span_if(str(len(self.members) if self.members else self.printed))
 
-    def span_if(self, printed: str) -> Range:
+    def span_if(self, printed: str) -> PrintedRange:
         """Say what it may have been if that were printed in its place, read the same."""
         if self.members:
-            return Range.exactly(float(printed))
+            return PrintedRange.exactly(float(printed))
         return span_of(printed, self.reading, self.step)
 
     @property
@@ -182,7 +182,7 @@ class Relation(Model):
         return found
 
     @property
-    def spans(self) -> dict[str, Range]:
+    def spans(self) -> dict[str, PrintedRange]:
         """What the figures may have been, by name."""
         return {name: one.span for name, one in self.figures.items()}
 
@@ -286,7 +286,7 @@ class Move:
     share: float = math.nan
 
 
-def moves(relation: Relation, agrees: Callable[[Mapping[str, Range]], bool]) -> tuple[Move, ...]:
+def moves(relation: Relation, agrees: Callable[[Mapping[str, PrintedRange]], bool]) -> tuple[Move, ...]:
     """Print each compared figure otherwise, alone, until the relation says the opposite.
 
     `agrees` says whether the relation holds with some spans, by figure's name.
@@ -306,14 +306,16 @@ def moves(relation: Relation, agrees: Callable[[Mapping[str, Range]], bool]) -> 
     return tuple(found)
 
 
-def _turns(spans: Mapping[str, Range], agrees: Callable[[Mapping[str, Range]], bool], *, now: bool) -> bool:
+def _turns(
+    spans: Mapping[str, PrintedRange], agrees: Callable[[Mapping[str, PrintedRange]], bool], *, now: bool
+) -> bool:
     try:
         return agrees(spans) != now
     except ExpressionError:  # nothing could be computed: nobody prints that
         return False
 
 
-def prints(figure: PrintedFigure) -> Iterator[tuple[str, float, Range]]:
+def prints(figure: PrintedFigure) -> Iterator[tuple[str, float, PrintedRange]]:
     """Yield what else could have been printed, the nearest first: text, relative change, span."""
     own = abs(figure.value)
     if not own:

@@ -13,7 +13,7 @@ import pandas as pd
 from analysis.base import project
 from analysis.base.words import counted, in_order
 from analysis.estimates.campaign import KIB_PER_GIB, Campaign
-from analysis.estimates.sentences import display, listed, nameable
+from analysis.estimates.spelling import display, listed, nameable
 
 _LISTED = 4  # names of a row, the others are counted
 _COMPILERS = ("gcc", "icx", "icc", "ifx", "ifort", "nvc", "armclang", "clang", "gfortran")

@@ -10,7 +10,7 @@ import pandas as pd
 from analysis.base.words import attached, counted, significant
 from analysis.decks.slide import Slide, cut, tabled
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.sentences import display, nameable
+from analysis.estimates.spelling import display, nameable
 from analysis.findings.conclusion import SEEN, Conclusion
 from analysis.findings.trials import MARGIN
 from analysis.schema.factors import FACTORS, FOLLOWS

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.sentences import display, of_bytes
+from analysis.estimates.spelling import display, of_bytes
 from analysis.findings.conclusion import POINTS, Conclusion
 from analysis.schema.factors import SPOKEN
 

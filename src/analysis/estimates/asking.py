@@ -138,7 +138,7 @@ class QuestionsFile(Model):
 
 
 @dataclass(frozen=True)
-class Records:
+class CampaignRecords:
     """A campaign's runs by their records: `rows` have the factors of those that may count, and ``timing``."""
 
     rows: Sequence[Row]
@@ -158,7 +158,7 @@ class Records:
         return [factor for factor in FACTORS if len({row[factor] for row in self.rows}) > 1]
 
 
-def records(campaign: str, base: Path) -> Records:
+def records(campaign: str, base: Path) -> CampaignRecords:
     """Look at the records of a campaign's runs; what is no record is the ingest's to complain of."""
     rows, number, profiles, meters = [], 0, False, "power" in _declared(campaign, base)
     for folder in sorted((raw(campaign, base) / "runs").glob("*")):
@@ -171,7 +171,7 @@ def records(campaign: str, base: Path) -> Records:
             profiles = profiles or row["profiler"] != "none" or any(n.endswith(_PROFILES) for n in names)
             meters = meters or any(name.startswith(_METERS) for name in names)
         rows.append(row)
-    return Records(rows, number, profiles, meters)
+    return CampaignRecords(rows, number, profiles, meters)
 
 
 def _declared(campaign: str, base: Path) -> Mapping[str, Any]:
@@ -227,7 +227,7 @@ def answerable(
         yield question, why
 
 
-def _missing(question: PageQuestion, runs: Records) -> str:
+def _missing(question: PageQuestion, runs: CampaignRecords) -> str:
     """Say what a campaign lacks for a question; empty if it lacks nothing."""
     if not runs.rows:
         any_will_do = not (question.times or question.needs or question.varies or question.applications)

@@ -9,211 +9,40 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from analysis.base.models import one_or_more
-from analysis.base.words import FULL, Level, attached, decimals, general, in_order, number, significant
+from analysis.base.words import Level, attached, in_order, significant
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding, days_said
-from analysis.estimates.groups import distinguishing, measured, strata
+from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.question import Question
+from analysis.estimates.spelling import (
+    Stratum,
+    differing,
+    display,
+    display_unit,
+    listed,
+    measure_name,
+    nameable,
+    noun,
+    of_bytes,
+    place,
+    plain,
+    plural,
+    spell,
+    spell_all,
+    where,
+    within,
+)
 from analysis.estimates.stats import LEVEL, Estimate
-from analysis.schema.factors import BY_NAME, SPOKEN, display_name, label
+from analysis.schema.factors import BY_NAME, SPOKEN, label
 
-Stratum = Mapping[str, Level]
-
-_LISTED = 3  # levels are listed up to so many
 _MAIN = ("case", "nodes", "interconnect")  # are named wherever runs differ in them
-_BYTES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
-_UNITS = {"us": "µs", "jobs/day": "jobs a day"}
-_MEASURES = {
-    "figure_of_merit": "rate", "elapsed": "time", "application_time": "time by the application",
-    "throughput": "rate of all jobs", "energy_per_job": "energy of a job",
-    "jobs_per_day": "number of jobs a day", "mpi_fraction": "share of MPI", "mpi_time": "MPI time",
-    "call_share": "share of the MPI time", "count_share": "share of the calls",
-    "size_share": "share of the messages", "bytes_per_call": "bytes per call",
-    "node_memory_slurm": "memory of a node", "rank_memory": "memory of a rank",
-}  # fmt: skip
-
-
-def measure_name(variable: str) -> str:
-    """Name a measure as axes and sentences do."""
-    return _MEASURES.get(variable, variable.replace("_", " "))
-
-
-# ---- levels and places
-
-
-def display(campaign: Campaign, factor: str, level: Level) -> str:
-    """Name a level: by the campaign's `names`, a case as a report spells it, else as the field does."""
-    text = str(level)
-    if (given := campaign.names.get(factor, {}).get(text)) is not None:
-        return given
-    for name, one in campaign.stand_ins.get("case", {}).items() if factor == "case" else ():
-        if one.distance == "same" and one_or_more(one.is_) == [level]:
-            return name
-    return campaign.application_name(text) if factor == "application" else display_name(factor, level)
-
-
-def noun(campaign: Campaign, factor: str, level: Level) -> str:
-    """Name a level as what a sentence is about: ``2 nodes``, ``runs of 45 s``, ``build -O3``."""
-    known, name = BY_NAME.get(factor), display(campaign, factor, level)
-    if (factor, level) == ("profiler", "none"):
-        return "a run without a profiler"
-    if known is None or not name:
-        return name or f"no {label(factor)} stated"
-    return (known.subject or (known.level if not known.numeric else "{}")).format(name)
-
-
-def plural(factor: str, level: Level) -> bool:
-    """Tell whether the noun of a level is a plural."""
-    return factor == "target_time" or (not isinstance(level, str) and level != 1)
-
-
-def listed(names: Sequence[str]) -> str:
-    """List names: ``a``, ``a and b``, ``a, b and c``."""
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
-
-
-def slug(*parts: Level) -> str:
-    """Make an id that a claim may have: ``vm-hpcg-interconnect-veth-open``."""
-    words = (part if isinstance(part, str) else f"{part:g}" for part in parts)
-    return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")
-
-
-def place(campaign: Campaign, factor: str, levels: Sequence[Level]) -> str:
-    """Say where something holds: ``at 16³ and 32³``, ``on 1 to 16 nodes (5 of them)``, ``over 1GbE``."""
-    before = BY_NAME[factor].before
-    if factor == "profiler" and list(levels) == ["none"]:
-        return "without a profiler"
-    if factor == "case" and all(str(one).startswith("osu") for one in levels):
-        before = "in"
-    ordered = in_order(level for level in levels if nameable(level))
-    if not ordered:
-        return f"{label(factor)} not stated"
-    names = list(dict.fromkeys(display(campaign, factor, one) for one in ordered))
-    if len(names) > 1 and not any(isinstance(one, str) for one in ordered):
-        numbers = [f"{one:g}" for one in ordered if not isinstance(one, str)]
-        word = names[-1].partition(" ")[2]
-        many = f"{numbers[0]} to {numbers[-1]} {word} ({len(numbers)} of them)"
-        return f"{before} {many if len(numbers) > _LISTED else f'{listed(numbers)} {word}'}".rstrip()
-    if len(names) > _LISTED:
-        return f"{before if ' ' not in before else 'with'} {BY_NAME[factor].every} ({len(names)})"
-    return f"{before} {listed(names)}"
-
-
-def where(campaign: Campaign, given: Mapping[str, Any], names: Collection[str]) -> str:
-    """Say where something holds, by the levels of some factors: ``at 16³, on 2 nodes``; empty without any."""
-    chosen = {
-        name: one_or_more(given[name])
-        for name in SPOKEN
-        if name in names and name in given and not isinstance(given[name], Mapping)
-    }
-    # Nobody says how runs are meant to be, and more ranks follow from more nodes.
-    plain = {"concurrent_jobs": [1], "profiler": ["none"]}
-    chosen = {name: levels for name, levels in chosen.items() if levels != plain.get(name)}
-    if 1 < len(chosen.get("ranks", ())) == len(chosen.get("nodes", ())):
-        del chosen["ranks"]
-    return ", ".join(place(campaign, name, levels) for name, levels in chosen.items())
-
-
-def within(campaign: Campaign, given: Mapping[str, Any], names: Collection[str]) -> str:
-    """Say of which application and where: ``in HPCG, at 16³``."""
-    application = [display(campaign, "application", one) for one in one_or_more(given.get("application", []))]
-    model = "the model of " if campaign.evidence == "modelled" else ""
-    text = f"in {model}{listed(application)}" if application else ""
-    return ", ".join(filter(None, (text, where(campaign, given, names))))
-
-
-def nameable(level: Level) -> bool:
-    """Tell whether a level is known, so that a sentence or a claim can name it."""
-    return level not in ("", -1) and level == level
-
-
-def plain(level: Any) -> Level:
-    """Return a level as YAML has it: no number of numpy's, and whole where it is."""
-    value: Level = level.item() if isinstance(level, np.generic) else level
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def stratum_names(campaign: Campaign, strata: Sequence[Stratum]) -> tuple[list[str], list[str]]:
-    """Return the factors that distinguish strata, and each stratum's name by its levels of them."""
-    names = differing(strata)
-    return names, [
-        ", ".join(display(campaign, name, one[name]) for name in names if nameable(one[name]))
-        for one in strata
-    ]
-
-
-def differing(universe: Sequence[Stratum]) -> list[str]:
-    """Return the factors that distinguish strata, as a sentence lists them; none that adds nothing."""
-    return distinguishing(universe, [name for name in SPOKEN if universe and name in universe[0]])
-
-
-# ---- numbers
-
-
-def display_unit(unit: str) -> str:
-    """Return a unit as people write it."""
-    return _UNITS.get(unit, unit)
-
-
-def of_bytes(largest: float) -> tuple[str, float]:
-    """Return the unit in which so many bytes are readable, and how many bytes it has."""
-    return next(((name, size) for name, size in _BYTES if largest >= size), ("B", 1.0))
-
-
-def spell(estimate: Estimate, unit: str = "") -> tuple[str, str]:
-    """Spell a value, and its interval with its level below 95 %: ``1.36`` and ``1.22 to 1.54, at 94%``."""
-    if estimate.bounded and estimate.low == estimate.high and estimate.level >= FULL:
-        return attached(significant(estimate.value), unit), "exact"
-    value, _, sure = number(estimate, unit).partition(" (")
-    low, _, high = sure.removesuffix(")").partition(" to ")
-    return value, sure.removesuffix(")") if low != high else f"all {estimate.n} runs alike"
-
-
-def spell_all(estimates: Sequence[Estimate], unit: str = "") -> tuple[str, str]:
-    """Spell the values of several strata, from the least to the greatest, and the ends of their intervals."""
-    if unit == "B":
-        unit, size = of_bytes(max(one.value for one in estimates))
-        estimates = [one.transformed(lambda value, size=size: value / size) for one in estimates]  # type: ignore[misc]
-    unit = display_unit(unit)
-    if len(estimates) == 1:
-        return spell(estimates[0], unit)
-    ordered = sorted(estimates, key=lambda one: one.value)
-    ends = [spell(one)[0] for one in (ordered[0], ordered[-1])]
-    text = attached(" to ".join(dict.fromkeys(ends)), unit)
-    bounded = [one for one in estimates if one.bounded]
-    if not bounded:
-        return text, "no interval"
-    low, high = min(bounded, key=lambda one: one.low), max(bounded, key=lambda one: one.high)
-    levels = sorted({f"{one.level:.0%}": one.level for one in bounded}.items(), key=lambda pair: pair[1])
-    at = " to ".join(dict.fromkeys((levels[0][0], levels[-1][0])))
-    ends = [_rounded(low, low.low), _rounded(high, high.high)]
-    return text, f"intervals from {' to '.join(ends)}{'' if levels[0][1] >= FULL else f', at {at}'}"
-
-
-def _rounded(like: Estimate, value: float) -> str:
-    places = decimals(like)
-    return general(round(value, places), f",.{max(places, 0)}f")
-
-
-def medians(table: pd.DataFrame, *others: pd.DataFrame) -> str:
-    """Say what a figure shows, by its columns ``n confidence``: ``medians of 6 runs with 95 % intervals``."""
-    counts = sorted(set(table["n"]))
-    n = " to ".join(dict.fromkeys(map(str, (counts[0], counts[-1]))))
-    known = sorted({round(100 * level) for one in (table, *others) for level in one["confidence"].dropna()})
-    text = "without intervals: too few runs"
-    if known:
-        text = f"with {' to '.join(dict.fromkeys(map(str, (known[0], known[-1]))))} % intervals"
-    return f"medians of {n} run{'' if n == '1' else 's'} {text}"
 
 
 # ---- how one level is ahead of another

@@ -15,7 +15,8 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Finding
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
-from analysis.estimates.sentences import Statement, Stratum, differing, nameable, plain, slug
+from analysis.estimates.sentences import Statement
+from analysis.estimates.spelling import Stratum, differing, nameable, plain, slug
 from analysis.estimates.stats import Estimate
 from analysis.findings.conclusion import (
     CROSSES,

@@ -17,7 +17,8 @@ from analysis.estimates.finding import Finding
 from analysis.estimates.measures import MEASURES, SENDING
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Question
-from analysis.estimates.sentences import Statement, Stratum, slug
+from analysis.estimates.sentences import Statement
+from analysis.estimates.spelling import Stratum, slug
 from analysis.findings.conclusion import IS, SEEN, Conclusion, borne_out
 from analysis.findings.inference import pinned, regions
 from analysis.findings.points import values

@@ -9,14 +9,8 @@ from typing import Any
 import pandas as pd
 
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.sentences import (
-    Statement,
-    Stratum,
-    display,
-    display_unit,
-    measure_name,
-    stratum_names,
-)
+from analysis.estimates.sentences import Statement
+from analysis.estimates.spelling import Stratum, display, display_unit, measure_name, stratum_names
 from analysis.estimates.tables import summary
 from analysis.findings.conclusion import POINTS
 from analysis.findings.plans import Plan

@@ -20,7 +20,7 @@ from analysis.estimates.groups import groups, strata
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import better_is_more, findings
 from analysis.estimates.question import Comparison, Question
-from analysis.estimates.sentences import Stratum, plain
+from analysis.estimates.spelling import Stratum, plain
 from analysis.estimates.stats import p_of_ranks
 from analysis.findings.conclusion import GROWS, ORDERED, STOPS
 from analysis.findings.plans import Plan

@@ -17,10 +17,10 @@ from analysis.base.models import one_or_more
 from analysis.base.yaml import Where
 from analysis.measure.checks import Checker
 from analysis.measure.declare import Declared, level_of
-from analysis.schema.campaigns import DEFAULTS, AdaptiveRepeats, Exclusion, Subset
+from analysis.schema.campaigns import DEFAULTS, OF_MACHINE, AdaptiveRepeats, Exclusion, Subset
 
-# Came to the matrix later: where none is chosen, runs keep the names that they had before.
-_LATER = ("frequency",)
+# Other factors of the machine came later: where no level is chosen, runs keep the names that they had before.
+_FIRST = ("cpu", "dimm", "interconnect")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Plan:
+class MatrixPlan:
     """An expanded matrix."""
 
     declared: Declared
@@ -157,7 +157,7 @@ class _Cells:
         return [counted for rules in (*self.own, self.general) for counted in rules.counted]
 
 
-def expand(declared: Declared) -> Plan:
+def expand(declared: Declared) -> MatrixPlan:
     """Expand a campaign's matrix to runs, shuffled by its seed; of adaptive repeats the least number.
 
     Raises ConfigError with all that does not fit the cluster or the applications.
@@ -173,7 +173,7 @@ def expand(declared: Declared) -> Plan:
         for repeat in range(1, repeats + 1)
     ]
     shuffled = _shuffled(runs, declared.matrix.seed)
-    return Plan(declared, shuffled, cells.excluded, cells.shared, cells.adaptive)
+    return MatrixPlan(declared, shuffled, cells.excluded, cells.shared, cells.adaptive)
 
 
 def _combinations(declared: Declared, subset: Subset) -> Iterator[dict[str, Any]]:
@@ -202,7 +202,7 @@ def _count(declared: Declared, factors: dict[str, Any]) -> None:
 
 
 def _cell_name(combination: Mapping[str, Any]) -> str:
-    absent = {"subset", *(name for name in _LATER if combination[name] == "")}
+    absent = {"subset", *(name for name in OF_MACHINE if name not in _FIRST and combination[name] == "")}
     factors = {name: value for name, value in combination.items() if name not in absent}
     digest = hashlib.sha256(json.dumps(factors, sort_keys=True).encode()).hexdigest()[:8]
     size = f"{combination['nodes']}x{combination['ranks_per_node']}"

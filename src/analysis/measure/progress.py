@@ -21,7 +21,7 @@ from analysis.base import files, project, slurm
 from analysis.base.words import table
 from analysis.measure import accounting, folders, workflow
 from analysis.measure.declare import load
-from analysis.measure.matrix import Plan, Run, expand
+from analysis.measure.matrix import MatrixPlan, Run, expand
 from analysis.schema.campaigns import DEFAULTS
 
 # Where an application's file does not say how long a case takes, a share of the time limit stands for it.
@@ -53,7 +53,7 @@ def seconds(run: Run, start_up: float) -> float:
     return min(expected, 60.0 * run.minutes)
 
 
-def cost(plan: Plan, runs: Sequence[Run]) -> Cost:
+def cost(plan: MatrixPlan, runs: Sequence[Run]) -> Cost:
     """Work out what some runs of a plan cost, in the order of submission, by a list schedule.
 
     Each run starts as soon as its nodes are free and all before it have started.
@@ -118,7 +118,7 @@ class Observer:
     If `resumed`, what failed before now waits again.
     """
 
-    def __init__(self, plan: Plan, runs: Sequence[Run], *, resumed: bool = False) -> None:
+    def __init__(self, plan: MatrixPlan, runs: Sequence[Run], *, resumed: bool = False) -> None:
         self._plan = plan
         self.runs = {run.name: run for run in runs}
         launch = plan.declared.launch
@@ -393,7 +393,7 @@ def _row(run: Run, done: bool) -> dict[str, Any]:
     return {**head, "application": run.application, "case": run.case, **run.factors, "repeat": run.repeat}
 
 
-def _print_plan(found: Plan, done: set[str]) -> None:
+def _print_plan(found: MatrixPlan, done: set[str]) -> None:
     declared = found.declared
     print(f"{declared.name}: {declared.campaign.content.title}")
     print(f"on {declared.cluster_name}: {declared.cluster.content.title}\n")
@@ -428,7 +428,7 @@ def _print_plan(found: Plan, done: set[str]) -> None:
         print(f"start: snakemake {how} measure --config measure={declared.name}")
 
 
-def _further(found: Plan) -> list[Run]:
+def _further(found: MatrixPlan) -> list[Run]:
     """Return the repeats that adaptive cells may come to beside those of the plan."""
     there = {run.name for run in found.runs}
     names = (
@@ -437,7 +437,7 @@ def _further(found: Plan) -> list[Run]:
     return [found.run(name) for name in names if name not in there]
 
 
-def _cost_row(found: Plan, name: str, runs: Sequence[Run]) -> dict[str, Any]:
+def _cost_row(found: MatrixPlan, name: str, runs: Sequence[Run]) -> dict[str, Any]:
     price = cost(found, runs)
     sizes = sorted({run.nodes for run in runs})
     return {

@@ -13,10 +13,10 @@ from analysis.datasets.applications import load_applications
 from analysis.datasets.run import read_run
 from analysis.estimates import stats
 from analysis.measure import folders
-from analysis.measure.matrix import Plan, Run
+from analysis.measure.matrix import MatrixPlan, Run
 
 
-def more(plan: Plan) -> list[Run]:
+def more(plan: MatrixPlan) -> list[Run]:
     """Name the further repeats that a campaign asks for by what was measured, those that are there included.
 
     None for cells whose first repeats are not all there: what they need is not known yet.

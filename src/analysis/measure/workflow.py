@@ -11,7 +11,7 @@ from analysis.base.errors import ConfigError
 from analysis.measure import folders
 from analysis.measure.build import built
 from analysis.measure.declare import Declared, load
-from analysis.measure.matrix import Plan, Run, expand
+from analysis.measure.matrix import MatrixPlan, Run, expand
 
 # More than any machine has: without Slurm a run has the machine for itself.
 ALL_CORES = 1_000_000
@@ -19,7 +19,7 @@ _KEPT = "BENCHBOOK_NODES"  # number and nodes of a job, from the batch step to t
 
 
 @lru_cache(maxsize=4)
-def plan(campaign: str, base: Path) -> Plan:
+def plan(campaign: str, base: Path) -> MatrixPlan:
     """Expand a campaign, once a process."""
     return expand(load(campaign, base))
 

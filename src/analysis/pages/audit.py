@@ -17,7 +17,7 @@ from analysis.claims.audit import (
     audit_path,
     outcome,
 )
-from analysis.claims.intervals import Range
+from analysis.claims.intervals import PrintedRange
 from analysis.claims.relations import load_audit
 from analysis.pages.figures.style import GREY, HUES, INK, LINE
 
@@ -55,7 +55,7 @@ def relations(reports: Sequence[str]) -> pd.DataFrame:
                 "arithmetic": found.arithmetic,
                 "margin": found.margin,
             }
-            nothing = Range(math.nan, math.nan, math.nan)
+            nothing = PrintedRange(math.nan, math.nan, math.nan)
             sides = {"left": first.left, "right": first.right} if first else {}
             for side in ("left", "right"):
                 span = sides.get(side, nothing)

@@ -17,7 +17,8 @@ from analysis.estimates.measures import MEASURES, display_unit
 from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.selection import Select
-from analysis.estimates.sentences import Statement, display, measure_name, medians, stratum_names, with_base
+from analysis.estimates.sentences import Statement, with_base
+from analysis.estimates.spelling import display, measure_name, medians, stratum_names
 from analysis.schema.factors import label
 
 

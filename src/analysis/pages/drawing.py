@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import AutoLocator, ScalarFormatter
 
 from analysis.base.words import significant
-from analysis.estimates.sentences import measure_name
+from analysis.estimates.spelling import measure_name
 from analysis.pages import figures
 from analysis.pages.comparison import Compared, Stratum
 from analysis.pages.figures.style import GREY, PAPER, looks, whiskers

@@ -13,7 +13,7 @@ from analysis.base.words import Level, attached, significant
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.measures import MEASURES, display_unit
-from analysis.estimates.sentences import display, measure_name, medians
+from analysis.estimates.spelling import display, measure_name, medians
 from analysis.pages import figures
 from analysis.pages.drawing import draw_series
 from analysis.schema.factors import at_level, label

@@ -17,7 +17,8 @@ from analysis.estimates.measures import MEASURES, display_unit
 from analysis.estimates.quantities import findings_of
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.selection import Select
-from analysis.estimates.sentences import Statement, display, stratum_names, with_base
+from analysis.estimates.sentences import Statement, with_base
+from analysis.estimates.spelling import display, stratum_names
 from analysis.estimates.stats import Estimate
 from analysis.schema.factors import FACTORS, FOLLOWS, at_level
 

@@ -9,7 +9,9 @@ and names each fault with its line. No value that the file does not give is ever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,6 +75,29 @@ def typed(dtype: str, texts: Sequence[str]) -> np.ndarray:
     if dtype == "f8":
         return np.array([number(text) for text in texts], dtype=np.float64)
     return np.array([integer(text) for text in texts], dtype=np.int64)
+
+
+def csv_rows(text: str, read: Callable[[list[str]], tuple[Any, str, str]], faults: Faults) -> Iterator[Any]:
+    """Give the rows below the heading of a CSV table of our own, as `read` makes them of the cells.
+
+    It returns a row, its key, which may come once, and what is wrong. Such a line is left out and named.
+    """
+    seen: set[str] = set()
+    lines = csv.reader(io.StringIO(text), strict=True)
+    try:
+        for cells in lines:
+            if lines.line_num == 1 or not cells:
+                continue
+            row, key, wrong = read(cells)
+            if not wrong and key in seen:
+                wrong = f"{key} stands twice"
+            if wrong:
+                faults.damage(lines.line_num, wrong, "left out; correct the line")
+                continue
+            seen.add(key)
+            yield row
+    except csv.Error as error:
+        faults.damage(lines.line_num, f"is no CSV ({error})", "what stands before is kept")
 
 
 def observations(call: Sequence[str] | np.ndarray, time: Any, **known: Any) -> dict[str, np.ndarray]:

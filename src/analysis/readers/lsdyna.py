@@ -253,7 +253,6 @@ class _Account:
             faults.damage(last, "no elapsed time is printed", "the file is cut before its end")
 
 
-# First words of a line -> who reads it.
 def _row(line: str) -> tuple[str, list[str]]:
     """Split a row into its name, filled up with dots, and four cells; the first may touch the dots."""
     head, *cells = line.rsplit(None, 3) or [""]
@@ -264,6 +263,7 @@ def _row(line: str) -> tuple[str, list[str]]:
     return (name.strip(" ").rstrip(" .") or ".", [first, *cells]) if first else ("", [])
 
 
+# First words of a line -> who reads it.
 _HANDLERS: tuple[tuple[str, Callable[[_Account, str, int], None]], ...] = (
     ("N o r m a l", _Account.termination),
     ("E r r o r", _Account.termination),

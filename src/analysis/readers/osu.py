@@ -17,37 +17,30 @@ from analysis.readers.format import Format
 from analysis.readers.text import contains, integer, is_number, number, untagged, whole_lines
 from analysis.schema import registry
 
-# Heading without blanks, capitals and unit -> variable.
-_COLUMNS = {
+# Variable -> its headings, without blanks, capitals and unit.
+_HEADINGS = {
     "size": "size",
-    "latency": "latency",
-    "avglatency": "latency",
-    "comm.latency": "latency",
-    "avgcomm.latency": "latency",
-    "overall": "latency",
-    "minlatency": "latency_min",
-    "mincomm.latency": "latency_min",
-    "maxlatency": "latency_max",
-    "maxcomm.latency": "latency_max",
-    "p50taillat": "latency_p50",
-    "p90taillat": "latency_p90",
-    "p99taillat": "latency_p99",
-    "compute": "compute_time",
-    "purecomm.": "communication_time",
-    "coll.init": "init_time",
-    "init": "init_time",
-    "mpi_test": "test_time",
-    "mpi_wait": "wait_time",
+    "latency": "latency avglatency comm.latency avgcomm.latency overall",
+    "latency_min": "minlatency mincomm.latency",
+    "latency_max": "maxlatency maxcomm.latency",
+    "latency_p50": "p50taillat",
+    "latency_p90": "p90taillat",
+    "latency_p99": "p99taillat",
+    "compute_time": "compute",
+    "communication_time": "purecomm.",
+    "init_time": "coll.init init",
+    "test_time": "mpi_test",
+    "wait_time": "mpi_wait",
     "overlap": "overlap",
-    "bandwidth": "bandwidth",
-    "mb/s": "bandwidth",
-    "p50tailbw": "bandwidth_p50",
-    "p90tailbw": "bandwidth_p90",
-    "p99tailbw": "bandwidth_p99",
-    "messages/s": "message_rate",
+    "bandwidth": "bandwidth mb/s",
+    "bandwidth_p50": "p50tailbw",
+    "bandwidth_p90": "p90tailbw",
+    "bandwidth_p99": "p99tailbw",
+    "message_rate": "messages/s",
     "iterations": "iterations",
     "validation": "validation",
 }
+_COLUMNS = {heading: name for name, headings in _HEADINGS.items() for heading in headings.split()}
 _UNIT = re.compile(r"\((?:us|mb/s|%)\)$")
 
 # Titles whose program is not simply named after them.

@@ -6,8 +6,6 @@ beside it gives with its address. Figures of the same run share the name in ``ru
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +16,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis.base.errors import ReadError
-from analysis.readers.base import Faults
+from analysis.readers.base import Faults, csv_rows
 from analysis.readers.text import decode, is_number
 from analysis.schema import registry
 
@@ -54,24 +52,13 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
 
 
 def _rows(text: str, faults: Faults) -> Iterator[dict[str, Any]]:
-    seen: set[str] = set()
-    lines = csv.reader(io.StringIO(text), strict=True)
-    try:
-        for cells in lines:
-            if lines.line_num == 1 or not cells:
-                continue
-            row, wrong = _row(cells)
-            if not wrong and row["figure"] in seen:
-                wrong = f"figure {row['figure']!r} stands twice"
-            if wrong:
-                faults.damage(lines.line_num, wrong, "left out; correct the line")
-                continue
-            seen.add(row["figure"])
-            yield row
-    except csv.Error as error:
-        faults.damage(lines.line_num, f"is no CSV ({error})", "what stands before is kept")
+    def read(cells: list[str]) -> tuple[dict[str, Any], str, str]:
+        row, wrong = _row(cells)
+        return row, f"figure {row.get('figure')!r}", wrong
+
+    yield from csv_rows(text, read, faults)
     if not text.endswith("\n"):
-        faults.damage(lines.line_num, "the last line has no end", "it may be cut; copy the file again")
+        faults.damage(text.count("\n") + 1, "the last line has no end", "it may be cut; copy the file again")
 
 
 def _row(cells: list[str]) -> tuple[dict[str, Any], str]:

@@ -5,8 +5,6 @@ What other people publish in bulk is made such a table by a script beside it; wh
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Mapping
 
@@ -14,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis.base.errors import ReadError
-from analysis.readers.base import Faults
+from analysis.readers.base import Faults, csv_rows
 from analysis.readers.text import decode
 from analysis.schema import registry
 from analysis.schema.frames import to_dataset
@@ -75,24 +73,13 @@ def _kind(header: list[str]) -> str:
 def _rows(text: str, kind: str, header: list[str], dtypes: list[str], faults: Faults) -> Iterator[list[str]]:
     checks = [(at, header[at], *_CELLS[dtype]) for at, dtype in enumerate(dtypes) if dtype in _CELLS]
     keys = [at for at, name in enumerate(header) if name in (("run",) if kind == "runs" else ("run", "size"))]
-    seen: set[tuple[str, ...]] = set()
     whole, _, rest = text.rpartition("\n")
-    lines = csv.reader(io.StringIO(whole), strict=True)
-    try:
-        for cells in lines:
-            if lines.line_num == 1 or not cells:
-                continue
-            wrong = _wrong(cells, header, checks)
-            key = tuple(cells[at] for at in keys) if not wrong else ()
-            if not wrong and key in seen:
-                wrong = f"{' '.join(key)!r} stands twice"
-            if wrong:
-                faults.damage(lines.line_num, wrong, "left out; correct the line")
-                continue
-            seen.add(key)
-            yield cells
-    except csv.Error as error:
-        faults.damage(lines.line_num, f"is no CSV ({error})", "what stands before is kept")
+
+    def read(cells: list[str]) -> tuple[list[str], str, str]:
+        wrong = _wrong(cells, header, checks)
+        return cells, "" if wrong else repr(" ".join(cells[at] for at in keys)), wrong
+
+    yield from csv_rows(whole, read, faults)
     if rest:  # its last number may have lost digits
         faults.damage(text.count("\n") + 1, "the last line has no end", "left out; copy the file again")
 
