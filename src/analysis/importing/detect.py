@@ -16,7 +16,7 @@ from analysis import readers
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.base.files import unpacked
 from analysis.base.slurm import node_names
-from analysis.importing import hardware, launch, scheduler
+from analysis.importing import documents, hardware, launch, scheduler
 from analysis.importing.tree import File, display_name
 from analysis.readers import unknown
 from analysis.readers.base import as_utf8
@@ -83,6 +83,8 @@ class ResultPart:
     rows: frozenset[Any] = frozenset()
     note: str = ""
     brief: bool = False  # so few numbers that two executions print the same
+    content: bytes = b""  # its own document, cut from one with several cases
+    identity: str = ""  # of its case in such a document
 
 
 @dataclass
@@ -223,6 +225,16 @@ def _read(data: bytes, engines: list[str], source: Observation) -> None:
 
 def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) -> None:
     """Read a file, or the piece of it from `begin` to `end`, with one engine."""
+    cases = documents.cases(data, engine) if end < 0 else []
+    for case in cases:
+        own = readers.parse_each(case.content, source.file.base, engine=engine)
+        part = _part(own, engine, 0, -1, "")
+        part.facts, part.content = part.facts | case.facts, case.content
+        part.identity = hashlib.sha256(case.text.encode()).hexdigest()
+        source.role, source.what = "result", source.what or engine
+        source.parts.append(part)
+    if cases:
+        return
     each = readers.parse_each(data[begin : end if end >= 0 else None], source.file.base, engine=engine)
     kind = str(each[0].attrs["kind"])
     if kind == "profile":

@@ -76,12 +76,12 @@ def group(observations: Iterable[Observation]) -> Grouping:
     for source in known:
         source.job = _recorded_job(source, out.jobs)
     runs = [
-        RunFiles(source, part, at if len(source.parts) > 1 else 0)
+        RunFiles(source, part, at if len(source.parts) > 1 else 0, job=str(part.facts.get("job", "")))
         for source in known
         if source.role == "result"
         for at, part in enumerate(source.parts, 1)
     ]
-    out.runs = _merge(_without_lists(runs, out))
+    out.runs = _merge(_without_lists(_without_doubles(runs, out), out))
     _find_jobs_by_time(out, known)
     index = _Index(out.runs)
     for source in known:
@@ -89,7 +89,7 @@ def group(observations: Iterable[Observation]) -> Grouping:
             _attach(source, index, out)
     _add_runs_without_result(known, out, index)
     for run in out.runs:
-        run.job = run.main.job or next((one.job for one in run.files if one.job), "")
+        run.job = run.job or run.main.job or next((one.job for one in run.files if one.job), "")
     counts = Counter(run.job for run in out.runs)
     for run in out.runs:
         run.alone = not run.job or counts[run.job] == 1
@@ -122,6 +122,19 @@ def _recorded_job(source: Observation, jobs: Mapping[str, Any]) -> str:
             if number in jobs:
                 return str(number)
     return source.job
+
+
+def _without_doubles(runs: Iterable[RunFiles], out: Grouping) -> list[RunFiles]:
+    """Leave out a case of a document that another document has: the same job with the same figures."""
+    seen: dict[tuple[str, str, frozenset[Any]], str] = {}
+    kept = []
+    for run in runs:
+        own = (run.engine, run.job, run.part.rows) if run.part and run.part.content and run.job else None
+        if own is None or seen.setdefault(own, run.main.name) == run.main.name:
+            kept.append(run)
+    for name in {run.main.name for run in runs} - {run.main.name for run in kept}:
+        out.unplaced[name] = "has only cases that another document has"
+    return kept
 
 
 def _without_lists(runs: Sequence[RunFiles], out: Grouping) -> list[RunFiles]:

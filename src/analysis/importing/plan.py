@@ -104,7 +104,12 @@ def _faults(drafts: Sequence[Draft]) -> Iterator[Fault]:
 
 
 def key(run: RunFiles) -> str:
-    """Return the identity of an execution: the digest of its file, and which of its results it is."""
+    """Return the identity of an execution: the digest of its file, and which of its results it is.
+
+    Of a document with several cases it is that of the case: such documents grow.
+    """
+    if run.part is not None and run.part.identity:
+        return run.part.identity
     return f"{run.main.digest}#{run.number}" if run.number else run.main.digest
 
 

@@ -103,6 +103,8 @@ def _from_files(
         end = draft.value("date_end") or 0
         draft.add({"start": date} | ({"end": end} if end > date else {}), draft.facts["date"].where)
     draft.application = str(draft.value("application") or by_engine.get(run.engine, "") or _program(draft))
+    if run.part is not None and run.part.content and draft.application in by_engine.values():
+        draft.application += f"-{run.engine}"  # another reader's result is another application
     return draft
 
 

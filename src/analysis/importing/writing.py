@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from analysis.datasets.applications import load_applications
 from analysis.datasets.run import read_run
 from analysis.importing.detect import Observation
 from analysis.importing.draft import Draft
+from analysis.importing.groups import RunFiles
 from analysis.importing.pattern import FACTORS
 from analysis.importing.plan import RECORD, ImportPlan, cell_name, in_parallel, key
 from analysis.importing.resolution import executed
@@ -57,7 +59,7 @@ def write(plan: ImportPlan, raw: Path, declaration: Path, applications: Path) ->
     known = load_applications(applications)
     for name in sorted({draft.application for draft in plan.runs}):
         if name not in known:
-            write_text(applications / f"{name}.yaml", _APPLICATION.format(name=name))
+            write_text(applications / f"{name}.yaml", _application(name, plan.runs))
             made.append(applications / f"{name}.yaml")
     _write_runs(plan, raw, load_applications(applications))
     renewed = {README, *_write_shared(plan, raw)}
@@ -108,6 +110,9 @@ def _copy(source: Observation, folder: Path, used: set[str], cut: Draft | None =
     part = cut.run.part if cut is not None and cut.run.number else None
     if part is None:
         _put(source, path)
+        return note
+    if part.content:
+        (folder / name).write_bytes(part.content)
         return note
     data = read_bytes(source.file.path)
     name = re.sub(r"\.(?:gz|xz|zst)$", "", name)
@@ -170,12 +175,17 @@ def _note(draft: Draft, sources: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return note
 
 
+def _own(run: RunFiles) -> bool:
+    """Tell whether a run has a document of its own, so that the whole need not be kept."""
+    return run.part is not None and bool(run.part.content)
+
+
 def _write_shared(plan: ImportPlan, raw: Path) -> list[str]:
     """Write the files of the whole campaign; return the names of those that were replaced."""
     tables = [f"sacct{'' if not at else f'-{at + 1}'}.txt" for at in range(len(plan.slurm))]
     for name, source in zip(tables, plan.slurm, strict=True):
         _replace(source, raw / name)
-    cut = {id(one.run.main): one.run.main for one in plan.runs if one.run.number}
+    cut = {id(one.run.main): one.run.main for one in plan.runs if one.run.number and not _own(one.run)}
     for folder, observations in (("power", plan.power), ("beside", [*plan.shared, *cut.values()])):
         for source in observations:
             _replace(source, raw / folder / _safe(source.name.replace("/", "--")))
@@ -194,6 +204,15 @@ def _put(source: Observation, path: Path) -> None:
         path.write_bytes(source.file.content())
     else:
         shutil.copyfile(source.file.path, path)
+
+
+def _application(name: str, runs: Sequence[Draft]) -> str:
+    """Declare an application: with the figure of a document's case, or without a reader."""
+    cases = (draft for draft in runs if draft.application == name and draft.value("figure"))
+    if (case := next(cases, None)) is None:
+        return _APPLICATION.format(name=name)
+    figure = case.value("figure") | {"title": name, "engine": case.run.engine, "fixed_time": False}
+    return "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in figure.items())
 
 
 def _declaration(plan: ImportPlan) -> str:

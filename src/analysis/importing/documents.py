@@ -1,0 +1,202 @@
+"""Documents of ReFrame, JUBE and Ramble: each of their cases becomes a document with its facts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from analysis.importing.pattern import FACTORS, parse_value
+from analysis.readers.text import decode, is_number
+from analysis.schema.factors import ALIASES
+
+Facts = dict[str, Any]
+# What the tools call a fact, without case and underscores.
+_NAMES = {
+    **{"numtasks": "ranks", "tasks": "ranks", "ntasks": "ranks", "nprocs": "ranks", "nranks": "ranks"},
+    **{"numtaskspernode": "ranks_per_node", "taskspernode": "ranks_per_node"},
+    **{"processespernode": "ranks_per_node", "numcpuspertask": "threads", "threadspertask": "threads"},
+    **{"nthreads": "threads", "nnodes": "nodes", "numnodes": "nodes", "system": "cluster"},
+    **{"systemname": "cluster", "environ": "build", "partition": "queue", "queue": "queue"},
+    **{"jobid": "job", "jobnodelist": "node_list", "nodelist": "node_list", "jobexitcode": "exit_code"},
+    **{"applicationname": "application", "workloadname": "case", "jobcompletiontimeunix": "date"},
+    **{"jobcompletiontime": "date", "completiontime": "date"},
+}
+# Variables of Ramble that are of one experiment alone.
+_OWN = re.compile(r"(?:dir|path|name|index|seed|hash|command|id|namespace)$", re.IGNORECASE)
+_PARAMETER = re.compile(r"%([\w.]+)=(\S+)")  # in the name of a test of ReFrame
+_TIMES = {"s", "sec", "secs", "second", "seconds", "ms", "us", "ns", "min", "h"}
+
+
+class Case(NamedTuple):
+    """A document with one case alone, the facts of that case, and the text of the case by itself."""
+
+    content: bytes
+    facts: Facts
+    text: str
+
+
+def cases(data: bytes, engine: str) -> list[Case]:
+    """Return the cases of a document; none if it is of another tool, or damaged: its reader says how."""
+    split = {"reframe": _of_reframe, "jube": _of_jube, "ramble": _of_ramble}.get(engine)
+    with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
+        return list(split(decode(data))) if split else []
+    return []
+
+
+def _facts(given: Mapping[str, Any]) -> Facts:
+    """Return the facts that a case's keys name; its other texts and counts are options."""
+    facts: Facts = {}
+    options: dict[str, str] = {}
+    for key, value in given.items():
+        plain = re.sub(r"[\W_]", "", key).lower()
+        name = _NAMES.get(plain) or ALIASES.get(key.lower(), key.lower())
+        text = ",".join(map(str, value)) if isinstance(value, list) else str(value).strip()
+        if value is None or text in ("", "null", "None"):
+            continue
+        if name == "date":
+            facts |= {"date": seconds} if (seconds := _moment(text)) else {}
+        elif name in ("exit_code", *FACTORS):
+            if (number := _number(name, text)) is not None:
+                facts[name] = number
+        elif plain in _NAMES:
+            facts[name] = text
+        else:
+            options[key] = text
+    return facts | ({"given_options": options} if options else {})
+
+
+def _number(name: str, text: str) -> Any:
+    """Return a value of a factor, None if it is not of its type or says that it is not known."""
+    try:
+        value = int(text) if name == "exit_code" else parse_value(name, text)
+    except ValueError:
+        return None
+    return None if isinstance(value, int | float) and value < 0 else value
+
+
+def _moment(text: str) -> float | None:
+    try:
+        if is_number(text):
+            return float(text)
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except ValueError:
+        return None
+
+
+def _figure(name: str, unit: str, higher: bool | None = None) -> Facts:
+    """Return the figure of merit of a case: larger is better, unless it is a time or the tool differs."""
+    higher = unit.strip().lower() not in _TIMES if higher is None else higher
+    return {"figure": {"figure_of_merit": name, "unit": unit, "higher_is_better": higher}}
+
+
+def _of_reframe(text: str) -> Iterator[Case]:
+    if not text.lstrip().startswith("{"):
+        yield from _of_reframe_log(text)
+        return
+    report = json.loads(text)
+    keys = (
+        *("system", "partition", "environ", "num_tasks", "num_tasks_per_node", "num_cpus_per_task"),
+        *("jobid", "nodelist", "job_nodelist", "job_exitcode", "job_completion_time_unix"),
+    )
+    for run in report.get("runs", []):
+        for test in run.get("testcases", []):
+            alone = report | {"runs": [run | {"testcases": [test]}]}
+            facts = _of_test(test) | _facts({key: test.get(key) for key in keys})
+            for name, entry in (test.get("perfvalues") or {}).items():
+                low, high, unit = entry[2:5]
+                better = None if (low is None) == (high is None) else high is None
+                facts.setdefault("figure", _figure(name.rpartition(":")[2], unit or "", better)["figure"])
+            for entry in test.get("perfvars") or []:
+                facts.setdefault("figure", _figure(entry["name"], entry.get("unit") or "")["figure"])
+            yield Case(json.dumps(alone).encode(), _with_parameters(test, facts), json.dumps(test))
+
+
+def _of_test(test: Mapping[str, Any]) -> Facts:
+    words = re.split(r"[\s%@]", str(test.get("name") or test.get("display_name") or test.get("info") or ""))
+    name = re.sub(r"[^a-z0-9._-]", "-", words[0].lower()).strip("-")
+    return {"application": name} if name else {}
+
+
+def _with_parameters(test: Mapping[str, Any], facts: Facts) -> Facts:
+    """Add the parameters in the name of a test of ReFrame: ``StreamTest %num_threads=16``."""
+    found = dict(
+        _PARAMETER.findall(str(test.get("display_name") or test.get("info") or test.get("name") or ""))
+    )
+    found = {"threads" if name == "num_threads" else name: value for name, value in found.items()}
+    more = _facts(found)
+    options = facts.get("given_options", {}) | more.pop("given_options", {})
+    return more | facts | ({"given_options": options} if options else {})
+
+
+def _of_reframe_log(text: str) -> Iterator[Case]:
+    """Split a performance log: a line of headings, then a line for each case."""
+    keys = {"system", "partition", "environ", "num_tasks", "num_tasks_per_node", "num_cpus_per_task", "jobid"}
+    keys |= {"job_nodelist", "job_completion_time", "completion_time", "job_exitcode"}
+    heads: list[str] = []
+    head = ""
+    for line in text.splitlines():
+        cells = line.split("|")
+        if any(f"{cell.removesuffix('_value')}_unit" in cells for cell in cells if cell.endswith("_value")):
+            heads, head = cells, line
+        elif heads and len(cells) == len(heads):
+            row = dict(zip(heads, cells, strict=True))
+            facts = _of_test(row) | _facts({key: row[key] for key in heads if key in keys})
+            values = [name for name in heads if name.endswith("_value") and is_number(row[name])]
+            if values:
+                name = values[0].removesuffix("_value")
+                facts |= _figure(name, row.get(f"{name}_unit", ""))
+            yield Case(f"{head}\n{line}\n".encode(), _with_parameters(row, facts), f"{head}\n{line}")
+
+
+def _of_ramble(text: str) -> Iterator[Case]:
+    results = json.loads(text)
+    for one in results.get("experiments", []):
+        variables = one.get("RAMBLE_VARIABLES") or {}
+        plain = {
+            key: value for key, value in variables.items() if "/" not in str(value) and not _OWN.search(key)
+        }
+        keys = ("application_name", "workload_name", "n_nodes", "n_ranks", "n_threads", "processes_per_node")
+        facts = _facts(plain | {key: one[key] for key in keys if key in one})
+        foms = [(context, fom) for context in one.get("CONTEXTS", []) for fom in context.get("foms", [])]
+        for context, fom in foms:
+            if is_number(str(fom.get("value"))):
+                where = context.get("name", "null")
+                name = fom["name"] if where in ("null", "") else f"{where}: {fom['name']}"
+                kind = fom.get("fom_type") if isinstance(fom.get("fom_type"), dict) else {}
+                better = {"HIGHER": True, "LOWER": False}.get(str(kind.get("better_direction")))
+                facts |= _figure(name, fom.get("units") or "", better)
+                break
+        if "application" not in facts and foms:
+            facts["application"] = str(foms[0][1].get("origin") or "ramble")
+        yield Case(json.dumps(results | {"experiments": [one]}).encode(), facts, json.dumps(one))
+
+
+def _of_jube(text: str) -> Iterator[Case]:
+    """Split a result table: its title and headings, then a line for each case."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    pretty = len(lines) > 2 and "|" in lines[1]
+    mark = "|" if pretty else ";" if lines and ";" in lines[0] else ","
+    top = 3 if pretty else 1
+    title = lines[0].rstrip().removesuffix(":") if pretty else ""
+    heads = [cell.strip() for cell in lines[top - 2 if pretty else 0].strip().strip("|").split(mark)]
+    for line in lines[top:]:
+        cells = [cell.strip() for cell in line.strip().strip("|").split(mark)]
+        if len(cells) != len(heads):
+            continue
+        row = dict(zip(heads, cells, strict=True))
+        known = {name: cell for name, cell in row.items() if not (is_number(cell) and not cell.isdigit())}
+        facts = _facts({name: cell for name, cell in known.items() if "[" not in name and "jube" not in name})
+        figures = [(name, cell) for name, cell in row.items() if is_number(cell) and name not in known]
+        units = [(name, cell) for name, cell in row.items() if "[" in name and is_number(cell)]
+        for name, _ in (units or figures)[:1]:
+            bare, _, unit = name.partition("[")
+            facts |= _figure(bare.strip(), unit.rstrip("]"))
+        generic = title.lower() in ("", "result", "results", "table", "result_table")
+        facts.setdefault("application", "jube" if generic else title.lower())
+        own = "\n".join([*lines[:top], line, ""])
+        yield Case(own.encode(), facts, own)

@@ -1,0 +1,154 @@
+"""Documents of ReFrame, JUBE and Ramble: each of their cases is a run with its facts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from .test_facts import cells
+from .test_import import Imported, imported, project, runs
+
+__all__ = ["imported", "project"]
+
+
+def case(job: int, threads: int, rate: float, **more: Any) -> dict[str, Any]:
+    """Return a case as ReFrame 4 writes it, names and numbers ours."""
+    return {
+        "name": "TriadTest", "display_name": f"TriadTest %num_threads={threads} %pages=huge",
+        "system": "birch", "partition": "cn", "environ": "gnu", "num_tasks": 4, "num_tasks_per_node": 2,
+        "jobid": str(job), "job_nodelist": ["cn01", "cn02"], "job_completion_time_unix": 1700000000.0 + job,
+        "result": "pass",
+        "perfvalues": {"birch:cn:triad_bw": [rate, 95000, -0.05, None, "MB/s", "pass"]},
+    } | more  # fmt: skip
+
+
+def report(*tests: dict[str, Any]) -> str:
+    session = {"data_version": "4.1", "version": "4.7.2", "num_cases": len(tests)}
+    return json.dumps({"session_info": session, "runs": [{"testcases": list(tests)}]})
+
+
+def test_import__each_case_of_a_reframe_report_is_a_run_with_its_facts(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    tests = [case(at, 4 if at < 3 else 8, 98000.5 + at) for at in (1, 2, 3, 4)]
+    (tree / "run-report.json").write_text(report(*tests))
+    found = sorted(_records(project, imported, tree), key=lambda one: int(one["job_id"]))
+    assert [one["application"] for one in found] == ["triadtest"] * 4
+    assert [one["threads"] for one in found] == [4, 4, 8, 8]
+    assert [one["repeat"] for one in found] == [1, 2, 1, 2]
+    one = found[0]
+    assert (one["cluster"], one["build"], one["ranks"], one["ranks_per_node"], one["nodes"]) == (
+        "birch", "gnu", 4, 2, 2,
+    )  # fmt: skip
+    assert (one["node_list"], one["start"]) == ("cn01,cn02", 1700000001.0)
+    declared = (project / "config/applications/triadtest.yaml").read_text()
+    assert 'engine: "reframe"' in declared
+    assert "higher_is_better: true" in declared
+    table = runs(project)
+    assert sorted(table["figure_of_merit"].values) == [98001.5, 98002.5, 98003.5, 98004.5]
+    assert table["valid"].values.all(), table["reason"].values
+
+
+def _records(project: Path, imported: Imported, tree: Path) -> list[dict[str, Any]]:
+    imported(tree)
+    return [json.loads(path.read_text()) for path in project.glob("data/raw/mine/runs/*/run.json")]
+
+
+def test_import__a_case_that_failed_is_a_run_that_does_not_count(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    text = report(case(1, 4, 98000.5), case(2, 4, 97000.5, result="fail"))
+    (tmp_path / "tree" / "report.json").write_text(text)
+    assert len(_records(project, imported, tmp_path / "tree")) == 2
+    assert sorted(runs(project)["valid"].values.tolist()) == [False, True]
+
+
+def test_import__a_report_that_has_grown_adds_only_its_new_cases(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    tests = [case(at, 4, 98000.5 + at) for at in (1, 2, 3)]
+    (tmp_path / "tree" / "report.json").write_text(report(*tests[:2]))
+    first = _records(project, imported, tmp_path / "tree")
+    (tmp_path / "tree" / "report.json").write_text(report(*tests))
+    second = _records(project, imported, tmp_path / "tree")
+    assert (len(first), sorted(one["repeat"] for one in second)) == (2, [1, 2, 3])
+    (tmp_path / "tree" / "copy.json").write_text(report(tests[1], tests[2]))
+    assert len(_records(project, imported, tmp_path / "tree")) == 3
+
+
+def test_import__each_line_of_a_reframe_log_is_a_run(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    head = "job_completion_time|version|name|system|partition|environ|jobid|num_tasks|bw_value|bw_unit"
+    rows = [
+        f"2024-05-06T07:08:0{at}|4.4|TriadTest|birch|cn|gnu|{at}|{4 * at}|{100.5 + at}|MB/s" for at in (1, 2)
+    ]
+    (tmp_path / "tree" / "perf.log").write_text("\n".join([head, *rows, ""]))
+    found = sorted(_records(project, imported, tmp_path / "tree"), key=lambda one: one["ranks"])
+    assert [(one["ranks"], one["job_id"], one["cluster"]) for one in found] == [
+        (4, "1", "birch"),
+        (8, "2", "birch"),
+    ]
+    assert found[1]["start"] - found[0]["start"] == 1.0
+    assert sorted(runs(project)["figure_of_merit"].values) == [101.5, 102.5]
+
+
+def test_import__each_row_of_a_jube_table_is_a_run(tmp_path: Path, project: Path, imported: Imported) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "result.dat").write_text(
+        "stream:\n| nodes | taskspernode | library | bandwidth[GB/s] |\n|-------|---|-----|-----------|\n"
+        "|     1 |     4 |   mpich |           12.25 |\n|     2 |     4 |   mpich |           24.75 |\n"
+        "|     1 |            4 | openmpi |           11.25 |\n"
+    )
+    found = {str(at): one for at, one in enumerate(_records(project, imported, tmp_path / "tree"))}
+    assert {one["application"] for one in found.values()} == {"stream-jube"}  # STREAM has a reader of its own
+    assert cells(found, "nodes", "ranks", "options") == {
+        (1, 4, "library=mpich"): 1, (2, 8, "library=mpich"): 1, (1, 4, "library=openmpi"): 1,
+    }  # fmt: skip
+    table = runs(project)
+    assert table["valid"].values.all(), table["reason"].values
+    assert sorted(table["figure_of_merit"].values) == [11.25, 12.25, 24.75]
+
+
+def experiment(nodes: int, rate: str, name: str) -> dict[str, Any]:
+    """Return an experiment as Ramble writes it."""
+    better = {"name": "MEASURE", "better_direction": "HIGHER"}
+    return {
+        "name": f"lj.standard.{name}", "RAMBLE_STATUS": "SUCCESS", "application_name": "lj",
+        "workload_name": "standard", "n_nodes": nodes, "n_ranks": str(4 * nodes), "processes_per_node": 4,
+        "RAMBLE_VARIABLES": {"n_threads": "1", "experiment_run_dir": f"/scratch/{name}", "repeat_index": "1"},
+        "CONTEXTS": [
+            {"name": "null", "foms": [{"name": "Rate", "value": rate, "units": "1/s", "fom_type": better}]}
+        ],
+    }  # fmt: skip
+
+
+def test_import__each_experiment_of_ramble_is_a_run(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    experiments = [experiment(1, "10.5", "a"), experiment(2, "20.5", "b"), experiment(2, "21.5", "c")]
+    (tmp_path / "tree" / "results.json").write_text(json.dumps({"experiments": experiments}))
+    found = {str(at): one for at, one in enumerate(_records(project, imported, tmp_path / "tree"))}
+    assert cells(found, "application", "case", "nodes", "ranks", "threads", "options") == {
+        ("lj", "standard", 1, 4, 1, None): 1,
+        ("lj", "standard", 2, 8, 1, None): 2,
+    }
+    assert sorted(runs(project)["figure_of_merit"].values) == [10.5, 20.5, 21.5]
+
+
+def test_import__a_damaged_document_costs_only_itself(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "report.json").write_text(report(case(1, 4, 98000.5)))
+    (tmp_path / "tree" / "cut.json").write_text(report(case(2, 4, 98000.5))[:-40])
+    assert any(
+        one["job_id"] == "1" for one in _records(project, imported, tmp_path / "tree") if "job_id" in one
+    )
