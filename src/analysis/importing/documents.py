@@ -31,7 +31,7 @@ _PARAMETER = re.compile(r"%([\w.]+)=(\S+)")  # in the name of a test of ReFrame
 _TIMES = {"s", "sec", "secs", "second", "seconds", "ms", "us", "ns", "min", "h"}
 
 
-class Case(NamedTuple):
+class DocumentCase(NamedTuple):
     """A document with one case alone, the facts of that case, and the text of the case by itself."""
 
     content: bytes
@@ -39,7 +39,7 @@ class Case(NamedTuple):
     text: str
 
 
-def cases(data: bytes, engine: str) -> list[Case]:
+def cases(data: bytes, engine: str) -> list[DocumentCase]:
     """Return the cases of a document; none if it is of another tool, or damaged: its reader says how."""
     split = {"reframe": _of_reframe, "jube": _of_jube, "ramble": _of_ramble}.get(engine)
     with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
@@ -94,7 +94,7 @@ def _figure(name: str, unit: str, higher: bool | None = None) -> Facts:
     return {"figure": {"figure_of_merit": name, "unit": unit, "higher_is_better": higher}}
 
 
-def _of_reframe(text: str) -> Iterator[Case]:
+def _of_reframe(text: str) -> Iterator[DocumentCase]:
     if not text.lstrip().startswith("{"):
         yield from _of_reframe_log(text)
         return
@@ -113,7 +113,7 @@ def _of_reframe(text: str) -> Iterator[Case]:
                 facts.setdefault("figure", _figure(name.rpartition(":")[2], unit or "", better)["figure"])
             for entry in test.get("perfvars") or []:
                 facts.setdefault("figure", _figure(entry["name"], entry.get("unit") or "")["figure"])
-            yield Case(json.dumps(alone).encode(), _with_parameters(test, facts), json.dumps(test))
+            yield DocumentCase(json.dumps(alone).encode(), _with_parameters(test, facts), json.dumps(test))
 
 
 def _of_test(test: Mapping[str, Any]) -> Facts:
@@ -133,7 +133,7 @@ def _with_parameters(test: Mapping[str, Any], facts: Facts) -> Facts:
     return more | facts | ({"given_options": options} if options else {})
 
 
-def _of_reframe_log(text: str) -> Iterator[Case]:
+def _of_reframe_log(text: str) -> Iterator[DocumentCase]:
     """Split a performance log: a line of headings, then a line for each case."""
     keys = {"system", "partition", "environ", "num_tasks", "num_tasks_per_node", "num_cpus_per_task", "jobid"}
     keys |= {"job_nodelist", "job_completion_time", "completion_time", "job_exitcode"}
@@ -150,10 +150,10 @@ def _of_reframe_log(text: str) -> Iterator[Case]:
             if values:
                 name = values[0].removesuffix("_value")
                 facts |= _figure(name, row.get(f"{name}_unit", ""))
-            yield Case(f"{head}\n{line}\n".encode(), _with_parameters(row, facts), f"{head}\n{line}")
+            yield DocumentCase(f"{head}\n{line}\n".encode(), _with_parameters(row, facts), f"{head}\n{line}")
 
 
-def _of_ramble(text: str) -> Iterator[Case]:
+def _of_ramble(text: str) -> Iterator[DocumentCase]:
     results = json.loads(text)
     for one in results.get("experiments", []):
         variables = one.get("RAMBLE_VARIABLES") or {}
@@ -173,10 +173,10 @@ def _of_ramble(text: str) -> Iterator[Case]:
                 break
         if "application" not in facts and foms:
             facts["application"] = str(foms[0][1].get("origin") or "ramble")
-        yield Case(json.dumps(results | {"experiments": [one]}).encode(), facts, json.dumps(one))
+        yield DocumentCase(json.dumps(results | {"experiments": [one]}).encode(), facts, json.dumps(one))
 
 
-def _of_jube(text: str) -> Iterator[Case]:
+def _of_jube(text: str) -> Iterator[DocumentCase]:
     """Split a result table: its title and headings, then a line for each case."""
     lines = [line for line in text.splitlines() if line.strip()]
     pretty = len(lines) > 2 and "|" in lines[1]
@@ -199,4 +199,4 @@ def _of_jube(text: str) -> Iterator[Case]:
         generic = title.lower() in ("", "result", "results", "table", "result_table")
         facts.setdefault("application", "jube" if generic else title.lower())
         own = "\n".join([*lines[:top], line, ""])
-        yield Case(own.encode(), facts, own)
+        yield DocumentCase(own.encode(), facts, own)
