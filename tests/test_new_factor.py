@@ -92,12 +92,12 @@ def walk(base: Path, *arguments: str, source: Path | None = None) -> dict[str, A
     ("factor", "folders", "levels", "names", "topic", "title"),
     [
         ("threads", ("threads-1", "threads-4"), [1, 4],
-         "4 threads per rank are 1.15 times as fast as 1 thread per rank",
+         "4 threads per rank are 1.150 times as fast as 1 thread per rank",
          "threads", "How do runs compare by threads per rank?"),
-        ("frequency", ("freq-2.0", "freq-2.5"), [2.0, 2.5], "2.5 GHz are 1.15 times as fast as 2 GHz",
+        ("frequency", ("freq-2.0", "freq-2.5"), [2.0, 2.5], "2.5 GHz are 1.150 times as fast as 2 GHz",
          "CPU frequency", "How do runs compare by CPU frequency?"),
         ("governor", ("gov-powersave", "gov-performance"), ["performance", "powersave"],
-         "performance is 1.15 times as fast as powersave in HPCG", "CPU governor",
+         "governor performance is 1.150 times as fast as governor powersave in HPCG", "CPU governor",
          "How do runs compare by CPU governor?"),
     ],
 )  # fmt: skip
@@ -137,5 +137,5 @@ def test_new_factor__goes_from_a_folder_to_a_slide(
     cells = json.loads((base / "page.ipynb").read_text())["cells"]
     (answer,) = (cell for cell in cells if "answer" in cell["metadata"].get("tags", ()))
     text = "".join(answer["outputs"][0]["data"]["text/markdown"])
-    assert "1.15 times" in text
+    assert "1.150 times" in text
     assert "<svg" in (base / "figure.svg").read_text()
