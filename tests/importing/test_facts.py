@@ -235,3 +235,29 @@ def test_import__problems_of_other_sizes_and_other_grids_of_processes_are_no_rep
         ("N=80000 NB=192", "P=2 Q=2"): 2,
         ("N=20000 NB=192", "P=1 Q=4"): 2,
     }
+
+
+def test_import__an_option_with_the_name_of_the_runs_own_file_splits_no_repeats(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    for at, name in enumerate(("first_2024", "second_2025", "third_2026")):
+        command = f"Command line:\n  gmx mdrun -s topol.tpr -g {name}\n\n"
+        (tmp_path / "tree" / f"{name}.log").write_text(command + log(9.5 + at))
+    found = imported(tmp_path / "tree")
+    assert len(found) == 3
+    assert not any("options" in one for one in found.values())
+
+
+def test_import__a_longer_name_than_that_of_a_cluster_is_that_cluster_and_a_word(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    for at, name in enumerate(("ARCHER", "Cirrus", "Elm", "Elm-patched")):
+        (tmp_path / "tree" / name).mkdir(parents=True)
+        (tmp_path / "tree" / name / "run.txt").write_text(log(9.5 + at / 10))
+    assert cells(imported(tmp_path / "tree"), "cluster", "tuning") == {
+        ("ARCHER", None): 1,
+        ("Cirrus", None): 1,
+        ("Elm", None): 1,
+        ("Elm", "patched"): 1,
+    }

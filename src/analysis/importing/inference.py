@@ -248,12 +248,20 @@ def _from_siblings(members: list[Draft]) -> Iterator[str]:
                 systems[_place(at, draft)].add(str(parsed.values["cluster"][0]))
     for place in [place for place, found in systems.items() if len(found) > 1]:
         rows: list[Row] = []
+        found: list[tuple[Draft, ParsedName]] = []
         for draft in members:
             here = [one for at, one in enumerate(draft.names) if _place(at, draft) == place]
             for one in here if "cluster" not in draft.facts else ():
                 if one.rest and "cluster" not in one.values:
-                    rows.append((draft, one.rest, one.rest))
-                    one.rest = ""
+                    found.append((draft, one))
+        # A name that is there alone is the cluster of longer ones: Elm, Elm-patched.
+        alone = {one.rest for _, one in found}
+        for draft, one in found:
+            words = one.rest.split("-")
+            starts = ("-".join(words[:at]) for at in range(1, len(words)))
+            name = next((start for start in starts if start in alone), one.rest)
+            one.rest = one.rest.removeprefix(name).strip("-")
+            rows.append((draft, name, name))
         yield from _add(place, "cluster", rows, ", as other names there are systems")
 
 
@@ -313,7 +321,9 @@ def _unstated_words(parsed: ParsedName, draft: Draft) -> str:
 def _changes_with_problem(column: Mapping[int, str], members: Sequence[Draft]) -> bool:
     if any(draft.value("case") for draft in members):
         return False
-    pairs = {(column.get(id(draft), ""), str(draft.value("problem") or "")) for draft in members}
+    # What an output leaves open, as in `atoms=? steps=100`, is no other problem.
+    stated = [(column.get(id(draft), ""), str(draft.value("problem") or "")) for draft in members]
+    pairs = {(text, problem) for text, problem in stated if "?" not in problem}
     return len(pairs) == len({one for one, _ in pairs}) == len({other for _, other in pairs}) > 1
 
 

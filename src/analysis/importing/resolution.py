@@ -12,11 +12,11 @@ from analysis.base.slurm import short
 from analysis.importing import launch
 from analysis.importing.detect import Observation
 from analysis.importing.draft import COUNTS, Draft, Sourced
-from analysis.importing.groups import Grouping, RunFiles
+from analysis.importing.groups import Grouping, RunFiles, stem
 from analysis.importing.inference import infer
 from analysis.importing.pattern import FACTORS, PathPattern
 from analysis.importing.table import FactTable
-from analysis.importing.vocabulary import Value, system
+from analysis.importing.vocabulary import STAMPS, Value, system
 from analysis.schema.campaigns import Application
 from analysis.schema.factors import TABLE
 
@@ -263,7 +263,14 @@ def _distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
     given: dict[str, list[tuple[Draft, dict[str, str]]]] = defaultdict(list)
     for draft in drafts:
         line = draft.certain("command") or draft.value("program") or draft.value("launch") or ""
-        settings = launch.options(str(line)) if line else {}
+        stated = launch.options(str(line)) if line else {}
+        # Outputs that have the name of the run's own file, or a date in their name, only count.
+        own = {stem(draft.run.main.file.base), *draft.run.main.file.folder.split("/")} - {""}
+        settings = {
+            name: value
+            for name, value in stated.items()
+            if stem(value.rpartition("/")[2]) not in own and not STAMPS.search(value)
+        }
         for name in ("environment", "grid", "given_options"):
             settings |= draft.value(name) or {}
         if settings:
