@@ -63,7 +63,7 @@ def _asked(claim: Claim, view: View) -> Claim:
 
 
 def _viewed(verdict: Verdict, view: View) -> Verdict:
-    """Say under which reading of its levels a campaign with views speaks to a claim."""
+    """Say under which reading of its levels a campaign with views is evidence for a claim."""
     if verdict.verdict == NOT_TESTED:
         return verdict
     said = [f"asked: {view.asks.variable.replace('_', ' ')}, {view.asks.why}"] if view.asks else []

@@ -122,7 +122,9 @@ def leading(verdicts: Iterable[Verdict]) -> list[Verdict]:
 def closing(verdicts: Iterable[Verdict]) -> TextTable | Markdown:
     """Make the table that closes a notebook; claims that were not tested are left to the scoreboard."""
     tested = [one for one in verdicts if one.verdict != "not tested"]
-    return TextTable(verdict_table(tested)) if tested else Markdown("None of these runs speaks to a claim.")
+    if not tested:
+        return Markdown("None of these runs is evidence for a claim.")
+    return TextTable(verdict_table(tested))
 
 
 def sentence(verdict: Verdict) -> str:

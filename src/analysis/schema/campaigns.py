@@ -325,7 +325,7 @@ class ModelledCampaign(Model):
     seed: int = 1
     widening: dict[str, Annotated[float, Field(ge=0)]] = Field(
         {},
-        description="link -> relative error of the model where it could be held against runs; `default` of "
+        description="link -> relative error of the model where it could be compared with runs; `default` of "
         "other links, `next` from one number of nodes to the next, `nodes` from any to any, and "
         "`next.<link>` and `nodes.<link>` of links with their own",
     )
