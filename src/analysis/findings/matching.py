@@ -259,7 +259,9 @@ def names(cells: Sequence[MatchedCell | LoneCell]) -> tuple[list[str], str]:
     and numbers of nodes are in every name.
     """
     strata = [cell.factors for cell in cells]
-    chosen = distinguishing(strata, ("case", *FACTORS))
+    # A factor that some runs do not state names a cell only where no other factor does.
+    partly = {name for name in FACTORS for one in strata if one[name] in _NONE}
+    chosen = distinguishing(strata, ("case", *sorted(FACTORS, key=partly.__contains__)))
     usual = {
         name: Counter(one[name] for one in strata).most_common(1)[0][0]
         for name in chosen
@@ -270,7 +272,7 @@ def names(cells: Sequence[MatchedCell | LoneCell]) -> tuple[list[str], str]:
         or str(one["case"] or one["application"])
         for one in strata
     ]
-    return spelt, ", ".join(_label(*one) for one in usual.items())
+    return spelt, ", ".join(_label(*one) for one in usual.items() if one[1] not in _NONE)
 
 
 def _label(factor: str, level: Level) -> str:
