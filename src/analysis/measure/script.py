@@ -59,10 +59,14 @@ ${environment}
 job() {
     cd -- "$$1" || exit 98
     shift
+    child=
+    asked=
+    # Before the command: a TERM that arrives while it starts would end this shell without its status.
+    trap 'asked=1; kill -TERM $$child 2>/dev/null' TERM INT
     date +%s.%N >.start
     "$$@" >stdout.txt 2>stderr.txt </dev/null &
     child=$$!
-    trap 'kill -TERM "$$child" 2>/dev/null' TERM INT
+    [ -z "$$asked" ] || kill -TERM "$$child" 2>/dev/null
     wait "$$child"
     status=$$?
     while kill -0 "$$child" 2>/dev/null; do
