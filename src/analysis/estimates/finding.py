@@ -18,6 +18,27 @@ from analysis.estimates.stats import NO_DAY, Estimate
 from analysis.schema.factors import labelled, level_name
 
 
+Cell = Mapping[str, Level]  # the levels of all factors
+# What two sides may differ in, next to factors: how they were measured.
+DAY, ORDER, HOST = "day", "order", "host"
+
+
+@dataclass(frozen=True)
+class Confounded:
+    """What always differs between the two sides of a comparison, so that an effect has no single cause.
+
+    `causes` are factors, the compared `factor` among them, then `DAY ORDER HOST`; `sides` the cells of
+    treatment and baseline; `missing` the cells in between, in which one cause differs from one to the next,
+    and `repeats` how many runs of each cell would tell.
+    """
+
+    factor: str
+    causes: tuple[str, ...]
+    sides: tuple[Cell, Cell]
+    missing: tuple[Cell, ...]
+    repeats: int
+
+
 @dataclass(frozen=True)
 class Finding:
     """An estimate, in the unit of the question, with what it rests on.
@@ -26,7 +47,8 @@ class Finding:
     were put together, `base` value, unit and name of the baseline. `steps` are the ratios of an order's or a
     saturation's steps, of a crossover's `strata`, or at the lower and the upper end of an interaction;
     `chance` the p-value of a trend; `members` is a set that was found, `unequal` names the runs that have
-    another one than claimed; `stratum` has the factors in which all runs agree.
+    another one than claimed; `stratum` has the factors in which all runs agree; `confounded` what else
+    differs throughout.
     """
 
     estimate: Estimate
@@ -41,6 +63,7 @@ class Finding:
     unequal: tuple[str, ...] = field(default=())
     stratum: Mapping[str, Level] = field(default_factory=dict)
     strata: tuple[Mapping[str, Level], ...] = ()
+    confounded: Confounded | None = None
 
     def among(self, k: int) -> Finding:
         """Return what was found as one of k findings, with intervals that hold for all at once."""

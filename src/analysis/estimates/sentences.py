@@ -17,7 +17,7 @@ from typing import Any
 from analysis.base.models import one_or_more
 from analysis.base.words import Level, attached, in_order, significant
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import Finding, days_said
+from analysis.estimates.finding import Confounded, Finding, days_said
 from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.question import Question
@@ -26,9 +26,13 @@ from analysis.estimates.spelling import (
     differing,
     display,
     display_unit,
+    either,
+    in_cell,
+    kept_apart,
     listed,
     measure_name,
     nameable,
+    needed,
     noun,
     of_bytes,
     place,
@@ -130,8 +134,33 @@ class Statement:
     @property
     def sentence(self) -> str:
         """The answer as a sentence without its full stop."""
+        return ". ".join((self.clause, *self.caveats))
+
+    @property
+    def clause(self) -> str:
+        """The first sentence of the answer: its numbers, without what they may be due to."""
         text = " ".join(_SENTENCES[self.question.quantity](self).split()).replace(" ,", ",")
         return text[:1].upper() + text[1:] if _CAPITALS.match(text) else text
+
+    @property
+    def confounded(self) -> Sequence[Confounded]:
+        """What changed together with the levels that are compared, where it did."""
+        return [one.confounded for one in self.found if one.confounded]
+
+    @property
+    def caveats(self) -> list[str]:
+        """What else changed with the compared levels, so that the runs cannot tell; and which runs could."""
+        found = self.confounded
+        if not found or not self.decided:
+            return []
+        some = f"in {len(found)} of {len(self.found)} comparisons " * (len(found) < len(self.found))
+        causes = tuple(dict.fromkeys(cause for one in found for cause in one.causes))
+        clear = all(
+            side(upright(self.question.quantity, one.estimate)) for one in self.found if one.confounded
+        )
+        words = [f"{some}{either(causes)}: these runs cannot tell", *kept_apart(self.names, causes)]
+        words += [needed(self.campaign, max(found, key=lambda one: one.repeats))] if clear else []
+        return [text[:1].upper() + text[1:] for text in words]
 
     @cached_property
     def given(self) -> Mapping[str, Any]:
@@ -243,9 +272,11 @@ class Statement:
             own = self.own(level)
             name = " or ".join(noun(self.campaign, compare.factor, one) for one in own)
             link = compare.where[at].get("interconnect") if len(compare.where) > at else None
-            if compare.factor == "nodes" and own != [1] and link:
+            if compare.factor == "nodes" and own != [1] and link and not self.confounded:
                 links = self.campaign.resolve("interconnect", link)
                 name = f"{name} {place(self.campaign, 'interconnect', links)}"
+            if len(compare.levels) == 2 and (mixed := self.confounded):
+                name = in_cell(self.campaign, name, mixed[0], mixed[0].sides[at])
             if compare.factor == "concurrent_jobs" and own == [1]:
                 name = f"{name} on as many ranks"
             out.append(name)
@@ -318,6 +349,9 @@ def _ratio(answer: Statement) -> str:
         text = f"{first} {_be(answer, first)} clearly ahead {up}, {second} {down},"
         return f"{text} {answer.place} {brackets}"
     times = {"max": "up to ", "min": "at least "}.get(asked.aggregate, "") + times
+    if len(answer.confounded) == len(answer.found):  # nobody is ahead
+        what = phrase(asked.variable, compare.factor).removesuffix(" as").removesuffix(" of")
+        return f"{first} against {second}: {times} times {what} {answer.place} ({sure})"
     text = f"{ahead(asked.variable, compare.factor, levels, (first, second), times)} {answer.place}"
     return f"{text}{_most(answer, estimates)}{_efficiency_of(answer, levels, estimates)} ({sure})"
 

@@ -12,6 +12,7 @@ import pandas as pd
 from analysis.base.models import one_or_more
 from analysis.base.words import FULL, Level, attached, decimals, general, in_order, number, significant
 from analysis.estimates.campaign import Campaign
+from analysis.estimates.finding import DAY, HOST, ORDER, Confounded
 from analysis.estimates.groups import distinguishing
 from analysis.estimates.stats import Estimate
 from analysis.schema.factors import BY_NAME, SPOKEN, display_name, label
@@ -143,6 +144,66 @@ def stratum_names(campaign: Campaign, strata: Sequence[Stratum]) -> tuple[list[s
 def differing(universe: Sequence[Stratum]) -> list[str]:
     """Return the factors that distinguish strata, as a sentence lists them; none that adds nothing."""
     return distinguishing(universe, [name for name in SPOKEN if universe and name in universe[0]])
+
+
+# ---- what changed together
+
+_APART = {
+    DAY: "all of {0} was measured on another day",
+    ORDER: "{0} and {1} ran one after the other",
+    HOST: "{0} and {1} ran on different hosts",
+}
+_COUNTS = (
+    "",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
+
+
+def either(causes: Sequence[str]) -> str:
+    """Name several causes of which one may be it: ``the link or the MPI library``."""
+    other = {ORDER: "order", HOST: "hosts"}
+    names = [f"the {'number of ' * _counts(one)}{other.get(one) or label(one)}" for one in causes]
+    return listed(names).replace(" and ", " or ")
+
+
+def _counts(factor: str) -> bool:
+    return factor in BY_NAME and BY_NAME[factor].dtype == "i4"
+
+
+def kept_apart(names: Sequence[str], causes: Sequence[str]) -> list[str]:
+    """Say how the sides of a comparison were measured apart."""
+    return [text.format(*names) for cause, text in _APART.items() if cause in causes and len(names) == 2]
+
+
+def in_cell(campaign: Campaign, name: str, mixed: Confounded, cell: Stratum) -> str:
+    """Name a level with those that changed with it: ``Open MPI 4 over 25GbE``."""
+    others = [one for one in mixed.causes if one in BY_NAME and one != mixed.factor]
+    return " ".join([name, *(place(campaign, one, [plain(cell[one])]) for one in others)])
+
+
+def needed(campaign: Campaign, mixed: Confounded) -> str:
+    """Say which runs would tell: ``six runs of Intel MPI over 25GbE would, mixed with six of each side``."""
+    count = _COUNTS[mixed.repeats] if mixed.repeats < len(_COUNTS) else f"{mixed.repeats:,}"
+    same = " on the same hosts" if HOST in mixed.causes else ""
+    if not mixed.missing:
+        return f"{count} runs of each in mixed order{same} would"
+    names = [
+        in_cell(campaign, noun(campaign, mixed.factor, plain(cell[mixed.factor])), mixed, cell)
+        for cell in mixed.missing
+    ]
+    each = " each" if len(names) > 1 else ""
+    return f"{count} runs{each} of {listed(names)} would, mixed with {count} of each side{same}"
 
 
 # ---- numbers

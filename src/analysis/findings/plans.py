@@ -16,6 +16,7 @@ import pandas as pd
 from analysis.base.words import Level, in_order
 from analysis.estimates.asking import ASKS, Ask
 from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.confounding import aliased
 from analysis.estimates.finding import Finding
 from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, TIMES, unit_of
@@ -52,7 +53,8 @@ class Measured:
 class Plan:
     """One factor of an application, by one measure: pairs of a level and what it is held against.
 
-    `frame` has the measured runs, `where` the values of what changes with the factor, for each level.
+    `frame` has the measured runs, `where` the values of what changes with the factor, for each level; if it
+    is `aliased`, that does not follow from it by nature.
     """
 
     measured: Measured
@@ -63,6 +65,7 @@ class Plan:
     pairs: tuple[tuple[Level, Level], ...] = ()
     levels: tuple[Level, ...] = ()
     where: Mapping[Level, Mapping[str, Level]] = field(default_factory=dict)
+    aliased: bool = False
 
     def compare(self, one: Level, other: Level, along: tuple[str, Level, Level] | None = None) -> Comparison:
         """Hold one level against another."""
@@ -103,6 +106,7 @@ def plans(campaign: Campaign) -> Iterator[Plan]:
             yield from _machines(one, frame, campaign)
         if _meaningful(one, "nodes", frame):
             yield from _links(one, frame, campaign)
+        yield from _together(one, frame)
     yield from _at_once(campaign)
 
 
@@ -223,6 +227,21 @@ def _machines(one: Measured, frame: pd.DataFrame, campaign: Campaign) -> Iterato
     }
     (ask,) = (one for one in ASKS if one.factor == "cluster")
     yield from _plan(one, ask, frame[kept], campaign, named)
+
+
+def _together(one: Measured, frame: pd.DataFrame) -> Iterator[Plan]:
+    """Hold levels against each other that differ in nothing alone: what has changed with them is named."""
+    frame = _unprofiled(frame)
+    if "none" in set(frame["profiler"]):
+        one = Measured(one.application, one.variable, {**one.select, "profiler": "none"}, one.members)
+    for pair in aliased(frame, problems=_meaningful(one, "case", frame)):
+        factor, sides = pair.factor, (pair.one, pair.other)
+        levels = (sides[0][factor], sides[1][factor])
+        where = {side[factor]: {name: side[name] for name in side if name != factor} for side in sides}
+        varying = tuple(name for name in pair.one if name != factor)
+        names = (factor, BY_NAME[factor].follows or "nodes")
+        topic = next(topic for name in names for topic in BY_NAME[name].topics)
+        yield Plan(one, factor, topic, varying, pair.rows, (levels,), levels[::-1], where, aliased=True)
 
 
 def _commonest(levels: pd.Series) -> str:

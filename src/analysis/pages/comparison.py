@@ -157,9 +157,9 @@ def _sentence(compared: Compared, part: Stratum, rows: pd.DataFrame) -> str:
     answers = [part.answers[int(at)] for at in rows.index]
     value = attached(significant(float(rows["base"].iloc[-1])), part.unit)
     base = f"{compared.display(compared.baseline)}: {value}"
-    text = with_base(answers[-1].sentence, base)
-    if len(rows) == 1:
-        return f"{text}."
+    text = with_base(answers[-1].clause, base)
+    if len(rows) == 1 or answers[-1].caveats:
+        return ". ".join((text, *answers[-1].caveats)) + "."
     signs = [
         sentences.side(sentences.upright(one.question.quantity, one.found[0].estimate)) for one in answers
     ]
