@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -25,6 +25,7 @@ from analysis.base.words import Level
 from analysis.estimates import uncertainty
 from analysis.estimates.asking import ASKS
 from analysis.estimates.finding import DAY, HOST, ORDER, Cell, Confounded, measuring_days
+from analysis.estimates.spelling import plain
 from analysis.estimates.stats import FEWEST, MIN_REPEATS, NO_DAY, covers_days
 from analysis.schema.factors import BY_NAME, FACTORS, FOLLOWS, TABLE, is_known
 
@@ -81,9 +82,10 @@ def confounded(factor: str, top: pd.DataFrame, bottom: pd.DataFrame) -> Confound
     Both are frames of runs with ``value``, start, order and hosts; where those are not known, or were made
     up, nothing is said of them.
     """
-    sets = {name: (set(top[name].dropna()), set(bottom[name].dropna())) for name in FACTORS}
-    changed = {name for name, (one, other) in sets.items() if not one & other and one | other} | {factor}
-    if {1} in sets["nodes"] and factor != "interconnect":
+    sides = (_cell(top), _cell(bottom))
+    changed = {name for name in FACTORS if sides[0][name] != sides[1][name]}
+    changed = {name for name in changed if not set(top[name]) & set(bottom[name])} | {factor}
+    if 1 in (sides[0]["nodes"], sides[1]["nodes"]) and factor != "interconnect":
         changed.discard("interconnect")  # on one node no link is used
     found = causes(frozenset(changed), factor)
     if found == ("interconnect",) and "cluster" in changed and not _known("cpu", top, bottom):
@@ -93,7 +95,6 @@ def confounded(factor: str, top: pd.DataFrame, bottom: pd.DataFrame) -> Confound
     found = (*found, *_conditions(changed, top, bottom))
     if len(found) == 1:
         return None
-    sides = (_cell(top), _cell(bottom))
     factors = [name for name in found if name in BY_NAME and name != factor]
     missing = tuple(_between(sides, factor, factors, changed))
     return Confounded(factor, found, sides, missing, repeats(top, bottom))
@@ -104,8 +105,12 @@ def _known(factor: str, *parts: pd.DataFrame) -> bool:
 
 
 def _cell(part: pd.DataFrame) -> Cell:
-    first = part.iloc[0]
-    return {name: "" if pd.isna(first[name]) else first[name] for name in FACTORS}
+    return _levels(part[name].iat[0] for name in FACTORS)
+
+
+def _levels(levels: Iterable[Any]) -> Cell:
+    """Return the levels of all factors as YAML has them, blank where a number is none."""
+    return {name: "" if pd.isna(one) else plain(one) for name, one in zip(FACTORS, levels, strict=True)}
 
 
 # ---- how the sides were measured
@@ -117,7 +122,7 @@ def on_other_days(top: pd.DataFrame, bottom: pd.DataFrame) -> bool:
     Sides of six days or more each, mixed in time, are compared day by day.
     """
     days = [measuring_days(part) for part in (top, bottom)]
-    if any((one == NO_DAY).any() for one in days) or not _apart([[day] for day in days[0]], days[1][:, None]):
+    if any((one == NO_DAY).any() for one in days) or not _apart(*([[day] for day in one] for one in days)):
         return False
     many = all(covers_days(len(set(one))) for one in days)
     return not many or max(days[0]) < min(days[1]) or max(days[1]) < min(days[0])
@@ -203,7 +208,10 @@ def aliased(frame: pd.DataFrame, problems: bool = False) -> list[AliasedPair]:
         for factor, one, other in _in_problem(part):
             key = (factor, *sorted(one.items()), *sorted(other.items()))
             found.setdefault(key, (factor, one, other, []))[3].append(part)
-    return [AliasedPair(*key, pd.concat(parts).sort_index()) for *key, parts in found.values()]  # type: ignore[misc]
+    return [
+        AliasedPair(factor, one, other, pd.concat(parts).sort_index())
+        for factor, one, other, parts in found.values()
+    ]
 
 
 def _in_problem(part: pd.DataFrame) -> Iterator[tuple[str, Cell, Cell]]:
@@ -212,40 +220,31 @@ def _in_problem(part: pd.DataFrame) -> Iterator[tuple[str, Cell, Cell]]:
     grouped = grouped[grouped >= FEWEST]
     if len(grouped) < 2:
         return
-    cells, counts = list(grouped.index), grouped.to_numpy()
-    levels = [["" if pd.isna(one) else one for one in each] for each in zip(*cells, strict=True)]
-    codes = np.array([pd.factorize(np.array(one, dtype=object))[0] for one in levels]).T
-    known = np.array([[_nameable(*pair) for pair in zip(FACTORS, one, strict=True)] for one in zip(*levels)])
-    joined = _Levels(codes)
+    cells, counts = [_levels(one) for one in grouped.index], [int(one) for one in grouped]
+    columns = (np.array([cell[name] for cell in cells], dtype=object) for name in FACTORS)
+    codes = np.array([pd.factorize(column)[0] for column in columns]).T
+    known = np.array([[is_known(cell[name]) or name == "tuning" for name in FACTORS] for cell in cells])
+    joined = _Joined(codes)
     open_pairs = []
-    for i, j, changed in _differing(codes, levels):
+    for i, j, changed in _differing(codes, [cell["nodes"] == 1 for cell in cells]):
         found = causes(changed)
         if len(found) == 1:
             joined.join(i, j, changed)
         elif len(found) <= MOST and all(known[i, at] and known[j, at] for at in _places(changed)):
-            open_pairs.append((len(found), -int(min(counts[i], counts[j])), i, j, found, changed))
+            open_pairs.append((len(found), -min(counts[i], counts[j]), i, j, found, changed))
     for _, _, i, j, found, changed in sorted(open_pairs, key=lambda one: one[:4]):
         if joined.apart(i, j, found):
             joined.join(i, j, frozenset(found))
-            yield _pair_of(i, j, found, changed, levels, counts)
-
-
-def _nameable(factor: str, level: Level) -> bool:
-    return is_known(level) or factor == "tuning"
+            yield _pair_of(found, changed, [(cells[at], counts[at]) for at in (i, j)])
 
 
 def _places(changed: Iterable[str]) -> list[int]:
     return [FACTORS.index(name) for name in changed]
 
 
-def _differing(
-    codes: NDArray[np.intp], levels: Sequence[Sequence[Level]]
-) -> Iterator[tuple[int, int, frozenset[str]]]:
+def _differing(codes: NDArray[np.intp], single: Sequence[bool]) -> Iterator[tuple[int, int, frozenset[str]]]:
     """Go through all pairs of cells with the factors in which they differ; on one node no link is used."""
-    link, alone = (
-        FACTORS.index("interconnect"),
-        np.array([one == 1 for one in levels[FACTORS.index("nodes")]]),
-    )
+    link, alone = FACTORS.index("interconnect"), np.array(single)
     bits = 1 << np.arange(len(FACTORS), dtype="i8")
     sets: dict[int, frozenset[str]] = {}
     for i in range(len(codes) - 1):
@@ -258,7 +257,7 @@ def _differing(
                 yield i, at, sets[pattern]
 
 
-class _Levels:
+class _Joined:
     """Which levels of each factor are joined by comparisons, by the number of the group that they are in."""
 
     def __init__(self, codes: NDArray[np.intp]) -> None:
@@ -282,24 +281,21 @@ class _Levels:
 
 
 def _pair_of(
-    i: int,
-    j: int,
-    found: Sequence[str],
-    changed: Iterable[str],
-    levels: Sequence[Sequence[Level]],
-    counts: NDArray[np.intp],
+    found: Sequence[str], changed: Iterable[str], ends: Sequence[tuple[Cell, int]]
 ) -> tuple[str, Cell, Cell]:
-    """Choose the factor that is compared, the software first, and the baseline: the least, or the most run."""
+    """Choose the factor that is compared, software first, and the baseline: the least, or the most run.
+
+    `ends` are two cells with their numbers of runs.
+    """
     factor = min(found, key=lambda name: (BY_NAME[name].kind != "software", FACTORS.index(name)))
-    ends = [
-        {name: levels[FACTORS.index(name)][at] for name in FACTORS if name in set(changed)} for at in (i, j)
-    ]
-    own = levels[FACTORS.index(factor)]
-    if BY_NAME[factor].numeric:
-        swap = float(own[i]) < float(own[j])
-    else:
-        swap = (-counts[i], str(own[i])) < (-counts[j], str(own[j]))
-    return factor, *(ends[::-1] if swap else ends)  # type: ignore[return-value]
+
+    def place(end: tuple[Cell, int]) -> tuple[Any, ...]:
+        level = end[0][factor]
+        return (-end[1], level) if isinstance(level, str) else (level,)
+
+    names, ordered = set(changed), sorted(ends, key=place)
+    other, one = ({name: end[0][name] for name in FACTORS if name in names} for end in ordered)
+    return factor, one, other
 
 
 # ---- runs that would tell
@@ -374,8 +370,8 @@ def to_tell(found: Sequence[Confounded]) -> list[tuple[Cell, int]]:
         needs |= {_need(bottom, _moved(bottom, top, name, follow), name) for name in factors}
     keys = list(cells)
     cost = np.array([1.0 + 1e-3 * (key not in run) - 1e-5 * (key in named) for key in keys])
-    chosen = _covering(keys, cost, needs)
-    return [(dict(zip(FACTORS, keys[at], strict=True)), cells[keys[at]]) for at in chosen]
+    each = [(dict(zip(FACTORS, key, strict=True)), cells[key]) for key in keys]
+    return [each[at] for at in _covering(keys, cost, needs)]
 
 
 def _key(cell: Cell) -> tuple[Level, ...]:
@@ -401,7 +397,8 @@ def _covering(
             meets[need].append(len(pairs))
             pairs.append((i, j))
     width = len(keys) + len(pairs)
-    rows, least = [], []
+    rows: list[NDArray[np.float64]] = []
+    least: list[float] = []
     for at, pair in enumerate(pairs):  # a pair is there if both cells are
         for end in pair:
             row = np.zeros(width)

@@ -17,7 +17,6 @@ from analysis.estimates.intervals import range_level
 from analysis.estimates.stats import NO_DAY, Estimate
 from analysis.schema.factors import labelled, level_name
 
-
 Cell = Mapping[str, Level]  # the levels of all factors
 # What two sides may differ in, next to factors: how they were measured.
 DAY, ORDER, HOST = "day", "order", "host"

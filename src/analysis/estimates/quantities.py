@@ -21,9 +21,9 @@ import pandas as pd
 from analysis.base.words import in_order
 from analysis.estimates import cost, stats, uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.confounding import confounded, on_other_days
 from analysis.estimates.differences import equality, ratio_of, trend
 from analysis.estimates.family import among
-from analysis.estimates.confounding import confounded, on_other_days
 from analysis.estimates.finding import (
     Confounded,
     Finding,

@@ -104,7 +104,7 @@ def _open(series: Series, word: str, trials: Sequence[Trial], campaign: Campaign
         found = [one for one in plan.answers(*levels, campaign) if one.stratum in strata]
     return _worded(
         plan, campaign, word, _narrowed(plan, campaign, asked, strata, {}), found, levels, strata,
-        weakest=_least_sure(found), size=max(_certain(_least_sure(found)), 0.0) if word == CONFOUNDED else 0.0,
+        weakest=_least_sure(found), size=max(min(map(_certain, found)), 0.0) if word == CONFOUNDED else 0.0,
         p=_largest(trial.p for trial in trials), q=_largest(trial.q for trial in trials),
     )  # fmt: skip
 
