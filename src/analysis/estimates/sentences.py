@@ -22,6 +22,7 @@ from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.question import Question
 from analysis.estimates.spelling import (
+    LEVELS,
     Stratum,
     differing,
     display,
@@ -520,27 +521,6 @@ def _cost(answer: Statement) -> str:
     return f"{first} saves {value} a year over {second} {answer.place} ({sure})"
 
 
-# How a level of a measure is said, with its value, its application and its members.
-_LEVELS = {
-    "mpi_fraction": "MPI takes {value} of the time of {application}",
-    "imbalance": "the slowest rank of {application} computes {value} longer than the mean",
-    "call_share": "{members} {take} {value} of the MPI time of {application}",
-    "count_share": "{members} {make} up {value} of the MPI calls of {application}",
-    "distinct_calls": "{application} makes {value} kinds of MPI calls",
-    "size_share": "{value} of the messages of {application} have {sizes}",
-    "bytes_per_call": "{members} {carry} {value} per call in {application}",
-    "rank_bytes": "a rank of {application} hands {value} to MPI",
-    "rank_memory": "a rank of {application} takes {value} of memory",
-    "node_memory": "{application} takes {value} of memory on a node",
-    "node_memory_slurm": "{application} takes {value} of memory on a node, by Slurm",
-    "latency": "a message of {members} B takes {value} in {application}",
-    "bandwidth": "messages of {members} B move at {value} in {application}",
-    "jobs_per_day": "the nodes finish {value} of {application}",
-    "energy_per_job": "a job of {application} takes {value}",
-    "mean_power": "{application} draws {value}",
-}
-
-
 def _level(answer: Statement) -> str:
     """Word a measure by itself: a share, a size, a rate."""
     asked = answer.question
@@ -566,8 +546,8 @@ def _level(answer: Statement) -> str:
         words["sizes"] = f"{sizes[1]} B at most" if sizes[0] == "0" else f"{sizes[0]} to {sizes[1]} B"
     else:
         words["sizes"] = f"{listed(members)} B"
-    of = f" of {listed(members)}" if members and asked.variable not in _LEVELS else ""
-    text = _LEVELS.get(
+    of = f" of {listed(members)}" if members and asked.variable not in LEVELS else ""
+    text = LEVELS.get(
         asked.variable, f"the {measure_name(asked.variable)}{of} of {{application}} is {{value}}"
     )
     text = text.format(value=value, application=answer.application, **words)

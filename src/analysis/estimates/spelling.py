@@ -31,6 +31,26 @@ _MEASURES = {
     "node_memory_slurm": "memory of a node", "rank_memory": "memory of a rank",
 }  # fmt: skip
 
+# How a level of a measure is said, with its value, its application and its members.
+LEVELS = {
+    "mpi_fraction": "MPI takes {value} of the time of {application}",
+    "imbalance": "the slowest rank of {application} computes {value} longer than the mean",
+    "call_share": "{members} {take} {value} of the MPI time of {application}",
+    "count_share": "{members} {make} up {value} of the MPI calls of {application}",
+    "distinct_calls": "{application} makes {value} kinds of MPI calls",
+    "size_share": "{value} of the messages of {application} have {sizes}",
+    "bytes_per_call": "{members} {carry} {value} per call in {application}",
+    "rank_bytes": "a rank of {application} hands {value} to MPI",
+    "rank_memory": "a rank of {application} takes {value} of memory",
+    "node_memory": "{application} takes {value} of memory on a node",
+    "node_memory_slurm": "{application} takes {value} of memory on a node, by Slurm",
+    "latency": "a message of {members} B takes {value} in {application}",
+    "bandwidth": "messages of {members} B move at {value} in {application}",
+    "jobs_per_day": "the nodes finish {value} of {application}",
+    "energy_per_job": "a job of {application} takes {value}",
+    "mean_power": "{application} draws {value}",
+}
+
 
 def measure_name(variable: str) -> str:
     """Name a measure as axes and sentences do."""
