@@ -172,6 +172,8 @@ def _apart(top: Sequence[Iterable[Any]], bottom: Sequence[Iterable[Any]]) -> boo
     group = connected_components(joined, directed=False)[1][: len(runs)]
     if set(group[: len(top)]) & set(group[len(top) :]):
         return False
+    if len(set(group)) * 2 > len(runs):  # on many hosts or days: those of a few runs say nothing
+        return False
     ways = [1] + [0] * len(top)  # in which whole groups make up a side of so many runs
     for own in np.unique(group, return_counts=True)[1].tolist():
         ways = [count + (ways[at - own] if at >= own else 0) for at, count in enumerate(ways)]
