@@ -32,8 +32,8 @@ from analysis.schema.factors import BY_NAME, FACTORS, FOLLOWS, TABLE, is_known
 MOST = 3  # factors that an effect is said to be of; what differs in more is not compared
 _BY_CHANCE = 0.05  # sides that runs in a random order separate as often as this were not kept apart
 _MOST_REPEATS = 1000  # that a matrix can have
-# 1.96 for an interval at 95 %, 1.28 to have nine of ten intervals clear of no effect.
-_SURE = 1.96 + 1.28
+# 1.96 for an interval at 95 %, 1.64 to have nine of ten clear of no effect: intervals of ranks are wide.
+_SURE = 1.96 + 1.64
 _WORK = tuple(one.name for one in TABLE if one.kind == "problem")
 # Other machines have other hosts, and are measured on other days, by nature.
 _MACHINES = frozenset({"cluster", "cpu", "host_group"})
@@ -306,7 +306,7 @@ def _pair_of(
 def repeats(top: pd.DataFrame, bottom: pd.DataFrame) -> int:
     """Return how many runs each cell needs for an effect as large as seen, given how its runs scatter.
 
-    From the variance π s² / 2n of a median of n: n = π ((1.96 + 1.28) s / d)², d and s the logarithms of the
+    From the variance π s² / 2n of a median of n: n = π ((1.96 + 1.64) s / d)², d and s the logarithms of the
     effect and of the scatter (1.48 times the median deviation), six at least.
     """
     sides = [np.log(part["value"].to_numpy("f8")) for part in (top, bottom) if (part["value"] > 0).all()]
