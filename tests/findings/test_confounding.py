@@ -373,3 +373,60 @@ def test_to_tell__is_the_least() -> None:
         chosen = [cell for cell, _ in confounding.to_tell(mixed(found))]
         run = [one for one in planted.cells if any(one.items() <= cell.items() for cell in chosen)]
         assert (len(chosen), len(chosen) - len(run)) == (cells, new)
+
+
+# ---- what a reader must know of the runs
+
+
+def dated(
+    middle: float, days: Sequence[float], values: Sequence[float] = (), **factors: Any
+) -> list[dict[str, Any]]:
+    """Make a run on each of some days, evenly scattered unless their values are given."""
+    values = values or [1 + 0.01 * (-1) ** at for at in range(len(days))]
+    rows = repeats(
+        [middle * one for one in values], "figure_of_merit", figure_of_merit_unit="Gflop/s", **factors
+    )
+    starts = [DAY + pd.Timedelta(days=day) for day in days]
+    return [{**row, "start": start} for row, start in zip(rows, starts, strict=True)]
+
+
+def test_remarks__a_drift_is_said() -> None:
+    """From 1 to 0.79 in equal steps of the logarithm over 20 days: minus 21 %."""
+    days = [at + 0.3 for at in range(21)]
+    falling = [0.79 ** (at / 20) for at in range(21)]
+    rows = [*dated(10.0, days, mpi="a"), *dated(15.0, days, falling, mpi="b")]
+    (one,) = conclusions(campaign(rows))
+    assert one.word == "differs"
+    assert one.sentence.endswith("). The rate of b fell by 21% over 20 days")
+    assert confounding.drift(campaign(rows).runs.iloc[21:].assign(value=falling)) == pytest.approx(
+        (-0.21, 20.0)
+    )
+
+
+def test_remarks__a_far_run_is_said() -> None:
+    days = [0.01 * at for at in range(8)]
+    values = [1.01, 0.99, 1.01, 0.4, 0.99, 1.01, 0.99, 1.0]
+    rows = [*dated(10.0, days, mpi="a"), *dated(15.0, days, values, mpi="b")]
+    (one,) = conclusions(campaign(rows))
+    # The median of b's values is 0.995: 0.4 / 0.995 = 0.402.
+    assert one.sentence.endswith(". One run of b is at 0.4 times the median")
+    assert confounding.far_runs(pd.DataFrame({"value": values})) == pytest.approx((0.4 / 0.995, 1))
+
+
+def test_remarks__most_of_one_side_on_other_days_is_said() -> None:
+    rows = [
+        *dated(10.0, [0, 0.1, 1, 1.1, 2, 2.1, 3, 3.1], mpi="a"),
+        *dated(15.0, [3.01 + at / 50 for at in range(8)], mpi="b"),
+    ]
+    (one,) = conclusions(campaign(rows))
+    assert one.sentence.endswith(". Most of a was measured on other days")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_remarks__plain_scatter_is_none(seed: int) -> None:
+    rng = np.random.default_rng((SEED, seed))
+    days = sorted(rng.uniform(0, 3, 24))
+    values = np.exp(rng.normal(0, 0.03, 24)).tolist()
+    runs = campaign(dated(10.0, days, values, mpi="a")).runs
+    side = runs.assign(value=runs["figure_of_merit"])
+    assert list(confounding.remarks(side.iloc[::2], side.iloc[1::2])) == []

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -24,7 +25,7 @@ from scipy.sparse.csgraph import connected_components
 from analysis.base.words import Level
 from analysis.estimates import uncertainty
 from analysis.estimates.asking import ASKS
-from analysis.estimates.finding import DAY, HOST, ORDER, Cell, Confounded, measuring_days
+from analysis.estimates.finding import DAY, HOST, ORDER, Cell, Confounded, Remark, measuring_days
 from analysis.estimates.spelling import plain
 from analysis.estimates.stats import FEWEST, MIN_REPEATS, NO_DAY, covers_days
 from analysis.schema.factors import BY_NAME, FACTORS, FOLLOWS, TABLE, is_known
@@ -34,6 +35,7 @@ _BY_CHANCE = 0.05  # sides that runs in a random order separate as often as this
 _MOST_REPEATS = 1000  # that a matrix can have
 # 1.96 for an interval at 95 %, 1.64 to have nine of ten clear of no effect: intervals of ranks are wide.
 _SURE = 1.96 + 1.64
+_NO_CHANCE, _DRIFT, _FEW = 0.001, 0.05, 5  # a drift is no chance and so large; runs of which one can be far
 _WORK = tuple(one.name for one in TABLE if one.kind == "problem")
 # Other machines have other hosts, and are measured on other days, by nature.
 _MACHINES = frozenset({"cluster", "cpu", "host_group"})
@@ -178,6 +180,57 @@ def _apart(top: Sequence[Iterable[Any]], bottom: Sequence[Iterable[Any]]) -> boo
     for own in np.unique(group, return_counts=True)[1].tolist():
         ways = [count + (ways[at - own] if at >= own else 0) for at, count in enumerate(ways)]
     return ways[len(top)] / math.comb(len(runs), len(top)) < _BY_CHANCE
+
+
+# ---- what a reader must know of the runs
+
+
+def remarks(top: pd.DataFrame, bottom: pd.DataFrame) -> Iterator[Remark]:
+    """Note what is odd about the runs of two sides: a drift, runs far from the rest, days of one side."""
+    parts = (top, bottom)
+    for side, part in enumerate(parts):
+        if (change := drift(part)) is not None:
+            yield Remark("drift", side, *change)
+        if (far := far_runs(part)) is not None:
+            yield Remark("far", side, far[0], count=far[1])
+    days = [measuring_days(part) for part in parts]
+    shared = set(days[0]) & set(days[1])
+    if NO_DAY in {*days[0], *days[1]} or covers_days(len(shared)) or not shared:
+        return  # by days, or the day is one of the causes
+    shares = [float(np.mean([day not in shared for day in own])) for own in days]
+    if max(shares) > 0.5:
+        yield Remark("days", int(np.argmax(shares)), max(shares))
+
+
+def drift(part: pd.DataFrame) -> tuple[float, float] | None:
+    """Return the relative change of a cell's runs along time and its days, None if there is no clear one.
+
+    Clear is Kendall's tau with p < 0.001 and 5 % or more, by the median of all slopes (Theil and Sen).
+    """
+    values = part["value"].to_numpy("f8")
+    if part["start"].isna().any() or (part["evidence"] == "synthetic").any() or (values <= 0).any():
+        return None
+    days = part["start"].to_numpy("datetime64[s]").astype("f8") / 86_400
+    span = float(np.ptp(days))
+    if span == 0 or not stats.kendalltau(days, values).pvalue < _NO_CHANCE:
+        return None
+    change = math.expm1(float(stats.theilslopes(np.log(values), days).slope) * span)
+    return (change, span) if abs(change) >= _DRIFT else None
+
+
+def far_runs(part: pd.DataFrame) -> tuple[float, int] | None:
+    """Return how many times the median the farthest run is and how many are far, None if none or many are.
+
+    Far is eight times the scatter (1.48 times the median deviation) of five runs or more, and 1.4 times.
+    """
+    values = part["value"].to_numpy("f8")
+    if len(values) < _FEW or (values <= 0).any():
+        return None
+    away = np.log(values) - np.median(np.log(values))
+    far = np.abs(away) > max(8 * 1.4826 * float(np.median(np.abs(away))), math.log(1.4))
+    count = int(far.sum())
+    worst = float(values[np.argmax(np.abs(away))] / np.median(values))
+    return (worst, count) if 0 < 4 * count <= len(values) else None
 
 
 # ---- pairs of cells that differ in nothing alone

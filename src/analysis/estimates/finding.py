@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,21 @@ class Confounded:
     repeats: int
 
 
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What a reader must know of the runs of a side, 0 the treatment: a drift, far runs, or other days.
+
+    `value` is the relative change over so many `days`, how many times their median the farthest of `count`
+    runs is, or the share of runs of days that the other side has not.
+    """
+
+    kind: Literal["drift", "far", "days"]
+    side: int
+    value: float
+    days: float = 0.0
+    count: int = 1
+
+
 @dataclass(frozen=True)
 class Finding:
     """An estimate, in the unit of the question, with what it rests on.
@@ -47,7 +62,7 @@ class Finding:
     saturation's steps, of a crossover's `strata`, or at the lower and the upper end of an interaction;
     `chance` the p-value of a trend; `members` is a set that was found, `unequal` names the runs that have
     another one than claimed; `stratum` has the factors in which all runs agree; `confounded` what else
-    differs throughout.
+    differs throughout, `remarks` what is odd about the runs.
     """
 
     estimate: Estimate
@@ -63,6 +78,7 @@ class Finding:
     stratum: Mapping[str, Level] = field(default_factory=dict)
     strata: tuple[Mapping[str, Level], ...] = ()
     confounded: Confounded | None = None
+    remarks: tuple[Remark, ...] = ()
 
     def among(self, k: int) -> Finding:
         """Return what was found as one of k findings, with intervals that hold for all at once."""

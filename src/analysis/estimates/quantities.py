@@ -21,7 +21,7 @@ import pandas as pd
 from analysis.base.words import in_order
 from analysis.estimates import cost, stats, uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
-from analysis.estimates.confounding import confounded, on_other_days
+from analysis.estimates.confounding import confounded, on_other_days, remarks
 from analysis.estimates.differences import equality, ratio_of, trend
 from analysis.estimates.family import among
 from analysis.estimates.finding import (
@@ -183,6 +183,7 @@ def _pair(question: Question, form: Form, compare: Comparison, pair: Pair, group
         equivalence=equivalence,
         stratum=group.stratum,
         confounded=confounded(compare.factor, treatment, baseline),
+        remarks=tuple(remarks(treatment, baseline)),
     )
 
 

@@ -19,7 +19,7 @@ from analysis.base.words import Level, attached, in_order, significant
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Confounded, Finding, days_said
 from analysis.estimates.groups import measured, strata
-from analysis.estimates.measures import MEASURES
+from analysis.estimates.measures import MEASURES, TIMES
 from analysis.estimates.question import Question
 from analysis.estimates.spelling import (
     LEVELS,
@@ -39,6 +39,7 @@ from analysis.estimates.spelling import (
     place,
     plain,
     plural,
+    remarked,
     spell,
     spell_all,
     where,
@@ -150,18 +151,22 @@ class Statement:
 
     @property
     def caveats(self) -> list[str]:
-        """What else changed with the compared levels, so that the runs cannot tell; and which runs could."""
-        found = self.confounded
+        """What else changed with the levels, and which runs would tell; what is odd about the runs."""
+        asked = self.question
+        found = [one.confounded for one in self.found if one.confounded and one.estimate.settles]
+        base = self.found[0].base
+        what = "time" if base and base[1] in TIMES else measure_name(asked.variable)
+        odd = [remark for one in self.found for remark in one.remarks]
+        notes = remarked(self.names, what, odd) if len(self.names) == 2 else []
+        notes = [text[:1].upper() + text[1:] for text in notes]
         if not found or not self.decided:
-            return []
+            return notes
         some = f"in {len(found)} of {len(self.found)} comparisons " * (len(found) < len(self.found))
         causes = tuple(dict.fromkeys(cause for one in found for cause in one.causes))
-        clear = all(
-            side(upright(self.question.quantity, one.estimate)) for one in self.found if one.confounded
-        )
+        clear = all(side(upright(asked.quantity, one.estimate)) for one in self.found if one.confounded)
         words = [f"{some}{either(causes)}: these runs cannot tell", *kept_apart(self.names, causes)]
         words += [needed(self.campaign, max(found, key=lambda one: one.repeats))] if clear else []
-        return [text[:1].upper() + text[1:] for text in words]
+        return [*(text[:1].upper() + text[1:] for text in words), *notes]
 
     @cached_property
     def given(self) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -10,9 +11,19 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.models import one_or_more
-from analysis.base.words import FULL, Level, attached, decimals, general, in_order, number, significant
+from analysis.base.words import (
+    FULL,
+    Level,
+    attached,
+    counted,
+    decimals,
+    general,
+    in_order,
+    number,
+    significant,
+)
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import DAY, HOST, ORDER, Confounded
+from analysis.estimates.finding import DAY, HOST, ORDER, Confounded, Remark
 from analysis.estimates.groups import distinguishing
 from analysis.estimates.stats import Estimate
 from analysis.schema.factors import BY_NAME, SPOKEN, display_name, label
@@ -204,6 +215,25 @@ def _counts(factor: str) -> bool:
 def kept_apart(names: Sequence[str], causes: Sequence[str]) -> list[str]:
     """Say how the sides of a comparison were measured apart."""
     return [text.format(*names) for cause, text in _APART.items() if cause in causes and len(names) == 2]
+
+
+def remarked(names: Sequence[str], what: str, found: Sequence[Remark]) -> list[str]:
+    """Say what is odd about runs, of each kind the worst; `what` was measured."""
+    worst: dict[str, Remark] = {}
+    for one in sorted(found, key=lambda one: -abs(math.log(one.value) if one.kind == "far" else one.value)):
+        worst.setdefault(one.kind, one)
+    return [_remark(names[one.side], what, one) for one in worst.values()]
+
+
+def _remark(name: str, what: str, one: Remark) -> str:
+    if one.kind == "drift":
+        span = counted(round(one.days), "day") if one.days >= 1.5 else counted(round(one.days * 24), "hour")
+        way = "rose" if one.value > 0 else "fell"
+        return f"the {what} of {name} {way} by {abs(one.value):.0%} over {span}"
+    if one.kind == "days":
+        return f"most of {name} was measured on other days"
+    runs = f"one run of {name} is at" if one.count == 1 else f"{one.count} runs of {name} are at up to"
+    return f"{runs} {significant(one.value, 2)} times the median"
 
 
 def in_cell(campaign: Campaign, name: str, mixed: Confounded, cell: Stratum) -> str:
