@@ -103,6 +103,7 @@ class Observation:
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     reported: dict[str, Any] = field(default_factory=dict)  # by the batch system, of its job
     batch: str = ""  # the batch system
+    kept: bool = False  # whether it is in the campaign already, and not in the tree
 
     @property
     def name(self) -> str:
