@@ -22,6 +22,7 @@ from analysis.importing.pattern import FACTORS, compile_pattern, parse_settings
 from analysis.importing.plan import ImportPlan, record
 from analysis.importing.resolution import NEEDED, missing
 from analysis.importing.table import read_table
+from analysis.importing.writing import power_entries
 
 _ROWS = 30  # runs, files and faults that are listed
 _LEVELS = 8  # of a factor, on its line
@@ -148,9 +149,10 @@ def _print_plan(plan: ImportPlan) -> None:
         _more(len(plan.joined), "runs")
     if plan.slurm:
         print(f"\nSlurm: {plan.jobs} jobs in {', '.join(one.name for one in plan.slurm)}")
-    for source in plan.power:
-        remedy = "name under power.logs in the campaign's file the nodes that its meters feed (docs/power.md)"
-        print(f"\npower log of several runs: {source.name}; {remedy}")
+    for log in plan.power:
+        print(f"\npower log of several runs: {log.source.name} {log.text}")
+        if log.feeds:
+            print(f"guessed: power.logs: meters: {json.dumps(log.feeds)}")
     if plan.unplaced:
         print(f"\nwithout a place: {len(plan.unplaced)}")
         for reason, names in _by_reason(plan.unplaced):
@@ -242,4 +244,7 @@ def _print_written(plan: ImportPlan, made: Sequence[Path]) -> None:
     print(f"\nwrote {len(plan.runs)} runs to data/raw/{plan.name}{more}")
     for path in made:
         print(f"wrote {path}")
+    declaration = Path("config") / "campaigns" / f"{plan.name}.yaml"
+    if declaration not in made and (entries := power_entries(plan)):
+        print(f"add to {declaration}, so that energy is computed from the new power logs:\n{entries}", end="")
     print(f"next: .venv/bin/benchbook verify {plan.name}")

@@ -20,6 +20,7 @@ from analysis.importing.detect import Observation, detect
 from analysis.importing.draft import Draft
 from analysis.importing.groups import RunFiles, group, stem
 from analysis.importing.pattern import FACTORS, PathPattern
+from analysis.importing.power import PowerLog, place
 from analysis.importing.resolution import cell, executed, resolve
 from analysis.importing.table import FactTable
 from analysis.importing.tree import display_name, walk
@@ -50,7 +51,7 @@ class ImportPlan:
     faults: list[Fault] = field(default_factory=list)
     unplaced: dict[str, str] = field(default_factory=dict)
     slurm: list[Observation] = field(default_factory=list)
-    power: list[Observation] = field(default_factory=list)
+    power: list[PowerLog] = field(default_factory=list)
     shared: list[Observation] = field(default_factory=list)
     jobs: int = 0
 
@@ -85,10 +86,11 @@ def make(
     plan = ImportPlan(root, name, len(files) + len(refused), guesses=guesses, jobs=len(groups.jobs))
     names = {one.name for one in tree}
     plan.unplaced = refused | {one: why for one, why in groups.unplaced.items() if one in names}
-    plan.slurm, plan.power, plan.shared = (
+    plan.slurm, plan.shared = (
         [one for one in found if not one.kept and one.digest not in earlier.shared]
-        for found in (groups.slurm, groups.power, groups.shared)
+        for found in (groups.slurm, groups.shared)
     )
+    plan.power = [one for one in place(groups, drafts) if one.source.digest not in earlier.shared]
     tables = [one for one in (*groups.slurm, *groups.shared) if one.jobs]
     faulty = []
     for draft, run in zip(drafts, _names([one.run for one in drafts], set(earlier.names)), strict=True):

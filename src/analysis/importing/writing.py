@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.files import read_bytes, replacing, write_json, write_text
 from analysis.datasets.applications import load_applications
@@ -68,7 +70,7 @@ def write(plan: ImportPlan, raw: Path, declaration: Path, applications: Path) ->
     renewed = {README, *_write_shared(plan, raw), *(f"runs/{one.run.name}/{RECORD}" for one in plan.joined)}
     replaced = tuple(f"runs/{draft.name}/" for draft in plan.runs if draft.replaces)
     if not declaration.is_file():
-        write_text(declaration, _declaration(plan))
+        write_text(declaration, _declaration(plan) + power_entries(plan))
         made.append(declaration)
     count = sum(1 for _ in raw.glob(f"runs/*/{RECORD}"))
     write_text(raw / README, _README.format(name=plan.name, count=count))
@@ -210,10 +212,17 @@ def _write_shared(plan: ImportPlan, raw: Path) -> list[str]:
         _write(source, raw / name)
         renewed += [name] if replaced else []
     cut = {id(one.run.main): one.run.main for one in plan.runs if one.run.number and not _own(one.run)}
-    for folder, observations in (("power", plan.power), ("beside", [*plan.shared, *cut.values()])):
+    logs = {one.source.name: one for one in plan.power}
+    for folder, observations in (
+        ("power", [one.source for one in plan.power]),
+        ("beside", [*plan.shared, *cut.values()]),
+    ):
         used = {path.name for path in raw.glob(f"{folder}/*")}
         for source in observations:
-            _write(source, raw / folder / _free(_safe(source.name.replace("/", "--")), used))
+            name = f"{folder}/{_free(_safe(source.name.replace('/', '--')), used)}"
+            _write(source, raw / name)
+            if source.name in logs:
+                logs[source.name].file = name
     return renewed
 
 
@@ -248,6 +257,12 @@ def _application(name: str, runs: Sequence[Draft]) -> str:
         return _APPLICATION.format(name=name)
     figure = case.value("figure") | {"title": name, "engine": case.run.engine, "fixed_time": False}
     return "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in figure.items())
+
+
+def power_entries(plan: ImportPlan) -> str:
+    """Return the YAML that declares the logs of which it is known which nodes their meters feed."""
+    entries = [log.entry for log in plan.power if log.feeds]
+    return yaml.safe_dump({"power": {"logs": entries}}, sort_keys=False) if entries else ""
 
 
 def _declaration(plan: ImportPlan) -> str:
