@@ -20,7 +20,7 @@ from analysis.importing.detect import Observation, detect
 from analysis.importing.draft import Draft
 from analysis.importing.groups import RunFiles, group, stem
 from analysis.importing.pattern import FACTORS, PathPattern
-from analysis.importing.power import PowerLog, place
+from analysis.importing.power import CampaignLog, place
 from analysis.importing.resolution import cell, executed, resolve
 from analysis.importing.table import FactTable
 from analysis.importing.tree import display_name, walk
@@ -51,7 +51,7 @@ class ImportPlan:
     faults: list[Fault] = field(default_factory=list)
     unplaced: dict[str, str] = field(default_factory=dict)
     slurm: list[Observation] = field(default_factory=list)
-    power: list[PowerLog] = field(default_factory=list)
+    power: list[CampaignLog] = field(default_factory=list)
     shared: list[Observation] = field(default_factory=list)
     jobs: int = 0
 

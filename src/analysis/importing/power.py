@@ -19,7 +19,7 @@ _REMEDY = "name the nodes that its meters feed under power.logs in the campaign'
 
 
 @dataclass
-class PowerLog:
+class CampaignLog:
     """A log of several runs: meter -> nodes where that is known, what is known of it, where it is written."""
 
     source: Observation
@@ -33,7 +33,7 @@ class PowerLog:
         return {"files": self.file, "meters": self.feeds}
 
 
-def place(groups: Grouping, drafts: Sequence[Draft]) -> list[PowerLog]:
+def place(groups: Grouping, drafts: Sequence[Draft]) -> list[CampaignLog]:
     """Give the log of one run to that run; return the others, each with the runs that it covers.
 
     A log covers a run whose time is at least 90 % within that of the log. A log of one meter that covers
@@ -68,16 +68,16 @@ def _nodes(draft: Draft) -> tuple[str, ...]:
     return tuple(short(node) for node in str(draft.value("node_list") or "").split(",") if node)
 
 
-def _log(source: Observation, covered: Sequence[Draft], dated: Sequence[Draft]) -> PowerLog:
+def _log(source: Observation, covered: Sequence[Draft], dated: Sequence[Draft]) -> CampaignLog:
     """Say of a log which runs it covers, and find which nodes its meters feed."""
     if isnan(source.facts["first"]):
-        return PowerLog(source, text="has no reading with a time")
+        return CampaignLog(source, text="has no reading with a time")
     if not dated:
-        return PowerLog(source, text=f"no run has a start and an end; {_REMEDY}")
+        return CampaignLog(source, text=f"no run has a start and an end; {_REMEDY}")
     if not covered:
         found = next(_shifts(source, dated), "")
-        return PowerLog(source, text=f"no run is in its time; {found or 'is its date right?'}")
-    log = PowerLog(source)
+        return CampaignLog(source, text=f"no run is in its time; {found or 'is its date right?'}")
+    log = CampaignLog(source)
     time = f"covers {len(covered)} of {len(dated)} runs with known times"
     everywhere = {_nodes(draft) for draft in covered}
     nodes = sorted(set().union(*everywhere))
