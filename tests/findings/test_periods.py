@@ -139,7 +139,7 @@ def test_changed__what_scatters_on_a_side_did_not_change(project: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "line"),
     [
-        (["nightly"], 0, "1 steps for the worse, 1 for the better; in the end 0 worse, 1 better"),
+        (["nightly"], 0, "1 step for the worse, 1 for the better; in the end 0 worse, 1 better"),
         (["nightly:best", "nightly:latest"], 3, "Worse than the best so far:"),
         (["nightly:last-week", "nightly:latest"], 0, "1 cannot tell"),
         (["nightly:last week", "nightly:latest"], 0, "1 cannot tell"),

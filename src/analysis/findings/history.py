@@ -18,6 +18,7 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.differences import chances, of_parts, ratio_of, scaled
 from analysis.estimates.intervals import Array
 from analysis.estimates.measures import unit_of
+from analysis.estimates.spelling import differing, within
 from analysis.estimates.stats import Estimate, median
 from analysis.findings.compare import (
     BETTER,
@@ -64,14 +65,16 @@ class ChangePoint:
 class CellHistory(Watched):
     """A measure of one cell over all campaigns: medians (NaN where it was not measured), runs, its steps.
 
-    `ranges` are the intervals of the medians, NaN where there is none. `p` and `q` are of "no change in any
-    place", None where too few runs were made for a test. `best` compares the campaigns since the last change
-    with the best ones before, `at` their first; None where no earlier ones were better.
+    `place` says of which application and where; `ranges` are the intervals of the medians, NaN where there is
+    none. `p` and `q` are of "no change in any place", None where too few runs were made for a test. `best`
+    compares the campaigns since the last change with the best ones before, `at` their first; None where no
+    earlier ones were better.
     """
 
     medians: tuple[float, ...]
     counts: tuple[int, ...]
     ranges: tuple[tuple[float, float], ...] = ()
+    place: str = ""
     p: float | None = None
     q: float | None = None
     steps: tuple[ChangePoint, ...] = ()
@@ -116,7 +119,7 @@ class History:
         """The result in one line."""
         words = Counter(step.word for track in self.tracks for step in track.steps)
         last = Counter(track.word for track in self.tracks)
-        steps = f"{words[WORSE]} steps for the worse, {words[BETTER]} for the better"
+        steps = f"{counted(words[WORSE], 'step')} for the worse, {words[BETTER]} for the better"
         end = f"{last[WORSE]} worse, {last[BETTER]} better, {last[EQUAL]} without a step"
         end += f", {last[UNKNOWN]} cannot tell"
         return f"{steps}; in the end {end} ({len(self.tracks)} series over {len(self.campaigns)} campaigns)"
@@ -278,7 +281,10 @@ def _samples(
     """Make the series of the cells of the first of some campaigns, which are at `start` in the order."""
     cells = [{tuple(cell.factors.items()): cell for cell in one.cells} for one in matched]
     spelt, _ = names(matched[0].cells)
-    for name, key in zip(spelt, cells[0], strict=True):
+    strata = [dict(cell.factors) for cell in matched[0].cells]
+    spoken = {"application", *(differing(strata) or ["case"])}
+    places_of = [within(campaigns[start], stratum, spoken) for stratum in strata]
+    for name, place, key in zip(spelt, places_of, cells[0], strict=True):
         row = [one.get(key) for one in cells]
         for asked in values[start]:
             parts = [
@@ -288,11 +294,11 @@ def _samples(
             parts = [pd.DataFrame({"value": []}) for _ in campaigns[:start]] + parts
             places = [at for at, part in enumerate(parts) if len(part)]
             if len(places) >= FEWEST and places[0] == start:
-                yield _sample(name, asked, places, parts)
+                yield _sample((name, place), asked, places, parts)
 
 
 def _sample(
-    name: str,
+    names_of_cell: tuple[str, str],
     asked: tuple[str, int],
     places: Sequence[int],
     parts: Sequence[pd.DataFrame],
@@ -302,7 +308,10 @@ def _sample(
     medians = tuple(one.value if one else np.nan for one in middles)
     ranges = tuple((one.low, one.high) if one else (np.nan, np.nan) for one in middles)
     counts = tuple(map(len, parts))
-    track = CellHistory(name, *asked, unit, less_is_better(asked[0], unit), medians, counts, ranges)
+    name, place = names_of_cell
+    track = CellHistory(
+        name, *asked, unit, less_is_better(asked[0], unit), medians, counts, ranges=ranges, place=place
+    )
     return Samples(track, places, [parts[at] for at in places])
 
 
