@@ -94,7 +94,11 @@ def seen_by_users(tree: ast.Module) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.JoinedStr):
             yield (
                 node.lineno,
-                "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values),
+                plain(
+                    "".join(
+                        str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values
+                    )
+                ),
             )
         elif (
             isinstance(node, ast.Constant)
@@ -102,7 +106,12 @@ def seen_by_users(tree: ast.Module) -> Iterator[tuple[int, str]]:
             and " " in node.value.strip()
             and id(node) not in private | inner
         ):
-            yield node.lineno, re.sub(r"``.+?``|`.+?`", "`code`", node.value)
+            yield node.lineno, plain(node.value)
+
+
+def plain(text: str) -> str:
+    """Return a text without its spans of code."""
+    return re.sub(r"``.+?``|`.+?`", "`code`", text)
 
 
 def is_docstring(node: ast.AST) -> bool:

@@ -87,7 +87,7 @@ def test_controlled__says_which_verdicts_would_not_stand() -> None:
     others = [record("e", 0.04, evidence="published"), record("f", 0.04, report="two")]
     a, b, c, d, e, f = controlled([*found, *others])
     assert (a.q, b.q, c.q, d.q) == (pytest.approx(0.003), pytest.approx(0.06), 1.0, None)
-    assert b.discovery == "would not stand among 3 tested at 5% false discoveries"
+    assert b.discovery == "not significant among 3 tested at 5% false discoveries"
     assert [one.discovery for one in (a, c, d, e, f)] == [""] * 5
     assert (e.q, f.q) == (0.04, 0.04)
     # Joined with others they are counted anew.

@@ -89,12 +89,12 @@ def head(text: str, most: int = HEAD) -> tuple[str, list[str]]:
 
 
 def fits(bullets: Sequence[str]) -> bool:
-    """Tell whether bullets have room beside a figure."""
+    """Tell whether bullets fit next to a figure."""
     return sum(len(one) + _BULLET for one in bullets) <= BESIDE
 
 
 def bounded(bullets: Sequence[str]) -> list[str]:
-    """Keep the bullets that have room, the last of them cut if none of it would stand otherwise."""
+    """Keep the bullets that fit; a first bullet that is too long is cut."""
     kept: list[str] = []
     for one in bullets:
         room = BESIDE - sum(len(one) + _BULLET for one in kept) - _BULLET
@@ -144,7 +144,7 @@ def _filled(sizes: Sequence[float], room: float) -> list[list[int]]:
 
 
 def shares(rows: Sequence[tuple[str, ...]]) -> list[float]:
-    """Return the share of a table's width that each of its columns needs, by what stands in it."""
+    """Return the share of a table's width that each column needs for its content."""
     least, more = [], []
     for column in zip(*rows, strict=True):
         word = max((len(word) for cell in column for word in cell.split()), default=1)

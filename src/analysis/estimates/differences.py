@@ -58,10 +58,10 @@ POOLED = Tries(5_000, 999)  # of each cell; hundreds of cells share theirs
 def ratio_of(
     variable: str, top: pd.DataFrame, bottom: pd.DataFrame, *, between_days: bool = False
 ) -> tuple[Estimate, str]:
-    """Return the ratio of the medians of two groups, and what is to be said of its interval.
+    """Return the ratio of the medians of two groups, and a remark on its interval.
 
-    `between_days` is for groups that are of different days by nature, such as before and after an upgrade
-    (`stats.ratio_between_days`). The interval holds what meters and rounding leave open.
+    `between_days` is for groups that are always from different days, such as before and after an upgrade
+    (`stats.ratio_between_days`). The interval includes the errors of meters and of rounding.
     """
     estimate = stats.ratio_between_days if between_days else stats.ratio_of_medians
     ratio = estimate(top["value"], bottom["value"], (measuring_days(top), measuring_days(bottom)))

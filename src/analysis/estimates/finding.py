@@ -20,13 +20,13 @@ from analysis.schema.factors import labelled, level_name
 
 @dataclass(frozen=True)
 class Finding:
-    """An estimate, in the unit of the question, with what it rests on.
+    """An estimate, in the unit of the question, with the runs and numbers behind it.
 
-    `compared` says what was held against what and what both had in common, `arithmetic` the numbers as they
-    were put together, `base` value, unit and name of the baseline. `steps` are the ratios of an order's or a
-    saturation's steps, of a crossover's `strata`, or at the lower and the upper end of an interaction;
-    `chance` the p-value of a trend; `members` is a set that was found, `unequal` names the runs that have
-    another one than claimed; `stratum` has the factors in which all runs agree.
+    `compared` names the two sides and what both have in common; `arithmetic` is the calculation; `base` has
+    the value, unit and name of the baseline. `steps` are the ratios of the steps of an order or a saturation,
+    of the `strata` of a crossover, or at the lower and upper end of an interaction. `chance` is the p-value
+    of a trend. `members` is the set that was found; `unequal` names the runs whose set differs from the
+    claimed one. `stratum` has the factors in which all runs agree.
     """
 
     estimate: Estimate

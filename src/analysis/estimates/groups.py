@@ -21,11 +21,11 @@ Pair = tuple[pd.DataFrame, pd.DataFrame]
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of one stratum that are held against each other.
+    """The groups of one stratum that are compared.
 
-    `stratum` has the factors in which all agree; `ordered` one group a level in the question's order, or
-    `pairs` treatments and baselines; `reference`, for a cost, the runs whose number of jobs a year both
-    sides do.
+    `stratum` has the factors in which all agree. `ordered` has one group per level in the question's order,
+    or `pairs` has treatments and baselines. `reference`, for a cost, has the runs whose number of jobs per
+    year both sides do.
     """
 
     stratum: Mapping[str, Level] = field(default_factory=dict)

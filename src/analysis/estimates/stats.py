@@ -1,7 +1,7 @@
 """Statistics of claims: medians with their intervals, equivalence and trend.
 
-Nothing here assumes a normal distribution: run times of shared machines are skewed and often have
-two humps. All functions take plain arrays of repeats, and the measuring day of each where it is known.
+Nothing here assumes a normal distribution: run times on shared machines are skewed and often bimodal. All
+functions take plain arrays of repeats, and the measuring day of each where it is known.
 """
 
 from __future__ import annotations
@@ -314,8 +314,8 @@ def equivalence(treatment: ArrayLike, baseline: ArrayLike, margin: float) -> Equ
     """Test whether two groups are the same within a relative margin such as 0.05 (TOST on ranks).
 
     Two one-sided Mann-Whitney tests of independent positive repeats, shapes (n,) and (m,), on logarithms
-    shifted by log(1 + margin); exact for small groups without ties. Ranks do not see how far a few values
-    lie away: that the interval of the ratio lies within the margin is asked beside this.
+    shifted by log(1 + margin); exact for small groups without ties. Ranks do not show how far away a few
+    values lie, so the caller also requires the interval of the ratio to lie within the margin.
     """
     samples = (np.asarray(group, dtype="f8").ravel() for group in (treatment, baseline))
     top, bottom = (np.log(sample[np.isfinite(sample)]) for sample in samples)

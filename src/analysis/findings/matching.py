@@ -84,8 +84,8 @@ def side(text: str) -> Campaign:
     name, _, part = text.partition(":")
     campaign = load_campaign(name)
     if campaign.evidence == "modelled":
-        what = "is modelled: its runs are draws from ranges and no repeats"
-        raise ConfigError.at(name, 0, what, "hold its bands against claims: benchbook verdicts")
+        what = "is modelled: its runs are draws from ranges, not repeats"
+        raise ConfigError.at(name, 0, what, "compare its bands with claims: benchbook verdicts")
     if not part:
         return campaign
     # A parameter of a notebook can hold no second equals sign: a colon will do too.

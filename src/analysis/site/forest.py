@@ -129,7 +129,7 @@ def scale(axis: Axis) -> Markup:
 def draw(verdicts: Sequence[Verdict], axis: Axis, claim: Verdict) -> Markup:
     """Draw the value that `claim` expects and the estimates of its verdicts, one lane each, in this order.
 
-    An ``<svg>`` with an accessible name; the same values stand as text beside it.
+    An ``<svg>`` with an accessible name; the text next to it has the same values.
     """
     lanes = len(verdicts)
     parts = [_grid(axis, lanes), _expected([as_ratio(claim)], axis, lanes)]

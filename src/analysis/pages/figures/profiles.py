@@ -56,10 +56,10 @@ def heatmap(
 def size_histogram(
     frame: pd.DataFrame, *, ax: Axes, size: str = "size", count: str = "count", call: str = "call"
 ) -> Axes:
-    """Draw how many messages of which size each call sent, from one row a (call, size), size in B.
+    """Draw the number of messages by size and call, from one row per (call, size), size in B.
 
-    Size on a log2 axis with 0 apart, count on a log10 axis; sizes below 0 (unknown) are left out and named.
-    Raises `ConfigError` if no message has a known size.
+    Size is on a log2 axis with a separate 0, count on a log10 axis. Sizes below 0 (unknown) are left out and
+    listed. Raises `ConfigError` if no message has a known size.
     """
     known = frame[(frame[size] >= 0) & (frame[count] > 0)]
     if known.empty:

@@ -274,7 +274,7 @@ def _calls(banner: _Banner) -> list[tuple[str, str, float, int]]:
 
 
 def _ranks(banner: _Banner) -> tuple[int, int]:
-    """Return the numbers of ranks and nodes, 0 and -1 where they are not said."""
+    """Return the numbers of ranks and nodes, 0 and -1 where they are not stated."""
     tasks = re.match(r"(\d{1,9}) on (\d{1,9}) (?:nodes|hosts)", banner.keys.get("mpi_tasks", ""))
     return (int(tasks[1]), int(tasks[2])) if tasks else (int(banner.keys.get("ntasks") or 0), -1)
 
