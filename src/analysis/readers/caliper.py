@@ -1,7 +1,7 @@
 """Caliper: profiles (`.cali`) with MPI functions and regions, or the text of `runtime-report`: times.
 
-The records are taken apart by the package `caliper-reader`; what they say of MPI, and whether they contradict
-themselves, is looked at here. A report is a table in the output of any program.
+The package `caliper-reader` parses the records. This module extracts the MPI times and checks the records
+for contradictions. A report is a table in the output of any program.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ def _size(database: _Database, faults: Faults) -> int:
         found = f"{len(ranks)} ranks, the last is {ranks[-1]}"
         faults.note(0, found, "the others were not measured, or are lost")
     if any(thread for _, thread in database.threads):
-        faults.note(0, "threads beside each rank's first", "only that is the rank's time")
+        faults.note(0, "more than one thread per rank", "the rank's time is that of its first thread")
     return ranks[-1] + 1
 
 

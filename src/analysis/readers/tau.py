@@ -157,7 +157,7 @@ def _read_thread(data: bytes, source: str) -> xr.Dataset:
     metric = (first[2] or b"").decode()
     if metric not in CLOCKS:
         raise ReadError.at(
-            source, 1, f"counts {metric}, no time", "give the profile in MULTI__TIME beside it"
+            source, 1, f"counts {metric}, no time", "give the profile in the folder MULTI__TIME"
         )
     faults = Faults(source)
     lines = data.replace(b"\r\n", b"\n").split(b"\n")[:-1]  # the last one has no end
@@ -326,7 +326,7 @@ def _read_merged(data: bytes, source: str) -> xr.Dataset:
     for rank in ranks.values():
         _check(rank.rows, faults)
     if any(name in reader.profiles and place[2] for name, place in reader.threads.items()):
-        faults.note(0, "threads beside each rank's first", "only that is the rank's")
+        faults.note(0, "more than one thread per rank", "the rank's time is that of its first thread")
     _check_total(reader, faults)
     merged = _EVERYONE in reader.events
     size = 1 + max(ranks, default=-1)

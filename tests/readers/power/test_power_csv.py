@@ -239,8 +239,8 @@ def test_power_csv__columns_that_tell_rows_of_a_stamp_apart_name_the_meter(monke
     assert table(ds)["0/idle/dram"] == [21.0] * 3
     assert ds.sizes["meter"] == 8
     assert ds.attrs["warnings"] == [
-        "pdu.csv:1: column 'target' tells rows of one time stamp apart; it becomes part of the meter's name",
-        "pdu.csv:1: column 'scope' tells rows of one time stamp apart; it becomes part of the meter's name",
+        "pdu.csv:1: column 'target' separates rows of one time stamp; it becomes part of the meter's name",
+        "pdu.csv:1: column 'scope' separates rows of one time stamp; it becomes part of the meter's name",
     ]
     monkeypatch.setattr("analysis.readers.power.csv._typed", lambda *_: None)
     assert parse(SOURCES).identical(ds)

@@ -1,7 +1,7 @@
 """The banner that IPM prints at the end of a run, anywhere in a program's standard output.
 
-It is a summary over all ranks: its observations have rank -1, neither sizes nor partners, and the
-variables of the ranks are NaN; least, mean and largest values over ranks stand in the attributes.
+It is a summary over all ranks: its observations have rank -1 and neither sizes nor partners, and the
+variables of the ranks are NaN. The attributes have the least, mean and largest values over ranks.
 Both layouts are read: IPM 2 (``# wallclock : total avg min max``, calls by ``[time] [count]``) and
 IPM 0.9x (no colons in the table, calls by ``[time] [calls] <%mpi> <%wall>``).
 """

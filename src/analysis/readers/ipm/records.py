@@ -1,8 +1,8 @@
-"""IPM's XML taken apart: its tasks, whether they are whole, their heads, and their records as columns.
+"""The parts of IPM's XML: its tasks, whether they are complete, their heads, and their records as columns.
 
-IPM escapes nothing, so a command line with ``<`` makes its files ill-formed XML; but it writes each
-element on a line of its own. That structure is what is relied on here, not XML's. Records of many tasks are
-read at once, or line by line for a task that does not fit.
+IPM escapes nothing, so a command line with ``<`` makes its files ill-formed XML. But it writes each element
+on its own line, and this module relies on that instead of XML. Records of many tasks are read at once, or
+line by line for a task that does not fit.
 """
 
 from __future__ import annotations
