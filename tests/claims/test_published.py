@@ -76,7 +76,7 @@ def test_evaluate__problem_size_by_hand(hpcg: dict[str, Verdict]) -> None:
     ):
         base = median(values("rating", case="104³", nodes="8", mpi=DISTRIBUTION, environment=system))
         assert f"{rate:.4g} (n 1) / {base:.4g}" in one.arithmetic
-    assert any(text.startswith("target time put together: ") for text in one.reading)
+    assert any(text.startswith("target time pooled: ") for text in one.reading)
 
 
 def test_evaluate__scaling_by_hand(hpcg: dict[str, Verdict]) -> None:

@@ -46,11 +46,11 @@ class ComparedSides:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one relation: ``consistent``, ``could not fail``, ``inconsistent``, ``not checkable``.
+    """Result of one relation: ``consistent``, ``could not fail``, ``inconsistent``, ``not checkable``.
 
-    `arithmetic` is the numbers as they were put together, and what else follows from them; `compared` has
-    one a reading, the first that agrees first; `moves` says of each figure how else it would have to be
-    printed for the opposite.
+    `arithmetic` is the calculation, and what else follows from it. `compared` has one entry per reading,
+    with the first that agrees in front. `moves` gives, for each figure, the print that would reverse the
+    result.
     """
 
     relation: Relation

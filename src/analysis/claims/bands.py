@@ -248,7 +248,7 @@ class DrawnCells:
     def of(
         cls, question: Question, compare: Comparison, campaign: Campaign, first: pd.DataFrame
     ) -> DrawnCells:
-        """Measure all runs of the cells of which `first` has one each."""
+        """Measure all runs of the cells in `first`, which has one run per cell."""
         if CELLS not in campaign.judged:
             runs = campaign.runs
             # Most columns are of what no model gives.

@@ -68,7 +68,7 @@ def _viewed(verdict: Verdict, view: View) -> Verdict:
         return verdict
     said = [f"asked: {view.asks.variable.replace('_', ' ')}, {view.asks.why}"] if view.asks else []
     if view.alike:
-        said.append(f"{' and '.join(view.together)} put together: {view.alike.why}".replace("_", " "))
+        said.append(f"{' and '.join(view.together)} pooled: {view.alike.why}".replace("_", " "))
     return replace(verdict, reading=said)
 
 

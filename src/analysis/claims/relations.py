@@ -276,9 +276,9 @@ def _wrong(relation: Relation) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A figure, and the nearest other print of it that turns what the relation says.
+    """A figure, and the nearest other print of it that reverses the relation.
 
-    `printed` is None where no print within the factor does; `share` how far that is from the figure's own.
+    `printed` is None if no print within the factor does; `share` is its distance from the figure's own print.
     """
 
     name: str

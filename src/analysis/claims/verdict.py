@@ -148,7 +148,7 @@ def _faults(raw: Mapping[str, Any], source: str) -> Iterator[Fault]:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number as a verdict holds it: what is not finite is none."""
+    """Return a number as verdicts store it: None if it is not finite."""
     return value if value is not None and math.isfinite(value) else None
 
 

@@ -96,7 +96,7 @@ def estimate_text(claim: Claim, finding: Finding) -> str:
 
 
 def described(claim: Claim, report: Report) -> dict[str, Any]:
-    """Return the fields of a verdict that say what its claim is, and of which report."""
+    """Return the fields of a verdict that identify its claim and report."""
     return {
         "claim": claim.id,
         "report": report.name,

@@ -62,9 +62,9 @@ def tabled(
     most: int = 1000,
     more: str = "",
 ) -> Iterator[Slide]:
-    """Make as many slides of a table as it needs, at most so many; the first row has the headings.
+    """Split a table into as many slides as it needs, up to a limit; the first row has the headings.
 
-    `more` says of what is left out how to see it, after its number of rows.
+    `more` says how to see the rows that are left out; their number comes before it.
     """
     parts = pages(rows) if len(rows) > 1 else []
     kept = parts[:most]

@@ -179,8 +179,8 @@ class Campaign:
     def seen(self, view: View) -> Campaign:
         """Show the campaign as a view has it.
 
-        With the runs that the view selects; a factor whose levels are put together is blank in all of
-        them, and every level that the view declares for it stands for the blank.
+        The result has the runs that the view selects. A factor whose levels are pooled is blank in all of
+        them, and every level that the view declares for it means the blank.
         """
         runs = self.runs
         for name, wanted in view.select.items():

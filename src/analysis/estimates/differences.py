@@ -155,10 +155,10 @@ def trend(levels: ArrayLike, values: ArrayLike, days: ArrayLike | None = None) -
 
 
 def chance(levels: Array, values: Array, blocks: Array) -> float:
-    """Return how often runs put to the levels in another order give a tau as far from 0, or farther.
+    """Return how often a permutation of the runs gives a tau as far from 0, or farther.
 
-    Runs change places within their block, a measuring day, where they are exchangeable if the levels make no
-    difference.
+    Runs change places within their block, a measuring day, because they are exchangeable there if the levels
+    make no difference.
     """
     rng, two = np.random.default_rng(SEED), len(np.unique(levels)) == 2
     # Of two levels tau is the sum of one side's ranks, on another scale.
@@ -176,10 +176,10 @@ def _order(sides: Sequence[Array]) -> Array:
 
 
 def tau(drawn: Sequence[Array]) -> Array:
-    """Return Kendall's tau-b of m draws at once, to the last bit what scipy says of one draw a call.
+    """Return Kendall's tau-b of m draws at once, equal to scipy's result per draw to the last bit.
 
-    What is drawn has few values: counts of them take the place of pairs. Pairs of one level say nothing, and
-    those of two are counted from the upper one.
+    The draws have few values, so counts of values replace pairs. Pairs of one level do not count; pairs of
+    two levels are counted from the upper one.
     """
     values = np.unique(np.concatenate([level.ravel() for level in drawn]))
     rows = np.arange(len(drawn[0]))[:, None] * len(values)

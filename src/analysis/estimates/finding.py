@@ -60,7 +60,7 @@ def measuring_days(part: pd.DataFrame) -> NDArray[np.int64]:
 
 
 def days_said(estimate: Estimate) -> str:
-    """Say of which days the runs are and what of a day's effect an interval holds; empty if not known."""
+    """Name the days of the runs, and how far the interval covers an effect of the day; empty if unknown."""
     days, beside = estimate.days, estimate.beside
     if not days:
         return ""
@@ -72,13 +72,14 @@ def days_said(estimate: Estimate) -> str:
         left = f", and {beside} runs of other days are left out" if beside else ""
         return f"over {days[0]} days, each of which counts once{left}"
     if days[0] == 1 and not beside:
-        return "all runs are of one day: between days is not covered"
+        return "all runs are from one day: between days is not covered"
     if not days[0]:
         return "the groups share no day: between days is not covered"
     covered = f"only {range_level(days[0]):.0%} is" if days[0] > 1 else "is not"
-    runs = f"all runs are of {days[0]} days"
+    runs = f"all runs are from {days[0]} days"
     if beside:
-        runs = f"both sides ran on {days[0]} day{'s' if days[0] > 1 else ''}, and {beside} runs are of others"
+        plural = "s" if days[0] > 1 else ""
+        runs = f"both sides ran on {days[0]} day{plural}, and {beside} runs are from others"
     return f"{runs}: between days {covered} covered"
 
 

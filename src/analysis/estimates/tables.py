@@ -146,8 +146,8 @@ def call_shares(
     """Share of each call in a run's MPI time, or (`of` ``count``) in the number of its calls.
 
     The columns of `runs` and ``call share count time``; shares in percent, summing to 100 in each run. Runs
-    without a profile drop out; calls that stay below the share `least`, in percent, in every run are put
-    together as ``other``. Of calls that only look up or manage the number is not counted.
+    without a profile are left out. Calls whose share is below `least`, in percent, in every run are combined
+    as ``other``. The number of calls that only look up or manage is not counted.
     """
     table = campaign.frame("calls").merge(runs, on="run", suffixes=("", "_run"))
     if of == "count":

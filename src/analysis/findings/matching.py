@@ -144,8 +144,8 @@ def match(
 ) -> Matching:
     """Match the runs of two campaigns cell by cell, over all factors but those to `ignore`.
 
-    `given` are levels that are to match each other; those that an upgrade replaced are found. A cell of which
-    one side would mix levels of an ignored or replaced factor is not compared.
+    `given` are levels that match each other; levels that an upgrade replaced are detected. A cell is not
+    compared if one of its sides would mix levels of an ignored or replaced factor.
     """
     for factor in ignore:
         _check(factor, "--ignore")

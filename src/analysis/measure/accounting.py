@@ -41,7 +41,7 @@ Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Account:
-    """What Slurm says of a campaign's jobs."""
+    """Slurm's records of a campaign's jobs."""
 
     campaign: str
     jobs: Mapping[str, str] = field(default_factory=dict)  # -> its run; empty where only a record names it

@@ -158,7 +158,7 @@ class Links(Model):
 
 
 class WhatIfFile(Model):
-    """A cluster that a profiled job is to be forecast on."""
+    """A cluster for which a profiled job is forecast."""
 
     title: str
     nodes: Maybe[Count] = Field(None, description="nodes of the job")

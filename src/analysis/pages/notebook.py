@@ -104,7 +104,7 @@ def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ())
 
 
 def notes(campaign: Campaign) -> Markdown:
-    """List what a campaign's declaration says of it."""
+    """List the facts in a campaign's declaration."""
     declared = models.load(CampaignFile, project.declaration(campaign.name))
     return Markdown("\n".join(f"- {' '.join(one.split())}" for one in declared.notes))
 

@@ -162,7 +162,7 @@ def is_utf16(head: bytes) -> bool:
 
 
 def as_utf8(data: bytes) -> bytes:
-    """Return a text in UTF-8 and without its mark, be it of UTF-16 or of UTF-8."""
+    """Return a text in UTF-8 without its byte order mark, from UTF-16 or UTF-8."""
     if is_utf16(data):
         return data.decode("utf-16", errors="replace").encode()
     return data.removeprefix(b"\xef\xbb\xbf")

@@ -505,7 +505,7 @@ def _profiles(
         mine = (cells["metric"] == (summed if is_sum else own.number)) & np.isin(context, wanted)
         times = cells["value"][mine] * own.unit
         if not (np.isfinite(times) & (times >= 0)).all():
-            raise ValueError("a time that is none")
+            raise ValueError("a time that is not a number")
         where = (-1, -1) if is_sum else _place(profile, kinds, place)
         yield where, is_sum, dict(zip(context[mine].tolist(), times.tolist(), strict=True))
 

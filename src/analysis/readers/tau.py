@@ -28,10 +28,10 @@ def sniff(head: bytes, name: str) -> bool:
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read the timers: kind ``profile``.
 
-    Text is of one thread, its rank the node in the file's name, and how many ranks there were no file says:
-    ``ranks_expected`` is -1, and the dataset ends with the rank, all before it blank. Without a rank in the
-    name there are only the totals. XML is of all ranks. Attributes ``app_time_total`` and ``mpi_time_total``
-    are over the ranks of the file, ``start`` is in s of Unix time. A call's time is inclusive,
+    A text file has one thread; its rank is the node in the file's name. No file states the number of ranks:
+    ``ranks_expected`` is -1, and the dataset ends with the rank, with blanks before it. Without a rank in
+    the name there are only the totals. XML has all ranks. ``app_time_total`` and ``mpi_time_total`` are
+    over the ranks of the file, ``start`` is in s of Unix time. A call's time is inclusive,
     ``exclusive_time`` lacks what it called in turn; the rank's time in MPI is the sum of the latter, its
     wall-clock time that of the whole process.
     """

@@ -1,4 +1,4 @@
-"""What to say of a file that no reader recognises: what it looks like, which reader came close."""
+"""Files that no reader recognises: what they look like, which reader came close."""
 
 from __future__ import annotations
 

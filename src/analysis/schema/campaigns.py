@@ -74,7 +74,7 @@ class Clock(Model):
 
     offset: float = Field(0.0, description="s to add to the meters' clock")
     error: Annotated[float, Field(ge=0)] = Field(0.0, description="standard error of the offset, s")
-    estimate: bool = Field(False, description="true if the offset is to be found from the runs")
+    estimate: bool = Field(False, description="true to estimate the offset from the runs")
     reach: Positive = Field(120.0, description="greatest offset in s that is looked for")
 
 
@@ -249,7 +249,7 @@ class Subset(Model):
 
 
 class Matrix(Model):
-    """What is to be run; cluster, subsets and repeats are needed."""
+    """The runs to measure; cluster, subsets and repeats are needed."""
 
     cluster: Name
     seed: int = Field(1, description="of the order in which the runs are submitted")
@@ -263,7 +263,7 @@ class Matrix(Model):
 
 
 class Alike(Model):
-    """Factors whose levels are put together, with the reason."""
+    """Factors whose levels are pooled, with the reason."""
 
     factors: Annotated[list[str], Field(min_length=1)]
     why: str
@@ -300,7 +300,7 @@ class View(Model):
 
     @property
     def together(self) -> list[str]:
-        """Factors whose levels are put together."""
+        """Factors whose levels are pooled."""
         return self.alike.factors if self.alike else []
 
 

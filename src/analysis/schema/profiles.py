@@ -116,7 +116,7 @@ _IMB = (
 *benchmark     | row      | str |     | benchmark as written; Multi- before it where groups ran at once
 *processes     | row      | i8  | 1   | processes that took part, of each group
 *groups        | row      | i8  | 1   | groups that ran at once
-*group         | row      | i8  |     | group that the row is of, -1 for all together
+*group         | row      | i8  |     | group of the row, -1 for all together
 *mode          | row      | str |     | AGGREGATE or NON-AGGREGATE (one-sided, files), else empty
 *size          | row      | i8  | B   | message size, -1 where the benchmark has none (Barrier)
 ranks          |          | i8  | 1   | processes of the job, waiting ones included; -1 if not known
@@ -244,7 +244,7 @@ charm_nodes    |          | i8  | 1   | nodes that Charm++ found, -1 where the f
 _MERITS = """
 *merit         | merit    | str |     | name of a figure, in the program's words
 *result        | merit    | i8  |     | which of the file's results it is part of, from 0
-*case          | merit    | str |     | test or experiment that it is of, empty where the file is of one
+*case          | merit    | str |     | test or experiment of the figure, empty if the file has only one
 value          | merit    | f8  |     | the figure, in its unit
 unit           | merit    | str |     | its unit, empty where the file has none
 resolution     | merit    | f8  |     | step in which it is printed, NaN where none is known

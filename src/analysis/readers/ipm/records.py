@@ -56,7 +56,7 @@ class Segment:
 
 @dataclass(slots=True)
 class Head:
-    """What a task says of itself; times in s, `memory` in B, NaN where it does not say."""
+    """A task's own data; times in s, `memory` in B, NaN if not stated."""
 
     version: bytes
     rank: int
@@ -133,7 +133,7 @@ def _segment(
 
 
 def read_head(data: bytes, segment: Segment) -> Head:
-    """Read what a task says of itself; `ValueError` names what is missing or no number."""
+    """Read a task's own data; `ValueError` names what is missing or not a number."""
     match = _HEAD.match(data, segment.start, segment.head)
     regions = _regions(data, segment)
     if match is None:
@@ -286,7 +286,7 @@ class BadLineError(ValueError):
 
 
 def read_lines(data: bytes, span: Span, names: Names) -> Records:
-    """Read the records of one task line by line; the first that is none raises `BadLineError`."""
+    """Read the records of one task line by line; the first other line raises `BadLineError`."""
     task, offset, stop = span
     lines = []
     for line in data[offset:stop].split(b"\n"):

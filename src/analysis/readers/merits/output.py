@@ -45,7 +45,7 @@ class FigureRow(NamedTuple):
 
 
 def step(text: str) -> float:
-    """Return the step of a number's last digit: 0.1 of ``12.5`` and of ``1.250e+02``; NaN if it is none."""
+    """Return the step of a number's last digit: 0.1 of ``12.5`` and ``1.250e+02``, or NaN."""
     try:
         exponent = Decimal(text.strip().replace(",", ".")).as_tuple().exponent
     except InvalidOperation:
@@ -280,7 +280,7 @@ class TextFormat(Format):
     finish
         Code for what patterns cannot express: it adds figures and facts, and checks the numbers.
     test
-        Returns whether the beginning of a file is of the format, if the marks are not enough.
+        Returns whether the beginning of a file has the format, if the marks are not enough.
     given
         What you should give instead of a file that is not of the format.
     """
@@ -352,7 +352,7 @@ def text_of(content: Any, key: str) -> str:
 
 
 def integer_of(content: Any, key: str) -> int:
-    """Return a whole number of an object, be it a text; -1 if there is none."""
+    """Return a whole number of an object, also from a text; -1 if there is none."""
     found = content.get(key) if isinstance(content, Mapping) else None
     if isinstance(found, int) and not isinstance(found, bool) and abs(found) < 2**31:
         return found
