@@ -67,7 +67,7 @@ class DrawAnswers:
 
     @cached_property
     def drawn(self) -> pd.Series:
-        """Which answers are of draws, not of sweeps."""
+        """Which answers come from draws, not from sweeps."""
         return self.asked.isin((DRAWN, ASSUMED))
 
     @cached_property

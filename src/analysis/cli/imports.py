@@ -218,7 +218,7 @@ def _by_reason(unplaced: dict[str, str]) -> Iterable[tuple[str, list[str]]]:
     found: dict[str, list[str]] = {}
     for name, why in unplaced.items():
         short = why.partition("; docs/formats.md")[0]
-        short = "is of no format known here" if short.startswith("is of no format") else short
+        short = "has no known format" if short.startswith("has no known format") else short
         short = "is a copy" if short.startswith("is a copy") else short
         found.setdefault(short, []).append(name)
     return sorted(found.items(), key=lambda item: -len(item[1]))[:_ROWS]

@@ -42,12 +42,12 @@ def level_question(
     members: Sequence[Level] = (),
     scale: float = 1.0,
 ) -> Question:
-    """Ask for the median of one of `analysis.estimates.measures.MEASURES` of the runs that `select` names.
+    """Ask for the median of one of `analysis.estimates.measures.MEASURES` over the runs in `select`.
 
-    `select` gives factors a level, a list of levels or a range, spelt as in the report or as in the campaign;
-    `members` is what the measure is of (calls, sizes), `scale` a factor on its values. A profiler costs time:
-    without one in the selection, what is no measure of a profile is asked of the runs without a profiler, if
-    there are any.
+    `select` gives factors a level, a list of levels or a range, spelt as in the report or as in the campaign.
+    `members` are the calls or sizes that the measure counts, `scale` is a factor on its values. A profiler
+    costs time: unless the selection names a profiler, measures that need no profile use the runs without a
+    profiler, if there are any.
     """
     chosen = dict(select or {})
     of_profile = variable in MEASURES and MEASURES[variable].profile

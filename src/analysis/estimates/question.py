@@ -21,7 +21,7 @@ LevelOfReport = Annotated[Level, Field(description="a level, spelt as in the rep
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Which levels of which factor are compared: treatment and baseline, or best first.
+    """The levels of a factor that are compared: treatment and baseline, or best first.
 
     A level may be a list, whose members are each compared. `varying` are factors that always change with
     `factor` (ranks with nodes); `where` has their values for treatment and baseline, and is empty if any

@@ -93,9 +93,9 @@ class Difference(Watched):
     """A measure of one cell, before and after.
 
     `cell` is the cell's place among those that match. `ratio` is after over before, whichever way is better;
-    `days` says what it covers of days. `p` and `q` are of "no difference", None where too few runs were made
-    for a test. `judged` makes the word of `equal`, what two one-sided tests and the interval say, and of
-    `ways`, how clear the difference is.
+    `days` describes how far it covers days. `p` and `q` test "no difference", None if there are too few runs
+    for a test. `judged` makes the word from `equal`, the result of two one-sided tests and the interval, and
+    from `ways`, the clarity of the difference.
     """
 
     cell: int

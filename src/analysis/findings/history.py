@@ -57,7 +57,7 @@ class ChangePoint:
 class CellHistory(Watched):
     """A measure of one cell over all campaigns: medians (NaN where it was not measured), runs, its steps.
 
-    `p` and `q` are of "no change in any place", None where too few runs were made for a test.
+    `p` and `q` test "no change in any place", None if there are too few runs for a test.
     """
 
     medians: tuple[float, ...]

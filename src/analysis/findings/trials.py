@@ -1,7 +1,7 @@
 """Pairs of levels tested in every stratum: do they differ, are they equal.
 
-The tests are those of `estimates.differences`, each trial alone: the strata of a search are of unlike things.
-A word needs the p-value, among all that were tested, and the interval: one without the other decides nothing.
+The tests are those of `estimates.differences`. Each trial is tested alone, because the strata of a search are
+unlike. A word needs both the p-value, among all that were tested, and the interval.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Trial:
 
     @property
     def single(self) -> bool:
-        """Whether a side is of one run."""
+        """Whether a side has only one run."""
         return min(len(self.top), len(self.bottom)) < 2
 
 

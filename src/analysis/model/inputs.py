@@ -60,7 +60,7 @@ class MachineFacts(Model):
     """A cluster as its report or its maker describes it."""
 
     title: str
-    report: Name = Field(description="the report that has it; what is compared is of one report")
+    report: Name = Field(description="the report that has it; comparisons stay within one report")
     nodes: Annotated[int, Field(ge=1)]
     sockets: Annotated[int, Field(ge=1)]
     cores_per_node: Annotated[int, Field(ge=1)]

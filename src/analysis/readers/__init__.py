@@ -167,8 +167,8 @@ def open(path: str | Path, *, engine: str | None = None, **options: Any) -> xr.D
     """Open a raw file, plain or compressed, as a dataset with the attribute ``source`` naming the file.
 
     `engine` is one of `ENGINES`, by default as the content says; `options` are the reader's, like
-    ``tz="Europe/Berlin"`` of a power log. The path of a database's folder opens the whole of it. ReadError if
-    it cannot be read or is of no known format.
+    ``tz="Europe/Berlin"`` for a power log. The path of a database's folder opens the whole database.
+    ReadError if it cannot be read or has no known format.
     """
     if Path(path).is_dir():
         return parse(database(path), str(path), engine=engine, **options)

@@ -144,7 +144,7 @@ def draw(verdicts: Sequence[Verdict], axis: Axis, claim: Verdict) -> Markup:
 
 
 def comparable(verdict: Verdict, claim: Verdict) -> bool:
-    """Tell whether a verdict's estimate is of the claim's own quantity, so that one axis holds both."""
+    """Tell whether a verdict's estimate has the claim's own quantity, so that both fit on one axis."""
     same = as_ratio(verdict).unit == as_ratio(claim).unit and verdict.scale == claim.scale
     return same and (verdict.evidence != "reported" or claim.evidence == "reported")
 

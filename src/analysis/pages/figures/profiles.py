@@ -18,10 +18,10 @@ _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 def heatmap(
     matrix: ArrayLike, *, ax: Axes, label: str, xlabel: str = "receiving rank", ylabel: str = "sending rank"
 ) -> Axes:
-    """Draw a communication matrix, shape (rank, peer); pairs that never spoke are 0 or NaN and stay empty.
+    """Draw a communication matrix, shape (rank, peer); pairs without messages are 0 or NaN and stay empty.
 
-    `label` is of the colour scale, with the unit: ``sent (MB)``. Raises `ConfigError` if it is no matrix, or
-    holds no positive value.
+    `label` is the label of the colour scale, with the unit: ``sent (MB)``. Raises `ConfigError` if `matrix`
+    is not a matrix, or has no positive value.
     """
     values = np.asarray(matrix, dtype=float)
     if values.ndim != 2 or not (values > 0).any():
