@@ -188,7 +188,7 @@ class Checker:
                 self._unknown(where, what, unknown, sorted(given))
 
     def _alike(self, found: Iterable[Mapping[str, Any]]) -> None:
-        """Refuse cells whose records would have the same factors: their runs would count as repeats.
+        """Refuse cells that do not differ in any recorded factor: their runs would count as repeats.
 
         A record has the library's name instead of the level of `mpi`.
         """

@@ -139,7 +139,7 @@ _GROUNDS = (
         "analogue",
         "an analogue",
         "{} by an analogue",
-        "something else that is declared to stand for it, with its reason: neither tick nor cross",
+        "a declared substitute, with its reason: never shown as confirmed or refuted",
     ),
     Ground("modelled", "a model", "{} by a model", "what the hardware permits"),
     Ground(
