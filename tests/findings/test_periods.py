@@ -126,7 +126,7 @@ def test_over_time__a_cell_may_begin_later(tmp_path: Path, monkeypatch: pytest.M
 
 def test_over_time__of_two_days_is_no_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match="its runs are of 2 days; a history needs 3"):
+    with pytest.raises(ConfigError, match="its runs started on 2 days; a history needs 3"):
         over_time(campaign(nightly(tmp_path, [10.0, 10.0])))
 
 

@@ -69,7 +69,7 @@ class PageQuestion(Model):
     method: str = Field("", description="what its method has of its own; a parameter of the notebook")
     topics: list[str] = Field([], description="topics of the claims that the page answers")
     varies: Maybe[FactorName] = Field(
-        None, description="factor of which runs that are alike otherwise must have two levels"
+        None, description="factor that must have two levels in runs that agree otherwise"
     )
     factors: Maybe[dict[FactorName, FactorPage]] = Field(
         None,

@@ -65,9 +65,9 @@ class ChangePoint:
 class CellHistory(Watched):
     """A measure of one cell over all campaigns: medians (NaN where it was not measured), runs, its steps.
 
-    `place` says of which application and where; `ranges` are the intervals of the medians, NaN where there is
-    none. `p` and `q` are of "no change in any place", None where too few runs were made for a test. `best`
-    compares the campaigns since the last change with the best ones before, `at` their first; None where no
+    `place` names the application and the place; `ranges` are the intervals of the medians, NaN if there is
+    none. `p` and `q` test "no change in any place", None if there are too few runs for a test. `best`
+    compares the campaigns since the last change with the best ones before, `at` their first; None if no
     earlier ones were better.
     """
 
@@ -210,7 +210,7 @@ def over_time(
     """
     parts = periods(campaign, unit)
     if len(parts) < FEWEST:
-        what = f"its runs are of {counted(len(parts), unit)}; a history needs {FEWEST}"
+        what = f"its runs started on {counted(len(parts), unit)}; a history needs {FEWEST}"
         raise ConfigError.at(campaign.name, 0, what, "compare two campaigns, or two parts of it")
     campaigns = list(parts.values())
     values = [measures_of(one) for one in campaigns]

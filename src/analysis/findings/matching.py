@@ -85,8 +85,8 @@ def side(text: str) -> Campaign:
     name, _, part = text.partition(":")
     campaign = load_campaign(name)
     if campaign.evidence == "modelled":
-        what = "is modelled: its runs are draws from ranges and no repeats"
-        raise ConfigError.at(name, 0, what, "hold its bands against claims: benchbook verdicts")
+        what = "is modelled: its runs are draws from ranges, not repeats"
+        raise ConfigError.at(name, 0, what, "compare its bands with claims: benchbook verdicts")
     if not part:
         return campaign
     if (word := part.replace(" ", "-")) in (LATEST, LAST_WEEK):
@@ -147,8 +147,8 @@ def match(
 ) -> Matching:
     """Match the runs of two campaigns cell by cell, over all factors but those to `ignore`.
 
-    `given` are levels that are to match each other; those that an upgrade replaced are found. A cell of which
-    one side would mix levels of an ignored or replaced factor is not compared.
+    `given` are levels that match each other; levels that an upgrade replaced are detected. A cell is not
+    compared if one of its sides would mix levels of an ignored or replaced factor.
     """
     for factor in ignore:
         _check(factor, "--ignore")
