@@ -151,7 +151,7 @@ def aliased(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "title: Spring\nevidence: measured\nhardware: two nodes\nnotes: []\n"
         "names: { interconnect: { 25gbe: the slow link } }\n"
     )
-    monkeypatch.setattr(draft, "load_campaign", lambda name: {"spring": made}[name])
+    monkeypatch.setattr(new, "load_campaign", lambda name: {"spring": made}[name])
     monkeypatch.setattr(new, "built", lambda names: None)
     return place
 
@@ -209,12 +209,12 @@ def test_to_tell__refuses_and_leaves_nothing(
     flags: list[str],
     said: str,
 ) -> None:
-    spring = draft.load_campaign("spring")
+    spring = new.load_campaign("spring")
     runs = spring.runs
     cluster = (runs["mpi"] == "Open MPI 5.0").map({True: "old", False: "new"})
     autumn = spring.own(runs.assign(cluster=cluster, interconnect="25gbe"))
     known = {"spring": spring, "winter": spring.own(runs.assign(interconnect="25gbe")), "autumn": autumn}
-    monkeypatch.setattr(draft, "load_campaign", known.__getitem__)
+    monkeypatch.setattr(new, "load_campaign", known.__getitem__)
     before = sorted(aliased.rglob("*.yaml"))
     assert main(["new-campaign", "summer", *flags]) == 1
     assert said in capsys.readouterr().err

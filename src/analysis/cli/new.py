@@ -13,6 +13,8 @@ from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.cli import CAMPAIGN, FINE
 from analysis.cli.built import built
+from analysis.estimates.campaign import load_campaign
+from analysis.findings.search import conclusions
 from analysis.measure import nodes
 from analysis.measure.declare import load
 from analysis.measure.matrix import expand
@@ -68,14 +70,17 @@ def new_campaign(
 
 
 def _to_tell(name: str, source: str, base: Path, *, cluster: str, telling: bool) -> int:
-    """Write the campaign of the runs that tell apart what changed together in another one."""
+    """Write the campaign of the runs that show which of several causes an effect of another one has."""
     if not (source and telling):
         raise ConfigError.at("--to-tell", 0, "goes with --from", "give --from CAMPAIGN --to-tell")
     _refuse_there(name, base)
     built([source])
+    from analysis.findings.conclusion import CONFOUNDED
     from analysis.measure.draft import to_tell
 
-    made = to_tell(name, source, cluster)
+    searched = conclusions(load_campaign(source))
+    mixed = ((one.finding.confounded, one.sentence) for one in searched if one.word == CONFOUNDED)
+    made = to_tell(name, source, [(one, sentence) for one, sentence in mixed if one is not None], cluster)
     made.write(base)
     _check(name, made, base)
     (project.raw(name, base) / "runs").mkdir(parents=True, exist_ok=True)

@@ -82,7 +82,7 @@ def confounded(factor: str, top: pd.DataFrame, bottom: pd.DataFrame) -> Confound
     """Find what else differs throughout between two sides of a comparison, None if it is the factor alone.
 
     Both are frames of runs with ``value``, start, order and hosts; where those are not known, or were made
-    up, nothing is said of them.
+    up, they are no causes.
     """
     sides = (_cell(top), _cell(bottom))
     changed = {name for name in FACTORS if sides[0][name] != sides[1][name]}
@@ -90,11 +90,13 @@ def confounded(factor: str, top: pd.DataFrame, bottom: pd.DataFrame) -> Confound
     if 1 in (sides[0]["nodes"], sides[1]["nodes"]) and factor != "interconnect":
         changed.discard("interconnect")  # on one node no link is used
     found = causes(frozenset(changed), factor)
-    if found == ("interconnect",) and "cluster" in changed and not _known("cpu", top, bottom):
-        found = ("cluster", "interconnect")  # nothing says that their nodes are alike
+    unlike = "interconnect" in changed and not _known("cpu", top, bottom)  # nothing says that nodes are alike
+    if found == ("interconnect",) and "cluster" in changed and unlike:
+        found = ("cluster", "interconnect")
     if len(found) == 1:
         found = (factor,)
-    found = (*found, *_conditions(changed, top, bottom))
+    known = "interconnect" not in changed or unlike
+    found = (*found, *(one for one in _conditions(changed, top, bottom) if one != HOST or known))
     if len(found) == 1:
         return None
     factors = [name for name in found if name in BY_NAME and name != factor]
@@ -402,8 +404,8 @@ def _moved(cell: Cell, towards: Cell, cause: str, follow: Iterable[str]) -> Cell
 def to_tell(found: Sequence[Confounded]) -> list[tuple[Cell, int]]:
     """Return the fewest cells, with their repeats, in which each cause is compared alone in one session.
 
-    Exact, as an integer program: of the cells that the levels of the causes make up, those are chosen of
-    which two differ in each pair of levels of each cause alone; of equally few, those that were run already,
+    Exact, as an integer program over all combinations of the causes' levels: for each cause two of the chosen
+    cells differ in its two levels alone. Among equally small choices it prefers cells that were run already,
     then those that sentences name.
     """
     cells: dict[tuple[Level, ...], int] = {}

@@ -145,7 +145,7 @@ def where(campaign: Campaign, given: Mapping[str, Any], names: Collection[str]) 
 
 
 def within(campaign: Campaign, given: Mapping[str, Any], names: Collection[str]) -> str:
-    """Say of which application and where: ``in HPCG, at 16³``."""
+    """Name the application and the conditions: ``in HPCG, at 16³``."""
     application = [display(campaign, "application", one) for one in one_or_more(given.get("application", []))]
     model = "the model of " if campaign.evidence == "modelled" else ""
     text = f"in {model}{listed(application)}" if application else ""
@@ -202,7 +202,7 @@ _COUNTS = (
 
 
 def either(causes: Sequence[str]) -> str:
-    """Name several causes of which one may be it: ``the link or the MPI library``."""
+    """Name several possible causes: ``the link or the MPI library``."""
     other = {ORDER: "order", HOST: "hosts"}
     names = [f"the {'number of ' * _counts(one)}{other.get(one) or label(one)}" for one in causes]
     return listed(names).replace(" and ", " or ")
@@ -213,7 +213,7 @@ def _counts(factor: str) -> bool:
 
 
 def kept_apart(names: Sequence[str], causes: Sequence[str]) -> list[str]:
-    """Say how the sides of a comparison were measured apart."""
+    """Say how the runs of the two sides were kept separate."""
     return [text.format(*names) for cause, text in _APART.items() if cause in causes and len(names) == 2]
 
 

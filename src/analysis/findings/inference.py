@@ -44,14 +44,15 @@ _SYSTEM = ("cluster", "interconnect", "case")
 
 
 def of_pairs(series: Series, campaign: Campaign) -> Iterator[Conclusion]:
-    """Put together the strata in which a pair of levels has the same outcome; and say if it crosses over."""
+    """Combine the strata in which a pair of levels has the same outcome; return whether it crosses over."""
     universe = [trial.finding.stratum for trial in series.trials]
     kinds: dict[tuple[Any, ...], list[int]] = {}
     for at, trial in enumerate(series.trials):
         up = trial.up if trial.word in (DIFFERS, CONFOUNDED) else True
         # How one system scales with one problem says nothing of another.
         system = _SYSTEM if series.plan.topic == "scaling" else ()
-        mixed = trial.finding.confounded.causes if trial.finding.confounded else ()
+        named = trial.word == CONFOUNDED and trial.finding.confounded
+        mixed = named.causes if named else ()
         key = (trial.word, up, *(trial.finding.stratum.get(name) for name in system), mixed)
         kinds.setdefault(key, []).append(at)
     for (word, up, *_), chosen in kinds.items():
@@ -278,7 +279,7 @@ def _split(
 
 
 def pinned(runs: pd.DataFrame, strata: Sequence[Stratum], moving: Collection[str]) -> dict[str, Level]:
-    """Select the levels that all strata share of factors that runs vary: a claim says what it is of.
+    """Select, for factors that vary between runs, the levels that all strata share, as a claim's conditions.
 
     `moving` are factors that are compared, or change with them.
     """

@@ -51,10 +51,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Plan:
-    """One factor of an application, by one measure: pairs of a level and what it is held against.
+    """One factor of an application, by one measure: pairs of a level and its baseline.
 
-    `frame` has the measured runs, `where` the values of what changes with the factor, for each level; if it
-    is `aliased`, that does not follow from it by nature.
+    `frame` has the measured runs, `where` the values of the factors that change with it, for each level. If
+    it is `aliased`, these do not follow from it by nature.
     """
 
     measured: Measured
@@ -68,14 +68,14 @@ class Plan:
     aliased: bool = False
 
     def compare(self, one: Level, other: Level, along: tuple[str, Level, Level] | None = None) -> Comparison:
-        """Hold one level against another."""
+        """Return the comparison of one level with another."""
         where = (self.where[one], self.where[other]) if self.where else ()
         return Comparison(self.factor, (one, other), self.varying, where, along=along)
 
     def answers(self, one: Level, other: Level, campaign: Campaign) -> list[Finding]:
-        """Hold one level against another in every stratum that has both, from runs that are measured already.
+        """Compare one level with another in every stratum that has measured runs of both.
 
-        Raises `NotCoveredError` if there is none, or a side would mix different things.
+        Raises `NotCoveredError` if there is no such stratum, or a side would mix different things.
         """
         question = self.measured.question("speedup", compare=self.compare(one, other))
         return findings_of(question, campaign, self.frame[self.frame[self.factor].isin([one, other])])
@@ -230,7 +230,7 @@ def _machines(one: Measured, frame: pd.DataFrame, campaign: Campaign) -> Iterato
 
 
 def _together(one: Measured, frame: pd.DataFrame) -> Iterator[Plan]:
-    """Hold levels against each other that differ in nothing alone: what has changed with them is named."""
+    """List pairs of levels that differ in nothing alone, with what changes along with them."""
     frame = _unprofiled(frame)
     if "none" in set(frame["profiler"]):
         one = Measured(one.application, one.variable, {**one.select, "profiler": "none"}, one.members)

@@ -1,4 +1,4 @@
-"""The campaign that would test a claim, or tell causes apart that changed together, and its cluster."""
+"""The campaign that would test a claim, or show which of several causes it is, and its cluster."""
 
 from __future__ import annotations
 
@@ -15,11 +15,8 @@ from analysis.claims.model import Claim, load_report
 from analysis.claims.needed import Needed, needed
 from analysis.datasets.applications import load_applications
 from analysis.estimates import confounding
-from analysis.estimates.campaign import load_campaign
-from analysis.estimates.finding import Cell
+from analysis.estimates.finding import Cell, Confounded
 from analysis.estimates.stats import MIN_REPEATS
-from analysis.findings.conclusion import CONFOUNDED, Conclusion
-from analysis.findings.search import conclusions
 from analysis.measure.cores import PLACEMENTS
 from analysis.measure.declare import PRESETS, Family, Presets
 from analysis.measure.nodes import Kind
@@ -52,7 +49,7 @@ _CAMPAIGN = """\
 # its distance and how it differs.
 """
 _TELLING = """\
-# The fewest runs that tell apart what changed together: `benchbook plan {name}` shows them, in mixed order.
+# The fewest runs that show which of several causes it is: `benchbook plan {name}` shows them, in mixed order.
 # Measure them in one go; which of the causes it is, `benchbook findings {name}` says then.
 """
 _CLUSTER = """\
@@ -90,33 +87,33 @@ def draft(name: str, own: str = "") -> Outline:
     return out
 
 
-def to_tell(name: str, source: str, own: str = "") -> Outline:
-    """Outline the campaign of the fewest runs that tell apart what changed together in another one.
+def to_tell(name: str, source: str, found: Sequence[tuple[Confounded, str]], own: str = "") -> Outline:
+    """Outline the campaign of the fewest runs that show which of several causes effects of another one have.
 
-    Without a cluster of your `own` it is that of the other campaign; if that has none, a file of one is
-    outlined too. Raises ConfigError if nothing changed together, or a matrix cannot vary it.
+    `found` are these effects, each with its sentence. Without a cluster of your `own` it is that of the other
+    campaign; if that has none, a file of one is outlined too. Raises ConfigError if there is no such effect,
+    or a matrix cannot vary the causes.
     """
     base = project.root()
-    found = [one for one in conclusions(load_campaign(source)) if one.word == CONFOUNDED]
     if not found:
         what = "no effect has several causes that changed together"
-        raise ConfigError.at(source, 0, what, "see benchbook findings: nothing is to be told apart")
-    mixed = [one.finding.confounded for one in found if one.finding.confounded and _varied(one) is None]
-    if not mixed:
-        what = f"changed together with {label(_varied(found[0]) or '')}, which no matrix can vary"
+        raise ConfigError.at(source, 0, what, "see benchbook findings: there is nothing to find out")
+    varied = [(mixed, sentence) for mixed, sentence in found if not _fixed(mixed)]
+    if not varied:
+        what = f"changed together with {label(_fixed(found[0][0]))}, which no matrix can vary"
         raise ConfigError.at(source, 0, what, "measure a campaign for each level of it")
-    cells = confounding.to_tell(mixed)
+    cells = confounding.to_tell([mixed for mixed, _ in varied])
     declared = models.load(CampaignFile, project.declaration(source, base))
-    cluster_name = own or (declared.matrix.cluster if declared.matrix else name)
-    place = base / "config" / "clusters" / f"{cluster_name}.yaml"
+    on = own or (declared.matrix.cluster if declared.matrix else name)
+    place = base / "config" / "clusters" / f"{on}.yaml"
     called = _called(place)
     subsets = [_cell_subset(at, cell, count, called) for at, (cell, count) in enumerate(cells, 1)]
-    notes = [f"To tell, of {source}: {one.sentence}." for one in found if _varied(one) is None]
+    notes = [f"To find out, from {source}: {sentence}." for _, sentence in varied]
     more = {"notes": notes, **({"names": declared.names} if declared.names else {})}
-    content = campaign(f"What changed together in {source}", cluster_name, MIN_REPEATS, subsets, **more)
+    content = campaign(f"What changed together in {source}", on, MIN_REPEATS, subsets, **more)
     out = Outline({project.declaration(name, base): _TELLING.format(name=name) + as_yaml(content)})
     if not place.is_file():
-        file = f"config/clusters/{cluster_name}.yaml"
+        file = f"config/clusters/{on}.yaml"
         out.todo.append(f"{file}: cores, memory, partition and launchers")
         libraries = list(dict.fromkeys(str(cell["mpi"]) for cell, _ in cells if is_known(cell["mpi"])))
         content = _cluster_of(subsets, libraries, base, out, file)
@@ -124,10 +121,10 @@ def to_tell(name: str, source: str, own: str = "") -> Outline:
     return out
 
 
-def _varied(one: Conclusion) -> str | None:
-    """Name a cause of an effect that no matrix can vary, None if a matrix can vary all of them."""
-    causes = one.finding.confounded.causes if one.finding.confounded else ()
-    return next((name for name in causes if name in BY_NAME and name not in (*DEFAULTS, "case")), None)
+def _fixed(mixed: Confounded) -> str:
+    """Name a cause that no matrix can vary, empty if a matrix can vary all of them."""
+    causes = (name for name in mixed.causes if name in BY_NAME and name not in (*DEFAULTS, "case"))
+    return next(causes, "")
 
 
 def _called(path: Path) -> Mapping[str, str]:
