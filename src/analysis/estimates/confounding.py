@@ -26,6 +26,7 @@ from analysis.base.words import Level
 from analysis.estimates import uncertainty
 from analysis.estimates.asking import ASKS
 from analysis.estimates.finding import DAY, HOST, ORDER, Cell, Confounded, Remark, measuring_days
+from analysis.estimates.question import Comparison
 from analysis.estimates.spelling import plain
 from analysis.estimates.stats import FEWEST, MIN_REPEATS, NO_DAY, covers_days
 from analysis.schema.factors import BY_NAME, FACTORS, FOLLOWS, TABLE, is_known
@@ -78,15 +79,19 @@ def _natural(factor: str) -> tuple[frozenset[str], ...]:
     return tuple(map(frozenset, whole))
 
 
-def confounded(factor: str, top: pd.DataFrame, bottom: pd.DataFrame) -> Confounded | None:
+def confounded(compare: Comparison, top: pd.DataFrame, bottom: pd.DataFrame) -> Confounded | None:
     """Find what else differs throughout between two sides of a comparison, None if it is the factor alone.
 
     Both are frames of runs with ``value``, start, order and hosts; where those are not known, or were made
-    up, they are no causes.
+    up, they are no causes. Neither is what the question is about: the levels that it selects for each side,
+    and whatever changes with a cluster.
     """
-    sides = (_cell(top), _cell(bottom))
-    changed = {name for name in FACTORS if sides[0][name] != sides[1][name]}
-    changed = {name for name in changed if not set(top[name]) & set(bottom[name])} | {factor}
+    factor, sides = compare.factor, (_cell(top), _cell(bottom))
+    differ = {name for name in FACTORS if sides[0][name] != sides[1][name]}
+    differ = {name for name in differ if not set(top[name]) & set(bottom[name])} | {factor}
+    asked = {name for where in compare.where for name in where}
+    asked |= set(compare.varying if factor == "cluster" else ())
+    changed = differ - (asked - set(compare.mixed) - {factor})
     if 1 in (sides[0]["nodes"], sides[1]["nodes"]) and factor != "interconnect":
         changed.discard("interconnect")  # on one node no link is used
     found = causes(frozenset(changed), factor)
@@ -96,11 +101,11 @@ def confounded(factor: str, top: pd.DataFrame, bottom: pd.DataFrame) -> Confound
     if len(found) == 1:
         found = (factor,)
     known = "interconnect" not in changed or unlike
-    found = (*found, *(one for one in _conditions(changed, top, bottom) if one != HOST or known))
+    found = (*found, *(one for one in _conditions(differ, top, bottom) if one != HOST or known))
     if len(found) == 1:
         return None
     factors = [name for name in found if name in BY_NAME and name != factor]
-    missing = tuple(_between(sides, factor, factors, changed))
+    missing = tuple(_between(sides, factor, factors, differ))
     return Confounded(factor, found, sides, missing, repeats(top, bottom))
 
 

@@ -183,7 +183,7 @@ def _pair(question: Question, form: Form, compare: Comparison, pair: Pair, group
         base=_base(question, baseline, name),
         equivalence=equivalence,
         stratum=group.stratum,
-        confounded=confounded(compare.factor, treatment, baseline),
+        confounded=confounded(compare, treatment, baseline),
         remarks=tuple(remarks(treatment, baseline)),
     )
 
@@ -266,7 +266,7 @@ def _in_order(
 
 def _any(compare: Comparison, one: Groups) -> Confounded | None:
     """Return what changes with the levels of an order, where something does from one to the next."""
-    steps = (confounded(compare.factor, a, b) for a, b in itertools.pairwise(one.ordered))
+    steps = (confounded(compare, a, b) for a, b in itertools.pairwise(one.ordered))
     return next(filter(None, steps), None)
 
 
@@ -398,7 +398,7 @@ def _growth(
         runs=runs_of(*parts),
         steps=steps[::-1],
         stratum=cell[0].stratum,
-        confounded=confounded(compare.factor, *top) or confounded(compare.factor, *bottom),
+        confounded=confounded(compare, *top) or confounded(compare, *bottom),
     )
 
 
@@ -421,7 +421,7 @@ def _crossover(question: Question, campaign: Campaign, frame: pd.DataFrame) -> F
         runs=runs_of(*parts),
         steps=steps,
         strata=tuple(one.stratum for one in found for _ in one.pairs),
-        confounded=next(filter(None, (confounded(compare.factor, x, y) for x, y in pairs)), None),
+        confounded=next(filter(None, (confounded(compare, x, y) for x, y in pairs)), None),
     )
     return [finding]
 

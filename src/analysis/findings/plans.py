@@ -70,7 +70,8 @@ class Plan:
     def compare(self, one: Level, other: Level, along: tuple[str, Level, Level] | None = None) -> Comparison:
         """Return the comparison of one level with another."""
         where = (self.where[one], self.where[other]) if self.where else ()
-        return Comparison(self.factor, (one, other), self.varying, where, along=along)
+        mixed = self.varying if self.aliased else ()
+        return Comparison(self.factor, (one, other), self.varying, where, along=along, mixed=mixed)
 
     def answers(self, one: Level, other: Level, campaign: Campaign) -> list[Finding]:
         """Compare one level with another in every stratum that has measured runs of both.
