@@ -13,9 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analysis import pages
 from analysis.base.words import Level
 from analysis.claims import Claim, Report, evaluate
 from analysis.claims.model import Expectation
+from analysis.decks.content import deck
 from analysis.estimates import confounding
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Confounded
@@ -23,6 +25,7 @@ from analysis.estimates.question import Comparison, Question
 from analysis.estimates.stats import ratio_of_medians
 from analysis.findings.conclusion import CONFOUNDED, STANDING, Conclusion
 from analysis.findings.search import conclusions
+from analysis.pages.findings import finding_sentences
 from analysis.schema.factors import FACTORS
 from tests.estimates.hand import campaign, repeats
 
@@ -323,6 +326,14 @@ def test_claim__a_confounded_effect_does_not_hold() -> None:
     )  # fmt: skip
     (found,) = conclusions(campaign(rows))
     assert verdict.sentence == found.sentence
+    # The same on slides, where it is no headline, and on the page, which has its base value too.
+    slides = deck(campaign(rows)).slides
+    assert [slide.topic for slide in slides if found.sentence in str(slide.table)] == ["Open"]
+    assert found.sentence not in {slide.headline for slide in slides}
+    assert finding_sentences(campaign(rows), [found], 0.05) == [f"{found.sentence}."]
+    page = pages.compare(campaign(rows), "mpi", "b", variable="figure_of_merit", varying=["interconnect"])
+    (said,) = page.sentences
+    assert said.replace("; b: 10 Gflop/s)", ")") == f"{found.sentence}."
 
 
 @pytest.mark.parametrize(
