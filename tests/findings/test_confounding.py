@@ -440,4 +440,4 @@ def test_remarks__plain_scatter_is_none(seed: int) -> None:
     values = np.exp(rng.normal(0, 0.03, 24)).tolist()
     runs = campaign(dated(10.0, days, values, mpi="a")).runs
     side = runs.assign(value=runs["figure_of_merit"])
-    assert list(confounding.remarks(side.iloc[::2], side.iloc[1::2])) == []
+    assert list(confounding.remarks("mpi", side.iloc[::2], side.iloc[1::2])) == []

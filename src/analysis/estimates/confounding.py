@@ -192,21 +192,21 @@ def _apart(top: Sequence[Iterable[Any]], bottom: Sequence[Iterable[Any]]) -> boo
 # ---- what a reader must know of the runs
 
 
-def remarks(top: pd.DataFrame, bottom: pd.DataFrame) -> Iterator[Remark]:
-    """Note what is odd about the runs of two sides: a drift, runs far from the rest, days of one side."""
-    parts = (top, bottom)
-    for side, part in enumerate(parts):
+def remarks(factor: str, top: pd.DataFrame, bottom: pd.DataFrame) -> Iterator[Remark]:
+    """Note what is odd about the runs of two levels: a drift, runs far from the rest, days of one alone."""
+    parts = [(plain(part[factor].iat[0]), part) for part in (top, bottom)]
+    for level, part in parts:
         if (change := drift(part)) is not None:
-            yield Remark("drift", side, *change)
+            yield Remark("drift", level, *change)
         if (far := far_runs(part)) is not None:
-            yield Remark("far", side, far[0], count=far[1])
-    days = [measuring_days(part) for part in parts]
+            yield Remark("far", level, far[0], count=far[1])
+    days = [measuring_days(part) for _, part in parts]
     shared = set(days[0]) & set(days[1])
     if NO_DAY in {*days[0], *days[1]} or covers_days(len(shared)) or not shared:
         return  # by days, or the day is one of the causes
     shares = [float(np.mean([day not in shared for day in own])) for own in days]
     if max(shares) > 0.5:
-        yield Remark("days", int(np.argmax(shares)), max(shares))
+        yield Remark("days", parts[int(np.argmax(shares))][0], max(shares))
 
 
 def drift(part: pd.DataFrame) -> tuple[float, float] | None:

@@ -40,14 +40,14 @@ class Confounded:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What a reader must know of the runs of a side, 0 the treatment: a drift, far runs, or other days.
+    """What a reader must know of the runs of one level: a drift, far runs, or other days.
 
     `value` is the relative change over so many `days`, how many times their median the farthest of `count`
     runs is, or the share of runs of days that the other side has not.
     """
 
     kind: Literal["drift", "far", "days"]
-    side: int
+    level: Level
     value: float
     days: float = 0.0
     count: int = 1

@@ -184,7 +184,7 @@ def _pair(question: Question, form: Form, compare: Comparison, pair: Pair, group
         equivalence=equivalence,
         stratum=group.stratum,
         confounded=confounded(compare, treatment, baseline),
-        remarks=tuple(remarks(treatment, baseline)),
+        remarks=tuple(remarks(compare.factor, treatment, baseline)),
     )
 
 

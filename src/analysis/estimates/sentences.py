@@ -157,7 +157,7 @@ class Statement:
         base = self.found[0].base
         what = "time" if base and base[1] in TIMES else measure_name(asked.variable)
         odd = [remark for one in self.found for remark in one.remarks]
-        notes = remarked(self.names, what, odd) if len(self.names) == 2 else []
+        notes = remarked(self.campaign, asked.compare.factor, what, odd) if asked.compare else []
         notes = [text[:1].upper() + text[1:] for text in notes]
         if not found or not self.decided:
             return notes

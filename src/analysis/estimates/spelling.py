@@ -217,12 +217,12 @@ def kept_apart(names: Sequence[str], causes: Sequence[str]) -> list[str]:
     return [text.format(*names) for cause, text in _APART.items() if cause in causes and len(names) == 2]
 
 
-def remarked(names: Sequence[str], what: str, found: Sequence[Remark]) -> list[str]:
+def remarked(campaign: Campaign, factor: str, what: str, found: Sequence[Remark]) -> list[str]:
     """Say what is odd about runs, of each kind the worst; `what` was measured."""
     worst: dict[str, Remark] = {}
     for one in sorted(found, key=lambda one: -abs(math.log(one.value) if one.kind == "far" else one.value)):
         worst.setdefault(one.kind, one)
-    return [_remark(names[one.side], what, one) for one in worst.values()]
+    return [_remark(noun(campaign, factor, one.level), what, one) for one in worst.values()]
 
 
 def _remark(name: str, what: str, one: Remark) -> str:
