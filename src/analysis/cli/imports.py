@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,8 @@ def import_folder(
     made = write(plan, raw, declaration, applications)
     for fault in plan.faults[printed:]:
         print(fault, file=sys.stderr)
-    _print_written(plan, [path.relative_to(base) for path in made])
+    with redirect_stdout(sys.stderr if as_json else sys.stdout):  # the object is all of the output
+        _print_written(plan, [path.relative_to(base) for path in made])
     return BAD_INPUT if plan.faults else FINE
 
 

@@ -294,7 +294,8 @@ def _share(source: Observation, index: _Index, out: Grouping) -> None:
     if source.jobs:  # of many runs, which their numbers find
         runs = index.below[""]
     elif source.reported and source.what.startswith("record"):
-        why = f"is a {source.what} of job {source.job or '?'}, of which no output is here"
+        job = f" of job {source.job}" if source.job else ""
+        why = f"is a {source.what}{job}, to which no output belongs that a reader recognises"
         out.unplaced[source.name] = why
         return
     if not runs:
