@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from analysis import cli
+from analysis import cli, readers
 from analysis.importing import detect, hardware, launch
 from analysis.importing.vocabulary import parse_name, system
 
@@ -321,3 +321,32 @@ def test_json__is_one_object_also_where_the_campaign_is_written(
     printed = capsys.readouterr()
     assert len(json.loads(printed.out)["runs"]) == 1
     assert "wrote 1 runs" in printed.err
+
+
+def test_script__of_a_job_that_ran_on_parts_of_its_nodes_gives_no_counts(
+    tmp_path: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "all.sh").write_text("#!/bin/sh\n#BSUB -nnodes 8\n#BSUB -q pbatch\n./each.sh\n")
+    for ranks in (4, 16):
+        text = log(9.5 + ranks).replace("4 MPI tasks", f"{ranks} MPI tasks")
+        (tmp_path / "tree" / f"lj_{ranks}.out").write_text(text)
+    found = imported(tmp_path / "tree").values()
+    assert {(one["ranks"], one.get("nodes"), one["host_group"]) for one in found} == {
+        (4, None, "pbatch"),
+        (16, None, "pbatch"),
+    }
+
+
+def test_quantum_espresso__states_its_problem_and_its_date() -> None:
+    text = (
+        "     Program PWSCF v.6.2 (svn rev. 14038) starts on 18Jan2022 at 18: 9:56 \n"
+        "     Parallel version (MPI), running on    40 processors\n"
+        "     unit-cell volume          =    2500.5000 (a.u.)^3\n     number of atoms/cell    =    32\n"
+        "     number of electrons       =       192.20\n     kinetic-energy cutoff  =    90.0000  Ry\n"
+        "     number of k points=    40\n     PWSCF  : 2m 3.50s CPU  2m10.25s WALL\n   JOB DONE.\n"
+    )
+    ds = readers.parse(text.encode(), engine="quantum_espresso")
+    assert readers.problem(ds) == "atoms=32 electrons=192.20 cutoff=90.0000 kpoints=40 volume=2500.5000"
+    wanted = datetime(2022, 1, 18, 18, 9, 56, tzinfo=UTC).timestamp()
+    assert detect.printed_dates(text.encode()) == {"date": wanted}

@@ -61,7 +61,7 @@ _STARTS = (
     r"^-- started at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)",  # mdtest
     r"PROGRAM STARTED AT +(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)",  # CP2K
     r"^Date   : ([A-Z][a-z]{2} \d\d \d{4}\nTime   : \d\d:\d\d:\d\d)",  # OpenFOAM
-    r"^ +Program \S+ v\S+ starts on +(\d+[A-Z][a-z]{2}\d{4} at +\d+: ?\d+: ?\d+)",  # Quantum ESPRESSO
+    r"^ +Program \S+ v\S+(?: \([^)]*\))? +starts on +(\d+[A-Z][a-z]{2}\d{4} at +\d+: ?\d+: ?\d+)",  # QE
     r"Start time +(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)",  # LS-DYNA
     rf"^{_DAY}$",  # what `date` prints
 )
@@ -432,7 +432,9 @@ def _jobs(ds: xr.Dataset) -> dict[str, dict[str, Any]]:
     for at in np.flatnonzero(ds["step"].values == ""):
         row = {name: column[at] for name, column in columns.items()}
         job: dict[str, Any] = {name: str(row[name]) for name in ("state", "job_name")} | {"batch": "Slurm"}
-        job |= {name: int(row[name]) for name in ("exit_code", "nodes") if int(row[name]) >= 0}
+        # Of a job that still runs the exit code is no result.
+        counts = ("nodes",) if np.isnat(row["end"]) else ("exit_code", "nodes")
+        job |= {name: int(row[name]) for name in counts if int(row[name]) >= 0}
         job |= {name: _seconds(row[name]) for name in ("start", "end") if not np.isnat(row[name])}
         with contextlib.suppress(ConfigError):  # "None assigned"
             job["node_list"] = ",".join(node_names(str(row["node_list"])))
