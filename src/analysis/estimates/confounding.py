@@ -84,13 +84,13 @@ def confounded(compare: Comparison, top: pd.DataFrame, bottom: pd.DataFrame) -> 
 
     Both are frames of runs with ``value``, start, order and hosts; where those are not known, or were made
     up, they are no causes. Neither is what the question is about: the levels that it selects for each side,
-    and whatever changes with a cluster.
+    and whatever may change with a cluster, or in generated runs, whose truth is declared.
     """
     factor, sides = compare.factor, (_cell(top), _cell(bottom))
     differ = {name for name in FACTORS if sides[0][name] != sides[1][name]}
     differ = {name for name in differ if not set(top[name]) & set(bottom[name])} | {factor}
     asked = {name for where in compare.where for name in where}
-    asked |= set(compare.varying if factor == "cluster" else ())
+    asked |= set(compare.varying if factor == "cluster" or _generated(top, bottom) else ())
     changed = differ - (asked - set(compare.mixed) - {factor})
     if 1 in (sides[0]["nodes"], sides[1]["nodes"]) and factor != "interconnect":
         changed.discard("interconnect")  # on one node no link is used
@@ -111,6 +111,10 @@ def confounded(compare: Comparison, top: pd.DataFrame, bottom: pd.DataFrame) -> 
 
 def _known(factor: str, *parts: pd.DataFrame) -> bool:
     return all(map(is_known, {level for part in parts for level in part[factor]}))
+
+
+def _generated(*parts: pd.DataFrame) -> bool:
+    return any((part["evidence"] == "synthetic").any() for part in parts)
 
 
 def _cell(part: pd.DataFrame) -> Cell:
@@ -139,8 +143,7 @@ def on_other_days(top: pd.DataFrame, bottom: pd.DataFrame) -> bool:
 
 def _conditions(changed: Iterable[str], top: pd.DataFrame, bottom: pd.DataFrame) -> Iterator[str]:
     """Name what of the execution kept two sides apart."""
-    synthetic = any((part["evidence"] == "synthetic").any() for part in (top, bottom))
-    if synthetic or _MACHINES & set(changed):
+    if _generated(top, bottom) or _MACHINES & set(changed):
         return
     if on_other_days(top, bottom):
         yield DAY
@@ -215,7 +218,7 @@ def drift(part: pd.DataFrame) -> tuple[float, float] | None:
     Clear is Kendall's tau with p < 0.001 and 5 % or more, by the median of all slopes (Theil and Sen).
     """
     values = part["value"].to_numpy("f8")
-    if part["start"].isna().any() or (part["evidence"] == "synthetic").any() or (values <= 0).any():
+    if part["start"].isna().any() or _generated(part) or (values <= 0).any():
         return None
     days = part["start"].to_numpy("datetime64[s]").astype("f8") / 86_400
     span = float(np.ptp(days))

@@ -97,31 +97,13 @@ def _pages(campaign: str) -> Mapping[str, str]:
 
 
 def _once(found: Sequence[Conclusion]) -> list[Conclusion]:
-    """Keep one conclusion of each effect.
-
-    Factors that change together have the same runs on both sides. An order of levels adds nothing if each of
-    its runs is in a comparison of two of them.
-    """
+    """Keep one conclusion of each effect: factors that change together have the same runs on both sides."""
     kept: dict[object, Conclusion] = {}
     for one in found:
         estimate, asked = one.finding.estimate, one.question
         effect = (one.word, asked.variable, asked.members, frozenset(one.finding.runs), estimate.value)
         kept.setdefault(effect if asked.compare is not None else one.id, one)
-    pairs: dict[object, set[str]] = {}
-    for one in kept.values():
-        if one.word == DIFFERS:
-            pairs.setdefault(_asked(one), set()).update(one.finding.runs)
-    return [
-        one
-        for one in kept.values()
-        if one.word != ORDERED or not pairs.get(_asked(one), set()).issuperset(one.finding.runs)
-    ]
-
-
-def _asked(one: Conclusion) -> tuple[object, ...]:
-    compare = one.question.compare
-    assert compare is not None
-    return compare.factor, one.question.variable, one.question.members
+    return list(kept.values())
 
 
 def _ranked(found: Sequence[Conclusion]) -> list[Conclusion]:
