@@ -1,0 +1,91 @@
+"""What an ingest would leave out or doubt, and what the witnesses of a campaign contradict: for one gate.
+
+It reads a raw campaign as `ingest` does, by the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from analysis.base.errors import Fault
+from analysis.datasets.campaign import Joined, cut, doubtful_labels, join, read_runs
+from analysis.datasets.run import RECORD, RunFolder
+from analysis.provenance.registered import examine
+from analysis.provenance.witnesses import Hearing, Testimony
+from analysis.readers.run import ended_well
+from analysis.schema.records import IMPORTED
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_LEFT = "the run does not count: correct its record, or put its files where they belong"
+
+
+def doubts(
+    raw: Path, declared: Mapping[str, Any] = _NOTHING, *, progress: bool = False
+) -> tuple[list[Fault], list[Fault]]:
+    """Read a raw campaign as `ingest` does; return what is contradicted, and what only looks odd.
+
+    `declared` is the campaign's file. Of the first kind are runs that their own files or Slurm contradict,
+    files that are damaged though the run ended well, and what witnesses contradict (`analysis.provenance`). Those
+    of the second kind count as they are. The sources begin with ``data/raw/<campaign>``.
+    """
+    label = f"data/raw/{raw.name}"
+    power = declared.get("power") or {}
+    joined = join(raw, read_runs(raw, power if isinstance(power, dict) else {}, progress=progress), power)
+    wrong = [_in_runs(label, fault) for fault in (*_contradicted(joined), *_damaged(joined), *_excluded(joined))]
+    wrong += [_in_runs(label, fault) for fault in cut(joined.runs)]
+    odd = [_in_runs(label, fault) for fault in doubtful_labels(joined.runs)]
+    for found in examine(_hearing(raw, label, joined, declared)):
+        (wrong if found.grave else odd).append(found.fault)
+    return list(dict.fromkeys(wrong)), list(dict.fromkeys(odd))
+
+
+def _in_runs(label: str, fault: Fault) -> Fault:
+    return replace(fault, source=f"{label}/runs/{fault.source}")
+
+
+def _contradicted(joined: Joined) -> Iterator[Fault]:
+    """Give the runs whose record cannot be of the same run as its files or its job."""
+    for run in joined.runs:
+        if why := run.contradiction or joined.contradicted.get(run.row["run"], ""):
+            yield Fault(f"{run.row['run']}/{RECORD}", 0, why, _LEFT)
+
+
+def _damaged(joined: Joined) -> Iterator[Fault]:
+    """Give the damage of files in runs that ended well; a run that failed may leave what it likes."""
+    for run in joined.runs:
+        if _ended(run) and IMPORTED not in run.extra:
+            for text in dict.fromkeys(run.damage):
+                source, _, rest = text.partition(":")
+                line, _, found = rest.partition(": ")
+                what, _, remedy = found.rpartition("; ")
+                if not source.endswith(RECORD) and line.isdecimal():
+                    yield Fault(source, int(line), what or found, remedy if what else "get the file again")
+
+
+def _excluded(joined: Joined) -> Iterator[Fault]:
+    """Give the runs that ended well and are left out for a reason that nothing else names."""
+    for run in joined.runs:
+        name, reason = run.row["run"], str(run.row["reason"])
+        told = run.contradiction or name in joined.contradicted or run.damage or not run.row["exit_code"] == 0
+        if reason and _ended(run) and not told and not reason.startswith(("Slurm says", RECORD, "no readable")):
+            yield Fault(f"{name}/{RECORD}", 0, reason, "the run does not count")
+
+
+def _ended(run: RunFolder) -> bool:
+    return ended_well(int(run.row["exit_code"]), run.extra) and not run.extra.get("reason")
+
+
+def _hearing(raw: Path, label: str, joined: Joined, declared: Mapping[str, Any]) -> Hearing:
+    runs = [
+        Testimony(
+            run.row, run.extra, run.datasets.get("result"), run.datasets.get("profile"), run.sources,
+            run.frames["files"].to_dict("records"), run.marks, run.logs,
+        )
+        for run in joined.runs
+    ]  # fmt: skip
+    counted = {name: joules for name, joules in joined.counted.items() if joules > 0}
+    return Hearing(raw, label, runs, joined.accounts, joined.logs, counted, declared)
