@@ -20,7 +20,7 @@ import xarray as xr
 
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names, short
-from analysis.provenance import arithmetic
+from analysis.datasets.witnesses import arithmetic
 from analysis.schema.campaigns import Application
 
 # Clocks of the nodes and of the host that wrote the record may differ by this much.

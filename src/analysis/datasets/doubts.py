@@ -14,8 +14,8 @@ from typing import Any
 from analysis.base.errors import Fault
 from analysis.datasets.campaign import Joined, cut, doubtful_labels, join, read_runs
 from analysis.datasets.run import RECORD, RunFolder
-from analysis.provenance.registered import examine
-from analysis.provenance.witnesses import Hearing, Testimony
+from analysis.datasets.witnesses import examine
+from analysis.datasets.witnesses.hearing import Hearing, Testimony
 from analysis.readers.run import ended_well
 from analysis.schema.records import IMPORTED
 
@@ -29,7 +29,7 @@ def doubts(
     """Read a raw campaign as `ingest` does; return what is contradicted, and what only looks odd.
 
     `declared` is the campaign's file. Of the first kind are runs that their own files or Slurm contradict,
-    files that are damaged though the run ended well, and what witnesses contradict (`analysis.provenance`). Those
+    files that are damaged though the run ended well, and what witnesses contradict (`analysis.datasets.witnesses`). Those
     of the second kind count as they are. The sources begin with ``data/raw/<campaign>``.
     """
     label = f"data/raw/{raw.name}"
@@ -37,6 +37,7 @@ def doubts(
     joined = join(raw, read_runs(raw, power if isinstance(power, dict) else {}, progress=progress), power)
     wrong = [_in_runs(label, fault) for fault in (*_contradicted(joined), *_damaged(joined), *_excluded(joined))]
     wrong += [_in_runs(label, fault) for fault in cut(joined.runs)]
+    wrong += [replace(fault, source=f"{label}/{fault.source}") for fault in _accounts(joined)]
     odd = [_in_runs(label, fault) for fault in doubtful_labels(joined.runs)]
     for found in examine(_hearing(raw, label, joined, declared)):
         (wrong if found.grave else odd).append(found.fault)
@@ -59,11 +60,25 @@ def _damaged(joined: Joined) -> Iterator[Fault]:
     for run in joined.runs:
         if _ended(run) and IMPORTED not in run.extra:
             for text in dict.fromkeys(run.damage):
-                source, _, rest = text.partition(":")
-                line, _, found = rest.partition(": ")
-                what, _, remedy = found.rpartition("; ")
-                if not source.endswith(RECORD) and line.isdecimal():
-                    yield Fault(source, int(line), what or found, remedy if what else "get the file again")
+                if (fault := _parsed(text)) and not fault.source.endswith(RECORD):
+                    yield fault
+
+
+def _accounts(joined: Joined) -> Iterator[Fault]:
+    """Give the damage of Slurm's records."""
+    whole = {str(row["path"]): bool(row["complete"]) for row in joined.files.to_dict("records")}
+    for name in joined.accounts:
+        for text in joined.faults if not whole[name] else ():
+            if text.startswith(f"{name}:") and (fault := _parsed(text)):
+                yield fault
+
+
+def _parsed(text: str) -> Fault | None:
+    """Return the fault that a line spells, None if it is none."""
+    source, _, rest = text.partition(":")
+    line, _, found = rest.partition(": ")
+    what, _, remedy = found.rpartition("; ")
+    return Fault(source, int(line), what, remedy) if line.isdecimal() and what else None
 
 
 def _excluded(joined: Joined) -> Iterator[Fault]:

@@ -22,8 +22,8 @@ from analysis.datasets import profile as metrics
 from analysis.datasets.applications import facts
 from analysis.datasets.contradictions import contradictions
 from analysis.energy.attribution import RunEnergy, own_energy
-from analysis.provenance.marks import Marks, marks
-from analysis.provenance.readings import LogDigest, digest
+from analysis.datasets.witnesses.marks import Marks, marks
+from analysis.datasets.witnesses.readings import LogDigest, digest
 from analysis.readers.run import ended_well, records
 from analysis.schema.campaigns import Application
 from analysis.schema.frames import blank

@@ -2,7 +2,7 @@
 
 A checksum says that a file is as it was listed, not that it is true: who changes a file can list it anew. A
 witness compares two things that cannot both be changed by one edit, such as an order and a clock. `examine`
-asks all of them; `analysis.provenance.registered` has the modules in which they are.
+asks all of them; `analysis.datasets.witnesses` has the modules in which they are.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import xarray as xr
 from analysis.base.errors import Fault, sparing
 from analysis.base.slurm import short
 from analysis.energy.meters import Log
-from analysis.provenance.marks import Marks
-from analysis.provenance.readings import LogDigest
+from analysis.datasets.witnesses.marks import Marks
+from analysis.datasets.witnesses.readings import LogDigest
 from analysis.readers.run import ended_well
 from analysis.schema import registry
 

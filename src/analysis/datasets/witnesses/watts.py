@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analysis.base.errors import Fault
-from analysis.provenance.witnesses import Hearing, Testimony, typical, witness
+from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
 
 # W of a node at its inlet. The least that servers idle at is some 20 W; eight of the largest GPUs take 14 kW.
 LEAST, MOST = 10.0, 16_000.0

@@ -13,8 +13,8 @@ import numpy as np
 
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.slurm import node_names, short
-from analysis.provenance import arithmetic
-from analysis.provenance.witnesses import Hearing, Testimony, witness
+from analysis.datasets.witnesses import arithmetic
+from analysis.datasets.witnesses.hearing import Hearing, Testimony, witness
 
 _LAUNCHED = re.compile(r"(?:^|/)(?:mpirun|mpiexec|orterun|srun)(?:[.\w-]*)$")
 # Options of launchers that fix a factor: those of srun, Open MPI, MPICH and Intel MPI.

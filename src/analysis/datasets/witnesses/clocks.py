@@ -12,7 +12,7 @@ import numpy as np
 
 from analysis.base.errors import Fault
 from analysis.energy.meters import Log
-from analysis.provenance.witnesses import Hearing, Testimony, typical, witness
+from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
 
 # Time zones differ by quarters of an hour, summer time by four; clocks of one cluster by this much, s.
 _QUARTER, _SUMMER, _SLACK = 900, 4, 60.0

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.errors import Fault
-from analysis.provenance.witnesses import Hearing, Testimony, listed, typical, witness
+from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, typical, witness
 
 # If more of the accounted jobs have no run, the accounting is of more than the campaign,
 _OWN_SHARE = 0.5
@@ -21,8 +21,12 @@ _FEWEST = 4
 _TURN = 2.0
 # An accounting that was asked for while the last job still ran lacks it; s.
 _LATE = 600.0
+# Exit codes from here on are those of time limits and signals, which can meet a run that has its result.
+_STOPPED = 124
 # A job takes longer than its run: by as much as others, and so much; s, and median distances.
 _OVERHEAD, _FAR = 60.0, 20.0
+# A result takes as much of its run as in its repeats.
+_SHARE = 0.2
 _REMOVED = "put back what was removed, or say in README.md why it is missing"
 
 
@@ -223,7 +227,7 @@ def failed_with_results(case: Hearing) -> Iterator[Fault]:
     """Find runs that failed by their record and left a whole and valid result."""
     for run in case.runs:
         code, result = int(run.row["exit_code"]), run.result
-        if code <= 0 or run.extra.get("reason") or result is None or not result.attrs["complete"]:
+        if not 0 < code < _STOPPED or run.extra.get("reason") or result is None or not result.attrs["complete"]:
             continue
         if bool(result.get("valid", True)):
             what = f"says exit code {code}, but its result is whole and valid"
@@ -260,6 +264,24 @@ def overheads_of_jobs(case: Hearing) -> Iterator[Fault]:
             what = f"says {took:.4g} s, its job {run.job} took {over[run.name] + took:.0f} s"
             what = f"{what}; jobs of other runs take {middle:.1f} s more than the run"
             yield case.of_run(run, what, "correct start and end", key="end")
+
+
+@witness("time of a result", "time of its run")
+def shares_of_time(case: Hearing) -> Iterator[Fault]:
+    """Find results that took another share of their run than those of its repeats."""
+    timed = [run for run in case.ended if _share(run) > 0]
+    for cell in case.cells(timed):
+        for run in cell if len(cell) >= _FEWEST else ():
+            usual, scatter = typical(_share(other) for other in cell if other is not run)
+            if abs(_share(run) - usual) > max(_SHARE, _FAR * scatter):
+                took = float(run.row["benchmark_time"])
+                what = f"its result took {took:.4g} s, {_share(run):.0%} of its run"
+                what = f"{what}; those of its {len(cell) - 1} repeats {usual:.0%}"
+                yield case.of_run(run, what, "one of the two times is wrong", key="end")
+
+
+def _share(run: Testimony) -> float:
+    return float(run.row.get("benchmark_time", np.nan)) / max(float(run.row["elapsed"]), 1e-9)
 
 
 @witness("nodes of a run", "nodes of its job")

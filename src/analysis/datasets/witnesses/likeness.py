@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.base.errors import Fault
-from analysis.provenance.witnesses import Hearing, Testimony, typical, witness
+from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
 
 # Not measured, or printed with fewer digits than it takes to tell runs apart.
 _STATED = {"data_memory", "official_time", "target_time", "local_size", "iterations", "line", "result", "work"}
@@ -20,7 +20,7 @@ _DIGITS, _NUMBERS = 12, 2
 _RATIOS, _EVEN, _ROUGH, _OTHER = 4, 1e-4, 2.5e-3, 0.01
 _COARSE = 10.0  # two decimals of smaller figures do not tell a ratio
 # A cell is of two kinds: each of so many runs, this far apart and by so many of their own widths.
-_GROUP, _APART, _WIDTHS = 2, np.log(1.5), 6.0
+_GROUP, _APART, _WIDTHS = 3, np.log(1.5), 6.0
 _COPY = "remove the copy, or put back the run's own file"
 
 
@@ -205,17 +205,17 @@ def _by(runs: Iterable[Testimony], name: str) -> dict[str, list[Testimony]]:
     return found
 
 
-# A mean of a cell's sizes that lies so many distances from its neighbours and from its repeats was edited.
+# Noise adds time. A row that is faster than those of all repeats by so much, and alone in its table, was edited.
 _SINGLE, _SPIKE = 12.0, np.log(1.5)
 
 
 @witness("a row of a table", "the same row of its repeats")
 def lone_rows(case: Hearing) -> Iterator[Fault]:
-    """Find tables of which one row alone is far from those of the other repeats."""
+    """Find tables of which one row alone is much faster than in all repeats."""
     tables = [run for run in case.ended if run.result is not None and "size" in run.result.dims]
     for cell in case.cells(tables):
         for run, size, factor in _spikes(cell):
-            what = f"its row of {size} B is {factor:.3g} times that of its repeats, all of its other rows are not"
+            what = f"its row of {size} B is {factor:.3g} times as fast as in its repeats, no other row of it is"
             yield case.of_run(run, what, "get the output again", file=_file(run, "result"))
 
 
@@ -227,7 +227,8 @@ def _spikes(cell: Sequence[Testimony]) -> Iterator[tuple[Testimony, int, float]]
         name = next((one for one in ("latency", "bandwidth") if one in run.result), "")
         values = run.result[name].values.astype(float) if name else np.array([])
         if values.size >= 6 and np.isfinite(values).all() and (values > 0).all():
-            found.append((run, run.result["size"].values, np.log(values)))
+            faster = -1 if name == "latency" else 1
+            found.append((run, run.result["size"].values, faster * np.log(values)))
     shapes = {sizes.tobytes() for _, sizes, _ in found}
     if len(found) < 4 or len(shapes) > 1:
         return
@@ -236,7 +237,7 @@ def _spikes(cell: Sequence[Testimony]) -> Iterator[tuple[Testimony, int, float]]
     for at, (run, sizes, _) in enumerate(found):
         others = np.delete(np.abs(away), at, axis=0)
         usual = np.maximum(np.median(others, axis=0), typical(np.abs(away[at]))[0])
-        far = np.abs(away[at]) > np.maximum(_SPIKE, _SINGLE * np.maximum(usual, others.max(axis=0) / 2))
+        far = away[at] > np.maximum(_SPIKE, _SINGLE * np.maximum(usual, others.max(axis=0) / 2))
         if far.sum() == 1:
             one = int(np.flatnonzero(far)[0])
             yield run, int(sizes[one]), float(np.exp(away[at][one]))
