@@ -38,7 +38,9 @@ def read_once(folder: Path, applications: Any, power: Any = None) -> RunFolder:
     if key not in KNOWN:
         KNOWN[key] = read_run(folder, applications, power or {})
     found = KNOWN[key]
-    return replace(found, row=dict(found.row), extra=dict(found.extra), repeats=[dict(one) for one in found.repeats])
+    return replace(
+        found, row=dict(found.row), extra=dict(found.extra), repeats=[dict(one) for one in found.repeats]
+    )
 
 
 @dataclass
@@ -70,8 +72,8 @@ class Copy:
         found = (json.loads(path.read_text()) for path in sorted(self.folder.glob("runs/*/run.json")))
         return [one for one in found if all(one.get(name) == value for name, value in wanted.items())]
 
-    def change(self, run: str, **values: Any) -> None:
-        path = f"runs/{run}/run.json"
+    def change(self, folder: str, **values: Any) -> None:
+        path = f"runs/{folder}/run.json"
         self.write(path, json.dumps(json.loads((self.folder / path).read_text()) | values, indent=1))
 
     def change_all(self, values: dict[str, Any], **wanted: Any) -> None:
@@ -150,9 +152,9 @@ def runs_and_jobs_removed(copy: Copy) -> None:
     copy.drop("004")
 
 
-@lie("vm-hpcg", r"its cell has the repetitions 2, 3, 4, 5, 6 and lacks 1;")
+@lie("vm-exchange", r"its cell has the repetitions 1, 2, 3, 5, 6 and lacks 4;")
 def orders_closed(copy: Copy) -> None:
-    copy.drop("001")
+    copy.drop("050")
     copy.renumbered("order")
 
 
@@ -174,11 +176,19 @@ def run_copied_and_moved(copy: Copy) -> None:
     copy.change("216", run="216", job_id=249, order=216, repeat=7, **moved)
 
 
-@lie("vm-hpcg", r"has 1\.1 times the figures of run 001")
+@lie("vm-hpcg", r"has the figures of run 001, each times or by 1\.1")
 def run_copied_and_slowed(copy: Copy) -> None:
     shutil.copytree(copy.folder / "runs/001", copy.folder / "runs/216")
     record = copy.records(run="001")[0]
-    copy.change("216", run="216", job_id=249, order=216, repeat=7, start=record["start"] + 3000, end=record["end"] + 3000)
+    copy.change(
+        "216",
+        run="216",
+        job_id=249,
+        order=216,
+        repeat=7,
+        start=record["start"] + 3000,
+        end=record["end"] + 3000,
+    )
     rates = r"^((?:GFLOP/s|GB/s) Summary::[^=]*=|Final Summary::[^=]*(?:rating|reasons)[^=]*=)([\d.e+-]+)$"
     name = copy.file("216", "HPCG*.txt")
     copy.edit(name, rates, lambda m: f"{m[1]}{float(m[2]) / 1.1:.6g}")
@@ -227,19 +237,23 @@ def slow_run_called_failed(copy: Copy) -> None:
     copy.change("054", exit_code=1)
 
 
-@lie("vm-hpcg", r"ended well by its record, its job 28 is FAILED")
+@lie("vm-hpcg", r"ended well by its record, its job 29 is FAILED")
 def failed_run_called_good(copy: Copy) -> None:
-    copy.edit("sacct.txt", r"^(28(?:\.\w+)?\|.*\|)COMPLETED\|0:0", r"\1FAILED|1:0")
+    copy.edit("sacct.txt", r"^(29(?:\.\w+)?\|.*\|)COMPLETED\|0:0", r"\1FAILED|1:0")
 
 
-@lie("vm-hpcg", r"sacct-one-job\.json:\d+: says elapsed|sacct-one-job\.json:0: .*elapsed")
+@lie("vm-hpcg", r"says elapsed 6\.0 of job 28, sacct-one-job\.json says 16\.0")
 def another_account(copy: Copy) -> None:
     copy.edit("sacct-one-job.json", r'("elapsed": )6\b', r"\g<1>16")
 
 
 @lie("vm-hpcg", r"sacct\.txt:\d+: job 60 was submitted at .*, out of the order of its number")
 def account_of_another_night(copy: Copy) -> None:
-    copy.edit("sacct.txt", r"^(60\|.*)2026-11-21T\d\d(:.*)2026-11-21T\d\d(:.*)2026-11-21T\d\d(:.*)$", r"\g<1>2026-11-21T04\g<2>2026-11-21T04\g<3>2026-11-21T04\4")
+    copy.edit(
+        "sacct.txt",
+        r"^(60\|.*)2026-11-21T\d\d(:.*)2026-11-21T\d\d(:.*)2026-11-21T\d\d(:.*)$",
+        r"\g<1>2026-11-21T04\g<2>2026-11-21T04\g<3>2026-11-21T04\4",
+    )
 
 
 # ---- outputs and profiles of other runs
@@ -261,7 +275,7 @@ def profiles_swapped(copy: Copy) -> None:
     copy.write(files[1], first)
 
 
-@lie("vm-hpcg", r"says that \./xhpcg\S+ was written, which the run does not have")
+@lie("vm-hpcg", r"says that xhpcg\S+ was written, which the run does not have")
 def profile_renamed(copy: Copy) -> None:
     path = copy.folder / copy.file("007", "*.mpiP")
     path.rename(path.with_name("xhpcg.2.9999.1.mpiP"))
@@ -281,7 +295,11 @@ def output_of_another_case(copy: Copy) -> None:
 @lie("vm-profiles", r"command\.txt:0: says \d+\.?\d* s, its record")
 def shorter_than_the_shell_says(copy: Copy) -> None:
     record = copy.records(run="osu-alltoall-n8-mpip")[0]
-    copy.edit("runs/osu-alltoall-n8-mpip/command.txt", r"seconds ([\d.]+)", lambda m: f"seconds {float(m[1]) * 3 + 9}")
+    copy.edit(
+        "runs/osu-alltoall-n8-mpip/command.txt",
+        r"seconds ([\d.]+)",
+        lambda m: f"seconds {float(m[1]) * 3 + 9}",
+    )
     assert record["exit_code"] == 0
 
 
@@ -295,7 +313,11 @@ def another_command(copy: Copy) -> None:
 
 
 def scaled(copy: Copy, run: str, keys: str, factor: float) -> None:
-    copy.edit(copy.file(run, "HPCG*.txt"), rf"^((?:{keys})=)([\d.e+-]+)$", lambda m: f"{m[1]}{float(m[2]) * factor:.6g}")
+    copy.edit(
+        copy.file(run, "HPCG*.txt"),
+        rf"^((?:{keys})=)([\d.e+-]+)$",
+        lambda m: f"{m[1]}{float(m[2]) * factor:.6g}",
+    )
 
 
 RATES = r"(?:GFLOP/s|GB/s) Summary::[^=]*|Final Summary::[^=]*(?:rating|reasons)[^=]*"
@@ -315,7 +337,12 @@ def rating_alone(copy: Copy) -> None:
 @lie("vm-hpcg", r"its result took 3\.\d+ s, \d+% of its run; those of its \d+ repeats 9\d%")
 def twice_as_fast_in_itself(copy: Copy) -> None:
     scaled(copy, "001", RATES, 1.9)
-    scaled(copy, "001", r"(?:Benchmark Time Summary|DDOT Timing Variations)::[^=]*|.*Setup Time|.*time \(sec\)", 1 / 1.9)
+    scaled(
+        copy,
+        "001",
+        r"(?:Benchmark Time Summary|DDOT Timing Variations)::[^=]*|.*Setup Time|.*time \(sec\)",
+        1 / 1.9,
+    )
 
 
 @lie("vm-hpcg", r"logs 264 sets of iterations, the result is of 316")
@@ -343,13 +370,19 @@ def another_version(copy: Copy) -> None:
 @lie("vm-hpcg", r"its row of 4096 B is [\d.]+ times as fast as in its repeats")
 def one_row_faster(copy: Copy) -> None:
     record = copy.records(case="osu_latency", interconnect="veth-open", exit_code=0)[1]
-    copy.edit(f"runs/{record['run']}/stdout.txt", r"^(4096\s+)([\d.]+)$", lambda m: f"{m[1]}{float(m[2]) / 6:.2f}")
+    copy.edit(
+        f"runs/{record['run']}/stdout.txt", r"^(4096\s+)([\d.]+)$", lambda m: f"{m[1]}{float(m[2]) / 6:.2f}"
+    )
 
 
 @lie("vm-profiles", r"sums|contradict|mpiP\S*:\d+: ")
 def profile_edited_in_one_place(copy: Copy) -> None:
-    name = "runs/osu-alltoall-n8-mpip/" + next((copy.folder / "runs/osu-alltoall-n8-mpip").glob("*.mpiP")).name
-    copy.edit(name, r"^(   0 +)([\d.]+)( +[\d.]+ +[\d.]+)$", lambda m: f"{m[1]}{float(m[2]) * 3:.3g}{m[3]}", count=1)
+    name = (
+        "runs/osu-alltoall-n8-mpip/" + next((copy.folder / "runs/osu-alltoall-n8-mpip").glob("*.mpiP")).name
+    )
+    copy.edit(
+        name, r"^(   0 +)([\d.]+)( +[\d.]+ +[\d.]+)$", lambda m: f"{m[1]}{float(m[2]) * 3:.3g}{m[3]}", count=1
+    )
 
 
 # ---- names
@@ -371,7 +404,10 @@ def slow_link_called_open(copy: Copy) -> None:
         copy.change(record["run"], interconnect="veth-open", repeat=record["repeat"] + 10)
 
 
-@lie("vm-hpcg", r"starts /opt/bench/hpcg-tuned/bin/xhpcg, \d+ other runs with Open MPI 4\.1\.4 and build '-O3' start")
+@lie(
+    "vm-hpcg",
+    r"starts /opt/bench/hpcg-tuned/bin/xhpcg, \d+ other runs with Open MPI 4\.1\.4 and build '-O3' start",
+)
 def builds_renamed(copy: Copy) -> None:
     copy.change_all({"build": "-O3"}, build="-O3 -march=native -funroll-loops -ffast-math -flto")
 
@@ -451,7 +487,11 @@ def metered(copy: Copy, *, factor: float = 1.0, hours: float = 0.0) -> None:
             stamp = datetime.fromtimestamp(at + 3600 * hours, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
             rows.append(f"{stamp},{node},{watts:.2f},")
     copy.write("pdu.csv", "\n".join(rows) + "\n")
-    jobs = {str(one["job_id"]): 200 * len(one["nodelist"]) * (one["end"] - one["start"]) for one in copy.records() if one["end"]}
+    jobs = {
+        str(one["job_id"]): 200 * len(one["nodelist"]) * (one["end"] - one["start"])
+        for one in copy.records()
+        if np.isfinite(one["end"] or np.nan)
+    }
     text = (copy.folder / "sacct.txt").read_text().splitlines()
     cells = [line.split("|") for line in text]
     for row in cells[1:]:
@@ -476,7 +516,9 @@ def own_log(copy: Copy, run: str, watts: float, *, name: str = "power.csv", hour
     rows = ["time,meter,power_W,note"]
     for at in np.arange(record["start"] - 2, record["end"] + 2, 0.25):
         stamp = datetime.fromtimestamp(at + 3600 * hours, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        rows += [f"{stamp},{node},{watts + noise.normal(0, 3):.2f}," for node in record.get("nodelist", ["node"])]
+        rows += [
+            f"{stamp},{node},{watts + noise.normal(0, 3):.2f}," for node in record.get("nodelist", ["node"])
+        ]
     copy.write(f"runs/{run}/{name}", "\n".join(rows) + "\n")
 
 
@@ -485,7 +527,7 @@ def own_log_in_another_zone(copy: Copy) -> None:
     own_log(copy, "050", 300, hours=1)
 
 
-@lie("vm-exchange", r"its nodes drew 3\.\d+e\+04 W each|its nodes drew \d{5} W each, a node draws 10 to 16000 W")
+@lie("vm-exchange", r"its nodes drew 4\.5e\+04 W each, a node draws 10 to 16000 W")
 def megawatts(copy: Copy) -> None:
     own_log(copy, "050", 90_000)
 
@@ -534,7 +576,10 @@ def test_verify__a_shipped_campaign_as_it_was_measured_is_no_lie(
     campaign: str, base: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, lines = said(Copy.of(campaign, base), capsys)
-    assert (code, [line for line in lines if "both count" not in line and "counts as it says" not in line][1:]) == (0, [])
+    assert (
+        code,
+        [line for line in lines if "both count" not in line and "counts as it says" not in line][1:],
+    ) == (0, [])
 
 
 def test_verify__an_honest_meter_is_no_lie(base: Path, capsys: pytest.CaptureFixture[str]) -> None:

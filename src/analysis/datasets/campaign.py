@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -135,7 +134,9 @@ def cut(runs: Iterable[RunFolder]) -> list[Fault]:
 
 def doubtful_labels(runs: Iterable[RunFolder]) -> list[Fault]:
     """Find valid runs whose labels look wrong by their launch line or by their figures."""
-    return list(doubtful([LabelledRun.of(run.row, run.frames.get("micro")) for run in runs if run.row["valid"]]))
+    return list(
+        doubtful([LabelledRun.of(run.row, run.frames.get("micro")) for run in runs if run.row["valid"]])
+    )
 
 
 def _tables(

@@ -35,7 +35,9 @@ def doubts(
     label = f"data/raw/{raw.name}"
     power = declared.get("power") or {}
     joined = join(raw, read_runs(raw, power if isinstance(power, dict) else {}, progress=progress), power)
-    wrong = [_in_runs(label, fault) for fault in (*_contradicted(joined), *_damaged(joined), *_excluded(joined))]
+    wrong = [
+        _in_runs(label, fault) for fault in (*_contradicted(joined), *_damaged(joined), *_excluded(joined))
+    ]
     wrong += [_in_runs(label, fault) for fault in cut(joined.runs)]
     wrong += [replace(fault, source=f"{label}/{fault.source}") for fault in _accounts(joined)]
     odd = [_in_runs(label, fault) for fault in doubtful_labels(joined.runs)]
@@ -86,7 +88,12 @@ def _excluded(joined: Joined) -> Iterator[Fault]:
     for run in joined.runs:
         name, reason = run.row["run"], str(run.row["reason"])
         told = run.contradiction or name in joined.contradicted or run.damage or not run.row["exit_code"] == 0
-        if reason and _ended(run) and not told and not reason.startswith(("Slurm says", RECORD, "no readable")):
+        if (
+            reason
+            and _ended(run)
+            and not told
+            and not reason.startswith(("Slurm says", RECORD, "no readable"))
+        ):
             yield Fault(f"{name}/{RECORD}", 0, reason, "the run does not count")
 
 
@@ -98,9 +105,15 @@ def _hearing(raw: Path, label: str, joined: Joined, declared: Mapping[str, Any])
     runs = [
         Testimony(
             run.row, run.extra, run.datasets.get("result"), run.datasets.get("profile"), run.sources,
-            run.frames["files"].to_dict("records"), run.marks, run.logs,
+            _files(run), run.marks, run.logs,
         )
         for run in joined.runs
     ]  # fmt: skip
     counted = {name: joules for name, joules in joined.counted.items() if joules > 0}
     return Hearing(raw, label, runs, joined.accounts, joined.logs, counted, declared)
+
+
+def _files(run: RunFolder) -> list[dict[str, Any]]:
+    """Return the rows of a run's files; pandas takes long for a table of three."""
+    frame = run.frames["files"]
+    return [dict(zip(frame.columns, row, strict=True)) for row in frame.to_numpy(dtype=object).tolist()]

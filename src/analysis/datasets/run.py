@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,15 +22,17 @@ from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import facts
 from analysis.datasets.contradictions import contradictions
-from analysis.energy.attribution import RunEnergy, own_energy
 from analysis.datasets.witnesses.marks import Marks, marks
 from analysis.datasets.witnesses.readings import LogDigest, digest
+from analysis.energy.attribution import RunEnergy, own_energy
 from analysis.readers.run import ended_well, records
 from analysis.schema.campaigns import Application
 from analysis.schema.frames import blank
 
 RECORD = "run.json"
 # Of an application that no reader knows: its runs have their times and profiles alone.
+# A reader that can do without a number still says that it is wrong.
+_WRONG = re.compile(r"contradict|is damaged")
 NO_RESULT = xr.Dataset(attrs={"kind": "", "complete": True})
 
 
@@ -157,7 +160,10 @@ def _read_files(folder: Path, run: str, out: RunFolder) -> tuple[bool | None, li
                 for ds in _datasets(data, source, entry, tried):
                     found.append(_Found(path, source, ds))
                     out.faults += ds.attrs.get("warnings", [])
-                    out.damage += [] if ds.attrs.get("complete", True) else ds.attrs.get("warnings", [])
+                    whole = bool(ds.attrs.get("complete", True))
+                    out.damage += [
+                        one for one in ds.attrs.get("warnings", []) if not whole or _WRONG.search(one)
+                    ]
                 if found_marks := marks(data, path.name):
                     out.marks[source.partition("/")[2]] = found_marks
         if faults:

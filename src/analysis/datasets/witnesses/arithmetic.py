@@ -105,9 +105,7 @@ def _cycle(values: Values, terms: float) -> float:
     if not coarse or not len(coarse) == len(before) == len(after):
         return math.nan
     fine = [terms, *coarse[:-1]]
-    swept = sum(
-        count * (4 * (one + two) + 2) for count, one, two in zip(fine, before, after, strict=True)
-    )
+    swept = sum(count * (4 * (one + two) + 2) for count, one, two in zip(fine, before, after, strict=True))
     return swept + 4 * coarse[-1]
 
 

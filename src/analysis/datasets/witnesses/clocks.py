@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 import numpy as np
 
 from analysis.base.errors import Fault
-from analysis.energy.meters import Log
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
+from analysis.energy.meters import Log
 
 # Time zones differ by quarters of an hour, summer time by four; clocks of one cluster by this much, s.
 _QUARTER, _SUMMER, _SLACK = 900, 4, 60.0
@@ -60,8 +60,11 @@ def stamps(run: Testimony) -> Iterator[Stamp]:
             yield from _stamp(run, f"{re.sub(r'[0-9]+', '#', file_name)} {word}", word, file_name, text)
     attrs: Mapping[str, object] = run.profile.attrs if run.profile is not None else {}
     for word in ("start", "stop"):
-        if isinstance(text := attrs.get(word), str) and text:
-            file_name = str(run.sources.get("profile", "")).removeprefix(f"{run.name}/")
+        file_name = str(run.sources.get("profile", "")).removeprefix(f"{run.name}/")
+        text = attrs.get(word)
+        if isinstance(text, float) and np.isfinite(text):
+            text = str(np.datetime64(int(text * 1e3), "ms"))
+        if isinstance(text, str) and text:
             yield from _stamp(run, f"{attrs.get('tool', '')} {word}", word, file_name, text)
 
 
@@ -169,7 +172,9 @@ def _best_zone(log: Log, users: Sequence[Testimony]) -> float:
     time, power = stamps_[good].astype("datetime64[ns]").astype(np.int64) / 1e9, power[good]
     if time.size < 2:
         return 0.0
-    begin, stop = (np.array([run.row[edge].astype(np.int64) / 1e9 for run in users]) for edge in ("start", "end"))
+    begin, stop = (
+        np.array([run.row[edge].astype(np.int64) / 1e9 for run in users]) for edge in ("start", "end")
+    )
     shifts = sorted((at / 4 for at in range(-4 * _ZONES, 4 * _ZONES + 1)), key=abs)
     held = [_held(time + 3600 * shift, power, begin, stop) for shift in shifts]
     covered, level = held[0]
@@ -187,9 +192,7 @@ def _best_zone(log: Log, users: Sequence[Testimony]) -> float:
     return shifts[best] if clear else 0.0
 
 
-def _held(
-    time: np.ndarray, power: np.ndarray, begin: np.ndarray, stop: np.ndarray
-) -> tuple[float, float]:
+def _held(time: np.ndarray, power: np.ndarray, begin: np.ndarray, stop: np.ndarray) -> tuple[float, float]:
     """Return the share of runs that lie in a log, and its mean power while they ran."""
     inside = (begin >= time[0] - _SLACK) & (stop <= time[-1] + _SLACK)
     first, last = np.searchsorted(time, begin), np.searchsorted(time, stop)

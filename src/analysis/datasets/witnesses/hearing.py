@@ -20,9 +20,9 @@ import xarray as xr
 
 from analysis.base.errors import Fault, sparing
 from analysis.base.slurm import short
-from analysis.energy.meters import Log
 from analysis.datasets.witnesses.marks import Marks
-from analysis.datasets.witnesses.readings import LogDigest
+from analysis.datasets.witnesses.readings import LogDigest, figures
+from analysis.energy.meters import Log
 from analysis.readers.run import ended_well
 from analysis.schema import registry
 
@@ -35,7 +35,7 @@ FACTORS = tuple(
 )
 
 
-@dataclass(slots=True)
+@dataclass
 class Testimony:
     """What one run states: its row of the kind ``runs``, the rest of its record, what its files were read as.
 
@@ -52,12 +52,17 @@ class Testimony:
     marks: Mapping[str, Marks] = field(default_factory=dict)
     logs: Sequence[LogDigest] = ()
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Its name."""
         return str(self.row["run"])
 
-    @property
+    @cached_property
+    def figures(self) -> np.ndarray:
+        """What its result has measured, empty without one."""
+        return np.array([]) if self.result is None else figures(self.result)
+
+    @cached_property
     def ended(self) -> bool:
         """Whether it ended well, by its record."""
         return ended_well(int(self.row["exit_code"]), self.extra) and not self.extra.get("reason")
@@ -67,7 +72,7 @@ class Testimony:
         """Whether its start and its end are known."""
         return not (np.isnat(self.row["start"]) or np.isnat(self.row["end"]))
 
-    @property
+    @cached_property
     def nodes(self) -> set[str]:
         """The short names of its nodes."""
         return {short(node) for node in str(self.row["node_list"]).split(",")} - {""}
@@ -108,9 +113,9 @@ class Hearing:
 
     @cached_property
     def jobs(self) -> Mapping[str, Row]:
-        """The rows of jobs by their names; of a job in several files the first."""
+        """The rows of jobs by their names; of a job in several files that of the largest."""
         found: dict[str, Row] = {}
-        for name, frame in self.accounts.items():
+        for name, frame in sorted(self.accounts.items(), key=lambda one: -len(one[1])):
             for row in frame[frame["step"] == ""].to_dict("records"):
                 found.setdefault(str(row["job_id"]), row | {"file": name})
         return found

@@ -64,7 +64,9 @@ def options_of_launches(case: Hearing) -> Iterator[Fault]:
         if found := _HOSTS.search(command):
             hosts = [host.partition(":") for host in found[1].split(",")]
             if 0 < run.row["nodes"] != len({host for host, _, _ in hosts}):
-                what = f"its command names {len(hosts)} hosts ({found[1]}), its record {run.row['nodes']} nodes"
+                what = (
+                    f"its command names {len(hosts)} hosts ({found[1]}), its record {run.row['nodes']} nodes"
+                )
                 yield case.of_run(run, what, "correct the record", key="nodes")
 
 
@@ -93,7 +95,9 @@ def hosts_of_facts(case: Hearing) -> Iterator[Fault]:
         bound = [str(line).split() for line in lines] if isinstance(lines, list) else []
         hosts |= {short(words[1]) for words in bound if len(words) > 1}
         if run.nodes and (other := hosts - run.nodes):
-            what = f"noted facts of {', '.join(sorted(other))}, its record is of {', '.join(sorted(run.nodes))}"
+            what = (
+                f"noted facts of {', '.join(sorted(other))}, its record is of {', '.join(sorted(run.nodes))}"
+            )
             yield case.of_run(run, what, "correct the list of nodes", key="nodelist")
         if bound and run.row["ranks"] > 0 and len(bound) != run.row["ranks"]:
             what = f"bound {len(bound)} ranks, its record is of {run.row['ranks']}"

@@ -6,14 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
-import xarray as xr
 
 from analysis.base.errors import Fault
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
 
-# Not measured, or printed with fewer digits than it takes to tell runs apart.
-_STATED = {"data_memory", "official_time", "target_time", "local_size", "iterations", "line", "result", "work"}
-_STATED |= {"flops", "bytes", "count", "size", "partners", "resolution", "overlap", "validation"}
 # Repeats agree in some digits, not in so many of so many numbers.
 _DIGITS, _NUMBERS = 12, 2
 # Runs that are each other's multiple: so many figures, equal ratios, and a ratio that is not one.
@@ -22,18 +18,6 @@ _COARSE = 10.0  # two decimals of smaller figures do not tell a ratio
 # A cell is of two kinds: each of so many runs, this far apart and by so many of their own widths.
 _GROUP, _APART, _WIDTHS = 3, np.log(1.5), 6.0
 _COPY = "remove the copy, or put back the run's own file"
-
-
-def figures(result: xr.Dataset) -> np.ndarray:
-    """Return what a result has measured, as one array; counts and what the user asked for are left out."""
-    names = [
-        str(name)
-        for name, values in result.data_vars.items()
-        if values.dtype.kind == "f" and name not in _STATED and not str(name).endswith("_resolution")
-    ]
-    parts = [np.atleast_1d(result[name].values).ravel() for name in sorted(names)]
-    whole = np.concatenate(parts) if parts else np.array([])
-    return whole[np.isfinite(whole) & (whole > 0)]
 
 
 def _digits(values: np.ndarray) -> int:
@@ -48,7 +32,7 @@ def equal_figures(case: Hearing) -> Iterator[Fault]:
     for run in case.runs:
         if run.result is None:
             continue
-        values = figures(run.result)
+        values = run.figures
         if np.unique(values).size < _NUMBERS or _digits(values) < _DIGITS:
             continue
         first = seen.setdefault((str(run.result.attrs["kind"]), values.tobytes()), run)
@@ -63,7 +47,7 @@ def scaled_figures(case: Hearing) -> Iterator[Fault]:
     groups: dict[tuple[str, ...], list[tuple[Testimony, np.ndarray]]] = defaultdict(list)
     for run in case.ended:
         if run.result is not None:
-            values = figures(run.result)
+            values = run.figures
             kind = str(run.result.attrs["kind"])
             if kind != "merits" and values.size >= _RATIOS:
                 groups[kind, str(values.size), str(run.row["application"])].append((run, np.log(values)))
@@ -71,16 +55,18 @@ def scaled_figures(case: Hearing) -> Iterator[Fault]:
         fine = kind in ("hpcg", "proxy")
         logs = np.array([values for _, values in members])
         for at in range(1, len(members)):
-            shift = logs[at] - logs[:at]
-            clear = np.ones_like(shift, dtype=bool) if fine else np.minimum(logs[at], logs[:at]) > np.log(_COARSE)
+            shift = np.abs(logs[at] - logs[:at])  # of times and rates alike
+            clear = (
+                np.ones_like(shift, dtype=bool) if fine else np.minimum(logs[at], logs[:at]) > np.log(_COARSE)
+            )
             high = np.where(clear, shift, -np.inf).max(axis=1)
             low = np.where(clear, shift, np.inf).min(axis=1)
             enough = clear.sum(axis=1) >= (_RATIOS if fine else 6)
-            even = enough & (high - low < (_EVEN if fine else _ROUGH)) & (np.abs(high) > _OTHER)
+            even = enough & (high - low < (_EVEN if fine else _ROUGH)) & (low > _OTHER)
             if even.any():
                 run, other = members[at][0], members[int(np.flatnonzero(even)[0])][0]
                 factor = float(np.exp(high[np.flatnonzero(even)[0]]))
-                what = f"has {factor:.4g} times the figures of run {other.name}, each of {clear.shape[1]}"
+                what = f"has the figures of run {other.name}, each times or by {factor:.4g}"
                 yield case.of_run(run, what, _COPY, file=_file(run, "result"))
 
 
@@ -104,7 +90,7 @@ def _tells(run: Testimony, name: str) -> bool:
     """Tell whether a file of a run has so many digits that two runs cannot both have written it."""
     for kind, ds in (("result", run.result), ("profile", run.profile)):
         if ds is not None and _file(run, kind) == name:
-            return kind == "profile" or _digits(figures(ds)) >= _DIGITS
+            return kind == "profile" or _digits(run.figures) >= _DIGITS
     return any(any(log.series.values()) for log in run.logs if log.source.partition("/")[2] == name)
 
 
@@ -215,7 +201,9 @@ def lone_rows(case: Hearing) -> Iterator[Fault]:
     tables = [run for run in case.ended if run.result is not None and "size" in run.result.dims]
     for cell in case.cells(tables):
         for run, size, factor in _spikes(cell):
-            what = f"its row of {size} B is {factor:.3g} times as fast as in its repeats, no other row of it is"
+            what = (
+                f"its row of {size} B is {factor:.3g} times as fast as in its repeats, no other row of it is"
+            )
             yield case.of_run(run, what, "get the output again", file=_file(run, "result"))
 
 
@@ -223,7 +211,7 @@ def _spikes(cell: Sequence[Testimony]) -> Iterator[tuple[Testimony, int, float]]
     """Give the rows of tables that stand alone."""
     found = []
     for run in cell:
-        assert run.result is not None  # noqa: S101  # the caller has asked
+        assert run.result is not None  # the caller has asked
         name = next((one for one in ("latency", "bandwidth") if one in run.result), "")
         values = run.result[name].values.astype(float) if name else np.array([])
         if values.size >= 6 and np.isfinite(values).all() and (values > 0).all():

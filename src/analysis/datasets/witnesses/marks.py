@@ -9,7 +9,9 @@ from datetime import datetime
 # Programs say who and when at their beginning and at their end.
 _PART = 1 << 16
 _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
-_C_TIME = rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +(?:{_MONTHS}) +\d{{1,2}} \d\d:\d\d:\d\d (?:[A-Z]{{3,5}} )?\d{{4}}"
+_C_TIME = (
+    rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +(?:{_MONTHS}) +\d{{1,2}} \d\d:\d\d:\d\d (?:[A-Z]{{3,5}} )?\d{{4}}"
+)
 _ISO = r"20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
 _WORD = r"(?:start|begin|began|launch|run|stop|end|finish|complet|terminat|dat|time|today)"
 # The words of the line tell a moment of the run from that of a build.
@@ -91,7 +93,7 @@ def _moment(text: str) -> str:
     try:
         if len(words) < 4:
             return datetime.fromisoformat(text).isoformat()
-        day = datetime.strptime(" ".join([*words[1:4], words[-1]]), "%b %d %H:%M:%S %Y")  # noqa: DTZ007
+        day = datetime.strptime(" ".join([*words[1:4], words[-1]]), "%b %d %H:%M:%S %Y")
         return day.isoformat()
     except ValueError:
         return ""

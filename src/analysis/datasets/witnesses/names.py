@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from analysis.base.errors import Fault
-from analysis.datasets.witnesses.marks import libraries
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, witness
+from analysis.datasets.witnesses.marks import libraries
 
 _MPI = ("Open MPI", "MPICH", "MVAPICH", "Intel MPI")
 # Gbit/s by grade of InfiniBand, four lanes.

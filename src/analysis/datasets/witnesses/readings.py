@@ -1,4 +1,4 @@
-"""A power log in short: what a witness needs of it, which is little of a day of a cluster."""
+"""Numbers in short: what a witness needs of a result, and of a power log of a day of a cluster."""
 
 from __future__ import annotations
 
@@ -9,6 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+# Not measured, or printed with fewer digits than it takes to tell runs apart.
+_STATED = {
+    "data_memory",
+    "official_time",
+    "target_time",
+    "local_size",
+    "iterations",
+    "line",
+    "result",
+    "work",
+}
+_STATED |= {"flops", "bytes", "count", "size", "partners", "resolution", "overlap", "validation"}
 # Fewer readings can be equal by chance.
 _SERIES = 8
 
@@ -56,3 +68,15 @@ def digest(ds: xr.Dataset, source: str, feeds: Mapping[str, tuple[str, ...]] | N
         series,
         dict(feeds or {}),
     )
+
+
+def figures(result: xr.Dataset) -> np.ndarray:
+    """Return what a result has measured, as one array; counts and what the user asked for are left out."""
+    names = [
+        str(name)
+        for name, values in result.data_vars.items()
+        if values.dtype.kind == "f" and name not in _STATED and not str(name).endswith("_resolution")
+    ]
+    parts = [np.atleast_1d(result[name].values).ravel() for name in sorted(names)]
+    whole = np.concatenate(parts) if parts else np.array([])
+    return whole[np.isfinite(whole) & (whole > 0)]

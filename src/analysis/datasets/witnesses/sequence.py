@@ -107,7 +107,9 @@ def order_and_start(case: Hearing) -> Iterator[Fault]:
 def jobs_and_start(case: Hearing) -> Iterator[Fault]:
     """Find runs whose job has a number that others began with long before or after."""
     for cluster in sorted({str(run.row["cluster"]) for run in case.runs}):
-        runs = [run for run in case.runs if run.row["cluster"] == cluster and run.job.isdecimal() and run.dated]
+        runs = [
+            run for run in case.runs if run.row["cluster"] == cluster and run.job.isdecimal() and run.dated
+        ]
         runs.sort(key=lambda run: int(run.job))
         for run, other in _out_of_turn(runs, [_seconds(run.row["start"]) for run in runs], _TURN):
             what = f"is of job {run.job}, which began {_ago(run, other)} job {other.job} of run {other.name}"
@@ -211,11 +213,11 @@ def lone_partners(case: Hearing) -> Iterator[Fault]:
 
 
 def _beside(run: Testimony, runs: Sequence[Testimony]) -> int:
-    """Count the other runs on a run's nodes while it ran."""
+    """Count the other runs of a run's cluster while it ran: its nodes may be parts of one machine."""
     return sum(
         other is not run
         and other.dated
-        and bool(not run.nodes or not other.nodes or run.nodes & other.nodes)
+        and other.row["cluster"] == run.row["cluster"]
         and other.row["start"] < run.row["end"]
         and run.row["start"] < other.row["end"]
         for other in runs
@@ -227,7 +229,12 @@ def failed_with_results(case: Hearing) -> Iterator[Fault]:
     """Find runs that failed by their record and left a whole and valid result."""
     for run in case.runs:
         code, result = int(run.row["exit_code"]), run.result
-        if not 0 < code < _STOPPED or run.extra.get("reason") or result is None or not result.attrs["complete"]:
+        if (
+            not 0 < code < _STOPPED
+            or run.extra.get("reason")
+            or result is None
+            or not result.attrs["complete"]
+        ):
             continue
         if bool(result.get("valid", True)):
             what = f"says exit code {code}, but its result is whole and valid"
@@ -303,7 +310,9 @@ def comments_of_jobs(case: Hearing) -> Iterator[Fault]:
     other = [run for run in known if case.jobs[run.job]["comment"] != run.row["question"]]
     if len(known) >= _FEWEST and len(other) <= (1 - _RULE) * len(known):
         for run in other:
-            what = f"says question {run.row['question']!r}, its job {run.job} {case.jobs[run.job]['comment']!r}"
+            what = (
+                f"says question {run.row['question']!r}, its job {run.job} {case.jobs[run.job]['comment']!r}"
+            )
             yield case.of_run(run, what, "is it the record of another run?", key="question")
 
 
@@ -332,7 +341,9 @@ def steps_of_jobs(case: Hearing) -> Iterator[Fault]:
             job = jobs.get(row["job_id"], row)
             label = ".".join(filter(None, (row["job_id"], row["step"])))
             if row["cpus"] > 0 and row["cpu_time"] > 1.1 * row["cpus"] * (row["elapsed"] + _TURN):
-                what = f"{label} used {row['cpu_time']:.0f} s of CPU in {row['elapsed']:.0f} s on {row['cpus']}"
+                what = (
+                    f"{label} used {row['cpu_time']:.0f} s of CPU in {row['elapsed']:.0f} s on {row['cpus']}"
+                )
                 yield case.beside(name, f"{what} CPUs", "ask sacct again", text=f"{label}|")
             early = (job["start"] - row["start"]) / np.timedelta64(1, "s")
             late = (row["end"] - job["end"]) / np.timedelta64(1, "s")

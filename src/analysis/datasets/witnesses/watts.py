@@ -18,11 +18,21 @@ _DIFFER = 1.5
 # Runs of one cell draw the same; so much more is another unit.
 _CELL = 2.0
 _FEWEST = 3
+# Edges of a run are blurred by the interval of a meter, and by the second in which Slurm counts.
+_READINGS, _SHORT = 5, 5.0
 _UNITS = "is it in another unit, or of another node? correct the log"
 
 
-def _each(run: Testimony) -> float:
-    """Return the mean W of a run's nodes."""
+def _each(case: Hearing, run: Testimony) -> float:
+    """Return the mean W of a run's nodes, NaN for one that is too short for its meters."""
+    intervals = [float(log.ds.attrs.get("interval", np.nan)) for log in case.logs]
+    longest = max([log.interval for log in run.logs] or intervals, default=0.0)
+    if float(run.row["elapsed"]) < max(_SHORT, _READINGS * np.nan_to_num(longest)):
+        return np.nan
+    return _mean(run)
+
+
+def _mean(run: Testimony) -> float:
     return float(run.row.get("mean_power", np.nan)) / max(int(run.row["nodes"]), 1)
 
 
@@ -40,7 +50,7 @@ def _plain(case: Hearing, run: Testimony) -> bool:
 def plausible_watts(case: Hearing) -> Iterator[Fault]:
     """Find nodes that draw less or more than a node can: 10 W to 16 kW, without GPUs up to 1.6 kW."""
     for run in case.ended:
-        watts = _each(run)
+        watts = _mean(run)
         inlet = "package" not in str(run.row.get("energy_location", "")).lower()
         most = MOST_CPU if _plain(case, run) else MOST
         if watts > most or (inlet and 0 <= watts < LEAST):
@@ -57,11 +67,11 @@ def watts_of_repeats(case: Hearing) -> Iterator[Fault]:
     """Find runs whose nodes drew a multiple of what they did in the other runs of their cell."""
     for cell in case.cells(case.ended):
         for run in cell:
-            middle, _ = typical(_each(other) for other in cell if other is not run)
-            rest = sum(np.isfinite(_each(other)) for other in cell) - 1
-            ratio = _each(run) / middle if middle > 0 else np.nan
+            middle, _ = typical(_each(case, other) for other in cell if other is not run)
+            rest = sum(np.isfinite(_each(case, other)) for other in cell) - 1
+            ratio = _each(case, run) / middle if middle > 0 else np.nan
             if rest >= _FEWEST - 1 and not 1 / _CELL <= ratio <= _CELL and np.isfinite(ratio):
-                what = f"its nodes drew {_each(run):.4g} W each, in its {rest} repeats {middle:.4g} W"
+                what = f"its nodes drew {_each(case, run):.4g} W each, in its {rest} repeats {middle:.4g} W"
                 yield case.of_run(run, what, _UNITS, file=_log(run))
 
 
@@ -72,7 +82,7 @@ def energies_of_slurm(case: Hearing) -> Iterator[Fault]:
     for run in case.ended:
         counted, metered = case.counted.get(run.name, np.nan), float(run.row.get("energy", np.nan))
         own = str(run.row.get("energy_location", "")) and "Slurm" not in str(run.row["energy_location"])
-        if counted > 0 and metered > 0 and own:
+        if counted > 0 and metered > 0 and own and np.isfinite(_each(case, run)):
             ratios[run.name] = metered / counted
     usual, _ = typical(ratios.values()) if len(ratios) >= _FEWEST else (1.0, 0.0)
     usual = usual if 1 / (2 * _DIFFER) < usual < 2 * _DIFFER else 1.0
@@ -101,7 +111,9 @@ def two_meters(case: Hearing) -> Iterator[Fault]:
 def meters_of_a_log(case: Hearing) -> Iterator[Fault]:
     """Find a meter that reads a multiple of what all the like meters of its log read."""
     for log in case.logs:
-        means = np.nanmean(np.where(np.isfinite(log.ds["power"].values), log.ds["power"].values, np.nan), axis=1)
+        means = np.nanmean(
+            np.where(np.isfinite(log.ds["power"].values), log.ds["power"].values, np.nan), axis=1
+        )
         nodes = [name for name in log.meters if name not in log.switches]
         values = {name: float(mean) / max(len(log.nodes[name]), 1)
                   for name, mean in zip(log.meters, means, strict=True) if name in nodes}  # fmt: skip
