@@ -109,7 +109,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def base(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    os.symlink(config / "config", tmp_path / "config")
+    (tmp_path / "config").symlink_to(config / "config")
     monkeypatch.setattr(project, "root", lambda: tmp_path)
     monkeypatch.setattr(reading, "read_run", read_once)
     return tmp_path

@@ -29,7 +29,7 @@ def verify(campaigns: Sequence[str], *, write: bool, force: bool) -> int:
         declared = declaration(name)
         found = records.check(folder, label, evidence=str(declared.get("evidence", "")))
         faults += found.faults
-        wrong, odd = against_outputs(folder, declared) if found.runs else ([], [])
+        wrong, odd = against_outputs(folder, declared) if found.runs else (against_tables(folder, name), [])
         faults += wrong
         found.notes.extend(odd)
         missing, more = against_matrix(name, declared, folder)
@@ -71,6 +71,14 @@ def against_outputs(folder: Path, declared: dict[str, Any]) -> tuple[list[Fault]
     from analysis.datasets import doubts
 
     return doubts(folder, declared, progress=sys.stderr.isatty())
+
+
+def against_tables(folder: Path, campaign: str) -> list[Fault]:
+    """Check the tables of a campaign that others published, each row against itself and its repeats."""
+    from analysis.datasets import doubts_of_tables
+    from analysis.datasets.published import is_published
+
+    return doubts_of_tables(folder, project.declaration(campaign)) if is_published(folder) else []
 
 
 def against_claims(campaign: str, own: Mapping[str, Collection[Any]]) -> list[Fault]:

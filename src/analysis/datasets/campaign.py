@@ -89,8 +89,8 @@ def _folders(raw: Path) -> list[Path]:
 class Joined:
     """The runs of a campaign with what lies next to them, and their rows complete.
 
-    `accounts` has Slurm's records by file, `counted` the J of its counter by run, `contradicted` the runs that
-    its times contradict; `faults` are those of the files next to the runs and of records, `power` of its logs.
+    `accounts` has Slurm's records by file, `counted` the J of its counter by run, `contradicted` the runs
+    that its records contradict; `faults` are those of files next to the runs, `power` those of its logs.
     """
 
     runs: list[RunFolder]

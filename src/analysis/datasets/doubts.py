@@ -11,10 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from analysis.base.errors import Fault
+from analysis.base.errors import BenchbookError, Fault
 from analysis.datasets.campaign import Joined, cut, doubtful_labels, join, read_runs
+from analysis.datasets.published import read_published
 from analysis.datasets.run import RECORD, RunFolder
-from analysis.datasets.witnesses import examine
+from analysis.datasets.witnesses import examine, tables
 from analysis.datasets.witnesses.hearing import Hearing, Testimony
 from analysis.readers.run import ended_well
 from analysis.schema.records import IMPORTED
@@ -29,8 +30,8 @@ def doubts(
     """Read a raw campaign as `ingest` does; return what is contradicted, and what only looks odd.
 
     `declared` is the campaign's file. Of the first kind are runs that their own files or Slurm contradict,
-    files that are damaged though the run ended well, and what witnesses contradict (`analysis.datasets.witnesses`). Those
-    of the second kind count as they are. The sources begin with ``data/raw/<campaign>``.
+    files that are damaged though the run ended well, and what witnesses contradict.
+    Those of the second kind count as they are. The sources begin with ``data/raw/<campaign>``.
     """
     label = f"data/raw/{raw.name}"
     power = declared.get("power") or {}
@@ -44,6 +45,18 @@ def doubts(
     for found in examine(_hearing(raw, label, joined, declared)):
         (wrong if found.grave else odd).append(found.fault)
     return list(dict.fromkeys(wrong)), list(dict.fromkeys(odd))
+
+
+def doubts_of_tables(raw: Path, declaration: Path) -> list[Fault]:
+    """Read a campaign of published tables as `ingest` does; return what its rows state against themselves."""
+    label = f"data/raw/{raw.name}"
+    try:
+        groups, faults = read_published(raw, declaration)
+    except BenchbookError as error:
+        return [replace(fault, source=fault.source.replace(str(raw), label)) for fault in error.faults]
+    damaged = [fault for text in faults if (fault := _parsed(text))]
+    found = [replace(fault, source=f"{label}/{fault.source}") for fault in damaged]
+    return [*found, *tables.of_rows(groups["runs"].to_dataframe().reset_index(), label)]
 
 
 def _in_runs(label: str, fault: Fault) -> Fault:
@@ -87,7 +100,7 @@ def _excluded(joined: Joined) -> Iterator[Fault]:
     """Give the runs that ended well and are left out for a reason that nothing else names."""
     for run in joined.runs:
         name, reason = run.row["run"], str(run.row["reason"])
-        told = run.contradiction or name in joined.contradicted or run.damage or not run.row["exit_code"] == 0
+        told = run.contradiction or name in joined.contradicted or run.damage or run.row["exit_code"] != 0
         if (
             reason
             and _ended(run)

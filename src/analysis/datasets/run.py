@@ -44,8 +44,8 @@ class RunFolder:
     has the tables ``calls messages ranks matrix micro files``; `datasets` the long forms as read, ``profile``
     and ``result`` where there are any, each read from one of `sources`; `repeats` the differences in the rows
     of further executions in the same job; `faults` one line for each fault of a file; `extra` the rest of the
-    record; `contradiction` the reason if the run's own output is the reason; `damage` the faults of files that
-    are not whole, `marks` what each file says in passing, `logs` its power logs in short.
+    record; `contradiction` the reason if the run's own output is the reason; `damage` the faults of files
+    that are not whole, `marks` what each file says in passing, `logs` its power logs in short.
     """
 
     row: dict[str, Any]

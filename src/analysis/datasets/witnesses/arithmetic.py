@@ -98,7 +98,7 @@ def _of_operations(values: Values) -> Iterator[str]:
 
 
 def _cycle(values: Values, terms: float) -> float:
-    """Return the operations of one multigrid cycle: sweeps of 4 a term, a residual of 2, the coarsest swept."""
+    """Return the operations of one multigrid cycle: a sweep takes 4 a term, a residual 2."""
     coarse = values.get(f"{_COARSE}::Number of Nonzero Terms", [])
     before = values.get(f"{_COARSE}::Number of Presmoother Steps", [])
     after = values.get(f"{_COARSE}::Number of Postsmoother Steps", [])
@@ -110,7 +110,7 @@ def _cycle(values: Values, terms: float) -> float:
 
 
 def _of_overheads(values: Values) -> Iterator[str]:
-    """Compare the parts of the time with the whole, and rates and bandwidths with what one is of the other."""
+    """Compare the parts of the time with the whole, and bandwidths with rates."""
     times, rates, bytes_ = "Benchmark Time Summary", "GFLOP/s Summary", "GB/s Summary"
     parts, total = (
         math.fsum(_first(values, f"{times}::{kernel}") for kernel in _KERNELS),

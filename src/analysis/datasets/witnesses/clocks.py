@@ -61,11 +61,11 @@ def stamps(run: Testimony) -> Iterator[Stamp]:
     attrs: Mapping[str, object] = run.profile.attrs if run.profile is not None else {}
     for word in ("start", "stop"):
         file_name = str(run.sources.get("profile", "")).removeprefix(f"{run.name}/")
-        text = attrs.get(word)
-        if isinstance(text, float) and np.isfinite(text):
-            text = str(np.datetime64(int(text * 1e3), "ms"))
-        if isinstance(text, str) and text:
-            yield from _stamp(run, f"{attrs.get('tool', '')} {word}", word, file_name, text)
+        given = attrs.get(word)
+        if isinstance(given, float) and np.isfinite(given):  # s since 1970
+            given = str(np.datetime64(int(given * 1e3), "ms"))
+        if isinstance(given, str) and given:
+            yield from _stamp(run, f"{attrs.get('tool', '')} {word}", word, file_name, given)
 
 
 def _stamp(run: Testimony, clock: str, word: str, file: str, text: str) -> Iterator[Stamp]:

@@ -117,7 +117,9 @@ class Hearing:
         found: dict[str, Row] = {}
         for name, frame in sorted(self.accounts.items(), key=lambda one: -len(one[1])):
             for row in frame[frame["step"] == ""].to_dict("records"):
-                found.setdefault(str(row["job_id"]), row | {"file": name})
+                found.setdefault(
+                    str(row["job_id"]), {**{str(key): value for key, value in row.items()}, "file": name}
+                )
         return found
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Witnesses of where and how wide: ranks, nodes, hosts, threads, jobs, programs, as several places state them."""
+"""Witnesses of where and how wide: ranks, nodes, hosts, threads, jobs, programs."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ def programs_and_builds(case: Hearing) -> Iterator[Fault]:
 
 
 def _one_to_one(case: Hearing, members: list[tuple[Testimony, str]]) -> Iterator[Fault]:
-    """Compare programs with labels; where neither tells the other, they have nothing to do with each other."""
+    """Compare programs with builds and libraries: what most runs of one have is the rule."""
     labels: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     paths: dict[str, Counter[str]] = defaultdict(Counter)
     for run, path in members:

@@ -130,7 +130,7 @@ def equal_readings(case: Hearing) -> Iterator[Fault]:
 
 @witness("runs of one cell", "each other")
 def mixed_cells(case: Hearing) -> Iterator[Fault]:
-    """Find cells whose runs fall into two groups, far from each other and narrow: two things have one name."""
+    """Find cells whose runs fall into two narrow groups, far apart: two things have one name."""
     counting = [run for run in case.ended if run.row["timing"] and run.result is not None]
     for cell in case.cells(counting):
         values = {id(run): _merit(run) for run in cell}
@@ -178,7 +178,7 @@ def other_problems(case: Hearing) -> Iterator[Fault]:
             rest = [run for level, runs in levels.items() if level != most for run in runs]
             if len(rest) <= 0.25 * len(cell):
                 for run in rest:
-                    what = f"its output is of {name} {run.row[name]}, those of its {len(levels[most])} repeats of"
+                    what = f"its output is of {name} {run.row[name]}, those of {len(levels[most])} repeats of"
                     remedy = "is it the output of another run, or is the case another one?"
                     yield case.of_run(run, f"{what} {most}", remedy, file=_file(run, "result"))
 
@@ -191,7 +191,7 @@ def _by(runs: Iterable[Testimony], name: str) -> dict[str, list[Testimony]]:
     return found
 
 
-# Noise adds time. A row that is faster than those of all repeats by so much, and alone in its table, was edited.
+# Noise adds time: a row that is faster than in all repeats by so much, and alone in its table, was edited.
 _SINGLE, _SPIKE = 12.0, np.log(1.5)
 
 

@@ -28,7 +28,7 @@ _WROTE = re.compile(r"^mpiP: Storing mpiP output in \[(?:\./)?([^\]\n]+)\]", re.
 _CALL = re.compile(r"^Call \[(\d+)\] Scaled Residual \[", re.MULTILINE)
 _TOOK = re.compile(r"^exit (\d+) +seconds ([\d.]+)$|^real\s+(?:(\d+)m)?([\d.]+)s?$", re.MULTILINE)
 LIBRARIES = (
-    ("Open MPI", re.compile(r"(?:Open MPI[ )/:v-]{1,4}|openmpi[-/_]?|\bompi[-/_])v?(\d+\.\d+(?:\.\d+)?)", re.I)),
+    ("Open MPI", re.compile(r"(?:Open MPI[ )/:v-]{1,4}|openmpi[-/]|\bompi[-/])v?(\d+\.\d+(?:\.\d+)?)", re.I)),
     ("MPICH", re.compile(r"(?<![a-z])mpich(?:2?[-/_ ]| Version:\s+)v?(\d+\.\d+(?:\.\d+)?)", re.I)),
     ("MVAPICH", re.compile(r"mvapich2?[-/_ ]v?(\d+\.\d+(?:\.\d+)?)", re.I)),
     ("Intel MPI", re.compile(r"(?:intel ?mpi|impi)[-/_ ]v?(\d{1,4}\.\d+(?:\.\d+)?)|Intel\(R\) MPI Library (?:for \S+ OS, )?(?:Version )?(\d{4}\.\d+|\d{4} Update \d+)", re.I)),  # noqa: E501

@@ -132,8 +132,8 @@ def ports_of_nodes(case: Hearing) -> Iterator[Fault]:
     for run in case.runs:
         facts = run.extra.get("facts")
         noted: Mapping[str, Any] = facts.get("facts", {}) if isinstance(facts, dict) else {}
-        rates = [_port(str(entry.get("value", "")), str(entry.get("unit", "")))
-                 for name, entry in noted.items() if _PORT.search(name) and isinstance(entry, dict)]  # fmt: skip
+        ports = (entry for name, entry in noted.items() if _PORT.search(name) and isinstance(entry, dict))
+        rates = [_port(str(entry.get("value", "")), str(entry.get("unit", ""))) for entry in ports]
         known = [one for one in rates if np.isfinite(one) and one > 0]
         stated = rate(str(run.row["interconnect"]))
         if known and stated > _OVER * max(known) and run.row["nodes"] > 1:

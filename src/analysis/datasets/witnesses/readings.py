@@ -79,4 +79,5 @@ def figures(result: xr.Dataset) -> np.ndarray:
     ]
     parts = [np.atleast_1d(result[name].values).ravel() for name in sorted(names)]
     whole = np.concatenate(parts) if parts else np.array([])
-    return whole[np.isfinite(whole) & (whole > 0)]
+    known: np.ndarray = whole[np.isfinite(whole) & (whole > 0)]
+    return known

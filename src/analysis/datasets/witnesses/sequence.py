@@ -1,10 +1,11 @@
-"""Witnesses of what was run and when: jobs, orders, repeats, names and clocks that go on from one to the next."""
+"""Witnesses of what was run and when: jobs, orders, repeats and names that go on from one to the next."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,7 +46,7 @@ def jobs_without_runs(case: Hearing) -> Iterator[Fault]:
 
 
 def _unlisted(case: Hearing) -> Iterator[tuple[Testimony, bool]]:
-    """Give the runs whose job no record of Slurm's has, and whether they may have ended after it was asked."""
+    """Give the runs whose job Slurm's records lack, and whether they ended after it was asked."""
     own = [run for run in case.runs if run.job and run.job in case.jobs]
     lone = [run for run in case.runs if run.job and run.job not in case.jobs]
     if len(own) < _FEWEST or len(lone) > (1 - _RULE) * len(case.runs):
@@ -124,7 +125,7 @@ def _ago(run: Testimony, other: Testimony) -> str:
 def _out_of_turn(
     runs: Sequence[Testimony], values: Sequence[float], slack: float
 ) -> Iterator[tuple[Testimony, Testimony]]:
-    """Give the runs outside the longest rising chain of values, each with a neighbour; none of a mixed list."""
+    """Give the runs outside the longest rising chain, each with a neighbour; none of a mixed list."""
     if len(runs) < _FEWEST:
         return
     kept = _rising(values, slack)
@@ -139,7 +140,7 @@ def _out_of_turn(
 
 
 def _rising(values: Sequence[float], slack: float) -> list[int]:
-    """Return the positions of the longest chain in which no value is less than one before by more than slack."""
+    """Return the positions of the longest chain of values that rise, but for the slack."""
     tails: list[int] = []
     parents: list[int] = []
     for at, value in enumerate(values):
@@ -320,7 +321,7 @@ def comments_of_jobs(case: Hearing) -> Iterator[Fault]:
 def accounts_of_one_job(case: Hearing) -> Iterator[Fault]:
     """Find jobs of which two files of Slurm's records say different things."""
     names = ("state", "elapsed", "nodes", "node_list", "exit_code")
-    seen: dict[str, tuple[str, dict[str, object]]] = {}
+    seen: dict[str, tuple[str, Any]] = {}
     for name, frame in case.accounts.items():
         for row in frame[frame["step"] == ""].drop_duplicates("job_id", keep="last").to_dict("records"):
             first, other = seen.setdefault(row["job_id"], (name, row))

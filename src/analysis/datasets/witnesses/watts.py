@@ -89,7 +89,8 @@ def energies_of_slurm(case: Hearing) -> Iterator[Fault]:
     for run in case.ended:
         ratio = ratios.get(run.name, usual) / usual
         if not 1 / (2 * _DIFFER) < ratio < 2 * _DIFFER:
-            what = f"its meter has {float(run.row['energy']):.4g} J, Slurm's counter {case.counted[run.name]:.4g} J"
+            joules = float(run.row["energy"])
+            what = f"its meter has {joules:.4g} J, Slurm's counter {case.counted[run.name]:.4g} J"
             yield case.of_run(run, what, _UNITS, file=_log(run))
 
 
