@@ -15,6 +15,8 @@ _DIGITS, _NUMBERS = 12, 2
 # Runs that are each other's multiple: so many figures, equal ratios, and a ratio that is not one.
 _RATIOS, _EVEN, _ROUGH, _OTHER = 4, 1e-4, 2.5e-3, 0.01
 _COARSE = 10.0  # two decimals of smaller figures do not tell a ratio
+# Outputs of a declared truth are all made from one number.
+_DRAWN = "synthetic"
 # A cell is of two kinds: each of so many runs, this far apart and by so many of their own widths.
 _GROUP, _APART, _WIDTHS = 3, np.log(1.5), 6.0
 _COPY = "remove the copy, or put back the run's own file"
@@ -30,7 +32,7 @@ def equal_figures(case: Hearing) -> Iterator[Fault]:
     """Find results that are to the last digit those of another run."""
     seen: dict[tuple[str, bytes], Testimony] = {}
     for run in case.runs:
-        if run.result is None:
+        if run.result is None or run.row["evidence"] == _DRAWN:
             continue
         values = run.figures
         if np.unique(values).size < _NUMBERS or _digits(values) < _DIGITS:
@@ -46,7 +48,7 @@ def scaled_figures(case: Hearing) -> Iterator[Fault]:
     """Find results whose figures are all the same multiple of those of another run."""
     groups: dict[tuple[str, ...], list[tuple[Testimony, np.ndarray]]] = defaultdict(list)
     for run in case.ended:
-        if run.result is not None:
+        if run.result is not None and run.row["evidence"] != _DRAWN:
             values = run.figures
             kind = str(run.result.attrs["kind"])
             if kind != "merits" and values.size >= _RATIOS:

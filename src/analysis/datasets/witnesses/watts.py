@@ -76,8 +76,8 @@ def watts_of_repeats(case: Hearing) -> Iterator[Fault]:
 
 
 @witness("energy of a meter", "energy of Slurm's counter")
-def energies_of_slurm(case: Hearing) -> Iterator[Fault]:
-    """Find runs whose meter and Slurm's counter differ by a factor, or by another one than in other runs."""
+def energies_of_meters(case: Hearing) -> Iterator[Fault]:
+    """Find runs whose meter and Slurm's counter differ by a factor, or by another than in other runs."""
     ratios = {}
     for run in case.ended:
         counted, metered = case.counted.get(run.name, np.nan), float(run.row.get("energy", np.nan))
