@@ -110,7 +110,8 @@ def campaign(tmp_path: Path) -> Path:
 def test_doubts__the_campaign_as_it_was_measured_has_none() -> None:
     wrong, odd = doubts(RAW)
     assert wrong == []
-    said = "is of job 248, the one after the last that Slurm's records have"  # it ended when sacct had been asked
+    # It ended when sacct had been asked.
+    said = "is of job 248, the one after the last that Slurm's records have"
     assert [(fault.source, fault.found) for fault in odd] == [("data/raw/vm-hpcg/runs/215/run.json", said)]
 
 

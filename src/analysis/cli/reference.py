@@ -221,8 +221,8 @@ def _witnesses() -> str:
         for one in sorted(REGISTRY, key=lambda one: one.name)
     ]
     text = (
-        "What `benchbook verify` compares in the runs of a campaign, in addition to checksums and to each record "
-        "with its own output. A side that a campaign does not have is no witness."
+        "What `benchbook verify` compares in the runs of a campaign, in addition to checksums, and to each "
+        "record with its own output. A side that a campaign does not have is no witness."
     )
     return _page("Witnesses", text, _table(("witness", "compares", "with", "finds", "as"), rows))
 

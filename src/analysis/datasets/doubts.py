@@ -39,9 +39,11 @@ def doubts(
     wrong = [
         _in_runs(label, fault) for fault in (*_contradicted(joined), *_damaged(joined), *_excluded(joined))
     ]
-    wrong += [_in_runs(label, fault) for fault in cut(joined.runs)]
     wrong += [replace(fault, source=f"{label}/{fault.source}") for fault in _accounts(joined)]
     odd = [_in_runs(label, fault) for fault in doubtful_labels(joined.runs)]
+    imported = {str(run.row["run"]) for run in joined.runs if IMPORTED in run.extra}
+    for fault in cut(joined.runs):  # who imports does not know what sizes the options asked for
+        (odd if fault.source.partition("/")[0] in imported else wrong).append(_in_runs(label, fault))
     for found in examine(_hearing(raw, label, joined, declared)):
         (wrong if found.grave else odd).append(found.fault)
     return list(dict.fromkeys(wrong)), list(dict.fromkeys(odd))

@@ -9,6 +9,7 @@ import numpy as np
 
 from analysis.base.errors import Fault
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
+from analysis.schema.records import IMPORTED
 
 # Repeats agree in some digits, not in so many of so many numbers.
 _DIGITS, _NUMBERS = 12, 2
@@ -134,6 +135,7 @@ def equal_readings(case: Hearing) -> Iterator[Fault]:
 def mixed_cells(case: Hearing) -> Iterator[Fault]:
     """Find cells whose runs fall into two narrow groups, far apart: two things have one name."""
     counting = [run for run in case.ended if run.row["timing"] and run.result is not None]
+    counting = [run for run in counting if IMPORTED not in run.extra]  # import asks what splits a cell
     for cell in case.cells(counting):
         values = {id(run): _merit(run) for run in cell}
         known = sorted((run for run in cell if np.isfinite(values[id(run)])), key=lambda run: values[id(run)])

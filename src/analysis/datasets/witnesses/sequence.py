@@ -12,12 +12,15 @@ import pandas as pd
 
 from analysis.base.errors import Fault
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, typical, witness
+from analysis.schema.records import IMPORTED
 
 # If more of the accounted jobs have no run, the accounting is of more than the campaign,
 _OWN_SHARE = 0.5
 # and what holds for so many of the runs is a rule, from which the rest departs.
 _RULE = 0.9
 _FEWEST = 4
+# Fewer names that are numbers can be numbers of nodes.
+_NUMBERED = 10
 # Jobs start out of turn by the seconds that Slurm takes; s.
 _TURN = 2.0
 # An accounting that was asked for while the last job still ran lacks it; s.
@@ -192,7 +195,7 @@ def holes_in_names(case: Hearing) -> Iterator[Fault]:
     """Find numbers that are missing among runs whose names are numbers."""
     found = [re.fullmatch(r"(\d+)[a-z]?(?:\.failed-\d+)?", run.name) for run in case.runs]
     numbers = {int(one[1]) for one in found if one}
-    if None in found or len(numbers) < _FEWEST:
+    if None in found or len(numbers) < _NUMBERED or any(IMPORTED in run.extra for run in case.runs):
         return
     lacking = sorted(set(range(min(numbers), max(numbers))) - numbers)
     if lacking and len(lacking) <= (1 - _RULE) * len(numbers) + 1:

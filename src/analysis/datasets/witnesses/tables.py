@@ -1,4 +1,4 @@
-"""Witnesses of tables of runs that others published: a name, a size, a share, a rate that one row states twice."""
+"""Witnesses of tables of runs that others published: what a row states twice."""
 
 from __future__ import annotations
 
