@@ -146,7 +146,7 @@ def profilers(case: Hearing) -> Iterator[Fault]:
             yield case.of_run(run, what, "correct the record, or remove the profile", key="profiler")
 
 
-@witness("file that a profiler said it wrote", "files of the run")
+@witness("file that the output names as written", "files of the run")
 def written_files(case: Hearing) -> Iterator[Fault]:
     """Find runs without the profile that their own output says was written."""
     for run in case.ended:

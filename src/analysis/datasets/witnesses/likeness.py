@@ -133,7 +133,7 @@ def equal_readings(case: Hearing) -> Iterator[Fault]:
 
 @witness("runs of one cell", "each other")
 def mixed_cells(case: Hearing) -> Iterator[Fault]:
-    """Find cells whose runs fall into two narrow groups, far apart: two things have one name."""
+    """Find cells whose runs fall into two narrow groups that differ by a factor: one name for two things."""
     counting = [run for run in case.ended if run.row["timing"] and run.result is not None]
     counting = [run for run in counting if IMPORTED not in run.extra]  # import asks what splits a cell
     for cell in case.cells(counting):
@@ -150,7 +150,9 @@ def mixed_cells(case: Hearing) -> Iterator[Fault]:
             few = min(low, high, key=len)
             factor = np.exp(np.median(row[at:]) - np.median(row[:at]))
             others = ", ".join(run.name for run in few)
-            what = f"its cell of {len(known)} runs falls into two groups, apart by a factor of {factor:.3g}"
+            what = (
+                f"its cell of {len(known)} runs falls into two groups that differ by a factor of {factor:.3g}"
+            )
             remedy = "two things have one name: give each its own level of a factor, or correct the records"
             yield case.of_run(few[0], f"{what}; {others} are one of them", remedy)
 

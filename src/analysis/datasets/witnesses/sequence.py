@@ -63,6 +63,17 @@ def _unlisted(case: Hearing) -> Iterator[tuple[Testimony, bool]]:
         yield run, bool(after and newer)
 
 
+@witness("number of one job", "numbers of the others", grave=False)
+def holes_in_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find numbers that are missing among those of accounted jobs; they may be those of others."""
+    for name, frame in case.accounts.items():
+        numbers = {int(job) for job in frame["job_id"] if str(job).isdecimal()}
+        lacking = sorted(set(range(min(numbers, default=0), max(numbers, default=0))) - numbers)
+        if len(numbers) >= _NUMBERED and 0 < len(lacking) <= (1 - _RULE) * len(numbers):
+            what = f"has the jobs {min(numbers)} to {max(numbers)} without {listed(map(str, lacking))}"
+            yield case.beside(name, what, "were they jobs of others? if not, put their runs back")
+
+
 @witness("runs", "jobs in Slurm's records")
 def runs_without_jobs(case: Hearing) -> Iterator[Fault]:
     """Find runs whose job Slurm's records do not have, though they have those of the other runs."""

@@ -16,21 +16,25 @@ from analysis.datasets.witnesses.hearing import FACTORS, typical
 _RANKS = re.compile(r"(?<![a-z0-9])(\d+)[-_]?ranks(?![a-z])")
 _THREADS = re.compile(r"(?<![a-z0-9])(\d+)[-_]?threads(?![a-z])")
 _SIZE = re.compile(r"(?:^|[/ ])size-(\d+)(?![\d])")
+_VERSION = re.compile(r"Benchmark_(\d+\.\d+)_")
 _TUNED = re.compile(r"(\d+) threads a rank")
 # A rate by its repeats: noise makes them differ, and a wrong unit or digit by more than this.
 _FAR, _APART, _FEWEST = 12.0, np.log(2.0), 6
+# A folder of so many rows is of one machine, but for so small a share of them.
+_MANY, _FEW = 20, 0.05
 _CUBE = re.compile(r"(\d+)³")
 
 Row = Mapping[str, Any]
 
 
 def of_rows(runs: pd.DataFrame, source: str) -> Iterator[Fault]:
-    """Yield what rows of kind ``runs`` that no file of a run stands behind state against themselves."""
+    """Yield where rows of kind ``runs`` contradict themselves, their name, or other rows."""
     for row in runs.to_dict("records"):
         known = {str(key): value for key, value in row.items()}
         for what in (*_of_names(known), *_of_counts(known), *_of_shares(known)):
             yield Fault(source, 0, f"run {row['run']}: {what}", "compare the row with its source")
     yield from _doubled(runs, source)
+    yield from _of_folders(runs, source)
     yield from _far(runs, source)
 
 
@@ -38,6 +42,9 @@ def _of_names(row: Row) -> Iterator[str]:
     """Compare a row with the counts in its name, which is that of its output."""
     name = str(row["run"])
     threads = _TUNED.search(str(row["tuning"]))
+    version = _VERSION.search(name)
+    if version and row["version"] not in ("", version[1]):
+        yield f"is of version {version[1]} by its name, its row says {row['version']}"
     stated = {"ranks": row["ranks"], "nodes": row["nodes"], "threads": int(threads[1]) if threads else -1}
     for key, pattern in (("ranks", _RANKS), ("threads", _THREADS), ("nodes", _SIZE)):
         found = pattern.search(name)
@@ -77,6 +84,20 @@ def _doubled(runs: pd.DataFrame, source: str) -> Iterator[Fault]:
         for other in rest:
             what = f"run {other}: has to the last digit the figures of run {first}"
             yield Fault(source, 0, what, "remove the copy, or compare the row with its source")
+
+
+def _of_folders(runs: pd.DataFrame, source: str) -> Iterator[Fault]:
+    """Find rows whose machine, library or source is not that of nearly all other rows of their folder."""
+    folders = runs["run"].astype(str).str.partition("/")
+    inside = runs[folders[1] == "/"].assign(folder=folders[0])
+    for name in ("cluster", "cpu", "mpi", "interconnect", "build", "source"):
+        for folder, rows in inside.groupby("folder") if name in inside else ():
+            counts = rows[name].value_counts()
+            few = rows[rows[name].map(counts) <= _FEW * len(rows)]
+            if len(rows) >= _MANY and counts.iloc[0] >= (1 - _FEW) * len(rows):
+                for run, level in zip(few["run"], few[name], strict=True):
+                    what = f"run {run}: says {name} {level!r}, {counts.iloc[0]} other rows of {folder}"
+                    yield Fault(source, 0, f"{what} {counts.index[0]!r}", "compare the row with its source")
 
 
 def _far(runs: pd.DataFrame, source: str) -> Iterator[Fault]:
