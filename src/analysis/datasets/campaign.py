@@ -6,7 +6,8 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from analysis.schema.frames import to_dataset
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files", "meters")
 # Starting worker processes costs seconds; below this many runs one process is faster.
 PARALLEL_FROM = 500
+_SILENT = 2.0  # s, for which nobody needs to be told that something happens
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,7 @@ def read_runs(raw: Path, power: Mapping[str, Any], *, progress: bool) -> list[Ru
     folders = _folders(raw)
     applications = load_applications(project.root() / "config" / "applications")
     if len(folders) < PARALLEL_FROM:
-        return [read_run(folder, applications, power) for folder in folders]
+        return [read_run(folder, applications, power) for folder in _counted(folders, progress=progress)]
     import dask  # half a second, for large campaigns only
     import dask.bag
     from dask.diagnostics.progress import ProgressBar
@@ -199,6 +201,17 @@ def read_runs(raw: Path, power: Mapping[str, Any], *, progress: bool) -> list[Ru
     bar = ProgressBar(out=sys.stderr, minimum=2.0) if progress else contextlib.nullcontext()
     with dask.config.set(own), bar:
         return list(bag.map(read_run, applications, power).compute())
+
+
+def _counted(folders: Sequence[Path], *, progress: bool) -> Iterator[Path]:
+    """Give folders, and after two seconds say on standard error how many have been read."""
+    began = time.monotonic()
+    for at, folder in enumerate(folders):
+        if progress and time.monotonic() - began > _SILENT:
+            print(f"\r{at} of {len(folders)} runs", end="", file=sys.stderr, flush=True)
+        yield folder
+    if progress and time.monotonic() - began > _SILENT:
+        print("\r" + " " * 30 + "\r", end="", file=sys.stderr, flush=True)
 
 
 def _read_records(raw: Path) -> tuple[dict[str, pd.DataFrame], pd.DataFrame, list[str]]:
