@@ -65,7 +65,7 @@ def _log(run: Testimony) -> str:
 @witness("watts of a run", "watts of its repeats")
 def watts_of_repeats(case: Hearing) -> Iterator[Fault]:
     """Find runs whose nodes drew a multiple of what they did in the other runs of their cell."""
-    for cell in case.cells(case.ended):
+    for cell in case.cells(run for run in case.ended if np.isfinite(_each(case, run))):
         for run in cell:
             middle, _ = typical(_each(case, other) for other in cell if other is not run)
             rest = sum(np.isfinite(_each(case, other)) for other in cell) - 1
