@@ -418,7 +418,7 @@ def library_renamed(copy: Copy) -> None:
     copy.change_all({"mpi": "Open MPI 4.1.4"}, mpi="MPICH 4.0.2")
 
 
-@lie("vm-hpcg", r"no run has mpi 'Open MPI 4\.1\.4'")
+@lie("vm-hpcg", r"no run has mpi 'MPICH 4\.0\.2'")
 def library_of_another_version(copy: Copy) -> None:
     copy.change_all({"mpi": "MPICH 4.2.1"}, mpi="MPICH 4.0.2")
 
