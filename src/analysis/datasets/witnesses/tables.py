@@ -11,6 +11,7 @@ import pandas as pd
 
 from analysis.base.errors import Fault
 from analysis.datasets.witnesses.hearing import FACTORS, typical
+from analysis.schema.factors import TABLE
 
 # Counts in the names of outputs: `f0978-1ranks-18threads`, `size-8 hpcg-iter-2`.
 _RANKS = re.compile(r"(?<![a-z0-9])(\d+)[-_]?ranks(?![a-z])")
@@ -22,6 +23,7 @@ _TUNED = re.compile(r"(\d+) threads a rank")
 _FAR, _APART, _FEWEST = 12.0, np.log(2.0), 6
 # A folder of so many rows is of one machine, but for so small a share of them.
 _MANY, _FEW = 20, 0.05
+_MACHINE = tuple(one.name for one in TABLE if one.kind == "machine")
 _CUBE = re.compile(r"(\d+)³")
 
 Row = Mapping[str, Any]
@@ -90,7 +92,7 @@ def _of_folders(runs: pd.DataFrame, source: str) -> Iterator[Fault]:
     """Find rows whose machine, library or source is not that of nearly all other rows of their folder."""
     folders = runs["run"].astype(str).str.partition("/")
     inside = runs[folders[1] == "/"].assign(folder=folders[0])
-    for name in ("cluster", "cpu", "mpi", "interconnect", "build", "source"):
+    for name in (*_MACHINE, "mpi", "source"):
         for folder, rows in inside.groupby("folder") if name in inside else ():
             counts = rows[name].value_counts()
             few = rows[rows[name].map(counts) <= _FEW * len(rows)]
