@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,14 @@ from analysis.base.errors import ConfigError
 from analysis.cli import BAD_INPUT, CAMPAIGN, FINE
 from analysis.datasets.applications import load_applications
 from analysis.importing import make, write
+from analysis.importing.additions import RECORD
 from analysis.importing.draft import Draft
 from analysis.importing.pattern import FACTORS, compile_pattern, parse_settings
-from analysis.importing.plan import RECORD, ImportPlan
+from analysis.importing.plan import ImportPlan, record
 from analysis.importing.resolution import NEEDED, missing
 from analysis.importing.table import read_table
-from analysis.importing.writing import record
+from analysis.importing.writing import README, power_entries
+from analysis.provenance import manifest
 
 _ROWS = 30  # runs, files and faults that are listed
 _LEVELS = 8  # of a factor, on its line
@@ -62,8 +65,8 @@ def import_folder(
         print(fault, file=sys.stderr)
     printed = len(plan.faults)
     status = BAD_INPUT if plan.faults else FINE
-    if not plan.runs:
-        if not plan.known:
+    if not plan.new and not (plan.known and _is_cut_short(raw, declaration)):
+        if not plan.known and not (plan.placed and any(raw.glob(f"runs/*/{RECORD}"))):
             raise ConfigError.at(
                 folder, 0, "holds no output that a reader recognises", "docs/formats.md says what is read"
             )
@@ -74,7 +77,8 @@ def import_folder(
     made = write(plan, raw, declaration, applications)
     for fault in plan.faults[printed:]:
         print(fault, file=sys.stderr)
-    _print_written(plan, [path.relative_to(base) for path in made])
+    with redirect_stdout(sys.stderr if as_json else sys.stdout):  # the object is all of the output
+        _print_written(plan, [path.relative_to(base) for path in made])
     return BAD_INPUT if plan.faults else FINE
 
 
@@ -82,17 +86,32 @@ def _check_target(raw: Path, declaration: Path, base: Path) -> None:
     runs, found = list(raw.glob(f"runs/*/{RECORD}")), ""
     if runs and not any(b'"imported"' in path.read_bytes() for path in runs):
         found = "has runs that were not imported"
-    elif declaration.is_file() and not runs and raw.is_dir() and any(raw.iterdir()):
+    elif declaration.is_file() and not runs and raw.is_dir() and any(raw.iterdir()) and not _is_ours(raw):
         found = "is declared, and its folder has files that were not imported"
     if found:
         raise ConfigError.at(str(raw.relative_to(base)), 0, found, "choose another name with --as")
+
+
+def _is_ours(raw: Path) -> bool:
+    """Tell whether a folder is of an import, all runs of which may have been removed."""
+    page = raw / README
+    return page.is_file() and b"imported by `benchbook import`" in page.read_bytes()
+
+
+def _is_cut_short(raw: Path, declaration: Path) -> bool:
+    """Tell whether an import ended after it wrote runs and before it declared and listed them."""
+    listed = raw / manifest.NAME
+    text = listed.read_text(encoding="utf-8", errors="replace") if listed.is_file() else ""
+    records = (path.relative_to(raw).as_posix() for path in raw.glob(f"runs/*/{RECORD}"))
+    return not declaration.is_file() or any(f"  {name}\n" not in text for name in records)
 
 
 def _confirm(plan: ImportPlan) -> bool:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         print(f"nothing was written; to write data/raw/{plan.name}, give --yes", file=sys.stderr)
         return False
-    answer = input(f"write {len(plan.runs)} runs to data/raw/{plan.name}? [y/N] ")
+    more = f", and add to {len(plan.joined)}" if plan.joined else ""
+    answer = input(f"write {len(plan.runs)} runs to data/raw/{plan.name}{more}? [y/N] ")
     return answer.strip().lower() in ("y", "yes")
 
 
@@ -113,6 +132,10 @@ def as_object(plan: ImportPlan) -> dict[str, Any]:
         "placed": plan.placed,
         "known": plan.known,
         "runs": runs,
+        "joined": [
+            {"run": one.run.name, "files": [file.name for file in one.files], "where": one.stated}
+            for one in plan.joined
+        ],
         "guessed": plan.guesses,
         "faults": [str(fault) for fault in plan.faults],
         "unplaced": plan.unplaced,
@@ -123,6 +146,7 @@ def _print_plan(plan: ImportPlan) -> None:
     """Print what would be written: runs, where their factors come from, files of no run."""
     whole = f"{plan.files} files, {plan.placed} with a place; {len(plan.runs)} new runs"
     known = f", {plan.known} imported before" if plan.known else ""
+    known += f", {len(plan.joined)} with new files or facts" if plan.joined else ""
     print(f"{whole}{known}, {len(plan.faults)} at fault")
     for line in plan.guesses:
         print(f"guessed: {line}")
@@ -133,11 +157,19 @@ def _print_plan(plan: ImportPlan) -> None:
         _table(_run_rows(plan.runs))
         _more(len(plan.runs), "runs")
         print(f"\ndates: {_dates(plan.runs)}")
+    if plan.joined:
+        print(f"\nruns imported before that gain files or facts: {len(plan.joined)}")
+        for one in plan.joined[:_ROWS]:
+            files = ", ".join(file.name for file in one.files)
+            facts = ", ".join(f"{name} ({where})" for name, where in one.stated.items())
+            print(f"  {one.run.name}: {'; '.join(filter(None, [files, facts]))}")
+        _more(len(plan.joined), "runs")
     if plan.slurm:
         print(f"\nSlurm: {plan.jobs} jobs in {', '.join(one.name for one in plan.slurm)}")
-    for source in plan.power:
-        remedy = "name under power.logs in the campaign's file the nodes that its meters feed (docs/power.md)"
-        print(f"\npower log of several runs: {source.name}; {remedy}")
+    for log in plan.power:
+        print(f"\npower log of several runs: {log.source.name} {log.text}")
+        if log.feeds:
+            print(f"guessed: power.logs: meters: {json.dumps(log.feeds)}")
     if plan.unplaced:
         print(f"\nwithout a place: {len(plan.unplaced)}")
         for reason, names in _by_reason(plan.unplaced):
@@ -218,14 +250,18 @@ def _by_reason(unplaced: dict[str, str]) -> Iterable[tuple[str, list[str]]]:
     found: dict[str, list[str]] = {}
     for name, why in unplaced.items():
         short = why.partition("; docs/formats.md")[0]
-        short = "is of no format known here" if short.startswith("is of no format") else short
+        short = "has no known format" if short.startswith("has no known format") else short
         short = "is a copy" if short.startswith("is a copy") else short
         found.setdefault(short, []).append(name)
     return sorted(found.items(), key=lambda item: -len(item[1]))[:_ROWS]
 
 
 def _print_written(plan: ImportPlan, made: Sequence[Path]) -> None:
-    print(f"\nwrote {len(plan.runs)} runs to data/raw/{plan.name}")
+    more = f", and added to {len(plan.joined)}" if plan.joined else ""
+    print(f"\nwrote {len(plan.runs)} runs to data/raw/{plan.name}{more}")
     for path in made:
         print(f"wrote {path}")
+    declaration = Path("config") / "campaigns" / f"{plan.name}.yaml"
+    if declaration not in made and (entries := power_entries(plan)):
+        print(f"add to {declaration}, so that energy is computed from the new power logs:\n{entries}", end="")
     print(f"next: .venv/bin/benchbook verify {plan.name}")
