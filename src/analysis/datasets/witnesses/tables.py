@@ -96,7 +96,7 @@ def _of_folders(runs: pd.DataFrame, source: str) -> Iterator[Fault]:
         for folder, rows in inside.groupby("folder") if name in inside else ():
             counts = rows[name].value_counts()
             few = rows[rows[name].map(counts) <= _FEW * len(rows)]
-            if len(rows) >= _MANY and counts.iloc[0] >= (1 - _FEW) * len(rows):
+            if len(rows) >= _MANY and counts.size and counts.iloc[0] >= (1 - _FEW) * len(rows):
                 for run, level in zip(few["run"], few[name], strict=True):
                     what = f"run {run}: says {name} {level!r}, {counts.iloc[0]} other rows of {folder}"
                     yield Fault(source, 0, f"{what} {counts.index[0]!r}", "compare the row with its source")
