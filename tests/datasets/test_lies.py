@@ -111,14 +111,14 @@ def test_doubts__the_campaign_as_it_was_measured_has_none() -> None:
     wrong, odd = doubts(RAW)
     assert wrong == []
     # It ended when sacct had been asked.
-    said = "is of job 248, the one after the last that Slurm's records have"
+    said = "belongs to job 248, the one after the last that Slurm's records have"
     assert [(fault.source, fault.found) for fault in odd] == [("data/raw/vm-hpcg/runs/215/run.json", said)]
 
 
 def doubted(campaign: Path) -> tuple[list[Fault], list[Fault]]:
     """Return what is doubted of single runs: of the others, which were not copied, there are holes."""
     wrong, odd = doubts(campaign)
-    holes = ("its cell has the repetitions", "is of job 248")
+    holes = ("its cell has the repetitions", "belongs to job 248")
     own = (
         [replace(one, source=one.source.removeprefix("data/raw/vm-hpcg/runs/"), line=0) for one in found]
         for found in (wrong, odd)

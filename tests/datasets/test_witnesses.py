@@ -141,7 +141,7 @@ def lie(campaign: str, phrase: str) -> Callable[[Lie], Lie]:
 # ---- runs that were left out, added or moved
 
 
-@lie("vm-hpcg", r"sacct\.txt:\d+: lists job 28 \(COMPLETED, 6 s\), of which there is no run")
+@lie("vm-hpcg", r"sacct\.txt:\d+: lists job 28 \(COMPLETED, 6 s\), without a run")
 def slow_runs_removed(copy: Copy) -> None:
     copy.drop("001", accounted=False)
     copy.drop("004", accounted=False)
@@ -197,7 +197,7 @@ def run_copied_and_slowed(copy: Copy) -> None:
     copy.edit(name, times, lambda m: f"{m[1]}{float(m[2]) * 1.1:.6g}")
 
 
-@lie("vm-hpcg", r"is of job 128, which Slurm's records do not have")
+@lie("vm-hpcg", r"belongs to job 128, which Slurm's records do not have")
 def moved_a_day_and_forgotten(copy: Copy) -> None:
     record = copy.records(job_id=128)[0]
     copy.edit("sacct.txt", r"^128(?:\.\w+)?\|.*\n", "")
@@ -216,14 +216,14 @@ def moved_an_hour(copy: Copy) -> None:
     copy.change(record["run"], start=record["start"] + 3600, end=record["end"] + 3600)
 
 
-@lie("vm-hpcg", r"is of job \d+, which began \d+ s (?:before|after) job \d+ of run")
+@lie("vm-hpcg", r"belongs to job \d+, which began \d+ s (?:before|after) job \d+ of run")
 def jobs_swapped(copy: Copy) -> None:
     one, other = copy.records(run="020")[0], copy.records(run="121")[0]
     copy.change("020", job_id=other["job_id"])
     copy.change("121", job_id=one["job_id"])
 
 
-@lie("vm-hpcg", r"is of job 29, as is run")
+@lie("vm-hpcg", r"has job 29, like run")
 def one_job_of_two_runs(copy: Copy) -> None:
     copy.change("005", job_id=29)
 
@@ -346,7 +346,7 @@ def twice_as_fast_in_itself(copy: Copy) -> None:
     )
 
 
-@lie("vm-hpcg", r"logs 264 sets of iterations, the result is of 316")
+@lie("vm-hpcg", r"logs 264 sets of iterations, the result has 316")
 def more_iterations(copy: Copy) -> None:
     copy.edit(copy.file("001", "HPCG*.txt"), r"(Total number of \w+ iterations=)13200", r"\g<1>15800")
     scaled(copy, "001", f"{RATES}|{OPERATIONS}", 15800 / 13200)
@@ -363,7 +363,7 @@ def kernel_longer_than_all(copy: Copy) -> None:
     copy.edit(copy.file("001", "HPCG*.txt"), r"(Summary::Raw MG=)6\.03068", rf"\g<1>{29.493 / 6.8905:.6g}")
 
 
-@lie("vm-hpcg", r"its output is of version 3\.0, those of \d+ repeats of 3\.1")
+@lie("vm-hpcg", r"its output has version 3\.0, those of \d+ repeats of 3\.1")
 def another_version(copy: Copy) -> None:
     copy.edit(copy.file("001", "HPCG*.txt"), r"^version=3\.1", "version=3.0")
 
@@ -451,12 +451,12 @@ def nodes_changed(copy: Copy) -> None:
     copy.change("050", nodes=1, ranks_per_node=2)
 
 
-@lie("vm-hpcg", r"is of 1 nodes, its job 28 had 2")
+@lie("vm-hpcg", r"has 1 nodes, its job 28 had 2")
 def nodes_and_list_changed(copy: Copy) -> None:
     copy.change("001", nodes=1, nodelist=["n1"])
 
 
-@lie("vm-hpcg", r"its result is of 1 threads per rank, its record of 4")
+@lie("vm-hpcg", r"its result has 1 threads per rank, its record 4")
 def threads_changed(copy: Copy) -> None:
     copy.change("001", threads=4)
 
@@ -466,7 +466,7 @@ def environment_of_another_job(copy: Copy) -> None:
     copy.change("010", job_id=78, environment={"SLURM_JOB_ID": "77"})
 
 
-@lie("vm-exchange", r"noted facts of n7, its record is of n1, n2")
+@lie("vm-exchange", r"noted facts of n7, its record lists n1, n2")
 def facts_of_another_node(copy: Copy) -> None:
     copy.change("010", nodelist=["n1", "n2"], facts={"host": "n7", "facts": {}})
 
@@ -564,7 +564,7 @@ def rows(copy: Copy, pattern: str, by: str | Callable[[re.Match[str]], str], *, 
 QPACE = r"^(qpace4_SVE_openmpi/\S*-20ranks[^,]*),(.*)$"
 
 
-@lie("hpcg-outputs", r"is of 20 ranks by its name, its row says 40")
+@lie("hpcg-outputs", r"has 20 ranks by its name, its row says 40")
 def published_ranks(copy: Copy) -> None:
     rows(copy, QPACE, lambda m: f"{m[1]},{m[2]}".replace(",20,", ",40,"))
 
@@ -579,7 +579,7 @@ def published_case(copy: Copy) -> None:
     rows(copy, r"^Fritz_OMP_GCC[^,]*,hpcg,3\.0,112³,.*$", lambda m: m[0].replace(",112³,", ",96³,"))
 
 
-@lie("hpcg-outputs", r"is of version 3\.0 by its name, its row says 3\.1")
+@lie("hpcg-outputs", r"has version 3\.0 by its name, its row says 3\.1")
 def published_version(copy: Copy) -> None:
     rows(copy, r"^Fritz_OMP_GCC[^,]*,hpcg,3\.0,.*$", lambda m: m[0].replace(",hpcg,3.0,", ",hpcg,3.1,"))
 

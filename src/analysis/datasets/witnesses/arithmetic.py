@@ -41,7 +41,7 @@ def contradictions(result: xr.Dataset) -> Iterator[str]:
 
 
 def calls(result: xr.Dataset) -> float:
-    """Return the sets of iterations that an HPCG result is of, NaN if it does not say."""
+    """Return the sets of iterations of an HPCG result, NaN if it does not state them."""
     return _sets(_values(result))[1]
 
 

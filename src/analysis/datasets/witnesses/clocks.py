@@ -29,7 +29,7 @@ _ZONES = 14
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """A printed time: by which clock, what it is of, the file, and s since the run's start by that clock."""
+    """A printed time: its clock, its subject, the file, and s since the run's start by that clock."""
 
     clock: str
     word: str
@@ -115,7 +115,7 @@ def dates_of_outputs(case: Hearing) -> Iterator[Fault]:
                 off = stamp.late - zone * _QUARTER
                 what = f"{stamp.file} says {stamp.word} {str(stamp.at)[:19]}, {_spelt(off)} its run began"
                 what = f"{what}, by the clock of the other runs' outputs"
-                yield case.of_run(run, what, "start and end, or the file, are of another run", key="start")
+                yield case.of_run(run, what, "start and end, or the file, belong to another run", key="start")
 
 
 @witness("start that outputs print", "start of the record")

@@ -72,7 +72,7 @@ def options_of_launches(case: Hearing) -> Iterator[Fault]:
 
 @witness("environment of a job", "record")
 def environments(case: Hearing) -> Iterator[Fault]:
-    """Find runs whose environment is of another job, number of nodes or of threads than the record."""
+    """Find runs whose environment states another job, other nodes or other threads than the record."""
     for run in case.runs:
         facts = run.extra.get("facts")
         given = [run.extra.get("environment"), facts.get("environment") if isinstance(facts, dict) else None]
@@ -87,7 +87,7 @@ def environments(case: Hearing) -> Iterator[Fault]:
 
 @witness("node that noted its facts, bindings of ranks", "list of nodes")
 def hosts_of_facts(case: Hearing) -> Iterator[Fault]:
-    """Find runs whose facts or bindings are of a node that the record does not list, or of more ranks."""
+    """Find runs whose facts or bindings name a node that the record does not list, or more ranks."""
     for run in case.runs:
         facts, binding = (run.extra.get(name) for name in ("facts", "binding"))
         hosts = {short(str(facts["host"]))} if isinstance(facts, dict) and facts.get("host") else set()
@@ -96,11 +96,11 @@ def hosts_of_facts(case: Hearing) -> Iterator[Fault]:
         hosts |= {short(words[1]) for words in bound if len(words) > 1}
         if run.nodes and (other := hosts - run.nodes):
             what = (
-                f"noted facts of {', '.join(sorted(other))}, its record is of {', '.join(sorted(run.nodes))}"
+                f"noted facts of {', '.join(sorted(other))}, its record lists {', '.join(sorted(run.nodes))}"
             )
             yield case.of_run(run, what, "correct the list of nodes", key="nodelist")
         if bound and run.row["ranks"] > 0 and len(bound) != run.row["ranks"]:
-            what = f"bound {len(bound)} ranks, its record is of {run.row['ranks']}"
+            what = f"bound {len(bound)} ranks, its record has {run.row['ranks']}"
             yield case.of_run(run, what, "correct the record", key="ranks")
         noted = float(facts["time"]) if isinstance(facts, dict) and _is_time(facts.get("time")) else np.nan
         if run.dated and np.isfinite(noted):
@@ -162,13 +162,13 @@ def written_files(case: Hearing) -> Iterator[Fault]:
 
 @witness("ranks in the name of a profile", "ranks of the record")
 def named_ranks(case: Hearing) -> Iterator[Fault]:
-    """Find mpiP reports whose name is of another number of ranks."""
+    """Find mpiP reports whose name has another number of ranks."""
     for run in case.runs:
         for file in run.files:
             found = re.search(r"\.(\d+)\.\d+\.\d+\.mpiP(?:\.\w+)?$", str(file["path"]))
             if found and 0 < run.row["ranks"] != int(found[1]):
                 name = PurePosixPath(str(file["path"])).name
-                what = f"is of {found[1]} ranks by its name, its record of {run.row['ranks']}"
+                what = f"has {found[1]} ranks by its name, its record has {run.row['ranks']}"
                 yield case.of_run(run, what, "put back the run's own profile", file=name)
 
 
@@ -178,7 +178,7 @@ def named_jobs(case: Hearing) -> Iterator[Fault]:
     for run in case.runs:
         for file, mark in run.marks.items():
             if run.job.isdecimal() and mark.jobs and run.job not in mark.jobs:
-                what = f"is of job {', '.join(mark.jobs)}, its record of {run.job}"
+                what = f"belongs to job {', '.join(mark.jobs)}, its record to {run.job}"
                 yield case.of_run(run, what, "put back the run's own file, or correct job_id", file=file)
 
 
@@ -208,8 +208,8 @@ def sets_of_logs(case: Hearing) -> Iterator[Fault]:
         wanted = arithmetic.calls(run.result)
         for file, mark in run.marks.items():
             if mark.calls >= 0 and np.isfinite(wanted) and mark.calls + 1 != round(wanted):
-                what = f"logs {mark.calls + 1} sets of iterations, the result is of {wanted:.0f}"
-                yield case.of_run(run, what, "one of the two is of another run", file=file)
+                what = f"logs {mark.calls + 1} sets of iterations, the result has {wanted:.0f}"
+                yield case.of_run(run, what, "one of the two belongs to another run", file=file)
 
 
 @witness("options of the program", "what its result states")
@@ -314,5 +314,5 @@ def job_lists(case: Hearing) -> Iterator[Fault]:
         except ConfigError:
             continue
         if nodes and run.nodes and len(nodes) == len(run.nodes) and nodes != run.nodes:
-            what = f"is of {', '.join(sorted(run.nodes))}, its job ran on {', '.join(sorted(nodes))}"
+            what = f"ran on {', '.join(sorted(run.nodes))}, its job on {', '.join(sorted(nodes))}"
             yield case.of_run(run, what, "correct the list of nodes", key="nodelist")

@@ -1,4 +1,4 @@
-"""Witnesses of runs that are too much alike: a copy, a copy times a factor, a cell that is of two kinds."""
+"""Witnesses of runs that are too much alike: a copy, a copy times a factor, a cell of two kinds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RATIOS, _EVEN, _ROUGH, _OTHER = 4, 1e-4, 2.5e-3, 0.01
 _COARSE = 10.0  # two decimals of smaller figures do not tell a ratio
 # Outputs of a declared truth are all made from one number.
 _DRAWN = "synthetic"
-# A cell is of two kinds: each of so many runs, this far apart and by so many of their own widths.
+# A cell has two kinds of runs: each of so many runs, this far apart and by so many of their own widths.
 _GROUP, _APART, _WIDTHS = 3, np.log(1.5), 6.0
 _COPY = "remove the copy, or put back the run's own file"
 
@@ -168,7 +168,7 @@ def _merit(run: Testimony) -> float:
     return float(np.log(value)) if value > 0 else np.nan
 
 
-# What the same output states of what it is of, as the rows of runs have it.
+# What the same output states of its subject, as the rows of runs have it.
 _STATES = ("problem", "version", "threads")
 
 
@@ -184,7 +184,7 @@ def other_problems(case: Hearing) -> Iterator[Fault]:
             rest = [run for level, runs in levels.items() if level != most for run in runs]
             if len(rest) <= 0.25 * len(cell):
                 for run in rest:
-                    what = f"its output is of {name} {run.row[name]}, those of {len(levels[most])} repeats of"
+                    what = f"its output has {name} {run.row[name]}, those of {len(levels[most])} repeats of"
                     remedy = "is it the output of another run, or is the case another one?"
                     yield case.of_run(run, f"{what} {most}", remedy, file=_file(run, "result"))
 
@@ -203,7 +203,7 @@ _SINGLE, _SPIKE = 12.0, np.log(1.5)
 
 @witness("a row of a table", "the same row of its repeats")
 def lone_rows(case: Hearing) -> Iterator[Fault]:
-    """Find tables of which one row alone is much faster than in all repeats."""
+    """Find tables with a single row that is much faster than in all repeats."""
     tables = [run for run in case.ended if run.result is not None and "size" in run.result.dims]
     for cell in case.cells(tables):
         for run, size, factor in _spikes(cell):

@@ -107,12 +107,12 @@ def rates_of_links(case: Hearing) -> Iterator[Fault]:
         best[str(run.row["interconnect"])].append((seen / stated, run))
         if seen > _OVER * stated:
             what = f"says {run.row['interconnect']}, a link of {stated:g} Gbit/s, and moved {seen:.3g} Gbit/s"
-            yield case.of_run(run, what, "it is of another link: correct the record", key="interconnect")
+            yield case.of_run(run, what, "it used another link: correct the record", key="interconnect")
     for link, seen_ in best.items():
         share, run = max(seen_, key=lambda one: one[0])
         if share < _UNDER:
             what = f"says {link}, over which no run moved more than {share * rate(link):.3g} Gbit/s"
-            yield case.of_run(run, what, "it is of another link: correct the records", key="interconnect")
+            yield case.of_run(run, what, "they used another link: correct the records", key="interconnect")
 
 
 def _bandwidth(run: Testimony) -> float:

@@ -14,7 +14,7 @@ from analysis.base.errors import Fault
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, typical, witness
 from analysis.schema.records import IMPORTED
 
-# If more of the accounted jobs have no run, the accounting is of more than the campaign,
+# If more of the accounted jobs have no run, the accounting covers more than the campaign,
 _OWN_SHARE = 0.5
 # and what holds for so many of the runs is a rule, from which the rest departs.
 _RULE = 0.9
@@ -36,7 +36,7 @@ _REMOVED = "put back what was removed, or say in README.md why it is missing"
 
 @witness("jobs in Slurm's records", "runs")
 def jobs_without_runs(case: Hearing) -> Iterator[Fault]:
-    """Find jobs that ran and of which there is no run."""
+    """Find jobs that ran without leaving a run."""
     named = {run.job for run in case.runs}
     ran = {name: row for name, row in case.jobs.items() if not pd.isna(row["start"]) and row["elapsed"] != 0}
     lone = [name for name in ran if name not in named]
@@ -44,7 +44,7 @@ def jobs_without_runs(case: Hearing) -> Iterator[Fault]:
         return
     for name in lone:
         row = ran[name]
-        what = f"lists job {name} ({row['state']}, {row['elapsed']:.0f} s), of which there is no run"
+        what = f"lists job {name} ({row['state']}, {row['elapsed']:.0f} s), without a run"
         yield case.beside(row["file"], what, _REMOVED, text=f"{name}|")
 
 
@@ -79,7 +79,9 @@ def runs_without_jobs(case: Hearing) -> Iterator[Fault]:
     """Find runs whose job Slurm's records do not have, though they have those of the other runs."""
     for run, late in _unlisted(case):
         if not late:
-            what = f"is of job {run.job}, which Slurm's records do not have; those of other runs they have"
+            what = (
+                f"belongs to job {run.job}, which Slurm's records do not have; those of other runs they have"
+            )
             yield case.of_run(run, what, "ask sacct again, or correct job_id", key="job_id")
 
 
@@ -88,7 +90,7 @@ def last_jobs_unlisted(case: Hearing) -> Iterator[Fault]:
     """Find the run after the last accounted job, which ended when Slurm had been asked."""
     for run, late in _unlisted(case):
         if late:
-            what = f"is of job {run.job}, the one after the last that Slurm's records have"
+            what = f"belongs to job {run.job}, the one after the last that Slurm's records have"
             yield case.of_run(run, what, "was sacct asked too early? ask it again", key="job_id")
 
 
@@ -127,7 +129,8 @@ def jobs_and_start(case: Hearing) -> Iterator[Fault]:
         ]
         runs.sort(key=lambda run: int(run.job))
         for run, other in _out_of_turn(runs, [_seconds(run.row["start"]) for run in runs], _TURN):
-            what = f"is of job {run.job}, which began {_ago(run, other)} job {other.job} of run {other.name}"
+            began = f"began {_ago(run, other)} job {other.job} of run {other.name}"
+            what = f"belongs to job {run.job}, which {began}"
             yield case.of_run(run, what, "Slurm numbers on: correct job_id or start", key="job_id")
 
 
@@ -314,7 +317,7 @@ def nodes_of_jobs(case: Hearing) -> Iterator[Fault]:
     if len(known) < _FEWEST or len(fewer) > (1 - _RULE) * len(known):
         return
     for run in fewer:
-        what = f"is of {run.row['nodes']} nodes, its job {run.job} had {case.jobs[run.job]['nodes']}"
+        what = f"has {run.row['nodes']} nodes, its job {run.job} had {case.jobs[run.job]['nodes']}"
         yield case.of_run(run, what, "other runs use all nodes of their job: correct nodes", key="nodes")
 
 
@@ -333,7 +336,7 @@ def comments_of_jobs(case: Hearing) -> Iterator[Fault]:
 
 @witness("one file of Slurm's records", "another")
 def accounts_of_one_job(case: Hearing) -> Iterator[Fault]:
-    """Find jobs of which two files of Slurm's records say different things."""
+    """Find jobs that two files of Slurm's records describe differently."""
     names = ("state", "elapsed", "nodes", "node_list", "exit_code")
     seen: dict[str, tuple[str, Any]] = {}
     for name, frame in case.accounts.items():

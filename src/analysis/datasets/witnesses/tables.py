@@ -21,7 +21,7 @@ _VERSION = re.compile(r"Benchmark_(\d+\.\d+)_")
 _TUNED = re.compile(r"(\d+) threads a rank")
 # A rate by its repeats: noise makes them differ, and a wrong unit or digit by more than this.
 _FAR, _APART, _FEWEST = 12.0, np.log(2.0), 6
-# A folder of so many rows is of one machine, but for so small a share of them.
+# A folder of so many rows has one machine, but for so small a share of them.
 _MANY, _FEW = 20, 0.05
 _MACHINE = tuple(one.name for one in TABLE if one.kind == "machine")
 _CUBE = re.compile(r"(\d+)³")
@@ -46,12 +46,12 @@ def _of_names(row: Row) -> Iterator[str]:
     threads = _TUNED.search(str(row["tuning"]))
     version = _VERSION.search(name)
     if version and row["version"] not in ("", version[1]):
-        yield f"is of version {version[1]} by its name, its row says {row['version']}"
+        yield f"has version {version[1]} by its name, its row says {row['version']}"
     stated = {"ranks": row["ranks"], "nodes": row["nodes"], "threads": int(threads[1]) if threads else -1}
     for key, pattern in (("ranks", _RANKS), ("threads", _THREADS), ("nodes", _SIZE)):
         found = pattern.search(name)
         if found and 0 < stated[key] != int(found[1]):
-            yield f"is of {found[1]} {key} by its name, its row says {stated[key]}"
+            yield f"has {found[1]} {key} by its name, its row says {stated[key]}"
 
 
 def _of_counts(row: Row) -> Iterator[str]:
