@@ -14,6 +14,7 @@ from analysis.claims.resolution import resolve
 from analysis.claims.verdict import Verdict, controlled, finite
 from analysis.claims.verdicts import (
     HOLDS,
+    IN_SESSION,
     NOT_TESTED,
     band,
     described,
@@ -104,7 +105,11 @@ def _at_distance(
     """Say a verdict in the words of its distance from the claim's conditions."""
     limit = distance.bound(claim, campaign, chosen)
     away, reason = distance.worst(apart), verdict.reason
-    if verdict.verdict != HOLDS and limit is not None and not distance.reaches(claim, limit):
+    if (
+        verdict.verdict not in (HOLDS, IN_SESSION)
+        and limit is not None
+        and not distance.reaches(claim, limit)
+    ):
         away = distance.OUT_OF_REACH
         reason = f"without any time in MPI a run would be {limit:.3g} times as fast here; {reason}"
     return replace(

@@ -10,6 +10,8 @@ For a quantity with a neutral value (a ratio of 1, a gain of 0 %)
   claim allows without being clear of it;
 - cannot tell: neither, or no interval that is wide enough to trust.
 
+Where the sides were not interleaved, all but the last are said of that session only.
+
 For a quantity without one (a share, a size, a count) the interval within, beside or across what
 the claim allows means holds, does not hold or cannot tell. So does the level at which scaling
 stops. Two sides cross over if each is clearly ahead somewhere. Equality needs two one-sided tests and
@@ -43,10 +45,15 @@ DIRECTION_OPEN = f"{DIRECTION}, size open"
 FAILS = "does not hold"
 UNKNOWN = "cannot tell"
 NOT_TESTED = "not tested"
+# Of a comparison whose sides were not interleaved (`analysis.estimates.sessions`), instead of a full word.
+IN_SESSION, NOT_IN_SESSION = "in that session only", "not in that session"
 
 # From the weakest to the strongest, for claims that must hold in every stratum. A size that was ruled out is
 # weaker than one that may yet be right, and an effect short of the claim weaker than one beyond it.
-RANKING = (FAILS, UNKNOWN, DIRECTION_SMALLER, DIRECTION_LARGER, DIRECTION_OPEN, HOLDS)
+RANKING = (
+    *(FAILS, NOT_IN_SESSION, UNKNOWN, IN_SESSION),
+    *(DIRECTION_SMALLER, DIRECTION_LARGER, DIRECTION_OPEN, HOLDS),
+)
 
 # So many repeats, or days, are the least whose range is trusted.
 FEWEST = next(n for n in range(2, 99) if range_level(n) >= MIN_LEVEL)
@@ -63,6 +70,8 @@ def judge(claim: Claim, finding: Finding) -> Judgement:
     if rule.bounded and not finding.estimate.settles:
         return UNKNOWN, _too_few(finding.estimate)
     word, reason = rule.judge(claim, finding)
+    if finding.session and word != UNKNOWN:
+        word, reason = NOT_IN_SESSION if word == FAILS else IN_SESSION, f"{reason}; {finding.session}"
     level = finding.estimate.level
     return word, reason if level >= FULL else f"{reason}, at {level:.0%}"
 
@@ -71,10 +80,10 @@ def p_value(claim: Claim, finding: Finding, word: str) -> float | None:
     """Return the p-value behind a word: how far the interval's level can rise until it no longer bears it.
 
     One-sided, as a verdict is; the larger of two where both sides count. 1 where the data cannot tell; None
-    where no verdict can rest on the interval, or nothing scatters.
+    where no verdict can rest on the interval, nothing scatters, or the sides were not interleaved.
     """
     rule = RULES[claim.question.quantity]
-    if rule.p is None or (rule.bounded and not finding.estimate.settles):
+    if rule.p is None or finding.session or (rule.bounded and not finding.estimate.settles):
         return None
     return 1.0 if word == UNKNOWN else rule.p(claim, finding, word)
 

@@ -10,7 +10,7 @@ from analysis.base.words import counted
 from analysis.decks import facts, method, points
 from analysis.decks.slide import Deck, Slide, bounded, cut, fits, head, tabled
 from analysis.estimates.campaign import Campaign
-from analysis.findings.conclusion import IS, SEEN, STANDING, TOPICS, UNKNOWN, Conclusion
+from analysis.findings.conclusion import IS, OPEN, SEEN, STANDING, TOPICS, Conclusion
 from analysis.findings.search import LIMIT, conclusions
 
 MOST = 3  # slides of a topic; what does not fit on them is in the table at the end
@@ -40,7 +40,7 @@ def deck(campaign: Campaign, *, title: str = "", q: float = LIMIT) -> Deck:
     if not sure:
         slides += _as_seen(campaign)
     slides += _summary(campaign, sure)
-    undecided = [one for one in found if one.word in (UNKNOWN, SEEN) and one not in chosen]
+    undecided = [one for one in found if one.word in OPEN and one not in chosen]
     rows = [(one.sentence, method.reason(one)) for one in undecided]
     slides += _listed(campaign, ("Not decided", "Why"), rows, "What could not be decided", "Open")
     slides += method.slides(campaign, q)

@@ -25,7 +25,8 @@ class Finding:
     `compared` says what was held against what and what both had in common, `arithmetic` the numbers as they
     were put together, `base` value, unit and name of the baseline. `steps` are the ratios of an order's or a
     saturation's steps, of a crossover's `strata`, or at the lower and the upper end of an interaction;
-    `chance` the p-value of a trend; `members` is a set that was found, `unequal` names the runs that have
+    `chance` the p-value of a trend; `session` says why a comparison holds in that session alone, empty if its
+    sides were interleaved; `members` is a set that was found, `unequal` names the runs that have
     another one than claimed; `stratum` has the factors in which all runs agree.
     """
 
@@ -37,6 +38,7 @@ class Finding:
     equivalence: stats.Equivalence | None = None
     steps: tuple[Estimate, ...] = ()
     chance: float | None = None
+    session: str = ""
     members: frozenset[Level] | None = None
     unequal: tuple[str, ...] = field(default=())
     stratum: Mapping[str, Level] = field(default_factory=dict)

@@ -131,6 +131,8 @@ class Statement:
     def sentence(self) -> str:
         """The answer as a sentence without its full stop."""
         text = " ".join(_SENTENCES[self.question.quantity](self).split()).replace(" ,", ",")
+        if any(one.session for one in self.found):
+            text = _in_session(text)
         return text[:1].upper() + text[1:] if _CAPITALS.match(text) else text
 
     @cached_property
@@ -286,7 +288,15 @@ class Statement:
         select = self.question.select or {}
         unsaid = where(self.campaign, select, [name for name in select if name not in self.places])
         rest = ", ".join(filter(None, (unsaid, self._with_it)))
-        return "; ".join(filter(None, (", ".join(words), rest, days_said(estimate), self.campaign.evidence)))
+        said = (", ".join(words), rest, days_said(estimate), weakest.session, self.campaign.evidence)
+        return "; ".join(filter(None, said))
+
+
+def _in_session(text: str) -> str:
+    """Say of a sentence that it holds in the session of its runs, before what it has in brackets."""
+    found = re.fullmatch(r"(.*?)( \([^()]*\))?", text)
+    assert found is not None
+    return f"{found[1]}, in that session{found[2] or ''}"
 
 
 # A sentence begins with a capital letter, but for names.

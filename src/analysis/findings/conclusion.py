@@ -52,7 +52,10 @@ EQUAL = "equal"
 IS = "is"  # a share, a size, a rate: nothing was compared
 UNKNOWN = "cannot tell"
 SEEN = "seen"  # in single runs
-WORDS = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS, UNKNOWN, SEEN)
+SESSION = "in that session"  # a difference or an equality whose sides were not interleaved
+WORDS = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS, SESSION, UNKNOWN, SEEN)
+# What is shown as undecided.
+OPEN = (SESSION, UNKNOWN, SEEN)
 # What stands, so that it is written as a claim.
 STANDING = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS)
 

@@ -24,6 +24,7 @@ from analysis.findings.conclusion import (
     EQUAL,
     GROWS,
     SEEN,
+    SESSION,
     STANDING,
     STOPS,
     UNKNOWN,
@@ -47,7 +48,7 @@ def of_pairs(series: Series, campaign: Campaign) -> Iterator[Conclusion]:
     universe = [trial.finding.stratum for trial in series.trials]
     kinds: dict[tuple[Any, ...], list[int]] = {}
     for at, trial in enumerate(series.trials):
-        up = trial.up if trial.word == DIFFERS else True
+        up = trial.up if trial.word in (DIFFERS, SESSION) else True
         # How one system scales with one problem says nothing of another.
         system = _SYSTEM if series.plan.topic == "scaling" else ()
         key = (trial.word, up, *(trial.finding.stratum.get(name) for name in system))
@@ -229,9 +230,14 @@ def _asked(
 
 def _id(campaign: Campaign, plan: Plan, word: str, levels: Sequence[Level], select: Mapping[str, Any]) -> str:
     """Name a conclusion by what it compares and where: the same finding has the same id in every campaign."""
-    between = {EQUAL: "as", UNKNOWN: "or", CROSSES: "crosses", STOPS: "to", GROWS: "grows-over"}.get(
-        word, "over"
-    )
+    between = {
+        EQUAL: "as",
+        UNKNOWN: "or",
+        SESSION: "against",
+        CROSSES: "crosses",
+        STOPS: "to",
+        GROWS: "grows-over",
+    }.get(word, "over")
     measure = "" if plan.measured.variable == "figure_of_merit" else plan.measured.variable
     unnamed = ("application", "profiler", "concurrent_jobs", plan.factor)
     places = [level for name, level in select.items() if name not in unnamed]

@@ -18,6 +18,7 @@ from analysis.findings.conclusion import (
     IS,
     ORDERED,
     SEEN,
+    SESSION,
     STOPS,
     UNKNOWN,
     Conclusion,
@@ -29,7 +30,7 @@ from analysis.findings.shapes import Shape, growths, orders, stops
 from analysis.findings.trials import Series, Trial, judged, tried
 
 LIMIT = 0.05  # of what is concluded, so much may be false
-_RANKS = ((DIFFERS, GROWS, CROSSES, ORDERED, STOPS), (EQUAL,), (IS,), (UNKNOWN,), (SEEN,))
+_RANKS = ((DIFFERS, GROWS, CROSSES, ORDERED, STOPS), (EQUAL,), (IS,), (SESSION,), (UNKNOWN,), (SEEN,))
 
 
 def conclusions(campaign: Campaign, *, q: float = LIMIT) -> list[Conclusion]:

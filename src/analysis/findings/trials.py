@@ -20,7 +20,7 @@ from analysis.estimates.differences import equality, p_of_difference
 from analysis.estimates.finding import Finding
 from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES
-from analysis.findings.conclusion import DIFFERS, EQUAL, SEEN, UNKNOWN
+from analysis.findings.conclusion import DIFFERS, EQUAL, SEEN, SESSION, UNKNOWN
 from analysis.findings.plans import ENDS, Plan
 
 PASSED = "passed over"  # a stratum with a greater or a lesser level, which says more of how it scales
@@ -118,8 +118,9 @@ def judged(trial: Trial, q: float | None, q_equal: float | None, limit: float) -
         return replace(trial, word=SEEN)
     if q is None or q_equal is None or not estimate.settles:
         return replace(trial, q=q)
+    confined = SESSION if trial.finding.session else ""
     if q <= limit and (estimate.low > 1 or estimate.high < 1):
-        return replace(trial, word=DIFFERS, q=q)
+        return replace(trial, word=confined or DIFFERS, q=q)
     if q_equal <= limit and estimate.low >= 1 / (1 + MARGIN) and estimate.high <= 1 + MARGIN:
-        return replace(trial, word=EQUAL, q=q_equal)
+        return replace(trial, word=confined or EQUAL, q=q_equal)
     return replace(trial, q=q)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from analysis.base.words import counted, number
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.sentences import Statement
-from analysis.findings.conclusion import DIFFERS, EQUAL, GROWS, SEEN, STANDING, TOPICS, UNKNOWN, Conclusion
+from analysis.findings.conclusion import DIFFERS, EQUAL, GROWS, OPEN, STANDING, TOPICS, UNKNOWN, Conclusion
 from analysis.pages import figures
 from analysis.pages.notebook import TextTable
 
@@ -90,6 +90,6 @@ def findings_table(found: Sequence[Conclusion]) -> TextTable:
 
 def undecided_table(found: Sequence[Conclusion]) -> TextTable:
     """Make the table of what is not decided, or was seen in too few runs."""
-    rest = [one for one in found if one.word in (UNKNOWN, SEEN)]
+    rest = [one for one in found if one.word in OPEN]
     rows = [(one.word, one.sentence, number(one.finding.estimate, ""), one.footnote) for one in rest]
     return TextTable(pd.DataFrame(rows, columns=["word", "comparison", "weakest", "rests on"]))

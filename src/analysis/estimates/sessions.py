@@ -1,0 +1,169 @@
+"""How runs were made in time: sessions, blocks of one side, and whether the sides of a comparison alternate.
+
+What happens to a machine between two times of day happens to all runs of one side if these were made in one
+go. A ratio of such sides holds in that session, however many runs it rests on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from analysis.estimates.campaign import Campaign
+from analysis.estimates.finding import Finding
+from analysis.estimates.groups import strata
+from analysis.estimates.measures import MEASURES
+from analysis.estimates.question import Comparison, Question
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+# A pause between runs of two days that begins a session, in s; runs of one day are of one session.
+PAUSE = 2 * 3600.0
+# In a shuffled order so few blocks, or sides so far apart in time, are seen in one of so many cases.
+_SELDOM, _NEVER = 0.05, 0.01
+_BLOCKS = 3  # of each side, if it has the runs for it
+_ROUNDS = 6  # days that are counted each by itself
+_DRAWS, _SEED = 2_000, 20_261_124
+UNKNOWN_ORDER = "the order of its runs is not known, so its sides may have been run one after the other"
+ONE_AFTER_ANOTHER = "its sides were run one after the other, not in turn"
+
+
+def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
+    """Say why a comparison holds in its session alone; empty if its sides were interleaved.
+
+    So is what depends on no time, such as a count of messages.
+    """
+    spec, compare = MEASURES.get(question.variable), question.compare
+    if compare is None or spec is None or spec.exact or not spec.timing or campaign.evidence == "modelled":
+        return ""
+    runs = _ordered(campaign)
+    own = runs[runs["run"].isin(finding.runs)]
+    if own["when"].isna().any():
+        return UNKNOWN_ORDER
+    parts = [own] if compare.along is None else [part for _, part in own.groupby(compare.along[0], sort=True)]
+    kept = all(_in_turn(part, compare, campaign, finding) for part in parts)
+    return "" if kept else ONE_AFTER_ANOTHER
+
+
+def _ordered(campaign: Campaign) -> pd.DataFrame:
+    """Return the runs whose times count with ``when``, NaN if not known, and the number of their session."""
+    if "sessions" not in campaign.judged:
+        runs = campaign.runs
+        runs = runs[runs["valid"] & runs["timing"]]
+        campaign.judged["sessions"] = runs.assign(**times(runs))
+    found: pd.DataFrame = campaign.judged["sessions"]
+    return found
+
+
+def times(runs: pd.DataFrame) -> Mapping[str, Array]:
+    """Return when each run was made, NaN where nobody knows, and the number of its session.
+
+    The clock counts where all runs of an application have one, else their place in the order of execution.
+    """
+    when, session = np.full(len(runs), np.nan), np.zeros(len(runs))
+    for rows in runs.reset_index(drop=True).groupby("application", sort=False).indices.values():
+        start = runs["start"].to_numpy("datetime64[s]")[rows]
+        order = runs["order"].to_numpy("f8")[rows]
+        if not np.isnat(start).any():
+            when[rows] = start.astype("f8")
+            session[rows] = _sessions(when[rows])
+        else:
+            when[rows] = np.where(order >= 0, order, np.nan)
+    return {"when": when, "session": session}
+
+
+def _sessions(seconds: Array) -> Array:
+    """Return the number of the session of each run, from their starts in s."""
+    order = np.argsort(seconds, kind="stable")
+    ordered = seconds[order]
+    new = (np.diff(ordered) > PAUSE) & (np.diff(ordered // 86_400) > 0)
+    out = np.empty(len(seconds))
+    out[order] = np.concatenate([[0], np.cumsum(new)])
+    return out
+
+
+def _in_turn(part: pd.DataFrame, compare: Comparison, campaign: Campaign, finding: Finding) -> bool:
+    """Tell whether the levels of some runs alternate, by themselves or as a part of a shuffled campaign."""
+    part = part.sort_values(["when", "run"], kind="stable")
+    codes, sessions = _codes(part[compare.factor]), part["session"].to_numpy()
+    if len(np.unique(codes)) < 2:
+        return True
+    if alternate(codes, sessions, by_days=finding.estimate.by_days):
+        return True
+    # A few runs of a shuffled campaign lie in blocks now and then; all of it does not.
+    return shuffled(codes, sessions, _NEVER) and _shuffled_throughout(part, compare, campaign)
+
+
+def _shuffled_throughout(part: pd.DataFrame, compare: Comparison, campaign: Campaign) -> bool:
+    levels, application = sorted(set(part[compare.factor])), str(part["application"].iloc[0])
+    key = ("in turn", compare.factor, compare.moving, str(levels), application)
+    if key not in campaign.judged:
+        runs = _ordered(campaign)
+        runs = runs[(runs["application"] == application) & runs[compare.factor].isin(levels)]
+        found = strata(runs, compare.moving, campaign, MEASURES["elapsed"])
+        parts = [one for _, one in found if one[compare.factor].nunique() > 1]
+        whole = pd.concat(parts).dropna(subset=["when"]).sort_values(["when", "run"], kind="stable")
+        campaign.judged[key] = len(parts) > 1 and alternate(
+            _codes(whole[compare.factor]), whole["session"].to_numpy()
+        )
+    return bool(campaign.judged[key])
+
+
+def _codes(levels: pd.Series) -> Codes:
+    codes: Codes = np.unique(levels.astype(str), return_inverse=True)[1]
+    return codes
+
+
+def blocks(codes: Codes, sessions: Array) -> NDArray[np.int64]:
+    """Count the blocks of each level: runs of one level after another within a session, in order of time."""
+    new = np.concatenate([[True], (np.diff(codes) != 0) | (np.diff(sessions) != 0)])
+    found: NDArray[np.int64] = np.bincount(codes[new], minlength=int(codes.max()) + 1)
+    return found
+
+
+def alternate(codes: Codes, sessions: Array, *, by_days: bool = False) -> bool:
+    """Tell whether levels, in the order of time, alternate as in a shuffled order.
+
+    With `by_days` a day counts once in the estimate, and a block a day of each is enough if they do not
+    always come in the same order.
+    """
+    counts, each = np.bincount(codes), blocks(codes, sessions)
+    if by_days and each.min() >= _ROUNDS:
+        firsts = [codes[sessions == one][0] for one in np.unique(sessions)]
+        return len(set(firsts)) > 1
+    least = np.minimum(_BLOCKS, np.maximum(counts - 1, 1))
+    return bool((each >= least).all()) and shuffled(codes, sessions, _SELDOM)
+
+
+def shuffled(codes: Codes, sessions: Array, limit: float) -> bool:
+    """Tell whether a shuffled order would have as few blocks, and levels as far apart, in a share `limit`."""
+    few, far = _chances(tuple(np.bincount(codes).tolist()))
+    changes = int(np.count_nonzero(np.diff(codes)))
+    return bool(
+        np.mean(few <= changes) >= limit and np.mean(far >= _distance(codes[None])[0] - 1e-9) >= _NEVER
+    )
+
+
+def _distance(rows: Codes) -> Array:
+    """Return how far the levels' mean places in time lie apart, one number a row of codes."""
+    places = np.arange(rows.shape[1]) - (rows.shape[1] - 1) / 2
+    out = np.zeros(len(rows))
+    for level in range(int(rows.max()) + 1):
+        there = rows == level
+        count = np.maximum(there.sum(axis=1), 1)
+        out += (there @ places) ** 2 / count
+    return out
+
+
+@lru_cache(maxsize=512)
+def _chances(counts: Sequence[int]) -> tuple[Array, Array]:
+    """Return changes of level and distances of levels over shuffled orders of so many runs a level."""
+    rng = np.random.default_rng([_SEED, *counts])
+    codes = np.repeat(np.arange(len(counts)), counts)
+    draws = max(min(_DRAWS, 2_000_000 // len(codes)), 200)
+    rows = rng.permuted(np.tile(codes, (draws, 1)), axis=1)
+    return np.count_nonzero(np.diff(rows, axis=1), axis=1).astype("f8"), _distance(rows)
