@@ -84,8 +84,10 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
         found = findings(claim.question, campaign)
         apart = [] if campaign.evidence == "synthetic" else distance.distances(claim, campaign, found)
     except NotCoveredError as gap:
-        return _record(claim, report, campaign, words(campaign.evidence, NOT_TESTED), str(gap), [])
+        reason = _with_doubts(str(gap), claim, campaign)
+        return _record(claim, report, campaign, words(campaign.evidence, NOT_TESTED), reason, [])
     resolved = resolve(claim, found)
+    resolved = replace(resolved, reason=_with_doubts(resolved.reason, claim, campaign))
     ordered = [resolved.finding, *resolved.others]
     if campaign.evidence == "synthetic":
         return _record(
@@ -93,6 +95,22 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
         )
     verdict = replace(_record(claim, report, campaign, resolved.word, resolved.reason, ordered), p=resolved.p)
     return _at_distance(verdict, claim, campaign, resolved.finding, apart)
+
+
+def _with_doubts(reason: str, claim: Claim, campaign: Campaign) -> str:
+    """Add to a reason which cells of a claim are in doubt, so that nothing was concluded from them."""
+    question, compare = claim.question, claim.question.compare
+    if "left out: " in reason or not campaign.doubts:
+        return reason
+    try:
+        runs = campaign.select(question.select, timing=False)
+        if compare is not None and compare.levels:
+            levels = [one for level in compare.levels for one in one_or_more(level)]
+            own = [mine for one in levels for mine in campaign.resolve(compare.factor, one)]
+            runs = runs[runs[compare.factor].isin(own)]
+    except NotCoveredError:
+        return reason
+    return "; ".join(filter(None, [reason, campaign.doubted(runs)]))
 
 
 def _at_distance(

@@ -29,6 +29,7 @@ from analysis.schema.frames import to_dataset
 MACHINE = "${machine}"
 # Tables that say more of runs, for the gate before repeats.
 _BESIDE = ("micro", "files")
+_SAID = 2  # cells in doubt that one line names
 KIB_PER_GIB = 2**20
 
 
@@ -167,9 +168,11 @@ class Campaign:
         return tuple(one for one in self._doubts.get("of the whole", ()) if own & set(one.runs))
 
     def doubted(self, runs: pd.DataFrame) -> str:
-        """Say which of some runs are of cells in doubt, each cell in one line; empty if none is."""
+        """Say which of some runs are left out, of cells in doubt; empty if none is."""
         names = set(runs["run"])
-        return "; ".join(f"left out: {one.question}" for one in self.doubts if names & set(one.runs))
+        found = [one.question for one in self.doubts if names & set(one.runs)]
+        more = f"; and {len(found) - _SAID} more cells" if len(found) > _SAID else ""
+        return f"left out: {'; '.join(found[:_SAID])}{more}" if found else ""
 
     def sources(self) -> tuple[dict[str, str], dict[str, str]]:
         """Return the checksum of each run's files, and the file of each checksum that many runs are from."""

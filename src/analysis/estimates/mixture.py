@@ -53,9 +53,14 @@ class Doubt:
         return ", ".join(_named(name, level) for name, level in known.items() if name not in follow)
 
     @property
+    def found(self) -> str:
+        """How its runs fail to be repeats, and what is asked of that."""
+        return told(self.split, len(self.runs), self.levels)
+
+    @property
     def question(self) -> str:
-        """What is asked of the user, in one line."""
-        return f"{self.name}: {told(self.split, len(self.runs), self.levels)}"
+        """What is asked of the user, in one line with the cell."""
+        return f"{self.name}: {self.found}"
 
 
 def _named(name: str, level: Level) -> str:

@@ -18,6 +18,7 @@ from analysis.estimates.finding import Finding
 from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.question import Comparison, Question
+from analysis.schema.factors import FACTORS
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -25,6 +26,7 @@ Codes = NDArray[np.intp]
 PAUSE = 2 * 3600.0
 # In a shuffled order so few blocks, or sides so far apart in time, are seen in one of so many cases.
 _SELDOM, _NEVER = 0.05, 0.01
+_CELLS = 4  # that show whether a campaign was shuffled
 _BLOCKS = 3  # of each side, if it has the runs for it
 _ROUNDS = 6  # days that are counted each by itself
 _DRAWS, _SEED = 2_000, 20_261_124
@@ -94,22 +96,42 @@ def _in_turn(part: pd.DataFrame, compare: Comparison, campaign: Campaign, findin
         return True
     if alternate(codes, sessions, by_days=finding.estimate.by_days):
         return True
-    # A few runs of a shuffled campaign lie in blocks now and then; all of it does not.
-    return shuffled(codes, sessions, _NEVER) and _shuffled_throughout(part, compare, campaign)
+    # Of a shuffled campaign few runs lie in blocks now and then, but not all of them.
+    apart = blocks(codes, sessions).max() == 1 or not shuffled(codes, _NEVER / 2)
+    return not apart and _all_shuffled(part, campaign) and _levels_shuffled(part, compare, campaign)
 
 
-def _shuffled_throughout(part: pd.DataFrame, compare: Comparison, campaign: Campaign) -> bool:
+def _all_shuffled(part: pd.DataFrame, campaign: Campaign) -> bool:
+    """Tell whether all runs of an application were made in a shuffled order of their cells."""
+    application = str(part["application"].iloc[0])
+    key = ("all shuffled", application)
+    if key not in campaign.judged:
+        runs = campaign.runs
+        runs = runs[runs["valid"] & (runs["application"] == application)]
+        runs = runs.assign(**times(runs)).sort_values(["when", "run"], kind="stable")
+        cells = runs.groupby(list(FACTORS), dropna=False, sort=False).ngroup()
+        # Jobs that ran at once are one position of the order.
+        runs = runs.assign(cell=cells).drop_duplicates(
+            ["cell", "order"] if (runs["order"] >= 0).all() else None
+        )
+        codes = np.unique(runs["cell"], return_inverse=True)[1]
+        enough = codes.max() >= _CELLS - 1 and not runs["when"].isna().any()
+        campaign.judged[key] = enough and shuffled(codes, _NEVER)
+    return bool(campaign.judged[key])
+
+
+def _levels_shuffled(part: pd.DataFrame, compare: Comparison, campaign: Campaign) -> bool:
+    """Tell whether the levels of a comparison were shuffled over all strata that have several of them."""
     levels, application = sorted(set(part[compare.factor])), str(part["application"].iloc[0])
-    key = ("in turn", compare.factor, compare.moving, str(levels), application)
+    key = ("levels shuffled", compare.factor, compare.moving, str(levels), application)
     if key not in campaign.judged:
         runs = _ordered(campaign)
         runs = runs[(runs["application"] == application) & runs[compare.factor].isin(levels)]
         found = strata(runs, compare.moving, campaign, MEASURES["elapsed"])
         parts = [one for _, one in found if one[compare.factor].nunique() > 1]
         whole = pd.concat(parts).dropna(subset=["when"]).sort_values(["when", "run"], kind="stable")
-        campaign.judged[key] = len(parts) > 1 and alternate(
-            _codes(whole[compare.factor]), whole["session"].to_numpy()
-        )
+        codes = _codes(whole[compare.factor])
+        campaign.judged[key] = len(parts) < 2 or shuffled(codes, _NEVER)
     return bool(campaign.judged[key])
 
 
@@ -136,11 +158,14 @@ def alternate(codes: Codes, sessions: Array, *, by_days: bool = False) -> bool:
         firsts = [codes[sessions == one][0] for one in np.unique(sessions)]
         return len(set(firsts)) > 1
     least = np.minimum(_BLOCKS, np.maximum(counts - 1, 1))
-    return bool((each >= least).all()) and shuffled(codes, sessions, _SELDOM)
+    return bool((each >= least).all()) and shuffled(codes, _SELDOM)
 
 
-def shuffled(codes: Codes, sessions: Array, limit: float) -> bool:
-    """Tell whether a shuffled order would have as few blocks, and levels as far apart, in a share `limit`."""
+def shuffled(codes: Codes, limit: float) -> bool:
+    """Tell whether a shuffled order would have as few changes of level, and levels as far apart.
+
+    In a share `limit` of shuffled orders at least, for the former.
+    """
     few, far = _chances(tuple(np.bincount(codes).tolist()))
     changes = int(np.count_nonzero(np.diff(codes)))
     return bool(
