@@ -88,7 +88,8 @@ def simulated(design: Design, rng: np.random.Generator) -> Campaign:
                 factor = 1 + design.effect if there and mpi == "one" else 1.0
                 for value in 10.0 * factor * np.exp(_noise(design, rng)):
                     rows.append(_run(f"app{number:02}", mpi, nodes, float(value)) | {"case": f"case{case}"})
-    frame = pd.DataFrame([{**row, "run": f"r{at:04}"} for at, row in enumerate(rows)])
+    order = rng.permutation(len(rows))
+    frame = pd.DataFrame([{**row, "run": f"r{at:04}", "order": order[at]} for at, row in enumerate(rows)])
     groups = {"runs": to_dataset([frame], "runs")}
     groups |= {kind: to_dataset([pd.DataFrame()], kind) for kind in TABLES}
     return Campaign("simulated", xr.DataTree.from_dict(groups), "Simulated", "measured", "drawn numbers")

@@ -61,6 +61,24 @@ def measuring_days(part: pd.DataFrame) -> NDArray[np.int64]:
     return np.where(np.isnat(start), NO_DAY, start.astype("i8"))
 
 
+def places_in_time(part: pd.DataFrame) -> NDArray[np.float64]:
+    """Return the place of each run in time, 0 ... n - 1; NaN for all if it is not known of each.
+
+    By the clock, and within one reading of it by the order of execution; by that alone where a clock is not
+    known. Jobs that ran at once have neighbouring places.
+    """
+    order = part["order"].to_numpy("f8")
+    start = part["start"].to_numpy("datetime64[ns]")
+    clocked = not np.isnat(start).any()
+    when = start.astype("i8").astype("f8") if clocked else np.zeros(len(part))
+    ordered = bool((order >= 0).all())
+    if not ordered and (not clocked or len(set(when)) < len(when)):
+        return np.full(len(part), np.nan)
+    places = np.empty(len(part))
+    places[np.lexsort((order, when))] = np.arange(len(part))
+    return places
+
+
 def days_said(estimate: Estimate) -> str:
     """Say of which days the runs are and what of a day's effect an interval holds; empty if not known."""
     days, beside = estimate.days, estimate.beside

@@ -17,8 +17,9 @@ import pandas as pd
 
 from analysis.base.errors import ConfigError
 from analysis.base.models import known, one_or_more
-from analysis.base.modes import FEWEST, Array, Split, scatter_beside, spelt, split
+from analysis.base.modes import FEWEST, Split, scatter_beside, spelt, split
 from analysis.base.words import Level, counted
+from analysis.estimates.finding import places_in_time
 from analysis.schema.campaigns import RunsAlike
 from analysis.schema.factors import FACTORS, FOLLOWS, is_known, label, level_name
 
@@ -150,18 +151,12 @@ def _of_values(runs: pd.DataFrame, values: pd.Series, words: Facts) -> Iterator[
     beside = scatter_beside([part["value"] for part in cells], kinds)
     for part, scatter in zip(cells, beside, strict=True):
         facts = _facts(part, words)
-        found = split(part["value"], _times(part), facts, scatter)
+        places = places_in_time(part)
+        found = split(part["value"], None if np.isnan(places).any() else places, facts, scatter)
         if found is not None:
             row = part.iloc[0]
             levels = tuple(dict.fromkeys(facts.get(found.fact, ())))
             yield Doubt({name: row[name] for name in names}, tuple(part["run"]), found, levels)
-
-
-def _times(part: pd.DataFrame) -> Array | None:
-    """Return when runs were made: by the clock, else by their place; None if not known of all."""
-    if part["start"].notna().all():
-        return part["start"].to_numpy().astype("i8").astype("f8")
-    return part["order"].to_numpy("f8") if (part["order"] >= 0).all() else None
 
 
 def _facts(part: pd.DataFrame, words: Facts) -> dict[str, Sequence[str]]:

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import Finding
+from analysis.estimates.finding import Finding, places_in_time
 from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.question import Comparison, Question
@@ -64,17 +64,15 @@ def _ordered(campaign: Campaign) -> pd.DataFrame:
 def times(runs: pd.DataFrame) -> Mapping[str, Array]:
     """Return when each run was made, NaN where nobody knows, and the number of its session.
 
-    The clock counts where all runs of an application have one, else their place in the order of execution.
+    Both among the runs of its application.
     """
     when, session = np.full(len(runs), np.nan), np.zeros(len(runs))
     for rows in runs.reset_index(drop=True).groupby("application", sort=False).indices.values():
-        start = runs["start"].to_numpy("datetime64[s]")[rows]
-        order = runs["order"].to_numpy("f8")[rows]
+        part = runs.iloc[rows]
+        when[rows] = places_in_time(part)
+        start = part["start"].to_numpy("datetime64[s]")
         if not np.isnat(start).any():
-            when[rows] = start.astype("f8")
-            session[rows] = _sessions(when[rows])
-        else:
-            when[rows] = np.where(order >= 0, order, np.nan)
+            session[rows] = _sessions(start.astype("f8"))
     return {"when": when, "session": session}
 
 
