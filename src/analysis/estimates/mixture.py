@@ -91,20 +91,24 @@ def doubts(runs: pd.DataFrame, micro: Table, files: Table, answers: RunsAlike | 
     `runs`, `micro` and `files` are the campaign's tables, the latter two None where it has none; runs whose
     times count are looked at.
     """
-    runs = runs[runs["valid"] & runs["timing"]]
+    runs = runs[runs["valid"] & runs["timing"] & ~_answered(runs, answers)]
     words, seen = _words(runs, files), set()
     for values in _measured(runs, micro):
         for doubt in _of_values(runs, values, words):
-            if doubt.runs not in seen and not _answered(doubt, answers):
+            if doubt.runs not in seen:
                 seen.add(doubt.runs)
                 yield doubt
 
 
-def _answered(doubt: Doubt, answers: RunsAlike | None) -> bool:
-    return answers is not None and any(
-        all(str(doubt.cell[name]) in map(str, one_or_more(levels)) for name, levels in each.when.items())
-        for each in answers.pooled
-    )
+def _answered(runs: pd.DataFrame, answers: RunsAlike | None) -> pd.Series:
+    """Tell of which runs the campaign's file says that they are repeats."""
+    found = pd.Series(False, runs.index)
+    for each in answers.pooled if answers is not None else ():
+        there = pd.Series(True, runs.index)
+        for name, levels in each.when.items():
+            there &= runs[name].astype(str).isin(map(str, one_or_more(levels)))
+        found |= there
+    return found
 
 
 def within(runs: pd.DataFrame, files: Table, answers: RunsAlike | None) -> pd.DataFrame:
