@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from analysis.base.words import counted
+
 Array = NDArray[np.float64]
 RATE = 0.01
 # Groups that are nearer than this, on logarithms, would change no conclusion.
@@ -25,6 +27,7 @@ _DRAWS, _SEED = 4_000, 20_261_123
 _MOST = 60  # of more values as many quantiles stand for them
 FEWEST = 3  # values of a cell that are looked at
 _ALONE = 6  # values in which groups can be told from noise, whatever other cells are like
+_LISTED = 4  # levels of a fact that a question names
 # What the scatter of other cells counts beside that of a cell's own, in degrees of freedom.
 _OTHERS = 12
 # So many times `RATE` is enough for groups in a cell that scatters more than others do.
@@ -326,7 +329,45 @@ def scatter_beside(cells: Sequence[ArrayLike], kinds: Sequence[str]) -> list[flo
     return out
 
 
-def spelt(apart: float) -> str:
+def _spelt(apart: float) -> str:
     """Spell a distance on logarithms: ``12%``, ``2.4 times``."""
     ratio = math.exp(abs(apart))
     return f"{ratio - 1:.0%}" if ratio < 2 else f"{ratio:.1f} times"
+
+
+# ---- in words
+
+
+def told(found: Split, n: int, levels: Sequence[str] = ()) -> str:
+    """Say how n runs fail to be repeats, and ask what that is."""
+    apart = f"{_spelt(found.apart)} apart"
+    if found.kind == "trend":
+        text = f"{n} runs {'rise' if found.apart > 0 else 'fall'} by {_spelt(found.apart)} along time"
+    elif found.kind == "far":
+        few = min(found.sizes)
+        text = f"{counted(few, 'run')} of {n} {'lies' if few == 1 else 'lie'} {apart} from the rest"
+    else:
+        text = f"{n} runs fall into groups of {' and '.join(map(str, found.sizes))}, {apart}"
+    if not found.fact:
+        return f"{text}: what differs, or are they repeats?"
+    names = [f"{one!r}" for one in levels[:_LISTED]] + ["…"] * (len(levels) > _LISTED)
+    return f"{text}, along with {found.fact} ({', '.join(names)}): a factor, or are they repeats?"
+
+
+def differing(name: str, lists: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:
+    """Return facts of lists of words that differ: the word at each place, or which are there at all.
+
+    Facts that part the runs alike are one.
+    """
+    found: dict[str, Sequence[str]]
+    if len({len(one) for one in lists}) == 1:
+        found = {f"{name} {at}": levels for at, levels in enumerate(zip(*lists, strict=True), 1)}
+    else:
+        every = dict.fromkeys(word for one in lists for word in one if not word.isdigit())
+        found = {f"{name} {word}": [word if word in one else "" for one in lists] for word in every}
+    kept: dict[tuple[int, ...], str] = {}
+    for key, levels in found.items():
+        order = {level: at for at, level in enumerate(dict.fromkeys(levels))}
+        if len(order) > 1:
+            kept.setdefault(tuple(order[one] for one in levels), key)
+    return {key: found[key] for key in kept.values()}

@@ -17,8 +17,8 @@ import pandas as pd
 
 from analysis.base.errors import ConfigError
 from analysis.base.models import known, one_or_more
-from analysis.base.modes import FEWEST, Split, scatter_beside, spelt, split
-from analysis.base.words import Level, counted
+from analysis.base.modes import FEWEST, Split, differing, scatter_beside, split, told
+from analysis.base.words import Level
 from analysis.estimates.finding import places_in_time
 from analysis.schema.campaigns import RunsAlike
 from analysis.schema.factors import FACTORS, FOLLOWS, is_known, label, level_name
@@ -29,7 +29,6 @@ _NEARLY_ALL = 0.9
 _STATED = ("node_list", "source", "question")
 _WORD = re.compile(r"[^\s=,;:/]+")
 _PART = re.compile(r"[A-Za-z]+|\d+(?:\.\d+)?")
-_LISTED = 4  # levels of a fact that a question names
 # A fact of each run, by its name.
 Facts = Mapping[str, Sequence[str]]
 
@@ -67,22 +66,6 @@ class Doubt:
 def _named(name: str, level: Level) -> str:
     text = level_name(name, level)
     return f"{label(name)} {text}" if isinstance(level, str) else text
-
-
-def told(found: Split, n: int, levels: Sequence[str] = ()) -> str:
-    """Say how n runs fail to be repeats, and ask what that is."""
-    apart = f"{spelt(found.apart)} apart"
-    if found.kind == "trend":
-        text = f"{n} runs {'rise' if found.apart > 0 else 'fall'} by {spelt(found.apart)} along time"
-    elif found.kind == "far":
-        few = min(found.sizes)
-        text = f"{counted(few, 'run')} of {n} {'lies' if few == 1 else 'lie'} {apart} from the rest"
-    else:
-        text = f"{n} runs fall into groups of {' and '.join(map(str, found.sizes))}, {apart}"
-    if not found.fact:
-        return f"{text}: what differs, or are they repeats?"
-    names = [f"{one!r}" for one in levels[:_LISTED]] + ["…"] * (len(levels) > _LISTED)
-    return f"{text}, along with {found.fact} ({', '.join(names)}): a factor, or are they repeats?"
 
 
 def doubts(runs: pd.DataFrame, micro: Table, files: Table, answers: RunsAlike | None) -> Iterator[Doubt]:
@@ -182,22 +165,3 @@ def _words(runs: pd.DataFrame, files: Table) -> Facts:
         for run, path in zip(read["run"], read["path"], strict=True):
             paths[run] = f"{paths.get(run, '')} {str(path).replace(str(run), '')}"
     return {run: _PART.findall(f"{run} {paths.get(run, '')}") for run in runs["run"]}
-
-
-def differing(name: str, lists: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:
-    """Return facts of lists of words that differ: the word at each place, or which are there at all.
-
-    Facts that part the runs alike are one.
-    """
-    found: dict[str, Sequence[str]]
-    if len({len(one) for one in lists}) == 1:
-        found = {f"{name} {at}": levels for at, levels in enumerate(zip(*lists, strict=True), 1)}
-    else:
-        every = dict.fromkeys(word for one in lists for word in one if not word.isdigit())
-        found = {f"{name} {word}": [word if word in one else "" for one in lists] for word in every}
-    kept: dict[tuple[int, ...], str] = {}
-    for key, levels in found.items():
-        order = {level: at for at, level in enumerate(dict.fromkeys(levels))}
-        if len(order) > 1:
-            kept.setdefault(tuple(order[one] for one in levels), key)
-    return {key: found[key] for key in kept.values()}

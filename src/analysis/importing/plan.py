@@ -21,6 +21,7 @@ from analysis.importing.draft import Draft
 from analysis.importing.groups import RunFiles, group, stem
 from analysis.importing.pattern import FACTORS, PathPattern
 from analysis.importing.power import CampaignLog, place
+from analysis.importing.repeats import CellDoubt, doubts
 from analysis.importing.resolution import cell, executed, resolve
 from analysis.importing.table import FactTable
 from analysis.importing.tree import display_name, walk
@@ -54,6 +55,7 @@ class ImportPlan:
     power: list[CampaignLog] = field(default_factory=list)
     shared: list[Observation] = field(default_factory=list)
     jobs: int = 0
+    doubts: list[CellDoubt] = field(default_factory=list)
 
     @property
     def new(self) -> bool:
@@ -110,6 +112,7 @@ def make(
                 draft.facts["repeat"] = draft.facts["repeat"]._replace(value=earlier.repeats[which])
             plan.runs.append(draft)
     plan.faults += _faults(faulty)
+    plan.doubts = doubts(plan.runs, applications)
     return plan
 
 
