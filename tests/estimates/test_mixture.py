@@ -91,7 +91,7 @@ STATED = {
     "folder": ("run", lambda g: [f"{('old', 'new', 'next')[int(x)]}-{at:03}" for at, x in enumerate(g)]),
     "date": ("start", lambda g: [morning(int(x), at) for at, x in enumerate(g)]),
 }
-# Two or three groups: sizes, distance, scatter. With a stated fact 12 kinds of each of two, and 12 of few runs.
+# Two or three groups: sizes, distance, scatter; each kind of fact, with many runs and with few.
 EXPLAINED = [
     *((name, (6, 6), 0.12, 0.03) for name in STATED),
     *((name, (10, 3), 0.15, 0.03) for name in ("host", "option", "file name", "date")),
@@ -175,8 +175,11 @@ MIXED = np.concatenate(
         noise(np.random.default_rng(2), 6, "normal", 0.02) * 1.5,
     ]
 )
-CLAIM = """expect: { relation: at-least, value: 1 }
-question: { quantity: speedup, select: { case: c }, compare: { factor: mpi, levels: [other, one] } }
+CLAIM = """quantity: speedup
+variable: figure_of_merit
+select: { case: c }
+compare: { factor: mpi, treatment: other, baseline: one }
+expect: { relation: at-least, value: 1 }
 """
 
 

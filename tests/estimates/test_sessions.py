@@ -1,4 +1,4 @@
-"""How runs were made in time: what is interleaved keeps its words, what was run in blocks has those of a session."""
+"""How runs were made in time: what was run in turn keeps its words, what was in blocks is of a session."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from tests.studies import loaded
 
 FAST, SLOW = [100.0, 101.0, 99.0, 100.5, 98.5, 101.5], [80.0, 81.0, 79.0, 80.5, 78.5, 81.5]
 TURNS, BLOCKS = range(12), [*range(0, 12, 2), *range(1, 12, 2)]
-CLAIM = """expect: {{ relation: at-least, value: {value} }}
-question: {{ quantity: speedup, compare: {{ factor: mpi, levels: [a, b] }} }}
+CLAIM = """quantity: speedup
+variable: figure_of_merit
+compare: {{ factor: mpi, treatment: a, baseline: b }}
+expect: {{ relation: at-least, value: {value} }}
 """
 
 
@@ -92,7 +94,7 @@ def test_verdict__of_sides_in_blocks_is_of_that_session(
 
 
 def test_verdict__against_a_claim_is_of_that_session_too(tmp_path: Path) -> None:
-    text = CLAIM.format(value=1).replace("[a, b]", "[b, a]")
+    text = CLAIM.format(value=1).replace("treatment: a, baseline: b", "treatment: b, baseline: a")
     assert verdict(claim(tmp_path, text), sides(TURNS)).verdict == "does not hold"
     assert verdict(claim(tmp_path, text), sides(block_order())).verdict == NOT_IN_SESSION
 
@@ -147,8 +149,8 @@ def metered(n: int) -> Campaign:
         for at in range(n):
             scale = 1 + 0.01 * at
             rows += repeats(
-                [seconds * scale], interconnect=link, nodes=2, energy=joules * scale, energy_low=joules * scale,
-                energy_high=joules * scale, energy_location="node",
+                [seconds * scale], interconnect=link, nodes=2, energy=joules * scale,
+                energy_low=joules * scale, energy_high=joules * scale, energy_location="node",
             )  # fmt: skip
     return campaign(rows)
 
@@ -162,12 +164,11 @@ def test_money__is_of_repeats_alone() -> None:
         yearly_costs(metered(1), "interconnect", price=0.2)
 
 
-MONEY = """expect: { relation: at-least, value: 1, unit: USD/year }
-question:
-  quantity: cost
-  variable: energy
-  compare: { factor: interconnect, levels: [fast, slow] }
-  tariff: { price: 0.2, jobs_of: slow }
+MONEY = """quantity: cost
+variable: energy
+compare: { factor: interconnect, treatment: fast, baseline: slow }
+tariff: { price: 0.2, jobs_of: slow }
+expect: { relation: at-least, value: 1, unit: USD/year }
 """
 
 
