@@ -56,7 +56,7 @@ def split(
     facts: Mapping[str, Sequence[object]] | None = None,
     scatter: float | None = None,
 ) -> Split | None:
-    """Tell how values, shape (n,), fail to be repeats of one thing; None if nothing speaks against it.
+    """Tell how values, shape (n,), fail to be repeats of one thing; None if they look like repeats.
 
     `times` order them, `facts` give a level for each, and `scatter` is the typical standard deviation of
     logarithms in other cells.
@@ -316,9 +316,9 @@ def _explained(x: Array, found: Split, facts: Mapping[str, NDArray[np.intp]]) ->
 
 
 def scatter_beside(cells: Sequence[ArrayLike], kinds: Sequence[str]) -> list[float | None]:
-    """Return for each cell the scatter that three quarters of the others stay below; None beside few.
+    """Return for each cell the scatter that three quarters of the others stay below; None if they are few.
 
-    Cells, of two values or more, are beside those of their kind. Standard deviations of logarithms.
+    The other cells of its kind, of two values or more, count. Standard deviations of logarithms.
     """
     own = np.array([float(np.std(logarithms(np.asarray(one, dtype="f8")), ddof=1)) for one in cells])
     alike = np.array(kinds)

@@ -10,7 +10,7 @@ For a quantity with a neutral value (a ratio of 1, a gain of 0 %)
   claim allows without being clear of it;
 - cannot tell: neither, or no interval that is wide enough to trust.
 
-Where the sides were not interleaved, all but the last are said of that session only.
+Where the sides were not interleaved, all words but the last are limited to that session.
 
 For a quantity without one (a share, a size, a count) the interval within, beside or across what
 the claim allows means holds, does not hold or cannot tell. So does the level at which scaling

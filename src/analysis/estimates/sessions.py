@@ -160,7 +160,7 @@ def alternate(codes: Codes, sessions: Array, *, by_days: bool = False) -> bool:
 
 
 def shuffled(codes: Codes, limit: float) -> bool:
-    """Tell whether a shuffled order would have as few changes of level, and levels as far apart.
+    """Tell whether a shuffled order would have as few changes of level, and levels as distant in time.
 
     In a share `limit` of shuffled orders at least, for the former.
     """
