@@ -103,7 +103,7 @@ def test_bulk__links_by_hpl_on_one_processor(verdicts: dict[str, Verdict]) -> No
         "lsdyna2009-ic-ib-faster-means-more-jobs",
     ):
         one = verdicts[claim]
-        assert one.verdict == "an analogue shows it"
+        assert one.verdict == "in that session only"  # the lists do not say when a system ran
         assert one.estimate == pytest.approx(efficiency(sandy, "ib") / efficiency(sandy, "10gbe"))
         assert one.n == len(hpl(sandy, "ib")) == 89
 

@@ -44,7 +44,8 @@ def test_saved__every_claim_comes_out_as_it_was_found(tmp_path: Path, name: str)
     added, stood = write(found, loaded, path)
     standing = {one.id: one for one in found if one.word in STANDING}
     assert (added, stood) == (len(standing), 0)
-    assert added > 1
+    # Nobody printed in which order published runs were made: no comparison of them stands.
+    assert added > 1 or loaded.evidence == "published"
     report = load_report(path)
     assert report.own
     verdicts = {one.claim: one for one in evaluate(report, loaded)}

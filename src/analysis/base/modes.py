@@ -340,14 +340,14 @@ def _spelt(apart: float) -> str:
 
 def told(found: Split, n: int, levels: Sequence[str] = ()) -> str:
     """Say how n runs fail to be repeats, and ask what that is."""
-    apart = f"{_spelt(found.apart)} apart"
+    by = _spelt(found.apart)
     if found.kind == "trend":
-        text = f"{n} runs {'rise' if found.apart > 0 else 'fall'} by {_spelt(found.apart)} along time"
+        text = f"{n} runs {'rise' if found.apart > 0 else 'fall'} by {by} along time"
     elif found.kind == "far":
         few = min(found.sizes)
-        text = f"{counted(few, 'run')} of {n} {'lies' if few == 1 else 'lie'} {apart} from the rest"
+        text = f"{counted(few, 'run')} of {n} {'differs' if few == 1 else 'differ'} by {by} from the rest"
     else:
-        text = f"{n} runs fall into groups of {' and '.join(map(str, found.sizes))}, {apart}"
+        text = f"{n} runs fall into groups of {' and '.join(map(str, found.sizes))} that differ by {by}"
     if not found.fact:
         return f"{text}: what differs, or are they repeats?"
     names = [f"{one!r}" for one in levels[:_LISTED]] + ["…"] * (len(levels) > _LISTED)
