@@ -66,7 +66,8 @@ def idle(name: str, raw: Path, folder: Path) -> list[str]:
     return [
         row["figure"]
         for row in rows
-        if (row["run"], row["metric"]) not in fed and row["run"] not in doubted
+        if (row["run"], row["metric"]) not in fed
+        and row["run"] not in doubted
         and not (row["metric"] == "target_time" and row["run"] in runs)
     ]
 

@@ -153,8 +153,9 @@ def alternate(codes: Codes, sessions: Array, *, by_days: bool = False) -> bool:
     """
     counts, each = np.bincount(codes), blocks(codes, sessions)
     if by_days and each.min() >= _ROUNDS:
-        firsts = [codes[sessions == one][0] for one in np.unique(sessions)]
-        return len(set(firsts)) > 1
+        firsts = {int(codes[sessions == one][0]) for one in np.unique(sessions)}
+        if len(firsts) > 1:
+            return True
     least = np.minimum(_BLOCKS, np.maximum(counts - 1, 1))
     return bool((each >= least).all()) and shuffled(codes, _SELDOM)
 
