@@ -157,7 +157,8 @@ class Campaign:
         if "of the whole" not in self._doubts:
             micro, files = (self.frame(name) if name in self.tree.children else None for name in _BESIDE)
             runs = mixture.within(runs, files, self.repeats)
-            self._doubts["of the whole"] = tuple(mixture.doubts(runs, micro, files, self.repeats))
+            found = mixture.doubts(runs, micro, files, self.repeats)
+            self._doubts["of the whole"] = tuple(replace(one, names=self.names) for one in found)
         doubted = {run for one in self._doubts["of the whole"] for run in one.runs}
         return runs.assign(timing=runs["timing"] & ~runs["run"].isin(doubted)) if doubted else runs
 

@@ -37,20 +37,22 @@ Facts = Mapping[str, Sequence[str]]
 class Doubt:
     """A cell whose runs may be no repeats: its factors, its runs, and how they fail to be.
 
-    `levels` are those of the fact that its groups follow, if there is one.
+    `levels` are those of the fact that its groups follow, if there is one; `names` how sentences call a level.
     """
 
     cell: Mapping[str, Level] = field(repr=False)
     runs: tuple[str, ...] = field(repr=False)
     split: Split
     levels: tuple[str, ...] = ()
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
         """The cell with all factors that its runs state, without what follows from another."""
         known = {name: level for name, level in self.cell.items() if is_known(level) and level != 0}
         follow = {one for name in known for one in FOLLOWS.get(name, ())} - {"version"}
-        return ", ".join(_named(name, level) for name, level in known.items() if name not in follow)
+        own = {name: self.names.get(name, {}).get(str(level), level) for name, level in known.items()}
+        return ", ".join(_named(name, level) for name, level in own.items() if name not in follow)
 
     @property
     def found(self) -> str:

@@ -131,7 +131,8 @@ class Statement:
     def sentence(self) -> str:
         """The answer as a sentence without its full stop."""
         text = " ".join(_SENTENCES[self.question.quantity](self).split()).replace(" ,", ",")
-        if any(one.session for one in self.found):
+        # What is not clear is not clear in any session.
+        if any(one.session for one in self.found) and not text.startswith("there "):
             text = _in_session(text)
         return text[:1].upper() + text[1:] if _CAPITALS.match(text) else text
 
