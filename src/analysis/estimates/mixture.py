@@ -21,7 +21,7 @@ from analysis.base.modes import FEWEST, Split, differing, scatter_beside, split,
 from analysis.base.words import Level
 from analysis.estimates.finding import places_in_time
 from analysis.schema.campaigns import RunsAlike
-from analysis.schema.factors import FACTORS, FOLLOWS, is_known, label, level_name
+from analysis.schema.factors import FACTORS, FOLLOWS, display_name, is_known, label
 
 Table = pd.DataFrame | None
 _NEARLY_ALL = 0.9
@@ -37,7 +37,8 @@ Facts = Mapping[str, Sequence[str]]
 class Doubt:
     """A cell whose runs may be no repeats: its factors, its runs, and how they fail to be.
 
-    `levels` are those of the fact that its groups follow, if there is one; `names` how sentences call a level.
+    `levels` are those of the fact that its groups follow, if there is one; `names` what sentences call a
+    level.
     """
 
     cell: Mapping[str, Level] = field(repr=False)
@@ -66,7 +67,7 @@ class Doubt:
 
 
 def _named(name: str, level: Level) -> str:
-    text = level_name(name, level)
+    text = display_name(name, level)
     return f"{label(name)} {text}" if isinstance(level, str) else text
 
 
