@@ -24,6 +24,7 @@ from analysis.claims.verdicts import (
 )
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, days_said
+from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import QUANTITIES, findings
 from analysis.estimates.question import Question
 from analysis.estimates.sentences import Statement
@@ -100,7 +101,10 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
 def _with_doubts(reason: str, claim: Claim, campaign: Campaign) -> str:
     """Add to a reason which cells of a claim are in doubt, so that nothing was concluded from them."""
     question, compare = claim.question, claim.question.compare
-    if "left out: " in reason or not campaign.doubts:
+    spec = MEASURES.get(question.variable)
+    # Views that speak to a claim are parts without views; what rests on no time is never left out.
+    unasked = campaign.views or spec is None or not spec.timing
+    if unasked or "left out: " in reason or not campaign.doubts:
         return reason
     try:
         runs = campaign.select(question.select, timing=False)

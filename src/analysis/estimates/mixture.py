@@ -50,7 +50,9 @@ class Doubt:
     @property
     def name(self) -> str:
         """The cell with all factors that its runs state, without what follows from another."""
-        known = {name: level for name, level in self.cell.items() if is_known(level) and level != 0}
+        known = {
+            name: level for name, level in self.cell.items() if is_known(level) and level not in (0, "none")
+        }
         follow = {one for name in known for one in FOLLOWS.get(name, ())} - {"version"}
         own = {name: self.names.get(name, {}).get(str(level), level) for name, level in known.items()}
         return ", ".join(_named(name, level) for name, level in own.items() if name not in follow)
