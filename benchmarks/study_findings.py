@@ -246,7 +246,7 @@ def parted(schedules: Sequence[Schedule], rounds: int, seed: int) -> Iterator[tu
 
 def schedule_table(found: Iterable[tuple[Schedule, float, float]]) -> Iterator[str]:
     """Write the shares of words as a table in Markdown."""
-    yield "| how it was run | runs | false with a full word | said of that session |"
+    yield "| how it was run | runs | false with a full word | for that session only |"
     yield "| --- | --- | --- | --- |"
     for one, full, session in found:
         yield f"| {one.name} | {one.levels} × {one.n} | {full:.1%} | {session:.0%} |"
