@@ -72,6 +72,7 @@ def import_folder(
             )
         print(f"nothing new: {plan.known} runs are in data/raw/{name}", file=sys.stderr)
         return status
+    _answer(plan, yes=yes)
     if not (yes or _confirm(plan)):
         return status
     made = write(plan, raw, declaration, applications)
@@ -106,6 +107,17 @@ def _is_cut_short(raw: Path, declaration: Path) -> bool:
     return not declaration.is_file() or any(f"  {name}\n" not in text for name in records)
 
 
+def _answer(plan: ImportPlan, *, yes: bool) -> None:
+    """Ask whether what the groups of a cell follow is a factor; with `yes` it is."""
+    for doubt in plan.doubts:
+        if not doubt.split.fact:
+            continue
+        asked = sys.stdin.isatty() and sys.stdout.isatty() and not yes
+        if yes or (asked and input(f"{doubt.question} a factor [y/N] ").strip().lower() in ("y", "yes")):
+            doubt.take()
+            print(f"taken as a factor: {doubt.split.fact} of {len(doubt.drafts)} runs", file=sys.stderr)
+
+
 def _confirm(plan: ImportPlan) -> bool:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         print(f"nothing was written; to write data/raw/{plan.name}, give --yes", file=sys.stderr)
@@ -137,6 +149,7 @@ def as_object(plan: ImportPlan) -> dict[str, Any]:
             for one in plan.joined
         ],
         "guessed": plan.guesses,
+        "questions": [doubt.question for doubt in plan.doubts],
         "faults": [str(fault) for fault in plan.faults],
         "unplaced": plan.unplaced,
     }
@@ -150,6 +163,8 @@ def _print_plan(plan: ImportPlan) -> None:
     print(f"{whole}{known}, {len(plan.faults)} at fault")
     for line in plan.guesses:
         print(f"guessed: {line}")
+    for doubt in plan.doubts:
+        print(f"question: {doubt.question}")
     if plan.runs:
         print()
         _table(_factor_rows(plan.runs))

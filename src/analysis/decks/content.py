@@ -48,6 +48,7 @@ def deck(campaign: Campaign, *, title: str = "", q: float = LIMIT) -> Deck:
     slides += _summary(campaign, sure)
     undecided = [one for one in found if one.word in OPEN and one not in chosen]
     rows = [(one.sentence, method.reason(one)) for one in undecided]
+    rows = [*((one.name, one.found) for one in campaign.doubts), *rows]
     slides += _listed(campaign, ("Not decided", "Why"), rows, "What could not be decided", "Open")
     slides += method.slides(campaign, q)
     rows = [(TOPICS[one.topic], one.sentence) for one in last]

@@ -62,7 +62,8 @@ class Finding:
     of the `strata` of a crossover, or at the lower and upper end of an interaction. `chance` is the p-value
     of a trend. `members` is the set that was found; `unequal` names the runs whose set differs from the
     claimed one. `stratum` has the factors in which all runs agree. `confounded` is what else differs between
-    all runs of the two sides; `remarks` are a drift and the like.
+    all runs of the two sides; `remarks` are a drift and the like. `session`
+    states why a comparison holds in that session only, empty if its sides were interleaved.
     """
 
     estimate: Estimate
@@ -73,6 +74,7 @@ class Finding:
     equivalence: stats.Equivalence | None = None
     steps: tuple[Estimate, ...] = ()
     chance: float | None = None
+    session: str = ""
     members: frozenset[Level] | None = None
     unequal: tuple[str, ...] = field(default=())
     stratum: Mapping[str, Level] = field(default_factory=dict)
@@ -95,6 +97,24 @@ def measuring_days(part: pd.DataFrame) -> NDArray[np.int64]:
         return np.full(len(part), NO_DAY)
     start = part["start"].to_numpy("datetime64[D]")
     return np.where(np.isnat(start), NO_DAY, start.astype("i8"))
+
+
+def places_in_time(part: pd.DataFrame) -> NDArray[np.float64]:
+    """Return the place of each run in time, 0 ... n - 1; NaN for all if it is not known of each.
+
+    By the clock, and within one reading of it by the order of execution; by that alone where a clock is not
+    known. Jobs that ran at once have neighbouring places.
+    """
+    order = part["order"].to_numpy("f8")
+    start = part["start"].to_numpy("datetime64[ns]")
+    clocked = not np.isnat(start).any()
+    when = start.astype("i8").astype("f8") if clocked else np.zeros(len(part))
+    ordered = bool((order >= 0).all())
+    if not ordered and (not clocked or len(set(when)) < len(when)):
+        return np.full(len(part), np.nan)
+    places = np.empty(len(part))
+    places[np.lexsort((order, when))] = np.arange(len(part))
+    return places
 
 
 def days_said(estimate: Estimate) -> str:

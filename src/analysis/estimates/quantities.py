@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.words import in_order
-from analysis.estimates import cost, stats, uncertainty
+from analysis.estimates import cost, sessions, stats, uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.confounding import confounded, on_other_days, remarks
 from analysis.estimates.differences import equality, ratio_of, trend
@@ -80,7 +80,8 @@ def findings(question: Question, campaign: Campaign) -> Findings:
 
 def findings_of(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Findings:
     """Answer a question from runs that are measured already, or from a part of them."""
-    return QUANTITIES[question.quantity].estimate(question, campaign, frame)
+    found = QUANTITIES[question.quantity].estimate(question, campaign, frame)
+    return [replace(one, session=sessions.confined(question, campaign, one)) for one in found]
 
 
 def median_of(variable: str, part: pd.DataFrame) -> tuple[Estimate, str]:

@@ -25,6 +25,7 @@ from analysis.base.words import (
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import DAY, HOST, ORDER, Confounded, Remark
 from analysis.estimates.groups import distinguishing
+from analysis.estimates.measures import MEASURES
 from analysis.estimates.stats import Estimate
 from analysis.schema.factors import BY_NAME, SPOKEN, display_name, label
 
@@ -313,3 +314,56 @@ def medians(table: pd.DataFrame, *others: pd.DataFrame) -> str:
     if known:
         text = f"with {' to '.join(dict.fromkeys(map(str, (known[0], known[-1]))))} % intervals"
     return f"medians of {n} run{'' if n == '1' else 's'} {text}"
+
+
+# ---- how one level is ahead of another
+
+# Singular, plural, and what follows how many times.
+_Verb = tuple[str, str, str]
+_FAST: _Verb = ("is", "are", "as fast as")
+_RATE: _Verb = ("reaches", "reach", "the rate of")
+_PER_KWH: _Verb = ("does", "do", "as many jobs per kWh as")
+_AHEAD: Mapping[str, _Verb] = {
+    **dict.fromkeys(("figure_of_merit", "elapsed", "application_time", "benchmark_time", "latency"), _FAST),
+    **dict.fromkeys(("energy", "energy_per_job"), _PER_KWH),
+    "bandwidth": ("carries", "carry", "as much as"),
+    "throughput": ("does", "do", "the work of"),
+    "jobs_per_day": ("does", "do", "as many jobs a day as"),
+}
+
+
+def _verb(variable: str, factor: str) -> _Verb:
+    if factor in ("case", "target_time"):  # another amount of work: a rate, and no speed
+        return _RATE
+    return _AHEAD.get(variable, ("has", "have", f"the {measure_name(variable)} of"))
+
+
+def phrase(variable: str, factor: str = "") -> str:
+    """Return what follows "so many times": ``as fast as``, ``the MPI time of``."""
+    return _verb(variable, factor)[2]
+
+
+def wins(variable: str) -> bool:
+    """Tell whether a ratio says how many times better a level is; else it says how much more it takes."""
+    return variable in _AHEAD or MEASURES[variable].higher_is_better
+
+
+def ahead(
+    variable: str,
+    factor: str,
+    levels: tuple[Level, Level],
+    names: tuple[str, str],
+    times: str,
+    *,
+    rate: bool = False,
+) -> str:
+    """Say that the first level is ahead of the second, so many times: ``a is 1.2 times as fast as b``.
+
+    With `rate` it reaches so many times the rate: it did more work. If a measure is not a speed and less is
+    better, the level that takes more comes first.
+    """
+    if not wins(variable):
+        levels, names = levels[::-1], names[::-1]
+    one, several, what = _RATE if rate and variable == "figure_of_merit" else _verb(variable, factor)
+    text = f"{names[0]} {several if plural(factor, levels[0]) else one} {times} times {what} {names[1]}"
+    return f"{text}, node for node," if factor == "cluster" else text

@@ -19,6 +19,7 @@ from analysis.findings.conclusion import (
     IS,
     ORDERED,
     SEEN,
+    SESSION,
     STOPS,
     UNKNOWN,
     Conclusion,
@@ -30,7 +31,10 @@ from analysis.findings.shapes import Shape, growths, orders, stops
 from analysis.findings.trials import Series, Trial, judged, tried
 
 LIMIT = 0.05  # of what is concluded, so much may be false
-_RANKS = ((DIFFERS, GROWS, CROSSES, ORDERED, STOPS), (EQUAL,), (CONFOUNDED,), (IS,), (UNKNOWN,), (SEEN,))
+_RANKS = (
+    *((DIFFERS, GROWS, CROSSES, ORDERED, STOPS), (EQUAL,), (CONFOUNDED,), (IS,)),
+    *((SESSION,), (UNKNOWN,), (SEEN,)),
+)
 
 
 def conclusions(campaign: Campaign, *, q: float = LIMIT) -> list[Conclusion]:

@@ -20,7 +20,7 @@ from analysis.estimates.finding import DAY, Finding
 from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.stats import FEWEST
-from analysis.findings.conclusion import CONFOUNDED, DIFFERS, EQUAL, SEEN, UNKNOWN
+from analysis.findings.conclusion import CONFOUNDED, DIFFERS, EQUAL, SEEN, SESSION, UNKNOWN
 from analysis.findings.plans import ENDS, Plan
 
 PASSED = "passed over"  # a stratum with a greater or a lesser level, which says more of how it scales
@@ -119,10 +119,11 @@ def judged(trial: Trial, q: float | None, q_equal: float | None, limit: float) -
         return replace(trial, word=SEEN)
     if q is None or q_equal is None or not estimate.settles:
         return replace(trial, q=q)
+    confined = SESSION if trial.finding.session else ""
     if q <= limit and (estimate.low > 1 or estimate.high < 1):
-        return replace(trial, word=CONFOUNDED if trial.finding.confounded else DIFFERS, q=q)
+        return replace(trial, word=CONFOUNDED if trial.finding.confounded else confined or DIFFERS, q=q)
     if trial.finding.confounded:  # one cause may hide another
         return replace(trial, q=q)
     if q_equal <= limit and estimate.low >= 1 / (1 + MARGIN) and estimate.high <= 1 + MARGIN:
-        return replace(trial, word=EQUAL, q=q_equal)
+        return replace(trial, word=confined or EQUAL, q=q_equal)
     return replace(trial, q=q)

@@ -366,9 +366,20 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
         facts["problem"] = identity
     if version := str(ds.attrs.get("tool_version", "")):
         facts["version"] = version
+    facts["figures"] = _figures(ds)
     if engine == "osu" and str(ds.attrs.get("benchmark", "")) in ("osu_latency", "osu_bw", "osu_bibw"):
         facts["pair"] = True  # these run between two ranks, and do not print it
     return facts
+
+
+def _figures(ds: xr.Dataset) -> dict[str, float]:
+    """Return the numbers that a result prints once, by their names; of figures of merit the first of each."""
+    if ds.attrs["kind"] == "merits":
+        pairs = list(zip(ds["merit"].values, ds["value"].values, strict=True))
+        return {str(name): float(value) for name, value in reversed(pairs)}
+    return {
+        str(name): float(ds[name]) for name in ds.data_vars if not ds[name].dims and ds[name].dtype == "f8"
+    }
 
 
 def facts_of_profile(ds: xr.Dataset, engine: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from analysis.importing.draft import Draft
 from analysis.importing.groups import RunFiles, group, stem
 from analysis.importing.pattern import FACTORS, PathPattern
 from analysis.importing.power import CampaignLog, place
+from analysis.importing.repeats import CellDoubt, doubts
 from analysis.importing.resolution import cell, executed, resolve
 from analysis.importing.table import FactTable
 from analysis.importing.tree import display_name, walk
@@ -55,6 +56,7 @@ class ImportPlan:
     shared: list[Observation] = field(default_factory=list)
     jobs: int = 0
     drafts: list[Draft] = field(default_factory=list)  # of all runs in the tree
+    doubts: list[CellDoubt] = field(default_factory=list)
 
     @property
     def new(self) -> bool:
@@ -114,6 +116,7 @@ def make(
                 draft.facts["repeat"] = draft.facts["repeat"]._replace(value=earlier.repeats[which])
             plan.runs.append(draft)
     plan.faults += _faults(faulty)
+    plan.doubts = doubts(plan.runs, applications)
     return plan
 
 

@@ -51,7 +51,7 @@ def resolve(
         _complete(draft)
     _group_hosts(drafts)
     lines += _distinguish_by_options(drafts)
-    _number_repeats(drafts)
+    number_repeats(drafts)
     return drafts, lines + (table.unused() if table is not None else [])
 
 
@@ -296,7 +296,7 @@ def _distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
     return lines
 
 
-def _number_repeats(drafts: Sequence[Draft]) -> None:
+def number_repeats(drafts: Sequence[Draft]) -> None:
     """Give runs with the same factors their numbers, in the order of starts, else of names."""
     cells: dict[tuple[Any, ...], list[Draft]] = defaultdict(list)
     for draft in drafts:

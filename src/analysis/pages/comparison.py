@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.base.words import Level, attached, significant
-from analysis.estimates import groups, sentences, tables
+from analysis.estimates import groups, sentences, spelling, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES, display_unit
@@ -54,7 +54,7 @@ class Compared:
     @property
     def phrase(self) -> str:
         """What follows "so many times": ``as fast as``."""
-        return sentences.phrase(self.variable, self.factor)
+        return spelling.phrase(self.variable, self.factor)
 
     def display(self, level: Level, factor: str = "") -> str:
         """Name a level of the factor, or of another one."""
@@ -109,7 +109,7 @@ def compare(
     frame = groups.measured(asked, campaign)
     spec, base = MEASURES[variable], campaign.resolve(factor, baseline)[0]
     # Of speeds and energies it is asked how many times better one is, of all else how much more it takes.
-    pairs = replace(asked, quantity="speedup" if sentences.wins(variable) else "reduction")
+    pairs = replace(asked, quantity="speedup" if spelling.wins(variable) else "reduction")
     found: list[tuple[Mapping[str, Level], Stratum]] = []
     for stratum, values in strata(frame, (factor, along, *varying), campaign, spec):
         groups.refuse_mixtures(values, [factor, along], varying)

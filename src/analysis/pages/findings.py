@@ -33,8 +33,12 @@ def finding_sentences(campaign: Campaign, found: Sequence[Conclusion], q: float)
     """Say the surest and largest of what was found, one sentence a topic, and how much was not decided."""
     sure = [one for one in found if one.word in STANDING]
     mixed = [f"{one.sentence}." for one in found if one.word == CONFOUNDED][:_FIRST]
+    asked = [f"Nothing is concluded from {one.question}" for one in campaign.doubts]
+    if len(asked) > _FIRST:
+        asked = [*asked[:_FIRST], f"{counted(len(asked) - _FIRST, 'more cell')} are in doubt."]
     if not sure:
-        return mixed or ["No comparison is clear of chance: there are too few runs, or no difference."]
+        nothing = "No comparison is clear of chance: there are too few runs, or no difference."
+        return [*(mixed or [nothing]), *asked]
     first = {one.topic: one for one in reversed(sure)}
     topics = list(dict.fromkeys(one.topic for one in sure))[:_FIRST]
     compared = sum(one.q is not None for one in sure)
@@ -44,6 +48,7 @@ def finding_sentences(campaign: Campaign, found: Sequence[Conclusion], q: float)
         *mixed,
         f"In all {counted(len(sure), 'conclusion')}, {compared} of them from comparisons at {q:.0%} false "
         f"discoveries; {counted(rest, 'comparison')} cannot be decided.",
+        *asked,
     ]
 
 
