@@ -113,6 +113,7 @@ def drawn(campaign: Campaign, rng: Generator, n: int, *, again: bool) -> tuple[C
     A run may be drawn again if `again`; without that, no run is on both sides, and cells of fewer than 2 n
     runs are left out.
     """
+    campaign = campaign.ungated()
     runs = campaign.runs[campaign.runs["valid"]]
     chosen: tuple[list[int], list[int]] = ([], [])
     places = pd.Series(np.arange(len(runs)), index=runs.index)

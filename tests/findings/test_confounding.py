@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -23,9 +23,10 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.finding import Confounded
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.stats import ratio_of_medians
-from analysis.findings.conclusion import CONFOUNDED, STANDING, Conclusion
+from analysis.findings.conclusion import CONFOUNDED, SESSION, STANDING, Conclusion
 from analysis.findings.search import conclusions
 from analysis.pages.findings import finding_sentences
+from analysis.schema.campaigns import Pooled, RunsAlike
 from analysis.schema.factors import FACTORS
 from tests.estimates.hand import campaign, repeats
 
@@ -70,7 +71,9 @@ def runs_of(
     """Simulate runs in mixed order; ``day``, ``order`` (a block) and ``host`` are how a cell was run."""
     counts = [n] * len(cells) if isinstance(n, int) else n
     whole = [cell for cell, count in zip(cells, counts, strict=True) for _ in range(count)]
-    place = rng.permutation(len(whole))
+    rounds = [at for count in counts for at in range(count)]
+    # As a plan orders them: each repeat of all cells before the next one.
+    place = np.argsort(np.lexsort((rng.random(len(whole)), rounds)))
     rows = []
     for cell, at in zip(whole, place, strict=True):
         factors = {name: level for name, level in cell.items() if name not in ("day", "order", "host")}
@@ -177,7 +180,9 @@ def compared(found: Sequence[Conclusion]) -> list[Conclusion]:
 
 
 def mixed(found: Sequence[Conclusion]) -> list[Confounded]:
-    return [one.finding.confounded for one in found if one.word == CONFOUNDED and one.finding.confounded]
+    # Of the order alone it is said that the effect is one of that session.
+    open_ = [one for one in found if one.word in (CONFOUNDED, SESSION)]
+    return [one.finding.confounded for one in open_ if one.finding.confounded]
 
 
 def test_confounding__there_are_twenty() -> None:
@@ -401,12 +406,18 @@ def dated(
     return [{**row, "start": start} for row, start in zip(rows, starts, strict=True)]
 
 
+def pooled(rows: Sequence[Mapping[str, Any]]) -> Campaign:
+    """Make a campaign whose file states that its runs are repeats although they drift or lie far away."""
+    answer = Pooled(when={}, why="the test plants a drift")
+    return replace(campaign(rows), repeats=RunsAlike(within=[], pooled=[answer]))
+
+
 def test_remarks__a_drift_is_said() -> None:
     """From 1 to 0.79 in equal steps of the logarithm over 20 days: minus 21 %."""
     days = [at + 0.3 for at in range(21)]
     falling = [0.79 ** (at / 20) for at in range(21)]
     rows = [*dated(10.0, days, mpi="a"), *dated(15.0, days, falling, mpi="b")]
-    (one,) = conclusions(campaign(rows))
+    (one,) = conclusions(pooled(rows))
     assert one.word == "differs"
     assert one.sentence.endswith("). The rate of b fell by 21% over 20 days")
     assert confounding.drift(campaign(rows).runs.iloc[21:].assign(value=falling)) == pytest.approx(
@@ -418,7 +429,7 @@ def test_remarks__a_far_run_is_said() -> None:
     days = [0.01 * at for at in range(8)]
     values = [1.01, 0.99, 1.01, 0.4, 0.99, 1.01, 0.99, 1.0]
     rows = [*dated(10.0, days, mpi="a"), *dated(15.0, days, values, mpi="b")]
-    (one,) = conclusions(campaign(rows))
+    (one,) = conclusions(pooled(rows))
     # The median of b's values is 0.995: 0.4 / 0.995 = 0.402.
     assert one.sentence.endswith(". One run of b is at 0.4 times the median")
     assert confounding.far_runs(pd.DataFrame({"value": values})) == pytest.approx((0.4 / 0.995, 1))

@@ -129,7 +129,7 @@ def test_search__strata_that_agree_are_one_statement() -> None:
     assert words(found) == [GROWS, DIFFERS]
     grows, differs = found
     assert (
-        "b is 1.100 to 1.400 times as fast as a in app, on 1, 2 and 4 nodes, most on 4 nodes"
+        "b is 1.100 to 1.400 times as fast as a in app, on 1, 2 and 4 nodes (intervals from "
         in differs.sentence
     )
     assert differs.finding.estimate.value == pytest.approx(1.1)  # the weakest speaks
@@ -166,7 +166,8 @@ def test_search__how_far_a_system_scales() -> None:
     speeds = {1: 1.0, 2: 1.9, 4: 3.0, 8: 3.02}
     found = of(row for nodes, by in speeds.items() for row in rates(10 * by, nodes=nodes, ranks=4 * nodes))
     (ends,) = (one for one in found if one.word == DIFFERS)
-    assert ends.sentence.startswith("8 nodes are 3.020 times as fast as 1 node in app, an efficiency of 38%")
+    assert ends.sentence.startswith("8 nodes are 3.020 times as fast as 1 node in app (")
+    assert ends.sentence.endswith("). The efficiency is 38%")
     (stop,) = (one for one in found if one.word == STOPS)
     assert stop.sentence == "Beyond 4 nodes the next step brings less than 5% in app"
     assert stop.finding.estimate.value == 4
@@ -281,12 +282,10 @@ def test_search__nodes_over_a_link_against_one_node() -> None:
         *rates(19.0, nodes=2, ranks=2, interconnect="ib-fdr"),
     ]
     said = [one.sentence for one in of(rows) if one.topic == "scaling"]
-    assert said[0].startswith(
-        "2 nodes over FDR InfiniBand are 1.900 times as fast as 1 node in app, an effic"
-    )
-    assert said[1].startswith(
-        "2 nodes over 1GbE are 1.200 times as fast as 1 node in app, an efficiency of 60%"
-    )
+    assert said[0].startswith("2 nodes over FDR InfiniBand are 1.900 times as fast as 1 node in app (")
+    assert said[0].endswith("). The efficiency is 95%")
+    assert said[1].startswith("2 nodes over 1GbE are 1.200 times as fast as 1 node in app (")
+    assert said[1].endswith("). The efficiency is 60%")
 
 
 def test_search__energy_of_a_job() -> None:

@@ -82,7 +82,9 @@ def test_simulation__of_200_whole_searches_without_a_difference_few_find_one(stu
     for _ in range(200):
         series, shapes, _ = search.tested(study.simulated(design, rng), search.LIMIT)
         trials = [trial for one in series for trial in one.trials]
-        assert (len(trials), len(shapes)) == (12, 0)
+        # A clean cell is in doubt now and then; nothing is then concluded from it.
+        assert 9 <= len(trials) <= 12
+        assert not shapes
         wrong += any(trial.word == DIFFERS for trial in trials)
     assert 0 < wrong <= 0.08 * 200
 

@@ -219,7 +219,7 @@ def test_finish__run_whose_job_slurm_does_not_call_completed_is_measured_again(
     path = folders.finished(base, "c") / f"{names[2]}.failed-1/run.json"
     record = json.loads(path.read_text(encoding="utf-8"))
     assert (record["run"], record["job_id"]) == (f"{names[2]}.failed-1", "8")
-    assert (record["application"], record["nodes"], record["ranks"]) == ("alpha", 4, 32)
+    assert (record["application"], record["nodes"], record["ranks"]) == ("alpha", 1, 8)
 
     # Once is enough; and the kept records, a question ago, are an answer.
     put(base, names[0], job_id="", reason="")

@@ -67,7 +67,7 @@ def judge(claim: Claim, finding: Finding) -> Judgement:
     rule = RULES[claim.question.quantity]
     if rule.bounded and not finding.estimate.settles:
         return UNKNOWN, _too_few(finding.estimate)
-    if finding.confounded:
+    if finding.confounded and not (finding.session and finding.confounded.in_session):
         return UNKNOWN, f"{either(finding.confounded.causes)}: these runs cannot tell"
     word, reason = rule.judge(claim, finding)
     if finding.session and word != UNKNOWN:

@@ -75,11 +75,12 @@ def _to_tell(name: str, source: str, base: Path, *, cluster: str, telling: bool)
         raise ConfigError.at("--to-tell", 0, "goes with --from", "give --from CAMPAIGN --to-tell")
     _refuse_there(name, base)
     built([source])
-    from analysis.findings.conclusion import CONFOUNDED
+    from analysis.findings.conclusion import CONFOUNDED, SESSION
     from analysis.measure.draft import to_tell
 
     searched = conclusions(load_campaign(source))
-    mixed = ((one.finding.confounded, one.sentence) for one in searched if one.word == CONFOUNDED)
+    open_ = (CONFOUNDED, SESSION)
+    mixed = ((one.finding.confounded, one.sentence) for one in searched if one.word in open_)
     made = to_tell(name, source, [(one, sentence) for one, sentence in mixed if one is not None], cluster)
     made.write(base)
     _check(name, made, base)

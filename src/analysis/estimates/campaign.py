@@ -163,6 +163,18 @@ class Campaign:
         doubted = {run for one in self._doubts["of the whole"] for run in one.runs}
         return runs.assign(timing=runs["timing"] & ~runs["run"].isin(doubted)) if doubted else runs
 
+    def ungated(self) -> Campaign:
+        """Show the campaign with the times of cells in doubt: a change over time may be what divides them."""
+        doubted = {run for one in self.doubts for run in one.runs}
+        if not doubted:
+            return self
+        whole = self.tree["runs"].to_dataset()
+        timed = dict(zip(whole["run"].values, whole["timing"].values, strict=True))
+        part, runs = replace(self), self.runs
+        part._frames.update(self._frames)
+        part._frames["runs"] = runs.assign(timing=[bool(timed.get(run, True)) for run in runs["run"]])
+        return part
+
     @property
     def doubts(self) -> tuple[mixture.Doubt, ...]:
         """Cells whose runs may be no repeats, each an open question: nothing is concluded from them."""

@@ -37,6 +37,11 @@ class Confounded:
     missing: tuple[Cell, ...]
     repeats: int
 
+    @property
+    def in_session(self) -> bool:
+        """Whether the order of the runs is the only other cause: the effect is one of that session."""
+        return self.causes[1:] == (ORDER,)
+
 
 @dataclass(frozen=True, slots=True)
 class Remark:

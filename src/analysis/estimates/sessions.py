@@ -27,7 +27,8 @@ PAUSE = 2 * 3600.0
 # In a shuffled order so few blocks, or sides so far apart in time, are seen in one of so many cases.
 _SELDOM, _NEVER = 0.05, 0.01
 _CELLS = 4  # that show whether a campaign was shuffled
-_BLOCKS = 3  # of each side, if it has the runs for it
+_BLOCKS = 2  # of each side, if it has the runs for it
+_MANY = 6  # runs a side
 _ROUNDS = 6  # days that are counted each by itself
 _DRAWS, _SEED = 2_000, 20_261_124
 UNKNOWN_ORDER = "the order of its runs is not known, so its sides may have been run one after the other"
@@ -157,7 +158,26 @@ def alternate(codes: Codes, sessions: Array, *, by_days: bool = False) -> bool:
         if len(firsts) > 1:
             return True
     least = np.minimum(_BLOCKS, np.maximum(counts - 1, 1))
-    return bool((each >= least).all()) and shuffled(codes, _SELDOM)
+    # Two blocks of each side are a shuffled order now and then; of many runs they are rather a plan.
+    enough = bool((each >= least).all()) and not (counts.min() >= _MANY and each.max() <= _BLOCKS)
+    return enough and shuffled(codes, _SELDOM) and _shuffled_within(codes, sessions, _SELDOM)
+
+
+def _shuffled_within(codes: Codes, sessions: Array, limit: float) -> bool:
+    """Tell whether orders shuffled within each session would have as few changes of level in them.
+
+    One block of each side a session is no shuffled order, however many sessions there are.
+    """
+    parts = [codes[sessions == one] for one in np.unique(sessions)]
+    if len(parts) == 1:
+        return True
+    few, changes = np.zeros(_DRAWS), 0
+    for at, part in enumerate(parts):
+        rng = np.random.default_rng([_SEED, at, len(part)])
+        rows = rng.permuted(np.tile(part, (_DRAWS, 1)), axis=1)
+        few += np.count_nonzero(np.diff(rows, axis=1), axis=1)
+        changes += int(np.count_nonzero(np.diff(part)))
+    return bool(np.mean(few <= changes) >= limit)
 
 
 def shuffled(codes: Codes, limit: float) -> bool:

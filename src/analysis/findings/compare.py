@@ -227,6 +227,7 @@ def compare(
     two one-sided tests and the whole interval show it. Anything else is not clear. `names_of_sides` names
     the two sides if they are parts of one campaign.
     """
+    before, after = before.ungated(), after.ungated()
     matching = match(before, after, ignore, across)
     spelt, usual = names(matching.cells)
     values = [measures_of(one) for one in (before, after)]
@@ -363,8 +364,16 @@ def _notes(
         failed = int((~one.runs["valid"]).sum())
         if failed:
             yield f"{failed} of {len(one.runs)} runs of {name} count in no statistic"
+        yield from in_doubt(one, name)
     for text, count in Counter(row.days for row in rows if row.days).most_common():
         yield f"{text} ({count} of {len(rows)} comparisons)"
+
+
+def in_doubt(campaign: Campaign, name: str) -> Iterator[str]:
+    """Say how many cells may be no repeats; they are compared, for a change may be what divides them."""
+    if campaign.doubts:
+        what = f"{_counted(len(campaign.doubts), 'cell')} of {name} may be no repeats"
+        yield f"{what}, and {'is' if len(campaign.doubts) == 1 else 'are'} compared all the same"
 
 
 def _same_files(matching: Matching, shared: Mapping[str, str]) -> int:

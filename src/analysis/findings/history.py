@@ -189,6 +189,7 @@ def history(
     false discoveries, and listed where the medians on its sides differ by more than the `margin`.
     """
     called = tuple(called or (one.name for one in campaigns))
+    campaigns = [one.ungated() for one in campaigns]
     matched = [match(campaigns[0], one, ignore) for one in campaigns]
     samples = list(_samples(campaigns, matched, [measures_of(one) for one in campaigns]))
     notes = list(_notes(campaigns, called, matched))
@@ -208,7 +209,7 @@ def over_time(
     As `history`, but a cell may begin later: its series then begins there. Raises `ConfigError` of fewer than
     three days, weeks or months.
     """
-    parts = periods(campaign, unit)
+    parts = periods(campaign.ungated(), unit)
     if len(parts) < FEWEST:
         what = f"its runs started on {counted(len(parts), unit)}; a history needs {FEWEST}"
         raise ConfigError.at(campaign.name, 0, what, "compare two campaigns, or two parts of it")

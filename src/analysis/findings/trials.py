@@ -120,9 +120,10 @@ def judged(trial: Trial, q: float | None, q_equal: float | None, limit: float) -
     if q is None or q_equal is None or not estimate.settles:
         return replace(trial, q=q)
     confined = SESSION if trial.finding.session else ""
+    mixed = trial.finding.confounded is not None and not (confined and trial.finding.confounded.in_session)
     if q <= limit and (estimate.low > 1 or estimate.high < 1):
-        return replace(trial, word=CONFOUNDED if trial.finding.confounded else confined or DIFFERS, q=q)
-    if trial.finding.confounded:  # one cause may hide another
+        return replace(trial, word=CONFOUNDED if mixed else confined or DIFFERS, q=q)
+    if mixed:  # one cause may hide another
         return replace(trial, q=q)
     if q_equal <= limit and estimate.low >= 1 / (1 + MARGIN) and estimate.high <= 1 + MARGIN:
         return replace(trial, word=confined or EQUAL, q=q_equal)

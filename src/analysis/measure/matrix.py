@@ -220,6 +220,9 @@ def _run(declared: Declared, cell: str, combination: dict[str, Any], repeat: int
 
 
 def _shuffled(runs: list[Run], seed: int) -> tuple[Run, ...]:
-    """Shuffle the runs in a way that does not change for the others when one is added or taken away."""
-    keyed = sorted(runs, key=lambda run: random.Random(f"{seed}/{run.name}").random())
+    """Shuffle the runs, each repeat of all cells before the next one, so that no cell lies in one block.
+
+    The order does not change for the others when a run is added or taken away.
+    """
+    keyed = sorted(runs, key=lambda run: (run.repeat, random.Random(f"{seed}/{run.name}").random()))
     return tuple(replace(run, order=order) for order, run in enumerate(keyed, 1))
