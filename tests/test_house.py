@@ -29,9 +29,7 @@ KNOWN_LONG: set[str] = set()
 KNOWN_NAMESAKES: set[str] = set()
 # Modules that list five factors or more, apart from the table itself.
 KNOWN_LISTS: set[str] = {
-    "claims.distance", "estimates.finding", "estimates.selection", "importing.scheduler",
-    "importing.vocabulary", "measure.job", "model.campaign", "pages.forecast", "schema.campaigns",
-    "schema.profiles",
+    "importing.scheduler", "measure.job",
 }  # fmt: skip
 MOST_ARROWS = 70  # imports between rooms
 

@@ -186,14 +186,14 @@ def bound(claim: Claim, campaign: Campaign, finding: Finding) -> float | None:
 
     A link, a library or its settings move the time in MPI alone: without any of it a run would be
     1 / (1 - f) times as fast. f is the largest share of MPI in profiled runs that agree with the compared
-    ones in case, nodes and ranks, of the campaign's own profiler if it names one.
+    ones in work and nodes, of the campaign's own profiler if it names one.
     """
     compare = claim.question.compare
     if compare is None or compare.factor not in _OF_MPI or claim.question.quantity not in SPEEDUPS:
         return None
     runs = campaign.runs
     alike = runs["valid"] & runs["mpi_fraction"].notna()
-    for factor in ("application", "version", "case", "nodes", "ranks"):
+    for factor in (*_OF_SOFTWARE, "nodes"):
         alike &= runs[factor].isin(runs.loc[runs["run"].isin(finding.runs), factor])
     if campaign.profiler:
         alike &= runs["profiler"] == campaign.profiler

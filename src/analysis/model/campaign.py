@@ -23,6 +23,7 @@ from analysis.model.inputs import FOLDER, Inputs, MachineFacts, ModelledApplicat
 from analysis.model.network import Network
 from analysis.model.patterns import MessagePattern, of_grid, of_structure
 from analysis.schema.campaigns import ModelledCampaign, ModelledCells
+from analysis.schema.factors import FACTORS
 from analysis.schema.frames import blank, to_dataset
 
 SHARING = "sharing.jobs"  # unknown: share of the time in which jobs at once use the adapter at once
@@ -56,10 +57,9 @@ class Cell:
     @property
     def row(self) -> dict[str, Any]:
         """The cell as values of kind ``runs``."""
-        own = ("cluster", "case", "nodes", "ranks_per_node", "interconnect", "ranks")
         return {
             **self.declared.factors,
-            **{name: getattr(self, name) for name in own},
+            **{name: getattr(self, name) for name in FACTORS if hasattr(self, name)},
             "cpu": self.machine.cpu,
             "application": self.application.application,
         }
