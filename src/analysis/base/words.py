@@ -8,6 +8,8 @@ from typing import Protocol
 
 Level = str | int | float
 
+NOT_STATED = "not stated"  # a level, a place or a power that nobody has given
+
 # An interval of synthetic values can be as narrow as their rounding; more digits than these tell nobody more.
 FIGURES = 4
 # Intervals hold the truth at 95 % unless they say otherwise; what is nearer than rounding is that.

@@ -18,7 +18,7 @@ import pandas as pd
 
 from analysis.base.errors import ConfigError
 from analysis.base.models import known
-from analysis.base.words import Level
+from analysis.base.words import NOT_STATED, Level
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.estimates.groups import distinguishing
 from analysis.schema.factors import BY_NAME, FACTORS, TABLE, labelled
@@ -131,7 +131,7 @@ def _text(level: Level) -> str:
 
 
 def _spelt(level: Level) -> str:
-    return _text(level) or "not stated"
+    return _text(level) or NOT_STATED
 
 
 def _factors(runs: pd.DataFrame) -> pd.DataFrame:

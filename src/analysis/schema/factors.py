@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from analysis.base.words import Level
+from analysis.base.words import NOT_STATED, Level
 
 Kind = Literal["problem", "software", "machine", "job", "view"]
 
@@ -356,7 +356,7 @@ def at_level(factor: str, level: Level) -> str:
 
 def labelled(factor: str, level: Level) -> str:
     """Name a level in a list or a formula: words as they are, numbers behind their factor: ``nodes 8``."""
-    return level or "not stated" if isinstance(level, str) else f"{factor.replace('_', ' ')} {_count(level)}"
+    return level or NOT_STATED if isinstance(level, str) else f"{factor.replace('_', ' ')} {_count(level)}"
 
 
 def _count(level: float) -> str:
