@@ -16,12 +16,13 @@ from analysis.base.errors import ConfigError
 from analysis.cli import BAD_INPUT, CAMPAIGN, FINE
 from analysis.datasets.applications import load_applications
 from analysis.importing import make, write
+from analysis.importing.additions import RECORD
 from analysis.importing.draft import Draft
 from analysis.importing.pattern import FACTORS, compile_pattern, parse_settings
-from analysis.importing.plan import RECORD, ImportPlan
+from analysis.importing.plan import ImportPlan, record
 from analysis.importing.resolution import NEEDED, missing
 from analysis.importing.table import read_table
-from analysis.importing.writing import record
+from analysis.importing.writing import power_entries
 
 _ROWS = 30  # runs, files and faults that are listed
 _LEVELS = 8  # of a factor, on its line
@@ -62,7 +63,7 @@ def import_folder(
         print(fault, file=sys.stderr)
     printed = len(plan.faults)
     status = BAD_INPUT if plan.faults else FINE
-    if not plan.runs:
+    if not plan.new:
         if not plan.known:
             raise ConfigError.at(
                 folder, 0, "holds no output that a reader recognises", "docs/formats.md says what is read"
@@ -92,7 +93,8 @@ def _confirm(plan: ImportPlan) -> bool:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         print(f"nothing was written; to write data/raw/{plan.name}, give --yes", file=sys.stderr)
         return False
-    answer = input(f"write {len(plan.runs)} runs to data/raw/{plan.name}? [y/N] ")
+    more = f", and add to {len(plan.joined)}" if plan.joined else ""
+    answer = input(f"write {len(plan.runs)} runs to data/raw/{plan.name}{more}? [y/N] ")
     return answer.strip().lower() in ("y", "yes")
 
 
@@ -113,6 +115,10 @@ def as_object(plan: ImportPlan) -> dict[str, Any]:
         "placed": plan.placed,
         "known": plan.known,
         "runs": runs,
+        "joined": [
+            {"run": one.run.name, "files": [file.name for file in one.files], "where": one.stated}
+            for one in plan.joined
+        ],
         "guessed": plan.guesses,
         "faults": [str(fault) for fault in plan.faults],
         "unplaced": plan.unplaced,
@@ -123,6 +129,7 @@ def _print_plan(plan: ImportPlan) -> None:
     """Print what would be written: runs, where their factors come from, files of no run."""
     whole = f"{plan.files} files, {plan.placed} with a place; {len(plan.runs)} new runs"
     known = f", {plan.known} imported before" if plan.known else ""
+    known += f", {len(plan.joined)} of which gain files or facts" if plan.joined else ""
     print(f"{whole}{known}, {len(plan.faults)} at fault")
     for line in plan.guesses:
         print(f"guessed: {line}")
@@ -133,11 +140,19 @@ def _print_plan(plan: ImportPlan) -> None:
         _table(_run_rows(plan.runs))
         _more(len(plan.runs), "runs")
         print(f"\ndates: {_dates(plan.runs)}")
+    if plan.joined:
+        print(f"\nruns imported before that gain files or facts: {len(plan.joined)}")
+        for one in plan.joined[:_ROWS]:
+            files = ", ".join(file.name for file in one.files)
+            facts = ", ".join(f"{name} ({where})" for name, where in one.stated.items())
+            print(f"  {one.run.name}: {'; '.join(filter(None, [files, facts]))}")
+        _more(len(plan.joined), "runs")
     if plan.slurm:
         print(f"\nSlurm: {plan.jobs} jobs in {', '.join(one.name for one in plan.slurm)}")
-    for source in plan.power:
-        remedy = "name under power.logs in the campaign's file the nodes that its meters feed (docs/power.md)"
-        print(f"\npower log of several runs: {source.name}; {remedy}")
+    for log in plan.power:
+        print(f"\npower log of several runs: {log.source.name} {log.text}")
+        if log.feeds:
+            print(f"guessed: power.logs: meters: {json.dumps(log.feeds)}")
     if plan.unplaced:
         print(f"\nwithout a place: {len(plan.unplaced)}")
         for reason, names in _by_reason(plan.unplaced):
@@ -225,7 +240,11 @@ def _by_reason(unplaced: dict[str, str]) -> Iterable[tuple[str, list[str]]]:
 
 
 def _print_written(plan: ImportPlan, made: Sequence[Path]) -> None:
-    print(f"\nwrote {len(plan.runs)} runs to data/raw/{plan.name}")
+    more = f", and added to {len(plan.joined)}" if plan.joined else ""
+    print(f"\nwrote {len(plan.runs)} runs to data/raw/{plan.name}{more}")
     for path in made:
         print(f"wrote {path}")
+    declaration = Path("config") / "campaigns" / f"{plan.name}.yaml"
+    if declaration not in made and (entries := power_entries(plan)):
+        print(f"add to {declaration}, so that energy is computed from the new power logs:\n{entries}", end="")
     print(f"next: .venv/bin/benchbook verify {plan.name}")

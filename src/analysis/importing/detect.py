@@ -103,6 +103,7 @@ class Observation:
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     reported: dict[str, Any] = field(default_factory=dict)  # by the batch system, of its job
     batch: str = ""  # the batch system
+    kept: bool = False  # whether it is in the campaign already, and not in the tree
 
     @property
     def name(self) -> str:
@@ -243,6 +244,7 @@ def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) 
         source.facts |= facts_of_profile(each[0], engine)
     elif kind == "power":
         source.role, source.what = "power", engine
+        source.facts |= facts_of_power(each[0])
     elif kind == "sacct":
         source.role, source.what, source.jobs = "sacct", engine, _jobs(each[0])
     elif kind == "run":
@@ -354,6 +356,15 @@ def facts_of_profile(ds: xr.Dataset, engine: str) -> dict[str, Any]:
         if isinstance(attrs.get(name), float) and np.isfinite(attrs[name]):
             facts[f"profile_{name}"] = attrs[name]
     return facts
+
+
+def facts_of_power(ds: xr.Dataset) -> dict[str, Any]:
+    """Return the times of a power log's first and last reading, in s since 1970, and its meters."""
+    readings = ds["energy_counter" if "energy_counter" in ds else "power"]
+    stamps = ds["time"].values[np.isfinite(readings.values).any(axis=readings.get_axis_num("meter"))]
+    stamps = stamps[~np.isnat(stamps)]
+    times = [_seconds(stamp) for stamp in (stamps.min(), stamps.max())] if stamps.size else [np.nan, np.nan]
+    return {"first": times[0], "last": times[1], "meters": [str(meter) for meter in ds["meter"].values]}
 
 
 def _rows(ds: xr.Dataset) -> frozenset[Any]:

@@ -37,6 +37,7 @@ class Draft:
     faults: list[Fault] = field(default_factory=list)
     order: tuple[Any, ...] = ()
     name: str = ""
+    replaces: bool = False  # whether it takes the place of a run that was imported while its job ran
 
     def add(self, values: Mapping[str, Any], where: str) -> None:
         """Add facts that are not known yet."""

@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from analysis.base.errors import Fault
-from analysis.base.files import read_json
+from analysis.importing.additions import Addition, Earlier, addition, replacement
 from analysis.importing.detect import Observation, detect
 from analysis.importing.draft import Draft
 from analysis.importing.groups import RunFiles, group, stem
-from analysis.importing.pattern import PathPattern
-from analysis.importing.resolution import cell, resolve
+from analysis.importing.pattern import FACTORS, PathPattern
+from analysis.importing.power import CampaignLog, place
+from analysis.importing.resolution import cell, executed, resolve
 from analysis.importing.table import FactTable
 from analysis.importing.tree import display_name, walk
 from analysis.importing.vocabulary import Value
@@ -28,7 +29,6 @@ from analysis.schema.campaigns import Application
 
 Thing = TypeVar("Thing")
 Result = TypeVar("Result")
-RECORD = "run.json"
 # Starting processes costs a second; below this many files one is faster.
 _PARALLEL_FROM = 300
 _LONGEST = 90  # characters of a run's name
@@ -46,13 +46,19 @@ class ImportPlan:
     files: int = 0
     runs: list[Draft] = field(default_factory=list)
     known: int = 0
+    joined: list[Addition] = field(default_factory=list)
     guesses: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     unplaced: dict[str, str] = field(default_factory=dict)
     slurm: list[Observation] = field(default_factory=list)
-    power: list[Observation] = field(default_factory=list)
+    power: list[CampaignLog] = field(default_factory=list)
     shared: list[Observation] = field(default_factory=list)
     jobs: int = 0
+
+    @property
+    def new(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.runs or self.joined or (self.known and (self.slurm or self.power or self.shared)))
 
     @property
     def placed(self) -> int:
@@ -73,23 +79,46 @@ def make(
 ) -> ImportPlan:
     """Plan the import of a folder as the campaign `name`, whose runs are in `raw` as far as it exists."""
     files, refused = walk(root)
-    groups = group(in_parallel(detect, files, "files read:", progress=progress))
+    tree = in_parallel(detect, files, "files read:", progress=progress)
+    earlier = Earlier(raw)
+    groups = group(earlier.observations(tree))
     drafts, guesses = resolve(groups, applications, pattern=pattern, given=given, table=table)
     plan = ImportPlan(root, name, len(files) + len(refused), guesses=guesses, jobs=len(groups.jobs))
-    plan.unplaced = refused | groups.unplaced
-    plan.slurm, plan.power, plan.shared = groups.slurm, groups.power, groups.shared
-    plan.faults = list(_faults(drafts))
-    known, repeats = _imported(raw)
-    for draft, run in zip(drafts, _names([one.run for one in drafts], set(known.values())), strict=True):
+    names = {one.name for one in tree}
+    plan.unplaced = refused | {one: why for one, why in groups.unplaced.items() if one in names}
+    plan.slurm, plan.shared = (
+        [one for one in found if not one.kept and one.digest not in earlier.shared]
+        for found in (groups.slurm, groups.shared)
+    )
+    plan.power = [one for one in place(groups, drafts) if one.source.digest not in earlier.shared]
+    tables = [one for one in (*groups.slurm, *groups.shared) if one.jobs]
+    faulty = []
+    for draft, run in zip(drafts, _names([one.run for one in drafts], set(earlier.names)), strict=True):
         draft.name = run
-        if key(draft.run) in known:
-            plan.known += 1
-        elif not draft.faults:
-            if (which := cell_name(draft)) in repeats:  # numbers go on after the repeats that are there
-                repeats[which] += 1
-                draft.facts["repeat"] = draft.facts["repeat"]._replace(value=repeats[which])
+        if known := earlier.find(draft.run, key(draft.run)):
+            plan.known += not draft.run.main.kept
+            _join(plan, addition(draft, known, earlier, tables, record(draft, name)))
+        elif draft.faults:
+            faulty.append(draft)
+        elif begun := earlier.begun(draft.run):
+            fault = replacement(draft, begun, tree)
+            plan.faults += [fault] if fault else []
+            plan.runs += [] if fault else [draft]
+        else:
+            if (which := cell_name(draft)) in earlier.repeats:  # numbers go on after those that are there
+                earlier.repeats[which] += 1
+                draft.facts["repeat"] = draft.facts["repeat"]._replace(value=earlier.repeats[which])
             plan.runs.append(draft)
+    plan.faults += _faults(faulty)
     return plan
+
+
+def _join(plan: ImportPlan, found: Addition | Fault | None) -> None:
+    """Add what a run gains; one that a second draft is of gains it once."""
+    if isinstance(found, Fault):
+        plan.faults.append(found)
+    elif found is not None and found.run.name not in {one.run.name for one in plan.joined}:
+        plan.joined.append(found)
 
 
 def _faults(drafts: Sequence[Draft]) -> Iterator[Fault]:
@@ -113,19 +142,24 @@ def key(run: RunFiles) -> str:
     return f"{run.main.digest}#{run.number}" if run.number else run.main.digest
 
 
-def _imported(raw: Path) -> tuple[dict[str, str], dict[str, int]]:
-    """Return the executions that a campaign has already (key -> run), and the last repeat of each cell."""
-    known: dict[str, str] = {}
-    last: dict[str, int] = {}
-    for path in sorted(raw.glob(f"runs/*/{RECORD}")):
-        record = read_json(path)
-        note = record.get("imported")
-        if isinstance(note, dict):
-            known |= {str(note["key"]): path.parent.name} if "key" in note else {}
-            if isinstance(repeat := record.get("repeat"), int):
-                which = str(note.get("cell", ""))
-                last[which] = max(last.get(which, 0), repeat)
-    return known, last
+def record(draft: Draft, campaign: str) -> dict[str, Any]:
+    """Return what ``run.json`` states of a run, without its sources."""
+    values: dict[str, Any] = {"run": draft.name, "campaign": campaign, "evidence": "measured"}
+    values["application"] = draft.application
+    known = {name: draft.value(name) for name in FACTORS if name not in ("application", "job_id")}
+    values |= {name: value for name, value in known.items() if value is not None}
+    values |= executed(draft)
+    profilers = {
+        one.facts["profiler"] for one in (draft.run.main, *draft.run.files) if "profiler" in one.facts
+    }
+    values["profiler"] = sorted(profilers)[0] if profilers else values.get("profiler")
+    # A job of several programs is no run's own: its time and state are those of all of them.
+    if draft.run.alone and draft.run.job:
+        values["job_id"] = draft.run.job
+    else:
+        values.pop("job_id", None)
+    values.setdefault("exit_code", None)
+    return values
 
 
 def cell_name(draft: Draft) -> str:

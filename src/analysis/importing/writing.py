@@ -5,22 +5,24 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from analysis.base.errors import ConfigError
+import yaml
+
+from analysis.base.errors import ConfigError, Fault
 from analysis.base.files import read_bytes, replacing, write_json, write_text
 from analysis.datasets.applications import load_applications
 from analysis.datasets.run import read_run
-from analysis.importing.detect import Observation
+from analysis.importing.additions import RECORD, Addition, merged
+from analysis.importing.detect import Observation, detect
 from analysis.importing.draft import Draft
 from analysis.importing.groups import RunFiles
 from analysis.importing.pattern import FACTORS
-from analysis.importing.plan import RECORD, ImportPlan, cell_name, in_parallel, key
-from analysis.importing.resolution import executed
-from analysis.importing.tree import display_name
+from analysis.importing.plan import ImportPlan, cell_name, in_parallel, key, record
+from analysis.importing.tree import File, display_name
 from analysis.provenance import manifest
 from analysis.schema.campaigns import Application
 
@@ -57,18 +59,26 @@ def write(plan: ImportPlan, raw: Path, declaration: Path, applications: Path) ->
     """
     made = []
     known = load_applications(applications)
-    for name in sorted({draft.application for draft in plan.runs}):
+    drafts = [*plan.runs, *(one.draft for one in plan.joined)]
+    for name in sorted({*(draft.application for draft in drafts)}):
         if name not in known:
-            write_text(applications / f"{name}.yaml", _application(name, plan.runs))
+            write_text(applications / f"{name}.yaml", _application(name, drafts))
             made.append(applications / f"{name}.yaml")
-    _write_runs(plan, raw, load_applications(applications))
-    renewed = {README, *_write_shared(plan, raw)}
+    known = load_applications(applications)
+    _write_runs(plan, raw, known)
+    _write_joined(plan, raw, known)
+    renewed = {README, *_write_shared(plan, raw), *(f"runs/{one.run.name}/{RECORD}" for one in plan.joined)}
+    replaced = tuple(f"runs/{draft.name}/" for draft in plan.runs if draft.replaces)
     if not declaration.is_file():
-        write_text(declaration, _declaration(plan))
+        write_text(declaration, _declaration(plan) + power_entries(plan))
         made.append(declaration)
     count = sum(1 for _ in raw.glob(f"runs/*/{RECORD}"))
     write_text(raw / README, _README.format(name=plan.name, count=count))
-    if faults := manifest.extend(raw, f"data/raw/{plan.name}", renewed.intersection):
+
+    def written(known: Collection[str]) -> list[str]:
+        return [name for name in known if name in renewed or name.startswith(replaced)]
+
+    if faults := manifest.extend(raw, f"data/raw/{plan.name}", written):
         raise ConfigError(*faults)
     return made
 
@@ -98,8 +108,42 @@ def _write_run(draft: Draft, raw: Path, campaign: str, applications: Mapping[str
     write_json(part / RECORD, record(draft, campaign) | {"imported": _note(draft, sources)})
     if found := read_run(part, applications).contradiction:
         return found
+    if draft.replaces:
+        (raw / "runs" / draft.name).replace(raw / STAGED / f"{draft.name}.before")
     part.replace(raw / "runs" / draft.name)
     return ""
+
+
+def _write_joined(plan: ImportPlan, raw: Path, applications: Mapping[str, Application]) -> None:
+    """Add later files to their runs, and remove from the plan those that contradict their run."""
+    kept = []
+    for one in plan.joined:
+        if wrong := _write_addition(one, raw, applications):
+            remedy = f"it is not joined to run {one.run.name}: correct the file or its name"
+            plan.faults.append(Fault(one.source, 0, wrong, remedy))
+        else:
+            kept.append(one)
+    plan.joined = kept
+
+
+def _write_addition(one: Addition, raw: Path, applications: Mapping[str, Application]) -> str:
+    """Add files and facts to a run; if they contradict each other return how, and leave the run as it was."""
+    part = raw / STAGED / one.run.name
+    shutil.copytree(one.run.folder, part)
+    used = {path.name for path in part.iterdir()}
+    sources = [_copy(source, part, used) for source in one.files]
+    factors = [name for name in FACTORS if name not in ("application", "job_id")]
+    cell = cell_name(merged(one.draft, one.record, factors))
+    note = one.run.note | {"files": [*one.run.note["files"], *sources], "cell": cell}
+    note["factors"] = one.run.note.get("factors", {}) | one.stated
+    write_json(part / RECORD, one.record | {"imported": note})
+    found = read_run(part, applications).contradiction
+    if not found:
+        # The record comes last: if this is cut short, the run is what it was.
+        for name in (*(str(source["file"]) for source in sources), RECORD):
+            (part / name).replace(one.run.folder / name)
+    shutil.rmtree(raw / STAGED)
+    return found
 
 
 def _copy(source: Observation, folder: Path, used: set[str], cut: Draft | None = None) -> dict[str, Any]:
@@ -136,26 +180,6 @@ def _free(name: str, used: set[str]) -> str:
     return free
 
 
-def record(draft: Draft, campaign: str) -> dict[str, Any]:
-    """Return what ``run.json`` states of a run, without its sources."""
-    values: dict[str, Any] = {"run": draft.name, "campaign": campaign, "evidence": "measured"}
-    values["application"] = draft.application
-    known = {name: draft.value(name) for name in FACTORS if name not in ("application", "job_id")}
-    values |= {name: value for name, value in known.items() if value is not None}
-    values |= executed(draft)
-    profilers = {
-        one.facts["profiler"] for one in (draft.run.main, *draft.run.files) if "profiler" in one.facts
-    }
-    values["profiler"] = sorted(profilers)[0] if profilers else values.get("profiler")
-    # A job of several programs is no run's own: its time and state are those of all of them.
-    if draft.run.alone and draft.run.job:
-        values["job_id"] = draft.run.job
-    else:
-        values.pop("job_id", None)
-    values.setdefault("exit_code", None)
-    return values
-
-
 def _note(draft: Draft, sources: Iterable[dict[str, Any]]) -> dict[str, Any]:
     recorded = (*FACTORS, "start", "end", "exit_code")
     where = {name: fact.where for name, fact in draft.facts.items() if name in recorded}
@@ -182,17 +206,37 @@ def _own(run: RunFiles) -> bool:
 
 def _write_shared(plan: ImportPlan, raw: Path) -> list[str]:
     """Write the files of the whole campaign; return the names of those that were replaced."""
-    tables = [f"sacct{'' if not at else f'-{at + 1}'}.txt" for at in range(len(plan.slurm))]
-    for name, source in zip(tables, plan.slurm, strict=True):
-        _replace(source, raw / name)
+    renewed = []
+    for source in plan.slurm:
+        name, replaced = _table_name(source, raw)
+        _write(source, raw / name)
+        renewed += [name] if replaced else []
     cut = {id(one.run.main): one.run.main for one in plan.runs if one.run.number and not _own(one.run)}
-    for folder, observations in (("power", plan.power), ("beside", [*plan.shared, *cut.values()])):
+    logs = {one.source.name: one for one in plan.power}
+    for folder, observations in (
+        ("power", [one.source for one in plan.power]),
+        ("beside", [*plan.shared, *cut.values()]),
+    ):
+        used = {path.name for path in raw.glob(f"{folder}/*")}
         for source in observations:
-            _replace(source, raw / folder / _safe(source.name.replace("/", "--")))
-    return tables
+            name = f"{folder}/{_free(_safe(source.name.replace('/', '--')), used)}"
+            _write(source, raw / name)
+            if source.name in logs:
+                logs[source.name].file = name
+    return renewed
 
 
-def _replace(source: Observation, path: Path) -> None:
+def _table_name(source: Observation, raw: Path) -> tuple[str, bool]:
+    """Name Slurm's table in the campaign: that of a table whose jobs it has all, else a free one."""
+    tables = sorted(raw.glob("sacct*.txt"), key=lambda path: (len(path.name), path.name))
+    for path in tables:
+        if detect(File(path, path.name, path.stat().st_size)).jobs.keys() <= source.jobs.keys():
+            return path.name, True
+    return _free("sacct.txt", {path.name for path in tables}), False
+
+
+def _write(source: Observation, path: Path) -> None:
+    """Copy a file into a folder that is made if need be; a file of that name is replaced at once."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
         _put(source, temporary)
@@ -213,6 +257,12 @@ def _application(name: str, runs: Sequence[Draft]) -> str:
         return _APPLICATION.format(name=name)
     figure = case.value("figure") | {"title": name, "engine": case.run.engine, "fixed_time": False}
     return "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in figure.items())
+
+
+def power_entries(plan: ImportPlan) -> str:
+    """Return the YAML that declares the logs of which it is known which nodes their meters feed."""
+    entries = [log.entry for log in plan.power if log.feeds]
+    return yaml.safe_dump({"power": {"logs": entries}}, sort_keys=False) if entries else ""
 
 
 def _declaration(plan: ImportPlan) -> str:

@@ -1,0 +1,113 @@
+"""Power logs of several runs: found by time, with the nodes that their meters feed as far as names tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+from typing import Any
+
+from analysis.base.slurm import short
+from analysis.importing.detect import Observation
+from analysis.importing.draft import Draft
+from analysis.importing.groups import Grouping
+
+_COVERED = 0.9  # of a run; a log that starts with the job may lack the first reading
+_HOUR = 3600.0
+_ZONES = tuple(sign * hours for hours in range(1, 15) for sign in (1, -1))
+_REMEDY = "name the nodes that its meters feed under power.logs in the campaign's file (docs/power.md)"
+
+
+@dataclass
+class CampaignLog:
+    """A log of several runs: meter -> nodes where that is known, what is known of it, where it is written."""
+
+    source: Observation
+    feeds: dict[str, list[str]] = field(default_factory=dict)
+    text: str = ""
+    file: str = ""
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """What the campaign's file states of it, under ``power.logs``."""
+        return {"files": self.file, "meters": self.feeds}
+
+
+def place(groups: Grouping, drafts: Sequence[Draft]) -> list[CampaignLog]:
+    """Give the log of one run to that run; return the others, each with the runs that it covers.
+
+    A log covers a run whose time is at least 90 % within that of the log. A log of one meter that covers
+    one run on one node is that run's own, if the times of all runs are known.
+    """
+    dated = [draft for draft in drafts if draft.value("start") and draft.value("end")]
+    logs = []
+    for source in groups.power:
+        covered = [draft for draft in dated if _covers(source, draft)]
+        lone = len(covered) == 1 and len(dated) == len(drafts)
+        if lone and len(_meters(source)) == 1 and covered[0].value("nodes") in (None, 1):
+            covered[0].run.files.append(source)
+        else:
+            logs.append(_log(source, covered, dated))
+    groups.power = [one.source for one in logs]
+    return logs
+
+
+def _covers(source: Observation, draft: Draft, shift: float = 0.0) -> bool:
+    start, end = float(draft.value("start")), float(draft.value("end"))
+    first, last = (source.facts[name] + shift for name in ("first", "last"))
+    if isnan(first):
+        return False
+    return bool(end > start and min(end, last) - max(start, first) >= _COVERED * (end - start))
+
+
+def _meters(source: Observation) -> list[str]:
+    return list(source.facts["meters"])
+
+
+def _nodes(draft: Draft) -> tuple[str, ...]:
+    return tuple(short(node) for node in str(draft.value("node_list") or "").split(",") if node)
+
+
+def _log(source: Observation, covered: Sequence[Draft], dated: Sequence[Draft]) -> CampaignLog:
+    """Say of a log which runs it covers, and find which nodes its meters feed."""
+    if isnan(source.facts["first"]):
+        return CampaignLog(source, text="has no reading with a time")
+    if not dated:
+        return CampaignLog(source, text=f"no run has a start and an end; {_REMEDY}")
+    if not covered:
+        found = next(_shifts(source, dated), "")
+        return CampaignLog(source, text=f"no run is in its time; {found or 'is its date right?'}")
+    log = CampaignLog(source)
+    time = f"covers {len(covered)} of {len(dated)} runs with known times"
+    everywhere = {_nodes(draft) for draft in covered}
+    nodes = sorted(set().union(*everywhere))
+    meters = _meters(source)
+    named = [[node for node in nodes if node in _words(meter)] for meter in meters]
+    if nodes and all(len(one) == 1 for one in named):
+        log.text = f"{time}; its meters have the names of nodes"
+    elif len(meters) == 1 and (file := [node for node in nodes if node in _words(source.name)]):
+        log.feeds, log.text = {meters[0]: file}, f"{time}; its name says {', '.join(file)}"
+    elif len(meters) == 1 and nodes and len(everywhere) == 1:
+        log.feeds, log.text = {meters[0]: nodes}, f"{time}, all on {', '.join(nodes)}"
+    else:
+        unknown = "" if nodes else ", whose nodes are not known"
+        log.text = f"{time}{unknown}; {_REMEDY}"
+    return log
+
+
+def _words(name: str) -> set[str]:
+    """Return the words of a meter's or a file's name, as a node may stand in it: ``bmc-n1``, ``n1.csv``."""
+    for mark in ":/.-_()[] ":
+        name = name.replace(mark, " ")
+    return set(name.split())
+
+
+def _shifts(source: Observation, dated: Sequence[Draft]) -> Iterator[str]:
+    """Say which whole-hour shift brings a log over all runs that one shift can: a time zone."""
+    counts = {hours: sum(_covers(source, one, hours * _HOUR) for one in dated) for hours in _ZONES}
+    most = max(counts.values())
+    best = [hours for hours, count in counts.items() if count == most]
+    if most and len(best) == 1:
+        way = f"{abs(best[0])} h {'later' if best[0] > 0 else 'earlier'}"
+        remedy = f"options: {{tz: ...}} with its zone, or clock: {{offset: {best[0] * 3600}}}"
+        yield f"{way} it covers {most} of {len(dated)}: declare under power.logs {remedy}"
