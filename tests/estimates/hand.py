@@ -14,7 +14,7 @@ from analysis.claims import Verdict, evaluate
 from analysis.claims.model import Claim, Report, load_report
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.question import Question
-from analysis.schema.frames import blank, to_dataset
+from analysis.schema.registry import blank, to_dataset
 
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files")
 

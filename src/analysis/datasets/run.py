@@ -24,7 +24,7 @@ from analysis.datasets.contradictions import contradictions
 from analysis.energy.attribution import RunEnergy, own_energy
 from analysis.readers.run import ended_well, records
 from analysis.schema.campaigns import Application
-from analysis.schema.frames import blank
+from analysis.schema.registry import blank
 
 RECORD = "run.json"
 # Of an application that no reader knows: its runs have their times and profiles alone.

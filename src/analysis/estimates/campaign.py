@@ -22,7 +22,7 @@ from analysis.datasets.published import references
 from analysis.schema import storage
 from analysis.schema.campaigns import Apart, CampaignFile, StandIn, View
 from analysis.schema.factors import FACTORS
-from analysis.schema.frames import to_dataset
+from analysis.schema.registry import to_dataset
 
 # In a campaign's `hardware`, stands for what the runs say.
 MACHINE = "${machine}"

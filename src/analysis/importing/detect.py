@@ -21,7 +21,7 @@ from analysis.importing.tree import File, display_name
 from analysis.readers import unknown
 from analysis.readers.base import as_utf8
 from analysis.readers.text import decode
-from analysis.schema.frames import blank
+from analysis.schema.registry import blank
 
 Role = Literal["result", "profile", "power", "sacct", "record", "beside", "text", "nothing"]
 # What quotes outputs, or is a program: never an output itself.

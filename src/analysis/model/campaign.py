@@ -24,7 +24,7 @@ from analysis.model.network import Network
 from analysis.model.patterns import MessagePattern, of_grid, of_structure
 from analysis.schema.campaigns import ModelledCampaign, ModelledCells
 from analysis.schema.factors import FACTORS
-from analysis.schema.frames import blank, to_dataset
+from analysis.schema.registry import blank, to_dataset
 
 SHARING = "sharing.jobs"  # unknown: share of the time in which jobs at once use the adapter at once
 WAITING = "power.waiting"  # unknown: power above idle while waiting, over that while computing

@@ -22,7 +22,6 @@ from analysis.readers.base import Faults
 from analysis.readers.format import Format
 from analysis.readers.text import decode, integer, number, whole_lines
 from analysis.schema import registry
-from analysis.schema.frames import blank
 
 FORMAT = Format(engine="sacct", marks=(b"JobID|",), near=r"(?i)\bJobID")
 # Amounts of these are printed in MiB with the suffix M in AllocTRES.
@@ -246,7 +245,7 @@ _SIZE = re.compile(r"(\d+(?:[.,]\d+)?)([KMGTPE]?)")
 # NO_VAL64 and its like stand for "never measured".
 _NO_VALUE = 1.8e19
 
-_BLANKS = blank("sacct")
+_BLANKS = registry.blank("sacct")
 
 
 def sniff(head: bytes, name: str = "") -> bool:
