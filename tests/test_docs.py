@@ -123,7 +123,7 @@ def test_docs__entry_point_of_a_format_is_of_the_group_that_is_read() -> None:
     assert points == {readers.GROUP: {"solver": "my_package.solver:FORMAT"}}
 
 
-@pytest.mark.datasets("vm-hpcg", "vm-profiles", "published", "modelled")
+@pytest.mark.datasets("vm-hpcg", "vm-profiles", "published", "modelled", "syn-nightly")
 @pytest.mark.parametrize(("where", "command"), [pytest.param(*one, id=one[0]) for one in commands()])
 def test_docs__command_works(
     where: str, command: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -144,7 +144,9 @@ def test_docs__command_works(
             name = rest[rest.index("--as") + 1] if "--as" in rest else rest[1]
             shutil.rmtree(f"data/raw/{name}", ignore_errors=True)
             Path(f"config/campaigns/{name}.yaml").unlink(missing_ok=True)
-        assert cli.main(arguments) == 0, capsys.readouterr().err
+        # Something became worse in the campaign that is generated so.
+        status = 3 if "syn-nightly" in command and "last-week" not in command else 0
+        assert cli.main(arguments) == status, capsys.readouterr().err
         assert capsys.readouterr().out
     else:
         pytest.fail(f"{where}: no rule runs or checks {command!r}")

@@ -70,5 +70,5 @@ def test_model__refuses_what_cannot_be_computed(tmp_path: Path, old: str, new: s
 
 def test_model__refuses_an_id_twice(tmp_path: Path) -> None:
     load(tmp_path, GOOD)
-    with pytest.raises(ConfigError, match="id 'one' stands twice"):
+    with pytest.raises(ConfigError, match="id 'one' is used twice"):
         load(tmp_path, GOOD + GOOD)

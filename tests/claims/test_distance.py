@@ -11,7 +11,7 @@ import pytest
 from analysis.base import models, project
 from analysis.claims import Verdict
 from analysis.estimates.campaign import Campaign
-from analysis.schema.campaigns import Apart, CampaignFile, StandIn
+from analysis.schema.campaigns import CampaignFile, FactorDistance, StandIn
 from tests.estimates.hand import campaign, claim, repeats, verdict
 
 ASKED = """quantity: speedup
@@ -67,8 +67,8 @@ def test_distance__a_range_of_counts_is_met_or_scaled(tmp_path: Path) -> None:
 
 
 def test_distance__what_the_report_does_not_say_is_never_the_same(tmp_path: Path) -> None:
-    got = told(tmp_path, links(), "{ nodes: not said }")
-    assert got.distances[1]["why"] == "the report does not say"
+    got = told(tmp_path, links(), "{ nodes: not stated }")
+    assert got.distances[1]["why"] == "the report does not state it"
     assert got.distance == "scaled"
 
 
@@ -103,9 +103,9 @@ def test_distance__nothing_may_be_undeclared(tmp_path: Path) -> None:
     assert (got.verdict, got.distance) == ("not tested", "")
     assert got.reason == (
         "nothing declares how far cluster own of hand is from theirs: "
-        "say it under `apart` or `levels` of the campaign"
+        "declare it under `apart` or `levels` of the campaign"
     )
-    apart = {"cluster": Apart(distance="analogue", why="a drawing of theirs")}
+    apart = {"cluster": FactorDistance(distance="analogue", why="a drawing of theirs")}
     got = told(tmp_path, replace(links(), apart=apart), "{ cluster: theirs }")
     assert (got.distance, got.distances[1]["why"]) == ("analogue", "a drawing of theirs")
 

@@ -66,7 +66,7 @@ def test_model__a_field_that_cannot_be_used_is_named_with_its_line(
 def test_model__an_id_belongs_to_one_claim(tmp_path: Path) -> None:
     rest = "ids: [x], topic: t, statement: s, quantity: level, variable: elapsed, expect: { relation: equal }"
     text = HEAD + "".join(f"  - {{ id: {name}, {rest} }}\n" for name in ("a", "b"))
-    with pytest.raises(ConfigError, match="id 'x' stands twice"):
+    with pytest.raises(ConfigError, match="id 'x' is used twice"):
         load_report(written(tmp_path, text))
 
 

@@ -14,7 +14,7 @@ HEAD = """\
 report: { title: A report, publisher: Us, date: today }
 defaults:
   select: { application: ls-dyna, case: 3cars, mpi: platform-mpi, placement: all-cores, profiler: none }
-  conditions: { version: R7, ranks_per_node: 20, tuning: not said }
+  conditions: { version: R7, ranks_per_node: 20, tuning: not stated }
 claims:
 """
 
@@ -65,4 +65,4 @@ def test_needed__every_claim_has_its_line(report: str) -> None:
         found = needed(claim)
         assert found.application
         assert "\n" not in found.line
-        assert "not said" not in found.line, claim.id
+        assert "not stated" not in found.line, claim.id

@@ -76,7 +76,7 @@ def test_evaluate__problem_size_by_hand(hpcg: dict[str, Verdict]) -> None:
     ):
         base = median(values("rating", case="104³", nodes="8", mpi=DISTRIBUTION, environment=system))
         assert f"{rate:.4g} (n 1) / {base:.4g}" in one.arithmetic
-    assert any(text.startswith("target time put together: ") for text in one.reading)
+    assert any(text.startswith("target time pooled: ") for text in one.reading)
 
 
 def test_evaluate__scaling_by_hand(hpcg: dict[str, Verdict]) -> None:
@@ -143,7 +143,7 @@ def test_evaluate__claims_without_a_view_are_not_tested(campaign: Campaign) -> N
     found = evaluate(report, campaign, topics=topics)
     assert [one.claim for one in found] == [claim.id for claim in report.claims if claim.topic in topics]
     assert {one.verdict for one in found} == {"not tested"}
-    assert {one.reason for one in found} == {"no published run that we have speaks to it"}
+    assert {one.reason for one in found} == {"no published run that we have can test it"}
 
 
 def test_evaluate__the_site_can_draw_every_record(hpcg: dict[str, Verdict]) -> None:

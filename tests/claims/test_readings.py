@@ -97,9 +97,9 @@ def test_readings__the_axis_of_a_chart_is_no_claim() -> None:
 
 def test_readings__what_the_report_does_not_say_stays_unsaid() -> None:
     # Line 124 gives no number of nodes, line 346 does; no line of either names the library of the links.
-    assert read("lsdyna2014-ic-fdr-over-10gbe-almost-5x").conditions["nodes"] == "not said"
+    assert read("lsdyna2014-ic-fdr-over-10gbe-almost-5x").conditions["nodes"] == "not stated"
     assert read("lsdyna2014-ic-summary-over-5x-10-40gbe").conditions["nodes"] == 32
-    assert read("lsdyna2014-ic-summary-over-5x-10-40gbe").conditions["mpi"] == "not said"
+    assert read("lsdyna2014-ic-summary-over-5x-10-40gbe").conditions["mpi"] == "not stated"
     # Lines 138 to 158 are of Open MPI, the record list of another release.
     assert read("lsdyna2014-mpi-fca-mxm-18pct").conditions["mpi"] == "open-mpi"
     assert read("lsdyna2014-tc-9-to-27pct").conditions["version"] == "R3.2.1"

@@ -87,7 +87,7 @@ def test_controlled__says_which_verdicts_would_not_stand() -> None:
     others = [record("e", 0.04, evidence="published"), record("f", 0.04, report="two")]
     a, b, c, d, e, f = controlled([*found, *others])
     assert (a.q, b.q, c.q, d.q) == (pytest.approx(0.003), pytest.approx(0.06), 1.0, None)
-    assert b.discovery == "would not stand among 3 tested at 5% false discoveries"
+    assert b.discovery == "not significant among 3 tested at 5% false discoveries"
     assert [one.discovery for one in (a, c, d, e, f)] == [""] * 5
     assert (e.q, f.q) == (0.04, 0.04)
     # Joined with others they are counted anew.
@@ -113,7 +113,7 @@ def test_days__that_all_runs_are_of_one_is_said(tmp_path: Path) -> None:
     one = ["2026-03-01T10:00"] * 6
     got = verdict(ask(tmp_path), campaign([*runs(one, list(SIX), "a"), *runs(one, list(2 * SIX), "b")]))
     assert (got.verdict, got.days, got.level) == ("holds", 1, 0.95)
-    assert got.arithmetic.endswith("= 2; all runs are of one day: between days is not covered")
+    assert got.arithmetic.endswith("= 2; all runs are from one day: between days is not covered")
     unknown = verdict(ask(tmp_path), campaign([*repeats(SIX, mpi="a"), *repeats(2 * SIX, mpi="b")]))
     assert (unknown.verdict, unknown.days) == ("holds", None)
     assert "day" not in unknown.arithmetic
@@ -135,7 +135,7 @@ def test_days__six_of_them_count_once_each(tmp_path: Path) -> None:
     assert got.arithmetic.endswith("; by days 2; over 6 days, each of which counts once")
     got = verdict(ask(tmp_path), campaign([*fast, *runs(days[:5], slow[:5], "b")]))
     assert got.arithmetic.endswith(
-        "; both sides ran on 4 days, and 2 runs are of others: between days only 88% is covered"
+        "; both sides ran on 4 days, and 2 runs are from others: between days only 88% is covered"
     )
 
 
@@ -143,4 +143,4 @@ def test_days__a_few_are_said_with_what_they_cover(tmp_path: Path) -> None:
     days = [f"2026-03-0{day}T10:00" for day in (1, 1, 1, 2, 2, 2)]
     got = verdict(ask(tmp_path), campaign([*runs(days, list(SIX), "a"), *runs(days, list(2 * SIX), "b")]))
     assert (got.verdict, got.level, got.days) == ("holds", 0.95, 2)
-    assert got.arithmetic.endswith("; all runs are of 2 days: between days only 50% is covered")
+    assert got.arithmetic.endswith("; all runs are from 2 days: between days only 50% is covered")

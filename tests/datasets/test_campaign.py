@@ -198,8 +198,8 @@ def _swap(raw: Path, first: str, second: str, pattern: str) -> None:
 def test_ingest__swapped_results_are_found_by_their_ranks(raw: Path) -> None:
     _swap(raw, "001", "003a", "HPCG*.txt")
     runs = _runs(raw)
-    assert runs.loc["001", "reason"] == "its result is of 1 ranks, its record of 2"
-    assert runs.loc["003a", "reason"] == "its result is of 2 ranks, its record of 1"
+    assert runs.loc["001", "reason"] == "its result has 1 ranks, its record 2"
+    assert runs.loc["003a", "reason"] == "its result has 2 ranks, its record 1"
 
 
 def test_ingest__swapped_profiles_are_found_by_their_time(raw: Path) -> None:
@@ -213,7 +213,7 @@ def test_ingest__swapped_profiles_are_found_by_their_time(raw: Path) -> None:
 def test_ingest__record_of_another_grid_is_found(raw: Path) -> None:
     path = raw / "runs/001/run.json"
     path.write_text(path.read_text().replace('"nx": 16', '"nx": 32'))
-    assert _runs(raw).loc["001", "reason"] == "its result is of a local grid of [16], its record of 32"
+    assert _runs(raw).loc["001", "reason"] == "its result has a local grid of [16], its record of 32"
 
 
 def test_ingest__unknown_application_is_named(raw: Path) -> None:

@@ -41,23 +41,23 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 # 001: HPCG, 16³, 6 s, two nodes, Open MPI; 012: 45 s; 007: under mpiP; 015: under IPM; 013: osu_allreduce
 LIES = [
-    ("001", {"case": "nx64"}, "its result is of a local grid of [16], its case 'nx64' of 64"),
-    ("001", {"nx": 64}, "its result is of a local grid of [16], its record of 64"),
-    ("001", {"ranks": 4}, "its result is of 2 ranks, its record of 4"),
-    ("001", {"mpi": "MPICH 4.0.2"}, "its command is of Open MPI, its record says MPICH 4.0.2"),
+    ("001", {"case": "nx64"}, "its result has a local grid of [16], its case 'nx64' of 64"),
+    ("001", {"nx": 64}, "its result has a local grid of [16], its record of 64"),
+    ("001", {"ranks": 4}, "its result has 2 ranks, its record 4"),
+    ("001", {"mpi": "MPICH 4.0.2"}, "its command is from Open MPI, its record says MPICH 4.0.2"),
     ("001", {"target_seconds": 60}, "its result ran 6.13 s, its record asked for 60 s"),
     ("001", {"target_seconds": 9}, "its command says --rt=6, its record target_time 9"),
-    ("001", {"threads": 2}, "its result is of 1 threads per rank, its record of 2"),
+    ("001", {"threads": 2}, "its result has 1 threads per rank, its record 2"),
     ("012", {"end": later("start", 5)}, "its result took 45.19 s, its record says 5 s"),
     (
         "001",
         {"start": later("start", 400), "end": later("end", 400)},
         "its result was written at 2026-11-21T00:27:37 by its own clock, outside the run in any time zone",
     ),
-    ("007", {"nodelist": ["n1", "n3"]}, "its profile is of n1, n2, its record of n1, n3"),
-    ("007", {"command": lambda r: r["command"] + " --dry"}, "its profile is of xhpcg --nx=16"),
-    ("015", {"nodes": 2}, "its profile is of 1 nodes, its record of 2"),
-    ("013", {"case": "osu_latency"}, "its result is of osu_allreduce, its case is 'osu_latency'"),
+    ("007", {"nodelist": ["n1", "n3"]}, "its profile is from n1, n2, its record from n1, n3"),
+    ("007", {"command": lambda r: r["command"] + " --dry"}, "its profile is from xhpcg --nx=16"),
+    ("015", {"nodes": 2}, "its profile has 1 nodes, its record 2"),
+    ("013", {"case": "osu_latency"}, "its result is from osu_allreduce, its case is 'osu_latency'"),
     ("013", {"ranks": 3}, "its command starts 2 ranks, its record says 3"),
     (
         "013",
@@ -143,7 +143,7 @@ def test_doubts__a_build_is_told_by_its_command(campaign: Path) -> None:
     ("lie", "said"),
     [
         ({"end": later("end", 60)}, "its record says 60.48 s, Slurm 0 s of its whole job"),
-        ({"nodelist": ["n7"]}, "its record is of n7, its job ran on n1"),
+        ({"nodelist": ["n7"]}, "its record names n7, its job ran on n1"),
         ({"start": later("start", 7200), "end": later("end", 7200)}, "it began at 2026-11-21T0"),
     ],
 )
@@ -164,5 +164,5 @@ def test_verify__names_the_run_that_does_not_count(
     monkeypatch.setattr(project, "root", lambda: campaign.parents[2])
     shutil.copytree(ROOT / "config" / "applications", campaign.parents[2] / "config" / "applications")
     assert main(["verify", "vm-hpcg", "--write"]) == 1
-    line = f"data/raw/vm-hpcg/runs/{run.name}/run.json:0: its result is of a local grid of [16], its case"
+    line = f"data/raw/vm-hpcg/runs/{run.name}/run.json:0: its result has a local grid of [16], its case"
     assert line in capsys.readouterr().err

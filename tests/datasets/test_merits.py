@@ -56,7 +56,7 @@ def test_merits__run_that_failed_its_check_or_is_cut_does_not_count(tmp_path: Pa
     assert cut.row["reason"] == "its hpl result is cut or damaged"
     assert math.isnan(cut.row["figure_of_merit"])
     assert read(tmp_path / "c", "hpl", TEXTS["hpl"], ranks=4).row["reason"] == (
-        "its result is of 8 ranks, its record of 4"
+        "its result has 8 ranks, its record 4"
     )
 
 

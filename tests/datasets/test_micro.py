@@ -36,5 +36,5 @@ def test_reason__ranks_that_ran_alone_are_seen(
 ) -> None:
     # What becomes of a library that does not know its launcher: each rank is a world of its own.
     found = read(tmp_path / "a", application, case, 8, DATA / output)
-    assert found.row["reason"] == f"its result is of {own} ranks, its record of 8"
+    assert found.row["reason"] == f"its result has {own} ranks, its record 8"
     assert read(tmp_path / "b", application, case, own, DATA / output).row["reason"] == ""

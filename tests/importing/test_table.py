@@ -67,7 +67,7 @@ def test_import__a_row_of_no_run_is_named(
     command = ["import", str(tree(tmp_path / "tree")), "--as", "mine", "--json", "--table", str(table)]
     assert cli.main(command) == 0
     lines = json.loads(capsys.readouterr().out)["guessed"]
-    assert [line for line in lines if "facts.csv" in line] == [f"{table}: no run is of 'c/out.txt' (line 3)"]
+    assert [line for line in lines if "facts.csv" in line] == [f"{table}: no run has 'c/out.txt' (line 3)"]
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_openatom__charm_is_started_by_charmrun_alone(tmp_path: Path) -> None:
     data = ", inputs: /data/w32"
     declared = declare(tmp_path, "openatom", "water-32m-70ry", "mpi: charm", data=data, old=old)
     with pytest.raises(
-        ConfigError, match="'charm' is of the family charm and started by mpirun; charmrun is"
+        ConfigError, match="'charm' has the family charm and is started by mpirun; charmrun is"
     ):
         expand(declared)
 

@@ -286,7 +286,7 @@ def test_workflow__resources_of_a_run(changed: Changed, base: Path) -> None:
 def test_declarations__campaign_without_matrix_is_named(base: Path) -> None:
     path = base / "config/campaigns/c.yaml"
     path.write_text("title: t\nevidence: measured\nhardware: h\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"c.yaml:1: has no matrix; declare what is to be run"):
+    with pytest.raises(ConfigError, match=r"c.yaml:1: has no matrix; declare the runs"):
         load("c", base)
 
 

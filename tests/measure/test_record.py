@@ -218,7 +218,7 @@ def test_record__ranks_that_started_each_for_itself_have_failed(
     shutil.copy(profile, work / "1")
     assert record.end(work) == (ranks == 4)
     ((_, reason),) = told(tmp_path).values()
-    asked = "its {} profile is of 2 ranks, 4 were asked for; does the MPI library take what starts its ranks"
+    asked = "its {} profile has 2 ranks, 4 were asked for; does the MPI library take what starts its ranks"
     assert reason == ("" if ranks == 2 else f"{asked.format(profiler)} (launch.mpi: start)?")
 
 

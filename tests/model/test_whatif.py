@@ -194,7 +194,7 @@ def test_whatif__a_number_of_nodes_that_is_none_is_wrong_usage(nodes: str) -> No
 
 def test_links__of_several_nodes_must_be_said() -> None:
     with pytest.raises(
-        BenchbookError, match=r"is of 2 nodes, and no profile says over which link; give --from"
+        BenchbookError, match=r"ran on 2 nodes, and no profile says over which link; give --from"
     ):
         command._links(INPUTS, JOB, "x.xml", "", "ib-hdr", 2)
     assert command._links(INPUTS, JOB, "x.xml", "1gbe", "", 4) == ("1gbe", "1gbe")

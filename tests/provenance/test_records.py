@@ -92,7 +92,7 @@ def test_runs__a_record_that_belongs_elsewhere_is_named(
 def test_runs__two_runs_of_one_job_are_a_fault(campaign: Path) -> None:
     add(campaign, "002", job_id=100)
     assert check(campaign)[0] == [
-        f"{LABEL}/runs/002/run.json:0: is of job 100, as is run 001; remove the copy: a job counts once"
+        f"{LABEL}/runs/002/run.json:0: has job 100, like run 001; remove the copy: a job counts once"
     ]
 
 
@@ -109,7 +109,7 @@ def test_runs__runs_at_once_may_share_a_job_as_many_as_there_were(campaign: Path
     add(campaign, "002c", **both)
     faults, notes = check(campaign)
     assert [line.split(":0: ")[1].split(";")[0] for line in faults] == [
-        "is of job 7, as is run 002a",
+        "has job 7, like run 002a",
         "has the factors and the repetition (1) of run 002a",
     ]
     assert notes == []

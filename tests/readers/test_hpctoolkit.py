@@ -207,7 +207,7 @@ def test_hpctoolkit__threads_count_in_the_sum_only() -> None:
     assert ds.complete
     assert ds.attrs["app_time_total"] == 10.0
     np.testing.assert_array_equal(ds["app_time"], [5.0, 4.0])
-    assert "threads beside" in ds.warnings[0]
+    assert "more than one thread per rank" in ds.warnings[0]
 
 
 @pytest.mark.parametrize(

@@ -298,7 +298,7 @@ def test_ipm_xml__heads_are_held_against_records_and_stamps():
     assert "its records 69" in ds.attrs["warnings"][0]
     ds = edited("mix_n4.ipm.xml", b'<perf wtime="8.57450e-01"', b'<perf wtime="8.87450e-01"')
     (warning,) = ds.attrs["warnings"]
-    assert "rank 0 states 0.88745 s of wall time, its stamps are 0.85745 s apart (1 of 4 ranks" in warning
+    assert "rank 0 states 0.88745 s of wall time, its stamps span 0.85745 s (1 of 4 ranks" in warning
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_open__unknown_content_is_refused(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(data)
     with pytest.raises(
-        ReadError, match=r"x:0: is (empty|of no format known here: .+); docs/formats.md says what is read"
+        ReadError, match=r"x:0: (is empty|has no known format: .+); docs/formats.md says what is read"
     ):
         readers.open(path)
 

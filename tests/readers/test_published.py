@@ -76,7 +76,7 @@ def test_published__a_bad_line_is_named_and_left_out(old: str, new: str, said: s
 def test_published__a_figure_that_stands_twice_counts_once() -> None:
     ds = read(HEAD + LINE + LINE.replace("11.2185", "12"))
     assert ds["value"].values.tolist() == [11.2185]
-    assert ds.attrs["warnings"] == ["figures.csv:3: figure 'f1' stands twice; left out; correct the line"]
+    assert ds.attrs["warnings"] == ["figures.csv:3: figure 'f1' is there twice; left out; correct the line"]
 
 
 @pytest.mark.parametrize("cut", [1, 20, 60, len(LINE) - 1])

@@ -59,7 +59,7 @@ def test_table__what_is_not_there_is_blank() -> None:
         ("2010-06-01", "June 2010", "start 'June 2010' is no date"),
         (",12,", ",12,13,", "6 cells, the table has 5 columns"),
         ("1,Xeon", ",Xeon", "names no run"),
-        ("1,Xeon", "3,Xeon", "'3' stands twice"),
+        ("1,Xeon", "3,Xeon", "'3' is there twice"),
     ],
 )
 def test_table__a_bad_line_is_named_and_left_out(old: str, new: str, said: str) -> None:
@@ -83,7 +83,7 @@ def test_table__sizes_may_repeat_a_run_but_not_a_size() -> None:
     ds = table.parse(text.encode(), "t.csv")
     assert ds.attrs["kind"] == "micro"
     assert ds["latency"].values.tolist() == [1.5, 1.6]
-    assert ds.attrs["warnings"] == ["t.csv:4: 'a 64' stands twice; left out; correct the line"]
+    assert ds.attrs["warnings"] == ["t.csv:4: 'a 64' is there twice; left out; correct the line"]
 
 
 @pytest.mark.parametrize(

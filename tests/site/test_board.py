@@ -42,7 +42,7 @@ def test_board__counts_are_those_of_the_mock(board: scoreboard.Board) -> None:
 def test_board__sentence_counts_what_was_tested(board: scoreboard.Board) -> None:
     assert board.sentence == (
         "Of 38 claims 25 were tested under their own conditions (11 hold, 3 in direction, 7 do not hold, "
-        "4 cannot be told); 2 by the report's own arithmetic only (1 inconsistent, 1 consistent); "
+        "4 not clear); 2 by the report's own arithmetic only (1 inconsistent, 1 consistent); "
         "1 on synthetic files (1 recovered); 10 by nothing (1 not checkable, 9 not tested)."
     )
 
@@ -132,7 +132,7 @@ def test_board__a_claim_without_evidence_keeps_its_row() -> None:
     rows = scoreboard.rows(board, report="r")
     assert [(row.anchor, row.lead.verdict, row.missing) for row in rows] == [
         ("c", "holds", []),
-        ("d", "not tested", ["nothing here speaks to it"]),
+        ("d", "not tested", ["nothing here tests it"]),
     ]
     assert rows[1].claim.expected_text == "about 2 GB (± 10%)"
     assert rows[1].topic == "Memory"
@@ -158,7 +158,7 @@ def test_board__a_self_test_that_was_not_built_is_said() -> None:
 def test_row__says_what_is_missing() -> None:
     away = {"factor": "mpi", "wanted": "hpc-x", "found": "MPICH", "distance": "analogue", "why": "another"}
     fewer = {"factor": "ranks", "wanted": "192", "found": "40 ranks", "distance": "scaled", "why": ""}
-    unsaid = {"factor": "nodes", "wanted": "not said", "found": "2 nodes", "distance": "scaled", "why": ""}
+    unsaid = {"factor": "nodes", "wanted": "not stated", "found": "2 nodes", "distance": "scaled", "why": ""}
     alike = {"factor": "case", "wanted": "16³", "found": "nx16", "distance": "same", "why": ""}
     open_ = one(
         report="r", verdict="cannot tell", reason="too few runs", distances=[away, fewer, unsaid, alike]

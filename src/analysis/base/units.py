@@ -43,17 +43,17 @@ _SECONDS: _Table = (
 
 
 def watts(unit: str) -> float:
-    """Return W per unit of power; NaN if it is none."""
+    """Return W per unit of power; NaN if it is not one."""
     return _factor(unit, _WATTS)
 
 
 def joules(unit: str) -> float:
-    """Return J per unit of energy; NaN if it is none."""
+    """Return J per unit of energy; NaN if it is not one."""
     return _factor(unit, _JOULES)
 
 
 def seconds(unit: str) -> float:
-    """Return s per unit of time; NaN if it is none."""
+    """Return s per unit of time; NaN if it is not one."""
     return _factor(unit, _SECONDS)
 
 

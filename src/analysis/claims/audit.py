@@ -46,11 +46,11 @@ class ComparedSides:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one relation: ``consistent``, ``could not fail``, ``inconsistent``, ``not checkable``.
+    """Result of one relation: ``consistent``, ``could not fail``, ``inconsistent``, ``not checkable``.
 
-    `arithmetic` is the numbers as they were put together, and what else follows from them; `compared` has
-    one a reading, the first that agrees first; `moves` says of each figure how else it would have to be
-    printed for the opposite.
+    `arithmetic` is the calculation, and what else follows from it. `compared` has one entry per reading,
+    with the first that agrees in front. `moves` gives, for each figure, the print that would reverse the
+    result.
     """
 
     relation: Relation
@@ -186,11 +186,12 @@ def _equation(formula: str, result: str) -> str:
 
 
 def evaluate(audit: Audit, path: Path | None = None) -> list[Verdict]:
-    """Evaluate a report's audit: one verdict for each claim that a relation speaks to.
+    """Evaluate a report's audit: one verdict for each claim that a relation tests.
 
-    In the words of reported evidence; a relation that speaks to no catalogued claim has a record under its
-    own name. An inconsistency counts for the first claim that the relation names; which of several is wrong
-    cannot be told. The checksum of the file `path` that declares the relations goes into the records.
+    The verdicts use the words of reported evidence. A relation that tests no catalogued claim has a record
+    under its own name. An inconsistency counts for the first claim that the relation names, because nothing
+    shows which of several claims is wrong. The records contain the checksum of `path`, the file that
+    declares the relations.
     """
     claims = _claims(audit.report)
     inputs = (

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from analysis.base.models import one_or_more
 from analysis.base.words import Level
-from analysis.claims.model import NOT_SAID, Claim
+from analysis.claims.model import NOT_STATED, Claim
 from analysis.estimates import cost
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, common, group_name
@@ -67,7 +67,7 @@ class DrawAnswers:
 
     @cached_property
     def drawn(self) -> pd.Series:
-        """Which answers are of draws, not of sweeps."""
+        """Which answers come from draws, not from sweeps."""
         return self.asked.isin((DRAWN, ASSUMED))
 
     @cached_property
@@ -248,7 +248,7 @@ class DrawnCells:
     def of(
         cls, question: Question, compare: Comparison, campaign: Campaign, first: pd.DataFrame
     ) -> DrawnCells:
-        """Measure all runs of the cells of which `first` has one each."""
+        """Measure all runs of the cells in `first`, which has one run per cell."""
         if CELLS not in campaign.judged:
             runs = campaign.runs
             # Most columns are of what no model gives.
@@ -359,8 +359,8 @@ def _by_draw(part: pd.DataFrame, column: str = "value") -> pd.Series:
 def _under_conditions(claim: Claim, compare: Comparison, frame: pd.DataFrame) -> pd.DataFrame:
     moving = {*compare.moving, *(compare.along or ())[:1]}
     for factor in ("nodes", "ranks_per_node"):
-        wanted = claim.conditions.get(factor, NOT_SAID)
-        if factor in moving or wanted == NOT_SAID:
+        wanted = claim.conditions.get(factor, NOT_STATED)
+        if factor in moving or wanted == NOT_STATED:
             continue
         if isinstance(wanted, dict):
             low, high = wanted.get("min", -np.inf), wanted.get("max", np.inf)

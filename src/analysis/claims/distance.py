@@ -3,12 +3,12 @@
 The distance of each factor is that of the runs' own level from what the claim names:
 
 - same: that level, or another spelling of it;
-- scaled: the same kind of thing in another size, count or release. Counts are, unless declared otherwise;
-  so is what the report does not say;
-- analogue: another thing that a campaign declares to stand for it, with its reason.
+- scaled: the same kind of thing in another size, count or release. Counts are scaled unless declared
+  otherwise, and so is a level that the report does not state;
+- analogue: something else that a campaign declares as a substitute, with its reason.
 
-The worst factor counts. A level that differs and is declared nowhere has no distance: such runs do not speak
-to the claim. What a claim about software says, any machine shows: only what determines the work counts then.
+The largest distance counts. A level that differs and has no declared distance makes the runs unusable for the
+claim. Any machine can test a claim about software, so only factors that determine the work count for it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pandas as pd
 
 from analysis.base.models import one_or_more
 from analysis.base.words import Level, in_order
-from analysis.claims.model import NOT_SAID, Claim
+from analysis.claims.model import NOT_STATED, Claim
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding
 from analysis.schema.campaigns import Distance
@@ -39,7 +39,7 @@ _OF_MPI = ("interconnect", "mpi", "tuning")
 
 @dataclass(frozen=True, slots=True)
 class LevelDistance:
-    """The distance in one factor: what the claim names, what the runs had, and why it is as far as that."""
+    """The distance in one factor: what the claim names, what the runs had, and the reason."""
 
     factor: str
     wanted: str
@@ -65,7 +65,7 @@ class _Level:
         return bool(self.own == self.wanted)
 
     def distance(self, campaign: Campaign) -> LevelDistance:
-        """Say how far the two are from each other; `NotCoveredError` if nobody declared it."""
+        """Return how far the two are from each other; `NotCoveredError` if this is not declared."""
         distance, why = self._declared(campaign)
         found = level_name(self.factor, self.own) if is_known(self.own) else "not known"
         return LevelDistance(self.factor, _spelt(self.wanted), found, distance, why)
@@ -74,8 +74,8 @@ class _Level:
         stand_in = campaign.stand_ins.get(self.factor, {}).get(str(self.wanted))
         if stand_in is not None and self.own in one_or_more(stand_in.is_):
             return stand_in.distance, stand_in.differs
-        if self.wanted == NOT_SAID:
-            return "scaled", "the report does not say"
+        if self.wanted == NOT_STATED:
+            return "scaled", "the report does not state it"
         if self.named:
             return "same", ""
         if declared := campaign.apart.get(self.factor):
@@ -85,14 +85,14 @@ class _Level:
         name = self.factor.replace("_", " ")
         raise NotCoveredError(
             f"nothing declares how far {name} {_spelt(self.own) or 'unknown'} of {campaign.name} is from "
-            f"{_spelt(self.wanted)}: say it under `apart` or `levels` of the campaign"
+            f"{_spelt(self.wanted)}: declare it under `apart` or `levels` of the campaign"
         )
 
 
 def distances(claim: Claim, campaign: Campaign, found: Sequence[Finding]) -> list[LevelDistance]:
-    """Say for each factor of a claim's conditions how far the runs of its findings are from them.
+    """Return, for each factor of a claim's conditions, how far the runs of its findings are from them.
 
-    Raises `NotCoveredError` if a level that differs is declared nowhere.
+    Raises `NotCoveredError` if a level differs and no distance is declared for it.
     """
     named = {run for finding in found for run in finding.runs}
     runs = campaign.runs[campaign.runs["run"].isin(named)]

@@ -30,10 +30,10 @@ from analysis.schema.campaigns import View
 
 
 def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None = None) -> list[Verdict]:
-    """Evaluate a report's claims on one campaign, only those of some topics if any are named.
+    """Evaluate a report's claims on one campaign, or only the claims of some topics.
 
-    One verdict a claim, in the report's order; "not tested" with the reason where the campaign has no runs
-    that could speak to it.
+    Returns one verdict per claim, in the report's order. If the campaign has no runs that could test a claim,
+    its verdict is "not tested" with the reason.
     """
     views: dict[int, Campaign] = {}
     out = []
@@ -68,14 +68,14 @@ def _viewed(verdict: Verdict, view: View) -> Verdict:
         return verdict
     said = [f"asked: {view.asks.variable.replace('_', ' ')}, {view.asks.why}"] if view.asks else []
     if view.alike:
-        said.append(f"{' and '.join(view.together)} put together: {view.alike.why}".replace("_", " "))
+        said.append(f"{' and '.join(view.together)} pooled: {view.alike.why}".replace("_", " "))
     return replace(verdict, reading=said)
 
 
 def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
     try:
         if campaign.views and report.name != campaign.name:  # none of them answers this topic
-            raise NotCoveredError(f"no {campaign.evidence} run that we have speaks to it")
+            raise NotCoveredError(f"no {campaign.evidence} run that we have can test it")
         if campaign.evidence == "modelled":
             held = bands.judge(claim, campaign)
             record = _record(claim, report, campaign, held.word, held.reason, [held.finding])

@@ -1,4 +1,4 @@
-"""What a campaign declares of its levels, held against what reports name and what its runs have."""
+"""A campaign's declarations of levels, checked against the names in reports and in its runs."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _Held = tuple[tuple[str, ...], str, Level, Collection[Level]]
 
 
 def misspelt(path: Path, source: str, reports: Sequence[Report], own: Levels) -> list[Fault]:
-    """Find factors and levels in a campaign's file that nobody knows, each with the nearest that there is.
+    """Find unknown factors and levels in a campaign's file, each with the nearest known name.
 
-    `source` is the file's name in faults, `reports` are those whose claims the campaign speaks to, `own` has
-    the levels of its runs by factor.
+    `source` is the file's name in faults, `reports` are the reports whose claims the campaign tests, `own`
+    has the levels of its runs by factor.
     """
     declared = models.load(CampaignFile, path, source)
     faults = unknown_factors(declared, path, source)
@@ -53,7 +53,7 @@ def _spelt(level: Level) -> str:
 
 
 def reports_of(campaign: str, base: Path) -> list[Report]:
-    """Load the reports whose claims a campaign speaks to, by the configuration; bad ones are left out."""
+    """Load the reports whose claims a campaign tests, by the configuration; bad ones are left out."""
     path = base / project.CONFIG
     found = project.load_yaml(path) if path.is_file() else {}
     named = found.get("reports") if isinstance(found, dict) else {}

@@ -25,7 +25,7 @@ class ReportFacts(Model):
     date: str
     url: str = Field("", description="where it is published")
     own: bool = Field(
-        False, description="true for questions of one's own, which stand apart from the claims of reports"
+        False, description="true for your own questions, which are counted separately from a report's claims"
     )
 
 
@@ -77,11 +77,11 @@ About = Literal["software", "machine"]
 Conditions = Annotated[
     dict[FactorName, Levels | Bounds | None],
     Field(
-        description="factor -> what the report ran: level, list of levels, {min, max} or `not said`; "
+        description="factor -> what the report ran: level, list of levels, {min, max} or `not stated`; "
         "null lifts one"
     ),
 ]
-NOT_SAID = "not said"
+NOT_STATED = "not stated"
 Values = Annotated[dict[FactorName, LevelOfReport], Field(description="factor -> level")]
 
 
@@ -344,7 +344,7 @@ def load_report(path: Path) -> Report:
     for claim in claims:
         for name in claim.ids:
             if name in seen:
-                raise ConfigError.at(str(path), 0, f"id {name!r} stands twice", "an id belongs to one claim")
+                raise ConfigError.at(str(path), 0, f"id {name!r} is used twice", "an id belongs to one claim")
             seen.add(name)
         _check(claim, path)
     facts = content.report

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.base.words import Level
-from analysis.claims.model import NOT_SAID, Claim
+from analysis.claims.model import NOT_STATED, Claim
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.stats import MIN_REPEATS
 from analysis.schema.factors import BY_NAME, SPOKEN
@@ -83,7 +83,7 @@ def needed(claim: Claim) -> Needed:
         if factor in compared or factor not in claim.conditions:
             found.setdefault(factor, []).append(level)
     levels = {
-        factor: tuple(dict.fromkeys(level for level in all_of if level != NOT_SAID))
+        factor: tuple(dict.fromkeys(level for level in all_of if level != NOT_STATED))
         for factor, all_of in found.items()
     }
     spec = MEASURES.get(asked.variable)

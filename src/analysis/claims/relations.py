@@ -98,7 +98,7 @@ class PrintedFigure(Model):
 
     @property
     def spelt(self) -> str:
-        """The number as it stands in a formula, ``~`` for about and ``>`` for over."""
+        """The number as written in a formula, with ``~`` for about and ``>`` for over."""
         return str(len(self.members)) if self.members else f"{_MARKS.get(self.reading, '')}{self.printed}"
 
 
@@ -136,7 +136,7 @@ class Reading(Model):
 
 
 class Sides(NamedTuple):
-    """The two sides that a reading, without a name where there is one only, puts beside each other."""
+    """The two sides that a reading compares; a text with only one reading has no name for it."""
 
     name: str
     left: Side
@@ -149,7 +149,7 @@ class Relation(Model):
     TOGETHER = (("exactly", "relation", "missing"),)
 
     id: Annotated[str, StringConstraints(pattern="^[a-z0-9][a-z0-9-]*$")]
-    claims: Unique[str] = Field([], description="catalogue ids that it speaks to")
+    claims: Unique[str] = Field([], description="catalogue ids of the claims that it tests")
     topic: str = Field(description="heading where no claim gives one")
     section: str = ""
     statement: str = Field(description="what would have to be so, in our words")
@@ -172,7 +172,7 @@ class Relation(Model):
 
     @property
     def sides(self) -> list[Sides]:
-        """What is held against what, once for each way to read the text; consistent if any of them is."""
+        """The two sides to compare, once per way to read the text; one consistent reading is enough."""
         found = []
         for one in (self.readings or [Reading(name="")]) if self.relation else ():
             left, right = one.left or self.left, one.right or self.right
@@ -194,7 +194,7 @@ class Relation(Model):
 
     @property
     def lines(self) -> list[int]:
-        """Lines of the report that the figures stand on."""
+        """Lines of the report that contain the figures."""
         return sorted({line for one in self.figures.values() if not one.report for line in one.lines})
 
 
@@ -221,8 +221,8 @@ def load_audit(path: Path) -> Audit:
     Raises
     ------
     ConfigError
-        If the file does not follow its model, a formula is none, uses a
-        figure that is not there or twice, a figure is not used, or an id stands twice.
+        If the file does not follow its model, a formula cannot be parsed or uses a figure
+        twice or one that is not declared, a figure is not used, or an id is used twice.
     """
     content = models.load(AuditFile, path)
     lines = _lines(path)
@@ -231,7 +231,7 @@ def load_audit(path: Path) -> Audit:
     for relation in content.relations:
         line = lines.get(relation.id, 0)
         if relation.id in seen:
-            faults.append(Fault(str(path), line, f"id {relation.id!r} stands twice", "rename one"))
+            faults.append(Fault(str(path), line, f"id {relation.id!r} is used twice", "rename one"))
         seen.add(relation.id)
         try:
             wrong = list(_wrong(relation))
@@ -276,9 +276,9 @@ def _wrong(relation: Relation) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A figure, and the nearest other print of it that turns what the relation says.
+    """A figure, and the nearest other print of it that reverses the relation.
 
-    `printed` is None where no print within the factor does; `share` how far that is from the figure's own.
+    `printed` is None if no print within the factor does; `share` is its distance from the figure's own print.
     """
 
     name: str

@@ -21,22 +21,23 @@ RATE = 0.05
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one campaign says about one claim.
+    """The verdict of one campaign on one claim.
 
-    The fields are those of ``benchbook verdicts --json``; numbers are in `unit`, None where there
-    is none. `sentence` is what was found, in words. `base` is the absolute value that a ratio refers to,
-    ``value unit label``; `reading` says what a
-    campaign's view put together or asked instead, `note` what a reader should know of the claim; `source`
-    has the ``section`` and ``lines`` of the report, `inputs` one ``path`` and ``sha256`` a raw file or run,
-    `sources` ``title`` and ``address`` of published figures.
+    The fields are those of ``benchbook verdicts --json``; numbers are in `unit`, None if there is no number.
+    `sentence` states the result in words. `base` is the absolute value that a ratio refers to,
+    ``value unit label``. `reading` states what a campaign's view pooled or asked instead, `note` what a
+    reader should know about the claim. `source` has the ``section`` and ``lines`` of the report, `inputs`
+    one ``path`` and ``sha256`` per raw file or run, `sources` the ``title`` and ``address`` of published
+    figures.
 
-    `distance` is that from the claim's conditions (same, scaled, analogue, out of reach; empty where no run
-    speaks to it), `distances` that of each factor, ``factor wanted found distance why``; `bound` the greatest
-    speed-up that the set-up could have shown; `about` what the claim is of, software or machine.
+    `distance` is the distance from the claim's conditions (same, scaled, analogue, out of reach; empty if
+    no run tests the claim), `distances` that of each factor, ``factor wanted found distance why``. `bound` is
+    the largest speed-up that the set-up could have shown; `about` is the subject of the claim, software or
+    machine.
 
-    `level` is that of the interval; `days` on how many days the runs were, None where nobody knows; `p` the
-    p-value of the word, `q` the same among all verdicts that it stands with, and `discovery` says if it would
-    not stand among them.
+    `level` is the level of the interval; `days` is the number of days with runs, None if unknown. `p` is the
+    p-value of the word, `q` the same after control of false discoveries; `discovery` marks a verdict that is
+    not significant among all that were tested.
     """
 
     claim: str
@@ -147,7 +148,7 @@ def _faults(raw: Mapping[str, Any], source: str) -> Iterator[Fault]:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number as a verdict holds it: what is not finite is none."""
+    """Return a number as verdicts store it: None if it is not finite."""
     return value if value is not None and math.isfinite(value) else None
 
 
@@ -168,7 +169,7 @@ def controlled(verdicts: Sequence[Verdict]) -> list[Verdict]:
     for family in families.values():
         p_values = [verdicts[at].p or 0.0 for at in family]
         for at, p, q in zip(family, p_values, adjusted(p_values), strict=True):
-            text = f"would not stand among {len(family)} tested at {RATE:.0%} false discoveries"
+            text = f"not significant among {len(family)} tested at {RATE:.0%} false discoveries"
             out[at] = replace(out[at], q=q, discovery=text if p < 1 and q > RATE else "")
     return out
 

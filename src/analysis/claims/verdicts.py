@@ -1,22 +1,23 @@
-"""From an estimate to a word: the rules by which a claim holds, and how claim and estimate are spelt.
+"""From an estimate to a word: the rules by which a claim holds, and how claim and estimate are printed.
 
 For a quantity with a neutral value (a ratio of 1, a gain of 0 %)
 
 - holds: the whole interval lies within what the claim allows;
-- holds in direction: the interval is clear of the neutral value on the claim's side, but not within
-  what the claim allows: *smaller* if it lies wholly short of that, *larger* if wholly beyond it, and
-  *size open* if it lies across an edge;
-- does not hold: the interval is clear of it on the other side, or lies wholly short of what the
-  claim allows without being clear of it;
-- cannot tell: neither, or no interval that is wide enough to trust.
+- holds in direction: the interval excludes the neutral value on the claim's side, but is not within the
+  claimed range: *smaller* if it lies wholly short of the range, *larger* if wholly beyond it, and
+  *size open* if it crosses an end of the range;
+- does not hold: the interval excludes the neutral value on the other side, or lies wholly short of the
+  claimed range and includes the neutral value;
+- cannot tell: none of these, or no interval of a sufficient level.
 
-For a quantity without one (a share, a size, a count) the interval within, beside or across what
-the claim allows means holds, does not hold or cannot tell. So does the level at which scaling
-stops. Two sides cross over if each is clearly ahead somewhere. Equality needs two one-sided tests and
-the whole interval within the margin, a trend a permutation test and a clear interval.
+A quantity without a neutral value (a share, a size, a count) holds if the interval lies within the
+claimed range, does not hold if it lies outside, and cannot tell if it crosses an end. The level at which
+scaling stops follows the same rule. Two sides cross over if each is clearly ahead somewhere. Equality needs
+two one-sided tests and the whole interval within the margin; a trend needs a permutation test and a clear
+interval.
 
-What is claimed of every stratum or step needs each of them; that one of k contradicts it is clear only by
-intervals that hold for all k at once.
+A claim about every stratum or step needs each of them to hold. One of k contradicts it only by intervals
+that hold for all k at once.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ Band = tuple[float | None, float | None]
 
 
 def judge(claim: Claim, finding: Finding) -> Judgement:
-    """Judge one finding; what needs an interval and has none cannot be told."""
+    """Judge one finding; without an interval that its rule needs, it is "cannot tell"."""
     rule = RULES[claim.question.quantity]
     if rule.bounded and not finding.estimate.settles:
         return UNKNOWN, _too_few(finding.estimate)
@@ -95,7 +96,7 @@ def estimate_text(claim: Claim, finding: Finding) -> str:
 
 
 def described(claim: Claim, report: Report) -> dict[str, Any]:
-    """Return the fields of a verdict that say what its claim is, and of which report."""
+    """Return the fields of a verdict that identify its claim and report."""
     return {
         "claim": claim.id,
         "report": report.name,
@@ -223,7 +224,7 @@ def _judge_equality(claim: Claim, finding: Finding) -> Judgement:
         return equal, f"equal within {margin:.0%} (p = {test.p:.2g}), and so is the whole interval"
     if estimate.high < 1 / (1 + margin) or estimate.low > 1 + margin:
         return apart, f"they differ by more than {margin:.0%}"
-    return UNKNOWN, f"neither equal within {margin:.0%} nor clearly apart"
+    return UNKNOWN, f"neither equal within {margin:.0%} nor clearly different"
 
 
 def _p_equality(claim: Claim, finding: Finding, word: str) -> float:

@@ -131,10 +131,14 @@ def _comparing(command: Any) -> None:
     """Declare what compares campaigns."""
     what = "list what became better or worse from one campaign to the next; status 3 if anything became worse"
     add = command("compare", "cli.compare:compare", what)
-    add("before", metavar="BEFORE", help="a campaign, or a part of one: NAME:FACTOR=LEVEL")
-    add("after", metavar="AFTER", help="the campaign that is compared with it")
+    what = "a campaign, or a part of one: NAME:FACTOR=LEVEL, NAME:latest, NAME:last-week, NAME:best"
+    add("before", metavar="BEFORE", help=what)
+    what = "the campaign that is compared with it; without one, the days of BEFORE are its history"
+    add("after", metavar="AFTER", nargs="?", default="", help=what)
     what = "further campaigns, in order: the steps of a history are found"
     add("later", nargs="*", metavar="LATER", help=what)
+    what = "with one campaign: its history by day, week or month (default: day)"
+    add("--by", dest="unit", choices=("day", "week", "month"), default="day", help=what)
     what = "ignore smaller differences (default: 5%%)"
     add("--margin", type=_margin, default=0.05, metavar="5%", help=what)
     add("--ignore", dest="ignored", action="append", metavar="FACTOR", help="runs may differ in it")

@@ -21,8 +21,9 @@ from analysis.cli import FINE
 from analysis.cli.built import built
 from analysis.estimates.stats import Estimate
 from analysis.findings.compare import BETTER, WORDS, WORSE, Difference, Differences, Watched, upgrade
-from analysis.findings.history import CellHistory, ChangePoint, History, history
+from analysis.findings.history import CellHistory, ChangePoint, History, history, over_time
 from analysis.findings.matching import LoneCell, Renamed, names, side
+from analysis.findings.periods import BEST, LATEST
 
 # The exit status of a comparison that found something worse.
 IS_WORSE = 3
@@ -30,6 +31,8 @@ IS_WORSE = 3
 _LONE = 12
 # Of what neither became better nor worse so many rows are shown.
 _MANY = 15
+# Of more campaigns, or days, the first line names the first and the last.
+_CALLED = 6
 NOTEBOOK = "13-compare.ipynb"
 T = TypeVar("T")
 
@@ -39,6 +42,7 @@ def compare(
     after: str,
     later: Sequence[str],
     *,
+    unit: str,
     margin: float,
     ignored: Sequence[str] | None,
     levels: Sequence[str] | None,
@@ -46,25 +50,42 @@ def compare(
     html: str | None,
 ) -> int:
     """Print what became better or worse; return `IS_WORSE` if anything became worse."""
-    called = (before, after, *later)
+    called = tuple(filter(None, (before, after, *later)))
     built(list(dict.fromkeys(text.partition(":")[0] for text in called)))
     ignored, levels = ignored or (), levels or ()
     if sys.stderr.isatty():
         print(f"comparing {' and '.join(called)}", file=sys.stderr)
-    if later:
+    best = f":{BEST}" in before
+    if best or len(called) != 2:
         if levels or html is not None:
             what = "--across and --html go with two campaigns"
             raise ConfigError.at(" ".join(called), 0, what, "leave them out, or compare two")
-        found = history([side(text) for text in called], called=called, margin=margin, ignore=ignored)
-        if not found.tracks:
-            what = f"no cell of it is in two others of {', '.join(called[1:])}"
-            raise ConfigError.at(called[0], 0, what, "name campaigns with runs alike in all factors")
-        return _print(_history_data(found) if as_json else _history_text(found), worse=found.worse)
+        found = _over_time(called, unit, margin, ignored)
+        worse = found.lost if best else found.worse
+        return _print(_history_data(found) if as_json else _history_text(found), worse=worse)
     compared = upgrade(before, after, margin=margin, ignore=ignored, across=levels)
     if html is not None:
         page = _page(before, after, margin, ignored, levels, html)
         print(f"{page} has it as a page", file=sys.stderr)
     return _print(_data(compared) if as_json else _text(compared), worse=compared.worse)
+
+
+def _over_time(called: Sequence[str], unit: str, margin: float, ignored: Sequence[str]) -> History:
+    """Find the history of several campaigns, or of the days, weeks or months of one."""
+    name, _, part = called[0].partition(":")
+    if part == BEST or len(called) == 1:
+        if called[1:] not in ((), (f"{name}:{LATEST}",)):
+            what = f"{called[0]} is compared with {name}:{LATEST} alone"
+            raise ConfigError.at(" ".join(called), 0, what, f"write {name}:{BEST} {name}:{LATEST}")
+        campaign = side(name if part == BEST else called[0])
+        found = over_time(campaign, unit, margin=margin, ignore=ignored)
+    else:
+        found = history([side(text) for text in called], called=called, margin=margin, ignore=ignored)
+    if not found.tracks:
+        others = f"of {', '.join(called[1:])}" if called[1:] else f"{unit}s"
+        what = f"no cell of it is in two others {others}"
+        raise ConfigError.at(called[0], 0, what, "name campaigns with runs alike in all factors")
+    return found
 
 
 def _print(out: str | dict[str, Any], *, worse: bool) -> int:
@@ -163,7 +184,38 @@ def _history_text(found: History) -> str:
     steps = [(track, step) for track in found.tracks for step in track.steps]
     groups = _grouped(steps, lambda one: (one[1].word, one[0].measure, one[0].name, one[1].at))
     table = _aligned([_step(found, group) for group in groups])
-    return _blocks(found.campaigns, found, found.renamed, [table])
+    lost = [track for track in found.tracks if track.best]
+    rows = [_from_best(found, group) for group in _grouped(lost, lambda one: (one.measure, one.name))]
+    best = ["Worse than the best so far:", *_aligned(rows)] if rows else []
+    called = found.campaigns if len(found.campaigns) <= _CALLED else (found.campaigns[0], found.campaigns[-1])
+    return _blocks(called, found, found.renamed, [table, _changes(found), best])
+
+
+def _changes(found: History) -> list[str]:
+    """List what else changed at each step, as the records state it."""
+    places = {step.at: step.changed for track in found.tracks for step in track.steps}
+    lines = [
+        f"  {found.campaigns[at]}: {'; '.join(what) or 'the records state nothing else that changed'}"
+        for at, what in sorted(places.items())
+    ]
+    return ["What else changed at the steps:", *lines] if lines else []
+
+
+def _from_best(found: History, group: Sequence[CellHistory]) -> dict[str, str]:
+    track = group[0]
+    best = track.best
+    assert best is not None
+    end = found.campaigns[best.at + best.campaigns[0] - 1]
+    first = found.campaigns[best.at]
+    return {
+        "": best.word,
+        "measure": track.measure_text([one.size for one in group]),
+        "cell": track.name,
+        "best": track.value_text(best.before),
+        "when": first if first == end else f"{first} to {end}",
+        "now": track.value_text(best.after),
+        "now / best": number(best.ratio, "×"),
+    }
 
 
 def _step(found: History, group: Sequence[tuple[CellHistory, ChangePoint]]) -> dict[str, str]:
@@ -232,7 +284,9 @@ def _history_data(found: History) -> dict[str, Any]:
         "tracks": [
             _watched(track, "counts", "p", "q", "word")
             | {"medians": [finite(value) for value in track.medians]}
+            | {"ranges": [[finite(end) for end in ends] for ends in track.ranges]}
             | {"steps": [_change_point(found, step) for step in track.steps]}
+            | {"best": _change_point(found, track.best) if track.best else None}
             for track in found.tracks
         ],
         "notes": found.notes,
@@ -241,4 +295,8 @@ def _history_data(found: History) -> dict[str, Any]:
 
 def _change_point(found: History, step: ChangePoint) -> dict[str, Any]:
     own = {"at": found.campaigns[step.at], "before": step.before, "after": step.after}
-    return own | {"campaigns": step.campaigns, "word": step.word} | _interval(step.ratio)
+    return (
+        own
+        | {"campaigns": step.campaigns, "word": step.word, "changed": step.changed}
+        | _interval(step.ratio)
+    )

@@ -129,7 +129,7 @@ def _print_plan(plan: ImportPlan) -> None:
     """Print what would be written: runs, where their factors come from, files of no run."""
     whole = f"{plan.files} files, {plan.placed} with a place; {len(plan.runs)} new runs"
     known = f", {plan.known} imported before" if plan.known else ""
-    known += f", {len(plan.joined)} of which gain files or facts" if plan.joined else ""
+    known += f", {len(plan.joined)} with new files or facts" if plan.joined else ""
     print(f"{whole}{known}, {len(plan.faults)} at fault")
     for line in plan.guesses:
         print(f"guessed: {line}")
@@ -233,7 +233,7 @@ def _by_reason(unplaced: dict[str, str]) -> Iterable[tuple[str, list[str]]]:
     found: dict[str, list[str]] = {}
     for name, why in unplaced.items():
         short = why.partition("; docs/formats.md")[0]
-        short = "is of no format known here" if short.startswith("is of no format") else short
+        short = "has no known format" if short.startswith("has no known format") else short
         short = "is a copy" if short.startswith("is a copy") else short
         found.setdefault(short, []).append(name)
     return sorted(found.items(), key=lambda item: -len(item[1]))[:_ROWS]

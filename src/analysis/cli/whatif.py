@@ -45,9 +45,7 @@ def whatif(
     nodes = nodes or given.nodes or job.nodes
     profiled_on, link = _links(inputs, job, path, profiled_on, link or given.link, nodes)
     if (link, nodes, given.faster) == (profiled_on, job.nodes, 1.0):
-        what = (
-            f"is of {_nodes(nodes)} over {link} already" if nodes > 1 else "ran on one node, without a link"
-        )
+        what = f"ran on {_nodes(nodes)} over {link}" if nodes > 1 else "ran on one node, without a link"
         remedy = "name another number of --nodes, another --link, or a cluster's file with --on"
         raise ConfigError.at(path, 0, f"{what}: nothing would change", remedy)
     found = model.forecast(inputs, job, profiled_on, link, nodes=nodes, faster=given.faster)
@@ -84,7 +82,7 @@ def _links(
     """Return the links before and after; a job on one node uses none, so any link will do."""
     names = f"known: {', '.join(inputs.links)}"
     if job.nodes > 1 and not profiled_on:
-        what = f"is of {_nodes(job.nodes)}, and no profile says over which link"
+        what = f"ran on {_nodes(job.nodes)}, and no profile says over which link"
         raise ConfigError.at(path, 0, what, f"give --from, or profiled_on in the file of --on; {names}")
     link = link or profiled_on
     if not link and nodes > 1:

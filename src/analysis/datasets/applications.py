@@ -73,7 +73,7 @@ def load_applications(folder: Path) -> Mapping[str, Application]:
 
 
 def of_format(row: Format) -> Application:
-    """Declare the application that a format is of, as its row has it."""
+    """Declare the application of a format, from the format's row."""
     names = ("title", "engine", "figure_of_merit", "unit", "higher_is_better", "fixed_time")
     return Application(**{name: getattr(row, name) for name in names})
 

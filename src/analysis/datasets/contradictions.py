@@ -79,15 +79,15 @@ def contradictions(
 
 def _of_counts(row: Row, result: xr.Dataset, ranks: int, grid: list[int]) -> Iterator[str]:
     if 0 <= ranks != row["ranks"]:
-        yield f"its result is of {ranks} ranks, its record of {row['ranks']}"
+        yield f"its result has {ranks} ranks, its record {row['ranks']}"
     for name in ("nodes", "charm_nodes"):
         nodes = int(result[name]) if name in result and not result[name].dims else -1
         yield from _other_nodes(row, nodes, "result")
     threads = _count(result, "threads")
     if 0 < threads != row["threads"] > 0:
-        yield f"its result is of {threads} threads per rank, its record of {row['threads']}"
+        yield f"its result has {threads} threads per rank, its record {row['threads']}"
     if grid and row["local_size"] > 0 and grid != [row["local_size"]]:
-        yield f"its result is of a local grid of {grid}, its record of {row['local_size']}"
+        yield f"its result has a local grid of {grid}, its record of {row['local_size']}"
 
 
 def _count(result: xr.Dataset, name: str) -> int:
@@ -96,7 +96,7 @@ def _count(result: xr.Dataset, name: str) -> int:
 
 def _other_nodes(row: Row, nodes: int, what: str) -> Iterator[str]:
     if 0 < nodes != row["nodes"] > 0:
-        yield f"its {what} is of {nodes} nodes, its record of {row['nodes']}"
+        yield f"its {what} has {nodes} nodes, its record {row['nodes']}"
 
 
 def _of_case(row: Row, application: Application, result: xr.Dataset, grid: list[int]) -> Iterator[str]:
@@ -105,11 +105,11 @@ def _of_case(row: Row, application: Application, result: xr.Dataset, grid: list[
     cases = application.launch.cases if application.launch else {}
     wanted = cases[case].values.local_size if case in cases else None
     if wanted is not None and grid and grid != [int(wanted)]:
-        yield f"its result is of a local grid of {grid}, its case {case!r} of {wanted}"
+        yield f"its result has a local grid of {grid}, its case {case!r} of {wanted}"
     found = str(result.attrs.get("benchmark", ""))
     names = {found, found.removeprefix("osu_")}
     if found and (case.startswith("osu_") or case in cases) and case not in names:
-        yield f"its result is of {found}, its case is {case!r}"
+        yield f"its result is from {found}, its case is {case!r}"
 
 
 def _of_times(row: Row, result: xr.Dataset, source: str) -> Iterator[str]:
@@ -167,7 +167,7 @@ def _of_launch(row: Row, *, counted: bool) -> Iterator[str]:
         yield f"its command starts {asked} ranks, its record says {row['ranks']}"
     recorded, own = (_families(text) for text in (str(row["mpi"]), Path(words[at]).name))
     if len(recorded) == len(own) == 1 and recorded != own:
-        yield f"its command is of {own[0]}, its record says {row['mpi']}"
+        yield f"its command is from {own[0]}, its record says {row['mpi']}"
 
 
 def _of_arguments(row: Row, application: Application) -> Iterator[str]:
@@ -208,12 +208,12 @@ def _of_options(row: Row, application: Application, command: str, what: str) -> 
 def _of_profile(row: Row, application: Application, profile: xr.Dataset) -> Iterator[str]:
     attrs = profile.attrs
     if attrs["ranks_expected"] != row["ranks"]:
-        yield f"its profile is of {attrs['ranks_expected']} ranks, its record of {row['ranks']}"
+        yield f"its profile has {attrs['ranks_expected']} ranks, its record {row['ranks']}"
     yield from _other_nodes(row, int(attrs.get("nodes", -1)), "profile")
     hosts = {short(str(host)) for host in profile["host"].values} - {""}
     listed = _listed(row)
     if hosts and listed and not hosts <= listed:
-        yield f"its profile is of {', '.join(sorted(hosts))}, its record of {', '.join(sorted(listed))}"
+        yield f"its profile is from {', '.join(sorted(hosts))}, its record from {', '.join(sorted(listed))}"
     command = str(attrs.get("command", ""))
     yield from _of_options(row, application, command, "profile's command")
     yield from _of_program(str(row["command"]), command)
@@ -228,7 +228,7 @@ def _of_program(launched: str, profiled: str) -> Iterator[str]:
         # The last one: a wrapper or a path may be called the same.
         given = words[len(names) - names[::-1].index(name) :]
         if given != own[1:]:
-            yield f"its profile is of {name} {shlex.join(own[1:])}, its command of {shlex.join(given)}"
+            yield f"its profile is from {name} {shlex.join(own[1:])}, its command has {shlex.join(given)}"
 
 
 def _words(command: str) -> list[str]:
@@ -274,14 +274,14 @@ def _of_job(row: Row, job: Job) -> Iterator[str]:
     if elapsed > took + _ROUNDING:
         yield f"its record says {elapsed:.4g} s, Slurm {took:.4g} s of its whole job"
     if 0 < int(job["nodes"]) < row["nodes"]:
-        yield f"its record is of {row['nodes']} nodes, its job had {job['nodes']}"
+        yield f"its record has {row['nodes']} nodes, its job had {job['nodes']}"
     try:
         nodes = {short(node) for node in node_names(str(job["node_list"]))}
     except ConfigError:  # "None assigned"
         return
     listed = _listed(row)
     if nodes and not listed <= nodes:
-        yield f"its record is of {', '.join(sorted(listed))}, its job ran on {', '.join(sorted(nodes))}"
+        yield f"its record names {', '.join(sorted(listed))}, its job ran on {', '.join(sorted(nodes))}"
 
 
 def _zones(joined: Sequence[tuple[Row, Job]]) -> set[int]:

@@ -11,7 +11,9 @@ from analysis.decks import facts, method, points
 from analysis.decks.slide import Deck, Slide, bounded, cut, fits, head, tabled
 from analysis.estimates.campaign import Campaign
 from analysis.findings.conclusion import IS, SEEN, STANDING, TOPICS, UNKNOWN, Conclusion
+from analysis.findings.history import FEWEST, CellHistory, ChangePoint
 from analysis.findings.search import LIMIT, conclusions
+from analysis.pages import history
 
 MOST = 3  # slides of a topic; what does not fit on them is in the table at the end
 _COMPARED, _LIKE = 4, 6  # conclusions on a slide, of a comparison and of shares and sizes
@@ -37,6 +39,7 @@ def deck(campaign: Campaign, *, title: str = "", q: float = LIMIT) -> Deck:
         slides += own
         last += rest
     slides = _merged(slides)
+    slides += _over_time(campaign)
     if not sure:
         slides += _as_seen(campaign)
     slides += _summary(campaign, sure)
@@ -162,6 +165,32 @@ def _as_seen(campaign: Campaign) -> Iterator[Slide]:
     note = "Values as they were seen; nothing is concluded from their differences."
     rows = method.values(campaign, own)[: 1 + 3 * _ROWS] if len(own) else []
     yield from tabled(rows, "list", "Values as seen", "No conclusion", footnote=note, label=campaign.evidence)
+
+
+def _over_time(campaign: Campaign) -> Iterator[Slide]:
+    """Show where a campaign of many days changed: a slide for each date, the largest steps first."""
+    days = campaign.runs["start"].dt.floor("D").nunique()
+    found = history.history_of(campaign) if days >= FEWEST else None
+    if found is None or not found.tracks:
+        return
+    whole, *_ = history.history_sentences(found)
+    dates: dict[int, list[tuple[CellHistory, ChangePoint]]] = {}
+    for track, step in history.clear_steps(found):
+        dates.setdefault(step.at, []).append((track, step))
+    for (track, step), *others in list(dates.values())[:MOST]:
+        same = [one for one, _ in others if (one.measure, one.unit) == (track.measure, track.unit)]
+        bullets = [history.change_sentence(step)]
+        more = [history.best_sentence(found, track, track.best)] if track.best else []
+        for text in (*more, *(history.also_sentence(*one) for one in others)):
+            bullets += [text] if fits([*bullets, text]) else []
+        yield Slide(
+            "question", history.step_sentence(found, track, step), "Over time", tuple(bounded(bullets)),
+            points=history.history_points(found, [track, *same[: _COMPARED - 1]]), footnote=whole,
+            label=campaign.evidence,
+        )  # fmt: skip
+    if not dates:
+        points = history.history_points(found, history.drawn(found)[:1])
+        yield Slide("question", whole, "Over time", points=points, label=campaign.evidence)
 
 
 def _summary(campaign: Campaign, sure: Sequence[Conclusion]) -> Iterator[Slide]:

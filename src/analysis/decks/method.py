@@ -69,7 +69,8 @@ def _statistics(q: float) -> tuple[str, ...]:
         "Intervals come from order statistics, at 95 % from six repeats on; with fewer the level is lower, "
         "and is given. What rests on fewer than four repeats per side is not decided.",
         "Everything that could be compared was tested; the rate of false discoveries over all tests is "
-        f"controlled at {q:.2g} (Benjamini and Hochberg). q is the least rate at which a conclusion stands.",
+        f"controlled at {q:.2g} (Benjamini and Hochberg). q is the lowest rate at which a "
+        "conclusion is significant.",
         f"Equal means within {MARGIN:.0%}: two one-sided rank tests and the whole interval. "
         "A test that finds no difference has not shown that two are equal.",
     )
@@ -84,12 +85,12 @@ def reason(one: Conclusion) -> str:
     if not estimate.bounded:
         return f"no interval: {counted(min(counts), 'repeat')}"
     if not estimate.settles:
-        return f"too few repeats: {min(counts)} a side give an interval at {estimate.level:.0%} only"
+        return f"too few repeats: {min(counts)} per side give an interval at {estimate.level:.0%} only"
     if not estimate.low <= 1 <= estimate.high:
         chance = "" if one.q is None else f": q {one.q:.2g}"
-        return f"does not stand among all that was tested{chance}"
+        return f"not significant among all comparisons tested{chance}"
     ends = f"{estimate.low:.2f} to {estimate.high:.2f}"
-    return f"the interval, {ends}, holds 1 and is wider than {MARGIN:.0%}"
+    return f"the interval, {ends}, includes 1 and is wider than {MARGIN:.0%}"
 
 
 def values(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, ...]]:

@@ -40,8 +40,8 @@ SMALLEST = {"headline": 18, "text": 12, "table": 9, "footnote": 9}
 def write(deck: Deck, path: Path) -> None:
     """Write a deck as a file of PowerPoint.
 
-    Text, tables and charts are native. What does not fit its box at the least size ends in "…" and stands
-    whole in the slide's notes. The bytes depend on the deck alone.
+    Text, tables and charts are native. Text that does not fit its box at the smallest size ends in "…"; the
+    slide's notes have all of it. The bytes depend on the deck alone.
     """
     found = Presentation()
     found.slide_width, found.slide_height = Inches(WIDTH), Inches(HEIGHT)

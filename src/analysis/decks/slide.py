@@ -62,9 +62,9 @@ def tabled(
     most: int = 1000,
     more: str = "",
 ) -> Iterator[Slide]:
-    """Make as many slides of a table as it needs, at most so many; the first row has the headings.
+    """Split a table into as many slides as it needs, up to a limit; the first row has the headings.
 
-    `more` says of what is left out how to see it, after its number of rows.
+    `more` says how to see the rows that are left out; their number comes before it.
     """
     parts = pages(rows) if len(rows) > 1 else []
     kept = parts[:most]
@@ -89,12 +89,12 @@ def head(text: str, most: int = HEAD) -> tuple[str, list[str]]:
 
 
 def fits(bullets: Sequence[str]) -> bool:
-    """Tell whether bullets have room beside a figure."""
+    """Tell whether bullets fit next to a figure."""
     return sum(len(one) + _BULLET for one in bullets) <= BESIDE
 
 
 def bounded(bullets: Sequence[str]) -> list[str]:
-    """Keep the bullets that have room, the last of them cut if none of it would stand otherwise."""
+    """Keep the bullets that fit; a first bullet that is too long is cut."""
     kept: list[str] = []
     for one in bullets:
         room = BESIDE - sum(len(one) + _BULLET for one in kept) - _BULLET
@@ -144,7 +144,7 @@ def _filled(sizes: Sequence[float], room: float) -> list[list[int]]:
 
 
 def shares(rows: Sequence[tuple[str, ...]]) -> list[float]:
-    """Return the share of a table's width that each of its columns needs, by what stands in it."""
+    """Return the share of a table's width that each column needs for its content."""
     least, more = [], []
     for column in zip(*rows, strict=True):
         word = max((len(word) for cell in column for word in cell.split()), default=1)

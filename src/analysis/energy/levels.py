@@ -89,12 +89,12 @@ def methodology_levels(
 ) -> pd.DataFrame:
     """State the level that each aspect of a measurement reaches: columns ``aspect level found``.
 
-    The level is 0 for none, 1 to 3, or missing where it cannot be stated. `start` and `end` are of the full
-    run, which is the core phase without `core`; `jobs` has starts and ends of all jobs on these meters,
-    between which they are not idle. The interval is the longest between readings of any meter, not the
+    The level is 0 for none, 1 to 3, or missing if it cannot be stated. `start` and `end` are the ends of the
+    full run, which is the core phase without `core`. `jobs` has starts and ends of all jobs on these meters;
+    between them the meters are not idle. The interval is the longest between readings of any meter, not the
     nominal one, so that a gap counts. A device with an energy counter is assumed to integrate without a
-    break, a momentary reading to be a single sample; the inner rate of neither is in the data. The lower
-    accuracy that the methodology allows each of several meters of equal parts is not applied.
+    break, and a momentary reading to be a single sample, because the data show the internal rate of neither.
+    The lower accuracy that the methodology allows for several meters of equal parts is not applied.
     """
     registry.check(ds)
     machine = machine or MeteredMachine()

@@ -121,8 +121,8 @@ def read_logs(
 ) -> tuple[list[Log], list[str]]:
     """Read the power logs next to a campaign's runs, and list what is wrong with them.
 
-    `files` (kind ``files``) are those under `raw`, of which those of runs are left alone; `power` is the
-    campaign's declaration, `rows` its runs.
+    `files` (kind ``files``) are the files under `raw`; files of runs are ignored. `power` is the campaign's
+    declaration, `rows` has its runs.
     """
     found = _LogFolder(raw, files, sorted({node for row in rows for node in nodes_of(row)}))
     faults, logs = found.faults, list[Log]()

@@ -60,9 +60,9 @@ def layers(names: Iterable[str]) -> list[list[str]]:
 
 
 def outermost(names: Iterable[str], sees_all: Callable[[str], bool]) -> list[str]:
-    """Return the outermost layer of which one point by itself sees all nodes of a run; empty without one.
+    """Return the outermost layer in which a single point covers all nodes of a run; empty without one.
 
-    Packages of one node and GPUs of another are no sum: neither sees the run.
+    Packages of one node and GPUs of another are not added up, because neither covers the run.
     """
     return next((layer for layer in layers(names) if any(map(sees_all, layer))), [])
 

@@ -24,6 +24,7 @@ from analysis.schema.factors import ALIASES, BY_NAME, FACTORS, TABLE, FactorName
 # How a profile's file may be called where the record names no profiler.
 _PROFILES = (".ipm.xml", ".mpip", "profile.0.0.0", ".cali", "experiment.xml")
 _PACKED = (".gz", ".xz", ".zst")
+_DAY, _DAYS = 86_400, 3  # s, and the fewest days of a history
 _METERS = "power"  # a log in a run's own folder is called so
 
 Row = Mapping[str, Any]
@@ -68,7 +69,7 @@ class PageQuestion(Model):
     method: str = Field("", description="what its method has of its own; a parameter of the notebook")
     topics: list[str] = Field([], description="topics of the claims that the page answers")
     varies: Maybe[FactorName] = Field(
-        None, description="factor of which runs that are alike otherwise must have two levels"
+        None, description="factor that must have two levels in runs that agree otherwise"
     )
     factors: Maybe[dict[FactorName, FactorPage]] = Field(
         None,
@@ -78,8 +79,10 @@ class PageQuestion(Model):
     applications: Unique[Name] = Field([], description="applications whose runs it is about, all if empty")
     without: Unique[Name] = Field([], description="applications whose runs it is not about")
     unless: Unique[Name] = Field([], description="kinds whose page makes this one needless")
-    needs: Unique[Literal["profiles", "meters", "repeats", "levels"]] = Field(
-        [], description="what runs must have: MPI profiles, power logs, repeats, a factor with two levels"
+    needs: Unique[Literal["profiles", "meters", "repeats", "levels", "days"]] = Field(
+        [],
+        description="what runs must have: MPI profiles, power logs, repeats, a factor with two levels, "
+        "the same runs on three days",
     )
     times: bool = Field(True, description="false if runs whose times do not count will do")
     figure: bool = Field(True, description="false if the page has no figure")
@@ -153,6 +156,16 @@ class CampaignRecords:
         return len(set(kinds)) < len(kinds)
 
     @cached_property
+    def days(self) -> bool:
+        """Whether runs whose times count, alike in all that no upgrade changes, started on three days."""
+        fixed = [one.name for one in TABLE if not one.upgrade]
+        found: dict[tuple[Any, ...], set[int]] = {}
+        for row in self.rows:
+            if row["timing"] and row["day"] is not None:
+                found.setdefault(tuple(row[name] for name in fixed), set()).add(row["day"])
+        return max(map(len, found.values()), default=0) >= _DAYS
+
+    @cached_property
     def varying(self) -> list[str]:
         """Factors with two levels or more."""
         return [factor for factor in FACTORS if len({row[factor] for row in self.rows}) > 1]
@@ -191,7 +204,9 @@ def _row(path: Path) -> Row | None:
     record = {ALIASES.get(key, key): value for key, value in record.items()}
     row = {factor: _level(record.get(factor)) for factor in FACTORS}
     plain = {"profiler": row["profiler"] or "none", "tuning": row["tuning"] or "untuned"}
-    return {**row, **plain, "timing": record.get("timing") is not False}
+    start = record.get("start")
+    day = int(start // _DAY) if isinstance(start, (int, float)) else None
+    return {**row, **plain, "timing": record.get("timing") is not False, "day": day}
 
 
 def _level(value: Any) -> Any:
@@ -237,6 +252,7 @@ def _missing(question: PageQuestion, runs: CampaignRecords) -> str:
         "meters": "" if runs.meters else "no run has a power log",
         "repeats": "" if runs.repeats else "no two runs are alike: nothing was repeated",
         "levels": "" if runs.varying else "all runs are alike in every factor",
+        "days": "" if runs.days else f"no runs are alike on {_DAYS} days",
     }
     if missing := [lacks[need] for need in question.needs if lacks[need]]:
         return missing[0]

@@ -20,7 +20,7 @@ from analysis.base.yaml import Where
 from analysis.datasets.applications import application_name, own_titles
 from analysis.datasets.published import references
 from analysis.schema import storage
-from analysis.schema.campaigns import Apart, CampaignFile, StandIn, View
+from analysis.schema.campaigns import CampaignFile, FactorDistance, StandIn, View
 from analysis.schema.factors import FACTORS
 from analysis.schema.registry import to_dataset
 
@@ -66,19 +66,20 @@ def _machine(values: dict[str, Any]) -> str:
 
 
 class NotCoveredError(Exception):
-    """A campaign cannot speak to a claim; the message says why."""
+    """A campaign cannot test a claim; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Campaign:
     """Datasets of one campaign with its declaration.
 
-    `tree` has the groups ``runs calls messages ranks matrix micro files``; `stand_ins` says of a factor and
-    a level of the report which own levels stand for it, `apart` how far it is from others. Runs of
-    `profiler` speak for shares of time, empty if any may; `pool` are factors whose levels are put together
-    in quantities of profiles. Where there are views, the runs speak only to claims of a view, as it shows
-    them. `references` are title and address of each source of published figures, `widening` the relative
-    error of modelled ratios by link, `names` how sentences call a level, by factor.
+    `tree` has the groups ``runs calls messages ranks matrix micro files``. `stand_ins` maps a factor and a
+    level of the report to the campaign's own levels for it; `apart` is the distance to all other levels.
+    Shares of time come from runs of `profiler`, or from any run if it is empty. `pool` are factors whose
+    levels are pooled in quantities of profiles. With views, the runs test only the claims of a view, with
+    the levels that it declares. `references` are the title and address of each source of published
+    figures, `widening` is the relative error of modelled ratios by link, and `names` are the names of levels
+    in sentences, by factor.
     """
 
     name: str
@@ -87,7 +88,7 @@ class Campaign:
     evidence: str
     hardware: str
     stand_ins: Mapping[str, Mapping[str, StandIn]] = field(default_factory=dict)
-    apart: Mapping[str, Apart] = field(default_factory=dict)
+    apart: Mapping[str, FactorDistance] = field(default_factory=dict)
     profiler: str = ""
     pool: tuple[str, ...] = ()
     views: tuple[View, ...] = ()
@@ -178,8 +179,8 @@ class Campaign:
     def seen(self, view: View) -> Campaign:
         """Show the campaign as a view has it.
 
-        With the runs that the view selects; a factor whose levels are put together is blank in all of
-        them, and every level that the view declares for it stands for the blank.
+        The result has the runs that the view selects. A factor whose levels are pooled is blank in all of
+        them, and every level that the view declares for it means the blank.
         """
         runs = self.runs
         for name, wanted in view.select.items():
@@ -237,9 +238,9 @@ class Campaign:
             raise NotCoveredError(reason)
 
     def select(self, selection: Mapping[str, Any] | None, *, timing: bool) -> pd.DataFrame:
-        """Return the valid runs that a selection names, with `timing` only those whose times may be used.
+        """Return the valid runs of a selection, with `timing` only runs whose times may be used.
 
-        Raises `NotCoveredError` if a level has no stand-in or no valid run is left.
+        Raises `NotCoveredError` if a level has no substitute or no valid run is left.
         """
         runs = self.runs
         chosen = runs["valid"] & (runs["timing"] | (not timing))

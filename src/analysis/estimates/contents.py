@@ -1,8 +1,8 @@
-"""What one build contains: campaigns, the reports that they speak to, and the pages that they can fill.
+"""What one build contains: campaigns, the reports that they test, and the pages that they can fill.
 
-A campaign takes part once it is declared and has runs; which pages it gets follows from its records
-(`analysis.estimates.asking`) and from the table of questions, ``config/questions.yaml``. The
-configuration says what is special. Snakemake reads this module at every start: nothing slow is imported.
+A campaign takes part once it is declared and has runs. Its pages follow from its records
+(`analysis.estimates.asking`) and from the table of questions, ``config/questions.yaml``; the configuration
+lists the exceptions. Snakemake imports this module at every start, so it imports nothing slow.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class ConfigFile(Model):
     )
     reports: dict[Name, Annotated[Unique[Name], Field(description="a list of campaigns")]] = Field(
         {},
-        description="reports in their order, each with campaigns that its claims are evaluated on beside "
-        "those that say so themselves",
+        description="reports in their order, each with campaigns that test its claims in addition to those "
+        "that name the report themselves",
     )
     pages: list[SpecialPage] = Field([], description="a list of the pages that are special")
     contradictions: dict[str, str] = Field(

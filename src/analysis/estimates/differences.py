@@ -58,10 +58,10 @@ POOLED = Tries(5_000, 999)  # of each cell; hundreds of cells share theirs
 def ratio_of(
     variable: str, top: pd.DataFrame, bottom: pd.DataFrame, *, between_days: bool = False
 ) -> tuple[Estimate, str]:
-    """Return the ratio of the medians of two groups, and what is to be said of its interval.
+    """Return the ratio of the medians of two groups, and a remark on its interval.
 
-    `between_days` is for groups that are of different days by nature, such as before and after an upgrade
-    (`stats.ratio_between_days`). The interval holds what meters and rounding leave open.
+    `between_days` is for groups that are always from different days, such as before and after an upgrade
+    (`stats.ratio_between_days`). The interval includes the errors of meters and of rounding.
     """
     estimate = stats.ratio_between_days if between_days else stats.ratio_of_medians
     ratio = estimate(top["value"], bottom["value"], (measuring_days(top), measuring_days(bottom)))
@@ -155,10 +155,10 @@ def trend(levels: ArrayLike, values: ArrayLike, days: ArrayLike | None = None) -
 
 
 def chance(levels: Array, values: Array, blocks: Array) -> float:
-    """Return how often runs put to the levels in another order give a tau as far from 0, or farther.
+    """Return how often a permutation of the runs gives a tau as far from 0, or farther.
 
-    Runs change places within their block, a measuring day, where they are exchangeable if the levels make no
-    difference.
+    Runs change places within their block, a measuring day, because they are exchangeable there if the levels
+    make no difference.
     """
     rng, two = np.random.default_rng(SEED), len(np.unique(levels)) == 2
     # Of two levels tau is the sum of one side's ranks, on another scale.
@@ -176,10 +176,10 @@ def _order(sides: Sequence[Array]) -> Array:
 
 
 def tau(drawn: Sequence[Array]) -> Array:
-    """Return Kendall's tau-b of m draws at once, to the last bit what scipy says of one draw a call.
+    """Return Kendall's tau-b of m draws at once, equal to scipy's result per draw to the last bit.
 
-    What is drawn has few values: counts of them take the place of pairs. Pairs of one level say nothing, and
-    those of two are counted from the upper one.
+    The draws have few values, so counts of values replace pairs. Pairs of one level do not count; pairs of
+    two levels are counted from the upper one.
     """
     values = np.unique(np.concatenate([level.ravel() for level in drawn]))
     rows = np.arange(len(drawn[0]))[:, None] * len(values)

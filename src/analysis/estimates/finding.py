@@ -20,13 +20,13 @@ from analysis.schema.factors import BRIEF, labelled, level_name
 
 @dataclass(frozen=True)
 class Finding:
-    """An estimate, in the unit of the question, with what it rests on.
+    """An estimate, in the unit of the question, with the runs and numbers behind it.
 
-    `compared` says what was held against what and what both had in common, `arithmetic` the numbers as they
-    were put together, `base` value, unit and name of the baseline. `steps` are the ratios of an order's or a
-    saturation's steps, of a crossover's `strata`, or at the lower and the upper end of an interaction;
-    `chance` the p-value of a trend; `members` is a set that was found, `unequal` names the runs that have
-    another one than claimed; `stratum` has the factors in which all runs agree.
+    `compared` names the two sides and what both have in common; `arithmetic` is the calculation; `base` has
+    the value, unit and name of the baseline. `steps` are the ratios of the steps of an order or a saturation,
+    of the `strata` of a crossover, or at the lower and upper end of an interaction. `chance` is the p-value
+    of a trend. `members` is the set that was found; `unequal` names the runs whose set differs from the
+    claimed one. `stratum` has the factors in which all runs agree.
     """
 
     estimate: Estimate
@@ -60,7 +60,7 @@ def measuring_days(part: pd.DataFrame) -> NDArray[np.int64]:
 
 
 def days_said(estimate: Estimate) -> str:
-    """Say of which days the runs are and what of a day's effect an interval holds; empty if not known."""
+    """Name the days of the runs, and how far the interval covers an effect of the day; empty if unknown."""
     days, beside = estimate.days, estimate.beside
     if not days:
         return ""
@@ -72,13 +72,14 @@ def days_said(estimate: Estimate) -> str:
         left = f", and {beside} runs of other days are left out" if beside else ""
         return f"over {days[0]} days, each of which counts once{left}"
     if days[0] == 1 and not beside:
-        return "all runs are of one day: between days is not covered"
+        return "all runs are from one day: between days is not covered"
     if not days[0]:
         return "the groups share no day: between days is not covered"
     covered = f"only {range_level(days[0]):.0%} is" if days[0] > 1 else "is not"
-    runs = f"all runs are of {days[0]} days"
+    runs = f"all runs are from {days[0]} days"
     if beside:
-        runs = f"both sides ran on {days[0]} day{'s' if days[0] > 1 else ''}, and {beside} runs are of others"
+        plural = "s" if days[0] > 1 else ""
+        runs = f"both sides ran on {days[0]} day{plural}, and {beside} runs are from others"
     return f"{runs}: between days {covered} covered"
 
 

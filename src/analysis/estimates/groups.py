@@ -21,11 +21,11 @@ Pair = tuple[pd.DataFrame, pd.DataFrame]
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of one stratum that are held against each other.
+    """The groups of one stratum that are compared.
 
-    `stratum` has the factors in which all agree; `ordered` one group a level in the question's order, or
-    `pairs` treatments and baselines; `reference`, for a cost, the runs whose number of jobs a year both
-    sides do.
+    `stratum` has the factors in which all agree. `ordered` has one group per level in the question's order,
+    or `pairs` has treatments and baselines. `reference`, for a cost, has the runs whose number of jobs per
+    year both sides do.
     """
 
     stratum: Mapping[str, Level] = field(default_factory=dict)
@@ -42,12 +42,12 @@ def level_question(
     members: Sequence[Level] = (),
     scale: float = 1.0,
 ) -> Question:
-    """Ask for the median of one of `analysis.estimates.measures.MEASURES` of the runs that `select` names.
+    """Ask for the median of one of `analysis.estimates.measures.MEASURES` over the runs in `select`.
 
-    `select` gives factors a level, a list of levels or a range, spelt as in the report or as in the campaign;
-    `members` is what the measure is of (calls, sizes), `scale` a factor on its values. A profiler costs time:
-    without one in the selection, what is no measure of a profile is asked of the runs without a profiler, if
-    there are any.
+    `select` gives factors a level, a list of levels or a range, spelt as in the report or as in the campaign.
+    `members` are the calls or sizes that the measure counts, `scale` is a factor on its values. A profiler
+    costs time: unless the selection names a profiler, measures that need no profile use the runs without a
+    profiler, if there are any.
     """
     chosen = dict(select or {})
     of_profile = variable in MEASURES and MEASURES[variable].profile

@@ -202,9 +202,9 @@ def bandwidth(table: pd.DataFrame, members: Members) -> pd.Series:
 
 @_measure("figures", timing=False, exact=True)
 def stated_figure(table: pd.DataFrame, members: Members) -> pd.Series:
-    """Figure that a source states of a product or a rule: of the metric that `members` names, as it stands.
+    """Figure that a source states of a product or a rule, unchanged; `members` names its metric.
 
-    What is about so much, or a limit, is no exact figure and is left out.
+    Approximate figures and limits are left out, because they are not exact.
     """
     plain = table[table["metric"].isin(members) & (table["qualifier"] == "")]
     return plain.groupby("run")["value"].first()

@@ -44,11 +44,12 @@ Estimator = Callable[[Question, Campaign, pd.DataFrame], Findings]
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A kind of answer, which `estimate` finds; `neutral` is the value that means no effect.
+    """A kind of answer, computed by `estimate`; `neutral` is the value that means no effect.
 
-    `unit` is ``× % τ``, or empty where it is that of the measure or of what is claimed; `scale` says how it
-    is drawn: on the common ratio axis, as a share, on a scale of its own, or as a word; `meaning` stands in
-    the reference. What is not `measured` is no number of a run: then there are no measured runs.
+    `unit` is ``× % τ``, or empty if it is the unit of the measure or of the claim. `scale` is how the answer
+    is drawn: on the common ratio axis, as a share, on a scale of its own, or as a word. `meaning` is its
+    text in the reference. `measured` is false if the answer is not a number of a run; it then has no
+    measured runs.
     """
 
     name: str
@@ -81,9 +82,9 @@ def findings_of(question: Question, campaign: Campaign, frame: pd.DataFrame) -> 
 
 
 def median_of(variable: str, part: pd.DataFrame) -> tuple[Estimate, str]:
-    """Return the median of a group's values and what is to be said of its interval.
+    """Return the median of a group's values and a remark on its interval.
 
-    The interval holds what meters and rounding leave open, where there are any; so do all below.
+    The interval includes the errors of meters and of rounding; so do all intervals below.
     """
     found = stats.median(part["value"], measuring_days(part))
     return uncertainty.widened_for(variable, found, float, part)

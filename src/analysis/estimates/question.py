@@ -1,8 +1,8 @@
-"""What is asked of a campaign: which runs, which quantity of them, held against which others.
+"""What is asked of a campaign: which runs, which quantity of them, compared with which others.
 
-A claim of a report is a question with what the report expects for an answer (`analysis.claims`); a page
-asks the same questions, so that both get the same numbers. A question knows factors and levels by the
-report's names; a campaign says by its stand-ins which of its own levels stands for one of them.
+A claim of a report is a question and the answer that the report expects (`analysis.claims`). A page asks the
+same questions, so that both get the same numbers. A question uses the report's names of factors and levels;
+a campaign declares which of its own levels it substitutes for them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ LevelOfReport = Annotated[Level, Field(description="a level, spelt as in the rep
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Which levels of which factor are held against each other: treatment and baseline, or best first.
+    """The levels of a factor that are compared: treatment and baseline, or best first.
 
-    A level may be several that each are compared. `varying` are factors that change with `factor` by nature
-    (ranks with nodes), `where` their values for treatment and baseline, empty if any will do. `span` is an
-    order of every level that a campaign has from one number to another; `along`, for an interaction, another
-    factor with its upper and its lower level.
+    A level may be a list, whose members are each compared. `varying` are factors that always change with
+    `factor` (ranks with nodes); `where` has their values for treatment and baseline, and is empty if any
+    value will do. `span` is an order of all levels of a campaign from one number to another. `along`, for an
+    interaction, is another factor with its upper and its lower level.
     """
 
     factor: str
@@ -58,11 +58,11 @@ class Tariff(Model):
 class Question:
     """What is asked of a campaign.
 
-    `variable` is one of `measures.MEASURES`, for a set one of ``SETS``; `members` the calls or sizes that it
-    is of, or that a set is held against, each by itself with `each`; `scale` a factor on its values. Of
-    several strata ``all`` answer, or the ``max`` or ``min`` (over the factors `over`, all if empty), or one
-    ratio of the ``mean`` costs. `threshold` is the gain below which scaling has stopped, `margin` the
-    relative difference within which two medians are equal.
+    `variable` is one of `measures.MEASURES`, or of ``SETS`` for a set. `members` are the calls or sizes that
+    are counted, or that a set is compared with; `each` takes them one by one. `scale` is a factor on the
+    values. If there are several strata, ``all`` must answer, or the ``max`` or ``min`` does (over the factors
+    `over`, all if empty), or one ratio of the ``mean`` costs. `threshold` is the gain below which scaling has
+    stopped; `margin` is the relative difference within which two medians are equal.
     """
 
     quantity: str

@@ -45,9 +45,9 @@ Select = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Chosen:
-    """How the levels of a factor are compared: of which runs, by which measure, along which axis.
+    """How the levels of a factor are compared: by which runs, by which measure, along which axis.
 
-    `varying` changes with factor and axis by nature; `tied` is what differs along with the factor.
+    `varying` always changes with factor and axis; `tied` happens to differ along with the factor.
     """
 
     campaign: Campaign

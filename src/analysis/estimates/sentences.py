@@ -80,7 +80,7 @@ def wins(variable: str) -> bool:
 def ahead(variable: str, factor: str, levels: tuple[Level, Level], names: tuple[str, str], times: str) -> str:
     """Say that the first level is ahead of the second, so many times: ``a is 1.2 times as fast as b``.
 
-    Of a measure that is no speed and of which less is better, the level that takes more is named first.
+    If a measure is not a speed and less is better, the level that takes more comes first.
     """
     if not wins(variable):
         levels, names = levels[::-1], names[::-1]

@@ -113,7 +113,7 @@ def where(campaign: Campaign, given: Mapping[str, Any], names: Collection[str]) 
 
 
 def within(campaign: Campaign, given: Mapping[str, Any], names: Collection[str]) -> str:
-    """Say of which application and where: ``in HPCG, at 16³``."""
+    """Name the application and the conditions: ``in HPCG, at 16³``."""
     application = [display(campaign, "application", one) for one in one_or_more(given.get("application", []))]
     model = "the model of " if campaign.evidence == "modelled" else ""
     text = f"in {model}{listed(application)}" if application else ""

@@ -1,7 +1,7 @@
 """Statistics of claims: medians with their intervals, equivalence and trend.
 
-Nothing here assumes a normal distribution: run times of shared machines are skewed and often have
-two humps. All functions take plain arrays of repeats, and the measuring day of each where it is known.
+Nothing here assumes a normal distribution: run times on shared machines are skewed and often bimodal. All
+functions take plain arrays of repeats, and the measuring day of each where it is known.
 """
 
 from __future__ import annotations
@@ -135,12 +135,12 @@ def ratio_of_medians(
 def ratio_between_days(
     treatment: ArrayLike, baseline: ArrayLike, days: tuple[ArrayLike, ArrayLike]
 ) -> Estimate:
-    """Estimate a ratio of medians where the two groups are of different days by nature: after and before.
+    """Estimate a ratio of medians of two groups that are always from different days: after and before.
 
-    Values are finite, shapes (n,) and (m,), each with its day. As `ratio_of_medians` where that gives an
-    interval. Where the groups share no day, or most runs of one are of a day of its own, and days are too few
-    to stand for runs, the interval is that of the runs, widened to hold the ratio of each day of one to each
-    of the other. It then speaks of these days and of no others.
+    Values are finite, shapes (n,) and (m,), each with its day. The result is that of `ratio_of_medians` if
+    that gives an interval. If the groups share no day, or most runs of one group are from a day that the
+    other lacks, and there are too few days to replace runs, the interval is that of the runs, widened to
+    include the ratio of each day of one group to each day of the other. It then covers only these days.
     """
     found = ratio_of_medians(treatment, baseline, days)
     if found.settles or len(found.days) < 2:
@@ -161,15 +161,15 @@ def of_medians(
 ) -> Estimate:
     """Estimate a function of the medians of independent groups, monotone in each.
 
-    From six repeats on the intervals of the medians are combined in squares; below, all ranges at their
-    worst, with the level that this has whatever the distributions. One repeat gives no interval.
+    From six repeats on, the intervals of the medians are combined in squares. Below, all ranges are at their
+    worst, with the level that this has for any distribution. One repeat gives no interval.
 
-    Repeats of one day share what the day does. On six or more days that all groups have, the function is
-    taken of each day's medians, and the interval is that of their median; runs of other days are left out.
-    Groups of six or more days each, which share fewer, stand for as many repeats as they have days; so do
-    two groups that share none, more if one has a single day, and those of which one ran mostly on a day of
-    its own. Of fewer days the interval is that of the
-    runs, widened to hold the function of each day that all groups have.
+    Repeats of one day share the effect of that day. With six or more days that all groups have, the function
+    is computed per day from its medians, and the interval is that of their median; runs of other days are
+    left out. Groups with six or more days each that share fewer count one repeat per day. The same holds for
+    two groups that share no day, for more groups that share none if one has a single day, and for groups if
+    one of them ran mostly on a day that the others lack. In all other cases the interval is that of the runs,
+    widened to include the function of each day that all groups have.
     """
     samples = [np.asarray(group, dtype="f8").ravel() for group in groups]
     kept = [np.isfinite(sample) for sample in samples]
@@ -230,8 +230,8 @@ def _combined(
 ) -> tuple[float, float]:
     """Combine the intervals of medians, but to no less than each of them alone is sure to leave open.
 
-    Interpolated ends hold a median a little less often than they say where it lies between two humps. That
-    is lost in the squares unless one group scatters and the others do not.
+    Interpolated ends cover the median of a bimodal distribution a little less often than they state. This
+    does not matter in the squares unless one group scatters and the others do not.
     """
     ends = [in_quadrature(function, middles, [interpolated_ends(one, level) for one in ordered])]
     for at, one in enumerate(ordered):
@@ -314,8 +314,8 @@ def equivalence(treatment: ArrayLike, baseline: ArrayLike, margin: float) -> Equ
     """Test whether two groups are the same within a relative margin such as 0.05 (TOST on ranks).
 
     Two one-sided Mann-Whitney tests of independent positive repeats, shapes (n,) and (m,), on logarithms
-    shifted by log(1 + margin); exact for small groups without ties. Ranks do not see how far a few values
-    lie away: that the interval of the ratio lies within the margin is asked beside this.
+    shifted by log(1 + margin); exact for small groups without ties. Ranks do not show how far away a few
+    values lie, so the caller also requires the interval of the ratio to lie within the margin.
     """
     samples = (np.asarray(group, dtype="f8").ravel() for group in (treatment, baseline))
     top, bottom = (np.log(sample[np.isfinite(sample)]) for sample in samples)

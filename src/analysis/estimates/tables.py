@@ -109,8 +109,8 @@ def repeats(
 ) -> pd.DataFrame:
     """Compare every run with the median of its kind, the runs that agree in all factors.
 
-    One row a run: ``runs`` (what sets its kind apart), ``value``, ``unit``, ``deviation`` (% of the median of
-    its kind) and ``load_before`` (of the machine, NaN where it is not known). Raises `NotCoveredError` if no
+    One row per run: ``runs`` (factors that identify the kind), ``value``, ``unit``, ``deviation`` (% of the
+    median of its kind) and ``load_before`` (of the machine, NaN if unknown). Raises `NotCoveredError` if no
     selected run has a value.
     """
     frame = measured_level(campaign, variable, select)
@@ -146,8 +146,8 @@ def call_shares(
     """Share of each call in a run's MPI time, or (`of` ``count``) in the number of its calls.
 
     The columns of `runs` and ``call share count time``; shares in percent, summing to 100 in each run. Runs
-    without a profile drop out; calls that stay below the share `least`, in percent, in every run are put
-    together as ``other``. Of calls that only look up or manage the number is not counted.
+    without a profile are left out. Calls whose share is below `least`, in percent, in every run are combined
+    as ``other``. The number of calls that only look up or manage is not counted.
     """
     table = campaign.frame("calls").merge(runs, on="run", suffixes=("", "_run"))
     if of == "count":
@@ -230,14 +230,15 @@ def yearly_costs(
     jobs_of: Level | None = None,
     carbon: float = 0.0,
 ) -> pd.DataFrame:
-    """Cost of a year of jobs, by level of a factor: jobs a year x energy of a job x `price` of a kWh x PUE.
+    """Cost of a year of jobs per level of a factor: jobs per year x energy of a job x `price` of a kWh x PUE.
 
     Every level does as many jobs as `jobs_of`, by default as many as it can (365 x 86400 s / time of a job).
-    Columns ``runs`` (what sets a stratum apart), factor, ``time_s time_low time_high energy_Wh energy_low
-    energy_high jobs_a_day`` (medians), ``cost_a_year low high n confidence`` in the price's currency,
-    with `carbon` (kg CO2e a kWh) ``kg_CO2e_a_year``, ``pareto`` (no level of the stratum is as good in time
-    and energy and better in one) and ``metered_at``; intervals hold the meters' uncertainty as far as it is
-    known. Raises `NotCoveredError` if no selected run has an energy, or a group would mix different things.
+    Columns: ``runs`` (factors that identify the stratum), factor, ``time_s time_low time_high energy_Wh
+    energy_low energy_high jobs_a_day`` (medians), ``cost_a_year low high n confidence`` in the price's
+    currency, with `carbon` (kg CO2e per kWh) ``kg_CO2e_a_year``, ``pareto`` (no level of the stratum is as
+    good in time and energy and better in one) and ``metered_at``. Intervals include the meters' uncertainty
+    where it is known. Raises `NotCoveredError` if no selected run has an energy, or if a group would mix
+    different things.
     """
     tariff = Tariff(price=price, pue=pue)
     asked = replace(level_question(campaign, "energy", select), quantity="cost", tariff=tariff)

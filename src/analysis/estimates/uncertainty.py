@@ -115,13 +115,13 @@ def _medians(variable: str, parts: Sequence[pd.DataFrame]) -> list[Bounded]:
 
 
 def widened(estimate: Estimate, function: Callable[..., Any], medians: Sequence[Bounded]) -> Estimate:
-    """Widen an estimate, a function of medians monotone in each, by what the meters leave open.
+    """Widen an estimate, a function of medians monotone in each, by the uncertainty of the meters.
 
-    The distance from the value to an end of its interval, if there is one, becomes g + sqrt(h² + (1.96 u)²):
-    h is the distance that the repeats give; u² the sum of the squares of what one standard uncertainty of
-    each median changes, 1.96 of which hold 95 % of a normal distribution; g what the bounds of gaps, all at
-    their worst, change in that direction. An error that both sides of a ratio share is not taken to cancel:
-    an accuracy is a limit, not an error.
+    The distance from the value to an end of its interval, if there is one, becomes g + sqrt(h² + (1.96 u)²).
+    h is the distance from the repeats. u² is the sum of the squared changes by one standard uncertainty of
+    each median; ±1.96 standard uncertainties hold 95 % of a normal distribution. g is the change in that
+    direction with the bounds of all gaps at their worst. An error that both sides of a ratio share is not
+    assumed to cancel, because an accuracy is a limit and not an error.
     """
     return _widened(estimate, function, medians, LEVEL) if estimate.bounded else estimate
 

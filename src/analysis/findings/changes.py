@@ -62,8 +62,8 @@ def cell_changes(
 ) -> Iterator[CellChange]:
     """Compare medians of the profiles and the power of some of the cells.
 
-    For a cell without profiles the runs that differ from it in the profiler alone are used. Cells of which
-    nothing is known are left out.
+    For a cell without profiles, the runs that differ from it in the profiler alone are used. Cells without
+    any values are left out.
     """
     spelt, _ = names(cells)
     for at in chosen:

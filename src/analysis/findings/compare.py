@@ -93,9 +93,9 @@ class Difference(Watched):
     """A measure of one cell, before and after.
 
     `cell` is the cell's place among those that match. `ratio` is after over before, whichever way is better;
-    `days` says what it covers of days. `p` and `q` are of "no difference", None where too few runs were made
-    for a test. `judged` makes the word of `equal`, what two one-sided tests and the interval say, and of
-    `ways`, how clear the difference is.
+    `days` describes how far it covers days. `p` and `q` test "no difference", None if there are too few runs
+    for a test. `judged` makes the word from `equal`, the result of two one-sided tests and the interval, and
+    from `ways`, the clarity of the difference.
     """
 
     cell: int
@@ -222,10 +222,10 @@ def compare(
 ) -> Differences:
     """Compare two campaigns in every cell that both have, by all measures of `WATCHED`.
 
-    A measure became better or worse if its ratio differs from one, by the interval and among all of its
-    family that were tested at a `rate` of false discoveries, and lies outside the `margin`; it is equal if
-    two one-sided tests and the whole interval say so. Anything else cannot be told. `names_of_sides` are what
-    to call the two, where they are parts of one campaign.
+    A measure became better or worse if the interval of its ratio excludes one, if it is significant within
+    its family at a `rate` of false discoveries, and if the ratio lies outside the `margin`. It is equal if
+    two one-sided tests and the whole interval show it. Anything else is not clear. `names_of_sides` names
+    the two sides if they are parts of one campaign.
     """
     matching = match(before, after, ignore, across)
     spelt, usual = names(matching.cells)
@@ -270,9 +270,9 @@ def _word(row: Difference, q: float | None, margin: float, rate: float) -> tuple
     if not clear:
         return UNKNOWN, "the interval holds 1 and leaves the margin"
     if q is None or q > rate:
-        return UNKNOWN, "not clear among all that were tested"
+        return UNKNOWN, "not significant among all that were tested"
     if 1 / (1 + margin) <= ratio.value <= 1 + margin:
-        return UNKNOWN, "differs, but whether by more than the margin cannot be told"
+        return UNKNOWN, "differs, but perhaps by less than the margin"
     return row.direction(ratio.value), ""
 
 

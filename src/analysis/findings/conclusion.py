@@ -64,15 +64,15 @@ POINTS = ("series", "x", "median", "low", "high", "n", "confidence")
 class Conclusion:
     """One conclusion.
 
-    `id` can be a claim's; `topic` is one of `TOPICS`. `question` is asked of the campaign's own levels,
-    `expect` what the next campaign is compared with, `finding` the one, of the strata that it holds in, whose
-    numbers the verdict on its claim has. `sentence` has the winner first, `footnote` base value, numbers of
+    `id` can be a claim's; `topic` is one of `TOPICS`. `question` uses the campaign's own levels, `expect` is
+    the value for the next campaign. `finding` is the stratum, among those that agree, whose numbers the
+    verdict on its claim shows. `sentence` has the winner first; `footnote` has the base value, numbers of
     runs, level of the interval, days and evidence. `word` is one of `WORDS`; `size` is |log ratio|, 0 if
-    nothing differs. `p` is of its own test, `q` the same among all that were tested; both None where nothing
-    was.
+    nothing differs. `p` belongs to its own test, `q` to all tests of the search; both are None without a
+    test.
 
-    `points` are its figure: a row a point, columns `POINTS`, ends NaN without an interval; its attrs ``unit
-    xlabel ylabel``. `page` is the page that shows it, or empty.
+    `points` are the data of its figure: one row per point, columns `POINTS`, ends NaN without an interval,
+    attrs ``unit xlabel ylabel``. `page` is the page that shows it, or empty.
     """
 
     id: str

@@ -1,20 +1,25 @@
-"""Several campaigns in order: where a measure of a cell changed, from what to what."""
+"""Several campaigns, or the days of one, in order: where a measure of a cell changed, from what to what."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
 from scipy import stats as distributions
 
+from analysis.base.errors import ConfigError
+from analysis.base.words import counted
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.differences import chances, of_parts, ratio_of, scaled
 from analysis.estimates.intervals import Array
 from analysis.estimates.measures import unit_of
-from analysis.estimates.stats import Estimate
+from analysis.estimates.spelling import differing, within
+from analysis.estimates.stats import Estimate, median
 from analysis.findings.compare import (
     BETTER,
     EQUAL,
@@ -30,6 +35,7 @@ from analysis.findings.compare import (
     measures_of,
 )  # fmt: skip
 from analysis.findings.matching import Matching, Renamed, match, names
+from analysis.findings.periods import changed, periods
 
 # A step needs campaigns on two sides, and so many that one of them is not all that there is.
 FEWEST = 3
@@ -42,7 +48,8 @@ class ChangePoint:
     """A change between two campaigns, `at` the place of the later one in the order.
 
     `ratio` is that of the medians of the campaigns from there to the next change over those from the change
-    before; `campaigns` how many those are, before and after. The word needs an interval without 1.
+    before; `campaigns` how many those are, before and after. The word needs an interval without 1. `changed`
+    lists what else the records state differently from the campaign before.
     """
 
     at: int
@@ -51,20 +58,27 @@ class ChangePoint:
     ratio: Estimate
     campaigns: tuple[int, int]
     word: str
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class CellHistory(Watched):
     """A measure of one cell over all campaigns: medians (NaN where it was not measured), runs, its steps.
 
-    `p` and `q` are of "no change in any place", None where too few runs were made for a test.
+    `place` names the application and the place; `ranges` are the intervals of the medians, NaN if there is
+    none. `p` and `q` test "no change in any place", None if there are too few runs for a test. `best`
+    compares the campaigns since the last change with the best ones before, `at` their first; None if no
+    earlier ones were better.
     """
 
     medians: tuple[float, ...]
     counts: tuple[int, ...]
+    ranges: tuple[tuple[float, float], ...] = ()
+    place: str = ""
     p: float | None = None
     q: float | None = None
     steps: tuple[ChangePoint, ...] = ()
+    best: ChangePoint | None = None
 
     @property
     def word(self) -> str:
@@ -96,11 +110,16 @@ class History:
         return any(track.word == WORSE for track in self.tracks)
 
     @property
+    def lost(self) -> bool:
+        """Whether anything is worse than it was at its best."""
+        return any(track.best is not None and track.best.word == WORSE for track in self.tracks)
+
+    @property
     def summary(self) -> str:
         """The result in one line."""
         words = Counter(step.word for track in self.tracks for step in track.steps)
         last = Counter(track.word for track in self.tracks)
-        steps = f"{words[WORSE]} steps for the worse, {words[BETTER]} for the better"
+        steps = f"{counted(words[WORSE], 'step')} for the worse, {words[BETTER]} for the better"
         end = f"{last[WORSE]} worse, {last[BETTER]} better, {last[EQUAL]} without a step"
         end += f", {last[UNKNOWN]} cannot tell"
         return f"{steps}; in the end {end} ({len(self.tracks)} series over {len(self.campaigns)} campaigns)"
@@ -171,11 +190,76 @@ def history(
     """
     called = tuple(called or (one.name for one in campaigns))
     matched = [match(campaigns[0], one, ignore) for one in campaigns]
-    tracks = judged(list(_samples(campaigns, matched)), margin, rate)
+    samples = list(_samples(campaigns, matched, [measures_of(one) for one in campaigns]))
+    notes = list(_notes(campaigns, called, matched))
+    return _history(campaigns, called, samples, matched, notes, margin, rate)
+
+
+def over_time(
+    campaign: Campaign,
+    unit: str = "day",
+    *,
+    margin: float = MARGIN,
+    rate: float = RATE,
+    ignore: Sequence[str] = (),
+) -> History:
+    """Find where the measures of one campaign changed, from day to day, week to week or month to month.
+
+    As `history`, but a cell may begin later: its series then begins there. Raises `ConfigError` of fewer than
+    three days, weeks or months.
+    """
+    parts = periods(campaign, unit)
+    if len(parts) < FEWEST:
+        what = f"its runs started on {counted(len(parts), unit)}; a history needs {FEWEST}"
+        raise ConfigError.at(campaign.name, 0, what, "compare two campaigns, or two parts of it")
+    campaigns = list(parts.values())
+    values = [measures_of(one) for one in campaigns]
+    every: list[Matching] = []
+    samples: list[Samples] = []
+    used: set[str] = set()
+    for start in range(len(campaigns) - FEWEST + 1):
+        left = campaigns[start].runs[~campaigns[start].runs["run"].isin(used)]
+        if not len(left):
+            continue
+        rest = [campaigns[start].own(left.reset_index(drop=True)), *campaigns[start + 1 :]]
+        matched = [match(rest[0], one, ignore) for one in rest]
+        used |= {run for one in matched for cell in one.cells for run in cell.after["run"]}
+        samples += _samples(campaigns, matched, values, start)
+        every = every or matched
+    lone = int((~campaign.runs["valid"]).sum())
+    notes = [f"{lone} of {len(campaign.runs)} runs count in no statistic"] if lone else []
+    notes += [f"runs of a {unit} share it: what it did to its runs alone is a step too"]
+    return _history(campaigns, tuple(parts), samples, every, notes, margin, rate)
+
+
+def _history(
+    campaigns: Sequence[Campaign],
+    called: tuple[str, ...],
+    samples: Sequence[Samples],
+    matched: Sequence[Matching],
+    notes: Sequence[str],
+    margin: float,
+    rate: float,
+) -> History:
+
+    @cache
+    def what_changed(before: int, after: int) -> tuple[str, ...]:
+        sides = campaigns[before], campaigns[after]
+        return *map(str, match(*sides).renamed), *changed(*sides)
+
+    tracks = [_explained(one, what_changed) for one in judged(samples, margin, rate)]
     tracks.sort(key=lambda one: (LISTED.index(one.word), -one.largest))
     renamed = tuple(dict.fromkeys(one for each in matched for one in each.renamed))
-    usual = names(matched[0].cells)[1]
-    return History(called, margin, usual, tuple(tracks), renamed, tuple(_notes(campaigns, called, matched)))
+    return History(called, margin, names(matched[0].cells)[1], tuple(tracks), renamed, tuple(notes))
+
+
+def _explained(track: CellHistory, what_changed: Callable[[int, int], tuple[str, ...]]) -> CellHistory:
+    """Add to each step what else changed then: settings that were replaced, and what records state."""
+    steps = []
+    for step in track.steps:
+        last = max(at for at in range(step.at) if track.counts[at])
+        steps.append(replace(step, changed=what_changed(last, step.at)))
+    return replace(track, steps=tuple(steps))
 
 
 def judged(samples: Sequence[Samples], margin: float, rate: float) -> list[CellHistory]:
@@ -185,53 +269,85 @@ def judged(samples: Sequence[Samples], margin: float, rate: float) -> list[CellH
     for one, own in zip(samples, found, strict=True):
         track = replace(one.track, p=own.p, q=own.q) if own else one.track
         # A further step must pass where the first one did.
-        steps = _steps(one, own.least, margin) if own and own.q <= rate else ()
-        tracks.append(replace(track, steps=tuple(steps)))
+        bounds = [0, *one.split(own.least), len(one.parts)] if own and own.q <= rate else [0, len(one.parts)]
+        steps = tuple(_steps(one, bounds, margin))
+        tracks.append(replace(track, steps=steps, best=_best(one, bounds, margin)))
     return tracks
 
 
-def _samples(campaigns: Sequence[Campaign], matched: Sequence[Matching]) -> Iterator[Samples]:
-    values = [measures_of(one) for one in campaigns]
+def _samples(
+    campaigns: Sequence[Campaign], matched: Sequence[Matching], values: Sequence[Values], start: int = 0
+) -> Iterator[Samples]:
+    """Make the series of the cells of the first of some campaigns, which are at `start` in the order."""
     cells = [{tuple(cell.factors.items()): cell for cell in one.cells} for one in matched]
     spelt, _ = names(matched[0].cells)
-    for name, key in zip(spelt, cells[0], strict=True):
+    strata = [dict(cell.factors) for cell in matched[0].cells]
+    spoken = {"application", *(differing(strata) or ["case"])}
+    places_of = [within(campaigns[start], stratum, spoken) for stratum in strata]
+    for name, place, key in zip(spelt, places_of, cells[0], strict=True):
         row = [one.get(key) for one in cells]
-        for asked in values[0]:
+        for asked in values[start]:
             parts = [
                 measured(cell.after, own, asked) if cell and asked in own else pd.DataFrame({"value": []})
-                for cell, own in zip(row, values, strict=True)
+                for cell, own in zip(row, values[start:], strict=True)
             ]
+            parts = [pd.DataFrame({"value": []}) for _ in campaigns[:start]] + parts
             places = [at for at, part in enumerate(parts) if len(part)]
-            if len(places) >= FEWEST and places[0] == 0:
-                yield _sample(name, asked, places, parts, values)
+            if len(places) >= FEWEST and places[0] == start:
+                yield _sample((name, place), asked, places, parts)
 
 
 def _sample(
-    name: str,
+    names_of_cell: tuple[str, str],
     asked: tuple[str, int],
     places: Sequence[int],
     parts: Sequence[pd.DataFrame],
-    values: Sequence[Values],
 ) -> Samples:
-    unit = unit_of(asked[0], parts[0])
-    medians = tuple(float(part["value"].median()) for part in parts)
+    unit = unit_of(asked[0], parts[places[0]])
+    middles = [median(part["value"].astype(float)) if len(part) else None for part in parts]
+    medians = tuple(one.value if one else np.nan for one in middles)
+    ranges = tuple((one.low, one.high) if one else (np.nan, np.nan) for one in middles)
     counts = tuple(map(len, parts))
-    track = CellHistory(name, *asked, unit, less_is_better(asked[0], unit), medians, counts)
+    name, place = names_of_cell
+    track = CellHistory(
+        name, *asked, unit, less_is_better(asked[0], unit), medians, counts, ranges=ranges, place=place
+    )
     return Samples(track, places, [parts[at] for at in places])
 
 
-def _steps(samples: Samples, least: float, margin: float) -> Iterator[ChangePoint]:
+def _steps(samples: Samples, bounds: Sequence[int], margin: float) -> Iterator[ChangePoint]:
     """Estimate the steps of a series that are larger than the margin."""
-    bounds = [0, *samples.split(least), len(samples.parts)]
     for first, at, end in zip(bounds, bounds[1:], bounds[2:], strict=False):
-        bottom, top = (pd.concat(samples.parts[a:b], ignore_index=True) for a, b in ((first, at), (at, end)))
-        ratio, _ = ratio_of(samples.track.measure, top, bottom, between_days=True)
-        if 1 / (1 + margin) <= ratio.value <= 1 + margin:
-            continue
-        clear = ratio.settles and (ratio.low > 1 or ratio.high < 1)
-        word = samples.track.direction(ratio.value) if clear else UNKNOWN
-        medians = float(bottom["value"].median()), float(top["value"].median())
-        yield ChangePoint(samples.places[at], *medians, ratio, (at - first, end - at), word)
+        step = _change(samples, at, (first, at), (at, end))
+        if not _within(step, margin):
+            yield step
+
+
+def _best(samples: Samples, bounds: Sequence[int], margin: float) -> ChangePoint | None:
+    """Compare the part of a series after its last change with the best part before."""
+    *earlier, last = itertools.pairwise(bounds)
+    if not earlier:
+        return None
+    sign = 1 if samples.track.less_is_better else -1
+    best = min(earlier, key=lambda ends: sign * float(np.concatenate(samples.logs[slice(*ends)]).mean()))
+    found = _change(samples, best[0], best, last)
+    lost = samples.track.direction(found.ratio.value) == WORSE
+    return found if lost and not _within(found, margin) else None
+
+
+def _change(samples: Samples, at: int, before: tuple[int, int], after: tuple[int, int]) -> ChangePoint:
+    """Compare two parts of a series, each from its first campaign to before its end."""
+    bottom, top = (pd.concat(samples.parts[slice(*ends)], ignore_index=True) for ends in (before, after))
+    ratio, _ = ratio_of(samples.track.measure, top, bottom, between_days=True)
+    clear = ratio.settles and (ratio.low > 1 or ratio.high < 1)
+    word = samples.track.direction(ratio.value) if clear else UNKNOWN
+    medians = float(bottom["value"].median()), float(top["value"].median())
+    counts = before[1] - before[0], after[1] - after[0]
+    return ChangePoint(samples.places[at], *medians, ratio, counts, word)
+
+
+def _within(step: ChangePoint, margin: float) -> bool:
+    return 1 / (1 + margin) <= step.ratio.value <= 1 + margin
 
 
 def _notes(

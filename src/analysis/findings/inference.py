@@ -43,7 +43,7 @@ _SYSTEM = ("cluster", "interconnect", "case")
 
 
 def of_pairs(series: Series, campaign: Campaign) -> Iterator[Conclusion]:
-    """Put together the strata in which a pair of levels has the same outcome; and say if it crosses over."""
+    """Combine the strata in which a pair of levels has the same outcome; return whether it crosses over."""
     universe = [trial.finding.stratum for trial in series.trials]
     kinds: dict[tuple[Any, ...], list[int]] = {}
     for at, trial in enumerate(series.trials):
@@ -271,7 +271,7 @@ def _split(
 
 
 def pinned(runs: pd.DataFrame, strata: Sequence[Stratum], moving: Collection[str]) -> dict[str, Level]:
-    """Select the levels that all strata share of factors that runs vary: a claim says what it is of.
+    """Select, for factors that vary between runs, the levels that all strata share, as a claim's conditions.
 
     `moving` are factors that are compared, or change with them.
     """

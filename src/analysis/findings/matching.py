@@ -21,6 +21,7 @@ from analysis.base.models import known
 from analysis.base.words import NOT_STATED, Level
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.estimates.groups import distinguishing
+from analysis.findings.periods import LAST_WEEK, LATEST, period
 from analysis.schema.factors import BY_NAME, FACTORS, TABLE, labelled
 
 # Levels that a job does not have.
@@ -76,7 +77,7 @@ class Matching:
 
 
 def side(text: str) -> Campaign:
-    """Load a campaign ``NAME``, or the part ``NAME:FACTOR=LEVEL`` of it.
+    """Load a campaign ``NAME``, or a part of it: ``NAME:FACTOR=LEVEL``, ``NAME:latest``, ``NAME:last-week``.
 
     Raises `ConfigError` if there is no such campaign or factor, no run has the level, or the campaign is
     modelled; `ReadError` if its datasets have not been built.
@@ -84,10 +85,12 @@ def side(text: str) -> Campaign:
     name, _, part = text.partition(":")
     campaign = load_campaign(name)
     if campaign.evidence == "modelled":
-        what = "is modelled: its runs are draws from ranges and no repeats"
-        raise ConfigError.at(name, 0, what, "hold its bands against claims: benchbook verdicts")
+        what = "is modelled: its runs are draws from ranges, not repeats"
+        raise ConfigError.at(name, 0, what, "compare its bands with claims: benchbook verdicts")
     if not part:
         return campaign
+    if (word := part.replace(" ", "-")) in (LATEST, LAST_WEEK):
+        return period(campaign, word)
     # A parameter of a notebook can hold no second equals sign: a colon will do too.
     factor, level = re.split("[=:]", f"{part}=", maxsplit=1)
     return campaign.only(factor, _level(campaign, factor, level.removesuffix("=")))
@@ -144,8 +147,8 @@ def match(
 ) -> Matching:
     """Match the runs of two campaigns cell by cell, over all factors but those to `ignore`.
 
-    `given` are levels that are to match each other; those that an upgrade replaced are found. A cell of which
-    one side would mix levels of an ignored or replaced factor is not compared.
+    `given` are levels that match each other; levels that an upgrade replaced are detected. A cell is not
+    compared if one of its sides would mix levels of an ignored or replaced factor.
     """
     for factor in ignore:
         _check(factor, "--ignore")

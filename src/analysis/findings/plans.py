@@ -50,9 +50,9 @@ class Measured:
 
 @dataclass(frozen=True)
 class Plan:
-    """One factor of an application, by one measure: pairs of a level and what it is held against.
+    """One factor of an application, by one measure: pairs of a level and its baseline.
 
-    `frame` has the measured runs, `where` the values of what changes with the factor, for each level.
+    `frame` has the measured runs, `where` the values of the factors that change with it, for each level.
     """
 
     measured: Measured
@@ -65,14 +65,14 @@ class Plan:
     where: Mapping[Level, Mapping[str, Level]] = field(default_factory=dict)
 
     def compare(self, one: Level, other: Level, along: tuple[str, Level, Level] | None = None) -> Comparison:
-        """Hold one level against another."""
+        """Return the comparison of one level with another."""
         where = (self.where[one], self.where[other]) if self.where else ()
         return Comparison(self.factor, (one, other), self.varying, where, along=along)
 
     def answers(self, one: Level, other: Level, campaign: Campaign) -> list[Finding]:
-        """Hold one level against another in every stratum that has both, from runs that are measured already.
+        """Compare one level with another in every stratum that has measured runs of both.
 
-        Raises `NotCoveredError` if there is none, or a side would mix different things.
+        Raises `NotCoveredError` if there is no such stratum, or a side would mix different things.
         """
         question = self.measured.question("speedup", compare=self.compare(one, other))
         return findings_of(question, campaign, self.frame[self.frame[self.factor].isin([one, other])])

@@ -1,7 +1,7 @@
-"""Conclusions kept as claims: ``config/claims/<campaign>.yaml``, which later campaigns are held against.
+"""Conclusions kept as claims in ``config/claims/<campaign>.yaml``, to compare later campaigns with them.
 
-What is in the file stays as it is, byte for byte: an id that is there keeps what was expected when it was
-written, whatever is found today, and what somebody has edited is theirs. Only new ids are added at the end.
+The content of the file stays unchanged, byte for byte: an id keeps its first expectation whatever is found
+today, and your edits stay. Only new ids are added, at the end.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from analysis.estimates.question import Comparison
 from analysis.findings.conclusion import STANDING, Conclusion
 
 _HEAD = """\
-# What `benchbook findings {name} --write` found, as claims: later campaigns are held against them.
-# Edit as you like: what stands here is never changed, new findings are added at the end.
+# Findings of `benchbook findings {name} --write`, as claims: later campaigns are compared with them.
+# Edit as you like: existing lines are never changed, new findings are added at the end.
 report:
 {report}
 claims:
@@ -31,9 +31,9 @@ claims:
 
 
 def write(found: Sequence[Conclusion], campaign: Campaign, path: Path) -> tuple[int, int]:
-    """Add the conclusions that stand to a file of claims; return how many were added, and stood there.
+    """Add the significant conclusions to a file of claims; return how many are new, and how many are not.
 
-    ConfigError if the file cannot be loaded, or claims cannot be added at its end: nothing is written then.
+    ConfigError if the file cannot be loaded or appended to; nothing is written then.
     """
     standing = [one for one in found if one.word in STANDING]
     known: set[str] = set()
@@ -42,7 +42,7 @@ def write(found: Sequence[Conclusion], campaign: Campaign, path: Path) -> tuple[
         before = path.read_text(encoding="utf-8")
     else:
         facts = {
-            "title": f"What {campaign.title} said",
+            "title": f"Findings of {campaign.title}",
             "publisher": "us",
             "date": _days(campaign),
             "own": True,

@@ -1,4 +1,4 @@
-"""The search: everything that can be compared is tested, and what stands among all of it is concluded."""
+"""The search: everything that can be compared is tested, and significant results become conclusions."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _RANKS = ((DIFFERS, GROWS, CROSSES, ORDERED, STOPS), (EQUAL,), (IS,), (UNKNOWN,)
 
 
 def conclusions(campaign: Campaign, *, q: float = LIMIT) -> list[Conclusion]:
-    """Search a campaign for what it says, ranked: what is sure before what is not, large before small.
+    """Search a campaign for conclusions, ranked: decided before undecided, large before small.
 
-    `q` is the rate of false discoveries among the differences, over all that the search has tested, what came
-    to nothing included; and the same among the equalities. ConfigError for a campaign of draws from a model,
-    which are no runs.
+    `q` is the rate of false discoveries among the differences, over all tests of the search, including those
+    without a clear result; and the same among the equalities. ConfigError for a modelled campaign, because
+    its runs are draws from ranges.
     """
     if campaign.evidence == "modelled":
         remedy = "its bands are on the page of modelled evidence"

@@ -1,7 +1,7 @@
 """Pairs of levels tested in every stratum: do they differ, are they equal.
 
-The tests are those of `estimates.differences`, each trial alone: the strata of a search are of unlike things.
-A word needs the p-value, among all that were tested, and the interval: one without the other decides nothing.
+The tests are those of `estimates.differences`. Each trial is tested alone, because the strata of a search are
+unlike. A word needs both the p-value, among all that were tested, and the interval.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ MARGIN = 0.05  # what is nearer than this is equal
 
 @dataclass(frozen=True)
 class Trial:
-    """One level against another in one stratum: what was found and how likely chance is.
+    """One level compared with another in one stratum: the finding and its p-value.
 
-    `finding` has the first level as the treatment. `p` is None where no number of runs like these could be
-    told from chance: it is then not tested, and not one of those that false discoveries are counted among.
+    `finding` has the first level as the treatment. `p` is None if no result of so few runs could be
+    significant: the trial is then not tested and does not count among the tests of the search.
     """
 
     finding: Finding
@@ -50,7 +50,7 @@ class Trial:
 
     @property
     def single(self) -> bool:
-        """Whether a side is of one run."""
+        """Whether a side has only one run."""
         return min(len(self.top), len(self.bottom)) < 2
 
 
@@ -110,7 +110,7 @@ def trial_of(plan: Plan, finding: Finding, runs: pd.DataFrame, one: Level, word:
 
 
 def judged(trial: Trial, q: float | None, q_equal: float | None, limit: float) -> Trial:
-    """Give a trial its word: what stands among all that was tested and in its own interval."""
+    """Give a trial its word: significant among all that was tested, and clear by its own interval."""
     estimate = trial.finding.estimate
     if trial.word == PASSED:
         return trial

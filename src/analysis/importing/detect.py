@@ -157,7 +157,7 @@ def _detect(data: bytes, source: Observation) -> None:
         return
     engines = list(readers.without_second_power(engines_of(data, source.file.base)))
     if engines and suffix in _QUOTES:
-        source.why = f"quotes an output of {engines[0]}, and is none itself"
+        source.why = f"quotes an output of {engines[0]}, but is not one itself"
     elif engines:
         _read(data, engines, source)
     elif data.startswith(_TAR) or data[257:262] == b"ustar":
@@ -216,7 +216,7 @@ def _read(data: bytes, engines: list[str], source: Observation) -> None:
         except BenchbookError as error:
             fault = fault or f"{error.faults[0].found}; {error.faults[0].remedy}"
     if source.role == "nothing":
-        source.why = source.why or fault or f"is of {engines[0]}, of which no run is made"
+        source.why = source.why or fault or f"is from {engines[0]}, which alone is not a run"
     if source.role in ("result", "profile"):
         end = source.parts[0].begin if source.parts else 0
         before = decode(as_utf8(data[: min(end or _BESIDE, _BESIDE)]))

@@ -40,7 +40,7 @@ class DocumentCase(NamedTuple):
 
 
 def cases(data: bytes, engine: str) -> list[DocumentCase]:
-    """Return the cases of a document; none if it is of another tool, or damaged: its reader says how."""
+    """Return the cases of a document; none if it is from another tool, or damaged: its reader says how."""
     split = {"reframe": _of_reframe, "jube": _of_jube, "ramble": _of_ramble}.get(engine)
     with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
         return list(split(decode(data))) if split else []

@@ -150,7 +150,7 @@ def _without_lists(runs: Sequence[RunFiles], out: Grouping) -> list[RunFiles]:
         listed = figures and all(having[run.engine, row] - {run.main.name} for row in figures)
         several = len({row[0] for row in figures}) < len(figures)  # values of one figure
         if listed and several and run.part and not run.part.complete:
-            out.unplaced[run.main.name] = "lists lines of other outputs, and is none itself"
+            out.unplaced[run.main.name] = "lists lines of other outputs, but is not one itself"
         else:
             kept.append(run)
     return kept
@@ -294,7 +294,7 @@ def _share(source: Observation, index: _Index, out: Grouping) -> None:
     if source.jobs:  # of many runs, which their numbers find
         runs = index.below[""]
     elif source.reported and source.what.startswith("record"):
-        why = f"is a {source.what} of job {source.job or '?'}, of which no output is here"
+        why = f"is a {source.what} of job {source.job or '?'}, whose output is not here"
         out.unplaced[source.name] = why
         return
     if not runs:
@@ -311,7 +311,7 @@ def _add_runs_without_result(known: Sequence[Observation], out: Grouping, index:
     alone = [source for source in known if id(source) not in attached]
     for source in alone:
         if source.role == "profile" and len(index.candidates(source)) > 1 and not source.job:
-            why = "is a profile of one of several results in its folder; no file says of which"
+            why = "is a profile of one of several results in its folder; no file says which"
             out.unplaced[source.name] = why
         elif source.role == "profile":
             out.runs.append(RunFiles(source, None))

@@ -122,7 +122,7 @@ def _values(name: str, following: Sequence[str], *, launcher: bool) -> int:
 
 
 def varying(settings: Sequence[Mapping[str, str]]) -> list[str]:
-    """Name the settings in which runs of one cell differ, but for names of files that only count."""
+    """Name the settings in which runs of one cell differ, except file names that are only numbered."""
     found = []
     for name in dict.fromkeys(name for one in settings for name in one):
         bare = re.sub(r"^([nNc])\d+$", r"\1", name.lstrip("-"))

@@ -82,13 +82,13 @@ def factor_name(name: str, source: str) -> str:
 
 
 def parse_value(name: str, text: str) -> Value:
-    """Return a value of a factor's type; a ValueError if the text is none."""
+    """Return a value of a factor's type; ValueError if the text is not one."""
     kind: type[Value] = {"i4": int, "f8": float}.get(_TYPES[name], str)
     return kind(text)
 
 
 def parse_settings(given: list[str]) -> dict[str, Value]:
-    """Read ``--set FACTOR=VALUE``; ConfigError where that is none."""
+    """Read ``--set FACTOR=VALUE``; ConfigError if it has another form."""
     out: dict[str, Value] = {}
     for text in given:
         name, equals, value = text.partition("=")

@@ -24,10 +24,9 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True)
 class Scheduler:
-    """A batch system: its directives' mark, and fact -> pattern of what requests or reports it.
+    """A batch system: the mark of its directives, and fact -> pattern of the lines that request or report it.
 
-    `signs` are texts of which one is in each of its reports. The first group of a pattern that is not empty
-    is the fact.
+    Each of its reports contains one of `signs`. The first non-empty group of a pattern is the fact.
     """
 
     name: str
@@ -334,7 +333,7 @@ def _of_hosts(text: str) -> Facts:
 
 
 def moment(text: str) -> float | None:
-    """Return a date in seconds since 1970, None if it is none; clocks of unknown zones count as UTC."""
+    """Return a date in seconds since 1970, None if it cannot be read; unknown time zones count as UTC."""
     if epoch := re.search(r"(?:^|\s)(\d{9,10})$", text):
         return float(epoch[1])
     zone = re.search(r" ([-+])(\d\d)(\d\d)$", text)

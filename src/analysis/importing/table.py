@@ -44,7 +44,7 @@ class FactTable:
             f"{key!r} (line {line})" for (_, key), (line, *_) in self.rows.items() if line not in self.used
         ]
         more = f" and {len(lone) - 3} more" if len(lone) > 3 else ""
-        return [f"{self.source}: no run is of {', '.join(lone[:3])}{more}"] if lone else []
+        return [f"{self.source}: no run has {', '.join(lone[:3])}{more}"] if lone else []
 
 
 def read_table(path: str) -> FactTable:
@@ -59,7 +59,7 @@ def read_table(path: str) -> FactTable:
     heads = [_column(cell.strip(), path) for cell in rows[0]] if rows else []
     keys = [at for at, name in enumerate(heads) if name in ("file", "job")]
     if not keys:
-        raise ConfigError.at(path, 1, "has no column file or job", "add one: it says of which run a row is")
+        raise ConfigError.at(path, 1, "has no column file or job", "add one: it identifies the run of a row")
     table, faults = FactTable(path), []
     for line, cells in enumerate(rows[1:], 2):
         try:

@@ -148,7 +148,7 @@ def library(name: str, version: str, text: str) -> str:
 
 
 def system(name: str) -> str:
-    """Return the spelling of a system's name, empty if it is none that is known."""
+    """Return the spelling of a system's name, empty if it is not known."""
     return _SYSTEM.get(re.sub(r"[-_]", "", name).lower(), "")
 
 

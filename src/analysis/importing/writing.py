@@ -260,7 +260,7 @@ def _application(name: str, runs: Sequence[Draft]) -> str:
 
 
 def power_entries(plan: ImportPlan) -> str:
-    """Return the YAML that declares the logs of which it is known which nodes their meters feed."""
+    """Return the YAML that declares the logs whose meters are known to feed certain nodes."""
     entries = [log.entry for log in plan.power if log.feeds]
     return yaml.safe_dump({"power": {"logs": entries}}, sort_keys=False) if entries else ""
 

@@ -41,7 +41,7 @@ Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Account:
-    """What Slurm says of a campaign's jobs."""
+    """Slurm's records of a campaign's jobs."""
 
     campaign: str
     jobs: Mapping[str, str] = field(default_factory=dict)  # -> its run; empty where only a record names it
@@ -170,11 +170,11 @@ class _Kept:
 
 
 def merged(kept: Rows, news: Rows) -> Rows:
-    """Join what was kept of a job with what Slurm lists of it now, its last start first; nothing is lost.
+    """Join the kept records of a job with Slurm's present ones, its last start first; nothing is lost.
 
-    Slurm gives each start of a job a time of submission of its own. Of one start a row that was final stays
-    so, and a cell keeps its value where Slurm lists none any more. Rows under another name are of another
-    job, to which another database has given the number.
+    Slurm gives each start of a job its own time of submission. For one start, a final row stays final, and
+    a cell keeps its value if Slurm no longer lists one. Rows with another name belong to another job, which
+    has the same number in another database.
     """
     if not kept or not news:
         return kept or news

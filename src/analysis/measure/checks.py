@@ -188,7 +188,7 @@ class Checker:
                 self._unknown(where, what, unknown, sorted(given))
 
     def _alike(self, found: Iterable[Mapping[str, Any]]) -> None:
-        """Refuse cells whose records would have the same factors: their runs would count as repeats.
+        """Refuse cells that do not differ in any recorded factor: their runs would count as repeats.
 
         A record has the library's name instead of the level of `mpi`.
         """
@@ -229,8 +229,8 @@ class Checker:
         mpi, site = launch.mpi[job["mpi"]], launch.applications.get(name)
         own: Where = ("launch", "mpi", job["mpi"])
         if (mpi.family == "charm") != mpi.start.startswith("charmrun"):
-            what = f"{job['mpi']!r} is of the family {mpi.family} and started by {mpi.start}"
-            remedy = "charmrun is for the family charm, and nothing else starts that"
+            what = f"{job['mpi']!r} has the family {mpi.family} and is started by {mpi.start}"
+            remedy = "charmrun is for the family charm, which nothing else starts"
             self._note((*own, "start"), what, remedy, cluster)
         if mpi.family == "charm" and site and site.container:
             what = f"{name} is in a container, and {job['mpi']!r} starts it by charmrun"

@@ -279,7 +279,7 @@ def load(name: str, base: Path | None = None) -> Declared:
     campaign = _declaration(CampaignFile, "campaigns", name, base)
     matrix = campaign.content.matrix
     if matrix is None:
-        raise ConfigError(campaign.fault((), "has no matrix", "declare what is to be run under 'matrix'"))
+        raise ConfigError(campaign.fault((), "has no matrix", "declare the runs under 'matrix'"))
     if not (base / f"config/clusters/{matrix.cluster}.yaml").is_file():
         there = sorted(path.stem for path in (base / "config/clusters").glob("*.yaml"))
         what, remedy = f"unknown cluster {matrix.cluster!r}", models.known(matrix.cluster, there)

@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def unfinished(campaign: str, base: Path) -> str:
-    """Say what is missing of a campaign; keep what Slurm says of its jobs by now, without waiting."""
+    """Print what is missing in a campaign; keep Slurm's current records of its jobs, without waiting."""
     lines = []
     with contextlib.suppress(BenchbookError):  # the summary says it
         if on_slurm(campaign, base):

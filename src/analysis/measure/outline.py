@@ -32,7 +32,7 @@ _FAMILIES: dict[str, Family] = {
     "": "openmpi",
 }
 _CAMPAIGN = (
-    "# What is to be run: `benchbook plan {name}` shows the runs, docs/measure.md how they are started.\n"
+    "# The runs to measure: `benchbook plan {name}` lists them, docs/measure.md shows how to start them.\n"
 )
 _CLUSTER = """\
 # {kind}
@@ -62,7 +62,7 @@ levels: {{}}
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a campaign is to be; what is left empty is chosen from the nodes and the application."""
+    """Your wishes for a campaign; empty fields are chosen from the nodes and the application."""
 
     name: str
     title: str = ""
@@ -112,7 +112,7 @@ class Outline:
 
 
 def by_hand(wanted: Wanted, base: Path) -> Outline:
-    """Outline a campaign whose runs were measured otherwise: nothing is to be started."""
+    """Outline a campaign whose runs were measured otherwise: Benchbook starts nothing."""
     text = _BY_HAND.format(title=wanted.title or wanted.name)
     out = Outline({project.declaration(wanted.name, base): text, **_readme(wanted, base)})
     out.todo.append(f"runs in data/raw/{wanted.name}/runs/, hardware in config/campaigns/{wanted.name}.yaml")
@@ -227,7 +227,7 @@ def _new_application(wanted: Wanted, base: Path) -> dict[str, Any]:
 
 
 def campaign(title: str, on: str, repeats: int, subsets: Sequence[Any], **more: Any) -> dict[str, Any]:
-    """Make the content of the file of a campaign that is to be measured on a cluster."""
+    """Make the content of a campaign's file, for a campaign that you measure on a cluster."""
     head = {"title": title, "evidence": "measured", "hardware": "${machine}", "notes": [], **more}
     return {**head, "matrix": {"cluster": on, "seed": 1, "repeats": repeats, "subsets": list(subsets)}}
 
@@ -255,7 +255,7 @@ def _subset(wanted: Wanted, kind: Kind, cases: Sequence[str], libraries: Sequenc
 def cluster(
     wanted: Wanted, kind: Kind, program: ApplicationLaunch | None, out: Outline, place: str, **more: Any
 ) -> dict[str, Any]:
-    """Make the content of the file of a cluster; what is to be filled in there, in `place`, goes to `out`."""
+    """Make the content of a cluster's file; what you must fill in there, in `place`, goes to `out`."""
     launch: dict[str, Any] = {"scheduler": "slurm" if kind.slurm else "none", "nodes": kind.nodes}
     launch["cores"] = kind.numbers if kind.slurm else "auto"
     if kind.slurm:

@@ -63,9 +63,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def begin(work: Path, head: Mapping[str, Any]) -> int:
-    """Note in ``.begin.json`` what is to be known before the start, by the head of the first job's record.
+    """Write what must be known before the start to ``.begin.json``, by the head of the first job's record.
 
-    1 if an input is not the one that the campaign declares; why is in ``.refused``.
+    Returns 1 if an input is not the one that the campaign declares; the reason is in ``.refused``.
     """
     found: dict[str, Any] = {"load_before": os.getloadavg()[0]}
     found["binary"] = fingerprint(head["program"])
@@ -298,7 +298,7 @@ def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: str) -
         return f"left no {record['profiler']} profile ({record['profile']}); was the library preloaded?"
     if size := _another_size(job, record):
         asked = f"{record['ranks']} were asked for"
-        return f"its {record['profiler']} profile is of {size} ranks, {asked}; {_LONE}"
+        return f"its {record['profiler']} profile has {size} ranks, {asked}; {_LONE}"
     if len(record["binding"]["ranks"]) != record["ranks"]:
         return f"{len(record['binding']['ranks'])} ranks ran, {record['ranks']} were asked for"
     return ""

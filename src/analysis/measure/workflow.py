@@ -141,6 +141,6 @@ def summary(campaign: str, base: Path) -> str:
 
 
 def failures(campaign: str, base: Path) -> list[str]:
-    """Say of the failed attempts why they failed, a line each, at most of the last twenty by name."""
+    """Print why attempts failed, one line each, for at most the last twenty by name."""
     failed = sorted(name for name in folders.recorded(base, campaign) if ".failed-" in name)
     return [f"  failed attempt: {name}: {folders.reason(base, campaign, name)}" for name in failed[-20:]]

@@ -60,7 +60,7 @@ class MachineFacts(Model):
     """A cluster as its report or its maker describes it."""
 
     title: str
-    report: Name = Field(description="the report that has it; what is compared is of one report")
+    report: Name = Field(description="the report that has it; comparisons stay within one report")
     nodes: Annotated[int, Field(ge=1)]
     sockets: Annotated[int, Field(ge=1)]
     cores_per_node: Annotated[int, Field(ge=1)]
@@ -158,7 +158,7 @@ class Links(Model):
 
 
 class WhatIfFile(Model):
-    """A cluster that a profiled job is to be forecast on."""
+    """A cluster for which a profiled job is forecast."""
 
     title: str
     nodes: Maybe[Count] = Field(None, description="nodes of the job")

@@ -18,6 +18,7 @@ from analysis.pages.findings import (
     forest,
     undecided_table,
 )
+from analysis.pages.history import answer_sentences, draw_history, history_of, series_table, step_table
 from analysis.pages.holdings import draw_repeats, spread_sentences
 from analysis.pages.links import Link, link_sentences, links
 from analysis.pages.panels import Panel, draw_panel, panel

@@ -71,10 +71,10 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreements(table: pd.DataFrame) -> pd.DataFrame:
-    """Choose the relations that say of two rounded numbers that they are the same.
+    """Choose the relations that require two rounded numbers to be equal.
 
-    Rows of `table` whose sides are to be equal, positive and bounded, with ``ratio low high``: the left
-    side over the printed right one, and ``band_low band_high``: the right side over the same.
+    Rows of `table` whose sides must be equal, positive and bounded, with ``ratio low high``, the left
+    side over the printed right one, and ``band_low band_high``, the right side over the same.
     """
     same = table[(table["kind"] == "equal") & (table["left_low"] > 0) & (table["right_low"] > 0)]
     same = same.loc[np.isfinite(same["left_high"]) & np.isfinite(same["right_high"])]

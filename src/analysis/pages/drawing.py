@@ -31,7 +31,7 @@ def draw(compared: Compared, part: Stratum) -> Figure:
     medians = _named(compared, part.medians)
     if part.medians[compared.along].nunique() == 1:
         return _strip(compared, part, medians, where)
-    fig, (top, bottom) = _panels(compared.source.evidence, where, 2, 6.8)
+    fig, (top, bottom) = panels(compared.source.evidence, where, 2, 6.8)
     ratios = _named(compared, part.ratios)
     if not pd.api.types.is_numeric_dtype(medians[compared.along]):
         # Words stand where they first appear: both panels must have the same ones, in the same order.
@@ -106,21 +106,21 @@ def draw_power(
     `logs` are from `analysis.estimates.power.power` and `elapsed` the lengths of the jobs in s, by the name
     of the run; `window` is what to zoom to, in s since the start of the job.
     """
-    fig, panels = _panels(evidence, campaign, len(logs), 1.4 + 1.7 * len(logs), sharey=True)
-    for panel, (name, log) in zip(panels, logs.items(), strict=True):
+    fig, each = panels(evidence, campaign, len(logs), 1.4 + 1.7 * len(logs), sharey=True)
+    for panel, (name, log) in zip(each, logs.items(), strict=True):
         shade = figures.colour(name.split(",")[0])
         panel.axvspan(0, elapsed[name], color=GREY, alpha=0.12, linewidth=0)
         panel.plot(log["seconds"], log["power"] / 1e3, color=shade, linewidth=1.3)
         panel.set_title(f"{name}; job of {elapsed[name]:,.0f} s", loc="left", size=10.5)
         panel.set(ylabel="power (kW)")
     if len(window):
-        panels[-1].set_xlim(*window)
-    panels[0].set_ylim(0, 1.1 * max(float(log["power"].max()) for log in logs.values()) / 1e3)
-    panels[-1].set(xlabel="time since the start of the job (s)")
+        each[-1].set_xlim(*window)
+    each[0].set_ylim(0, 1.1 * max(float(log["power"].max()) for log in logs.values()) / 1e3)
+    each[-1].set(xlabel="time since the start of the job (s)")
     return fig
 
 
-def _panels(
+def panels(
     evidence: str, campaign: str, rows: int, height: float, *, sharey: bool = False
 ) -> tuple[Figure, list[Axes]]:
     """Make a figure of panels below each other on a common x axis."""
@@ -179,9 +179,9 @@ def draw_pareto(table: pd.DataFrame, factor: str, *, evidence: str, campaign: st
     the levels that no other one beats in both; the mark of a level that is beaten is hollow.
     """
     strata = list(table.groupby("runs", sort=False))
-    fig, panels = _panels(evidence, campaign, len(strata), 1.0 + _PANEL * len(strata))
+    fig, each = panels(evidence, campaign, len(strata), 1.0 + _PANEL * len(strata))
     styles = looks([str(level) for level in table[factor].drop_duplicates()])
-    for panel, (name, part) in zip(panels, strata, strict=True):
+    for panel, (name, part) in zip(each, strata, strict=True):
         front = part[part["pareto"]].sort_values("time_s")
         panel.plot(
             front["time_s"], front["energy_Wh"], color=GREY, linestyle=(0, (4, 3)), linewidth=1.2, zorder=1
@@ -191,7 +191,7 @@ def draw_pareto(table: pd.DataFrame, factor: str, *, evidence: str, campaign: st
         if name:
             panel.set_title(str(name), loc="left", size=10.5)
         panel.set(ylabel="energy of a job (Wh)", ylim=(0, 1.15 * float(part["energy_Wh"].max())))
-    panels[-1].set(xlabel="time from launch to exit (s)", xlim=(0, 1.12 * float(table["time_s"].max())))
+    each[-1].set(xlabel="time from launch to exit (s)", xlim=(0, 1.12 * float(table["time_s"].max())))
     return fig
 
 

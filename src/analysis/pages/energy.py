@@ -36,7 +36,7 @@ def cost_sentences(table: pd.DataFrame, factor: str, baseline: Level, currency: 
 def assumption_sentence(
     price: float, currency: str, pue: float, carbon: float, *, price_source: str, carbon_source: str
 ) -> str:
-    """Name what a cost rests on beside the runs: price and kg CO2e of a kWh, who gives them, and the PUE."""
+    """Name what a cost depends on besides the runs: price and kg CO2e per kWh with their source, and PUE."""
     return (
         f"At {price:g} {currency} a kWh ({price_source}), {carbon:g} kg CO2e a kWh ({carbon_source}) "
         f"and a PUE of {pue:g}."

@@ -39,7 +39,7 @@ def _level(level: object) -> str:
 
 
 def holding_sentences(campaign: Campaign) -> list[str]:
-    """Say how many runs there are, of what, in what they differ, and what was recorded beside them."""
+    """State the number of runs, their applications, the factors that differ, and the other records."""
     runs = campaign.runs
     counted = int(runs["valid"].sum())
     programs = " and ".join(f"{n} of {name}" for name, n in runs["application"].value_counts().items())

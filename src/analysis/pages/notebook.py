@@ -20,7 +20,7 @@ from analysis.schema.campaigns import CampaignFile
 
 @dataclass(frozen=True)
 class Book:
-    """A campaign held against reports, for the claims of the page's topics; without topics for all."""
+    """A campaign compared with reports, for the claims of the page's topics; without topics for all."""
 
     campaign: Campaign
     reports: tuple[Report, ...]
@@ -98,13 +98,13 @@ def shown(frame: pd.DataFrame, digits: int = 3) -> TextTable:
 
 
 def open_book(campaign: str, reports: Sequence[str], topics: Sequence[str] = ()) -> Book:
-    """Open a campaign's datasets with the claims to hold them against; `ReadError` if they are not built."""
+    """Open a campaign's datasets with the claims to test; `ReadError` if they are not built."""
     loaded = tuple(load_report(project.claims(name)) for name in reports)
     return Book(load_campaign(campaign), loaded, tuple(topics))
 
 
 def notes(campaign: Campaign) -> Markdown:
-    """List what a campaign's declaration says of it."""
+    """List the facts in a campaign's declaration."""
     declared = models.load(CampaignFile, project.declaration(campaign.name))
     return Markdown("\n".join(f"- {' '.join(one.split())}" for one in declared.notes))
 
@@ -131,7 +131,7 @@ def sentence(verdict: Verdict) -> str:
     """Say what became of a claim: the verdict, what was found and what the report expects."""
     claim = f"“{verdict.statement}” {verdict.verdict}"
     if verdict.verdict == "cannot tell":
-        claim = f"It cannot be told whether “{verdict.statement}”"
+        claim = f"It is not clear whether “{verdict.statement}”"
     if not verdict.estimate_text:
         return f"{claim}: {verdict.reason}."
     n = f"n = {verdict.n}" + (f" and {verdict.n_baseline}" if verdict.n_baseline is not None else "")

@@ -51,7 +51,7 @@ class Panel:
 
     @property
     def named(self) -> pd.DataFrame:
-        """The table with the title before it, so that those of several panels stand below each other."""
+        """The table with its title in front, so that the tables of several panels can be stacked."""
         numbers = self.table.rename(columns={self.x: "at"}).assign(panel=self.title, unit=self.unit)
         return numbers[["panel", *(c for c in ("at", "series") if c in numbers), *_NUMBERS]]
 

@@ -36,7 +36,7 @@ def series(
 
     Columns ``series``, along, ``median low high n``; `select`, `members` and `scale` are as in
     `analysis.estimates.groups.level_question`. Raises `NotCoveredError` if no run has any of the measures, or
-    runs would be put together that differ in something else than `along`.
+    if a group would mix runs that differ in anything but `along`.
     """
     out = []
     for name, variable in variables.items():
@@ -166,8 +166,8 @@ def sizes(
 ) -> pd.DataFrame:
     """Follow a table of a micro-benchmark, ``latency`` (us) or ``bandwidth`` (MB/s), along the message size.
 
-    Columns ``series size median low high n``; the factors `by` make the curves, runs that differ in another
-    one are not put together. Raises `NotCoveredError` for such, and if no run is selected.
+    Columns ``series size median low high n``; there is one curve per level of the factors `by`. Raises
+    `NotCoveredError` if runs differ in another factor, or if no run is selected.
     """
     runs = campaign.select(select, timing=True)
     groups.refuse_mixtures(runs, list(by), [factor for factor in FACTORS if factor not in by])

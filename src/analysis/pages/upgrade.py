@@ -24,7 +24,7 @@ _TICKS = ((1.12, (2, 5, 10)), (1.35, (10, 20, 30)), (2.1, (20, 50, 100)), (np.in
 
 
 def upgrade_sentences(found: Differences) -> list[str]:
-    """Say what became worse and better, the largest of each first, and what cannot be told."""
+    """Say what became worse and better, the largest of each first, and what is not clear."""
     out = []
     for word in (WORSE, BETTER):
         rows = [row for row in found.rows if row.word == word]
@@ -36,7 +36,7 @@ def upgrade_sentences(found: Differences) -> list[str]:
         )
         out.append(f"{many}{rows[0].measure_text()} of {rows[0].name} became {word}: {_change(rows[0])}.")
     equal, unknown = found.counts[EQUAL], found.counts[UNKNOWN]
-    out.append(f"{equal} are equal within {100 * found.margin:g} %; of {unknown} it cannot be told.")
+    out.append(f"{equal} are equal within {100 * found.margin:g} %; {unknown} are not clear.")
     return out
 
 
@@ -71,7 +71,7 @@ def left_over(found: Differences) -> pd.DataFrame:
 def draw_upgrade(found: Differences) -> Figure:
     """Draw after over before with intervals, worst on top; to the right is more, better or not.
 
-    What cannot be told for want of runs is left to the table.
+    Comparisons with too few runs are only in the table.
     """
     rows = [row for row in found.rows if row.ratio.settles]
     clear = [row for row in rows if row.word in (WORSE, BETTER)]

@@ -99,7 +99,7 @@ def _same_job(found: Iterable[tuple[str, Record]]) -> Iterator[Fault]:
     for (_, job), members in jobs.items():
         first, record = members[0]
         for source, _ in members[max(record["concurrent_jobs"], 1) :]:
-            what = f"is of job {job}, as is run {_run(first)}"
+            what = f"has job {job}, like run {_run(first)}"
             yield Fault(source, 0, what, "remove the copy: a job counts once")
 
 

@@ -1,10 +1,9 @@
 """Readers: one module per tool, found by content; each is an xarray engine too.
 
-A format is a module with ``sniff`` and ``parse``, and with its row (`analysis.readers.format`) if there is
-more to say of it than that. A figure of merit's format and a power log's are files in ``merits/formats`` and
-``power/formats``; a kind of dataset of its own has a module here. Another package adds a format by an entry
-point of the group ``benchbook.formats``: its name is the engine's, its object such a module or a row with
-both functions.
+A format is a module with ``sniff`` and ``parse``, and optionally its row (`analysis.readers.format`). Formats
+of figures of merit and of power logs are files in ``merits/formats`` and ``power/formats``; a format with its
+own kind of dataset has a module here. Another package adds a format by an entry point of the group
+``benchbook.formats``: its name is the engine's, its object is such a module or a row with both functions.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ def summary(engine: str) -> str:
 
 
 def is_power(engine: str) -> bool:
-    """Tell whether an engine reads power logs; a name that is none does not."""
+    """Tell whether an engine reads power logs; an unknown name does not."""
     return engine in ENGINES and row(engine).kind == "power"
 
 
@@ -107,7 +106,7 @@ def engine_of(ds: xr.Dataset) -> str:
 
 
 def problem(ds: xr.Dataset) -> str:
-    """Spell the problem that a result is of, by its format's `Format.problem`; empty if it has none."""
+    """Spell the problem of a result, by its format's `Format.problem`; empty if it has none."""
     engine = engine_of(ds)
     own = getattr(reader(engine), "problem", None) if engine in ENGINES else None
     return str(own(ds)) if callable(own) else str(ds.attrs.get("problem_identity", ""))
@@ -168,8 +167,8 @@ def open(path: str | Path, *, engine: str | None = None, **options: Any) -> xr.D
     """Open a raw file, plain or compressed, as a dataset with the attribute ``source`` naming the file.
 
     `engine` is one of `ENGINES`, by default as the content says; `options` are the reader's, like
-    ``tz="Europe/Berlin"`` of a power log. The path of a database's folder opens the whole of it. ReadError if
-    it cannot be read or is of no known format.
+    ``tz="Europe/Berlin"`` for a power log. The path of a database's folder opens the whole database.
+    ReadError if it cannot be read or has no known format.
     """
     if Path(path).is_dir():
         return parse(database(path), str(path), engine=engine, **options)
@@ -186,7 +185,7 @@ def open(path: str | Path, *, engine: str | None = None, **options: Any) -> xr.D
 
 
 def database(folder: str | Path) -> bytes:
-    """Read a database's folder as a tar of the files that its reader wants; ReadError if it is none."""
+    """Read a database's folder as a tar of the files that its reader needs; ReadError if it is not one."""
     files = sorted(Path(folder).iterdir())
     known = next((one for one in rows() if one.is_folder(path.name for path in files)), None)
     if known is None:

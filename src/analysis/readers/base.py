@@ -78,9 +78,10 @@ def typed(dtype: str, texts: Sequence[str]) -> np.ndarray:
 
 
 def csv_rows(text: str, read: Callable[[list[str]], tuple[Any, str, str]], faults: Faults) -> Iterator[Any]:
-    """Give the rows below the heading of a CSV table of our own, as `read` makes them of the cells.
+    """Yield the rows of one of our CSV tables, below its heading.
 
-    It returns a row, its key, which may come once, and what is wrong. Such a line is left out and named.
+    `read` turns the cells of a line into a row, its key and a fault, if any. A line with a fault or a
+    repeated key is left out and listed.
     """
     seen: set[str] = set()
     lines = csv.reader(io.StringIO(text), strict=True)
@@ -90,14 +91,14 @@ def csv_rows(text: str, read: Callable[[list[str]], tuple[Any, str, str]], fault
                 continue
             row, key, wrong = read(cells)
             if not wrong and key in seen:
-                wrong = f"{key} stands twice"
+                wrong = f"{key} is there twice"
             if wrong:
                 faults.damage(lines.line_num, wrong, "left out; correct the line")
                 continue
             seen.add(key)
             yield row
     except csv.Error as error:
-        faults.damage(lines.line_num, f"is no CSV ({error})", "what stands before is kept")
+        faults.damage(lines.line_num, f"is no CSV ({error})", "the lines before are kept")
 
 
 def observations(call: Sequence[str] | np.ndarray, time: Any, **known: Any) -> dict[str, np.ndarray]:
@@ -161,7 +162,7 @@ def is_utf16(head: bytes) -> bool:
 
 
 def as_utf8(data: bytes) -> bytes:
-    """Return a text in UTF-8 and without its mark, be it of UTF-16 or of UTF-8."""
+    """Return a text in UTF-8 without its byte order mark, from UTF-16 or UTF-8."""
     if is_utf16(data):
         return data.decode("utf-16", errors="replace").encode()
     return data.removeprefix(b"\xef\xbb\xbf")

@@ -1,7 +1,7 @@
 """Caliper: profiles (`.cali`) with MPI functions and regions, or the text of `runtime-report`: times.
 
-The records are taken apart by the package `caliper-reader`; what they say of MPI, and whether they contradict
-themselves, is looked at here. A report is a table in the output of any program.
+The package `caliper-reader` parses the records. This module extracts the MPI times and checks the records
+for contradictions. A report is a table in the output of any program.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def sniff(head: bytes, name: str) -> bool:
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read a profile: kind ``profile`` if it has MPI functions, else ``merits`` of its regions.
 
-    Where the file has sums over all ranks only, they are of rank -1; attributes ``app_time_total`` and
+    If the file has only sums over all ranks, they have rank -1; attributes ``app_time_total`` and
     ``mpi_time_total`` are over all ranks. ``region`` is the path of regions down to the call. Calls are not
     counted (-1) unless the profile has ``region.count``. The text of a report is of kind ``merits``: it has
     the slowest rank's time in each region and MPI function, and does not say how many ranks there were.

@@ -29,7 +29,7 @@ class Format:
     kind
         Kind of its datasets in the registry; by default the engine's name.
     marks
-        Bytes of which each file has one, or all of a group. A hint says which of the first it lacks.
+        Bytes: each file has at least one entry, or all entries of a group. A hint names the missing ones.
     near
         Pattern of the words that point to the tool, for a hint.
     first_line
@@ -41,15 +41,15 @@ class Format:
     tool
         Name of the tool, as datasets have it; by default the engine's.
     application
-        Name of the application in records, empty if the tool is none; by default the engine's name with
-        hyphens, if there is a figure of merit.
+        Name of the application in records, empty if the tool is not an application; by default the engine's
+        name with hyphens, if there is a figure of merit.
     title, subject
         Name of the application on pages, by default the tool's; and in a sentence, where that is another.
     figure_of_merit, unit, higher_is_better, fixed_time
         The figure that counts for a run of the application, unless ``config/applications`` says otherwise.
     problem
-        Names of what a result says of its problem: two runs in which all agree solve the same one. Runs of a
-        format without any are comparable within one input file only.
+        Names of the facts that identify a result's problem: two runs that agree in all of them solve the same
+        problem. Without any, runs are comparable only within one input file.
     """
 
     engine: str
@@ -77,7 +77,7 @@ class Format:
             object.__setattr__(self, field, getattr(self, field) or default)
 
     def groups(self) -> Iterator[tuple[bytes, ...]]:
-        """Give the marks, each as a group of which a file has all."""
+        """Return the marks as groups; a file has all marks of one group."""
         return (mark if isinstance(mark, tuple) else (mark,) for mark in self.marks)
 
     def is_folder(self, names: Iterable[str]) -> bool:
@@ -86,7 +86,7 @@ class Format:
         return bool(known) and not known.isdisjoint(names)
 
     def identity(self, facts: Mapping[str, object]) -> str:
-        """Spell the problem that a result is of: ``N=20000 NB=192``; ``?`` for what it does not say."""
+        """Spell the problem of a result: ``N=20000 NB=192``; ``?`` for what it does not state."""
         known = {name: "".join(str(facts.get(name, "")).split()) for name in self.problem}
         parts = (f"{name}={value or '?'}" for name, value in known.items())
         return " ".join(parts) if any(known.values()) else ""

@@ -1,7 +1,7 @@
 """HPC Challenge output (``hpccoutf.txt``): the ``key=value`` lines of its summary section.
 
-HPCC appends: a file that was there before a run contains both. The last summary is read, the others are
-named. Units stand in the keys (``HPL_Tflops``, ``PTRANS_GBs``, ``..._usec``) and are not converted.
+HPCC appends, so one file can contain several runs. The last summary is read, the others are listed. Units
+are part of the keys (``HPL_Tflops``, ``PTRANS_GBs``, ``..._usec``) and are not converted.
 """
 
 from __future__ import annotations

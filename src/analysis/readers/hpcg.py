@@ -1,8 +1,8 @@
 """HPCG's result file: ``A::B=value`` lines of 3.1, indented ``key: value`` lines of 1.x to 3.0.
 
-The log that HPCG writes beside it (``hpcg<date>.txt``) contains residuals only and is not of this
-format. HPCG rates runs that are far too short and calls them valid; `official_time` says what it
-asks for. Its gigabytes are 10^9 B. A job's output can hold several results: `parse_each` reads all.
+HPCG also writes a log (``hpcg<date>.txt``); it contains residuals only and is not of this format. HPCG
+calls runs valid that are far too short; `official_time` is the time that it asks for. Its gigabytes are
+10^9 B. A job's output can contain several results: `parse_each` reads all.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ def _size(database: _Database, faults: Faults) -> int:
         found = f"{len(ranks)} ranks, the last is {ranks[-1]}"
         faults.note(0, found, "the others were not measured, or are lost")
     if any(thread for _, thread in database.threads):
-        faults.note(0, "threads beside each rank's first", "only that is the rank's time")
+        faults.note(0, "more than one thread per rank", "the rank's time is that of its first thread")
     return ranks[-1] + 1
 
 
@@ -505,7 +505,7 @@ def _profiles(
         mine = (cells["metric"] == (summed if is_sum else own.number)) & np.isin(context, wanted)
         times = cells["value"][mine] * own.unit
         if not (np.isfinite(times) & (times >= 0)).all():
-            raise ValueError("a time that is none")
+            raise ValueError("a time that is not a number")
         where = (-1, -1) if is_sum else _place(profile, kinds, place)
         yield where, is_sum, dict(zip(context[mine].tolist(), times.tolist(), strict=True))
 

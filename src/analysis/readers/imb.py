@@ -90,7 +90,7 @@ def sniff(head: bytes, name: str = "") -> bool:
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read all tables of an output: kind ``imb``, a row a benchmark, number of processes, group and size.
 
-    Sizes that IMB left out, for want of time or memory, are named in ``warnings`` and have no row.
+    Sizes that IMB skipped, because it lacked time or memory, are listed in ``warnings`` and have no row.
     """
     if not sniff(data):
         raise ReadError.at(source, 0, "no title and no table of IMB", "give the output that has its tables")

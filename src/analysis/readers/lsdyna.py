@@ -1,8 +1,8 @@
 """LS-DYNA's own account of a run: ``d3hsp``, ``mes0000`` or standard output, SMP, MPP and hybrid.
 
-What matters stands at the end: the timing table, problem time and cycle, CPU time, start, end and the elapsed
-time. Elapsed time is printed in whole seconds; `elapsed_resolution` carries that to whoever makes an
-interval of it. Problem time has the unit of the input deck, which the file does not say.
+The important part is at the end: the timing table, problem time and cycle, CPU time, start, end and elapsed
+time. Elapsed time is printed in whole seconds; `elapsed_resolution` passes this on to intervals. Problem time
+has the unit of the input deck, which the file does not state.
 """
 
 from __future__ import annotations

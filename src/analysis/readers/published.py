@@ -1,7 +1,7 @@
-"""Published figures: ``figures.csv``, one figure a line with where it stands and what it is of.
+"""Published figures: ``figures.csv``, one figure per line with its place in the source and its conditions.
 
-The table is ours, the figures are other people's: each line names a source, which ``sources.csv``
-beside it gives with its address. Figures of the same run share the name in ``run``.
+The table is ours, the figures are other people's. Each line names a source; ``sources.csv`` in the same
+folder has its address. Figures of the same run share the name in ``run``.
 """
 
 from __future__ import annotations

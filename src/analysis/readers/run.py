@@ -1,7 +1,7 @@
-"""The record that each run leaves beside its output: ``run.json``, one object of factors and facts.
+"""The record of a run, ``run.json``, next to its output: one object of factors and facts.
 
-`records` reads it into a plain dict, which is what a campaign of thousands is put together from; `parse`
-makes the dataset of one. Keys that this module does not know are kept in the attribute ``extra``.
+`records` reads it into a plain dict, to build campaigns of thousands of runs; `parse` makes the dataset of
+one. Unknown keys are kept in the attribute ``extra``.
 """
 
 from __future__ import annotations

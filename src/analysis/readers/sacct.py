@@ -289,7 +289,7 @@ def duration(text: str) -> float:
 
 
 def memory(text: str, base: int = 1024) -> float:
-    """Read a quantity like ``52064K`` in B, or in J with base 1000; NaN where it is none."""
+    """Read a quantity like ``52064K`` in B, or in J with base 1000; NaN if it is not one."""
     match = _SIZE.fullmatch(text)
     return number(match[1]) * base ** PREFIXES[match[2]] if match else math.nan
 

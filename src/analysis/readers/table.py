@@ -1,6 +1,6 @@
 """Tables of runs: a CSV headed by variables of kind ``runs``, or of ``micro`` with a message size a line.
 
-What other people publish in bulk is made such a table by a script beside it; what it leaves out is blank.
+A script in the same folder makes such a table from data that others publish in bulk. Gaps are blank.
 """
 
 from __future__ import annotations

@@ -28,10 +28,10 @@ def sniff(head: bytes, name: str) -> bool:
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read the timers: kind ``profile``.
 
-    Text is of one thread, its rank the node in the file's name, and how many ranks there were no file says:
-    ``ranks_expected`` is -1, and the dataset ends with the rank, all before it blank. Without a rank in the
-    name there are only the totals. XML is of all ranks. Attributes ``app_time_total`` and ``mpi_time_total``
-    are over the ranks of the file, ``start`` is in s of Unix time. A call's time is inclusive,
+    A text file has one thread; its rank is the node in the file's name. No file states the number of ranks:
+    ``ranks_expected`` is -1, and the dataset ends with the rank, with blanks before it. Without a rank in
+    the name there are only the totals. XML has all ranks. ``app_time_total`` and ``mpi_time_total`` are
+    over the ranks of the file, ``start`` is in s of Unix time. A call's time is inclusive,
     ``exclusive_time`` lacks what it called in turn; the rank's time in MPI is the sum of the latter, its
     wall-clock time that of the whole process.
     """
@@ -157,7 +157,7 @@ def _read_thread(data: bytes, source: str) -> xr.Dataset:
     metric = (first[2] or b"").decode()
     if metric not in CLOCKS:
         raise ReadError.at(
-            source, 1, f"counts {metric}, no time", "give the profile in MULTI__TIME beside it"
+            source, 1, f"counts {metric}, no time", "give the profile in the folder MULTI__TIME"
         )
     faults = Faults(source)
     lines = data.replace(b"\r\n", b"\n").split(b"\n")[:-1]  # the last one has no end
@@ -326,7 +326,7 @@ def _read_merged(data: bytes, source: str) -> xr.Dataset:
     for rank in ranks.values():
         _check(rank.rows, faults)
     if any(name in reader.profiles and place[2] for name, place in reader.threads.items()):
-        faults.note(0, "threads beside each rank's first", "only that is the rank's")
+        faults.note(0, "more than one thread per rank", "the rank's time is that of its first thread")
     _check_total(reader, faults)
     merged = _EVERYONE in reader.events
     size = 1 + max(ranks, default=-1)

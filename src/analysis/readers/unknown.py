@@ -1,4 +1,4 @@
-"""What to say of a file that no reader recognises: what it looks like, which reader came close."""
+"""Files that no reader recognises: what they look like, which reader came close."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _BINARIES = {
 
 
 def found(data: bytes) -> str:
-    """Say that a file is of no format known here, and what it looks like, with its first telling line."""
+    """Say that a file has no known format, and what it looks like, with its first informative line."""
     if not data.strip():
         return "is empty"
-    return f"is of no format known here: {_kind(data)}"
+    return f"has no known format: {_kind(data)}"
 
 
 def remedy(data: bytes, rows: Iterable[Format]) -> str:

@@ -30,28 +30,28 @@ class StandIn(Model):
     distance: Distance = Field(
         "same",
         description="same: another spelling; scaled: the same kind in another size or release; "
-        "analogue: another thing that stands for it",
+        "analogue: something else, used as a substitute",
     )
     differs: str = Field("", description="how it differs from the report's level")
 
 
-class Apart(Model):
+class FactorDistance(Model):
     """How far a campaign is from every level of a factor that it does not have."""
 
     distance: Literal["scaled", "analogue"]
     why: Annotated[str, StringConstraints(min_length=3)] = Field(
-        description="what the campaign has, and why it may speak for another level"
+        description="what the campaign has, and why it may be used for another level"
     )
 
 
 Aparts = Annotated[
-    dict[str, Apart],
-    Field(description="factor -> distance from any level of it that a claim names and no run has"),
+    dict[str, FactorDistance],
+    Field(description="factor -> distance from all levels that a claim names and no run has"),
 ]
 
 
 class Pool(Model):
-    """Factors whose levels may be put together in a quantity of profiles, with the reason."""
+    """Factors whose levels may be pooled in a quantity of profiles, with the reason."""
 
     factors: list[str]
     why: str
@@ -74,12 +74,12 @@ class Clock(Model):
 
     offset: float = Field(0.0, description="s to add to the meters' clock")
     error: Annotated[float, Field(ge=0)] = Field(0.0, description="standard error of the offset, s")
-    estimate: bool = Field(False, description="true if the offset is to be found from the runs")
+    estimate: bool = Field(False, description="true to estimate the offset from the runs")
     reach: Positive = Field(120.0, description="greatest offset in s that is looked for")
 
 
 class Efficiency(Model):
-    """Of the power supply that the meters stand behind: value, limit of its error, source."""
+    """Efficiency of the power supply whose output the meters measure: value, limit of error, source."""
 
     value: Annotated[float, Field(gt=0, le=1)]
     limit: Share = 0.0
@@ -87,7 +87,7 @@ class Efficiency(Model):
 
 
 class PowerLog(Model):
-    """A log of meters beside the runs; it has files and meters."""
+    """One log of power meters: its files and its meters."""
 
     files: Word = Field(description="path or pattern within the campaign, like power/pdu*.csv.xz")
     engine: str = Field("", description="reader of the log where its content does not tell")
@@ -98,7 +98,7 @@ class PowerLog(Model):
         "to none", description="what becomes of the part of nodes without a job"
     )
     max_gap: Maybe[Positive] = Field(
-        None, description="s; readings further apart leave a gap, whose energy is bounded"
+        None, description="s; longer between two readings is a gap, whose energy is bounded"
     )
     power_range: Maybe[PowerRange] = Field(
         None, description="least and greatest power of a meter in W, for the bounds of gaps"
@@ -126,7 +126,7 @@ class Machine(Model):
 
 
 class CampaignPower(Model):
-    """Logs of power meters beside the runs, and which nodes the meters feed."""
+    """Logs of power meters in addition to the runs, and the nodes that each meter feeds."""
 
     logs: list[PowerLog] = Field([], description="a list of logs, each with files and meters")
     runs: Maybe[OwnLogs] = None
@@ -247,7 +247,7 @@ class Subset(Model):
 
 
 class Matrix(Model):
-    """What is to be run; cluster, subsets and repeats are needed."""
+    """The runs to measure; cluster, subsets and repeats are needed."""
 
     cluster: Name
     seed: int = Field(1, description="of the order in which the runs are submitted")
@@ -261,7 +261,7 @@ class Matrix(Model):
 
 
 class Alike(Model):
-    """Factors whose levels are put together, with the reason."""
+    """Factors whose levels are pooled, with the reason."""
 
     factors: Annotated[list[str], Field(min_length=1)]
     why: str
@@ -276,15 +276,15 @@ class Asks(Model):
     low: Maybe[float] = None
     high: Maybe[float] = None
     unit: str = ""
-    why: str = Field(description="why this measure speaks for the claimed one, or how the two ends follow")
+    why: str = Field(description="why this measure replaces the claimed one, or how the two ends follow")
 
 
 class View(Model):
-    """Claims by report and topic, the runs that speak to them, and what their levels stand for.
+    """Claims by report and topic, the runs that test them, and the levels that are substituted.
 
-    Runs that others made for other questions: each topic of a report is put to those that bear on it, under
-    a reading of their levels that is declared and shown with the verdict. What a claim selects by a factor
-    that is `apart`, and that `levels` do not declare, selects no runs: it counts as distance alone.
+    A view is for runs that others made for other questions. It declares which runs test a topic of a report,
+    and under which reading of their levels; the verdict shows this reading. If a factor is under `apart` and
+    not under `levels`, a claim's selection by it filters no runs and counts as a distance only.
     """
 
     report: str
@@ -298,7 +298,7 @@ class View(Model):
 
     @property
     def together(self) -> list[str]:
-        """Factors whose levels are put together."""
+        """Factors whose levels are pooled."""
         return self.alike.factors if self.alike else []
 
 
@@ -310,7 +310,7 @@ class ModelledCells(Model):
     case: Annotated[Several[str], Field(description="a case of the application or a list of them")]
     nodes: Counts
     interconnect: Names
-    ranks_per_node: Maybe[Counts] = Field(None, description="all cores of a node where it is not said")
+    ranks_per_node: Maybe[Counts] = Field(None, description="by default all cores of a node")
     factors: dict[str, Level] = Field({}, description="variable of kind runs -> value, alike in all cells")
     slower: str = Field("", description="range that the cost of work is multiplied by, as of other memory")
     in_switches: str = Field("", description="range: seconds of a reduction that the switches make")
@@ -341,17 +341,17 @@ class CampaignFile(Model):
     notes: list[str] = Field([])
     reports: Maybe[Unique[Name]] = Field(
         None,
-        description="reports whose claims the runs speak to; without it those of the views, or all if levels "
-        "or apart say what stands for a report's",
+        description="reports whose claims the runs test; by default those of the views, or all if "
+        "`levels` or `apart` declare substitutes",
     )
     levels: dict[str, dict[str, StandIn]] = Field(
         {}, description="factor -> the report's level -> this campaign's level or levels, with what differs"
     )
     apart: Aparts = Field({})
     names: dict[str, dict[str, Line]] = Field(
-        {}, description="factor -> this campaign's level -> how sentences call it"
+        {}, description="factor -> this campaign's level -> its name in sentences"
     )
-    profiler: str = Field("", description="the profiler whose runs speak for shares of time")
+    profiler: str = Field("", description="the profiler whose runs are used for shares of time")
     pool: Maybe[Pool] = None
     matrix: Maybe[Matrix] = None
     model: Maybe[ModelledCampaign] = None
@@ -360,7 +360,7 @@ class CampaignFile(Model):
         {}, description="of published figures: variable of kind runs -> value, where the sources do not say"
     )
     views: list[View] = Field(
-        [], description="which of the runs speak to which claims; without any all speak to all"
+        [], description="which of the runs test which claims; without views, all runs test all claims"
     )
 
 
@@ -385,14 +385,14 @@ Files = dict[Name, Annotated[str, AfterValidator(_template)]]
 
 
 class Result(Model):
-    """The file (a pattern like out*.txt) and a text that stands in it after a good run."""
+    """The file (a pattern like out*.txt) and a text that it contains after a good run."""
 
     file: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_*][A-Za-z0-9._*-]*$")] = Field(
         description="a file name, in which * stands for anything"
     )
     text: Annotated[str, StringConstraints(min_length=3)]
     ranks: Annotated[str, StringConstraints(pattern=r"^[^$]*\$\{ranks\}[^$]*$")] = Field(
-        "", description="a text with ${ranks} that stands there too if all ranks were one job"
+        "", description="a text with ${ranks} that the file also contains if all ranks were one job"
     )
 
 
@@ -455,7 +455,7 @@ class Application(Model):
     unit: str = Field(description="unit of the figure of merit")
     higher_is_better: bool
     fixed_time: bool = Field(
-        description="true if a run lasts as long as it is told to: its length is then no time to solution"
+        description="true if the run length is an input: it is then not a time to solution"
     )
     options: dict[str, str] = Field(
         {}, description="numeric factor -> option of the program that sets it, such as --nx=${value}"

@@ -45,7 +45,7 @@ memory         | rank     | f8  | B   | largest resident set of the rank
 ?user_time     | rank     | f8  | s   | user CPU time of the rank
 ?system_time   | rank     | f8  | s   | system CPU time of the rank
 *?callsite     | callsite | i4  |     | call site id
-?callsite_name | callsite | str |     | where the call stands: file:line function, or an address
+?callsite_name | callsite | str |     | place of the call: file:line function, or an address
 ?callsite_call | callsite | str |     | MPI call made there
 *?histogram_call | histogram | str |   | MPI call of a row of the size histogram
 *?histogram_kind | histogram | str |   | collective or point-to-point
@@ -129,7 +129,7 @@ _IMB = (
 *benchmark     | row      | str |     | benchmark as written; Multi- before it where groups ran at once
 *processes     | row      | i8  | 1   | processes that took part, of each group
 *groups        | row      | i8  | 1   | groups that ran at once
-*group         | row      | i8  |     | group that the row is of, -1 for all together
+*group         | row      | i8  |     | group of the row, -1 for all together
 *mode          | row      | str |     | AGGREGATE or NON-AGGREGATE (one-sided, files), else empty
 *size          | row      | i8  | B   | message size, -1 where the benchmark has none (Barrier)
 ranks          |          | i8  | 1   | processes of the job, waiting ones included; -1 if not known
@@ -167,7 +167,7 @@ _PUBLISHED = """
 *figure        | figure   | str |     | name of the figure
 run            | figure   | str |     | run that it belongs to with others, empty for a figure by itself
 source         | figure   | str |     | key of the source in sources.csv
-place          | figure   | str |     | where in the source it stands
+place          | figure   | str |     | place of the figure in the source
 application    | figure   | str |     | program that gave it; specification for what a maker states
 version        | figure   | str |     | its version
 case           | figure   | str |     | input case or benchmark
@@ -211,7 +211,7 @@ resources      | record   | str |     | AllocTRES as printed
 _POWER = """
 *meter         | meter    | str |     | name of the meter, with the sensor where it has several
 *time          | time     | datetime64[ns] | | time of the reading, UTC, clock offset applied
-power          | meter, time | f8 | W | power; NaN where the meter said nothing
+power          | meter, time | f8 | W | power; NaN where the meter has no value
 ?energy_counter | meter, time | f8 | J | energy since the meter's first reading, over known intervals
 """
 
@@ -252,14 +252,14 @@ charm_nodes    |          | i8  | 1   | nodes that Charm++ found, -1 where the f
 _MERITS = """
 *merit         | merit    | str |     | name of a figure, in the program's words
 *result        | merit    | i8  |     | which of the file's results it is part of, from 0
-*case          | merit    | str |     | test or experiment that it is of, empty where the file is of one
+*case          | merit    | str |     | test or experiment of the figure, empty if the file has only one
 value          | merit    | f8  |     | the figure, in its unit
 unit           | merit    | str |     | its unit, empty where the file has none
 resolution     | merit    | f8  |     | step in which it is printed, NaN where none is known
 problem        | merit    | str |     | size of its problem, where results of one file differ in it
 check          | merit    | str |     | passed or failed, empty where the file does not say
-line           | merit    | i8  |     | line on which it stands, -1 where the file has no lines
-figure_of_merit |         | f8  |     | the figure that speaks for the file; NaN of a file that is not whole
+line           | merit    | i8  |     | line of the file that has it, -1 where the file has no lines
+figure_of_merit |         | f8  |     | main figure of the file; NaN if the file is incomplete
 figure_of_merit_unit |    | str |     | its unit
 figure_of_merit_resolution | | f8 |   | step in which it is printed
 benchmark_time |          | f8  | s   | time of that result by the program's own clock, NaN where it has none

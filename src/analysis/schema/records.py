@@ -38,16 +38,14 @@ class _Record(Model, extra="allow"):
     command: str | None = Field(None, description="launch line")
     start: Moment = None
     end: Moment = None
-    elapsed: Seconds = Field(None, description="not taken: it comes of start and end")
+    elapsed: Seconds = Field(None, description="ignored: computed from start and end")
     exit_code: Count = None
-    timing: bool | None = Field(None, description="false if its times may enter no statistic")
+    timing: bool | None = Field(None, description="false if its times must not be used")
     load_before: float | None = Field(None, description="load average before the start")
-    reason: str | None = Field(None, description="why the run has failed, empty if it has not")
-    attempt_at: str | None = Field(None, description="of a failed attempt, the run that it was to be")
-    retracted: bool | None = Field(None, description="true if it counted until Slurm said otherwise")
-    imported: Any = Field(
-        None, description="of a run that was imported: its files, and where each factor is from"
-    )
+    reason: str | None = Field(None, description="why the run failed, empty if it did not")
+    attempt_at: str | None = Field(None, description="of a failed attempt, the run that it attempted")
+    retracted: bool | None = Field(None, description="true if Slurm's records contradict an earlier success")
+    imported: Any = Field(None, description="of an imported run: its files, and the origin of each factor")
     job_of_run: Noted = None
     started_by: Noted = None
     values: Noted = None

@@ -72,7 +72,7 @@ def _conformed(array: xr.Variable, variable: Variable) -> xr.Variable:
 
 
 def check(ds: xr.Dataset, source: str = "dataset") -> None:
-    """Hold a dataset against the registry.
+    """Check a dataset against the registry.
 
     SchemaError has one fault for each variable that is undeclared, missing, or differs in dimensions, type
     or unit.

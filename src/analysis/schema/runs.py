@@ -1,4 +1,4 @@
-"""Tables of the registry for runs and campaigns; the form of a line is told in `analysis.schema.profiles`."""
+"""Tables of the registry for runs and campaigns; for the form of a line see `analysis.schema.profiles`."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ nodes          | row | str | | nodes that it feeds, separated by commas
 kind           | row | str | | nodes, or switch for what adds to the energy and meters no node
 location       | row | str | | where it measures
 interval       | row | f8 | s | median time between readings
-max_gap        | row | f8 | s | readings further apart leave a gap, whose energy is bounded
+max_gap        | row | f8 | s | longer between two readings is a gap, whose energy is bounded
 accuracy       | row | f8 | 1 | limit of error as a share of the reading, NaN where not stated
 clock_offset   | row | f8 | s | added to the meter's clock
 clock_error    | row | f8 | s | standard uncertainty of that offset

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
-from analysis.claims.model import NOT_SAID, Claim, Report
+from analysis.claims.model import NOT_STATED, Claim, Report
 from analysis.claims.needed import needed
 from analysis.claims.verdict import Verdict
 from analysis.claims.verdicts import described
@@ -37,10 +37,10 @@ _NEARNESS = {name: i for i, name in enumerate(GROUNDS)}
 class ClaimRow:
     """One claim on the scoreboard; the verdict that is nearest to it comes first, then by class.
 
-    `counted` says that it is a claim of a report, not a question of one's own or a relation without a claim;
+    `counted` is true for a claim of a report, not for your own question or a relation without a claim.
     `anchor` is its HTML id, `plot` its marks (None without numbers), `members` the chips of a claim about a
-    set, `recovered` the self-test's word, `UNBUILT` if that was not built, empty if it has not the claim;
-    `needed` the runs that would test it, empty where runs of its kind of machine speak to it.
+    set. `recovered` is the word of the self-test, `UNBUILT` if it was not built, empty if it has no such
+    claim. `needed` lists the runs that would test the claim; it is empty if runs on its kind of machine do.
     """
 
     anchor: str
@@ -53,7 +53,7 @@ class ClaimRow:
 
     @property
     def lead(self) -> Verdict:
-        """The verdict that speaks for the row."""
+        """The verdict that represents the row."""
         return self.verdicts[0]
 
     @property
@@ -169,10 +169,10 @@ def board(
     recovered: Sequence[Verdict] = (),
     selftest: Collection[str] = (),
 ) -> Board:
-    """Gather verdicts into rows: several of one claim (evidence classes, campaigns) are one mark each.
+    """Gather verdicts into rows, one per claim; each evidence class and campaign of a claim is one mark.
 
-    Every claim of the reports has a row, whether anything speaks to it or not; `recovered` are the
-    verdicts of the self-test, which has the reports named in `selftest` whether it was built or not.
+    Every claim of the reports has a row, even if nothing tests it. `recovered` has the verdicts of the
+    self-test, which covers the reports in `selftest` whether it was built or not.
     """
     by_claim: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
@@ -309,15 +309,15 @@ def _untested(report: Report, claim: Claim) -> Verdict:
         unit="",
         campaign="",
         source={"section": claim.source.section},
-        reason="nothing here speaks to it",
+        reason="nothing here tests it",
     )
 
 
 def _apart(one: Verdict) -> str:
     """Name what one campaign had otherwise than the report, and what the report leaves open."""
     away = [record for record in one.distances if record["distance"] != "same"]
-    other = [f"{_found(record)} for {record['wanted']}" for record in away if record["wanted"] != NOT_SAID]
-    silent = [_factor(record) for record in away if record["wanted"] == NOT_SAID]
+    other = [f"{_found(record)} for {record['wanted']}" for record in away if record["wanted"] != NOT_STATED]
+    silent = [_factor(record) for record in away if record["wanted"] == NOT_STATED]
     said = [f"not as in the report: {', '.join(other)}"] if other else []
     said += [f"the report does not give {', '.join(silent)}"] if silent else []
     return f"{one.campaign}: " * bool(one.campaign) + "; ".join(said)
@@ -334,7 +334,7 @@ def _factor(record: Mapping[str, str]) -> str:
 
 
 def section(verdict: Verdict) -> str:
-    """Return the part of the report that a claim stands in."""
+    """Return the part of the report that contains a claim."""
     return str(verdict.source.get("section") or verdict.source.get("slide") or "")
 
 

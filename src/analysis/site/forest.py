@@ -129,7 +129,7 @@ def scale(axis: Axis) -> Markup:
 def draw(verdicts: Sequence[Verdict], axis: Axis, claim: Verdict) -> Markup:
     """Draw the value that `claim` expects and the estimates of its verdicts, one lane each, in this order.
 
-    An ``<svg>`` with an accessible name; the same values stand as text beside it.
+    An ``<svg>`` with an accessible name; the text next to it has the same values.
     """
     lanes = len(verdicts)
     parts = [_grid(axis, lanes), _expected([as_ratio(claim)], axis, lanes)]
@@ -144,7 +144,7 @@ def draw(verdicts: Sequence[Verdict], axis: Axis, claim: Verdict) -> Markup:
 
 
 def comparable(verdict: Verdict, claim: Verdict) -> bool:
-    """Tell whether a verdict's estimate is of the claim's own quantity, so that one axis holds both."""
+    """Tell whether a verdict's estimate has the claim's own quantity, so that both fit on one axis."""
     same = as_ratio(verdict).unit == as_ratio(claim).unit and verdict.scale == claim.scale
     return same and (verdict.evidence != "reported" or claim.evidence == "reported")
 

@@ -27,8 +27,8 @@ Tone = Literal[
 class VerdictWord:
     """A verdict's word and how it is drawn.
 
-    `one` and `many` are the same in a sentence about one conclusion and about several, around the number; the
-    sign stands beside the word, so that colour is never the only carrier; tone ``pipeline`` is a test of
+    `one` and `many` are the forms in a sentence about one conclusion and about several, around the number.
+    The sign is next to the word, so that nothing is shown by colour alone. Tone ``pipeline`` is a test of
     Benchbook itself.
     """
 
@@ -61,7 +61,7 @@ _VERDICTS = (
     _is("an analogue shows it", "∼", "like", "shown"),
     _is("an analogue shows the direction", "∼", "like", "shown in direction"),
     _is("an analogue does not show it", "≁", "unlike", "not shown"),
-    _is("cannot tell", "?", "open", "cannot be told"),
+    _is("cannot tell", "?", "open", "not clear"),
     _is("inside the band", "⊂", "agrees"),
     _is("outside the band", "⊄", "odds"),
     _is("too wide to tell", "?", "open"),
@@ -118,10 +118,7 @@ EVIDENCE: dict[str, Evidence] = {e.name: e for e in _EVIDENCE}
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a row rests on: the nearest that speaks to its claim.
-
-    `one` and `many` stand in the front sentence around the number.
-    """
+    """The nearest evidence for a claim, on which its row rests; `said` is its phrase on the front page."""
 
     name: str
     label: str
@@ -142,7 +139,7 @@ _GROUNDS = (
         "analogue",
         "an analogue",
         "{} by an analogue",
-        "something else that is declared to stand for it, with its reason: neither tick nor cross",
+        "a declared substitute, with its reason: never shown as confirmed or refuted",
     ),
     Ground("modelled", "a model", "{} by a model", "what the hardware permits"),
     Ground(
@@ -155,17 +152,17 @@ _GROUNDS = (
         "reported",
         "arithmetic only",
         "{} by the report's own arithmetic only",
-        "its statements held against each other: consistent confirms nothing",
+        "its statements compared with each other: consistent confirms nothing",
     ),
     Ground("synthetic", "synthetic files", "{} on synthetic files", "a test of the pipeline"),
-    Ground("none", "nothing", "{} by nothing", "nothing here speaks to it"),
+    Ground("none", "nothing", "{} by nothing", "nothing here tests it"),
 )
 GROUNDS: dict[str, Ground] = {ground.name: ground for ground in _GROUNDS}
 
 
 # The applications of claims that need no run: what makers state, lists, prices.
 LOOKED_UP = ("specification", "electricity")
-# Verdicts that neither support nor contradict: nothing could be held against anything.
+# Verdicts that neither support nor contradict: nothing could be compared.
 _SILENT = ("not tested", "not checkable", "could not fail", "out of reach here")
 
 

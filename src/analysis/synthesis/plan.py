@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from analysis.synthesis.truth import Truth
+from analysis.synthesis.truth import Truth, matches
 
 # Between two jobs the queue needs some time, and a program some before it starts its own clock.
 PAUSE = 40.0
 LAUNCH = 2.5
 FIRST_JOB = 1000
+_DAY = 86_400.0
 
 
 def utc(seconds: float) -> datetime:
@@ -82,13 +83,22 @@ def runs(truth: Truth) -> list[PlannedRun]:
     shuffled = [plan[i] for i in np.random.default_rng(truth.seed).permutation(len(plan))]
     # One more execution of the first cell ends with an error, as happens.
     shuffled.insert(len(shuffled) // 2, (plan[0][0], truth.repeats + 1))
+    if truth.nightly:
+        shuffled.sort(key=lambda one: night(truth, one[1]))
     out: list[PlannedRun] = []
     clock = truth.start.timestamp()
     for order, (cell, repeat) in enumerate(shuffled, 1):
+        clock = max(clock, truth.start.timestamp() + (night(truth, repeat) - 1) * _DAY)
         at_once = list(_at_once(truth, cell, repeat, order, FIRST_JOB + len(out), clock))
         out += at_once
         clock = max(run.end for run in at_once) + PAUSE
     return out
+
+
+def night(truth: Truth, repeat: int) -> int:
+    """Return the night in which a repeat is executed, from 1; one beyond the last repeat is in the last."""
+    last = min(repeat, truth.repeats)
+    return (last - 1) // truth.nightly + 1 if truth.nightly else 1
 
 
 def _at_once(
@@ -102,14 +112,15 @@ def _at_once(
     for part in range(count):
         seed = (truth.seed, key, repeat, part)
         noise = float(np.exp(truth.noise * np.random.default_rng(seed).standard_normal()))
-        value = _value(truth, cell, noise)
+        own = {**cell, "night": night(truth, repeat)}
+        value = _value(truth, own, noise)
         seconds = cell.get("target_time", value)
         # A run that fails does so on its way.
         seconds = LAUNCH + (0.4 * seconds if failed else seconds)
         letter = chr(ord("a") + part) if count > 1 else ""
         yield PlannedRun(
             name=f"{order:03d}{letter}",
-            factors=cell,
+            factors=_changed(truth, cell, own),
             repeat=repeat,
             order=order,
             job_id=job_id + part,
@@ -120,6 +131,12 @@ def _at_once(
             failed=failed,
             seed=seed,
         )
+
+
+def _changed(truth: Truth, cell: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the levels of a run with those that were changed by its night."""
+    changes = [entry["set"] for entry in truth.changes if matches(entry.get("when", {}), own)]
+    return {name: level for one in (cell, *changes) for name, level in one.items()}
 
 
 def _value(truth: Truth, cell: Mapping[str, Any], noise: float) -> float:

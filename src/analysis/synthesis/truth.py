@@ -32,6 +32,11 @@ class Truth(Model):
     noise: Annotated[float, Field(ge=0)] = Field(
         description="standard deviation of the logarithm of a time between repeats"
     )
+    nightly: Annotated[int, Field(ge=0)] = Field(
+        0,
+        description="repeats of every cell a night; `when` may then have a `night`, from 1",
+    )
+    changes: Entries = Field([], description="levels that are `set` in some nights, with `when`")
     hosts: dict[str, str] = Field(description="cluster -> prefix of its nodes' names")
     defaults: dict[str, Any] = Field(description="factors of a run unless a cell says otherwise")
     base: Entries = Field(description="time or rate of each case, with `when`: the factors it applies to")

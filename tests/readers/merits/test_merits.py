@@ -141,7 +141,7 @@ def test_hpl__several_results_are_kept_the_largest_speaks_and_a_failure_is_said(
     both = read("hpl", text + slower + texts.HPL_CHECK.format(word="PASSED") + texts.HPL_END)
     assert named(both, "Gflops") == [508.0, 400.1]
     assert (float(both.figure_of_merit), bool(both.valid)) == (508.0, True)
-    assert both.warnings == ["f:16: 2 results in one file; all are kept; the largest speaks for the file"]
+    assert both.warnings == ["f:16: 2 results in one file; all are kept; the largest is the main figure"]
     failed = read("hpl", text + slower + texts.HPL_CHECK.format(word="FAILED") + texts.HPL_END)
     assert failed.check.values.tolist() == ["passed", "passed", "failed", "failed"]
     assert (failed.complete, bool(failed.valid)) == (True, False)

@@ -60,7 +60,7 @@ def test_base__shuffled_rows_are_sorted_and_said():
         csv("2026-03-01T00:00:02Z,a,3", "2026-03-01T00:00:00Z,a,1", "2026-03-01T00:00:01Z,a,2")
     )
     assert ds["power"].values.tolist() == [[1, 2, 3]]
-    assert "1 readings stand before earlier ones" in ds.attrs["warnings"][0]
+    assert "1 readings are before earlier ones" in ds.attrs["warnings"][0]
 
 
 @pytest.mark.parametrize(("rule", "watts"), [("mean", 15.0), ("first", 10.0), ("last", 20.0)])

@@ -282,7 +282,7 @@ def test_nvidia_csv__rows_without_headings_that_are_damaged_or_not_told_apart():
     assert ds.complete is False
     assert ds.warnings[0].startswith("f:4: 3 of 4 columns; ")
     alike = BARE.replace(", 0, ", ", ").replace(", 1, ", ", ")
-    with pytest.raises(ReadError, match="nothing that tells them apart; log with index"):
+    with pytest.raises(ReadError, match="nothing that identifies the GPU; log with index"):
         readers.parse(alike.encode(), "f", tz="UTC")
     blank = readers.parse(
         BARE.replace("100.25 W", "[N/A]").replace("101.25 W", "oops").encode(),

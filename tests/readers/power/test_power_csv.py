@@ -239,8 +239,8 @@ def test_power_csv__columns_that_tell_rows_of_a_stamp_apart_name_the_meter(monke
     assert table(ds)["0/idle/dram"] == [21.0] * 3
     assert ds.sizes["meter"] == 8
     assert ds.attrs["warnings"] == [
-        "pdu.csv:1: column 'target' tells rows of one time stamp apart; it becomes part of the meter's name",
-        "pdu.csv:1: column 'scope' tells rows of one time stamp apart; it becomes part of the meter's name",
+        "pdu.csv:1: column 'target' separates rows of one time stamp; it becomes part of the meter's name",
+        "pdu.csv:1: column 'scope' separates rows of one time stamp; it becomes part of the meter's name",
     ]
     monkeypatch.setattr("analysis.readers.power.csv._typed", lambda *_: None)
     assert parse(SOURCES).identical(ds)
@@ -298,7 +298,7 @@ def test_power_csv__a_file_of_one_long_line_is_refused_in_a_line(mark, tmp_path)
     """A cell beyond the limit of Python's csv (128 KiB), with a quotation mark."""
     path = tmp_path / "one.txt"
     path.write_text(f"a,{mark}{'x' * 200_000}")
-    with pytest.raises(ReadError, match=r"^\S+one.txt:0: is of no format known here"):
+    with pytest.raises(ReadError, match=r"^\S+one.txt:0: has no known format"):
         readers.open(path)
     with pytest.raises(ReadError, match=r"one.txt:1: no columns of time and power"):
         readers.open(path, engine="power_csv")

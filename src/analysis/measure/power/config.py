@@ -135,7 +135,7 @@ class NvidiaSmi(_Asked):
 
 
 class Slurm(_Asked):
-    """What Slurm says of a node."""
+    """Slurm's data on a node."""
 
     type: Literal["slurm"]
     node: Host = Field(description="node whose power Slurm is asked for")

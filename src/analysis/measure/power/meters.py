@@ -180,7 +180,7 @@ def quantity(text: str) -> tuple[float | None, float | None]:
 def watts(text: str, scale: float = 1.0) -> float:
     """Read a power in W as a tool prints it; a number without a unit counts `scale` W each.
 
-    `MeterError` if it is none, or no power of a machine.
+    `MeterError` if it is not a power, or not one that a machine can have.
     """
     value, factor = quantity(text)
     if value is None or factor is None:

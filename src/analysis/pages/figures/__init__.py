@@ -1,7 +1,7 @@
 """Figures of the notebooks: one seaborn style, one colour a factor level, an evidence label on each.
 
-A notebook makes a figure with `new_figure`, draws with the helpers, and ends with `show`, whose SVG
-is the same bytes for the same data and follows the light or dark page that it stands on.
+A notebook makes a figure with `new_figure`, draws with the helpers, and ends with `show`. Its SVG
+is the same bytes for the same data, and follows the light or dark theme of the page.
 """
 
 from analysis.pages.figures.bars import count_bars, share_bars

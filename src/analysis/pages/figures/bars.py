@@ -30,7 +30,7 @@ _LOOKS = {
 def count_bars(table: pd.DataFrame, *, ax: Axes, xlabel: str) -> Axes:
     """Draw counts, shape (topic, verdict), as stacked horizontal bars; `xlabel` says what is counted.
 
-    Verdicts stand in the order of what they say for a claim.
+    Verdicts are ordered from support to contradiction.
     """
     words: list[str] = sorted(map(str, table.columns), key=list(_LOOKS).index)
     table = table[words]

@@ -84,10 +84,10 @@ def strip_with_interval(
     ylabel: str,
     order: Sequence[str] | None = None,
 ) -> Axes:
-    """Draw every raw value `y` of each level `x`, and the median with its interval beside them.
+    """Draw every raw value `y` of each level `x`, and the median with its interval next to them.
 
-    `summary` has one row a level: `x`, ``median``, ``low``, ``high``, in the unit of `y`; `order` is that of
-    the levels from left to right. Raises `ConfigError` if a column is missing.
+    `summary` has one row per level: `x`, ``median``, ``low``, ``high``, in the unit of `y`; `order` is that
+    of the levels from left to right. Raises `ConfigError` if a column is missing.
     """
     _need(frame, [x, y])
     _need(summary, [x, "median", "low", "high"])
@@ -237,7 +237,7 @@ def _name_ends(
 
 
 def part_names(fig: Figure) -> None:
-    """Move the names of lines that end close together apart; the scales must be final by now."""
+    """Separate the names of lines that end close together; the scales must be final by now."""
     per_point = fig.dpi / 72
     for ax in fig.axes:
         names = [t for t in ax.texts if isinstance(t, Annotation) and t.get_gid() == _END]

@@ -18,10 +18,10 @@ _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 def heatmap(
     matrix: ArrayLike, *, ax: Axes, label: str, xlabel: str = "receiving rank", ylabel: str = "sending rank"
 ) -> Axes:
-    """Draw a communication matrix, shape (rank, peer); pairs that never spoke are 0 or NaN and stay empty.
+    """Draw a communication matrix, shape (rank, peer); pairs without messages are 0 or NaN and stay empty.
 
-    `label` is of the colour scale, with the unit: ``sent (MB)``. Raises `ConfigError` if it is no matrix, or
-    holds no positive value.
+    `label` is the label of the colour scale, with the unit: ``sent (MB)``. Raises `ConfigError` if `matrix`
+    is not a matrix, or has no positive value.
     """
     values = np.asarray(matrix, dtype=float)
     if values.ndim != 2 or not (values > 0).any():
@@ -56,10 +56,10 @@ def heatmap(
 def size_histogram(
     frame: pd.DataFrame, *, ax: Axes, size: str = "size", count: str = "count", call: str = "call"
 ) -> Axes:
-    """Draw how many messages of which size each call sent, from one row a (call, size), size in B.
+    """Draw the number of messages by size and call, from one row per (call, size), size in B.
 
-    Size on a log2 axis with 0 apart, count on a log10 axis; sizes below 0 (unknown) are left out and named.
-    Raises `ConfigError` if no message has a known size.
+    Size is on a log2 axis with a separate 0, count on a log10 axis. Sizes below 0 (unknown) are left out and
+    listed. Raises `ConfigError` if no message has a known size.
     """
     known = frame[(frame[size] >= 0) & (frame[count] > 0)]
     if known.empty:

@@ -1,7 +1,7 @@
 """The banner that IPM prints at the end of a run, anywhere in a program's standard output.
 
-It is a summary over all ranks: its observations have rank -1, neither sizes nor partners, and the
-variables of the ranks are NaN; least, mean and largest values over ranks stand in the attributes.
+It is a summary over all ranks: its observations have rank -1 and neither sizes nor partners, and the
+variables of the ranks are NaN. The attributes have the least, mean and largest values over ranks.
 Both layouts are read: IPM 2 (``# wallclock : total avg min max``, calls by ``[time] [count]``) and
 IPM 0.9x (no colons in the table, calls by ``[time] [calls] <%mpi> <%wall>``).
 """
@@ -274,7 +274,7 @@ def _calls(banner: _Banner) -> list[tuple[str, str, float, int]]:
 
 
 def _ranks(banner: _Banner) -> tuple[int, int]:
-    """Return the numbers of ranks and nodes, 0 and -1 where they are not said."""
+    """Return the numbers of ranks and nodes, 0 and -1 where they are not stated."""
     tasks = re.match(r"(\d{1,9}) on (\d{1,9}) (?:nodes|hosts)", banner.keys.get("mpi_tasks", ""))
     return (int(tasks[1]), int(tasks[2])) if tasks else (int(banner.keys.get("ntasks") or 0), -1)
 

@@ -101,7 +101,7 @@ def unlisted(codes: np.ndarray) -> np.ndarray:
 
 
 def longest_first(rows: Records) -> np.ndarray:
-    """Mark the records whose shortest call is said to be longer than all together: IPM begins with 1e15 s."""
+    """Mark the records whose shortest call is longer than their total; IPM's initial value is 1e15 s."""
     marked: np.ndarray = rows.time_min > rows.time * (1 + _PRINTED)
     return marked
 
@@ -221,8 +221,8 @@ def check_clock(heads: Sequence[Head], line: Callable[[int], int], faults: Fault
         at = int(off[0])
         faults.note(
             line(at),
-            f"rank {heads[at].rank} states {wall[at]:.6g} s of wall time, its stamps are {span[at]:.6g} s "
-            f"apart ({off.size} of {len(heads)} ranks differ)",
+            f"rank {heads[at].rank} states {wall[at]:.6g} s of wall time, its stamps span {span[at]:.6g} s "
+            f"({off.size} of {len(heads)} ranks differ)",
             "one of the numbers is damaged; get the file again",
         )
 

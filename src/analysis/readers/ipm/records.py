@@ -1,8 +1,8 @@
-"""IPM's XML taken apart: its tasks, whether they are whole, their heads, and their records as columns.
+"""The parts of IPM's XML: its tasks, whether they are complete, their heads, and their records as columns.
 
-IPM escapes nothing, so a command line with ``<`` makes its files ill-formed XML; but it writes each
-element on a line of its own. That structure is what is relied on here, not XML's. Records of many tasks are
-read at once, or line by line for a task that does not fit.
+IPM escapes nothing, so a command line with ``<`` makes its files ill-formed XML. But it writes each element
+on its own line, and this module relies on that instead of XML. Records of many tasks are read at once, or
+line by line for a task that does not fit.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Segment:
 
 @dataclass(slots=True)
 class Head:
-    """What a task says of itself; times in s, `memory` in B, NaN where it does not say."""
+    """A task's own data; times in s, `memory` in B, NaN if not stated."""
 
     version: bytes
     rank: int
@@ -133,7 +133,7 @@ def _segment(
 
 
 def read_head(data: bytes, segment: Segment) -> Head:
-    """Read what a task says of itself; `ValueError` names what is missing or no number."""
+    """Read a task's own data; `ValueError` names what is missing or not a number."""
     match = _HEAD.match(data, segment.start, segment.head)
     regions = _regions(data, segment)
     if match is None:
@@ -286,7 +286,7 @@ class BadLineError(ValueError):
 
 
 def read_lines(data: bytes, span: Span, names: Names) -> Records:
-    """Read the records of one task line by line; the first that is none raises `BadLineError`."""
+    """Read the records of one task line by line; the first other line raises `BadLineError`."""
     task, offset, stop = span
     lines = []
     for line in data[offset:stop].split(b"\n"):

@@ -1,7 +1,7 @@
-"""What readers of figures of merit share: an output while it is read, and formats declared as patterns.
+"""Shared by all readers of figures of merit: an output while it is read, and formats declared as patterns.
 
-Every figure that a file states is a row: its name and unit in the program's words, the result that it is part
-of, the step in which it is printed. One of them, the format's `main`, speaks for the file.
+Every figure in a file is a row: its name and unit in the program's words, its result, and the step in which
+it is printed. One of them, the format's `main`, is the main figure of the file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class FigureRow(NamedTuple):
 
 
 def step(text: str) -> float:
-    """Return the step of a number's last digit: 0.1 of ``12.5`` and of ``1.250e+02``; NaN if it is none."""
+    """Return the step of a number's last digit: 0.1 of ``12.5`` and ``1.250e+02``, or NaN."""
     try:
         exponent = Decimal(text.strip().replace(",", ".")).as_tuple().exponent
     except InvalidOperation:
@@ -159,8 +159,8 @@ class Output:
     ) -> xr.Dataset:
         """Make the dataset of kind ``merits`` of a format.
 
-        `main` names the figure that speaks for the file, by default the figure of merit, and `which` says
-        which of several; `time` is the one that is the time of the result by the program's own clock, s.
+        `main` names the main figure of the file, by default the figure of merit; `which` selects one of
+        several. `time` names the figure that is the time of the result by the program's own clock, s.
         """
         main = row.figure_of_merit if main is None else main
         words = {result: PASSED if passed else FAILED for result, passed in self._checks.items()}
@@ -187,7 +187,7 @@ class Output:
         chosen = figure(ds, main) if self.faults.complete else None
         if chosen is not None and chosen.several > 1:
             found = f"{chosen.several} results in one file"
-            self.faults.note(chosen.line, found, f"all are kept; the {which} speaks for the file")
+            self.faults.note(chosen.line, found, f"all are kept; the {which} is the main figure")
         took = figure(ds, time, result=chosen.result) if chosen and time else None
         return registry.conform(
             ds.assign(
@@ -245,7 +245,7 @@ def figure(ds: xr.Dataset, name: str, *, case: str = "", result: int | None = No
 
 @dataclass(frozen=True, slots=True)
 class Merit:
-    """A figure that stands in a line of its own: ``value``, and ``unit`` if the line says it, are groups."""
+    """A figure on its own line; the pattern's groups are ``value``, and ``unit`` if the line has one."""
 
     name: str
     pattern: str
@@ -270,19 +270,19 @@ class TextFormat(Format):
     starts
         The line that begins a further result of one execution.
     passed, failed
-        Lines that say whether the program's check was passed.
+        Lines that show whether the program's check passed.
     main
-        Figures that may speak for the file: the first that it has does; by default the figure of merit.
+        Candidates for the main figure: the first that the file has; by default the figure of merit.
     which, time
         Which of several figures of that name counts; the figure that is a time by the program's own clock.
     paired
         Figures that a program always prints as a set.
     finish
-        What patterns cannot say: it adds figures and facts, and compares the numbers with each other.
+        Code for what patterns cannot express: it adds figures and facts, and checks the numbers.
     test
-        Tells whether the beginning of a file is of the format, where its marks do not say enough.
+        Returns whether the beginning of a file has the format, if the marks are not enough.
     given
-        What the user should give instead of a file that is not of the format.
+        What you should give instead of a file that is not of the format.
     """
 
     kind: str = "merits"
@@ -352,7 +352,7 @@ def text_of(content: Any, key: str) -> str:
 
 
 def integer_of(content: Any, key: str) -> int:
-    """Return a whole number of an object, be it a text; -1 if there is none."""
+    """Return a whole number of an object, also from a text; -1 if there is none."""
     found = content.get(key) if isinstance(content, Mapping) else None
     if isinstance(found, int) and not isinstance(found, bool) and abs(found) < 2**31:
         return found
@@ -390,6 +390,6 @@ class Document:
             )
 
     def dataset(self, row: Format, version: str = "") -> xr.Dataset:
-        """Make the dataset; a figure speaks for the document if it is the only one."""
+        """Make the dataset; a figure is the main one only if it is the only one in the document."""
         self.output.facts["version"] = version
         return self.output.dataset(row, main=self.output.only_merit())

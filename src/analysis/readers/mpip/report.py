@@ -1,7 +1,7 @@
-"""An mpiP report taken apart: its header and sections, the small tables, the call sites with their stacks.
+"""The parts of an mpiP report: header and sections, the small tables, the call sites with their stacks.
 
-With address randomisation there are several call sites a rank, so the list of call sites can be most of a
-report; its frames repeat, and each distinct stack is spelt once. It is read in columns, or line by line where
+With address randomisation each rank has several call sites, so the list of call sites can be most of a
+report. Its frames repeat; each distinct stack is spelt once. The list is read in columns, or line by line if
 a line is odd.
 """
 

@@ -1,9 +1,9 @@
 """Rows of mpiP's callsite statistics, checked against the ``*`` row of their site.
 
-A section is read as a whole, or line by line where one is odd. Both ways accept the same rows and give the
-same values. The fast one squeezes runs of blanks and hands the section to Arrow's CSV reader; what that
-cannot take as it is (a damaged row, a number that is none) sends the section through the slow one, which
-keeps every whole row and names the others.
+A section is read as a whole, or line by line if a line is odd. Both ways accept the same rows and give the
+same values. The fast one merges runs of blanks and passes the section to Arrow's CSV reader. If that fails
+(a damaged row, a malformed number), the slow one reads the section, keeps every complete row and lists the
+others.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ def rank_rows(
 
     Returned are the rank rows and ``*`` rows that are kept, and ``Name Site Count Time`` (ms) of what a
     ``*`` row has beyond the rank rows of its site. With `threshold`, option ``-t`` may have left out rank
-    rows: then a rest is none.
+    rows, and a rest is then not a fault.
     """
     if not _orderly(time.columns, ranks):
         time = _without_strays(report, time, ranks, faults)

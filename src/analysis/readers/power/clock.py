@@ -25,8 +25,8 @@ def to_utc(
 ) -> np.ndarray:
     """Convert stamps in the order of the file to UTC, in ns; the least int64 where one is unreadable.
 
-    `zone_of` is what stands behind each stamp: ``Z``, ``+01:00``, ``CEST`` or nothing; `zone` is the IANA
-    zone of stamps with an abbreviation or nothing. Where that is not enough, `ReadError` says so.
+    `zone_of` is the text after each stamp: ``Z``, ``+01:00``, ``CEST`` or nothing; `zone` is the IANA
+    zone of stamps with an abbreviation or nothing. `ReadError` if this is not enough.
     """
     utc = local.copy()
     naive = np.zeros(local.size, dtype=bool)
@@ -121,7 +121,7 @@ def _second_pass(
             0, "the hour doubled by the end of summer time is logged once", f"taken as the {which} pass"
         )
         return double if only_second else second
-    log.faults.note(0, "the clock goes back at the end of summer time", "both passes are told apart by order")
+    log.faults.note(0, "the clock goes back at the end of summer time", "their order separates the two")
     return second
 
 

@@ -18,8 +18,8 @@ def energies(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Turn counters in J, or means in W, into mean powers in W and cumulated energies in J (meter, time).
 
-    At a meter's reading whose interval is unknown (the first one, a reset, a blank) the power is NaN and
-    the energy stands still. A counter that falls as often as energies of single intervals do is none.
+    If the interval of a reading is unknown (the first one, a reset, a blank), its power is NaN and the
+    energy does not grow. A column that falls as often as energies of single intervals is not a counter.
     """
     power = np.full(table.power.shape, np.nan)
     energy = np.full(table.power.shape, np.nan)

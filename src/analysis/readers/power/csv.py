@@ -96,10 +96,9 @@ def elapsed(layout: Layout, stamps: Sequence[str]) -> np.ndarray | None:
 
 
 def telling(log: MeterLog, layout: Layout, head: Sequence[str]) -> Layout:
-    """Take a column into the meter's name that tells rows of one meter and stamp apart.
+    """Add a column to the meter's name if it separates the rows of one meter and stamp.
 
-    Where rows of one stamp are of several sources (cpu and memory, say), their mean would be a
-    number of nothing.
+    The rows of one stamp can be from several sources (CPU and memory, say); their mean would be meaningless.
     """
     if "meter" in (log.options.columns or {}):
         return layout
@@ -116,7 +115,7 @@ def telling(log: MeterLog, layout: Layout, head: Sequence[str]) -> Layout:
         # A label has the same values at every stamp, a measurement has not.
         values, times = Counter(frozenset(cells) for cells in doubled).most_common(1)[0]
         if len(values) > 1 and 3 * times >= 2 * len(doubled):
-            found = f"column {layout.names[column]!r} tells rows of one time stamp apart"
+            found = f"column {layout.names[column]!r} separates rows of one time stamp"
             log.faults.note(layout.header, found, "it becomes part of the meter's name")
             layout = replace(layout, meter=(*layout.meter, column))
     return layout

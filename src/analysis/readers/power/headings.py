@@ -13,7 +13,7 @@ The user's column map is the option ``columns``, with the keys
     Unit of the values (``W kW mW``; ``J kJ Wh kWh uJ``), the heading of a column of units, or a
     number of W (J) per count, like 0.1 for an SNMP object in tenths.
 ``delimiter``, ``decimal``
-    If the file's own cannot be told from its first lines.
+    Needed only if they are not clear from the first lines of the file.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ FOREIGN = frozenset(
 class Headings:
     """Patterns (searched in lower case) by which a format's columns are known.
 
-    Of `time` the first that fits wins; ``a+b`` joins two columns, date and time of day. `energy` (counters)
-    is looked for only where no column of `power` is found. All that fit `meter` name the meter together.
-    Rows in other units by the column `unit` are other sensors; `unit_default` goes where neither cell nor
-    heading has one. `metric` is a column of quantities, like ``node_power_watt``, beside a column ``value``,
-    looked for only without power and energy; rows of other quantities are passed over.
+    The first match of `time` wins; ``a+b`` joins two columns, date and time of day. `energy` (counters)
+    is searched only if no column matches `power`. All matches of `meter` together name the meter. Rows whose
+    `unit` column has another unit are other sensors; `unit_default` applies if neither cell nor heading has
+    a unit. `metric` is a column of quantities, like ``node_power_watt``, next to a column ``value``; it is
+    searched only without power and energy, and rows of other quantities are skipped.
     """
 
     time: tuple[str, ...] = (

@@ -78,12 +78,12 @@ class Rows:
     def readings(
         self, what: str, *, counter: bool = False, mean: bool = False, step: float = 0.0, loose: bool = False
     ) -> MeterReadings:
-        """Make readings of the rows; `what` the format looks for stands in the message if there is none.
+        """Make readings of the rows; `what` names them in the message if there are none.
 
-        The values are energy counters in J (`counter`) or means since the reading before (`mean`); `step`
-        is the s between readings of a log without stamps, unless the option ``interval`` says; `loose`
-        stamps stand on lines apart from their readings, as the logger's do. ReadError without a row, or
-        where shuffled lines have torn stamps and readings apart.
+        The values are energy counters in J (`counter`) or means since the reading before (`mean`). `step`
+        is the time in s between readings of a log without stamps, unless the option ``interval`` gives it.
+        With `loose`, stamps and readings are on separate lines, as in the logger's files. ReadError without
+        a row, or if shuffled lines have separated stamps from their readings.
         """
         if not self._rows:
             raise self.log.empty(what)
@@ -124,10 +124,10 @@ class Rows:
 
 
 def refuse_torn(log: MeterLog, readings: MeterReadings, lines: Sequence[int]) -> None:
-    """Refuse a log whose lines were shuffled apart: stamps and the readings below them.
+    """Refuse a log whose lines were shuffled, so that stamps are separated from the readings below them.
 
-    Records that are whole may stand in any order. Where stamps go back again and again and some have
-    two readings of a meter, or some readings none, they are not the readings' own.
+    Complete records may be in any order. But if stamps often go back, and some have two readings of a
+    meter or some readings have no stamp, then stamps and readings do not belong together.
     """
     known = np.flatnonzero(readings.time != NAT)
     order = known[np.argsort(readings.meter[known], kind="stable")]
@@ -138,7 +138,7 @@ def refuse_torn(log: MeterLog, readings: MeterReadings, lines: Sequence[int]) ->
         return
     pairs = np.unique(np.stack((meter, time), axis=1), axis=0)
     if pairs.shape[0] < readings.time.size:
-        found = f"{back.size} time stamps go back, and not each stands above one reading of a meter"
+        found = f"{back.size} time stamps go back, and not each is followed by one reading of a meter"
         remedy = "the lines are out of order; take the log as it was written"
         raise ReadError.at(log.source, int(lines[order[back[0] + 1]]), found, remedy)
 

@@ -131,7 +131,7 @@ def _note_disorder(time: np.ndarray, code: np.ndarray, meters: int, faults: Faul
     time, code = time[order], code[order]
     late = int(np.count_nonzero((time[1:] < time[:-1]) & (code[1:] == code[:-1])))
     if late:
-        faults.note(0, f"{late} readings stand before earlier ones", "sorted by time")
+        faults.note(0, f"{late} readings are before earlier ones", "sorted by time")
 
 
 def _rounded(

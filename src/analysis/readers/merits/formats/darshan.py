@@ -37,8 +37,8 @@ def sniff(head: bytes, name: str = "") -> bool:
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read totals and rates of each module: kind ``merits``, the layer in the figure's name.
 
-    The rate of POSIX speaks for the log: what MPI-IO moves goes through it. A log becomes its text first, by
-    the package `darshan`, and the lines of figures are those of that.
+    The main figure of the log is the rate of POSIX, because MPI-IO goes through it. The package `darshan`
+    first converts a log to text; line numbers of figures refer to this text.
     """
     if not sniff(data):
         raise ReadError.at(source, 0, "no '# darshan log version'", "give a log of Darshan 3 or its text")

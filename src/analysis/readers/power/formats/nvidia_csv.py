@@ -18,14 +18,14 @@ _MOST_GPUS = 64
 
 
 def sniff(head: bytes, name: str) -> bool:
-    """Tell whether rows begin with nvidia-smi's time and have a power in W, and no headings stand above."""
+    """Tell whether rows begin with nvidia-smi's time and have a power in W, without headings above."""
     lines = head[:4096].decode(errors="replace").split("\n")
     return any(map(_ROW.match, lines)) and "timestamp" not in lines[0]
 
 
 @reads("nvidia-smi", "GPU board", meter_kind="gpu")
 def parse(log: MeterLog) -> MeterReadings:
-    """Parse readings per GPU, told apart by uuid, bus id or index; the first cell in W is the draw."""
+    """Parse readings per GPU, identified by uuid, bus id or index; the first cell in W is the draw."""
     table = [(number, line.split(", ")) for number, line in enumerate(log.lines(), 1) if line.strip()]
     width = len(table[0][1]) if table else 0
     for number, cells in table:
@@ -49,7 +49,7 @@ def parse(log: MeterLog) -> MeterReadings:
         rows.add(number, name, quantity(cells[powers[0]])[0], stamp=cells[0])
     readings = rows.readings("row with a time and a power in W")
     if len(readings.names) == 1 and bursts(readings.time):
-        found = "rows of several GPUs with nothing that tells them apart"
+        found = "rows of several GPUs with nothing that identifies the GPU"
         raise ReadError.at(log.source, 1, found, "log with index in --query-gpu")
     return readings
 

@@ -39,7 +39,7 @@ def parse(log: MeterLog) -> MeterReadings:
     instant = b"power.draw.instant" in log.data[:2000]
     readings = csvtable.read(log, _INSTANT if instant else _DRAW, short=False)
     if len(readings.names) == 1 and bursts(readings.time):
-        found = "rows of several GPUs without a column that tells them apart"
+        found = "rows of several GPUs without a column that identifies the GPU"
         raise ReadError.at(log.source, 1, found, "log with index in --query-gpu")
     return readings
 

@@ -16,7 +16,7 @@ _HEAD_LINES = 25
 
 
 def sniff(head: bytes, name: str) -> bool:
-    """Tell whether a line of headings with time and power stands at the top, and stamps below it."""
+    """Tell whether the file begins with headings of time and power, and has stamps below them."""
     lines = head.decode("utf-8-sig", errors="replace").splitlines()[:_HEAD_LINES]
     try:
         layout = find(lines, HEADINGS, None, name)

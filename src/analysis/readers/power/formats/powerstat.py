@@ -13,7 +13,7 @@ _ROW = re.compile(r"^\s*\d{1,2}:\d{2}:\d{2}\s")
 
 
 def sniff(head: bytes, name: str) -> bool:
-    """Tell whether powerstat's headings stand here."""
+    """Tell whether the text has powerstat's headings."""
     return re.search(rb"(?m)^\s*Time\s+User\s+Nice\s+Sys\s+Idle\s+IO\b.*\bWatts", head) is not None
 
 

@@ -18,7 +18,7 @@ _Block = list[tuple[float, dict[str, float]]]
 
 
 def sniff(head: bytes, name: str) -> bool:
-    """Tell whether turbostat's columns of watts or joules stand here."""
+    """Tell whether the text has turbostat's columns of watts or joules."""
     lines = head.decode(errors="replace").splitlines() if b"Watt" in head or b"_J" in head else []
     return any(_HEADING.match(line) for line in lines)
 
@@ -27,7 +27,7 @@ def sniff(head: bytes, name: str) -> bool:
 def parse(log: MeterLog) -> MeterReadings:
     """Parse the system's summary rows: means per interval of package, cores, graphics, memory, system.
 
-    The options ``start`` and ``interval`` stand in for ``Time_Of_Day_Seconds``.
+    The options ``start`` and ``interval`` replace a missing ``Time_Of_Day_Seconds``.
     """
     blocks: list[_Block] = []
     rows: _Block = []

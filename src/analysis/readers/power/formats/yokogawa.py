@@ -15,7 +15,7 @@ _SIGMA, _ELEMENT = _NAME.format(which="(sigma|σ|Σ|s)[abc]?"), _NAME.format(whi
 
 
 def sniff(head: bytes, name: str) -> bool:
-    """Tell whether a line of headings has a store number or a WT's model stands above, and powers."""
+    """Tell whether there are powers, with a store number in the headings or a WT's model above them."""
     wt = re.search(rb"(?im)^\W*store ?no|^\W*model.{0,9}WT\d", head) is not None
     return wt and re.search(rb'(?im)[,;"\t] *+P(\(AC\+DC\))?[ _-]?\(?(E|element|sigma|\d)', head) is not None
 
