@@ -1,7 +1,5 @@
 """Numbers and levels as words: as many digits as an interval supports, "32 nodes", "at 16³"."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Protocol

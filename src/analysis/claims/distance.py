@@ -11,8 +11,6 @@ The largest distance counts. A level that differs and has no declared distance m
 claim. Any machine can test a claim about software, so only factors that determine the work count for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args

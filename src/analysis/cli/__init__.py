@@ -1,7 +1,5 @@
 """The command ``benchbook``: read raw files, draw conclusions from campaigns, measure new ones."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import os

@@ -1,7 +1,5 @@
 """``benchbook findings`` and ``report``: what a campaign shows, as sentences, JSON, claims or slides."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

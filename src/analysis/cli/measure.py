@@ -1,7 +1,5 @@
 """``benchbook plan`` and ``meters``: the runs of a campaign, and one reading of each power meter."""
 
-from __future__ import annotations
-
 import resource
 import sys
 

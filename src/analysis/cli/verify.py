@@ -1,7 +1,5 @@
 """``benchbook verify`` and ``export``: check a raw campaign; write it as an RO-Crate."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A campaign: all its runs, joined with Slurm's records, as one tree."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

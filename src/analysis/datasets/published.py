@@ -1,7 +1,5 @@
 """Published campaigns: other people's table of figures, or their tables of runs, become datasets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """One run's folder: read every file in it, decide whether the run counts, make its tables."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -18,8 +18,6 @@ it, unless a declared range of power bounds the rest; or if its own log or Slurm
 of a node that another run used at the same time. `RunEnergy.reason` then says so.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -5,8 +5,6 @@ the loss of its power supply. Energies of different points are not compared
 (`analysis.estimates.uncertainty`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from itertools import groupby

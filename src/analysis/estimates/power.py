@@ -1,7 +1,5 @@
 """Power over time: the meters of single runs, what their energies rest on, and the levels they reach."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ A page that is made by itself gives its notebook no levels, no selection and no 
 selection or an axis given nothing is chosen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ of before and the one that replaced it are one cell, and that is listed. A facto
 nodes, ranks) is never matched so: what ran on other nodes is another cell.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections import Counter

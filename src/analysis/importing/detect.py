@@ -1,7 +1,5 @@
 """Detects what a file is by its content, and extracts what it states of a run; no dataset is kept."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import re

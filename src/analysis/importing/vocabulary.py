@@ -3,8 +3,6 @@
 A name states a factor only by a word that means it. Other words distinguish runs, and mean nothing more.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

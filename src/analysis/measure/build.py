@@ -1,7 +1,5 @@
 """``python -m analysis.measure.build CAMPAIGN MPI TARGET``: compile ``src/proxy`` with a library's mpicc."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

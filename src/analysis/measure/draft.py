@@ -1,7 +1,5 @@
 """``benchbook plan --claim``: the campaign that would test a claim, and the cluster that it asks for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The jobs of a run: program, container, input files and cores, launch lines, heads of the records."""
 
-from __future__ import annotations
-
 import string
 import sys
 from collections.abc import Mapping, Sequence

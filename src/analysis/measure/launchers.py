@@ -1,7 +1,5 @@
 """Launch lines: how the ranks of a job are started by srun, mpirun or charmrun, for each library."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the rules of Snakemake ask about a campaign that is measured."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import MutableMapping
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """A modelled campaign: every draw of a cell is a run, which claims and pages read like any other."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 from collections import defaultdict

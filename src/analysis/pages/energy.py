@@ -1,7 +1,5 @@
 """Energy and money in words: what jobs cost, what that rests on, and what meters saw of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

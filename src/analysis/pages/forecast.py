@@ -1,7 +1,5 @@
 """The forecast of the reports' applications as sentences, a table and a figure, for the notebook."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

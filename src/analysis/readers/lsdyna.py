@@ -5,8 +5,6 @@ time. Elapsed time is printed in whole seconds; `elapsed_resolution` passes this
 has the unit of the input deck, which the file does not state.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

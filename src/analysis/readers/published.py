@@ -4,8 +4,6 @@ The table is ours, the figures are other people's. Each line names a source; ``s
 folder has its address. Figures of the same run share the name in ``run``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path

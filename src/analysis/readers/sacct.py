@@ -4,8 +4,6 @@ The JSON is read in the shapes of Slurm 22.05 (openapi/dbv0.0.38) and of its dat
 wrap numbers as ``{"set": true, "infinite": false, "number": 6}`` and states in a list.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

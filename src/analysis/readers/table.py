@@ -3,8 +3,6 @@
 A script in the same folder makes such a table from data that others publish in bulk. Gaps are blank.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

@@ -4,8 +4,6 @@ A line is ``name | dims | dtype | unit | meaning``; ``*`` before the name marks 
 ``?`` one that a dataset may lack. Dims are separated by commas; none means a scalar.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from analysis.schema import runs

@@ -5,8 +5,6 @@ dimensions, one type and one unit. `conform` brings a reader's dataset into that
 data frames; `check` refuses one that is not in it. The tables are in `analysis.schema.profiles`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

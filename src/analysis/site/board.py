@@ -1,7 +1,5 @@
 """The scoreboard: verdicts gathered into one row a claim, rows into topics and reports, and counted."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
