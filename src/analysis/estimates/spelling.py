@@ -1,5 +1,7 @@
 """How sentences, tables and axes spell levels, places, measures and numbers: never by an identifier."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
