@@ -16,6 +16,8 @@ from analysis.findings.conclusion import STANDING, TOPICS, UNKNOWN
 from analysis.findings.search import conclusions
 from analysis.provenance.facts import facts as node_facts
 from tests.decks import campaigns
+from tests.estimates.hand import campaign as hand
+from tests.estimates.hand import repeats
 
 
 def texts(one: Deck) -> set[str]:
@@ -47,6 +49,23 @@ def test_deck__has_the_order_of_the_reports() -> None:
     kinds = list(dict.fromkeys(slide.kind for slide in slides))
     assert kinds == ["title", "facts", "question", "summary", "list", "method"]
     assert {slide.label for slide in slides} == {"measured"}
+
+
+def test_deck__an_order_that_comparisons_say_already_is_in_the_appendix() -> None:
+    speeds = {"a": 10.0, "b": 12.0, "c": 15.0}
+    rows = [
+        row
+        for mpi, speed in speeds.items()
+        for row in repeats(
+            [speed * (1 + one) for one in campaigns.SPREAD], "figure_of_merit",
+            figure_of_merit_unit="Gflop/s", mpi=mpi,
+        )
+    ]  # fmt: skip
+    slides = deck(hand(rows)).slides
+    order = "c is ahead of b, then of a in app (by 1.250, then 1.200 times)"
+    where = [slide.topic for slide in slides if order in texts(Deck("", "", "", (slide,)))]
+    assert where == ["Appendix"]
+    assert sum("times as fast as" in slide.headline for slide in slides) == 1
 
 
 def test_deck__shows_a_planted_effect_with_its_base_and_its_points() -> None:
