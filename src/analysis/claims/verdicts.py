@@ -30,9 +30,9 @@ from analysis.claims.distance import OUT_OF_REACH
 from analysis.claims.model import Claim, Report
 from analysis.estimates.family import among
 from analysis.estimates.finding import Finding
-from analysis.estimates.intervals import range_level
 from analysis.estimates.quantities import QUANTITIES
-from analysis.estimates.stats import LEVEL, MIN_LEVEL, Estimate
+from analysis.estimates.spelling import either
+from analysis.estimates.stats import FEWEST, LEVEL, MIN_LEVEL, Estimate
 
 HOLDS = "holds"
 DIRECTION = "holds in direction"
@@ -47,9 +47,6 @@ NOT_TESTED = "not tested"
 # weaker than one that may yet be right, and an effect short of the claim weaker than one beyond it.
 RANKING = (FAILS, UNKNOWN, DIRECTION_SMALLER, DIRECTION_LARGER, DIRECTION_OPEN, HOLDS)
 
-# So many repeats, or days, are the least whose range is trusted.
-FEWEST = next(n for n in range(2, 99) if range_level(n) >= MIN_LEVEL)
-
 # A verdict in the words of measured evidence, and the reason in a few words.
 Judgement = tuple[str, str]
 # What agrees with a claim on the axis of its quantity, None where there is no end or no axis.
@@ -61,6 +58,8 @@ def judge(claim: Claim, finding: Finding) -> Judgement:
     rule = RULES[claim.question.quantity]
     if rule.bounded and not finding.estimate.settles:
         return UNKNOWN, _too_few(finding.estimate)
+    if finding.confounded:
+        return UNKNOWN, f"{either(finding.confounded.causes)}: these runs cannot tell"
     word, reason = rule.judge(claim, finding)
     level = finding.estimate.level
     return word, reason if level >= FULL else f"{reason}, at {level:.0%}"

@@ -74,7 +74,7 @@ def _plain(value: Any) -> Any:
 
 def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> list[str]:
     """Group conclusions by topic, in the order of the reports; what is not decided comes last."""
-    from analysis.findings.conclusion import SEEN, STANDING, TOPICS, UNKNOWN
+    from analysis.findings.conclusion import CONFOUNDED, SEEN, STANDING, TOPICS, UNKNOWN
 
     sure = [one for one in found if one.word in STANDING]
     out = [
@@ -89,7 +89,9 @@ def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> lis
             out += [f"  {one.sentence}", f"    {_below(one)}"]
         if len(of_topic) > _LONG:
             out.append(f"  … and {len(of_topic) - _LONG} more: --topic {topic!r} --json has all")
-    for word, title in ((UNKNOWN, "Not decided"), (SEEN, "Seen in too few runs to say")):
+    tell = f"Changed together (benchbook new-campaign NEW --from {campaign.name} --to-tell)"
+    titles = ((CONFOUNDED, tell), (UNKNOWN, "Not decided"), (SEEN, "Seen in too few runs to say"))
+    for word, title in titles:
         rest = [one for one in found if one.word == word]
         out += [f"\n{title}"] if rest else []
         out += [f"  {one.sentence}" for one in rest[:_SHORT]]

@@ -8,7 +8,7 @@ from analysis.base.words import counted
 from analysis.decks import facts, method, points
 from analysis.decks.slide import Deck, Slide, bounded, cut, fits, head, tabled
 from analysis.estimates.campaign import Campaign
-from analysis.findings.conclusion import DIFFERS, IS, ORDERED, SEEN, STANDING, TOPICS, UNKNOWN, Conclusion
+from analysis.findings.conclusion import DIFFERS, IS, OPEN, ORDERED, SEEN, STANDING, TOPICS, Conclusion
 from analysis.findings.history import FEWEST, CellHistory, ChangePoint
 from analysis.findings.search import LIMIT, conclusions
 from analysis.pages import history
@@ -44,7 +44,7 @@ def deck(campaign: Campaign, *, title: str = "", q: float = LIMIT) -> Deck:
     if not sure:
         slides += _as_seen(campaign)
     slides += _summary(campaign, sure)
-    undecided = [one for one in found if one.word in (UNKNOWN, SEEN) and one not in chosen]
+    undecided = [one for one in found if one.word in OPEN and one not in chosen]
     rows = [(one.sentence, method.reason(one)) for one in undecided]
     slides += _listed(campaign, ("Not decided", "Why"), rows, "What could not be decided", "Open")
     slides += method.slides(campaign, q)

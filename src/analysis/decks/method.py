@@ -9,7 +9,7 @@ from analysis.base.words import attached, counted, significant
 from analysis.decks.slide import Slide, cut, tabled
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.spelling import display, nameable
-from analysis.findings.conclusion import SEEN, Conclusion
+from analysis.findings.conclusion import CONFOUNDED, SEEN, Conclusion
 from analysis.findings.trials import MARGIN
 from analysis.schema.factors import FACTORS, FOLLOWS
 
@@ -78,6 +78,8 @@ def reason(one: Conclusion) -> str:
     """Say why a conclusion was not drawn."""
     estimate = one.finding.estimate
     counts = [n for n in (estimate.n, estimate.n_baseline) if n is not None]
+    if one.word == CONFOUNDED:
+        return "several causes changed together"
     if one.word == SEEN:
         return "single runs" if min(counts) < 2 else f"too few repeats: {min(counts)}"
     if not estimate.bounded:

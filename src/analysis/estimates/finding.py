@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,41 @@ from analysis.estimates.intervals import range_level
 from analysis.estimates.stats import NO_DAY, Estimate
 from analysis.schema.factors import BRIEF, labelled, level_name
 
+Cell = Mapping[str, Level]  # the levels of all factors
+# What two sides may differ in, next to factors: how they were measured.
+DAY, ORDER, HOST = "day", "order", "host"
+
+
+@dataclass(frozen=True)
+class Confounded:
+    """What always differs between the two sides of a comparison, so that an effect has no single cause.
+
+    `causes` are factors, the compared `factor` among them, then `DAY ORDER HOST`; `sides` the cells of
+    treatment and baseline; `missing` the cells in between, in which one cause differs from one to the next,
+    and `repeats` how many runs of each cell would tell.
+    """
+
+    factor: str
+    causes: tuple[str, ...]
+    sides: tuple[Cell, Cell]
+    missing: tuple[Cell, ...]
+    repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What a reader must know of the runs of one level: a drift, far runs, or other days.
+
+    `value` is the relative change over so many `days`, how many times their median the farthest of `count`
+    runs is, or the share of runs of days that the other side has not.
+    """
+
+    kind: Literal["drift", "far", "days"]
+    level: Level
+    value: float
+    days: float = 0.0
+    count: int = 1
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -26,7 +61,8 @@ class Finding:
     the value, unit and name of the baseline. `steps` are the ratios of the steps of an order or a saturation,
     of the `strata` of a crossover, or at the lower and upper end of an interaction. `chance` is the p-value
     of a trend. `members` is the set that was found; `unequal` names the runs whose set differs from the
-    claimed one. `stratum` has the factors in which all runs agree.
+    claimed one. `stratum` has the factors in which all runs agree. `confounded` is what else differs between
+    all runs of the two sides; `remarks` are a drift and the like.
     """
 
     estimate: Estimate
@@ -41,6 +77,8 @@ class Finding:
     unequal: tuple[str, ...] = field(default=())
     stratum: Mapping[str, Level] = field(default_factory=dict)
     strata: tuple[Mapping[str, Level], ...] = ()
+    confounded: Confounded | None = None
+    remarks: tuple[Remark, ...] = ()
 
     def among(self, k: int) -> Finding:
         """Return what was found as one of k findings, with intervals that hold for all at once."""

@@ -15,23 +15,29 @@ from typing import Any
 from analysis.base.models import one_or_more
 from analysis.base.words import Level, attached, in_order, significant
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import Finding, days_said
+from analysis.estimates.finding import Confounded, Finding, days_said
 from analysis.estimates.groups import measured, strata
-from analysis.estimates.measures import MEASURES
+from analysis.estimates.measures import MEASURES, TIMES
 from analysis.estimates.question import Question
 from analysis.estimates.spelling import (
+    LEVELS,
     Stratum,
     differing,
     display,
     display_unit,
+    either,
+    in_cell,
+    kept_apart,
     listed,
     measure_name,
     nameable,
+    needed,
     noun,
     of_bytes,
     place,
     plain,
     plural,
+    remarked,
     spell,
     spell_all,
     where,
@@ -128,8 +134,37 @@ class Statement:
     @property
     def sentence(self) -> str:
         """The answer as a sentence without its full stop."""
+        return ". ".join((self.clause, *self.caveats))
+
+    @property
+    def clause(self) -> str:
+        """The first sentence of the answer: its numbers, without what they may be due to."""
         text = " ".join(_SENTENCES[self.question.quantity](self).split()).replace(" ,", ",")
         return text[:1].upper() + text[1:] if _CAPITALS.match(text) else text
+
+    @property
+    def confounded(self) -> Sequence[Confounded]:
+        """What changed together with the levels that are compared, where it did."""
+        return [one.confounded for one in self.found if one.confounded]
+
+    @property
+    def caveats(self) -> list[str]:
+        """What else changed with the levels, and which runs would tell; what is odd about the runs."""
+        asked = self.question
+        found = [one.confounded for one in self.found if one.confounded and one.estimate.settles]
+        base = self.found[0].base
+        what = "time" if base and base[1] in TIMES else measure_name(asked.variable)
+        odd = [remark for one in self.found for remark in one.remarks]
+        notes = remarked(self.campaign, asked.compare.factor, what, odd) if asked.compare else []
+        notes = [text[:1].upper() + text[1:] for text in notes]
+        if not found or not self.decided:
+            return notes
+        some = f"in {len(found)} of {len(self.found)} comparisons " * (len(found) < len(self.found))
+        causes = tuple(dict.fromkeys(cause for one in found for cause in one.causes))
+        clear = all(side(upright(asked.quantity, one.estimate)) for one in self.found if one.confounded)
+        words = [f"{some}{either(causes)}: these runs cannot tell", *kept_apart(self.names, causes)]
+        words += [needed(self.campaign, max(found, key=lambda one: one.repeats))] if clear else []
+        return [*(text[:1].upper() + text[1:] for text in words), *notes]
 
     @cached_property
     def given(self) -> Mapping[str, Any]:
@@ -241,9 +276,11 @@ class Statement:
             own = self.own(level)
             name = " or ".join(noun(self.campaign, compare.factor, one) for one in own)
             link = compare.where[at].get("interconnect") if len(compare.where) > at else None
-            if compare.factor == "nodes" and own != [1] and link:
+            if compare.factor == "nodes" and own != [1] and link and not self.confounded:
                 links = self.campaign.resolve("interconnect", link)
                 name = f"{name} {place(self.campaign, 'interconnect', links)}"
+            if len(compare.levels) == 2 and (mixed := self.confounded):
+                name = in_cell(self.campaign, name, mixed[0], mixed[0].sides[at])
             if compare.factor == "concurrent_jobs" and own == [1]:
                 name = f"{name} on as many ranks"
             out.append(name)
@@ -316,6 +353,9 @@ def _ratio(answer: Statement) -> str:
         text = f"{first} {_be(answer, first)} clearly ahead {up}, {second} {down},"
         return f"{text} {answer.place} {brackets}"
     times = {"max": "up to ", "min": "at least "}.get(asked.aggregate, "") + times
+    if len(answer.confounded) == len(answer.found):  # nobody is ahead
+        what = phrase(asked.variable, compare.factor).removesuffix(" as").removesuffix(" of")
+        return f"{first} against {second}: {times} times {what} {answer.place} ({sure})"
     text = f"{ahead(asked.variable, compare.factor, levels, (first, second), times)} {answer.place}"
     return f"{text}{_most(answer, estimates)}{_efficiency_of(answer, levels, estimates)} ({sure})"
 
@@ -484,27 +524,6 @@ def _cost(answer: Statement) -> str:
     return f"{first} saves {value} a year over {second} {answer.place} ({sure})"
 
 
-# How a level of a measure is said, with its value, its application and its members.
-_LEVELS = {
-    "mpi_fraction": "MPI takes {value} of the time of {application}",
-    "imbalance": "the slowest rank of {application} computes {value} longer than the mean",
-    "call_share": "{members} {take} {value} of the MPI time of {application}",
-    "count_share": "{members} {make} up {value} of the MPI calls of {application}",
-    "distinct_calls": "{application} makes {value} kinds of MPI calls",
-    "size_share": "{value} of the messages of {application} have {sizes}",
-    "bytes_per_call": "{members} {carry} {value} per call in {application}",
-    "rank_bytes": "a rank of {application} hands {value} to MPI",
-    "rank_memory": "a rank of {application} takes {value} of memory",
-    "node_memory": "{application} takes {value} of memory on a node",
-    "node_memory_slurm": "{application} takes {value} of memory on a node, by Slurm",
-    "latency": "a message of {members} B takes {value} in {application}",
-    "bandwidth": "messages of {members} B move at {value} in {application}",
-    "jobs_per_day": "the nodes finish {value} of {application}",
-    "energy_per_job": "a job of {application} takes {value}",
-    "mean_power": "{application} draws {value}",
-}
-
-
 def _level(answer: Statement) -> str:
     """Word a measure by itself: a share, a size, a rate."""
     asked = answer.question
@@ -530,8 +549,8 @@ def _level(answer: Statement) -> str:
         words["sizes"] = f"{sizes[1]} B at most" if sizes[0] == "0" else f"{sizes[0]} to {sizes[1]} B"
     else:
         words["sizes"] = f"{listed(members)} B"
-    of = f" of {listed(members)}" if members and asked.variable not in _LEVELS else ""
-    text = _LEVELS.get(
+    of = f" of {listed(members)}" if members and asked.variable not in LEVELS else ""
+    text = LEVELS.get(
         asked.variable, f"the {measure_name(asked.variable)}{of} of {{application}} is {{value}}"
     )
     text = text.format(value=value, application=answer.application, **words)

@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.words import Level
-from analysis.claims.verdicts import FEWEST
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.differences import equality, p_of_difference
-from analysis.estimates.finding import Finding
+from analysis.estimates.finding import DAY, Finding
 from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES
-from analysis.findings.conclusion import DIFFERS, EQUAL, SEEN, UNKNOWN
+from analysis.estimates.stats import FEWEST
+from analysis.findings.conclusion import CONFOUNDED, DIFFERS, EQUAL, SEEN, UNKNOWN
 from analysis.findings.plans import ENDS, Plan
 
 PASSED = "passed over"  # a stratum with a greater or a lesser level, which says more of how it scales
@@ -104,7 +104,8 @@ def trial_of(plan: Plan, finding: Finding, runs: pd.DataFrame, one: Level, word:
     if few or word == PASSED:
         return Trial(finding, top, bottom, word=word)
     equal = equality(plan.measured.variable, MARGIN, top, bottom)
-    return Trial(finding, top, bottom, p_of_difference(top, bottom), equal.p)
+    between = finding.confounded is not None and DAY in finding.confounded.causes
+    return Trial(finding, top, bottom, p_of_difference(top, bottom, between_days=between), equal.p)
 
 
 def judged(trial: Trial, q: float | None, q_equal: float | None, limit: float) -> Trial:
@@ -117,7 +118,9 @@ def judged(trial: Trial, q: float | None, q_equal: float | None, limit: float) -
     if q is None or q_equal is None or not estimate.settles:
         return replace(trial, q=q)
     if q <= limit and (estimate.low > 1 or estimate.high < 1):
-        return replace(trial, word=DIFFERS, q=q)
+        return replace(trial, word=CONFOUNDED if trial.finding.confounded else DIFFERS, q=q)
+    if trial.finding.confounded:  # one cause may hide another
+        return replace(trial, q=q)
     if q_equal <= limit and estimate.low >= 1 / (1 + MARGIN) and estimate.high <= 1 + MARGIN:
         return replace(trial, word=EQUAL, q=q_equal)
     return replace(trial, q=q)

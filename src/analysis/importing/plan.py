@@ -52,6 +52,7 @@ class ImportPlan:
     power: list[CampaignLog] = field(default_factory=list)
     shared: list[Observation] = field(default_factory=list)
     jobs: int = 0
+    drafts: list[Draft] = field(default_factory=list)  # of all runs in the tree
 
     @property
     def new(self) -> bool:
@@ -82,6 +83,7 @@ def make(
     groups = group(earlier.observations(tree))
     drafts, guesses = resolve(groups, applications, pattern=pattern, given=given, table=table)
     plan = ImportPlan(root, name, len(files) + len(refused), guesses=guesses, jobs=len(groups.jobs))
+    plan.drafts = drafts
     names = {one.name for one in tree}
     plan.unplaced = refused | {one: why for one, why in groups.unplaced.items() if one in names}
     plan.slurm, plan.shared = (
@@ -93,7 +95,9 @@ def make(
     faulty = []
     for draft, run in zip(drafts, _names([one.run for one in drafts], set(earlier.names)), strict=True):
         draft.name = run
-        if known := earlier.find(draft.run, key(draft.run)):
+        if earlier.is_cut(draft.run):
+            plan.known += 1
+        elif known := earlier.find(draft.run, key(draft.run)):
             plan.known += not draft.run.main.kept
             _join(plan, addition(draft, known, earlier, tables, record(draft, name)))
         elif draft.faults:

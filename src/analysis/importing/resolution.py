@@ -93,7 +93,7 @@ def _from_files(
     if draft.value("program") and draft.certain("command") is None:
         draft.facts.pop("command", None)
         draft.facts.pop("launch", None)
-    hosts = re.split(r"[,.]", str(draft.value("node_list") or ""))
+    hosts = re.split(r"[,.]", f"{draft.value('node_list') or ''},{draft.value('host') or ''}")
     known = next(filter(None, map(system, [*hosts, str(draft.value("cluster") or "")])), "")
     if known and ("cluster" not in draft.facts or draft.facts["cluster"].where not in ("--set", "--table")):
         draft.facts["cluster"] = Sourced(known, "names of hosts")
@@ -233,7 +233,8 @@ def _group_hosts(drafts: Sequence[Draft]) -> None:
     clusters: dict[str, dict[int, tuple[str, str, str]]] = defaultdict(dict)
     for at, draft in enumerate(drafts):
         if draft.value("cpu") is None:
-            hosts = {short(host) for host in str(draft.value("node_list") or "").split(",")} - {""}
+            listed = draft.value("node_list") or draft.value("host") or ""
+            hosts = {short(host) for host in str(listed).split(",")} - {""}
             feature = str(draft.value("feature") or "")
             found = "" if feature in hosts else feature, str(draft.value("queue") or ""), _pattern(hosts)
             clusters[str(draft.value("cluster") or "")][at] = found

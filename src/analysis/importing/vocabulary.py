@@ -47,6 +47,7 @@ STAMPS = re.compile(
 )
 _NUMBERED = re.compile(
     r"(?<![A-Za-z0-9])\d{5,}(?:\.\d+)?(?![A-Za-z0-9])|[0-9a-f]{12,}|[oe]\d{3,}(?![A-Za-z0-9])"
+    r"|(?<=slurm[-_])\d+(?![A-Za-z0-9])"
 )
 # A host: a name with a domain, a word with a long number that begins with zero, or one with a word for it.
 # Shorter numbers may count something.

@@ -155,16 +155,17 @@ def _sentence(compared: Compared, part: Stratum, rows: pd.DataFrame) -> str:
     answers = [part.answers[int(at)] for at in rows.index]
     value = attached(significant(float(rows["base"].iloc[-1])), part.unit)
     base = f"{compared.display(compared.baseline)}: {value}"
-    text = with_base(answers[-1].sentence, base)
-    if len(rows) == 1:
-        return f"{text}."
+    text = with_base(answers[-1].clause, base)
+    notes = "".join(f" {one}." for one in answers[-1].caveats)
+    if len(rows) == 1 or answers[-1].confounded:
+        return f"{text}.{notes}"
     signs = [
         sentences.side(sentences.upright(one.question.quantity, one.found[0].estimate)) for one in answers
     ]
     names = {1: compared.display(rows[compared.factor].iloc[0]), -1: compared.display(compared.baseline)}
     at = [compared.display(level, compared.along) for level in rows[compared.along]]
     ordered = pd.api.types.is_numeric_dtype(rows[compared.along])
-    return f"{text}; {_leads(names, at, signs, ordered=ordered)}."
+    return f"{text}; {_leads(names, at, signs, ordered=ordered)}.{notes}"
 
 
 def _leads(names: Mapping[int, str], at: Sequence[str], signs: Sequence[int], *, ordered: bool) -> str:

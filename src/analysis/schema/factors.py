@@ -121,7 +121,9 @@ SYSTEMS = (
     "Tetralith Dardel Beskow Betzy Snellius Cartesius Karolina Salomon Barbora Anselm MeluXina Deucalion"
 )
 _CLUSTER = "|".join(sorted((name.replace("-", "[-_]?") for name in SYSTEMS.split()), key=len, reverse=True))
-_BUILDS = r"gcc[-_]?[\d.]*|gnu[-_]?[\d.]*|icc|icx|ifort|ifx|aocc|clang|armclang|llvm|pgi|nvhpc|cce|aocl|mkl"
+_BUILDS = r"gcc[-_]?[\d.]*|gnu[-_]?[\d.]*"
+_BUILDS += r"|(?:icc|icx|ifort|ifx|aocc|clang|armclang|llvm|pgi|nvhpc|cce|aocl|mkl)(?:[-_]?\d+\.\d[\d.]*)?"
+_BUILDS += r"|intel[-_]?(?:20[012]\d|1\d|2[0-5])(?:\.\d+)*|arm[-_]?\d\d\.\d[\d.]*"  # not intel64
 _PLACED = r"block|cyclic|scatter|compact|bunch|spread|pinning|pinned|unpinned|cores?|sockets?|numa|rank"
 _PLACED += r"|(?:intra|inter)[-_]?(?:node|socket|numa|ccx|die)|same[-_]?switch|diff[-_]?switch"
 _TUNED = r"tuned|untuned|defaults?|(?:no)?smt\d?|\d?smt|(?:no)?ht|hyperthread\w*|ucx|ofi|verbs|openib|psm2?"
