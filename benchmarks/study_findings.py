@@ -31,7 +31,7 @@ from analysis.estimates.question import Comparison, Question
 from analysis.findings.conclusion import DIFFERS, EQUAL, GROWS, SESSION, Conclusion
 from analysis.findings.search import LIMIT, conclusions, tested
 from analysis.findings.trials import MARGIN
-from analysis.schema.frames import blank, to_dataset
+from analysis.schema.registry import blank, to_dataset
 
 OUT = Path(__file__).parents[1] / "docs" / "findings.md"
 SEED, ROUNDS = 20_261_122, 12

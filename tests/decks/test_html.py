@@ -169,7 +169,7 @@ def test_report__writes_the_files_and_names_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("analysis.cli.report.built", lambda names: None)
+    monkeypatch.setattr("analysis.cli.findings.built", lambda names: None)
     monkeypatch.setattr("analysis.base.project.root", lambda *_: Path(__file__).parents[2])
     assert cli.main(["report", "vm-profiles", "--out", "here", "--no-pdf", "--title", "Two cores"]) == 0
     told = capsys.readouterr()

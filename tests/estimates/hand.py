@@ -16,7 +16,7 @@ from analysis.claims.model import Claim, Report, load_report
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.question import Question
 from analysis.schema.factors import FACTORS
-from analysis.schema.frames import blank, to_dataset
+from analysis.schema.registry import blank, to_dataset
 
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files")
 

@@ -13,8 +13,8 @@ from analysis.measure import cores
 from analysis.measure.cores import Cores
 from analysis.measure.declare import PRESETS, MpiLibrary, Presets, load
 from analysis.measure.job import BIND, Allocation, allocate
-from analysis.measure.launchers import JobSize, launch_line
 from analysis.measure.matrix import expand
+from analysis.measure.mpi import JobSize, launch_line
 from analysis.measure.workflow import resources
 
 from .conftest import Changed

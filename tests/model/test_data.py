@@ -22,7 +22,7 @@ from analysis.model.campaign import Cell, runs, step
 from analysis.model.draws import Draws, draw
 from analysis.model.inputs import Inputs, LinkFacts, Range, load
 from analysis.schema.campaigns import CampaignFile, ModelledCampaign
-from analysis.schema.frames import to_dataset
+from analysis.schema.registry import to_dataset
 
 BASE = project.root()
 DECLARED = models.load(CampaignFile, project.declaration("modelled"))

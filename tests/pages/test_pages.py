@@ -18,7 +18,7 @@ from analysis.claims.model import load_report
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
 from analysis.pages.figures.svg import svg
 from analysis.schema.factors import at_level
-from analysis.schema.frames import blank, to_dataset
+from analysis.schema.registry import blank, to_dataset
 from tests.estimates.hand import in_turn
 
 RAW = Path(__file__).parents[2] / "data" / "raw" / "vm-hpcg" / "runs"

@@ -9,8 +9,6 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from analysis.readers import published
-
 from .merits.texts import SAMPLES as MERITS
 from .power.test_cpu import LIKWID, PERF, PERF_TABLE, POWERSTAT, TURBO
 from .power.test_devices import BARE, POWER, T0, WT, xml
@@ -21,6 +19,7 @@ from .test_hpctoolkit import EXPERIMENT
 from .test_lsdyna import ACCOUNT
 from .test_openatom import OUTPUT
 from .test_proxy import LINE as PROXY
+from .test_published import HEAD as FIGURES
 from .test_published import LINE as FIGURE
 from .test_tau import PROFILE as TAU
 
@@ -96,7 +95,7 @@ SAMPLES = LOGS | {
     "openatom": OUTPUT,
     "osu": (DATA / "osu/allreduce_n4.txt").read_bytes(),
     "proxy": PROXY,
-    "published": (",".join(published.COLUMNS) + "\n" + FIGURE + FIGURE.replace("f1", "f2")).encode(),
+    "published": (FIGURES + FIGURE + FIGURE.replace("f1", "f2")).encode(),
     "run": (CAMPAIGN / "runs/001/run.json").read_bytes(),
     "sacct": b"".join((CAMPAIGN / "sacct.txt").read_bytes().splitlines(keepends=True)[:6]),
     "table": b"run,cpu,cores\n" + b"".join(b"%d,Xeon X5670,12\n" % i for i in range(2, 5)),

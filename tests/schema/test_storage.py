@@ -12,7 +12,6 @@ import xarray as xr
 from analysis.base import project
 from analysis.base.errors import ReadError, SchemaError
 from analysis.schema import registry, storage
-from analysis.schema.frames import to_dataset
 
 # One of each kind: measured, with meters or tables of sizes, published, modelled, synthetic.
 BUILT = ("vm-hpcg", "vm-profiles", "vm-exchange", "cloud-study", "published", "modelled", "syn-lsdyna2009")
@@ -55,7 +54,9 @@ def calls() -> xr.Dataset:
             "bytes": [24.0, np.nan, 0.0],
         }
     )
-    return to_dataset([frame], "calls").assign_attrs(complete=False, warnings=["a:1: b; c"], nothing=None)
+    return registry.to_dataset([frame], "calls").assign_attrs(
+        complete=False, warnings=["a:1: b; c"], nothing=None
+    )
 
 
 def test_write__read_gives_the_same_dataset(calls: xr.Dataset, tmp_path: Path) -> None:
@@ -76,7 +77,7 @@ def test_write__times_survive_with_their_gaps(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {"run": ["1", "2"], "start": [np.datetime64("2026-11-21T00:27:31.240648500", "ns"), pd.NaT]}
     )
-    runs = to_dataset([frame], "runs")
+    runs = registry.to_dataset([frame], "runs")
     storage.write(runs, tmp_path / "runs.nc")
     back = storage.read(tmp_path / "runs.nc")
     assert back["start"].values[0] == np.datetime64("2026-11-21T00:27:31.240648500")
@@ -84,7 +85,7 @@ def test_write__times_survive_with_their_gaps(tmp_path: Path) -> None:
 
 
 def test_write__empty_table_survives(tmp_path: Path) -> None:
-    storage.write(to_dataset([], "matrix"), tmp_path / "matrix.nc")
+    storage.write(registry.to_dataset([], "matrix"), tmp_path / "matrix.nc")
     assert storage.read(tmp_path / "matrix.nc").sizes == {"row": 0}
 
 
@@ -121,7 +122,7 @@ def test_read__unit_that_differs_from_the_registry_is_refused(calls: xr.Dataset,
 
 def test_read_tree__groups_come_back(calls: xr.Dataset, tmp_path: Path) -> None:
     storage.write_tree(
-        {"calls": calls, "matrix": to_dataset([], "matrix")}, tmp_path / "t.nc", {"campaign": "x"}
+        {"calls": calls, "matrix": registry.to_dataset([], "matrix")}, tmp_path / "t.nc", {"campaign": "x"}
     )
     tree = storage.read_tree(tmp_path / "t.nc")
     assert tree.attrs == {"campaign": "x"}
@@ -132,10 +133,10 @@ def test_read_tree__groups_come_back(calls: xr.Dataset, tmp_path: Path) -> None:
 def mixed(calls: xr.Dataset, tmp_path: Path) -> Path:
     """Write a file of groups of every type, of one dimension, of two, and of none."""
     start = [np.datetime64("2026-11-21T00:27:31.240648500", "ns"), pd.NaT]
-    runs = to_dataset(
+    runs = registry.to_dataset(
         [pd.DataFrame({"run": ["1", "2"], "start": start, "valid": [True, False], "nodes": [1, 2]})], "runs"
     )
-    groups = {"calls": calls, "runs": runs, "matrix": to_dataset([], "matrix")}
+    groups = {"calls": calls, "runs": runs, "matrix": registry.to_dataset([], "matrix")}
     storage.write_tree(groups, tmp_path / "mixed.nc", {"campaign": "x", "faults": [], "level": 3})
     return tmp_path / "mixed.nc"
 
@@ -187,7 +188,7 @@ def test_read_tree__damage_within_is_one_line(mixed: Path, tmp_path: Path) -> No
 
 
 def test_conform__casts_and_names_the_unit() -> None:
-    ds = to_dataset(
+    ds = registry.to_dataset(
         [pd.DataFrame({"run": ["1"], "rank": [0], "peer": [1], "count": [2], "bytes": [16]})], "matrix"
     )
     assert ds["bytes"].dtype == np.float64

@@ -19,7 +19,7 @@ from analysis.claims import Verdict
 from analysis.claims.model import load_report
 from analysis.datasets.campaign import ingest
 from analysis.schema import storage
-from analysis.site.recovery import LOOKED_UP
+from analysis.site.words import LOOKED_UP
 from analysis.synthesis.campaign import build
 from analysis.synthesis.plan import cells, runs
 from analysis.synthesis.truth import Truth, load_truth

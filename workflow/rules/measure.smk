@@ -64,7 +64,7 @@ rule proxy:
     params:
         campaign=MEASURED,
     shell:
-        "python -m analysis.measure.build {params.campaign:q} {wildcards.mpi:q} {output.program:q} 2> {log:q}"
+        "python -m analysis.measure.mpi {params.campaign:q} {wildcards.mpi:q} {output.program:q} 2> {log:q}"
 
 
 onerror:

@@ -4,8 +4,6 @@ A job's last act writes its record by this module: standard library only, and wh
 imported where it is used.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

@@ -4,8 +4,6 @@ Descriptions of a model are remedies in messages, comments of ``workflow/schemas
 ``docs/reference/``.
 """
 
-from __future__ import annotations
-
 import datetime
 import difflib
 import re

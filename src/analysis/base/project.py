@@ -3,8 +3,6 @@
 Snakemake reads this module at every start: nothing slow is imported.
 """
 
-from __future__ import annotations
-
 import copy
 import subprocess
 from collections.abc import Mapping

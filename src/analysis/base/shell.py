@@ -1,7 +1,5 @@
 """Programs: run with a time limit and without what a job preloads; that they fail is an answer, no error."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Mapping, Sequence

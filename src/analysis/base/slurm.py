@@ -1,7 +1,5 @@
 """Slurm: questions to it, how it writes nodes and numbers, and when its record of a job may be kept."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 The sampler on a compute node imports this: nothing but the standard library is imported.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from functools import cache

@@ -1,12 +1,12 @@
 """Numbers and levels as words: as many digits as an interval supports, "32 nodes", "at 16³"."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 Level = str | int | float
+
+NOT_STATED = "not stated"  # a level, a place or a power that nobody has given
 
 # An interval of synthetic values can be as narrow as their rounding; more digits than these tell nobody more.
 FIGURES = 4

@@ -1,7 +1,5 @@
 """YAML with the line of every value."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The audit of a report computed: what its printed figures leave of its own statements."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Callable, Mapping

@@ -11,8 +11,6 @@ The largest distance counts. A level that differs and has no declared distance m
 claim. Any machine can test a claim about software, so only factors that determine the work count for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
@@ -186,14 +184,14 @@ def bound(claim: Claim, campaign: Campaign, finding: Finding) -> float | None:
 
     A link, a library or its settings move the time in MPI alone: without any of it a run would be
     1 / (1 - f) times as fast. f is the largest share of MPI in profiled runs that agree with the compared
-    ones in case, nodes and ranks, of the campaign's own profiler if it names one.
+    ones in work and nodes, of the campaign's own profiler if it names one.
     """
     compare = claim.question.compare
     if compare is None or compare.factor not in _OF_MPI or claim.question.quantity not in SPEEDUPS:
         return None
     runs = campaign.runs
     alike = runs["valid"] & runs["mpi_fraction"].notna()
-    for factor in ("application", "version", "case", "nodes", "ranks"):
+    for factor in (*_OF_SOFTWARE, "nodes"):
         alike &= runs[factor].isin(runs.loc[runs["run"].isin(finding.runs), factor])
     if campaign.profiler:
         alike &= runs["profiler"] == campaign.profiler

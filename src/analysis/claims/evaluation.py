@@ -1,7 +1,5 @@
 """Evaluate the claims of a report on a campaign: one record for each claim."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 

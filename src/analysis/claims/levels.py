@@ -1,7 +1,5 @@
 """A campaign's declarations of levels, checked against the names in reports and in its runs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress

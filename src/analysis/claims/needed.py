@@ -1,7 +1,5 @@
 """Which runs would test a claim: application, cases, counts, levels, repeats."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The audit of a report as data: printed figures, and how the report's own statements bear on each other."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

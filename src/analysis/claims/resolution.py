@@ -1,7 +1,5 @@
 """One word for the findings of all strata: what must hold in each, in the best, or in none."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

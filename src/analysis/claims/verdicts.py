@@ -22,8 +22,6 @@ A claim about every stratum or step needs each of them to hold. One of k contrad
 that hold for all k at once.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The command ``benchbook``: read raw files, draw conclusions from campaigns, measure new ones."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import os
@@ -120,7 +118,7 @@ def _concluding(command: Any) -> None:
     add("--json", help="print a list of objects instead of text", **_AS_JSON)
 
     what = "write the slides of a campaign: its conclusions as HTML, PowerPoint and PDF"
-    add = command("report", "cli.report:report", what)
+    add = command("report", "cli.findings:report", what)
     add("name", metavar="CAMPAIGN")
     add("--out", default="", metavar="DIR", help="folder (default: results/reports/CAMPAIGN)")
     add("--title", default="", metavar="TEXT", help="title of the first slide (default: the campaign's)")
@@ -151,7 +149,7 @@ def _comparing(command: Any) -> None:
 
 def _measuring(command: Any) -> None:
     """Declare what goes with measuring."""
-    add = command("plan", "cli.plan:plan", "show the runs and the node hours of a campaign; start nothing")
+    add = command("plan", "cli.measure:plan", "show the runs and the node hours of a campaign; start nothing")
     add("name", metavar="CAMPAIGN", nargs="?", default="")
     add("--claim", default="", metavar="ID", help="write the campaign that would test this claim")
     add("--cluster", default="", help="with --claim: a cluster of yours (default: a file to fill in)")
@@ -164,7 +162,7 @@ def _measuring(command: Any) -> None:
     add("--json", help="print an object instead of a line", **_AS_JSON)
 
     what = "read each power meter of a cluster once; print what it reads, or what is wrong"
-    add = command("meters", "cli.meters:meters", what)
+    add = command("meters", "cli.measure:meters", what)
     add("cluster", metavar="CLUSTER")
     add("--nodes", default="", help="nodes whose meters are read, like n[01-04]")
 
@@ -222,7 +220,7 @@ def _campaigns(command: Any) -> None:
     add("--write", action="store_true", help="write the manifest first")
     add("--force", action="store_true", help="with --write: replace an existing manifest")
 
-    add = command("export", "cli.export:export", "write a verified raw campaign as an RO-Crate")
+    add = command("export", "cli.verify:export", "write a verified raw campaign as an RO-Crate")
     add("campaign", metavar="CAMPAIGN")
     add("out", metavar="OUT.zip")
     add("--license", dest="licence", default="", metavar="SPDX", help="default: that of CITATION.cff")

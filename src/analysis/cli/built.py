@@ -1,7 +1,5 @@
 """Datasets brought up to date before a command reads them, without a build where nothing has changed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """``benchbook compare``: a campaign after an upgrade against the one before, or a history of several."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

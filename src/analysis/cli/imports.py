@@ -1,7 +1,5 @@
 """``benchbook import``: print what a folder of job output would become, ask, and write it."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """``benchbook inspect``: what a file is, what is in it, what is wrong with it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

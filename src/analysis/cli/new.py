@@ -1,7 +1,5 @@
 """``benchbook new-campaign``: the files that a campaign needs, from flags or from questions."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

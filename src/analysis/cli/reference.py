@@ -1,7 +1,5 @@
 """``python -m analysis.cli.reference``: the schemas and ``docs/reference/``, made from declarations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

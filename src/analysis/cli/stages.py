@@ -140,12 +140,12 @@ def recovered(verdicts: str, out: str, *, config: str) -> None:
     """Say in a table what the self-test has given back; fail for what it should have and has not."""
     from analysis.claims import read_verdicts
     from analysis.estimates.contents import load_config
-    from analysis.site.recovery import check, table
+    from analysis.site.board import check_recovered, recovered_table
 
     found = read_verdicts(Path(verdicts))
     known = load_config(Path.cwd(), Path(config)).get("contradictions", {})
-    print(text := table(found, known))
-    check(found, known, config)
+    print(text := recovered_table(found, known))
+    check_recovered(found, known, config)
     Path(out).write_text(text, encoding="utf-8")
 
 

@@ -1,7 +1,5 @@
 """``benchbook verdicts``: the scoreboard as a table or as JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """``benchbook whatif``: your own profiled job on another network or number of nodes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

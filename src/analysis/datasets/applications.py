@@ -1,7 +1,5 @@
 """Applications: the reader of their result, and its values in the table of runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

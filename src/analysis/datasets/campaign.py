@@ -1,7 +1,5 @@
 """A campaign: all its runs, joined with Slurm's records, as one tree."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
@@ -31,7 +29,7 @@ from analysis.energy.meters import Log, declared_power, read_logs
 from analysis.model.campaign import modelled
 from analysis.schema import storage
 from analysis.schema.campaigns import CampaignFile
-from analysis.schema.frames import to_dataset
+from analysis.schema.registry import to_dataset
 
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files", "meters")
 # Starting worker processes costs seconds; below this many runs one process is faster.

@@ -3,8 +3,6 @@
 A clock of an unknown time zone may be off by any number of quarters of an hour.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import shlex

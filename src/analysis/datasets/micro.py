@@ -1,7 +1,5 @@
 """The table of a micro-benchmark's run, the same for OSU's and Intel's programs."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping

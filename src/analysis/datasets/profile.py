@@ -4,8 +4,6 @@ Every function takes a dataset of kind ``profile`` and sums its observations; ro
 belong to no rank (``rank`` -1, a summary over all) count in the sums only.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import xarray as xr

@@ -1,7 +1,5 @@
 """Published campaigns: other people's table of figures, or their tables of runs, become datasets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,6 @@ from analysis.readers.published import COLUMNS, SOURCES, load_sources
 from analysis.schema import registry
 from analysis.schema.campaigns import CampaignFile
 from analysis.schema.factors import FACTORS
-from analysis.schema.frames import blank, to_dataset
 
 FIGURES = "figures.csv"
 
@@ -99,9 +96,9 @@ def _read_figures(raw: Path, assumed: Mapping[str, Any]) -> Groups:
     rows = [_run(str(name), part, assumed) for name, part in used.groupby("run", sort=True)]
     runs = pd.DataFrame(rows).assign(checksum=files.loc[own, "checksum"].iloc[0])
     groups = {
-        "runs": to_dataset([_completed(runs, raw)], "runs"),
-        "micro": to_dataset([_sizes(used)], "micro"),
-        "files": to_dataset([files], "files"),
+        "runs": registry.to_dataset([_completed(runs, raw)], "runs"),
+        "micro": registry.to_dataset([_sizes(used)], "micro"),
+        "files": registry.to_dataset([files], "files"),
         "figures": figures.drop_attrs(deep=False).assign_attrs(kind="published"),
     }
     return groups, list(figures.attrs["warnings"])
@@ -125,7 +122,7 @@ def _run(name: str, part: pd.DataFrame, assumed: Mapping[str, Any]) -> dict[str,
     first = part.iloc[0]
     values = dict(zip(part["metric"], part["value"], strict=True))
     units = dict(zip(part["metric"], part["unit"], strict=True))
-    row = blank("runs") | dict(assumed) | {"run": name}
+    row = registry.blank("runs") | dict(assumed) | {"run": name}
     row |= {factor: first[factor] for factor in _SAME}
     row |= {factor: first[column] for column, factor in _FACTORS.items()}
     row |= {metric: values.get(metric, row[metric]) for metric in _METRICS}
@@ -165,13 +162,13 @@ def _read_tables(raw: Path, assumed: Mapping[str, Any]) -> Groups:
         raise ConfigError.at(str(raw), 0, "holds no table of runs", "add one, or runs/ with measured runs")
     runs = _checked_runs(pd.concat(frames["runs"], ignore_index=True), assumed, raw)
     micro = [one[one["run"].isin(runs["run"])] for one in frames["micro"]]
-    groups = {"runs": to_dataset([runs], "runs"), "micro": to_dataset(micro, "micro")}
-    return groups | {"files": to_dataset([pd.DataFrame(files)], "files")}, faults
+    groups = {"runs": registry.to_dataset([runs], "runs"), "micro": registry.to_dataset(micro, "micro")}
+    return groups | {"files": registry.to_dataset([pd.DataFrame(files)], "files")}, faults
 
 
 def _checked_runs(runs: pd.DataFrame, assumed: Mapping[str, Any], raw: Path) -> pd.DataFrame:
     """Complete the rows of the tables; refuse a run of two tables and one of an unknown source."""
-    nothing = blank("runs")
+    nothing = registry.blank("runs")
     for name, value in assumed.items():
         unknown = runs[name].isna() if nothing[name] != nothing[name] else runs[name] == nothing[name]
         runs[name] = np.where(unknown, value, runs[name])

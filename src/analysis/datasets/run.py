@@ -1,7 +1,5 @@
 """One run's folder: read every file in it, decide whether the run counts, make its tables."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -27,7 +25,7 @@ from analysis.datasets.witnesses.readings import LogDigest, digest
 from analysis.energy.attribution import RunEnergy, own_energy
 from analysis.readers.run import ended_well, records
 from analysis.schema.campaigns import Application
-from analysis.schema.frames import blank
+from analysis.schema.registry import blank
 
 RECORD = "run.json"
 # Of an application that no reader knows: its runs have their times and profiles alone.

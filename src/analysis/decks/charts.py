@@ -1,7 +1,5 @@
 """Native charts of a slide: points with their intervals, whose numbers stay editable in the file."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """The slides of a campaign: its conclusions in the order of the reports, its machine and its method."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby

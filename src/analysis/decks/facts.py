@@ -1,7 +1,5 @@
 """The cluster under test: what its runs and the facts of their nodes say, and what they do not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

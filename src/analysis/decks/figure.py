@@ -1,7 +1,5 @@
 """The figure of a slide, in the style of the pages: one colour a level in all of them."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Collection, Sequence
 

@@ -1,7 +1,5 @@
 """A deck as one self-contained HTML file that loads nothing, and printed as PDF, a slide a page."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

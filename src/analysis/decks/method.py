@@ -1,7 +1,5 @@
 """How a campaign was measured, what was left out of it, and why something was not decided."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The points of a slide's figure: conclusions that share one, the order of names, readable units."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

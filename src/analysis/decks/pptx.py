@@ -1,7 +1,5 @@
 """A deck as PowerPoint: titles, text, tables and charts that stay editable, the same bytes every time."""
 
-from __future__ import annotations
-
 import datetime
 import io
 import re

@@ -1,7 +1,5 @@
 """Slides as plain content, before they become HTML or PowerPoint, and text that fits on them."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Iterator, Sequence

@@ -18,8 +18,6 @@ it, unless a declared range of power bounds the rest; or if its own log or Slurm
 of a node that another run used at the same time. `RunEnergy.reason` then says so.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -34,11 +32,12 @@ import xarray as xr
 from analysis import readers
 from analysis.base.errors import Fault
 from analysis.base.units import SECOND
+from analysis.base.words import NOT_STATED
 from analysis.energy.integral import energy, total
 from analysis.energy.jobs import idle_power, shared
 from analysis.energy.meters import Log, Row, chosen, nodes_of, not_covered, read_logs
 from analysis.energy.own import RunLogs, own_logs
-from analysis.energy.points import UNSAID, point
+from analysis.energy.points import point
 
 NO_LOG = "no power log"
 SLURM = "nodes, as Slurm's acct_gather_energy has it"
@@ -270,7 +269,7 @@ def _summed(parts: Sequence[_Part], row: Row, remedy: str = "") -> RunEnergy:
         mean_power=_mean_power(joules, row),
         covered=covered,
         shared=max(crowds),
-        location=" + ".join(dict.fromkeys(part.log.location or UNSAID for part in parts)),
+        location=" + ".join(dict.fromkeys(part.log.location or NOT_STATED for part in parts)),
         rule="; ".join(
             dict.fromkeys(part.log.rule for part, crowd in zip(parts, crowds, strict=True) if crowd > 0)
         ),

@@ -1,7 +1,5 @@
 """Energy of windows of time from power datasets: per meter, with coverage, bounds and uncertainty."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Any
 

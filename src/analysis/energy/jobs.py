@@ -1,7 +1,5 @@
 """Energy of jobs that share meters: nodes in one rack, jobs on one node, a switch for all."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -11,8 +11,6 @@ measurement as a whole has no level here: the methodology grants one only if all
 some of them are not in the data.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A campaign's power logs, declared or found: on the cluster's clock, with the nodes that meters feed."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The power logs in one run's folder: the sampler's with its summary, and those of others."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

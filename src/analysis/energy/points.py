@@ -5,18 +5,17 @@ the loss of its power supply. Energies of different points are not compared
 (`analysis.estimates.uncertainty`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from itertools import groupby
+
+from analysis.base.words import NOT_STATED
 
 INPUT = "input"
 SLURM = "node, as Slurm has it"
 PACKAGE = "CPU package"
 GPU = "GPU"
 DIRECT = "node, behind the power supply"
-UNSAID = "not stated"
 
 # From the point that includes most to the one that includes least: points, and the types of the sampler's
 # meters (`analysis.measure.power`), which are more exact than a location in words. Points of one line add up.
@@ -25,7 +24,7 @@ LAYERS = (
     ("redfish",),
     ("ipmitool",),
     (INPUT,),
-    (UNSAID,),
+    (NOT_STATED,),
     ("slurm", SLURM),
     (DIRECT,),
     (PACKAGE, "powercap", GPU, "nvidia-smi"),
@@ -68,6 +67,6 @@ def outermost(names: Iterable[str], sees_all: Callable[[str], bool]) -> list[str
 
 def _one(location: str) -> str:
     text = location.strip().lower()
-    if text in ("", UNSAID):
-        return UNSAID
+    if text in ("", NOT_STATED):
+        return NOT_STATED
     return next((name for name, pattern in _PATTERNS if re.search(pattern, text)), location.strip())

@@ -23,7 +23,7 @@ from analysis.estimates import mixture
 from analysis.schema import storage
 from analysis.schema.campaigns import CampaignFile, FactorDistance, RunsAlike, StandIn, View
 from analysis.schema.factors import FACTORS
-from analysis.schema.frames import to_dataset
+from analysis.schema.registry import to_dataset
 
 # In a campaign's `hardware`, stands for what the runs say.
 MACHINE = "${machine}"

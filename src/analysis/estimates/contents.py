@@ -5,8 +5,6 @@ A campaign takes part once it is declared and has runs. Its pages follow from it
 lists the exceptions. Snakemake imports this module at every start, so it imports nothing slow.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

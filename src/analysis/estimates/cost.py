@@ -5,8 +5,6 @@ one shape; a text like ``2 kWh`` or ``0.20 USD/kWh`` is converted to these units
 usage effectiveness of the building, 1 or more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

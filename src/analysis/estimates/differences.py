@@ -12,8 +12,6 @@ the same statistic of the runs rearranged. Nothing is taken to be normal. There 
   and chance reaches it in every cell: pooled, ranks would be no sharper than a cell alone.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import operator

@@ -1,7 +1,5 @@
 """Several estimates at once: intervals that hold for all, the largest or the least, false discoveries."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -15,7 +15,7 @@ from analysis.estimates import stats
 from analysis.estimates.family import among
 from analysis.estimates.intervals import range_level
 from analysis.estimates.stats import NO_DAY, Estimate
-from analysis.schema.factors import labelled, level_name
+from analysis.schema.factors import BRIEF, labelled, level_name
 
 Cell = Mapping[str, Level]  # the levels of all factors
 # What two sides may differ in, next to factors: how they were measured.
@@ -154,17 +154,18 @@ def group_name(factor: str, part: pd.DataFrame) -> str:
 def common(*parts: pd.DataFrame) -> str:
     """Name the factors in which all the runs agree, the uninteresting ones left out."""
     words = []
-    for factor in ("case", "nodes", "ranks", "interconnect", "mpi", "profiler", "target_time"):
+    for factor in BRIEF:
         seen = {value for part in parts for value in part[factor].unique()}
         values = sorted(value for value in seen if pd.notna(value))
         if len(values) == 1 and values[0] not in ("", "none", -1, 0):  # 0 s: no time was given to the run
-            words.append(_phrase(factor, values[0]))
+            words.append(brief_level(factor, values[0]))
         elif len(values) > 1 and factor in ("interconnect", "nodes", "ranks"):
             words.append(f"{factor} {', '.join(map(str, values))}")
     return ", ".join(words)
 
 
-def _phrase(factor: str, value: Any) -> str:
+def brief_level(factor: str, value: Any) -> str:
+    """Spell a level in a short description of runs."""
     return f"under {value}" if factor == "profiler" else level_name(factor, value)
 
 

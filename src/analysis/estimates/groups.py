@@ -1,7 +1,5 @@
 """Strata: the runs that a question selects, split into groups that differ in the compared factor alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

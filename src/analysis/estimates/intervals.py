@@ -4,8 +4,6 @@ The interval from the d-th value of n to the d-th from above holds the median wi
 1 - 2 P(Bin(n, 1/2) < d), whatever the distribution. At d = 1 that is the sample's range and 1 - 2^(1-n).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache
 

@@ -7,8 +7,6 @@ Where members may be calls and sizes at once, words are calls and two numbers ar
 sizes in B, both included.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps

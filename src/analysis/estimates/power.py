@@ -1,7 +1,5 @@
 """Power over time: the meters of single runs, what their energies rest on, and the levels they reach."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +8,12 @@ import pandas as pd
 import xarray as xr
 
 from analysis.base import project
+from analysis.base.words import NOT_STATED
 from analysis.energy.attribution import logs_behind, power_files
 from analysis.energy.integral import GAP_INTERVALS
 from analysis.energy.levels import MeteredMachine, methodology_levels
 from analysis.energy.meters import declared_power, nodes_of
-from analysis.energy.points import INPUT, UNSAID, point
+from analysis.energy.points import INPUT, point
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import measured_level
 from analysis.schema.factors import level_name
@@ -97,13 +96,13 @@ def levels(
     worst = whole.assign(rank=whole["level"].astype("Float64").fillna(-1)).sort_values(["row", "rank"])
     out = worst.drop_duplicates("row")[["aspect", "level", "found"]].reset_index(drop=True)
     spelt = out["level"].map({0: "none", 1: "L1", 2: "L2", 3: "L3"}, na_action="ignore")
-    return out.assign(level=spelt.astype(object).where(out["level"].notna(), "not stated"))
+    return out.assign(level=spelt.astype(object).where(out["level"].notna(), NOT_STATED))
 
 
 def _conversion(ds: xr.Dataset, declared: Mapping[str, Any]) -> str | None:
     """Say how the loss of the power supply is accounted for; None where the place is not known."""
     location = str(ds.attrs["location"])
-    if point(location) == UNSAID:
+    if point(location) == NOT_STATED:
         return None
     if point(location) != INPUT:
         return "ignored"
@@ -139,7 +138,7 @@ def meters(logs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     for name, log in logs.items():
         columns = log.drop(columns=["seconds", "power"])
         missing = 100 * float(columns.isna().to_numpy().mean())
-        where = log.attrs["location"] or UNSAID
+        where = log.attrs["location"] or NOT_STATED
         rows.append((name, columns.shape[1], log.attrs["interval"], len(log), missing, where))
     return pd.DataFrame(
         rows, columns=["run", "meters", "interval_s", "readings", "missing_percent", "location"]

@@ -8,8 +8,6 @@ A new one is a function from question and campaign to findings, a `Quantity` in 
 by which its findings are judged (`analysis.claims.verdicts`).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ same questions, so that both get the same numbers. A question uses the report's 
 a campaign declares which of its own levels it substitutes for them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any

@@ -4,8 +4,6 @@ A page that is made by itself gives its notebook no levels, no selection and no 
 selection or an axis given nothing is chosen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +14,10 @@ import pandas as pd
 from analysis.base.words import Level, number
 from analysis.estimates import tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.finding import brief_level
 from analysis.estimates.groups import level_question, measured, measured_level, strata, strata_names
 from analysis.estimates.measures import MEASURES, TIMES, display_unit, unit_of
-from analysis.schema.factors import BY_NAME, FACTORS, TABLE, is_known
+from analysis.schema.factors import BRIEF, BY_NAME, FACTORS, TABLE, is_known
 
 # Tables over message sizes, which have no speed of their own.
 BARE = ("osu", "imb")
@@ -219,10 +218,10 @@ def kind_of_run(
 
 def _kind_sentence(part: pd.DataFrame, axis: str, kinds: int) -> str:
     names = []
-    for factor in ("application", "case", "cluster", "interconnect", "mpi", "nodes", "ranks"):
+    for factor in ("application", "cluster", *BRIEF):
         levels = [level for level in dict.fromkeys(part[factor]) if is_known(level)]
         if factor != axis and len(levels) == 1 and not (axis and factor == "ranks"):
-            names.append(f"{levels[0]}" if isinstance(levels[0], str) else f"{factor} {levels[0]}")
+            names.append(brief_level(factor, levels[0]))
     others = f", one of {kinds} kinds of run that have this" if kinds > 1 else ""
     return f"Shown: {', '.join(names)}{others}."
 

@@ -5,8 +5,6 @@ sentence with one value, one interval and one level. An interval is given wherev
 level where that is below 95 %; what is called clear rests on one of at least 85 %, as verdicts do.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence

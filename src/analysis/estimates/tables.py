@@ -1,7 +1,5 @@
 """The tables behind the figures: medians with intervals, shares, throughput; tidy frames in and out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -5,8 +5,6 @@ log leaves the energy of a run between two bounds. Nor does it know that a time 
 seconds: repeats that lie closer are all rounded alike. All of this widens the interval.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """What else changed in a cell that became better or worse: MPI time, calls, messages, watts. Not tested."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A campaign before and after an upgrade, cell by cell: what became better, worse, or stayed the same."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

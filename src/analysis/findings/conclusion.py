@@ -1,7 +1,5 @@
 """A conclusion of a campaign: its question, what was found, and what the next campaign is compared with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Several campaigns, or the days of one, in order: where a measure of a cell changed, from what to what."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """From what was tested to conclusions: each has its numbers first, and is then put into words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

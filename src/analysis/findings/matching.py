@@ -5,8 +5,6 @@ of before and the one that replaced it are one cell, and that is listed. A facto
 nodes, ranks) is never matched so: what ran on other nodes is another cell.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections import Counter
@@ -18,7 +16,7 @@ import pandas as pd
 
 from analysis.base.errors import ConfigError
 from analysis.base.models import known
-from analysis.base.words import Level
+from analysis.base.words import NOT_STATED, Level
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.estimates.groups import distinguishing
 from analysis.findings.periods import LAST_WEEK, LATEST, period
@@ -134,7 +132,7 @@ def _text(level: Level) -> str:
 
 
 def _spelt(level: Level) -> str:
-    return _text(level) or "not stated"
+    return _text(level) or NOT_STATED
 
 
 def _factors(runs: pd.DataFrame) -> pd.DataFrame:

@@ -1,7 +1,5 @@
 """What a campaign's runs are like where nothing is compared: shares of calls, messages, memory, energy."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

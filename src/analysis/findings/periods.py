@@ -1,7 +1,5 @@
 """A campaign over time: its runs by day, week or month, and what else changed from one period to the next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path

@@ -4,8 +4,6 @@ Everything here looks at factors and at which values are there, never at the val
 for its difference would have no p-value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

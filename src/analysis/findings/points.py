@@ -1,7 +1,5 @@
 """The figure of a conclusion as a table: medians with intervals of all levels, where the conclusion holds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

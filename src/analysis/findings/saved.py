@@ -4,8 +4,6 @@ The content of the file stays unchanged, byte for byte: an id keeps its first ex
 today, and your edits stay. Only new ids are added, at the end.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The search: everything that can be compared is tested, and significant results become conclusions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

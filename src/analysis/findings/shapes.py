@@ -1,7 +1,5 @@
 """What more than two groups show: a lead that grows along another factor, a scale that stops, an order."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence

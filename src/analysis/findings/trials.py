@@ -4,8 +4,6 @@ The tests are those of `estimates.differences`. Each trial is tested alone, beca
 unlike. A word needs both the p-value, among all that were tested, and the interval.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Files that come later: profiles, accounting and scripts join the run that was imported before them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Detects what a file is by its content, and extracts what it states of a run; no dataset is kept."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import re
@@ -23,7 +21,7 @@ from analysis.importing.tree import File, display_name
 from analysis.readers import unknown
 from analysis.readers.base import as_utf8
 from analysis.readers.text import decode
-from analysis.schema.frames import blank
+from analysis.schema.registry import blank
 
 Role = Literal["result", "profile", "power", "sacct", "record", "beside", "text", "nothing"]
 # What quotes outputs, or is a program: never an output itself.

@@ -1,7 +1,5 @@
 """Documents of ReFrame, JUBE and Ramble: each of their cases becomes a document with its facts."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The draft of a run's record: each value with its source, and what contradicts it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Files become runs: each result is one, and what belongs to it is found by job, stem and folder."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

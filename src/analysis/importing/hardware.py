@@ -3,8 +3,6 @@
 Each is recognised by its content, and gives factors only where it states them as numbers or names.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Infers factors from paths without a pattern: words of the field, and numbers that outputs confirm."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Launch lines: what they state of ranks, and every option of launcher and program, with the environment."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

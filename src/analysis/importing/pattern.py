@@ -1,7 +1,5 @@
 """Options of import: ``--pattern`` names the factors in paths, ``--set`` gives a value for all runs."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What an import would do: runs with names and factors, faults, files of no run; nothing is written."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

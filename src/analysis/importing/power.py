@@ -1,7 +1,5 @@
 """Power logs of several runs: found by time, with the nodes that their meters feed as far as names tell."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isnan

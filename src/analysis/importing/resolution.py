@@ -1,7 +1,5 @@
 """Resolves the facts of each run: what its files state, the surest first, checked against its path."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 A fact that a script requests is kept separate from a fact that the batch system reports of the job.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Facts by hand, ``--table``: a CSV with a row per file, folder or job, and a column per factor or option."""
 
-from __future__ import annotations
-
 import csv
 import difflib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The tree that is imported: its files in a stable order, and what is left out, with the reason."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

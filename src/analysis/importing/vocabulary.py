@@ -3,13 +3,11 @@
 A name states a factor only by a word that means it. Other words distinguish runs, and mean nothing more.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from analysis.schema.factors import TABLE
+from analysis.schema.factors import SYSTEMS, TABLE
 
 Value = str | int | float
 
@@ -39,59 +37,8 @@ _MPI = (
     ("Platform MPI", r"platform[-_]?mpi|pcmpi|pmpi"),
     ("Spectrum MPI", r"spectrum[-_]?mpi|smpi"),
 )
-_LINKS = (
-    (r"(1|10|25|40|50|100|200|400)[-_]?(?:gb?e|gige|gbit|gbps)", r"\1gbe"),
-    (r"gb?e(1|10|25|40|50|100|200|400)", r"\1gbe"),
-    (r"gige|gbe|gigabit", "1gbe"),
-    (r"(?:ib|infiniband)?[-_]?(sdr|ddr|qdr|fdr(?:10)?|edr|hdr(?:100|200)?|ndr(?:200|400)?|xdr)", r"ib-\1"),
-    (r"ib|infiniband|ipoib", "ib"),
-    (r"roce(?:v?2)?", "roce"),
-    (r"no[-_]?efa", "no-efa"),
-    (r"efa(?:v[12])?", "efa"),
-    (r"omni[-_]?path|opa", "omni-path"),
-    (r"slingshot(?:10|11)?|ss1[01]", "slingshot"),
-    (r"aries|gemini|tofu(?:d)?|myrinet", r"\g<0>"),
-    (r"tcp|tcpip", "tcp"),
-    (r"ethernet|eth", "ethernet"),
-)
-_CPUS = (
-    (r"e[357][-_ ]?(\d{4}\w?)[-_ ]?(v\d)?", r"E5-\1 \2"),
-    (r"(?:xeon[-_ ]?)?(?:gold|platinum|silver)[-_ ]?(\d{4}\w?)", r"\g<0>"),
-    (r"epyc[-_ ]?(\d{4}\w?)", r"EPYC \1"),
-    (
-        r"nehalem|westmere|sandy[-_]?bridge|ivy[-_]?bridge|haswell|broadwell|sky[-_]?lake|cascade[-_]?lake"
-        r"|ice[-_]?lake|sapphire[-_]?rapids|emerald[-_]?rapids|granite[-_]?rapids|knl|knights[-_]?landing"
-        r"|naples|rome|milan(?:-?x)?|genoa(?:-?x)?|bergamo|turin|thunderx2|tx2|a64fx|graviton\d?|grace|power[89]"
-        r"|snb|ivb|hsw|bdw|skx|skl|clx|icx|spr|emr|gnr",
-        r"\g<0>",
-    ),
-)
-# Systems with names of their own, as paths and names of hosts have them.
-_SYSTEMS = (
-    "ARCHER2 ARCHER Cirrus JASMIN SCARF LOTUS HECToR DiRAC CSD3 COSMA COSMA7 COSMA8 Tesseract Isambard "
-    "Isambard-AI Frontier Summit Sierra Lassen Perlmutter Cori Edison Polaris Aurora Stampede Stampede2 "
-    "Stampede3 Frontera Lonestar6 Expanse Bridges-2 Blue-Waters Fugaku Oakforest-PACS Wisteria TSUBAME ABCI "
-    "JUQUEEN JURECA JUWELS JUSUF JUPITER SuperMUC SuperMUC-NG Hazel-Hen HAWK Piz-Daint Daint Alps LUMI Mahti "
-    "Puhti Leonardo Marconi100 MareNostrum MareNostrum4 MareNostrum5 Irene Occigen Jean-Zay "
-    "Adastra Niagara Graham Cedar Beluga Narval Gadi Raijin Magnus Setonix Tianhe TaihuLight Kebnekaise "
-    "Tetralith Dardel Beskow Betzy Snellius Cartesius Karolina Salomon Barbora Anselm MeluXina Deucalion"
-)
-_SYSTEM = {re.sub(r"[-_]", "", name).lower(): name for name in _SYSTEMS.split()}
-_CLUSTER = "|".join(sorted((name.replace("-", "[-_]?") for name in _SYSTEMS.split()), key=len, reverse=True))
-_BUILDS = r"gcc[-_]?[\d.]*|gnu[-_]?[\d.]*"
-_BUILDS += r"|(?:icc|icx|ifort|ifx|aocc|clang|armclang|llvm|pgi|nvhpc|cce|aocl|mkl)(?:[-_]?\d+\.\d[\d.]*)?"
-_BUILDS += r"|intel[-_]?(?:20[012]\d|1\d|2[0-5])(?:\.\d+)*|arm[-_]?\d\d\.\d[\d.]*"  # not intel64
-_PLACED = r"block|cyclic|scatter|compact|bunch|spread|pinning|pinned|unpinned|cores?|sockets?|numa|rank"
-_PLACED += r"|(?:intra|inter)[-_]?(?:node|socket|numa|ccx|die)|same[-_]?switch|diff[-_]?switch"
-_TUNED = r"tuned|untuned|defaults?|(?:no)?smt\d?|\d?smt|(?:no)?ht|hyperthread\w*|ucx|ofi|verbs|openib|psm2?"
-_WORDS: tuple[tuple[str, str, str], ...] = (
-    *(("interconnect", pattern, level) for pattern, level in _LINKS),
-    *(("cpu", pattern, level) for pattern, level in _CPUS),
-    ("cluster", _CLUSTER, r"\g<0>"),
-    ("build", _BUILDS, r"\g<0>"),
-    ("placement", _PLACED, r"\g<0>"),
-    ("tuning", _TUNED, r"\g<0>"),
-)
+_SYSTEM = {re.sub(r"[-_]", "", name).lower(): name for name in SYSTEMS.split()}
+_WORDS = tuple((one.name, pattern, level) for one in TABLE for pattern, level in one.words)
 _TIMED = re.compile(rf"{_S}(\d+)[-_]?(min|minutes|sec|seconds|s){_E}", re.IGNORECASE)
 # Dates, times and numbers of jobs distinguish executions, and are no factors.
 STAMPS = re.compile(

@@ -1,7 +1,5 @@
 """Writes a planned import: runs with their records, files of the whole campaign, declaration, manifest."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

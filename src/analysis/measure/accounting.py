@@ -1,7 +1,5 @@
 """Slurm's records of a campaign's jobs: also of those that were killed, with or without a record of ours."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

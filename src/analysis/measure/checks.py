@@ -3,8 +3,6 @@
 Faults are noted where they are found and looked up in their files at the end, all at once.
 """
 
-from __future__ import annotations
-
 import string
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path

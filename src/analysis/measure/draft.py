@@ -1,7 +1,5 @@
 """The campaign that would test a claim, or show which of several causes it is, and its cluster."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

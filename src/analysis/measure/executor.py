@@ -4,8 +4,6 @@ It checks the account before each submission, and hangs on a job that Slurm does
 crashed controller had not saved, or that ended during an outage as long as ``MinJobAge``.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import sys

@@ -1,7 +1,5 @@
 """``python -m analysis.measure.finish CAMPAIGN``: after the last run, what is there, and Slurm's records."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import sys

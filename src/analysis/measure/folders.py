@@ -3,8 +3,6 @@
 Standard library only: the job's last act must be quick.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The jobs of a run: program, container, input files and cores, launch lines, heads of the records."""
 
-from __future__ import annotations
-
 import string
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,10 +12,9 @@ from analysis.base.errors import ConfigError
 from analysis.base.project import VERSION
 from analysis.base.slurm import ranges
 from analysis.measure import cores as placing
-from analysis.measure.build import built
 from analysis.measure.declare import Declared, Installation, MpiLibrary
-from analysis.measure.launchers import OWN_BINDING_OFF, JobSize, charm_files, launch_line
 from analysis.measure.matrix import Run
+from analysis.measure.mpi import OWN_BINDING_OFF, JobSize, built, charm_files, launch_line
 from analysis.schema.factors import BY_NAME
 
 BIND = Path(__file__).with_name("bind.sh")

@@ -3,8 +3,6 @@
 It takes the run for itself, writes its input files and its script, and becomes the script.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The matrix of a campaign: application x case x factors x repeats, expanded to runs."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The nodes that a campaign can have: as Slurm lists them (`scontrol show node`), or this machine."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

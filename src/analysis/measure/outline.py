@@ -1,7 +1,5 @@
 """A new campaign as files: its own, its cluster's and, of an unknown program, its application's."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ judges the jobs and moves them with their records among the raw files, by the st
 that is ended has seconds left.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

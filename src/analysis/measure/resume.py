@@ -3,8 +3,6 @@
 A workflow that was killed leaves jobs in Slurm's queue. They are waited for and not submitted again.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

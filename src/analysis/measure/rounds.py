@@ -1,7 +1,5 @@
 """Further repeats: cells whose median is not yet known as closely as the campaign asks."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Files of one job in its folder: those that are written for it, and links to its input files."""
 
-from __future__ import annotations
-
 import shlex
 import string
 import sys

@@ -1,7 +1,5 @@
 """What the rules of Snakemake ask about a campaign that is measured."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import MutableMapping
 from functools import lru_cache
@@ -9,9 +7,9 @@ from pathlib import Path
 
 from analysis.base.errors import ConfigError
 from analysis.measure import folders
-from analysis.measure.build import built
 from analysis.measure.declare import Declared, load
 from analysis.measure.matrix import MatrixPlan, Run, expand
+from analysis.measure.mpi import built
 
 # More than any machine has: without Slurm a run has the machine for itself.
 ALL_CORES = 1_000_000

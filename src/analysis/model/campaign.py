@@ -1,7 +1,5 @@
 """A modelled campaign: every draw of a cell is a run, which claims and pages read like any other."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 from collections import defaultdict
@@ -23,7 +21,8 @@ from analysis.model.inputs import FOLDER, Inputs, MachineFacts, ModelledApplicat
 from analysis.model.network import Network
 from analysis.model.patterns import MessagePattern, of_grid, of_structure
 from analysis.schema.campaigns import ModelledCampaign, ModelledCells
-from analysis.schema.frames import blank, to_dataset
+from analysis.schema.factors import FACTORS
+from analysis.schema.registry import blank, to_dataset
 
 SHARING = "sharing.jobs"  # unknown: share of the time in which jobs at once use the adapter at once
 WAITING = "power.waiting"  # unknown: power above idle while waiting, over that while computing
@@ -56,10 +55,9 @@ class Cell:
     @property
     def row(self) -> dict[str, Any]:
         """The cell as values of kind ``runs``."""
-        own = ("cluster", "case", "nodes", "ranks_per_node", "interconnect", "ranks")
         return {
             **self.declared.factors,
-            **{name: getattr(self, name) for name in own},
+            **{name: getattr(self, name) for name in FACTORS if hasattr(self, name)},
             "cpu": self.machine.cpu,
             "application": self.application.application,
         }

@@ -1,7 +1,5 @@
 """Draws of what is not known: the same for every network, cluster and node count, seeded."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

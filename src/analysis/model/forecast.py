@@ -4,8 +4,6 @@ A forecast has the steps of the model's own cells with another link or number of
 processors. There is none where the parts of a rank become too small for the pattern to make sense.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

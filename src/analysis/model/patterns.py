@@ -1,7 +1,5 @@
 """Patterns of communication: the messages of a job's ranks in a step, from a grid or from a structure."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """The audit as tables and as a figure, for the notebook."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Bands of a model next to the claims, as a table and as a figure, for the notebook."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable
 

@@ -4,8 +4,6 @@
 an axis given nothing is chosen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Levels of a factor compared with a baseline: ratios along another factor, and their sentences."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

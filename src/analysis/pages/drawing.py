@@ -1,7 +1,5 @@
 """The figures of questions: ratio over absolute values, curves with intervals, power over time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

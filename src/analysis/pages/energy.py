@@ -1,7 +1,5 @@
 """Energy and money in words: what jobs cost, what that rests on, and what meters saw of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.units import JOULES_PER_WH
-from analysis.base.words import Level, significant
-from analysis.energy.points import UNSAID
+from analysis.base.words import NOT_STATED, Level, significant
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.power import run_of
 
@@ -63,7 +60,7 @@ def _standing(row: Mapping[str, Any], wh: float) -> str:
     spread = float(row["energy_uncertainty"]) / JOULES_PER_WH
     known = "" if np.isfinite(row["energy_accuracy"]) else ", the meters' accuracy not being stated"
     text = f"; standard uncertainty {100 * spread / wh:.2g} %{known}" if np.isfinite(spread) else ""
-    text += f"; metered at: {row['energy_location'] or UNSAID}"
+    text += f"; metered at: {row['energy_location'] or NOT_STATED}"
     if np.isfinite(row["idle_power"]):
         text += f"; without a job {significant(float(row['idle_power']))} W"
     return text + (f"; shared: {row['energy_rule']}" if row["energy_rule"] else "")

@@ -1,7 +1,5 @@
 """What a campaign says by itself, on a page: sentences, a forest of ratios, the table of all conclusions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

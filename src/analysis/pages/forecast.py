@@ -1,7 +1,5 @@
 """The forecast of the reports' applications as sentences, a table and a figure, for the notebook."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,11 +15,10 @@ from analysis.model.forecast import forecast, inputs_of
 from analysis.model.inputs import Inputs
 from analysis.pages import figures
 from analysis.pages.figures.style import GREY, LINE, PAPER, looks
-from analysis.schema.campaigns import CampaignFile
+from analysis.schema.campaigns import CampaignFile, ModelledCells
 
 MARK = "a forecast, not evidence: no verdict rests on it"
 _HATCHES = ("////", "\\\\\\\\", "....", "xxxx")
-_CELL = ("model", "cluster", "case", "nodes", "interconnect", "ranks_per_node")
 _ROW, _BAR = 1.62, 0.26  # inches of a row of panels; width of a bar
 # What the model leaves out, and in which direction that moves a forecast: of a link over the report's, and of
 # more nodes over the report's.
@@ -50,7 +47,7 @@ def forecasts(
         forecast(
             inputs,
             declared.widening if declared else {},
-            [dict(zip(_CELL, cell, strict=False))],
+            [dict(zip(ModelledCells.model_fields, cell, strict=False))],
             links,
             nodes,
         ).assign(title=title)

@@ -1,7 +1,5 @@
 """A campaign over time, as pages and slides have it: sentences, figure of the series, tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a campaign holds: its runs, the factors in which they differ, and how far its repeats scatter."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The bare links: tables of micro-benchmarks over the message size, benchmark by benchmark."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

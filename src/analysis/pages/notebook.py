@@ -1,7 +1,5 @@
 """What every notebook begins and ends with: a book of campaign and claims, its answer, its verdicts."""
 
-from __future__ import annotations
-
 import html
 import math
 import re

@@ -1,7 +1,5 @@
 """Panels of a page on data of other people: medians of a measure by two factors, and their words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

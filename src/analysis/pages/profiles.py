@@ -1,7 +1,5 @@
 """What profiles show: shares of calls and what the reports claim of them, and measures along a factor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

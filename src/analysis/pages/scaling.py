@@ -1,7 +1,5 @@
 """Measures along a factor: scaling with the nodes, times, calls, data and memory; and their words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Two campaigns before and after, as a page has them: answer, figure of ratios, tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

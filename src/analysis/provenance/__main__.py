@@ -1,7 +1,5 @@
 """``python -m analysis.provenance facts``: print the facts of this node as JSON."""
 
-from __future__ import annotations
-
 import argparse
 import json
 

@@ -1,7 +1,5 @@
 """A campaign as an RO-Crate: each run as an action, with its program, machine and parameters."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

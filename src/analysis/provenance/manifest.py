@@ -1,7 +1,5 @@
 """The manifest of a raw campaign: the checksums that ``sha256sum --check MANIFEST.sha256`` agrees with."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

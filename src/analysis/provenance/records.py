@@ -1,7 +1,5 @@
 """The records of a campaign's runs compared with each other: damaged, doubled and overlapping runs."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping

@@ -6,8 +6,6 @@ own kind of dataset has a module here. Another package adds a format by an entry
 ``benchbook.formats``: its name is the engine's, its object is such a module or a row with both functions.
 """
 
-from __future__ import annotations
-
 import io
 import tarfile
 import warnings

@@ -7,8 +7,6 @@ and names each fault with its line. No value that the file does not give is ever
 -1 or an empty label.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence

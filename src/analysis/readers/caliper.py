@@ -4,8 +4,6 @@ The package `caliper-reader` parses the records. This module extracts the MPI ti
 for contradictions. A report is a table in the output of any program.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, field

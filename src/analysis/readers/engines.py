@@ -1,7 +1,5 @@
 """The readers as xarray engines, made from `ENGINES`: ``xr.open_dataset("app.mpiP", engine="mpip")``."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from dataclasses import fields

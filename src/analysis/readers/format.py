@@ -3,8 +3,6 @@
 Standard library only, see `modules`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

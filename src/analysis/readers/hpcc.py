@@ -4,8 +4,6 @@ HPCC appends, so one file can contain several runs. The last summary is read, th
 are part of the keys (``HPL_Tflops``, ``PTRANS_GBs``, ``..._usec``) and are not converted.
 """
 
-from __future__ import annotations
-
 import math
 import re
 

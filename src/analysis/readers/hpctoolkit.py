@@ -4,8 +4,6 @@ Databases of 2.x have `experiment.xml` and a `.metric-db` of each thread; those 
 metrics in `meta.db` and the times of each thread in `profile.db`.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import re

@@ -5,8 +5,6 @@ are named by the heading, never by position. Times are in microseconds. IMB up t
 Mbyte, later ones 10^6 B: which, the file's own times say, and the dataset is always in 10^6 B.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import Any

@@ -5,8 +5,6 @@ time. Elapsed time is printed in whole seconds; `elapsed_resolution` passes this
 has the unit of the input deck, which the file does not state.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable
@@ -20,7 +18,6 @@ from analysis.readers.base import Faults
 from analysis.readers.format import Format
 from analysis.readers.text import contains, integer, is_number, number, whole_lines
 from analysis.schema import registry
-from analysis.schema.frames import blank
 
 FORMAT = Format(
     engine="lsdyna", tool="LS-DYNA", application="ls-dyna", marks=(b"Elapsed time",), near="(?i)ls-?dyna",
@@ -95,7 +92,7 @@ class _Account:
 
     def __init__(self, faults: Faults) -> None:
         self.faults = faults
-        self.out: dict[str, Any] = blank("lsdyna") | {"termination": "none", "banner": {}}
+        self.out: dict[str, Any] = registry.blank("lsdyna") | {"termination": "none", "banner": {}}
         self.out |= {name: [] for name in _TABLE_COLUMNS}
         self.in_table = False
         self._whole_table = True

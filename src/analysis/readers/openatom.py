@@ -4,8 +4,6 @@ A run of fewer than 30 iterations closes with a list of all their times and thei
 prints each and nothing at its end. The first iterations hold start-up and are left out of `step_time`.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Output of the OSU micro-benchmarks: the tables of all versions, by their titles and column headings."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """The lines of ``src/proxy``, in whatever else a job printed; times are in seconds, of exchanges in us."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -4,8 +4,6 @@ The table is ours, the figures are other people's. Each line names a source; ``s
 folder has its address. Figures of the same run share the name in ``run``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,12 +25,16 @@ COUNTS = tuple(name for name in COLUMNS if _DECLARED[name].dtype == "i8")
 QUALIFIERS = ("", "about", "over", "at most", "range", "suspect")
 
 SOURCES = "sources.csv"
-_HEAD = ",".join(COLUMNS).encode()
 
 
 def sniff(head: bytes, name: str = "") -> bool:
     """Tell whether some bytes are a table of published figures."""
-    return head.lstrip(b"\xef\xbb\xbf").startswith(_HEAD)
+    return sorted(_columns(decode(head))) == sorted(COLUMNS)
+
+
+def _columns(text: str) -> list[str]:
+    """Return the columns that the first line names, in any order."""
+    return text.lstrip("\ufeff").partition("\n")[0].strip().split(",")
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
@@ -41,7 +43,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     A line that cannot be used is left out and named.
     """
     if not sniff(data):
-        raise ReadError.at(source, 1, "does not begin with the columns of figures.csv", _HEAD.decode())
+        raise ReadError.at(source, 1, "does not begin with the columns of figures.csv", ",".join(COLUMNS))
     faults = Faults(source)
     rows = list(_rows(decode(data), faults))
     ds = xr.Dataset(
@@ -52,8 +54,10 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
 
 
 def _rows(text: str, faults: Faults) -> Iterator[dict[str, Any]]:
+    columns = _columns(text)
+
     def read(cells: list[str]) -> tuple[dict[str, Any], str, str]:
-        row, wrong = _row(cells)
+        row, wrong = _row(cells, columns)
         return row, f"figure {row.get('figure')!r}", wrong
 
     yield from csv_rows(text, read, faults)
@@ -61,11 +65,11 @@ def _rows(text: str, faults: Faults) -> Iterator[dict[str, Any]]:
         faults.damage(text.count("\n") + 1, "the last line has no end", "it may be cut; copy the file again")
 
 
-def _row(cells: list[str]) -> tuple[dict[str, Any], str]:
+def _row(cells: list[str], columns: list[str]) -> tuple[dict[str, Any], str]:
     """Return a line's values by column, and what is wrong with it."""
     if len(cells) != len(COLUMNS):
         return {}, f"{len(cells)} cells, the table has {len(COLUMNS)} columns"
-    row: dict[str, Any] = dict(zip(COLUMNS, cells, strict=True))
+    row: dict[str, Any] = dict(zip(columns, cells, strict=True))
     for name in ("figure", "source", "metric", "unit"):
         if not row[name]:
             return row, f"has no {name}"

@@ -4,8 +4,6 @@
 one. Unknown keys are kept in the attribute ``extra``.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

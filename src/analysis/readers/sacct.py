@@ -4,8 +4,6 @@ The JSON is read in the shapes of Slurm 22.05 (openapi/dbv0.0.38) and of its dat
 wrap numbers as ``{"set": true, "infinite": false, "number": 6}`` and states in a list.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -22,7 +20,6 @@ from analysis.readers.base import Faults
 from analysis.readers.format import Format
 from analysis.readers.text import decode, integer, number, whole_lines
 from analysis.schema import registry
-from analysis.schema.frames import blank
 
 FORMAT = Format(engine="sacct", marks=(b"JobID|",), near=r"(?i)\bJobID")
 # Amounts of these are printed in MiB with the suffix M in AllocTRES.
@@ -246,7 +243,7 @@ _SIZE = re.compile(r"(\d+(?:[.,]\d+)?)([KMGTPE]?)")
 # NO_VAL64 and its like stand for "never measured".
 _NO_VALUE = 1.8e19
 
-_BLANKS = blank("sacct")
+_BLANKS = registry.blank("sacct")
 
 
 def sniff(head: bytes, name: str = "") -> bool:

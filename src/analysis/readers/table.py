@@ -3,8 +3,6 @@
 A script in the same folder makes such a table from data that others publish in bulk. Gaps are blank.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 
@@ -15,7 +13,6 @@ from analysis.base.errors import ReadError
 from analysis.readers.base import Faults, csv_rows
 from analysis.readers.text import decode
 from analysis.schema import registry
-from analysis.schema.frames import to_dataset
 
 # Type of a variable -> what a cell of it looks like; an empty one is blank.
 _CELLS: Mapping[str, tuple[re.Pattern[str], str]] = {
@@ -48,7 +45,7 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     for name, dtype in zip(header, dtypes, strict=True):
         frame[name] = _typed(frame[name], dtype)
     about = {"engine": "table", "tool": "table", "tool_version": ""}
-    return to_dataset([frame], kind).assign_attrs(**about, **faults.attrs())
+    return registry.to_dataset([frame], kind).assign_attrs(**about, **faults.attrs())
 
 
 def _typed(cells: pd.Series, dtype: str) -> pd.Series:

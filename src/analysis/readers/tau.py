@@ -1,7 +1,5 @@
 """TAU's profiles: of one thread as text (`profile.0.0.0`), of all ranks as `tauprofile.xml`: MPI calls."""
 
-from __future__ import annotations
-
 import html
 import math
 import re

@@ -1,7 +1,5 @@
 """What the readers of plain text share: whole lines and tolerant numbers."""
 
-from __future__ import annotations
-
 import math
 import re
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Files that no reader recognises: what they look like, which reader came close."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator

@@ -181,8 +181,6 @@ class _Factors(Model):
         return {name: level for name, level in self if name in self.model_fields_set}
 
 
-# Factors that no matrix varies, like those of the problem: files and outputs of the runs state them.
-_NOT_VARIED = ("cluster", "version", "build", "ranks", "host_group", "options")
 Profilers = Several[Literal["none", "ipm", "mpip"]]
 MaybeAmounts = Maybe[Several[Positive]]
 MaybeNames = Maybe[Names]
@@ -212,7 +210,7 @@ else:
         "Factors",
         __base__=_Factors,
         __doc__=_Factors.__doc__,
-        **{one.name: _levels(one) for one in TABLE if one.kind != "problem" and one.name not in _NOT_VARIED},
+        **{one.name: _levels(one) for one in TABLE if one.varied},
     )
 
 # Factor -> its level where no file gives one; None: the cluster's only one, or none at all.

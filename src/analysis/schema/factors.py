@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from analysis.base.words import Level
+from analysis.base.words import NOT_STATED, Level
 
 Kind = Literal["problem", "software", "machine", "job", "view"]
 
@@ -53,6 +53,9 @@ class Factor:
     level: str = "{}"  # a level in a sentence; "{} node|{} nodes" for one and for several
     subject: str = ""  # a level as what a sentence is about, where that is another: "runs of {}"
     paths: tuple[str, ...] = ()  # patterns of file and folder names that state it, the number as a group
+    words: tuple[tuple[str, str], ...] = ()  # patterns of words of such names, and the level that each states
+    varied: bool = True  # whether a matrix may vary it; files and outputs of the runs state the others
+    brief: bool = False  # whether a short description of runs names it
 
     @property
     def numeric(self) -> bool:
@@ -79,30 +82,77 @@ class Factor:
 
 # In patterns: the borders of a word in names that are joined by anything, and what joins it to its number.
 _S, _E, _G = r"(?<![A-Za-z0-9.])", r"(?![A-Za-z0-9])", r"[-_=. ]?"
+# Words that state a level in names of files and folders: pattern, and the level of what it matches.
+_LINKS = (
+    (r"(1|10|25|40|50|100|200|400)[-_]?(?:gb?e|gige|gbit|gbps)", r"\1gbe"),
+    (r"gb?e(1|10|25|40|50|100|200|400)", r"\1gbe"),
+    (r"gige|gbe|gigabit", "1gbe"),
+    (r"(?:ib|infiniband)?[-_]?(sdr|ddr|qdr|fdr(?:10)?|edr|hdr(?:100|200)?|ndr(?:200|400)?|xdr)", r"ib-\1"),
+    (r"ib|infiniband|ipoib", "ib"),
+    (r"roce(?:v?2)?", "roce"),
+    (r"no[-_]?efa", "no-efa"),
+    (r"efa(?:v[12])?", "efa"),
+    (r"omni[-_]?path|opa", "omni-path"),
+    (r"slingshot(?:10|11)?|ss1[01]", "slingshot"),
+    (r"aries|gemini|tofu(?:d)?|myrinet", r"\g<0>"),
+    (r"tcp|tcpip", "tcp"),
+    (r"ethernet|eth", "ethernet"),
+)
+_CPUS = (
+    (r"e[357][-_ ]?(\d{4}\w?)[-_ ]?(v\d)?", r"E5-\1 \2"),
+    (r"(?:xeon[-_ ]?)?(?:gold|platinum|silver)[-_ ]?(\d{4}\w?)", r"\g<0>"),
+    (r"epyc[-_ ]?(\d{4}\w?)", r"EPYC \1"),
+    (
+        r"nehalem|westmere|sandy[-_]?bridge|ivy[-_]?bridge|haswell|broadwell|sky[-_]?lake|cascade[-_]?lake"
+        r"|ice[-_]?lake|sapphire[-_]?rapids|emerald[-_]?rapids|granite[-_]?rapids|knl|knights[-_]?landing"
+        r"|naples|rome|milan(?:-?x)?|genoa(?:-?x)?|bergamo|turin|thunderx2|tx2|a64fx|graviton\d?|grace|power[89]"
+        r"|snb|ivb|hsw|bdw|skx|skl|clx|icx|spr|emr|gnr",
+        r"\g<0>",
+    ),
+)
+# Systems with names of their own, as paths and names of hosts have them.
+SYSTEMS = (
+    "ARCHER2 ARCHER Cirrus JASMIN SCARF LOTUS HECToR DiRAC CSD3 COSMA COSMA7 COSMA8 Tesseract Isambard "
+    "Isambard-AI Frontier Summit Sierra Lassen Perlmutter Cori Edison Polaris Aurora Stampede Stampede2 "
+    "Stampede3 Frontera Lonestar6 Expanse Bridges-2 Blue-Waters Fugaku Oakforest-PACS Wisteria TSUBAME ABCI "
+    "JUQUEEN JURECA JUWELS JUSUF JUPITER SuperMUC SuperMUC-NG Hazel-Hen HAWK Piz-Daint Daint Alps LUMI Mahti "
+    "Puhti Leonardo Marconi100 MareNostrum MareNostrum4 MareNostrum5 Irene Occigen Jean-Zay "
+    "Adastra Niagara Graham Cedar Beluga Narval Gadi Raijin Magnus Setonix Tianhe TaihuLight Kebnekaise "
+    "Tetralith Dardel Beskow Betzy Snellius Cartesius Karolina Salomon Barbora Anselm MeluXina Deucalion"
+)
+_CLUSTER = "|".join(sorted((name.replace("-", "[-_]?") for name in SYSTEMS.split()), key=len, reverse=True))
+_BUILDS = r"gcc[-_]?[\d.]*|gnu[-_]?[\d.]*"
+_BUILDS += r"|(?:icc|icx|ifort|ifx|aocc|clang|armclang|llvm|pgi|nvhpc|cce|aocl|mkl)(?:[-_]?\d+\.\d[\d.]*)?"
+_BUILDS += r"|intel[-_]?(?:20[012]\d|1\d|2[0-5])(?:\.\d+)*|arm[-_]?\d\d\.\d[\d.]*"  # not intel64
+_PLACED = r"block|cyclic|scatter|compact|bunch|spread|pinning|pinned|unpinned|cores?|sockets?|numa|rank"
+_PLACED += r"|(?:intra|inter)[-_]?(?:node|socket|numa|ccx|die)|same[-_]?switch|diff[-_]?switch"
+_TUNED = r"tuned|untuned|defaults?|(?:no)?smt\d?|\d?smt|(?:no)?ht|hyperthread\w*|ucx|ofi|verbs|openib|psm2?"
 # What another machine mostly comes with.
 _WITH_A_MACHINE = ("mpi", "build", "version", "tuning", "ranks", "ranks_per_node")
 
 TABLE: tuple[Factor, ...] = (
     Factor(
-        "application", "problem", "application", work=True, label="application", every="all applications",
+        "application", "problem", "application", varied=False, work=True,
+        label="application", every="all applications",
     ),
     Factor(
-        "case", "problem", "input case", work=True, needed=True, label="problem", before="at",
-        every="every case", topics={"problem size": ()}, axis=(),
+        "case", "problem", "input case", varied=False, brief=True, work=True, needed=True,
+        label="problem", before="at", every="every case", topics={"problem size": ()}, axis=(),
     ),
     Factor(
-        "cluster", "machine", "cluster", upgrade=True, label="cluster", before="on", every="all clusters",
+        "cluster", "machine", "cluster", varied=False, words=((_CLUSTER, r"\g<0>"),), upgrade=True,
+        label="cluster", before="on", every="all clusters",
         topics={"hardware": ("cpu", "host_group", "interconnect", "dimm", "ranks", "ranks_per_node")},
         parts=("cpu", "interconnect", "dimm"), tied=("cpu", "dimm", "interconnect", *_WITH_A_MACHINE),
     ),
     Factor(
-        "cpu", "machine", "CPU model", upgrade=True, needed=True, label="processor", before="on",
+        "cpu", "machine", "CPU model", words=_CPUS, upgrade=True, needed=True, label="processor", before="on",
         every="all processors", topics={"CPU generation": ("cluster",)},
         tied=("cluster", "dimm", "interconnect", *_WITH_A_MACHINE),
     ),
     Factor(
         "host_group", "machine", "group of hosts by feature, queue or name, if no CPU is stated",
-        upgrade=True, label="host group", before="on", every="all host groups",
+        varied=False, upgrade=True, label="host group", before="on", every="all host groups",
         topics={"host group": ("cluster",)}, tied=("cluster", "dimm", "interconnect", *_WITH_A_MACHINE),
     ),
     Factor(
@@ -112,17 +162,18 @@ TABLE: tuple[Factor, ...] = (
         paths=(rf"{_S}(?:freq{_G})?(\d\.\d+)[-_]?ghz{_E}", rf"{_S}freq(?:uency)?{_G}(\d\.\d+)"),
     ),
     Factor(
-        "interconnect", "machine", "network between the nodes", upgrade=True, needed=True, label="link",
-        before="over", every="all links", topics={"interconnect": ("cluster",)},
+        "interconnect", "machine", "network between the nodes", words=_LINKS, brief=True, upgrade=True,
+        needed=True, label="link", before="over", every="all links", topics={"interconnect": ("cluster",)},
         tied=("mpi", "tuning", "cluster"), axis=("nodes", "ranks_per_node"),
     ),
     Factor(
-        "mpi", "software", "MPI library with version", upgrade=True, versioned=True, needed=True,
+        "mpi", "software", "MPI library with version", brief=True, upgrade=True, versioned=True, needed=True,
         label="MPI library", every="all MPI libraries", topics={"MPI library": ()},
         tied=("build", "tuning", "version"),
     ),
     Factor(
-        "build", "software", "compiler flags or build variant", upgrade=True, label="build",
+        "build", "software", "compiler flags or build variant",
+        words=((_BUILDS, r"\g<0>"),), varied=False, upgrade=True, label="build",
         before="built with", every="all builds", level="build {}", topics={"compiler flags": ()},
         tied=("mpi",),
     ),
@@ -133,30 +184,32 @@ TABLE: tuple[Factor, ...] = (
     ),
     Factor(
         "tuning", "software", "settings of the MPI library or the network, such as tuned or untuned",
-        upgrade=True, label="tuning", before="tuned as", every="all tunings", level="tuning {}",
-        topics={"MPI tuning": ()},
+        words=((_TUNED, r"\g<0>"),), upgrade=True, label="tuning", before="tuned as",
+        every="all tunings", level="tuning {}", topics={"MPI tuning": ()},
     ),
     Factor(
         "options", "job", "options and settings that vary: of the launch, the program, its environment",
-        upgrade=True, label="options", every="all options", topics={"options": ()},
+        varied=False, upgrade=True, label="options", every="all options", topics={"options": ()},
     ),
     Factor(
-        "placement", "job", "which cores of a node a job has", upgrade=True, label="placement",
+        "placement", "job", "which cores of a node a job has",
+        words=((_PLACED, r"\g<0>"),), upgrade=True, label="placement",
         before="placed as", every="all placements", level="placement {}", topics={"placement": ()},
     ),
     Factor(
-        "profiler", "view", "profiler preloaded, none without", label="profiler", before="under",
+        "profiler", "view", "profiler preloaded, none without", brief=True, label="profiler", before="under",
         subject="a run under {}", every="all profilers", topics={"profilers": ()},
     ),
     Factor(
-        "nodes", "job", "nodes", "i4", "1", needed=True, label="nodes", before="on",
+        "nodes", "job", "nodes", "i4", "1", brief=True, needed=True, label="nodes", before="on",
         every="all numbers of nodes", level="{} node|{} nodes", topics={"scaling": ("ranks",)},
         axis=("ranks",),
         paths=(r"(?<![\d.])(\d+)[-_]?(?:nodes?|nn)(?![a-z])", rf"{_S}(?:nnodes|nodes?|nn){_G}(\d+)"),
     ),
     Factor(
-        "ranks", "job", "MPI ranks", "i4", "1", aliases=("np",), work=True, needed=True, label="ranks",
-        every="all numbers of ranks", level="{} rank|{} ranks", also=("nodes",), axis=("nodes",),
+        "ranks", "job", "MPI ranks", "i4", "1", aliases=("np",), varied=False, brief=True, work=True,
+        needed=True, label="ranks", every="all numbers of ranks", level="{} rank|{} ranks",
+        also=("nodes",), axis=("nodes",),
         paths=(
             r"(?<!\d)(\d+)[-_]?(?:ranks?|n?procs?|n?tasks?|np|mpiprocs|mpiranks|processes|mpi)(?![a-z])",
             rf"(?:{_S}|(?<=\d))(?:n?ranks?|n?procs?|n?tasks?|np|mpiprocs){_G}(\d+)",
@@ -189,18 +242,19 @@ TABLE: tuple[Factor, ...] = (
     ),
     Factor(
         "target_time", "problem", "run time asked of the application, NaN where it takes none", "f8", "s",
-        aliases=("target_seconds", "rt"), work=True, label="length of a run (s)", before="in runs of",
-        every="all lengths of runs", level="{} s", subject="runs of {}", topics={"run duration": ()},
+        aliases=("target_seconds", "rt"), varied=False, brief=True, work=True,
+        label="length of a run (s)", before="in runs of", every="all lengths of runs",
+        level="{} s", subject="runs of {}", topics={"run duration": ()},
         paths=(rf"{_S}rt{_G}(\d+){_E}",),
     ),
     Factor(
         "problem", "problem", "identity of the problem as the output states it: sizes, without paths",
-        work=True, from_output=True, follows="case", label="problem size", before="for",
+        varied=False, work=True, from_output=True, follows="case", label="problem size", before="for",
         every="all problem sizes", topics={"problem size": ()},
     ),
     Factor(
         "local_size", "problem", "local grid points per axis, -1 where the case has none", "i4", "1",
-        aliases=("nx",), follows="case", from_output=True, label="grid points a side",
+        aliases=("nx",), varied=False, follows="case", from_output=True, label="grid points a side",
         every="all grids", level="{}³",
         paths=(
             rf"{_S}nx{_G}(\d+){_E}",
@@ -210,7 +264,8 @@ TABLE: tuple[Factor, ...] = (
     ),
     Factor(
         "version", "software", "release of the application, as its output says", follows="build",
-        upgrade=True, work=True, versioned=True, from_output=True, label="version", before="in version",
+        varied=False, upgrade=True, work=True, versioned=True, from_output=True,
+        label="version", before="in version",
         every="all versions", level="version {}", topics={"compiler flags": ()}, tied=("build", "mpi"),
     ),
 )  # fmt: skip
@@ -228,9 +283,11 @@ ALIASES: Mapping[str, str] = {alias: one.name for one in TABLE for alias in one.
 # The order in which a sentence lists where something holds: the problem, the size, the machine, the software.
 SPOKEN = (
     *("case", "version", "nodes", "ranks", "ranks_per_node", "threads", "concurrent_jobs", "interconnect"),
-    *("cpu", "frequency", "cluster", "dimm", "mpi", "tuning", "placement", "build", "target_time"),
-    "profiler",
+    *("cpu", "frequency", "cluster", "dimm", "mpi", "tuning", "placement", "build", "profiler"),
+    "target_time",
 )
+# What a short description of runs names, in that order.
+BRIEF = tuple(name for name in SPOKEN if BY_NAME[name].brief)
 
 if TYPE_CHECKING:
     FactorName = str
@@ -301,7 +358,7 @@ def at_level(factor: str, level: Level) -> str:
 
 def labelled(factor: str, level: Level) -> str:
     """Name a level in a list or a formula: words as they are, numbers behind their factor: ``nodes 8``."""
-    return level or "not stated" if isinstance(level, str) else f"{factor.replace('_', ' ')} {_count(level)}"
+    return level or NOT_STATED if isinstance(level, str) else f"{factor.replace('_', ' ')} {_count(level)}"
 
 
 def _count(level: float) -> str:

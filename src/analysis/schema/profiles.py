@@ -4,11 +4,10 @@ A line is ``name | dims | dtype | unit | meaning``; ``*`` before the name marks 
 ``?`` one that a dataset may lack. Dims are separated by commas; none means a scalar.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from analysis.schema import runs
+from analysis.schema.factors import TABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +54,19 @@ memory         | rank     | f8  | B   | largest resident set of the rank
 ?share         | histogram | f8 | percent | share in MPI time (collective) or bytes sent (point-to-point)
 """
 
+# What several blocks have: the size of a job, and what publications state of machine and job.
+_JOB = """
+ranks          |          | i8  | 1   | MPI processes, -1 where the file does not say
+threads        |          | i8  | 1   | threads per process, -1 where the file does not say
+"""
+_STATED = "\n".join(
+    f"{one.name} | figure | i8 | 1 | {one.meaning}, -1 where the source does not say"
+    if one.numeric
+    else f"{one.name} | figure | str | | {one.meaning}"
+    for one in TABLE
+    if one.needed and one.kind != "problem"
+)
+
 _HPCG = """
 *kernel        | kernel   | str |     | DDOT, WAXPBY, SpMV, MG or Total
 time           | kernel   | f8  | s   | time in the kernel on rank 0
@@ -62,8 +74,7 @@ flops          | kernel   | f8  | 1   | floating-point operations of the kernel
 gflops         | kernel   | f8  | Gflop/s | rate of the kernel
 rating         |          | f8  | Gflop/s | HPCG's result line, the figure of merit
 valid          |          | bool |    | whether HPCG calls its result valid
-ranks          |          | i8  | 1   | MPI processes, -1 where the file does not say
-threads        |          | i8  | 1   | threads per process, -1 where the file does not say
+{job}
 local_size     | axis     | i8  | 1   | local grid points per axis
 process_grid   | axis     | i8  | 1   | processes per axis
 global_size    | axis     | i8  | 1   | global grid points per axis
@@ -159,11 +170,7 @@ application    | figure   | str |     | program that gave it; specification for 
 version        | figure   | str |     | its version
 case           | figure   | str |     | input case or benchmark
 cluster        | figure   | str |     | cluster
-cpu            | figure   | str |     | CPU model
-nodes          | figure   | i8  | 1   | nodes, -1 where the source does not say
-ranks          | figure   | i8  | 1   | MPI ranks, -1 where the source does not say
-interconnect   | figure   | str |     | network between the nodes
-mpi            | figure   | str |     | MPI library with version
+{stated}
 environment    | figure   | str |     | system and compiler
 transport      | figure   | str |     | settings of the MPI library or the network
 size           | figure   | i8  | B   | message size, -1 where there is none
@@ -216,8 +223,7 @@ clock_share    | section  | f8  | percent | the same as a share of the total
 elapsed        |          | f8  | s   | elapsed time to solution
 elapsed_resolution |      | f8  | s   | step in which it is printed
 cycles         |          | i8  | 1   | cycles computed, -1 where the file does not say
-ranks          |          | i8  | 1   | MPP processes, -1 where the file does not say
-threads        |          | i8  | 1   | SMP threads (per process), -1 where the file does not say
+{job}
 termination    |          | str |     | normal, error or none
 valid          |          | bool |    | whether it ended normally and says how long it took
 problem_time   |          | f8  |     | simulated time reached, in the unit of the input deck
@@ -255,8 +261,7 @@ figure_of_merit |         | f8  |     | main figure of the file; NaN if the file
 figure_of_merit_unit |    | str |     | its unit
 figure_of_merit_resolution | | f8 |   | step in which it is printed
 benchmark_time |          | f8  | s   | time of that result by the program's own clock, NaN where it has none
-ranks          |          | i8  | 1   | MPI processes, -1 where the file does not say
-threads        |          | i8  | 1   | threads per process, -1 where the file does not say
+{job}
 nodes          |          | i8  | 1   | nodes, -1 where the file does not say
 size           |          | str |     | size of the problem in the program's words
 valid          |          | bool |    | whether there is a figure and no check failed
@@ -303,7 +308,7 @@ def _variable(line: str) -> Variable:
 
 
 def _table(block: str) -> dict[str, Variable]:
-    variables = [_variable(line) for line in block.splitlines() if line]
+    variables = [_variable(line) for line in block.format(job=_JOB, stated=_STATED).splitlines() if line]
     table = {variable.name: variable for variable in variables}
     if len(table) != len(variables):
         raise ValueError("a variable is declared twice in one kind")

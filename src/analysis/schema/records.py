@@ -1,7 +1,5 @@
 """The record that each run leaves, ``run.json``, as a model: what a key may be called and may hold."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints, create_model

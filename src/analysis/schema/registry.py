@@ -1,16 +1,15 @@
 """The one registry of variables: every dataset is checked against it when written and when read.
 
 A dataset has a *kind* (attribute ``kind``); within a kind a name has one meaning, one tuple of
-dimensions, one type and one unit. `conform` brings a reader's dataset into that form, `check`
-refuses one that is not in it. The tables themselves are in `analysis.schema.profiles`.
+dimensions, one type and one unit. `conform` brings a reader's dataset into that form, `to_dataset`
+data frames; `check` refuses one that is not in it. The tables are in `analysis.schema.profiles`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from analysis.base.errors import Fault, SchemaError
@@ -18,6 +17,15 @@ from analysis.schema.profiles import REGISTRY, Variable
 
 # What a netCDF variable can be here, as numpy's dtype kinds: strings are object or fixed width.
 _KINDS = {"f8": "f", "i4": "i", "i8": "i", "str": "OUT", "bool": "b", "datetime64[ns]": "M"}
+# What a variable is where nothing is known.
+_BLANK: dict[str, Any] = {
+    "f8": np.nan,
+    "i4": -1,
+    "i8": -1,
+    "str": "",
+    "bool": False,
+    "datetime64[ns]": np.datetime64("NaT", "ns"),
+}
 
 
 def declared(kind: str) -> dict[str, Variable]:
@@ -99,3 +107,33 @@ def _compare(array: xr.Variable, variable: Variable, source: str) -> list[Fault]
         Fault(source, 0, f"{variable.name!r} has {found}", f"the registry wants {wanted}")
         for found, wanted in faults
     ]
+
+
+def blank(kind: str) -> dict[str, Any]:
+    """Return a row of `kind` in which nothing is known: NaN, -1, empty, false, NaT."""
+    return {name: _BLANK[variable.dtype] for name, variable in declared(kind).items()}
+
+
+def to_dataset(frames: Sequence[pd.DataFrame], kind: str) -> xr.Dataset:
+    """Put frames of one kind, which has a single dimension, below each other and make them a dataset.
+
+    Columns are named as the kind's variables; a missing one is blank, one that is not declared is left
+    out. No frame at all gives an empty dataset.
+    """
+    table = declared(kind)
+    dim = next(iter(table.values())).dims[0]
+    filled = [frame for frame in frames if len(frame)]
+    whole = pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
+    columns = {name: _column(whole, name, variable.dtype) for name, variable in table.items()}
+    variables = {name: xr.Variable((dim,), column) for name, column in columns.items()}
+    return dataset(variables, kind, {})
+
+
+def _column(frame: pd.DataFrame, name: str, dtype: str) -> np.ndarray:
+    if name not in frame:
+        values = np.full(len(frame), _BLANK[dtype])
+        return values.astype(object) if dtype == "str" else values
+    column = frame[name]
+    if dtype == "str":
+        return np.asarray(column.to_numpy(dtype=object, na_value=""), dtype=object)
+    return np.asarray(column.to_numpy(), dtype=dtype)

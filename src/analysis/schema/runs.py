@@ -1,7 +1,5 @@
 """Tables of the registry for runs and campaigns; for the form of a line see `analysis.schema.profiles`."""
 
-from __future__ import annotations
-
 from analysis.schema.factors import TABLE
 
 # What a run is called, and its factors from their own table.

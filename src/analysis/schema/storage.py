@@ -5,8 +5,6 @@ string in HDF5 is neither compressed nor laid out reproducibly), attributes that
 for as JSON. `read` and `read_tree` undo both.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator, Mapping
 from importlib.metadata import version

@@ -1,22 +1,32 @@
 """The scoreboard: verdicts gathered into one row a claim, rows into topics and reports, and counted."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
+from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
 from analysis.claims.model import NOT_STATED, Claim, Report
 from analysis.claims.needed import needed
 from analysis.claims.verdict import Verdict
 from analysis.claims.verdicts import described
 from analysis.site import forest
-from analysis.site.words import EVIDENCE, GROUNDS, SCALES, VERDICTS, Ground, VerdictWord, ground_of, slug
+from analysis.site.words import (
+    EVIDENCE,
+    GROUNDS,
+    LOOKED_UP,
+    SCALES,
+    VERDICTS,
+    Ground,
+    VerdictWord,
+    ground_of,
+    slug,
+)
 
 UNBUILT = "not built"
+RECOVERED = ("recovered", "not recovered", "not tested")  # the words of a self-test
 _WEIGHT = {name: i for i, name in enumerate(EVIDENCE)}
 _NEARNESS = {name: i for i, name in enumerate(GROUNDS)}
 
@@ -352,3 +362,47 @@ def _plot(verdicts: Sequence[Verdict], axis: forest.Axis) -> Markup | None:
     if own is None or not any(forest.has_numbers(r) for r in alike):
         return None
     return forest.draw(_shown(verdicts), own, claim)
+
+
+def recovered_table(verdicts: Sequence[Verdict], known: Mapping[str, str]) -> str:
+    """Count claims by report and word; below, the claims that were not recovered, each with the reason."""
+    lines = [f"{'report':16}" + "".join(f"{word:>15}" for word in RECOVERED)]
+    for report in dict.fromkeys(one.report for one in verdicts):
+        lines.append(_recovered_line(report, [one for one in verdicts if one.report == report]))
+    lines.append(_recovered_line("all", verdicts))
+    for one in verdicts:
+        if one.verdict != RECOVERED[0]:
+            lines.append(f"{one.verdict}: {one.claim}: {_reason_lost(one, known)}")
+    return "\n".join(lines) + "\n"
+
+
+def _reason_lost(one: Verdict, known: Mapping[str, str]) -> str:
+    # What a source states of a product is in no run, so no synthetic run can give it back.
+    looked_up = "looked up" if one.application in LOOKED_UP else ""
+    return known.get(one.claim) or looked_up or f"UNEXPECTED: {one.reason}"
+
+
+def _recovered_line(name: str, verdicts: Sequence[Verdict]) -> str:
+    counts = Counter(one.verdict for one in verdicts)
+    return f"{name:16}" + "".join(f"{counts[word]:15}" for word in RECOVERED)
+
+
+def check_recovered(verdicts: Sequence[Verdict], known: Mapping[str, str], config: str) -> None:
+    """Raise `ConfigError` for a claim that is not recovered and not declared, and for one that is both."""
+    if faults := list(_recovery_faults(verdicts, known, config)):
+        raise ConfigError(*faults)
+
+
+def _recovery_faults(verdicts: Sequence[Verdict], known: Mapping[str, str], config: str) -> Iterator[Fault]:
+    verdicts = [one for one in verdicts if one.application not in LOOKED_UP]
+    lost = {one.claim for one in verdicts if one.verdict != RECOVERED[0]}
+    for one in verdicts:
+        if one.verdict != RECOVERED[0] and one.claim not in known:
+            what = f"{one.claim} is {one.verdict} from {one.campaign}: {one.reason}"
+            yield Fault(
+                config, 0, what, "correct the pipeline or the truth, or declare why under contradictions"
+            )
+    for claim in known:
+        if claim not in lost:
+            line = project.line_of(config, ("contradictions", claim))
+            yield Fault(config, line, f"{claim} is declared a contradiction and was recovered", "remove it")

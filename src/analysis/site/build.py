@@ -1,7 +1,5 @@
 """Writes the site: every page from its template, without the clock and without the network."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """The documentation as pages of the site: Markdown from `docs/`, with the links between its pages."""
 
-from __future__ import annotations
-
 import html
 import posixpath
 import re

@@ -4,8 +4,6 @@ Positions are percentages of the cell, so that the drawing keeps its proportions
 the marks are `<use>` of shapes that the page defines once.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """From an executed notebook to a page: question, answer, figures, verdicts, method, code; nothing active."""
 
-from __future__ import annotations
-
 import ast
 import base64
 import html

@@ -1,7 +1,5 @@
 """Provenance of the site: versions, commit, campaigns with their failed runs, checksums of the inputs."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The words of verdicts and evidence classes: their signs, tones and order."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """What accounts for a run: logs of power meters, and Slurm's records as ``sacct --parsable2`` prints them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the ranks of a profiled run do in MPI: rows of calls with their counts, sizes, partners and times."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Write a synthetic campaign: a folder of raw files, as if it had been run."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """HPCG 2.4: its result, its process grid, and its messages at 16³ a rank, halos of four grids."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import defaultdict

@@ -3,8 +3,6 @@
 A real file also has MPI_Init and MPI_Finalize, of 0 s; the reports' tables, from which these come, have not.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 

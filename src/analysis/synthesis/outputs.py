@@ -1,7 +1,5 @@
 """What applications print: LS-DYNA's ``d3hsp``, OpenAtom's standard output, tables of the OSU benchmarks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From a declared truth to jobs: cells, repeats, a shuffled order, times with their noise."""
 
-from __future__ import annotations
-
 import itertools
 import zlib
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,6 @@
 A number that may depend on the nodes is a number or a mapping from node count to number.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """``python -m analysis.measure.power start|stop|run``: sample power while a job runs."""
 
-from __future__ import annotations
-
 import argparse
 import resource
 import signal

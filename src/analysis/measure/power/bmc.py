@@ -1,7 +1,5 @@
 """What a board management controller measures: by ipmitool (DCMI, or a sensor), or over Redfish."""
 
-from __future__ import annotations
-
 import base64
 import http.client
 import json

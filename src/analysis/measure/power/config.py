@@ -1,7 +1,5 @@
 """The part ``power`` of a cluster: read, checked, and spelt out for the nodes of a job."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Mapping, Sequence

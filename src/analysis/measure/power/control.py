@@ -1,7 +1,5 @@
 """Start and stop of a sampler from a job script, by a file that names its process."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

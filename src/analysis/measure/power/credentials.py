@@ -1,7 +1,5 @@
 """Secrets of meters: from the environment or a private file, and never in anything that is written."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterable, Mapping

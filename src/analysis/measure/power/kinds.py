@@ -1,7 +1,5 @@
 """The kinds of meters, by their ``type`` in a cluster's file; each meter asked once, before a campaign."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Meters that a node has for itself: RAPL, GPUs, and Slurm's own energy accounting."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The tools that they ask run with a time limit and end with the sampler.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

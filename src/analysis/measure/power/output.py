@@ -1,7 +1,5 @@
 """What a sampler writes: readings as CSV, line by line and whole; and how jobs at once share it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

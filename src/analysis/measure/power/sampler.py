@@ -1,7 +1,5 @@
 """The sampler: every meter at its own steady pace; one that is lost is asked again, ever more rarely."""
 
-from __future__ import annotations
-
 import resource
 import threading
 import time

@@ -1,7 +1,5 @@
 """Outlets of a PDU over SNMP, asked with net-snmp's snmpget."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

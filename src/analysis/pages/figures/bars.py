@@ -1,7 +1,5 @@
 """Bars: counts of words, stacked, and shares of a whole."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes

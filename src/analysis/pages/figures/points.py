@@ -1,7 +1,5 @@
 """Points with intervals: the figure of every comparison."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

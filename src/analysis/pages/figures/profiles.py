@@ -1,7 +1,5 @@
 """Figures of a profile: who sends to whom, and message sizes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import seaborn as sns

@@ -1,7 +1,5 @@
 """The one style: inks, colours and markers fixed per factor level, and the evidence label."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Sequence
 from typing import Any

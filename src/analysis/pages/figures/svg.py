@@ -1,7 +1,5 @@
 """Figures as SVG: the same bytes for the same data, with a description, at home on light and dark."""
 
-from __future__ import annotations
-
 import hashlib
 import html
 import io

@@ -5,8 +5,6 @@ line (`records`), give them their meaning and compare what must agree (`observat
 or not at all: half a rank would look like a quick one.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ Both layouts are read: IPM 2 (``# wallclock : total avg min max``, calls by ``[t
 IPM 0.9x (no colons in the table, calls by ``[time] [calls] <%mpi> <%wall>``).
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict

@@ -16,8 +16,6 @@ precision. A disagreement costs no data; it is a warning of the dataset, for it 
 (MPI calls before a killed rank's partner answered) or from IPM itself.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Run by itself, as its own process: the library of the package `darshan` aborts on some logs that are damaged.
 """
 
-from __future__ import annotations
-
 import resource
 import sys
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Every figure in a file is a row: its name and unit in the program's words, its r
 it is printed. One of them, the format's `main`, is the main figure of the file.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

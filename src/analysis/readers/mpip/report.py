@@ -5,8 +5,6 @@ report. Its frames repeat; each distinct stack is spelt once. The list is read i
 a line is odd.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

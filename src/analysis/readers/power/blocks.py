@@ -1,7 +1,5 @@
 """Logs that repeat a block of ``label: value`` lines, one block per reading, as IPMI tools do."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Local time to UTC: offsets and abbreviations as written, summer time's doubled and missing hours."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """Energy counters: wraps, resets, and the mean power between readings."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from analysis.base.errors import ReadError

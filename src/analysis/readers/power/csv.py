@@ -1,7 +1,5 @@
 """The CSV family row by row: units in cells, odd dates, elapsed seconds, damage with its line."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, defaultdict

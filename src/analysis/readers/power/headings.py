@@ -16,8 +16,6 @@ The user's column map is the option ``columns``, with the keys
     Needed only if they are not clear from the first lines of the file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import math

@@ -1,7 +1,5 @@
 """Several JSON documents in one log, with the logger's time before or in them."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """What formats gather line by line, made into readings: stamped rows, spans, means of intervals."""
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

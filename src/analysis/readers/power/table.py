@@ -1,7 +1,5 @@
 """Readings in long form, what every format makes of its log, and the table meter × time that they become."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -5,8 +5,6 @@ the heavy modules: a small server (`analysis.site.kernels.server`) that Snakemak
 it, or, without one, the caller's own process. Nothing heavy is imported here: the client must start fast.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path

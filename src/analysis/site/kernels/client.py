@@ -1,7 +1,5 @@
 """Sends an order to the build's warm process, or carries it out here if there is none."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -4,8 +4,6 @@ nbval compares a cell only if it was committed with an execution count. A figure
 drawing library, the words of a verdict must not.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Executes one notebook with papermill in a forked kernel."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

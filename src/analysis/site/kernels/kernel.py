@@ -5,8 +5,6 @@ of its connection file. It shares the parent's imports and nothing else; a noteb
 its own process.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

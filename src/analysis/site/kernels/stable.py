@@ -1,7 +1,5 @@
 """Notebooks with the same bytes each time: what depends on the clock or on chance is removed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Darshan: a log, or text of `darshan-parser --total --perf`; bytes and rates of POSIX, MPI-IO, STDIO."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Graph500's reference code, 2.1 and 3.0: times, edges, TEPS of searches (bfs) and paths (sssp)."""
 
-from __future__ import annotations
-
 import itertools
 
 from analysis.readers.merits.output import Output, TextFormat, agree

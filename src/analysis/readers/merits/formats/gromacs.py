@@ -1,7 +1,5 @@
 """GROMACS: the log of mdrun (``md.log``), 4.0 to 2026: ns/day and wall-clock time."""
 
-from __future__ import annotations
-
 from analysis.readers.merits.output import Output, TextFormat, agree
 
 # Other tools of GROMACS have the banner too.

@@ -1,7 +1,5 @@
 """HPL (High-Performance Linpack), also NVIDIA's and Intel's: a row of the table for each result."""
 
-from __future__ import annotations
-
 from analysis.readers.merits.output import Output, TextFormat, agree
 from analysis.readers.text import integer
 

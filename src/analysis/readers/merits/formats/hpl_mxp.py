@@ -1,7 +1,5 @@
 """HPL-MxP (once HPL-AI) as NVIDIA's program prints it: ``GFLOPS``, ``per GPU`` and ``LU GFLOPS``."""
 
-from __future__ import annotations
-
 from analysis.readers.merits.output import Merit, TextFormat
 
 _BANNER = r"^\s*HPL-(?:MxP|AI)-NVIDIA"

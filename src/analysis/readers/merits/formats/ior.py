@@ -1,7 +1,5 @@
 """IOR 3.0 to 4.1, also of IO500: bandwidth of each repeat and the largest, from its text, JSON or CSV."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

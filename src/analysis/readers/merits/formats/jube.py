@@ -1,7 +1,5 @@
 """JUBE's result tables (``result.dat``), pretty or CSV: a result for each row, a figure for each number."""
 
-from __future__ import annotations
-
 import re
 
 import xarray as xr

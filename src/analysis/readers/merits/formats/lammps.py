@@ -1,7 +1,5 @@
 """LAMMPS: log file or standard output; a result for each ``run``, of ``Loop time`` and ``Performance``."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

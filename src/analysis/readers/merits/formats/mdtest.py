@@ -1,7 +1,5 @@
 """mdtest 1.8 to 4.1: rates of creating, reading, removing files and directories over its iterations."""
 
-from __future__ import annotations
-
 from analysis.readers.merits.output import Output, TextFormat
 from analysis.readers.text import number
 

@@ -1,7 +1,5 @@
 """NAMD 2 and 3: standard output; the lines ``Info: Benchmark time`` and the wall clock at the end."""
 
-from __future__ import annotations
-
 from analysis.readers.merits.output import Merit, Output, TextFormat, agree
 from analysis.readers.text import number
 

@@ -1,7 +1,5 @@
 """NWChem: standard output; wall-clock time of all tasks together and of each."""
 
-from __future__ import annotations
-
 from analysis.readers.merits.output import Merit, TextFormat
 
 FORMAT = TextFormat(

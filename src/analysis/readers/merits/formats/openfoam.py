@@ -1,7 +1,5 @@
 """OpenFOAM: the log of a solver; the clock after the last time step, and what a step takes."""
 
-from __future__ import annotations
-
 import re
 
 from analysis.readers.merits.output import FigureRow, Output, TextFormat

@@ -1,7 +1,5 @@
 """Quantum ESPRESSO's pw.x: standard output; wall-clock time, total energy, whether it converged."""
 
-from __future__ import annotations
-
 import re
 
 from analysis.readers.merits.output import FigureRow, Merit, Output, TextFormat

@@ -1,7 +1,5 @@
 """Ramble's ``results.<time>.json``: the figures of merit of all experiments of a workspace."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import xarray as xr

@@ -1,7 +1,5 @@
 """ReFrame: its run report (JSON, 3.0 to 4.x) and its performance logs (lines of cells between ``|``)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

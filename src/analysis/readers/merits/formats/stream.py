@@ -1,7 +1,5 @@
 """STREAM (McCalpin's C and Fortran programs): the best rate of Copy, Scale, Add and Triad."""
 
-from __future__ import annotations
-
 import math
 
 from analysis.readers.merits.output import FigureRow, Merit, Output, TextFormat, agree

@@ -1,7 +1,5 @@
 """``amd-smi metric --power --json``, once or repeated; the successor of rocm-smi."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from analysis.base import units

@@ -1,7 +1,5 @@
 """Cray ``/sys/cray/pm_counters``: lines ``energy: 19213436 J 1583939373021443 us``, sampled."""
 
-from __future__ import annotations
-
 import re
 
 from analysis.readers.power.log import MeterLog, MeterReadings

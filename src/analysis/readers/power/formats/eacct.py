@@ -1,7 +1,5 @@
 """EAR's ``eacct``: the list of jobs and steps with ``TIME(s)``, ``POWER(W)`` and ``ENERGY(J)``."""
 
-from __future__ import annotations
-
 import re
 
 from analysis.base.units import SECOND

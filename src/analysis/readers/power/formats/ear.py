@@ -1,7 +1,5 @@
 """EAR (Energy Aware Runtime): CSV of loops (a row per period) or applications (a row per node)."""
 
-from __future__ import annotations
-
 import math
 import re
 

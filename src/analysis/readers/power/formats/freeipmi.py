@@ -1,7 +1,5 @@
 """FreeIPMI: blocks of ``ipmi-dcmi --get-system-power-statistics``, and sensors of ``ipmi-sensors``."""
 
-from __future__ import annotations
-
 import math
 
 from analysis.base import units

@@ -1,7 +1,5 @@
 """GEOPM report: start time, and per host the totals of the application."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """``ipmitool dcmi power reading``, repeated, with the logger's or the controller's time stamps."""
 
-from __future__ import annotations
-
 from analysis.readers.power import blocks
 from analysis.readers.power.log import MeterLog, MeterReadings
 from analysis.readers.power.rows import reads

@@ -1,7 +1,5 @@
 """likwid-powermeter: run time, and the joules of each domain of each socket."""
 
-from __future__ import annotations
-
 import math
 import re
 

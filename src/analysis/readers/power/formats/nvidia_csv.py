@@ -1,7 +1,5 @@
 """nvidia-smi without headings: rows of ``--query-gpu=timestamp,…,power.draw --format=csv,noheader``."""
 
-from __future__ import annotations
-
 import re
 
 from analysis.base.errors import ReadError

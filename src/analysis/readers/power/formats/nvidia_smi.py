@@ -1,7 +1,5 @@
 """nvidia-smi: ``--query-gpu=timestamp,…,power.draw --format=csv`` and ``-q -x`` (XML), repeated."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``perf stat -I`` with power/energy-* events: ``-x,``, ``-x;``, ``-j`` or the table for people."""
 
-from __future__ import annotations
-
 import re
 
 from analysis.base.units import SECOND

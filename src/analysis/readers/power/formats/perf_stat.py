@@ -1,7 +1,5 @@
 """``perf stat`` of a whole run (without ``-I``) with power/energy-* events: ``-x,``, ``-x;`` or the table."""
 
-from __future__ import annotations
-
 import math
 import re
 

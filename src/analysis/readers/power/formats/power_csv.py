@@ -1,7 +1,5 @@
 """Any CSV with time and power: rack PDUs, SNMP polls, home-made loggers; columns found or declared."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from analysis.base.errors import ReadError

@@ -1,7 +1,5 @@
 """powerstat: rows ``HH:MM:SS … Watts`` between a preamble and its statistics."""
 
-from __future__ import annotations
-
 import re
 
 from analysis.readers.power.log import MeterLog, MeterReadings

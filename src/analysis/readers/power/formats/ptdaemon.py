@@ -1,7 +1,5 @@
 """SPEC PTDaemon: ``Time,12-23-2020 10:21:51.496,Watts,23.43,Volts,…``."""
 
-from __future__ import annotations
-
 import re
 
 from analysis.readers.power.log import MeterLog, MeterReadings

@@ -1,7 +1,5 @@
 """RAPL energy counters of the powercap tree, sampled: CSV, or lines ``…/intel-rapl:0/energy_uj:123``."""
 
-from __future__ import annotations
-
 import re
 
 from analysis.readers.power import csv

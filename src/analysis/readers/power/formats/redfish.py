@@ -1,7 +1,5 @@
 """Redfish: Power, EnvironmentMetrics, PowerSupplyMetrics, PDU metrics, sensors, telemetry reports."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

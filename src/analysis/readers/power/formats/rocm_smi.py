@@ -1,7 +1,5 @@
 """``rocm-smi --showpower --json``, once or repeated."""
 
-from __future__ import annotations
-
 import re
 
 from analysis.readers.power.json import documents

@@ -1,7 +1,5 @@
 """Slurm's own energy of jobs and steps: ``ConsumedEnergyRaw`` of sacct."""
 
-from __future__ import annotations
-
 from typing import Any
 from zoneinfo import available_timezones
 

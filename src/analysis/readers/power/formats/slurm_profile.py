@@ -1,7 +1,5 @@
 """Slurm's HDF5 profile (acct_gather_profile/hdf5): time series of node power."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

@@ -1,7 +1,5 @@
 """turbostat: ``PkgWatt``, ``RAMWatt`` … of the summary rows."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """Watts up? meters: records ``#d,-,18,<tenths of W>,<tenths of V>,…;``."""
 
-from __future__ import annotations
-
 import re
 
 from analysis.readers.power.log import MeterLog, MeterReadings

@@ -1,7 +1,5 @@
 """Yokogawa WT analysers: CSV with ``Store No.``, Date, Time, Millisecond and ``P-E1`` … ``P-SIGMA``."""
 
-from __future__ import annotations
-
 import re
 
 from analysis.readers.power import csv

@@ -1,6 +1,4 @@
-"""``benchbook meters``: read each power meter of a cluster once; print what it reads or what is wrong."""
-
-from __future__ import annotations
+"""``benchbook plan`` and ``meters``: the runs of a campaign, and one reading of each power meter."""
 
 import resource
 import sys
@@ -8,8 +6,9 @@ import sys
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.slurm import node_names
-from analysis.cli import BAD_INPUT, FINE
+from analysis.cli import BAD_INPUT, FINE, WRONG_USAGE
 from analysis.measure.power.kinds import MeterCheck, trials
+from analysis.measure.progress import print_plan
 
 
 def meters(cluster: str, nodes: str) -> int:
@@ -42,3 +41,25 @@ def _lines(trial: MeterCheck) -> list[str]:
         f"{name:<24} {watts:8.1f} W  {trial.seconds:5.2f} s  {trial.type}, {trial.location}, {limit}"
         for name, watts in trial.watts.items()
     ]
+
+
+def plan(name: str, *, claim: str, cluster: str, runs: bool, as_json: bool) -> int:
+    """Print the plan of a campaign; write the campaign first if it is a claim's."""
+    if bool(name) == bool(claim) or (cluster and not claim):
+        print(
+            "benchbook plan: give a CAMPAIGN, or --claim ID (with --cluster, if you have one)",
+            file=sys.stderr,
+        )
+        return WRONG_USAGE
+    if not claim:
+        return print_plan(name, runs=runs, as_json=as_json)
+    from analysis.measure.draft import draft
+
+    made = draft(claim, cluster)
+    print(made.report(project.root()), file=sys.stderr if as_json else sys.stdout)
+    try:
+        return print_plan(next(iter(made.files)).stem, runs=runs, as_json=as_json)
+    except ConfigError:
+        if not cluster:  # else the user has to say what it does not have, or calls otherwise
+            made.remove()
+        raise
