@@ -7,12 +7,15 @@ imported where it is used.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
+import functools
 import hashlib
 import importlib
 import json
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -24,27 +27,51 @@ _PIECE = 4096  # B taken at a time: even that can become 100 MB
 # Logs and profiles shrink to a tenth or a fiftieth. What expands further is made to fill the memory, or is
 # all of one line; and beyond 4 GiB a reader needs more memory than most machines have.
 _MOST_TIMES, _MOST, _ALWAYS = 100, 4 << 30, 256 << 20
+_MOST_JSON = 64_000_000  # B; a record has some 100 kB
 UNPACKED = "BENCHBOOK_UNPACKED"
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Read a file as `unpacked` returns it; ReadError also if it cannot be read, or is no regular file."""
+    """Read a file as `unpacked` returns it; ReadError also if it cannot be read, or is no stored file."""
     from analysis.base.errors import ReadError
 
     try:
-        if kind := _other_kind(path):
-            raise ReadError.at(str(path), 0, f"is {kind}, not a file", "give a file with what it delivers")
-        data = Path(path).read_bytes()
+        data = stored(path)
     except OSError as error:
         raise ReadError.at(str(path), 0, error.strerror or str(error), "check the path") from error
     return unpacked(data, path)
 
 
-def _other_kind(path: str | Path) -> str:
-    """Say what a path is that would never end, or make the reader wait; empty for a file."""
-    mode = Path(path).stat().st_mode
+def stored(path: str | Path, most: int = _MOST) -> bytes:
+    """Return the bytes of a file as they are stored.
+
+    OSError if it cannot be read, has more than `most` bytes, or is none that a disk stores: a pipe, a device
+    or a file of the kernel may never end, or make the reader wait.
+    """
+    if problem := _problem(path, most):
+        raise OSError(errno.EINVAL, problem, str(path))
+    return Path(path).read_bytes()
+
+
+def _problem(path: str | Path, most: int) -> str:
+    """Say why a file is not read, empty if it is."""
+    state = Path(path).stat()
     kinds = {stat.S_ISFIFO: "a pipe", stat.S_ISCHR: "a device", stat.S_ISBLK: "a device"}
-    return next((kind for test, kind in kinds.items() if test(mode)), "")
+    kinds |= {stat.S_ISSOCK: "a socket"}
+    kind = next((kind for test, kind in kinds.items() if test(state.st_mode)), "")
+    # Those of /proc say that they are empty and regular; /proc/kmsg waits for the kernel's next message.
+    kind = kind or ("one of the kernel's" if state.st_dev in _kernels() and not state.st_size else "")
+    if kind:
+        return f"is {kind}, not a stored file"
+    size = f"{state.st_size / 1e6:,.0f} MB"
+    return f"has {size}, more than the {most / 1e6:,.0f} MB that are read" if state.st_size > most else ""
+
+
+@functools.cache
+def _kernels() -> frozenset[int]:
+    """Return the file systems that the kernel makes up."""
+    places = (Path("/proc"), Path("/sys"), Path("/sys/kernel/debug"), Path("/sys/kernel/tracing"))
+    return frozenset(place.stat().st_dev for place in places if place.is_mount())
 
 
 def unpacked(data: bytes, path: str | Path) -> bytes:
@@ -103,9 +130,9 @@ def _parts(name: str, data: bytes, most: int) -> Iterator[bytes]:
 
 
 def plain_head(path: str | Path, size: int) -> bytes:
-    """Return the first `size` bytes of a file; none if it is compressed, no file or cannot be read."""
+    """Return the first `size` bytes of a file; none if it is compressed, not stored or cannot be read."""
     try:
-        if _other_kind(path):
+        if _problem(path, sys.maxsize):
             return b""
         with Path(path).open("rb") as file:
             head = file.read(max(size, _MARK))
@@ -152,9 +179,15 @@ def write_json(path: str | Path, value: object, *, durable: bool = False) -> Non
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
-    """Read the object in a JSON file; empty if there is none, or none that can be read."""
+    """Read the object in a JSON file of up to 64 MB; empty if there is none, or none that can be read.
+
+    Half a character, which JSON can state and no text can hold, becomes a question mark.
+    """
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        data = stored(path, _MOST_JSON)
+        found = json.loads(data)
+        if b"\\ud" in data.lower():
+            found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
