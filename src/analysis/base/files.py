@@ -14,6 +14,7 @@ import hashlib
 import importlib
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ _PIECE = 4096  # B taken at a time: even that can become 100 MB
 # all of one line; and beyond 4 GiB a reader needs more memory than most machines have.
 _MOST_TIMES, _MOST, _ALWAYS = 100, 4 << 30, 256 << 20
 _MOST_JSON = 64_000_000  # B; a record has some 100 kB
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]+")
 UNPACKED = "BENCHBOOK_UNPACKED"
 
 
@@ -48,13 +50,12 @@ def stored(path: str | Path, most: int = _MOST) -> bytes:
     OSError if it cannot be read, has more than `most` bytes, or is none that a disk stores: a pipe, a device
     or a file of the kernel may never end, or make the reader wait.
     """
-    if problem := _problem(path, most):
-        raise OSError(errno.EINVAL, problem, str(path))
+    _check(path, most)
     return Path(path).read_bytes()
 
 
-def _problem(path: str | Path, most: int) -> str:
-    """Say why a file is not read, empty if it is."""
+def _check(path: str | Path, most: int = sys.maxsize) -> None:
+    """Raise the OSError of a file that is not read."""
     state = Path(path).stat()
     kinds = {stat.S_ISFIFO: "a pipe", stat.S_ISCHR: "a device", stat.S_ISBLK: "a device"}
     kinds |= {stat.S_ISSOCK: "a socket"}
@@ -62,9 +63,11 @@ def _problem(path: str | Path, most: int) -> str:
     # Those of /proc say that they are empty and regular; /proc/kmsg waits for the kernel's next message.
     kind = kind or ("one of the kernel's" if state.st_dev in _kernels() and not state.st_size else "")
     if kind:
-        return f"is {kind}, not a stored file"
-    size = f"{state.st_size / 1e6:,.0f} MB"
-    return f"has {size}, more than the {most / 1e6:,.0f} MB that are read" if state.st_size > most else ""
+        raise OSError(errno.EINVAL, f"is {kind}, not a stored file", str(path))
+    if state.st_size > most:
+        size = f"{state.st_size / 1e6:,.0f} MB"
+        found = f"has {size}, more than the {most / 1e6:,.0f} MB that are read"
+        raise OSError(errno.EFBIG, found, str(path))
 
 
 @functools.cache
@@ -132,8 +135,7 @@ def _parts(name: str, data: bytes, most: int) -> Iterator[bytes]:
 def plain_head(path: str | Path, size: int) -> bytes:
     """Return the first `size` bytes of a file; none if it is compressed, not stored or cannot be read."""
     try:
-        if _problem(path, sys.maxsize):
-            return b""
+        _check(path)
         with Path(path).open("rb") as file:
             head = file.read(max(size, _MARK))
     except OSError:
@@ -143,6 +145,7 @@ def plain_head(path: str | Path, size: int) -> bytes:
 
 def sha256(path: str | Path) -> str:
     """Return the SHA-256 of a file as stored, 64 hexadecimal digits; an OSError if it cannot be read."""
+    _check(path)
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -220,3 +223,8 @@ def lock(path: str | Path, note: str) -> IO[str]:
 def printable(text: str) -> str:
     """Return a text, like the name of a file, with escapes for what is no UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def one_line(text: str) -> str:
+    """Return a text as `printable` does, with blanks for what no page and no slide can hold."""
+    return _CONTROL.sub(" ", printable(text)).strip()

@@ -19,7 +19,7 @@ import xarray as xr
 from analysis import readers
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault, sparing
-from analysis.base.files import printable
+from analysis.base.files import one_line, printable
 from analysis.datasets.applications import load_applications
 from analysis.datasets.contradictions import slurm_contradictions
 from analysis.datasets.labels import LabelledRun, doubtful
@@ -113,6 +113,8 @@ def _tables(
     """Join the runs with the files next to them; return the campaign's tables and all faults."""
     records, files, faults = _read_records(raw)
     rows = [run.row for run in found]
+    for row in (*rows, *(other for run in found for other in run.repeats)):
+        row |= {key: one_line(text) for key, text in row.items() if isinstance(text, str) and key != "run"}
     counted = _join_records(rows, records)
     logs, power_faults = read_logs(raw, files, power, rows)
     energies, meters = attribute(rows, [run.energy for run in found], counted, logs)

@@ -16,7 +16,7 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base.errors import Fault, ReadError, sparing
-from analysis.base.files import printable, unpacked
+from analysis.base.files import printable, stored, unpacked
 from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import facts
@@ -196,11 +196,11 @@ def file_entry(path: Path, name: str, run: str = "") -> tuple[dict[str, Any], Ca
     row = {"path": name, "run": run, "engine": "", "complete": True, "bytes": -1, "checksum": ""}
     source = name.removeprefix("runs/")
     try:
-        stored = path.read_bytes()
+        data = stored(path)
     except OSError as error:
-        return row, partial(_refused, Fault(source, 0, error.strerror or str(error), "make it readable"))
-    row |= {"bytes": len(stored), "checksum": hashlib.sha256(stored).hexdigest()}
-    return row, partial(unpacked, stored, source)
+        return row, partial(_refused, Fault(source, 0, error.strerror or str(error), "replace it by a file"))
+    row |= {"bytes": len(data), "checksum": hashlib.sha256(data).hexdigest()}
+    return row, partial(unpacked, data, source)
 
 
 def _refused(fault: Fault) -> bytes:

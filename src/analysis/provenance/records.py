@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from analysis.base.errors import Fault, ReadError
-from analysis.base.files import read_bytes, read_json
+from analysis.base.files import one_line, read_bytes, read_json
 from analysis.readers.run import ended_well, records
 
 RECORD = "run.json"
@@ -75,7 +75,8 @@ def node_facts(path: Path) -> dict[str, Any]:
     noted = read_json(path).get("facts")
     facts = noted.get("facts") if isinstance(noted, dict) else None
     values = {name: fact.get("value") for name, fact in _pairs(facts) if isinstance(fact, dict)}
-    return {name: value for name, value in values.items() if _plain(value)}
+    known = {name: value for name, value in values.items() if _plain(value)}
+    return {name: one_line(value) if isinstance(value, str) else value for name, value in known.items()}
 
 
 def _pairs(value: Any) -> Iterable[tuple[str, Any]]:
@@ -95,7 +96,7 @@ def _read(path: Path, source: str, faults: list[Fault]) -> Record | None:
     try:
         record, found = records(read_bytes(path), source)
     except ReadError as error:
-        faults += error.faults
+        faults += (replace(fault, source=source) for fault in error.faults)
         return None
     faults += found.faults
     return record
