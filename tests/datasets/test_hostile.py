@@ -163,3 +163,37 @@ def test_hostile__costs_itself_and_a_good_campaign_keeps_every_byte(
         with zipfile.ZipFile(io.BytesIO(book)) as parts:
             assert b"<f" not in parts.read("xl/worksheets/sheet1.xml")
     assert not list(base.rglob("pwned"))
+
+
+def test_hostile__tree_is_imported_and_nothing_of_it_is_started(
+    base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is no file is named at once, names start nothing, and a second import finds nothing new."""
+    tree = tmp_path / "tree"
+    for at, name in enumerate((*(name.replace("/", "_") for name in NAMES), "-rf", "--yes", "*")):
+        (tree / name).mkdir(parents=True)
+        (tree / name / "out.txt").write_text(PROXY.format(1.5 + at), encoding="utf-8")
+    for name, text in BROKEN.items():
+        (tree / f"{name}.json").write_text(text, encoding="utf-8")
+        (tree / name).mkdir()
+        (tree / name / "run.json").write_text(text, encoding="utf-8")
+    (tree / "long.csv").write_text('time,"power (W)' + "x" * 200_000, encoding="utf-8")
+    os.mkfifo(tree / "power.csv")
+    (tree / "kernel").symlink_to("/proc/kmsg")
+    assert cli.main(["inspect", "/proc/kmsg", "/dev/zero", str(tree / "power.csv")]) == 1
+    kinds = ("one of the kernel's", "a device", "a pipe")
+    said = capsys.readouterr().err.splitlines()
+    assert [f"is {kind}, not a stored file" in line for kind, line in zip(kinds, said, strict=True)] == [
+        True
+    ] * 3
+    assert cli.main(["inspect", *map(str, sorted(tree.glob("*.json"))), str(tree / "long.csv")]) == 1
+    assert len(capsys.readouterr().err.splitlines()) >= len(BROKEN)
+    assert cli.main(["import", str(tree), "--as", "tree", "--yes"]) == 0
+    runs = list((base / "data/raw/tree/runs").iterdir())
+    assert len(runs) == len(NAMES) + 3
+    assert all(re.fullmatch(r"[\w.-]+", run.name, re.ASCII) and run.name[0] != "-" for run in runs)
+    assert cli.main(["verify", "tree"]) == 0
+    assert cli.main(["import", str(tree), "--as", "tree", "--yes"]) == 0
+    assert list((base / "data/raw/tree/runs").iterdir()) == runs
+    assert not [path for folder in (base, tree) for path in folder.rglob("pwned")]
+    assert "Traceback" not in capsys.readouterr().err

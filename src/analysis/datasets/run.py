@@ -162,10 +162,6 @@ def _read_files(folder: Path, run: str, out: RunFolder) -> tuple[bool | None, li
 def _take_record(data: bytes, source: str, out: RunFolder) -> bool:
     """Add the record's values to the row; return whether the record is whole."""
     record, faults = records(data, source)
-    for name, value in record.items():
-        if isinstance(value, str) and printable(value) != value:
-            faults.damage(0, f"{name!r} holds half a character", "written as an escape")
-            record[name] = printable(value)
     if record["elapsed"] == 0:
         faults.note(0, "'start' and 'end' are the same moment", "no run takes no time: it does not count")
     out.faults += faults.attrs()["warnings"]
