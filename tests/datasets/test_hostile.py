@@ -53,6 +53,10 @@ BROKEN: dict[str, str] = {
         "cpu.Model name": {"value": ["<b>"]}, "cpu.CPU(s)": {"value": "many"}, "memory.total": {"value": -1},
         "cpu.Thread(s) per core": {"value": "0"}, "memory.dimms": {"value": [1, None]}, "x": 5,
     }}}),
+    "counted": json.dumps({"run": "counted", "facts": {"facts": {
+        "cpu.Model name": {"value": "EPYC"}, "cpu.CPU(s)": {"value": "9" * 5000},
+        "cpu.Socket(s)": {"value": "none"}, "cpu.Core(s) per socket": {"value": "-1"},
+    }}}),
     "imported": '{"run": "imported", "imported": {"key": 1, "files": []}}',
     "empty": "",
 }  # fmt: skip

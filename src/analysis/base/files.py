@@ -47,8 +47,8 @@ def read_bytes(path: str | Path) -> bytes:
 def stored(path: str | Path, most: int = _MOST) -> bytes:
     """Return the bytes of a file as they are stored.
 
-    OSError if it cannot be read, has more than `most` bytes, or is none that a disk stores: a pipe, a device
-    or a file of the kernel may never end, or make the reader wait.
+    OSError if it cannot be read, has more than `most` bytes or is no file of a disk. A pipe, a device or a
+    file of the kernel may never end, or make the reader wait.
     """
     _check(path, most)
     return Path(path).read_bytes()

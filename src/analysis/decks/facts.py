@@ -13,8 +13,7 @@ from analysis.base import project
 from analysis.base.words import counted, in_order
 from analysis.estimates.campaign import KIB_PER_GIB, Campaign
 from analysis.estimates.spelling import display, listed, nameable
-from analysis.provenance.records import node_facts
-from analysis.readers.text import integer
+from analysis.schema.records import count_of, node_facts
 
 _LISTED = 4  # names of a row, the others are counted
 _COMPILERS = ("gcc", "icx", "icc", "ifx", "ifort", "nvc", "armclang", "clang", "gfortran")
@@ -99,7 +98,7 @@ def _span(numbers: Sequence[int]) -> str:
 def _cpu(known: _Sources) -> str:
     models = known.of("cpu.Model name")
     sockets, cores = known.of("cpu.Socket(s)"), known.of("cpu.Core(s) per socket")
-    numbers = [integer(one) for one in (*sockets, *cores)]
+    numbers = [count_of(one) for one in (*sockets, *cores)]
     if not known.levels("cpu") and len(models) == len(sockets) == len(cores) == 1 and min(numbers) > 0:
         return f"{models[0]}, {counted(numbers[0], 'socket')} with {counted(numbers[1], 'core')}"
     return some(known.levels("cpu") or models)

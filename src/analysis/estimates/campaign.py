@@ -18,12 +18,11 @@ from analysis.base.words import Level
 from analysis.base.yaml import Where
 from analysis.datasets.applications import application_name, own_titles
 from analysis.datasets.published import references
-from analysis.provenance.records import node_facts
-from analysis.readers.text import integer
 from analysis.schema import storage
 from analysis.schema.campaigns import CampaignFile, FactorDistance, StandIn, View
 from analysis.schema.factors import FACTORS
 from analysis.schema.frames import to_dataset
+from analysis.schema.records import count_of, node_facts
 
 # In a campaign's `hardware`, stands for what the runs say.
 MACHINE = "${machine}"
@@ -53,8 +52,8 @@ def machines(runs: Path) -> str:
 
 def _machine(values: dict[str, Any]) -> str:
     model, memory = values.get("cpu.Model name"), values.get("memory.total")  # KiB
-    threads, each = (integer(str(values.get(name, 1))) for name in ("cpu.CPU(s)", "cpu.Thread(s) per core"))
-    if not model or "cpu.CPU(s)" not in values or min(threads, each) < 1:
+    threads, each = count_of(values.get("cpu.CPU(s)")), count_of(values.get("cpu.Thread(s) per core") or 1)
+    if not model or min(threads, each) < 1:
         return ""
     # lscpu counts what can run at once; with two threads a core that is twice the cores.
     cores = threads // each

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from analysis.base.errors import Fault, ReadError
-from analysis.base.files import one_line, read_bytes, read_json
+from analysis.base.files import read_bytes
 from analysis.readers.run import ended_well, records
 
 RECORD = "run.json"
-_LARGEST = 2.0**63  # no fact of a node counts further
 
 # What distinguishes executions of the same kind, or is measured in them; everything else is a factor.
 _EXECUTION = {"run", "order", "job_id", "node_list", "command", "start", "end", "elapsed", "exit_code"}
@@ -65,28 +64,6 @@ def check(folder: Path, label: str, *, evidence: str = "") -> Findings:
     for fault, distinct in _same_repeat(found):
         (out.notes if distinct else out.faults).append(fault)
     return out
-
-
-def node_facts(path: Path) -> dict[str, Any]:
-    """Return the facts of a run's node by name, as its record states them: texts, numbers, tables.
-
-    Empty if the record has none or cannot be read, which the ingest names.
-    """
-    noted = read_json(path).get("facts")
-    facts = noted.get("facts") if isinstance(noted, dict) else None
-    values = {name: fact.get("value") for name, fact in _pairs(facts) if isinstance(fact, dict)}
-    known = {name: value for name, value in values.items() if _plain(value)}
-    return {name: one_line(value) if isinstance(value, str) else value for name, value in known.items()}
-
-
-def _pairs(value: Any) -> Iterable[tuple[str, Any]]:
-    return value.items() if isinstance(value, dict) else ()
-
-
-def _plain(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(isinstance(row, dict) for row in value)
-    return isinstance(value, str) or (isinstance(value, (int, float)) and abs(value) < _LARGEST)
 
 
 def _read(path: Path, source: str, faults: list[Fault]) -> Record | None:
