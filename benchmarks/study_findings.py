@@ -1,6 +1,9 @@
 """How many planted effects `benchbook findings` finds, and how many of those that it reports are false.
 
-`python benchmarks/study_findings.py` writes the table of docs/findings.md anew, in about five minutes;
+A second table counts false words by how the runs were made: in blocks, in turn, on two days, while the
+machine drifts.
+
+`python benchmarks/study_findings.py` writes the tables of docs/findings.md anew, in about ten minutes;
 `--rounds` and `--seed` try other draws, `--out -` prints it. Campaigns are made in memory, in the package's
 own form, and searched by the command's own function.
 """
@@ -10,7 +13,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,14 +22,20 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis.estimates.campaign import Campaign
-from analysis.findings.conclusion import DIFFERS, EQUAL, GROWS, Conclusion
-from analysis.findings.search import conclusions
+from analysis.claims.model import Claim, Expectation
+from analysis.claims.resolution import resolve
+from analysis.claims.verdicts import FAILS, HOLDS, IN_SESSION, NOT_IN_SESSION
+from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.quantities import findings
+from analysis.estimates.question import Comparison, Question
+from analysis.findings.conclusion import DIFFERS, EQUAL, GROWS, SESSION, Conclusion
+from analysis.findings.search import LIMIT, conclusions, tested
 from analysis.findings.trials import MARGIN
 from analysis.schema.frames import blank, to_dataset
 
 OUT = Path(__file__).parents[1] / "docs" / "findings.md"
 SEED, ROUNDS = 20_261_122, 12
+FULL = "a full word"
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files")
 BEGIN, END = "<!-- study: made by benchmarks/study_findings.py -->", "<!-- end of the study -->"
 
@@ -88,7 +97,8 @@ def simulated(design: Design, rng: np.random.Generator) -> Campaign:
                 factor = 1 + design.effect if there and mpi == "one" else 1.0
                 for value in 10.0 * factor * np.exp(_noise(design, rng)):
                     rows.append(_run(f"app{number:02}", mpi, nodes, float(value)) | {"case": f"case{case}"})
-    frame = pd.DataFrame([{**row, "run": f"r{at:04}"} for at, row in enumerate(rows)])
+    order = rng.permutation(len(rows))
+    frame = pd.DataFrame([{**row, "run": f"r{at:04}", "order": order[at]} for at, row in enumerate(rows)])
     groups = {"runs": to_dataset([frame], "runs")}
     groups |= {kind: to_dataset([pd.DataFrame()], kind) for kind in TABLES}
     return Campaign("simulated", xr.DataTree.from_dict(groups), "Simulated", "measured", "drawn numbers")
@@ -153,10 +163,100 @@ def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"| {one.design.name} | {found} | {shares} |"
 
 
+# ---- how it was run
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How runs of some levels, all alike, were made: in which order, with what effect of time.
+
+    `order` is ``blocks`` (a level after another), ``days`` (so on each of two days) or ``turns``; `session`
+    the standard deviation of what a block does to its runs, `drift` the slope over all runs, both relative.
+    """
+
+    name: str
+    order: str
+    n: int
+    levels: int = 2
+    session: float = 0.0
+    drift: float = 0.0
+    noise: float = 0.02
+
+
+SCHEDULES = (
+    *(Schedule("one day, each side in one block", "blocks", n, session=0.05) for n in (6, 12)),
+    *(Schedule("two days, each side in one block a day", "days", n, session=0.05) for n in (6, 12)),
+    *(Schedule("slow drift, all of one side first", "blocks", n, drift=0.04) for n in (4, 6, 12, 20)),
+    *(Schedule("the same drift, in turn", "turns", n, drift=0.04) for n in (4, 6, 12, 20)),
+    *(Schedule("a trend, each level in its own session", "blocks", n, k, 0.05) for k, n in ((4, 3), (3, 4))),
+)
+PARTED_ROUNDS = 100
+
+
+def scheduled(schedule: Schedule, rng: np.random.Generator) -> Campaign:
+    """Make a campaign of levels that are alike, run as the schedule has it; levels are numbers of threads."""
+    each, count = np.arange(schedule.levels), schedule.levels * schedule.n
+    if schedule.order == "turns":
+        level = np.concatenate([rng.permutation(each) for _ in range(schedule.n)])
+    else:
+        parts = 2 if schedule.order == "days" else 1
+        level = np.concatenate([np.repeat(rng.permutation(each), schedule.n // parts) for _ in range(parts)])
+    block = np.cumsum(np.diff(level, prepend=level[0]) != 0)
+    day = np.arange(count) * (2 if schedule.order == "days" else 1) // count
+    effect = schedule.session * rng.normal(size=(2, count))[day, block]
+    drift = schedule.drift * np.linspace(-1.0, 1.0, count)
+    values = 10.0 * np.exp(effect + drift + rng.normal(0.0, schedule.noise, count))
+    start = np.datetime64("2026-03-02T08:00:00", "ns") + (day * 86_400 + np.arange(count) * 300).astype(
+        "timedelta64[s]"
+    )
+    rows = [
+        {**_run("app00", "one", 1, float(value)), "threads": int(one) + 1, "order": at, "run": f"r{at:04}"}
+        for at, (value, one) in enumerate(zip(values, level, strict=True))
+    ]
+    groups = {"runs": to_dataset([pd.DataFrame(rows).assign(start=start)], "runs")}
+    groups |= {kind: to_dataset([pd.DataFrame()], kind) for kind in TABLES}
+    return Campaign("simulated", xr.DataTree.from_dict(groups), "Simulated", "measured", "drawn numbers")
+
+
+def word_of(schedule: Schedule, rng: np.random.Generator) -> str:
+    """Return what is said of levels that are alike: a full word, that of a session, or nothing."""
+    campaign = scheduled(schedule, rng)
+    if schedule.levels == 2:
+        series, _, _ = tested(campaign, LIMIT)
+        words = [trial.word for one in series for trial in one.trials]
+        return next((FULL for word in words if word == DIFFERS), SESSION if SESSION in words else "")
+    expect = Expectation(relation="rising")
+    compare = Comparison("threads", tuple(range(1, schedule.levels + 1)))
+    question = Question("trend", "figure_of_merit", {"application": "app00"}, compare)
+    claim = Claim("study", "study", "study", "study", question, expect)
+    try:
+        word = resolve(claim, findings(question, campaign)).word
+    except NotCoveredError:
+        return ""
+    return FULL if word in (HOLDS, FAILS) else SESSION if word in (IN_SESSION, NOT_IN_SESSION) else ""
+
+
+def parted(schedules: Sequence[Schedule], rounds: int, seed: int) -> Iterator[tuple[Schedule, float, float]]:
+    """Count words over many campaigns: the share of full ones, all false, and of those of a session."""
+    for at, schedule in enumerate(schedules):
+        rng = np.random.default_rng([seed, 100 + at])
+        words = [word_of(schedule, rng) for _ in range(rounds)]
+        yield schedule, words.count(FULL) / rounds, words.count(SESSION) / rounds
+
+
+def schedule_table(found: Iterable[tuple[Schedule, float, float]]) -> Iterator[str]:
+    """Write the shares of words as a table in Markdown."""
+    yield "| how it was run | runs | false with a full word | for that session only |"
+    yield "| --- | --- | --- | --- |"
+    for one, full, session in found:
+        yield f"| {one.name} | {one.levels} × {one.n} | {full:.1%} | {session:.0%} |"
+
+
 def main() -> None:
     """Count all designs and put the table into the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--parted", type=int, default=PARTED_ROUNDS)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--out", default=str(OUT))
     given = parser.parse_args()
@@ -166,6 +266,9 @@ def main() -> None:
         outcomes.append(counted(design, given.rounds, rng))
         print(f"{at + 1} of {len(DESIGNS)}: {design.name}", file=sys.stderr)
     lines = "\n".join([f"{given.rounds} campaigns per row, q = 5 %.", "", *table(outcomes)])
+    runs = "\n".join(schedule_table(parted(SCHEDULES, given.parted, given.seed)))
+    lines += f"\n\nNo level differs; {given.parted} campaigns per row, noise 2 %, sessions 5 %, drift 8 %."
+    lines += f"\n\n{runs}"
     if given.out == "-":
         print(lines)
         return

@@ -81,8 +81,12 @@ def test_scoreboard__small_grid_over_default() -> None:
     assert (len(small), len(default)) == (6, 6)
     gain = 100 * (median(small) / median(default) - 1)
     assert gain == pytest.approx(36.08, abs=0.01)
-    assert hpcg("size-135pct-over-104").estimate == pytest.approx(gain)
-    assert hpcg("size-135pct-over-104").verdict == "seen, smaller"
+    # Three of the six runs of 104³ are a quarter faster than the others: no median stands for all.
+    slow, fast = sorted(default)[:3], sorted(default)[3:]
+    assert median(fast) / median(slow) > 1.15
+    assert fast[0] / slow[-1] > 1.08
+    assert hpcg("size-135pct-over-104").verdict == "not tested"
+    assert "fall into groups of 3 and 3" in hpcg("size-135pct-over-104").reason
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_bulk__links_by_hpl_on_one_processor(verdicts: dict[str, Verdict]) -> No
         "lsdyna2009-ic-ib-faster-means-more-jobs",
     ):
         one = verdicts[claim]
-        assert one.verdict == "an analogue shows it"
+        assert one.verdict == "in that session only"  # the lists do not say when a system ran
         assert one.estimate == pytest.approx(efficiency(sandy, "ib") / efficiency(sandy, "10gbe"))
         assert one.n == len(hpl(sandy, "ib")) == 89
 
@@ -126,15 +126,10 @@ def test_bulk__work_for_a_watt_by_link_is_open_on_a_later_processor(verdicts: di
 
 def test_bulk__what_speaks_against_a_claim_is_said(verdicts: dict[str, Verdict]) -> None:
     linear = verdicts["hpcg2014-obj-nearly-linear"]
-    ookami = [row for row in rows("hpcg-outputs/runs.csv.xz") if row["cluster"] == "Ookami"]
-    twelve = [row for row in ookami if row["tuning"].startswith("12 ") and row["ranks_per_node"] == "4"]
-
-    def rate(nodes: str) -> float:
-        return median(float(row["figure_of_merit"]) for row in twelve if row["nodes"] == nodes)
-
-    assert linear.estimate == pytest.approx(100 * rate("32") / rate("1") / 32)
-    assert linear.verdict == "an analogue does not show it"
-    assert verdicts["hpcg2014-size-advantage-tune-low"].verdict == "an analogue does not show it"
+    # On 32 nodes with 12 threads a rank the runs fall into groups: nothing is concluded from them.
+    assert linear.verdict == "cannot tell"
+    assert "left out: " in linear.reason
+    assert verdicts["hpcg2014-size-advantage-tune-low"].verdict == "not in that session"
     same = verdicts["hpcg2014-mpi-comparable"]
     qpace = [row for row in rows("hpcg-outputs/runs.csv.xz") if row["cluster"] == "QPACE4"]
     grids = ("96³", "112³", "144³")
@@ -146,7 +141,7 @@ def test_bulk__what_speaks_against_a_claim_is_said(verdicts: dict[str, Verdict])
     assert same.estimate == pytest.approx(median(rates["Open MPI"]) / median(rates["MPICH"]))
     assert min(rates["Open MPI"]) > 2.4 * max(rates["MPICH"])
     assert (same.n, same.n_baseline) == (6, 7)
-    assert same.verdict == "an analogue does not show it"
+    assert same.verdict == "not in that session"
 
 
 def test_bulk__latency_of_a_later_infiniband(verdicts: dict[str, Verdict]) -> None:

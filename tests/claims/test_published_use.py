@@ -61,11 +61,13 @@ def idle(name: str, raw: Path, folder: Path) -> list[str]:
     runs = {run for run, _ in fed}
     with (raw / "figures.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
+    doubted = {run for one in campaign.doubts for run in one.runs}  # they feed a question to the user
     # The length that was asked for sets apart what is compared.
     return [
         row["figure"]
         for row in rows
         if (row["run"], row["metric"]) not in fed
+        and row["run"] not in doubted
         and not (row["metric"] == "target_time" and row["run"] in runs)
     ]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -14,6 +15,7 @@ from analysis.claims import Verdict, evaluate
 from analysis.claims.model import Claim, Report, load_report
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.question import Question
+from analysis.schema.factors import FACTORS
 from analysis.schema.frames import blank, to_dataset
 
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files")
@@ -36,11 +38,25 @@ def repeats(values: Iterable[float], variable: str = "elapsed", **factors: Any) 
     return [{**blank("runs"), **common, **factors, variable: value} for value in values]
 
 
+def in_turn(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Give runs an order in which their cells take turns, each with its repeats shuffled."""
+    cells: dict[str, list[int]] = {}
+    for at, row in enumerate(rows):
+        cells.setdefault(str([row.get(name) for name in FACTORS]), []).append(at)
+    turns = [np.random.default_rng(len(members)).permutation(members) for members in cells.values()]
+    order = [int(at) for turn in itertools.zip_longest(*turns) for at in turn if at is not None]
+    return [{**row, "order": order.index(at)} for at, row in enumerate(rows)]
+
+
 def campaign(
     rows: Sequence[Mapping[str, Any]], evidence: str = "measured", **tables: Sequence[Mapping[str, Any]]
 ) -> Campaign:
-    """Put rows of runs, named r00, r01 ... where they have no name, and tables into a campaign."""
+    """Put rows of runs, named r00, r01 ... where they have no name, and tables into a campaign.
+
+    Where no row has a place in the order of execution, cells take turns, each with its repeats shuffled.
+    """
     number = itertools.count()
+    rows = rows if any(row.get("order", -1) >= 0 for row in rows) else in_turn(rows)
     named = [{**row, "run": row["run"] or f"r{next(number):02}"} for row in rows]
     groups = {"runs": to_dataset([pd.DataFrame(named)], "runs")}
     for kind in TABLES:

@@ -81,7 +81,7 @@ def lay_out(root: Path) -> Path:
         total = ranks * len(nodes)
         record = {
             "run": name, "campaign": "rack", "evidence": "measured", "application": "proxy", "case": "halo",
-            "interconnect": link, "nodes": len(nodes), "ranks": total, "ranks_per_node": ranks,
+            "interconnect": link, "cpu": "EPYC", "nodes": len(nodes), "ranks": total, "ranks_per_node": ranks,
             "concurrent_jobs": 1, "order": order, "nodelist": nodes, "exit_code": 0,
             "start": DAY + start, "end": DAY + end, "elapsed": end - start, "profiler": None,
         }  # fmt: skip

@@ -13,6 +13,7 @@ import pytest
 
 from analysis.base.errors import ConfigError
 from analysis.findings.conclusion import (
+    CONFOUNDED,
     DIFFERS,
     EQUAL,
     GROWS,
@@ -217,10 +218,10 @@ def test_search__failed_and_oversubscribed_runs_say_nothing(column: str) -> None
     assert one.finding.estimate.n_baseline == 6
 
 
-def test_search__sides_of_different_days_are_not_told_apart() -> None:
+def test_search__sides_of_different_days_have_no_single_cause() -> None:
     day = [pd.Timestamp(f"2026-11-0{one} 10:00") for one in (1, 2)]
     (one,) = of([*rates(10.0, mpi="a", start=day[0]), *rates(12.0, mpi="b", start=day[1])])
-    assert one.word == UNKNOWN
+    assert one.word == CONFOUNDED
     (same,) = of([*rates(10.0, mpi="a", start=day[0]), *rates(12.0, mpi="b", start=day[0])])
     assert same.word == DIFFERS
     assert "between days is not covered" in same.footnote
@@ -253,6 +254,9 @@ def test_search__clusters_that_differ_with_a_link_are_named() -> None:
     (one,) = of(rows)
     assert one.topic == "interconnect"
     assert "other too: cluster A and B" in one.footnote
+    assert "The cluster or the link: these runs cannot tell." in one.sentence  # no run states a processor
+    (known,) = of([{**row, "cpu": "EPYC"} for row in rows])
+    assert (known.word, known.sentence[:42]) == (DIFFERS, "10GbE is 1.200 times as fast as 1GbE in ap")
 
 
 def test_search__clusters_node_for_node() -> None:

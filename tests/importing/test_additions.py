@@ -12,7 +12,7 @@ import pytest
 from analysis import cli
 
 from . import trees
-from .test_import import Imported, imported, project, runs
+from .test_import import Imported, imported, log, project, runs
 
 __all__ = ["imported", "project"]
 
@@ -78,7 +78,8 @@ def test_additions__a_profile_of_another_folder_is_found_by_its_job(
     imported(tmp_path / "results")
     trees.put(next(PROFILED.glob("*.ipm.xml.xz")), tmp_path / "profiles" / "ipm" / "job-77.xml")
     status, out, _ = again(tmp_path / "profiles", capsys)
-    assert (status, "0 new runs, 0 imported before, 1 of which gain" in out) == (0, False)
+    assert status == 0
+    assert "0 new runs, 1 with new files or facts" in out
     assert "hpcg: ipm/job-77.xml" in out
     assert [path.name for path in project.glob("data/raw/mine/runs/*")] == ["hpcg"]
     assert float(runs(project)["mpi_fraction"].values[0]) > 0
@@ -221,3 +222,65 @@ def test_additions__the_output_of_a_job_that_ran_on_replaces_its_beginning(
     assert status == 1
     assert "hpcg.o77:0: goes on where run hpcg.o77 ends, and job-77.sh of that run is not in" in err
     assert state(project) == before
+
+
+JOBS = "JobID|JobName|State|ExitCode|Start|End|Elapsed|NNodes|NodeList|AllocCPUS|NTasks\n"
+JOB = "101|lj|{}|2024-03-01T10:00:00|{}|00:20:00|2|cn[01-02]|8|\n"
+
+
+def test_additions__a_job_that_still_runs_has_no_exit_code(
+    tmp_path: Path, project: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "slurm-101.out").write_text(log(9.5))
+    (tree / "sacct.txt").write_text(JOBS + JOB.format("RUNNING|0:0", "Unknown"))
+    one = only(imported(tree))
+    assert (one["exit_code"], one.get("tuning")) == (None, None)
+    (tree / "sacct.txt").write_text(JOBS + JOB.format("FAILED|1:0", "2024-03-01T10:20:00"))
+    assert again(tree, capsys)[0] == 0
+    record = json.loads((project / "data/raw/mine/runs/slurm-101/run.json").read_text())
+    assert (record["exit_code"], record["end"] - record["start"]) == (1, 1200)
+    (tree / "slurm-101.out").unlink()
+    status, _, err = again(tree, capsys)  # the table alone, again
+    assert (status, err) == (0, "nothing new: 0 runs are in data/raw/mine\n")
+
+
+def test_additions__what_a_cut_import_left_is_completed(
+    tmp_path: Path, project: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Killed before the declaration and the manifest; killed before a record names a new file."""
+    tree = tmp_path / "tree"
+    trees.put(next(PROFILED.glob("HPCG*.txt")), tree / "a" / "hpcg.o77")
+    imported(tree)
+    raw, declared = project / "data/raw/mine", project / "config/campaigns/mine.yaml"
+    before, manifest = declared.read_text(), (raw / "MANIFEST.sha256").read_bytes()
+    declared.unlink()
+    (raw / "MANIFEST.sha256").unlink()
+    assert again(tree, capsys)[0] == 0
+    assert (declared.read_text(), (raw / "MANIFEST.sha256").read_bytes()) == (before, manifest)
+    trees.put(next(PROFILED.glob("*.ipm.xml.xz")), tree / "a" / "profile.o77.xml")
+    (raw / "runs/a/profile.o77.xml").write_text("half a copy")
+    assert again(tree, capsys)[0] == 0
+    assert sorted(path.name for path in raw.glob("runs/a/*")) == [
+        "hpcg.o77",
+        "profile.o77.xml",
+        "run.json",
+    ]
+
+
+def test_additions__a_copy_that_was_cut_is_no_run_and_a_removed_run_can_be_another(
+    tmp_path: Path, project: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "lj.out").write_text(log(9.5))
+    imported(tree)
+    before = state(project)
+    (tree / "lj.out").write_text(log(9.5)[:-30])
+    assert again(tree, capsys)[0] == 0
+    assert state(project) == before
+    shutil.rmtree(project / "data/raw/mine/runs/lj")
+    (tree / "lj.out").write_text(log(5.25))
+    assert again(tree, capsys)[0] == 0  # which verifies
+    assert runs(project)["figure_of_merit"].values.tolist() == [pytest.approx(100 / 5.25, abs=1e-3)]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from analysis.importing import detect, launch
+from analysis import cli, readers
+from analysis.importing import detect, hardware, launch
 from analysis.importing.vocabulary import parse_name, system
 
 from .test_import import Imported, imported, log, project
@@ -261,3 +263,90 @@ def test_import__a_longer_name_than_that_of_a_cluster_is_that_cluster_and_a_word
         ("Elm", None): 1,
         ("Elm", "patched"): 1,
     }
+
+
+def openfoam(program: str, hosts: tuple[str, ...], *, clock: float, slaves: bool = False) -> str:
+    """Return the log of a program of OpenFOAM with 4 processes on each host."""
+    if slaves:
+        each = [f'"{host}.{at}"' for host in hosts for at in range(4)][1:]
+        listed = f"Slaves : \n{len(each)}\n(\n" + "\n".join(each) + "\n)\n"
+    else:
+        listed = "Hosts  :\n(\n" + "".join(f"    ({host} 4)\n" for host in hosts) + ")\n"
+    parallel = f"nProcs : {4 * len(hosts)}\n{listed}" if len(hosts) > 1 else "nProcs : 1\n"
+    return (
+        f"| =========  OpenFOAM: The Open Source CFD Toolbox |\nBuild  : v1712\nArch   : LSB\n"
+        f'Exec   : {program}\nDate   : Sep 01 2019\nTime   : 11:01:33\nHost   : "{hosts[0]}"\nPID    : 877\n'
+        f"Case   : /lustre/ada/box\n{parallel}\n"
+        f"Time = 1\n\nExecutionTime = {clock} s  ClockTime = {clock:.0f} s\n\nEnd\n\n"
+    )
+
+
+@pytest.mark.parametrize("slaves", [False, True])
+def test_openfoam__its_log_lists_the_hosts_of_all_processes(
+    tmp_path: Path, imported: Imported, slaves: bool
+) -> None:
+    (tmp_path / "tree").mkdir()
+    text = openfoam("simpleFoam -parallel", ("nid00073", "nid00074"), clock=104.0, slaves=slaves)
+    (tmp_path / "tree" / "box.log").write_text(text)
+    (one,) = imported(tmp_path / "tree").values()
+    assert (one["nodes"], one["ranks"], one["ranks_per_node"], one["host_group"]) == (2, 8, 4, "nid")
+
+
+def test_openfoam__its_programs_are_no_repeats_of_each_other(tmp_path: Path, imported: Imported) -> None:
+    (tmp_path / "tree").mkdir()
+    steps = [openfoam(name, ("n1",), clock=9.5) for name in ("blockMesh", "decomposePar", "simpleFoam")]
+    (tmp_path / "tree" / "slurm-77.out").write_text("".join(steps))
+    found = imported(tmp_path / "tree").values()
+    assert {(one["options"], one["repeat"], one["version"]) for one in found} == {
+        (f"program={name}", 1, "v1712") for name in ("blockMesh", "decomposePar", "simpleFoam")
+    }
+
+
+def test_cpu__a_brand_that_is_unknown_leaves_what_the_path_says(tmp_path: Path, imported: Imported) -> None:
+    """GROMACS and lscpu on Arm."""
+    assert hardware.stated("    Vendor: ARM\n    Brand:  Unknown CPU brand\n") == {}
+    assert hardware.stated("Model name:          -\nCPU(s): 64\n") == {}
+    (tmp_path / "tree" / "tx2").mkdir(parents=True)
+    (tmp_path / "tree" / "tx2" / "a.out").write_text(f"Brand:  Unknown CPU brand\n{log(9.5)}")
+    (one,) = imported(tmp_path / "tree").values()
+    assert one["cpu"] == "tx2"
+
+
+def test_json__is_one_object_also_where_the_campaign_is_written(
+    tmp_path: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "lj.out").write_text(log(9.5))
+    assert cli.main(["import", str(tmp_path / "tree"), "--as", "mine", "--yes", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert len(json.loads(printed.out)["runs"]) == 1
+    assert "wrote 1 runs" in printed.err
+
+
+def test_script__of_a_job_that_ran_on_parts_of_its_nodes_gives_no_counts(
+    tmp_path: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "all.sh").write_text("#!/bin/sh\n#BSUB -nnodes 8\n#BSUB -q pbatch\n./each.sh\n")
+    for ranks in (4, 16):
+        text = log(9.5 + ranks).replace("4 MPI tasks", f"{ranks} MPI tasks")
+        (tmp_path / "tree" / f"lj_{ranks}.out").write_text(text)
+    found = imported(tmp_path / "tree").values()
+    assert {(one["ranks"], one.get("nodes"), one["host_group"]) for one in found} == {
+        (4, None, "pbatch"),
+        (16, None, "pbatch"),
+    }
+
+
+def test_quantum_espresso__states_its_problem_and_its_date() -> None:
+    text = (
+        "     Program PWSCF v.6.2 (svn rev. 14038) starts on 18Jan2022 at 18: 9:56 \n"
+        "     Parallel version (MPI), running on    40 processors\n"
+        "     unit-cell volume          =    2500.5000 (a.u.)^3\n     number of atoms/cell    =    32\n"
+        "     number of electrons       =       192.20\n     kinetic-energy cutoff  =    90.0000  Ry\n"
+        "     number of k points=    40\n     PWSCF  : 2m 3.50s CPU  2m10.25s WALL\n   JOB DONE.\n"
+    )
+    ds = readers.parse(text.encode(), engine="quantum_espresso")
+    assert readers.problem(ds) == "atoms=32 electrons=192.20 cutoff=90.0000 kpoints=40 volume=2500.5000"
+    wanted = datetime(2022, 1, 18, 18, 9, 56, tzinfo=UTC).timestamp()
+    assert detect.printed_dates(text.encode()) == {"date": wanted}

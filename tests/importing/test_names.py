@@ -14,6 +14,14 @@ from .test_import import Imported, imported, log, project
 
 __all__ = ["imported", "project"]
 
+STREAM = (
+    "STREAM version $Revision: 5.10 $\nArray size = 1000 (elements), Offset = 0 (elements)\n"
+    "Copy:           38537.{0}     0.004284     0.004152     0.004460\n"
+    "Scale:          38537.{0}     0.004284     0.004152     0.004460\n"
+    "Add:            57805.{0}     0.004284     0.004152     0.004460\n"
+    "Triad:          57805.{0}     0.004284     0.004152     0.004460\n"
+    "Solution Validates: avg error less than 1.000000e-13 on all three arrays\n"
+)
 SCRIPT = "#!/bin/sh\n#SBATCH -N {nodes}\n#SBATCH -n {ranks}\nmodule load openmpi/4.1.4\nsrun lmp -i in.lj\n"
 
 
@@ -108,3 +116,81 @@ def test_import__halves_in_names_are_no_repeats(tmp_path: Path, imported: Import
     found = imported(tree)
     assert {one["repeat"] for one in found.values()} == {1}
     assert len({one["tuning"] for one in found.values()}) == 6
+
+
+def test_import__a_number_that_the_output_contradicts_is_another_thing(
+    tmp_path: Path, imported: Imported
+) -> None:
+    """`lj-2018` was run on 2 nodes: a year, and no reason to lose the run."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for ranks in (4, 8, 16, 32, 64):
+        (tree / f"lj-{ranks}.out").write_text(lammps(ranks, 9.5 + ranks / 100))
+    (tree / "lj-2018.out").write_text(lammps(2, 7.25))
+    found = imported(tree)
+    assert {one["ranks"] for one in found.values()} == {2, 4, 8, 16, 32, 64}
+    assert found["lj-2018.out#"]["tuning"] == "lj-2018"
+
+
+def test_import__the_count_that_all_outputs_confirm_is_meant(tmp_path: Path, imported: Imported) -> None:
+    """Pairs have 2 ranks on 2 nodes, collectives 16 on each: `osu-8` is 8 nodes."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    flux = (
+        '\n{{"timestamp":1724285075.5,"name":"shell.init","context":{{"size":{nodes}}}}}\n'
+        '{{"timestamp":1724285075.6,"name":"shell.start",'
+        '"context":{{"taskmap":{{"version":1,"map":[[0,{nodes},{each},1]]}}}}}}\n'
+    )
+    for at in range(1, 17):
+        text = f"# OSU MPI Latency Test v5.8\n# Size          Latency (us)\n0 1.{at + 20}\n8 2.{at + 20}\n"
+        (tree / f"osu-2-iter-{at}.out").write_text(text + flux.format(nodes=2, each=1))
+    for nodes in (8, 16):
+        text = barrier(f"{30 + nodes}.25") + flux.format(nodes=nodes, each=16)
+        (tree / f"osu-{nodes}-iter-1.out").write_text(text)
+    found = imported(tree)
+    assert len(found) == 18
+    assert {(one["nodes"], one["ranks"]) for one in found.values()} == {(2, 2), (8, 128), (16, 256)}
+
+
+def test_import__a_size_is_nodes_only_with_one_number_of_ranks_each(
+    tmp_path: Path, imported: Imported
+) -> None:
+    """In `size8/lj-8n` 128 ranks are 16 a node; `stream-1n` in the same folder ran on one node."""
+    for at, nodes in enumerate((8, 16)):
+        folder = tmp_path / "tree" / f"size{nodes}"
+        folder.mkdir(parents=True)
+        (folder / f"lj-{nodes}n.out").write_text(lammps(nodes * 16, 9.5 + at))
+        (folder / f"cn-stream-1n-{at}.out").write_text(STREAM.format(at))
+    found = imported(tmp_path / "tree")
+    assert {one["nodes"] for one in found.values() if one["application"] == "stream"} == {1}
+    counts = {(one["nodes"], one["ranks"]) for one in found.values() if one["application"] == "lammps"}
+    assert counts == {(8, 128), (16, 256)}
+
+
+def test_import__a_number_that_goes_with_the_repetition_counts_jobs(
+    tmp_path: Path, imported: Imported
+) -> None:
+    for folder, first in (("one", 35), ("two", 16)):
+        (tmp_path / "tree" / folder).mkdir(parents=True)
+        for at in range(4):
+            name = f"lj-{first + at}-iter-{at + 1}.out"
+            (tmp_path / "tree" / folder / name).write_text(log(9.5 + at / 100 + first))
+    found = imported(tmp_path / "tree")
+    assert sorted((one["tuning"], one["repeat"]) for one in found.values()) == [
+        (folder, at) for folder in ("one", "two") for at in (1, 2, 3, 4)
+    ]
+
+
+def test_import__many_benchmarks_in_one_file_are_runs_and_copies_at_once_are_one(
+    tmp_path: Path, imported: Imported
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    table = "# OSU MPI {} Test v5.8\n# Size      us\n4    {}.25\n8    {}.5\n"
+    pairs = [table.format(what, at + 10, at + 12) for at in range(30) for what in ("Latency", "Bandwidth")]
+    (tree / "pairs.out").write_text("".join(pairs))
+    flux = '{"timestamp":1.5,"name":"shell.start","context":{"taskmap":{"version":1,"map":[[0,1,3,1]]}}}\n'
+    (tree / "flux.out").write_text("".join(STREAM.format(at) for at in (1, 2, 3)) + flux)
+    found = imported(tree)
+    assert len(found) == 61
+    assert [one["ranks"] for one in found.values() if one["application"] == "stream"] == [3]

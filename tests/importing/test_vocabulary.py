@@ -27,6 +27,9 @@ PARTS: list[tuple[str, dict[str, Any], str]] = [
     ("size32-noefa", {"interconnect": "no-efa"}, ""),
     ("E5-2680v2", {"cpu": "E5-2680 v2"}, ""),
     ("run-3", {"repeat": 3}, ""),
+    ("scale-16_intel-2019.out", {"build": "intel-2019"}, "scale"),
+    ("node_arm-19.2", {"build": "arm-19.2"}, "node"),
+    ("intel64-cce-8.7", {"build": "cce-8.7"}, "intel64"),
     (
         "f0972.nhr.fau.de-1ranks-18threads_HPCG-Benchmark_3.0_2022-10-20_10-05-28.txt",
         {"ranks": 1, "threads": 18},

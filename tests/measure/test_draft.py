@@ -11,12 +11,13 @@ import yaml
 from analysis.base import project
 from analysis.claims.model import load_report
 from analysis.claims.needed import needed
-from analysis.cli import main
+from analysis.cli import main, new
 from analysis.datasets.applications import load_applications
 from analysis.measure import draft
 from analysis.measure.declare import load
 from analysis.measure.matrix import expand
 from analysis.measure.outline import Outline, Wanted
+from tests.estimates.hand import campaign, repeats
 
 ROOT = Path(__file__).parents[2]
 LINKS = "lsdyna2014-ic-summary-over-5x-10-40gbe"
@@ -131,3 +132,90 @@ def test_plan__jobs_at_once_share_the_cores(place: Path) -> None:
     assert main(["plan", "--claim", claim]) == 0
     runs = expand(load(claim, place)).runs
     assert {(run.concurrent_jobs, run.ranks_per_node) for run in runs} == {(1, 20), (2, 10)}
+
+
+@pytest.fixture
+def aliased(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a campaign in which library and link changed together, without data of its own."""
+    rows = [
+        row
+        for mpi, link, rate in (("Open MPI 5.0", "25gbe", 12.0), ("Intel MPI 2021", "ib-hdr100", 10.0))
+        for row in repeats(
+            [rate * one for one in (0.98, 0.99, 0.995, 1.005, 1.01, 1.02)], "figure_of_merit",
+            figure_of_merit_unit="Gflop/s", application="hpcg", case="nx16", nodes=2, ranks=16,
+            ranks_per_node=8, threads=1, mpi=mpi, interconnect=link, tuning="default",
+        )
+    ]  # fmt: skip
+    made = campaign(rows)
+    (place / "config" / "campaigns" / "spring.yaml").write_text(
+        "title: Spring\nevidence: measured\nhardware: two nodes\nnotes: []\n"
+        "names: { interconnect: { 25gbe: the slow link } }\n"
+    )
+    monkeypatch.setattr(new, "load_campaign", lambda name: {"spring": made}[name])
+    monkeypatch.setattr(new, "built", lambda names: None)
+    return place
+
+
+def test_to_tell__writes_precisely_the_runs_that_tell(
+    aliased: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new-campaign", "summer", "--from", "spring", "--to-tell"]) == 0
+    said = capsys.readouterr().out
+    assert "wrote config/campaigns/summer.yaml\nwrote config/clusters/summer.yaml\n" in said
+    assert "fill in: config/clusters/summer.yaml: cores" in said
+    runs = expand(load("summer", aliased)).runs
+    cells = {(run.factors["mpi"], run.factors["interconnect"]) for run in runs}
+    assert cells == {
+        ("Open-MPI-5.0", "25gbe"), ("Intel-MPI-2021", "25gbe"), ("Intel-MPI-2021", "ib-hdr100"),
+    }  # fmt: skip
+    kinds = {(run.case, run.nodes, run.ranks_per_node, run.factors["threads"]) for run in runs}
+    assert (len(runs), kinds) == (18, {("nx16", 2, 8, 1)})
+    # In mixed order: of the first nine runs some are of each cell.
+    assert {run.cell for run in runs[:9]} == {run.cell for run in runs}
+    written = yaml.safe_load((aliased / "config/campaigns/summer.yaml").read_text(encoding="utf-8"))
+    assert "Six runs of Intel MPI 2021 over 25GbE would" in written["notes"][0]
+    assert written["names"] == {"interconnect": {"25gbe": "the slow link"}}
+    names = load("summer", aliased).launch.mpi
+    assert {one.name for one in names.values()} == {"Open MPI 5.0", "Intel MPI 2021"}
+
+
+def test_to_tell__on_the_cluster_of_the_other_campaign(aliased: Path) -> None:
+    assert main(["new-campaign", "first", "--from", "spring", "--to-tell"]) == 0
+    path = aliased / "config" / "clusters" / "first.yaml"
+    text = path.read_text(encoding="utf-8").replace("Open-MPI-5.0:", "ompi:")
+    (aliased / "config" / "clusters" / "ours.yaml").write_text(text, encoding="utf-8")
+    assert main(["new-campaign", "summer", "--from", "spring", "--to-tell", "--cluster", "ours"]) == 0
+    assert not (aliased / "config" / "clusters" / "summer.yaml").exists()
+    libraries = {run.factors["mpi"] for run in expand(load("summer", aliased)).runs}
+    assert libraries == {"ompi", "Intel-MPI-2021"}  # as the file calls what records call Open MPI 5.0
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--from", "spring"], "--to-tell:0: goes with --from; give --from CAMPAIGN --to-tell"),
+        (["--to-tell"], "--to-tell:0: goes with --from; give --from CAMPAIGN --to-tell"),
+        (["--from", "winter", "--to-tell"], "winter:0: no effect has several causes that changed together"),
+        (
+            ["--from", "autumn", "--to-tell"],
+            "autumn:0: changed together with cluster, which no matrix",
+        ),
+    ],
+)
+def test_to_tell__refuses_and_leaves_nothing(
+    aliased: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    flags: list[str],
+    said: str,
+) -> None:
+    spring = new.load_campaign("spring")
+    runs = spring.runs
+    cluster = (runs["mpi"] == "Open MPI 5.0").map({True: "old", False: "new"})
+    autumn = spring.own(runs.assign(cluster=cluster, interconnect="25gbe"))
+    known = {"spring": spring, "winter": spring.own(runs.assign(interconnect="25gbe")), "autumn": autumn}
+    monkeypatch.setattr(new, "load_campaign", known.__getitem__)
+    before = sorted(aliased.rglob("*.yaml"))
+    assert main(["new-campaign", "summer", *flags]) == 1
+    assert said in capsys.readouterr().err
+    assert sorted(aliased.rglob("*.yaml")) == before

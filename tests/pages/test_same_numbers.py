@@ -89,8 +89,6 @@ def test_every_ratio_of_a_comparison_page_is_that_of_the_verdict(campaign: Campa
     # Of jobs at once and of Athena the notebook's selection cannot tell apart what a claim's `where` does.
     assert checked == {
         "house-links-bandwidth",
-        "hpcg2014-size-small-is-faster",
-        "hpcg2014-size-135pct-over-104",
         "hpcg2014-ic-fdr-beats-ethernet",
         "hpcg2014-ic-fdr-over-1gbe-5x",
         "hpcg2014-ic-fdr-over-10gbe-4-5x",

@@ -14,6 +14,7 @@ from analysis.claims.resolution import resolve
 from analysis.claims.verdict import Verdict, controlled, finite
 from analysis.claims.verdicts import (
     HOLDS,
+    IN_SESSION,
     NOT_TESTED,
     band,
     described,
@@ -23,6 +24,7 @@ from analysis.claims.verdicts import (
 )
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, days_said
+from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import QUANTITIES, findings
 from analysis.estimates.question import Question
 from analysis.estimates.sentences import Statement
@@ -83,8 +85,10 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
         found = findings(claim.question, campaign)
         apart = [] if campaign.evidence == "synthetic" else distance.distances(claim, campaign, found)
     except NotCoveredError as gap:
-        return _record(claim, report, campaign, words(campaign.evidence, NOT_TESTED), str(gap), [])
+        reason = _with_doubts(str(gap), claim, campaign)
+        return _record(claim, report, campaign, words(campaign.evidence, NOT_TESTED), reason, [])
     resolved = resolve(claim, found)
+    resolved = replace(resolved, reason=_with_doubts(resolved.reason, claim, campaign))
     ordered = [resolved.finding, *resolved.others]
     if campaign.evidence == "synthetic":
         return _record(
@@ -92,6 +96,25 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
         )
     verdict = replace(_record(claim, report, campaign, resolved.word, resolved.reason, ordered), p=resolved.p)
     return _at_distance(verdict, claim, campaign, resolved.finding, apart)
+
+
+def _with_doubts(reason: str, claim: Claim, campaign: Campaign) -> str:
+    """Add to a reason which cells of a claim are in doubt, so that nothing was concluded from them."""
+    question, compare = claim.question, claim.question.compare
+    spec = MEASURES.get(question.variable)
+    # Views that speak to a claim are parts without views; what rests on no time is never left out.
+    unasked = campaign.views or spec is None or not spec.timing
+    if unasked or "left out: " in reason or not campaign.doubts:
+        return reason
+    try:
+        runs = campaign.select(question.select, timing=False)
+        if compare is not None and compare.levels:
+            levels = [one for level in compare.levels for one in one_or_more(level)]
+            own = [mine for one in levels for mine in campaign.resolve(compare.factor, one)]
+            runs = runs[runs[compare.factor].isin(own)]
+    except NotCoveredError:
+        return reason
+    return "; ".join(filter(None, [reason, campaign.doubted(runs)]))
 
 
 def _at_distance(
@@ -104,7 +127,11 @@ def _at_distance(
     """Say a verdict in the words of its distance from the claim's conditions."""
     limit = distance.bound(claim, campaign, chosen)
     away, reason = distance.worst(apart), verdict.reason
-    if verdict.verdict != HOLDS and limit is not None and not distance.reaches(claim, limit):
+    if (
+        verdict.verdict not in (HOLDS, IN_SESSION)
+        and limit is not None
+        and not distance.reaches(claim, limit)
+    ):
         away = distance.OUT_OF_REACH
         reason = f"without any time in MPI a run would be {limit:.3g} times as fast here; {reason}"
     return replace(

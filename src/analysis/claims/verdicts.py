@@ -16,6 +16,8 @@ scaling stops follows the same rule. Two sides cross over if each is clearly ahe
 two one-sided tests and the whole interval within the margin; a trend needs a permutation test and a clear
 interval.
 
+A comparison whose sides were not interleaved holds, or does not hold, in that session only.
+
 A claim about every stratum or step needs each of them to hold. One of k contradicts it only by intervals
 that hold for all k at once.
 """
@@ -32,9 +34,9 @@ from analysis.claims.distance import OUT_OF_REACH
 from analysis.claims.model import Claim, Report
 from analysis.estimates.family import among
 from analysis.estimates.finding import Finding
-from analysis.estimates.intervals import range_level
 from analysis.estimates.quantities import QUANTITIES
-from analysis.estimates.stats import LEVEL, MIN_LEVEL, Estimate
+from analysis.estimates.spelling import either
+from analysis.estimates.stats import FEWEST, LEVEL, MIN_LEVEL, Estimate
 
 HOLDS = "holds"
 DIRECTION = "holds in direction"
@@ -44,13 +46,15 @@ DIRECTION_OPEN = f"{DIRECTION}, size open"
 FAILS = "does not hold"
 UNKNOWN = "cannot tell"
 NOT_TESTED = "not tested"
+# Of a comparison whose sides were not interleaved (`analysis.estimates.sessions`), instead of a full word.
+IN_SESSION, NOT_IN_SESSION = "in that session only", "not in that session"
 
 # From the weakest to the strongest, for claims that must hold in every stratum. A size that was ruled out is
 # weaker than one that may yet be right, and an effect short of the claim weaker than one beyond it.
-RANKING = (FAILS, UNKNOWN, DIRECTION_SMALLER, DIRECTION_LARGER, DIRECTION_OPEN, HOLDS)
-
-# So many repeats, or days, are the least whose range is trusted.
-FEWEST = next(n for n in range(2, 99) if range_level(n) >= MIN_LEVEL)
+RANKING = (
+    *(FAILS, NOT_IN_SESSION, UNKNOWN, IN_SESSION),
+    *(DIRECTION_SMALLER, DIRECTION_LARGER, DIRECTION_OPEN, HOLDS),
+)
 
 # A verdict in the words of measured evidence, and the reason in a few words.
 Judgement = tuple[str, str]
@@ -63,7 +67,11 @@ def judge(claim: Claim, finding: Finding) -> Judgement:
     rule = RULES[claim.question.quantity]
     if rule.bounded and not finding.estimate.settles:
         return UNKNOWN, _too_few(finding.estimate)
+    if finding.confounded:
+        return UNKNOWN, f"{either(finding.confounded.causes)}: these runs cannot tell"
     word, reason = rule.judge(claim, finding)
+    if finding.session and word != UNKNOWN:
+        word, reason = NOT_IN_SESSION if word == FAILS else IN_SESSION, f"{reason}; {finding.session}"
     level = finding.estimate.level
     return word, reason if level >= FULL else f"{reason}, at {level:.0%}"
 
@@ -72,10 +80,10 @@ def p_value(claim: Claim, finding: Finding, word: str) -> float | None:
     """Return the p-value behind a word: how far the interval's level can rise until it no longer bears it.
 
     One-sided, as a verdict is; the larger of two where both sides count. 1 where the data cannot tell; None
-    where no verdict can rest on the interval, or nothing scatters.
+    where no verdict can rest on the interval, nothing scatters, or the sides were not interleaved.
     """
     rule = RULES[claim.question.quantity]
-    if rule.p is None or (rule.bounded and not finding.estimate.settles):
+    if rule.p is None or finding.session or (rule.bounded and not finding.estimate.settles):
         return None
     return 1.0 if word == UNKNOWN else rule.p(claim, finding, word)
 

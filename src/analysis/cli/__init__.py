@@ -176,6 +176,10 @@ def _new_campaign(parser: argparse.ArgumentParser) -> None:
     add("name", metavar="NAME")
     add("--by-hand", dest="manual", action="store_true", help="its runs were measured by other means")
     add("--yes", action="store_true", help="do not ask; use defaults for what no flag gives")
+    what = "with --to-tell: the campaign in which causes changed together"
+    add("--from", dest="source", default="", metavar="CAMPAIGN", help=what)
+    what = "the fewest runs that show which of these causes it is, in mixed order"
+    add("--to-tell", dest="telling", action="store_true", help=what)
     nodes = parser.add_mutually_exclusive_group()
     nodes.add_argument("--from-slurm", action="store_true", help="use the nodes that Slurm lists here")
     what = "use the nodes in a saved output of scontrol show node"

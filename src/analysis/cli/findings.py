@@ -35,6 +35,8 @@ def findings(name: str, *, q: float, top: int, topic: str | None, write: bool, a
     print(f"searching {len(campaign.runs)} runs of {name}", file=sys.stderr)
     found = [one for one in conclusions(campaign, q=q) if topic in (None, one.topic)]
     listed = found[:top] if top else found
+    for doubt in campaign.doubts if as_json else ():
+        print(f"nothing is concluded from {doubt.question}", file=sys.stderr)
     if as_json:
         print(json.dumps([_record(one) for one in listed], indent=1, ensure_ascii=False, allow_nan=False))
     else:
@@ -75,7 +77,7 @@ def _plain(value: Any) -> Any:
 
 def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> list[str]:
     """Group conclusions by topic, in the order of the reports; what is not decided comes last."""
-    from analysis.findings.conclusion import SEEN, STANDING, TOPICS, UNKNOWN
+    from analysis.findings.conclusion import CONFOUNDED, SEEN, SESSION, STANDING, TOPICS, UNKNOWN
 
     sure = [one for one in found if one.word in STANDING]
     out = [
@@ -90,12 +92,23 @@ def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> lis
             out += [f"  {one.sentence}", f"    {_below(one)}"]
         if len(of_topic) > _LONG:
             out.append(f"  … and {len(of_topic) - _LONG} more: --topic {topic!r} --json has all")
-    for word, title in ((UNKNOWN, "Not decided"), (SEEN, "Seen in too few runs to say")):
+    tell = f"Changed together (benchbook new-campaign NEW --from {campaign.name} --to-tell)"
+    titles = (
+        (CONFOUNDED, tell),
+        (SESSION, "In one session only"),
+        (UNKNOWN, "Not decided"),
+        (SEEN, "Seen in too few runs to say"),
+    )
+    for word, title in titles:
         rest = [one for one in found if one.word == word]
         out += [f"\n{title}"] if rest else []
         out += [f"  {one.sentence}" for one in rest[:_SHORT]]
         if len(rest) > _SHORT:
             out.append(f"  … and {len(rest) - _SHORT} more: --json has all")
+    if campaign.doubts:
+        out += ["\nQuestions to you: nothing is concluded from these cells"]
+        out += [f"  {one.question}" for one in campaign.doubts]
+        out += [f"  Answer under repeats in config/campaigns/{campaign.name}.yaml"]
     if not found:
         out.append("\nNothing can be compared: no factor has two levels in runs that are alike otherwise")
     elif len(found) < all_found:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ from analysis.importing.pattern import FACTORS, compile_pattern, parse_settings
 from analysis.importing.plan import ImportPlan, record
 from analysis.importing.resolution import NEEDED, missing
 from analysis.importing.table import read_table
-from analysis.importing.writing import power_entries
+from analysis.importing.writing import README, power_entries
+from analysis.provenance import manifest
 from analysis.schema.records import IMPORTED
 
 _ROWS = 30  # runs, files and faults that are listed
@@ -65,19 +67,21 @@ def import_folder(
         print(fault, file=sys.stderr)
     printed = len(plan.faults)
     status = BAD_INPUT if plan.faults else FINE
-    if not plan.new:
-        if not plan.known:
+    if not plan.new and not (plan.known and _is_cut_short(raw, declaration)):
+        if not plan.known and not (plan.placed and any(raw.glob(f"runs/*/{RECORD}"))):
             raise ConfigError.at(
                 folder, 0, "holds no output that a reader recognises", "docs/formats.md says what is read"
             )
         print(f"nothing new: {plan.known} runs are in data/raw/{name}", file=sys.stderr)
         return status
+    _answer(plan, yes=yes)
     if not (yes or _confirm(plan)):
         return status
     made = write(plan, raw, declaration, applications)
     for fault in plan.faults[printed:]:
         print(fault, file=sys.stderr)
-    _print_written(plan, [path.relative_to(base) for path in made])
+    with redirect_stdout(sys.stderr if as_json else sys.stdout):  # the object is all of the output
+        _print_written(plan, [path.relative_to(base) for path in made])
     return BAD_INPUT if plan.faults else FINE
 
 
@@ -85,10 +89,35 @@ def _check_target(raw: Path, declaration: Path, base: Path) -> None:
     runs, found = list(raw.glob(f"runs/*/{RECORD}")), ""
     if runs and not any(IMPORTED in read_json(path) for path in runs):
         found = "has runs that were not imported"
-    elif declaration.is_file() and not runs and raw.is_dir() and any(raw.iterdir()):
+    elif declaration.is_file() and not runs and raw.is_dir() and any(raw.iterdir()) and not _is_ours(raw):
         found = "is declared, and its folder has files that were not imported"
     if found:
         raise ConfigError.at(str(raw.relative_to(base)), 0, found, "choose another name with --as")
+
+
+def _is_ours(raw: Path) -> bool:
+    """Tell whether a folder is of an import, all runs of which may have been removed."""
+    page = raw / README
+    return page.is_file() and b"imported by `benchbook import`" in page.read_bytes()
+
+
+def _is_cut_short(raw: Path, declaration: Path) -> bool:
+    """Tell whether an import ended after it wrote runs and before it declared and listed them."""
+    listed = raw / manifest.NAME
+    text = listed.read_text(encoding="utf-8", errors="replace") if listed.is_file() else ""
+    records = (path.relative_to(raw).as_posix() for path in raw.glob(f"runs/*/{RECORD}"))
+    return not declaration.is_file() or any(f"  {name}\n" not in text for name in records)
+
+
+def _answer(plan: ImportPlan, *, yes: bool) -> None:
+    """Ask whether what the groups of a cell follow is a factor; with `yes` it is."""
+    for doubt in plan.doubts:
+        if not doubt.split.fact:
+            continue
+        asked = sys.stdin.isatty() and sys.stdout.isatty() and not yes
+        if yes or (asked and input(f"{doubt.question} a factor [y/N] ").strip().lower() in ("y", "yes")):
+            doubt.take()
+            print(f"taken as a factor: {doubt.split.fact} of {len(doubt.drafts)} runs", file=sys.stderr)
 
 
 def _confirm(plan: ImportPlan) -> bool:
@@ -122,6 +151,7 @@ def as_object(plan: ImportPlan) -> dict[str, Any]:
             for one in plan.joined
         ],
         "guessed": plan.guesses,
+        "questions": [doubt.question for doubt in plan.doubts],
         "faults": [str(fault) for fault in plan.faults],
         "unplaced": plan.unplaced,
     }
@@ -135,6 +165,8 @@ def _print_plan(plan: ImportPlan) -> None:
     print(f"{whole}{known}, {len(plan.faults)} at fault")
     for line in plan.guesses:
         print(f"guessed: {line}")
+    for doubt in plan.doubts:
+        print(f"question: {doubt.question}")
     if plan.runs:
         print()
         _table(_factor_rows(plan.runs))

@@ -12,6 +12,9 @@ from typing import Any
 from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.cli import CAMPAIGN, FINE
+from analysis.cli.built import built
+from analysis.estimates.campaign import load_campaign
+from analysis.findings.search import conclusions
 from analysis.measure import nodes
 from analysis.measure.declare import load
 from analysis.measure.matrix import expand
@@ -30,6 +33,8 @@ def new_campaign(
     from_slurm: bool,
     nodes: str,
     ranks_per_node: str,
+    source: str,
+    telling: bool,
     **flags: Any,
 ) -> int:
     """Write a campaign's files; on a terminal ask for what no flag gives, otherwise use defaults."""
@@ -37,6 +42,8 @@ def new_campaign(
         remedy = "use letters, digits, dots, dashes, underscores"
         raise ConfigError.at(name, 0, "is no name for a campaign", remedy)
     base = project.root()
+    if source or telling:
+        return _to_tell(name, source, base, cluster=flags["cluster"], telling=telling)
     flags["arguments"] = shlex.split(flags["arguments"])
     counts = [_count(one, "--nodes") for one in _words(nodes)]
     ranks = [
@@ -59,6 +66,26 @@ def new_campaign(
     (project.raw(name, base) / "runs").mkdir(parents=True, exist_ok=True)
     print(made.report(base))
     print("then: make report" if manual else f"then: benchbook plan {name}")
+    return FINE
+
+
+def _to_tell(name: str, source: str, base: Path, *, cluster: str, telling: bool) -> int:
+    """Write the campaign of the runs that show which of several causes an effect of another one has."""
+    if not (source and telling):
+        raise ConfigError.at("--to-tell", 0, "goes with --from", "give --from CAMPAIGN --to-tell")
+    _refuse_there(name, base)
+    built([source])
+    from analysis.findings.conclusion import CONFOUNDED
+    from analysis.measure.draft import to_tell
+
+    searched = conclusions(load_campaign(source))
+    mixed = ((one.finding.confounded, one.sentence) for one in searched if one.word == CONFOUNDED)
+    made = to_tell(name, source, [(one, sentence) for one, sentence in mixed if one is not None], cluster)
+    made.write(base)
+    _check(name, made, base)
+    (project.raw(name, base) / "runs").mkdir(parents=True, exist_ok=True)
+    print(made.report(base))
+    print(f"then: benchbook plan {name}")
     return FINE
 
 

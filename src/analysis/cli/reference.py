@@ -12,6 +12,7 @@ from analysis.base import project
 from analysis.base.models import Model, schema_of
 from analysis.claims.model import ClaimsFile
 from analysis.claims.relations import AuditFile
+from analysis.datasets.witnesses import REGISTRY
 from analysis.estimates import contents
 from analysis.estimates.asking import QuestionsFile
 from analysis.estimates.measures import MEASURES, SETS
@@ -52,6 +53,7 @@ def generated() -> dict[str, str]:
         "variables": _variables(),
         "measures": _measures(),
         "quantities": _quantities(),
+        "witnesses": _witnesses(),
     }
     return schemas | {f"docs/reference/{name}.md": text for name, text in pages.items()}
 
@@ -211,6 +213,18 @@ def _quantities() -> str:
     return _page(
         "Quantities", "What `quantity` of a claim may name.", _table(("quantity", "unit", "meaning"), rows)
     )
+
+
+def _witnesses() -> str:
+    rows = [
+        (one.name, *one.sides, one.finds, "a fault" if one.grave else "a note")
+        for one in sorted(REGISTRY, key=lambda one: one.name)
+    ]
+    text = (
+        "What `benchbook verify` compares in the runs of a campaign, in addition to checksums, and to each "
+        "record with its own output. A side that a campaign does not have is no witness."
+    )
+    return _page("Witnesses", text, _table(("witness", "compares", "with", "finds", "as"), rows))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ def verify(campaigns: Sequence[str], *, write: bool, force: bool) -> int:
         declared = declaration(name)
         found = records.check(folder, label, evidence=str(declared.get("evidence", "")))
         faults += found.faults
-        wrong, odd = against_outputs(folder, label) if found.runs else ([], [])
+        wrong, odd = against_outputs(folder, declared) if found.runs else (against_tables(folder, name), [])
         faults += wrong
         found.notes.extend(odd)
         missing, more = against_matrix(name, declared, folder)
@@ -67,14 +66,19 @@ def document(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def against_outputs(folder: Path, label: str) -> tuple[list[Fault], list[Fault]]:
-    """Check records against what the runs printed; return contradictions, and runs that are unlike others."""
+def against_outputs(folder: Path, declared: dict[str, Any]) -> tuple[list[Fault], list[Fault]]:
+    """Check runs against what they printed, and ask the witnesses; return contradictions, and oddities."""
     from analysis.datasets import doubts
 
-    wrong, odd = (
-        [replace(one, source=f"{label}/runs/{one.source}") for one in found] for found in doubts(folder)
-    )
-    return wrong, odd
+    return doubts(folder, declared, progress=sys.stderr.isatty())
+
+
+def against_tables(folder: Path, campaign: str) -> list[Fault]:
+    """Check the tables of a campaign that others published, each row against itself and its repeats."""
+    from analysis.datasets import doubts_of_tables
+    from analysis.datasets.published import is_published
+
+    return doubts_of_tables(folder, project.declaration(campaign)) if is_published(folder) else []
 
 
 def against_claims(campaign: str, own: Mapping[str, Collection[Any]]) -> list[Fault]:

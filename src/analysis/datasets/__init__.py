@@ -1,5 +1,6 @@
 """From a raw campaign folder to datasets: `ingest` reads every run and writes one tree."""
 
-from analysis.datasets.campaign import doubts, ingest
+from analysis.datasets.campaign import ingest
+from analysis.datasets.doubts import doubts, doubts_of_tables
 
-__all__ = ["doubts", "ingest"]
+__all__ = ["doubts", "doubts_of_tables", "ingest"]

@@ -6,10 +6,10 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from analysis.datasets.micro import cut_tables
 from analysis.datasets.published import is_published, read_published
 from analysis.datasets.run import RECORD, RunFolder, file_entry, read_run
 from analysis.energy.attribution import attribute
-from analysis.energy.meters import declared_power, read_logs
+from analysis.energy.meters import Log, declared_power, read_logs
 from analysis.model.campaign import modelled
 from analysis.schema import storage
 from analysis.schema.campaigns import CampaignFile
@@ -36,6 +36,7 @@ from analysis.schema.frames import to_dataset
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files", "meters")
 # Starting worker processes costs seconds; below this many runs one process is faster.
 PARALLEL_FROM = 500
+_SILENT = 2.0  # s, for which nobody needs to be told that something happens
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
         groups, faults = read_published(raw, at)
     else:
         power = declared_power(raw.name, path=declaration)
-        found = _read_runs(_folders(raw), power, progress)
+        found = read_runs(raw, power, progress=progress)
         groups, faults = _tables(raw, found, power)
     _write_runs(found, processed / "runs")
     blank = {kind: to_dataset([], kind) for kind in TABLES if kind not in groups}
@@ -79,27 +80,6 @@ def ingest(raw: Path, processed: Path, *, progress: bool = False, declaration: P
     return Summary(raw.name, valid.size, int(valid.sum()), len(faults))
 
 
-def doubts(raw: Path) -> tuple[list[Fault], list[Fault]]:
-    """Read a raw campaign as `ingest` does; return records that its files contradict, and doubtful labels.
-
-    A run of the first kind is not valid; those of the second only differ from others with their factors.
-    """
-    found = _read_runs(_folders(raw), MappingProxyType({}), progress=False)
-    before = [run.row["reason"] for run in found]
-    _join_records([run.row for run in found], _read_records(raw)[0])
-    wrong = []
-    for run, reason in zip(found, before, strict=True):
-        if why := run.contradiction or (run.row["reason"] if run.row["reason"] != reason else ""):
-            remedy = "the run does not count: correct its record, or put its files where they belong"
-            wrong.append(Fault(f"{run.row['run']}/{RECORD}", 0, why, remedy))
-    counting = [run for run in found if not run.row["reason"] and not _slurm_reason(run.row)]
-    return wrong, _doubtful_labels(counting)
-
-
-def _doubtful_labels(counting: Iterable[RunFolder]) -> list[Fault]:
-    return list(doubtful([LabelledRun.of(run.row, run.frames.get("micro")) for run in counting]))
-
-
 def _folders(raw: Path) -> list[Path]:
     folders = sorted(path for path in (raw / "runs").glob("*") if path.is_dir())
     if not folders:
@@ -107,15 +87,34 @@ def _folders(raw: Path) -> list[Path]:
     return folders
 
 
-def _tables(
-    raw: Path, found: list[RunFolder], power: Mapping[str, Any]
-) -> tuple[dict[str, xr.Dataset], list[str]]:
-    """Join the runs with the files next to them; return the campaign's tables and all faults."""
-    records, files, faults = _read_records(raw)
+@dataclass
+class Joined:
+    """The runs of a campaign with what lies next to them, and their rows complete.
+
+    `accounts` has Slurm's records by file, `counted` the J of its counter by run, `contradicted` the runs
+    that its records contradict; `faults` are those of files next to the runs, `power` those of its logs.
+    """
+
+    runs: list[RunFolder]
+    files: pd.DataFrame
+    meters: pd.DataFrame
+    accounts: dict[str, pd.DataFrame]
+    counted: dict[str, float]
+    contradicted: dict[str, str]
+    logs: list[Log]
+    faults: list[str]
+    power: list[str]
+
+
+def join(raw: Path, found: list[RunFolder], power: Mapping[str, Any]) -> Joined:
+    """Complete the rows of a campaign's runs by the files next to them: jobs, energy, validity."""
+    accounts, files, faults = _read_records(raw)
     rows = [run.row for run in found]
     for row in (*rows, *(other for run in found for other in run.repeats)):
         row |= {key: one_line(text) for key, text in row.items() if isinstance(text, str) and key != "run"}
-    counted = _join_records(rows, records)
+    before = {row["run"]: row["reason"] for row in rows}
+    counted = _join_records(rows, _jobs_and_steps(accounts))
+    after = {row["run"]: row["reason"] for row in rows if row["reason"] != before[row["run"]]}
     logs, power_faults = read_logs(raw, files, power, rows)
     energies, meters = attribute(rows, [run.energy for run in found], counted, logs)
     for row, energy in zip(rows, energies, strict=True):
@@ -127,16 +126,37 @@ def _tables(
         row["campaign"] = row["campaign"] or raw.name
         row["reason"] = row["reason"] or _slurm_reason(row)
         row["valid"] = not row["reason"]
-    tables = ((run.row, run.frames["micro"], run.sources["result"]) for run in found if "micro" in run.frames)
-    faults += map(str, cut_tables(table for table in tables if table[0]["valid"]))
-    faults += map(str, _doubtful_labels(run for run in found if run.row["valid"]))
+    by_run = dict(zip((row["run"] for row in rows), counted, strict=True))
+    return Joined(found, files, meters, accounts, by_run, after, logs, faults, power_faults)
+
+
+def cut(runs: Iterable[RunFolder]) -> list[Fault]:
+    """Find the tables of sizes of valid runs that lack rows which others of their cell have."""
+    tables = ((run.row, run.frames["micro"], run.sources["result"]) for run in runs if "micro" in run.frames)
+    return list(cut_tables(table for table in tables if table[0]["valid"]))
+
+
+def doubtful_labels(runs: Iterable[RunFolder]) -> list[Fault]:
+    """Find valid runs whose labels look wrong by their launch line or by their figures."""
+    return list(
+        doubtful([LabelledRun.of(run.row, run.frames.get("micro")) for run in runs if run.row["valid"]])
+    )
+
+
+def _tables(
+    raw: Path, found: list[RunFolder], power: Mapping[str, Any]
+) -> tuple[dict[str, xr.Dataset], list[str]]:
+    """Join the runs with the files next to them; return the campaign's tables and all faults."""
+    joined = join(raw, found, power)
+    rows = [run.row for run in found]
+    faults = [*joined.faults, *map(str, cut(found)), *map(str, doubtful_labels(found))]
     faults += _add_repeats(rows, found)
-    beside = {"files": files, "meters": meters}
+    beside = {"files": joined.files, "meters": joined.meters}
     groups = {"runs": to_dataset([pd.DataFrame(rows)], "runs")}
     for kind in TABLES:
         frames = [run.frames[kind] for run in found if kind in run.frames]
         groups[kind] = to_dataset([*frames, *([beside[kind]] if kind in beside else [])], kind)
-    whole = (*(fault for run in found for fault in run.faults), *faults, *power_faults)
+    whole = (*(fault for run in found for fault in run.faults), *faults, *joined.power)
     return groups, [printable(fault) for fault in whole]
 
 
@@ -161,16 +181,17 @@ def _add_repeats(rows: list[dict[str, Any]], found: list[RunFolder]) -> list[str
     return faults
 
 
-def _read_runs(folders: list[Path], power: Mapping[str, Any], progress: bool) -> list[RunFolder]:
-    """Read the runs, in this process or, from `PARALLEL_FROM` on, in many at once.
+def read_runs(raw: Path, power: Mapping[str, Any], *, progress: bool) -> list[RunFolder]:
+    """Read the runs of a raw campaign, in this process or, from `PARALLEL_FROM` on, in many at once.
 
     On one machine dask starts a process for each core that this one may use. On a cluster the caller of
     `ingest` first makes a ``dask.distributed.Client`` of a scheduler whose workers Slurm has started
     (``dask-jobqueue``, or ``srun dask worker``) and that see the same folders: dask then uses these.
     """
+    folders = _folders(raw)
     applications = load_applications(project.root() / "config" / "applications")
     if len(folders) < PARALLEL_FROM:
-        return [read_run(folder, applications, power) for folder in folders]
+        return [read_run(folder, applications, power) for folder in _counted(folders, progress=progress)]
     import dask  # half a second, for large campaigns only
     import dask.bag
     from dask.diagnostics.progress import ProgressBar
@@ -184,9 +205,20 @@ def _read_runs(folders: list[Path], power: Mapping[str, Any], progress: bool) ->
         return list(bag.map(read_run, applications, power).compute())
 
 
-def _read_records(raw: Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+def _counted(folders: Sequence[Path], *, progress: bool) -> Iterator[Path]:
+    """Give folders, and after two seconds say on standard error how many have been read."""
+    began = time.monotonic()
+    for at, folder in enumerate(folders):
+        if progress and time.monotonic() - began > _SILENT:
+            print(f"\r{at} of {len(folders)} runs", end="", file=sys.stderr, flush=True)
+        yield folder
+    if progress and time.monotonic() - began > _SILENT:
+        print("\r" + " " * 30 + "\r", end="", file=sys.stderr, flush=True)
+
+
+def _read_records(raw: Path) -> tuple[dict[str, pd.DataFrame], pd.DataFrame, list[str]]:
     """Read Slurm's records and fingerprint every file next to the runs."""
-    frames, files, faults = [], [], []
+    frames, files, faults = dict[str, pd.DataFrame](), list[dict[str, Any]](), list[str]()
     beside = (p for p in raw.rglob("*") if p.is_file() and p.relative_to(raw).parts[0] != "runs")
     for path in sorted(beside):
         name = printable(str(path.relative_to(raw)))
@@ -199,11 +231,16 @@ def _read_records(raw: Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
                 ds = readers.parse(data, path.name, engine="sacct")
                 entry |= {"engine": "sacct", "complete": bool(ds.attrs["complete"])}
                 faults += ds.attrs["warnings"]
-                frames.append(ds.to_dataframe())
+                frames[name] = ds.to_dataframe()
         entry["complete"] &= not refused
         faults += map(str, refused)
         files.append(entry)
-    records = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    return frames, pd.DataFrame(files), faults
+
+
+def _jobs_and_steps(accounts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Put the records of all files together, of each job and step the last start."""
+    records = pd.concat(accounts.values(), ignore_index=True) if accounts else pd.DataFrame()
     if len(records):
         records = records.drop_duplicates(["job_id", "step"])
         # A job that Slurm started again has rows of its earlier start behind those of the last one.
@@ -212,7 +249,7 @@ def _read_records(raw: Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
         # A cluster without a meter accounts 0 J to every job; that is no measurement.
         if not (records["energy"] > 0).any():
             records["energy"] = np.nan
-    return records, pd.DataFrame(files), faults
+    return records
 
 
 def _join_records(rows: list[dict[str, Any]], records: pd.DataFrame) -> list[float]:

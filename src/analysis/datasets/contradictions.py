@@ -20,6 +20,7 @@ import xarray as xr
 
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names, short
+from analysis.datasets.witnesses import arithmetic
 from analysis.schema.campaigns import Application
 
 # Clocks of the nodes and of the host that wrote the record may differ by this much.
@@ -73,6 +74,8 @@ def contradictions(
     if "benchbook" in extra:
         yield from _of_arguments(row, application)
     yield from _of_options(row, application, str(row["command"]), "command")
+    if row["evidence"] != "synthetic":  # that is written around its rate, with whole sets of iterations
+        yield from arithmetic.contradictions(result)
     if profile is not None:
         yield from _of_profile(row, application, profile)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +22,8 @@ from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import facts
 from analysis.datasets.contradictions import contradictions
+from analysis.datasets.witnesses.marks import Marks, marks
+from analysis.datasets.witnesses.readings import LogDigest, digest
 from analysis.energy.attribution import RunEnergy, own_energy
 from analysis.readers.run import ended_well, records
 from analysis.schema.campaigns import Application
@@ -28,6 +31,8 @@ from analysis.schema.frames import blank
 
 RECORD = "run.json"
 # Of an application that no reader knows: its runs have their times and profiles alone.
+# A reader that can do without a number still says that it is wrong.
+_WRONG = re.compile(r"contradict|is damaged")
 NO_RESULT = xr.Dataset(attrs={"kind": "", "complete": True})
 
 
@@ -39,7 +44,8 @@ class RunFolder:
     has the tables ``calls messages ranks matrix micro files``; `datasets` the long forms as read, ``profile``
     and ``result`` where there are any, each read from one of `sources`; `repeats` the differences in the rows
     of further executions in the same job; `faults` one line for each fault of a file; `extra` the rest of the
-    record; `contradiction` the reason if the run's own output is the reason.
+    record; `contradiction` the reason if the run's own output is the reason; `damage` the faults of files
+    that are not whole, `marks` what each file says in passing, `logs` its power logs in short.
     """
 
     row: dict[str, Any]
@@ -51,6 +57,9 @@ class RunFolder:
     faults: list[str] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
     contradiction: str = ""
+    damage: list[str] = field(default_factory=list)
+    marks: dict[str, Marks] = field(default_factory=dict)
+    logs: list[LogDigest] = field(default_factory=list)
 
 
 @dataclass
@@ -91,6 +100,7 @@ def read_run(
         _use(profile, out, lambda one: _take_profile(out, one))
         out.datasets["profile"], out.sources["profile"] = profile.ds, profile.source
     meters = [one for one in found if one.kind == "power"]
+    out.logs = [digest(one.ds, one.source) for one in meters]
     with sparing(meters[0].source if meters else name) as faults:
         out.energy = RunEnergy(reason="its power logs cannot be used")
         logs = ((one.path, one.ds) for one in meters)
@@ -146,12 +156,20 @@ def _read_files(folder: Path, run: str, out: RunFolder) -> tuple[bool | None, li
                 entry["engine"] = "run"
                 entry["complete"] = record = _take_record(content(), source, out)
             else:
-                for ds in _datasets(content(), source, entry, tried):
+                data = content()
+                for ds in _datasets(data, source, entry, tried):
                     found.append(_Found(path, source, ds))
                     out.faults += ds.attrs.get("warnings", [])
+                    whole = bool(ds.attrs.get("complete", True))
+                    out.damage += [
+                        one for one in ds.attrs.get("warnings", []) if not whole or _WRONG.search(one)
+                    ]
+                if found_marks := marks(data, path.name):
+                    out.marks[source.partition("/")[2]] = found_marks
         if faults:
             entry["complete"] = False
             out.faults += map(str, faults)
+            out.damage += map(str, faults)
             refused += faults if tried and readers.is_power(tried[-1]) else []
         files.append(entry)
     out.frames["files"] = pd.DataFrame(files)

@@ -10,7 +10,7 @@ from analysis.base.words import counted
 from analysis.decks import facts, method, points
 from analysis.decks.slide import Deck, Slide, bounded, cut, fits, head, tabled
 from analysis.estimates.campaign import Campaign
-from analysis.findings.conclusion import IS, SEEN, STANDING, TOPICS, UNKNOWN, Conclusion
+from analysis.findings.conclusion import DIFFERS, IS, OPEN, ORDERED, SEEN, STANDING, TOPICS, Conclusion
 from analysis.findings.history import FEWEST, CellHistory, ChangePoint
 from analysis.findings.search import LIMIT, conclusions
 from analysis.pages import history
@@ -34,8 +34,11 @@ def deck(campaign: Campaign, *, title: str = "", q: float = LIMIT) -> Deck:
     slides = [_title(campaign, title, sure, found), *_cluster(campaign)]
     # Where nothing is concluded, what was seen is given, and the slides say so.
     chosen = sure or [one for one in found if one.word == SEEN]
+    last += (repeated := _repeated(chosen))
     for topic in TOPICS:
-        own, rest = _topic(topic, [one for one in chosen if one.topic == topic], campaign)
+        own, rest = _topic(
+            topic, [one for one in chosen if one.topic == topic and one not in repeated], campaign
+        )
         slides += own
         last += rest
     slides = _merged(slides)
@@ -43,14 +46,31 @@ def deck(campaign: Campaign, *, title: str = "", q: float = LIMIT) -> Deck:
     if not sure:
         slides += _as_seen(campaign)
     slides += _summary(campaign, sure)
-    undecided = [one for one in found if one.word in (UNKNOWN, SEEN) and one not in chosen]
+    undecided = [one for one in found if one.word in OPEN and one not in chosen]
     rows = [(one.sentence, method.reason(one)) for one in undecided]
+    rows = [*((one.name, one.found) for one in campaign.doubts), *rows]
     slides += _listed(campaign, ("Not decided", "Why"), rows, "What could not be decided", "Open")
     slides += method.slides(campaign, q)
     rows = [(TOPICS[one.topic], one.sentence) for one in last]
     slides += _listed(campaign, ("Question", "Finding"), rows, "More conclusions", "Appendix")
     first, end = facts.dates(campaign.runs)
     return Deck(title, f"{campaign.name}, {campaign.evidence}", end or first, tuple(slides))
+
+
+def _repeated(found: Sequence[Conclusion]) -> list[Conclusion]:
+    """Return the orders of levels each of whose runs is in a comparison of two of them: those say as much."""
+
+    def asked(one: Conclusion) -> tuple[object, ...]:
+        compare = one.question.compare
+        return compare.factor if compare else "", one.question.variable, one.question.members
+
+    pairs: dict[object, set[str]] = {}
+    for one in found:
+        if one.word == DIFFERS:
+            pairs.setdefault(asked(one), set()).update(one.finding.runs)
+    return [
+        one for one in found if one.word == ORDERED and pairs.get(asked(one), set()) >= {*one.finding.runs}
+    ]
 
 
 def _title(campaign: Campaign, title: str, sure: Sequence[Conclusion], found: Sequence[Conclusion]) -> Slide:

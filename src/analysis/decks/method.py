@@ -11,7 +11,7 @@ from analysis.base.words import attached, counted, significant
 from analysis.decks.slide import Slide, cut, tabled
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.spelling import display, nameable
-from analysis.findings.conclusion import SEEN, Conclusion
+from analysis.findings.conclusion import CONFOUNDED, SEEN, SESSION, Conclusion
 from analysis.findings.trials import MARGIN
 from analysis.schema.factors import FACTORS, FOLLOWS
 
@@ -21,7 +21,7 @@ _EACH = 24  # runs up to so many are shown one by one
 
 def slides(campaign: Campaign, q: float) -> Iterator[Slide]:
     """Say how it was measured; and of published figures, whose they are."""
-    lines = [_counted(campaign.runs), *_left_out(campaign.runs), *_statistics(q)]
+    lines = [_counted(campaign.runs), *_left_out(campaign), *_statistics(q)]
     if campaign.evidence == "published":
         lines.insert(0, "Values and conditions are as their sources print them; nothing was measured anew.")
     if campaign.evidence == "synthetic":
@@ -46,7 +46,8 @@ def _counted(runs: pd.DataFrame) -> str:
     return f"{text}, on {counted(days, 'day')}."
 
 
-def _left_out(runs: pd.DataFrame) -> Iterator[str]:
+def _left_out(campaign: Campaign) -> Iterator[str]:
+    runs = campaign.runs
     failed = runs[~runs["valid"]]
     if len(failed):
         counts = failed["reason"].replace("", "no reason stated").value_counts()
@@ -57,7 +58,11 @@ def _left_out(runs: pd.DataFrame) -> Iterator[str]:
         yield f"{len(failed):,} {one}: {', '.join(words)}{more}."
     else:
         yield "No run was left out."
-    untimed = int((runs["valid"] & ~runs["timing"]).sum())
+    doubted = {run for one in campaign.doubts for run in one.runs}
+    if doubted:
+        cells = counted(len(campaign.doubts), "setting")
+        yield f"{counted(len(doubted), 'run')} of {cells} may be no repeats of each other."
+    untimed = int((runs["valid"] & ~runs["timing"] & ~runs["run"].isin(doubted)).sum())
     if untimed:
         yield f"The times of {counted(untimed, 'run')} may not be used: such runs show structure alone."
 
@@ -80,6 +85,10 @@ def reason(one: Conclusion) -> str:
     """Say why a conclusion was not drawn."""
     estimate = one.finding.estimate
     counts = [n for n in (estimate.n, estimate.n_baseline) if n is not None]
+    if one.word == CONFOUNDED:
+        return "several causes changed together"
+    if one.word == SESSION:
+        return one.finding.session
     if one.word == SEEN:
         return "single runs" if min(counts) < 2 else f"too few repeats: {min(counts)}"
     if not estimate.bounded:

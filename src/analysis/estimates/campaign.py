@@ -18,14 +18,18 @@ from analysis.base.words import Level
 from analysis.base.yaml import Where
 from analysis.datasets.applications import application_name, own_titles
 from analysis.datasets.published import references
+from analysis.estimates import mixture
 from analysis.schema import storage
-from analysis.schema.campaigns import CampaignFile, FactorDistance, StandIn, View
+from analysis.schema.campaigns import CampaignFile, FactorDistance, RunsAlike, StandIn, View
 from analysis.schema.factors import FACTORS
 from analysis.schema.frames import to_dataset
 from analysis.schema.records import count_of, node_facts
 
 # In a campaign's `hardware`, stands for what the runs say.
 MACHINE = "${machine}"
+# Tables that say more of runs, for the gate before repeats.
+_BESIDE = ("micro", "files")
+_SAID = 2  # cells in doubt that one line names
 KIB_PER_GIB = 2**20
 
 
@@ -75,7 +79,8 @@ class Campaign:
     levels are pooled in quantities of profiles. With views, the runs test only the claims of a view, with
     the levels that it declares. `references` are the title and address of each source of published
     figures, `widening` is the relative error of modelled ratios by link, and `names` are the names of levels
-    in sentences, by factor.
+    in sentences, by factor. `repeats` states which runs are repeats although they do not look so; the
+    times of all other such cells are not used (`doubts`).
     """
 
     name: str
@@ -91,6 +96,9 @@ class Campaign:
     references: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     widening: Mapping[str, float] = field(default_factory=dict)
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    repeats: RunsAlike | None = None
+    # Parts and views of a campaign share what was found of the whole.
+    _doubts: dict[str, tuple[mixture.Doubt, ...]] = field(default_factory=dict, repr=False, compare=False)
     # Every claim asks for the same few tables.
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False, compare=False)
     _sources: list[dict[str, str]] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -130,13 +138,39 @@ class Campaign:
         if group not in self._frames:
             ds = self.tree[group].to_dataset()
             # Labels as objects lie in one block; as pandas' strings each column is chosen from by itself.
-            self._frames[group] = pd.DataFrame(
+            frame = pd.DataFrame(
                 {
                     str(name): pd.Series(array.values, dtype=array.dtype)
                     for name, array in ds.variables.items()
                 }
             )
+            self._frames[group] = self._gated(frame) if group == "runs" else frame
         return self._frames[group].copy(deep=False)
+
+    def _gated(self, runs: pd.DataFrame) -> pd.DataFrame:
+        """Let the times of doubted cells enter no statistic, and make what is declared so a factor."""
+        if self.evidence == "modelled":
+            return runs
+        if "of the whole" not in self._doubts:
+            micro, files = (self.frame(name) if name in self.tree.children else None for name in _BESIDE)
+            runs = mixture.within(runs, files, self.repeats)
+            found = mixture.doubts(runs, micro, files, self.repeats)
+            self._doubts["of the whole"] = tuple(replace(one, names=self.names) for one in found)
+        doubted = {run for one in self._doubts["of the whole"] for run in one.runs}
+        return runs.assign(timing=runs["timing"] & ~runs["run"].isin(doubted)) if doubted else runs
+
+    @property
+    def doubts(self) -> tuple[mixture.Doubt, ...]:
+        """Cells whose runs may be no repeats, each an open question: nothing is concluded from them."""
+        own = set(self.runs["run"])
+        return tuple(one for one in self._doubts.get("of the whole", ()) if own & set(one.runs))
+
+    def doubted(self, runs: pd.DataFrame) -> str:
+        """Say which of some runs are left out, of cells in doubt; empty if none is."""
+        names = set(runs["run"])
+        found = [one.question for one in self.doubts if names & set(one.runs)]
+        more = f"; and {len(found) - _SAID} more cells" if len(found) > _SAID else ""
+        return f"left out: {'; '.join(found[:_SAID])}{more}" if found else ""
 
     def sources(self) -> tuple[dict[str, str], dict[str, str]]:
         """Return the checksum of each run's files, and the file of each checksum that many runs are from."""
@@ -239,25 +273,27 @@ class Campaign:
         Raises `NotCoveredError` if a level has no substitute or no valid run is left.
         """
         runs = self.runs
-        chosen = runs["valid"] & (runs["timing"] | (not timing))
+        timed, chosen = runs["timing"] | (not timing), runs["valid"]
         for factor, wanted in (selection or {}).items():
             if isinstance(wanted, Mapping):
                 low, high = wanted.get("min", float("-inf")), wanted.get("max", float("inf"))
-                chosen &= runs[factor].between(low, high)
+                chosen = chosen & runs[factor].between(low, high)
                 text = " and ".join(
                     f"{'at least' if k == 'min' else 'at most'} {v}" for k, v in wanted.items()
                 )
             else:
                 levels = wanted if isinstance(wanted, (list, tuple)) else [wanted]
                 own = [mine for level in levels for mine in self.resolve(factor, level)]
-                chosen &= runs[factor].isin(own)
+                chosen = chosen & runs[factor].isin(own)
                 text = " or ".join(map(str, own))
-            if not chosen.any():
+            if not (chosen & timed).any():
                 why = "" if not timing else " whose times may be used"
+                left_out = self.doubted(runs[chosen]) if timing else ""
                 raise NotCoveredError(
                     f"{self.name} has no valid run{why} with {factor.replace('_', ' ')} {text}"
+                    f"{': ' if left_out else ''}{left_out}"
                 )
-        return runs[chosen]  # once, as a frame of many runs is large
+        return runs[chosen & timed]  # once, as a frame of many runs is large
 
 
 def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fault]:
@@ -266,6 +302,8 @@ def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fau
     named |= {("names", factor): factor for factor in declared.names}
     pooled = declared.pool.factors if declared.pool else ()
     named |= {("pool", "factors", at): factor for at, factor in enumerate(pooled)}
+    for number, cell in enumerate(declared.repeats.pooled if declared.repeats else ()):
+        named |= {("repeats", "pooled", number, "when", factor): factor for factor in cell.when}
     for number, view in enumerate(declared.views):
         named |= {("views", number, "levels", factor): factor for factor in view.levels}
         together = enumerate(view.together)
@@ -310,4 +348,5 @@ def load_campaign(name: str, base: Path | None = None) -> Campaign:
             **declared.names,
             "application": own_titles(base) | dict(declared.names.get("application", {})),
         },
+        repeats=declared.repeats,
     )

@@ -17,7 +17,7 @@ import pandas as pd
 from analysis.base.errors import BenchbookError
 from analysis.base.units import JOULES_PER_KWH, YEAR_HOURS, amount, price_per_kwh
 from analysis.estimates import stats, uncertainty
-from analysis.estimates.campaign import Campaign
+from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.finding import Finding, common, group_name, measuring_days, median_text, runs_of
 from analysis.estimates.groups import Groups, Pair
 from analysis.estimates.intervals import Array
@@ -76,8 +76,12 @@ def with_time(frame: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:
 
 
 def level(question: Question, part: pd.DataFrame, pace: pd.DataFrame | None = None) -> Finding:
-    """Estimate the cost of a year of the same job, without pause, or as often as other runs, `pace`, are."""
+    """Estimate the cost of a year of the same job, without pause, or as often as other runs, `pace`, are.
+
+    Here and below `NotCoveredError` refuses single runs.
+    """
     tariff = _tariff(question)
+    refuse_single(part, part if pace is None else pace)
     columns = [(part, "value"), (part if pace is None else pace, "seconds")]
     estimate, note = _estimated(partial(yearly_cost, tariff=tariff.price, pue=tariff.pue), columns)
     return Finding(
@@ -88,6 +92,12 @@ def level(question: Question, part: pd.DataFrame, pace: pd.DataFrame | None = No
     )
 
 
+def refuse_single(*parts: pd.DataFrame) -> None:
+    """Refuse to turn the energy of a single run into money: nobody knows how much it scatters."""
+    if min(map(len, parts)) < 2:
+        raise NotCoveredError("a single run carries no money: repeat it")
+
+
 def saving(question: Question, compare: Comparison, pair: Pair, groups: Groups) -> Finding:
     """Estimate what the treatment saves over the baseline in a year.
 
@@ -95,6 +105,7 @@ def saving(question: Question, compare: Comparison, pair: Pair, groups: Groups) 
     that the tariff's level does in a year; without such a level each side does its own.
     """
     treatment, baseline = pair
+    refuse_single(*pair, *([] if groups.reference is None else [groups.reference]))
     function, columns = _terms(question, pair, groups)
     estimate, note = _estimated(function, columns)
     name = group_name(compare.factor, baseline)
@@ -118,6 +129,7 @@ def growth(
 ) -> Finding:
     """Estimate how many times larger a saving is at the upper level of another factor than at the lower."""
     top, bottom = pairs
+    refuse_single(*top, *bottom)
     large, columns = _terms(question, top, cell[0])
     small, others = _terms(question, bottom, cell[1])
     estimate, note = _estimated(partial(_quotient, large, small, len(columns)), [*columns, *others])

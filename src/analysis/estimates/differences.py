@@ -74,10 +74,14 @@ def equality(variable: str, margin: float, top: pd.DataFrame, bottom: pd.DataFra
     return stats.equivalence(top["value"], bottom["value"], left)
 
 
-def p_of_difference(top: pd.DataFrame, bottom: pd.DataFrame) -> float:
-    """Return the two-sided p-value of "both groups are alike": alone, by ranks, within measuring days."""
+def p_of_difference(top: pd.DataFrame, bottom: pd.DataFrame, *, between_days: bool = False) -> float:
+    """Return the two-sided p-value of "both groups are alike": alone, by ranks, within measuring days.
+
+    With `between_days` the day may be what makes the difference.
+    """
     values = np.concatenate([top["value"], bottom["value"]])
-    return chance(np.repeat([1.0, 0.0], [len(top), len(bottom)]), values, _blocks(top, bottom))
+    blocks = np.zeros(len(values)) if between_days else _blocks(top, bottom)
+    return chance(np.repeat([1.0, 0.0], [len(top), len(bottom)]), values, blocks)
 
 
 def clarity(ratio: Estimate, top: pd.DataFrame, bottom: pd.DataFrame) -> Array:

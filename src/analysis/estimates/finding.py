@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,41 @@ from analysis.estimates.intervals import range_level
 from analysis.estimates.stats import NO_DAY, Estimate
 from analysis.schema.factors import labelled, level_name
 
+Cell = Mapping[str, Level]  # the levels of all factors
+# What two sides may differ in, next to factors: how they were measured.
+DAY, ORDER, HOST = "day", "order", "host"
+
+
+@dataclass(frozen=True)
+class Confounded:
+    """What always differs between the two sides of a comparison, so that an effect has no single cause.
+
+    `causes` are factors, the compared `factor` among them, then `DAY ORDER HOST`; `sides` the cells of
+    treatment and baseline; `missing` the cells in between, in which one cause differs from one to the next,
+    and `repeats` how many runs of each cell would tell.
+    """
+
+    factor: str
+    causes: tuple[str, ...]
+    sides: tuple[Cell, Cell]
+    missing: tuple[Cell, ...]
+    repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What a reader must know of the runs of one level: a drift, far runs, or other days.
+
+    `value` is the relative change over so many `days`, how many times their median the farthest of `count`
+    runs is, or the share of runs of days that the other side has not.
+    """
+
+    kind: Literal["drift", "far", "days"]
+    level: Level
+    value: float
+    days: float = 0.0
+    count: int = 1
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -26,7 +61,9 @@ class Finding:
     the value, unit and name of the baseline. `steps` are the ratios of the steps of an order or a saturation,
     of the `strata` of a crossover, or at the lower and upper end of an interaction. `chance` is the p-value
     of a trend. `members` is the set that was found; `unequal` names the runs whose set differs from the
-    claimed one. `stratum` has the factors in which all runs agree.
+    claimed one. `stratum` has the factors in which all runs agree. `confounded` is what else differs between
+    all runs of the two sides; `remarks` are a drift and the like. `session`
+    states why a comparison holds in that session only, empty if its sides were interleaved.
     """
 
     estimate: Estimate
@@ -37,10 +74,13 @@ class Finding:
     equivalence: stats.Equivalence | None = None
     steps: tuple[Estimate, ...] = ()
     chance: float | None = None
+    session: str = ""
     members: frozenset[Level] | None = None
     unequal: tuple[str, ...] = field(default=())
     stratum: Mapping[str, Level] = field(default_factory=dict)
     strata: tuple[Mapping[str, Level], ...] = ()
+    confounded: Confounded | None = None
+    remarks: tuple[Remark, ...] = ()
 
     def among(self, k: int) -> Finding:
         """Return what was found as one of k findings, with intervals that hold for all at once."""
@@ -57,6 +97,24 @@ def measuring_days(part: pd.DataFrame) -> NDArray[np.int64]:
         return np.full(len(part), NO_DAY)
     start = part["start"].to_numpy("datetime64[D]")
     return np.where(np.isnat(start), NO_DAY, start.astype("i8"))
+
+
+def places_in_time(part: pd.DataFrame) -> NDArray[np.float64]:
+    """Return the place of each run in time, 0 ... n - 1; NaN for all if it is not known of each.
+
+    By the clock, and within one reading of it by the order of execution; by that alone where a clock is not
+    known. Jobs that ran at once have neighbouring places.
+    """
+    order = part["order"].to_numpy("f8")
+    start = part["start"].to_numpy("datetime64[ns]")
+    clocked = not np.isnat(start).any()
+    when = start.astype("i8").astype("f8") if clocked else np.zeros(len(part))
+    ordered = bool((order >= 0).all())
+    if not ordered and (not clocked or len(set(when)) < len(when)):
+        return np.full(len(part), np.nan)
+    places = np.empty(len(part))
+    places[np.lexsort((order, when))] = np.arange(len(part))
+    return places
 
 
 def days_said(estimate: Estimate) -> str:

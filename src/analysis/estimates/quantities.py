@@ -19,11 +19,13 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.words import in_order
-from analysis.estimates import cost, stats, uncertainty
+from analysis.estimates import cost, sessions, stats, uncertainty
 from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.confounding import confounded, on_other_days, remarks
 from analysis.estimates.differences import equality, ratio_of, trend
 from analysis.estimates.family import among
 from analysis.estimates.finding import (
+    Confounded,
     Finding,
     common,
     group_name,
@@ -78,7 +80,8 @@ def findings(question: Question, campaign: Campaign) -> Findings:
 
 def findings_of(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Findings:
     """Answer a question from runs that are measured already, or from a part of them."""
-    return QUANTITIES[question.quantity].estimate(question, campaign, frame)
+    found = QUANTITIES[question.quantity].estimate(question, campaign, frame)
+    return [replace(one, session=sessions.confined(question, campaign, one)) for one in found]
 
 
 def median_of(variable: str, part: pd.DataFrame) -> tuple[Estimate, str]:
@@ -110,7 +113,7 @@ def faster(question: Question, x: pd.DataFrame, y: pd.DataFrame) -> tuple[Estima
 def _speed(question: Question, x: pd.DataFrame, y: pd.DataFrame) -> tuple[Estimate, str, str]:
     upright = question.quantity == "equality" or better_is_more(question, x)
     top, bottom = (x, y) if upright else (y, x)
-    ratio, note = ratio_of(question.variable, top, bottom)
+    ratio, note = ratio_of(question.variable, top, bottom, between_days=on_other_days(top, bottom))
     text = f"{_quotient(top, bottom, ratio)} {ratio.value:.4g}"
     counts = (ratio.n, ratio.n_baseline or 0)
     return ratio.counted(*(counts if upright else counts[::-1])), text, note
@@ -181,6 +184,8 @@ def _pair(question: Question, form: Form, compare: Comparison, pair: Pair, group
         base=_base(question, baseline, name),
         equivalence=equivalence,
         stratum=group.stratum,
+        confounded=confounded(compare, treatment, baseline),
+        remarks=tuple(remarks(compare.factor, treatment, baseline)),
     )
 
 
@@ -191,7 +196,8 @@ def _gain(question: Question, treatment: pd.DataFrame, baseline: pd.DataFrame) -
 
 
 def _reduction(question: Question, treatment: pd.DataFrame, baseline: pd.DataFrame) -> tuple[Estimate, str]:
-    ratio, note = ratio_of(question.variable, treatment, baseline)
+    between = on_other_days(treatment, baseline)
+    ratio, note = ratio_of(question.variable, treatment, baseline, between_days=between)
     estimate = ratio.transformed(_percent_less)
     return estimate, f"1 - {_quotient(treatment, baseline, ratio)} {estimate.value:.3g} % less{note}"
 
@@ -250,11 +256,19 @@ def _in_order(
         found = groups(question, compare, campaign, frame, ordered=True)
         names = [[group_name(compare.factor, part) for part in one.ordered] for one in found]
         return [
-            replace(form(question, compare, one.ordered, name), stratum=one.stratum)
+            replace(
+                form(question, compare, one.ordered, name), stratum=one.stratum, confounded=_any(compare, one)
+            )
             for one, name in zip(found, names, strict=True)
         ]
 
     return estimate
+
+
+def _any(compare: Comparison, one: Groups) -> Confounded | None:
+    """Return what changes with the levels of an order, where something does from one to the next."""
+    steps = (confounded(compare, a, b) for a, b in itertools.pairwise(one.ordered))
+    return next(filter(None, steps), None)
 
 
 def _ordering(
@@ -385,6 +399,7 @@ def _growth(
         runs=runs_of(*parts),
         steps=steps[::-1],
         stratum=cell[0].stratum,
+        confounded=confounded(compare, *top) or confounded(compare, *bottom),
     )
 
 
@@ -407,6 +422,7 @@ def _crossover(question: Question, campaign: Campaign, frame: pd.DataFrame) -> F
         runs=runs_of(*parts),
         steps=steps,
         strata=tuple(one.stratum for one in found for _ in one.pairs),
+        confounded=next(filter(None, (confounded(compare, x, y) for x, y in pairs)), None),
     )
     return [finding]
 

@@ -24,9 +24,10 @@ class Comparison:
     """The levels of a factor that are compared: treatment and baseline, or best first.
 
     A level may be a list, whose members are each compared. `varying` are factors that always change with
-    `factor` (ranks with nodes); `where` has their values for treatment and baseline, and is empty if any
-    value will do. `span` is an order of all levels of a campaign from one number to another. `along`, for an
-    interaction, is another factor with its upper and its lower level.
+    `factor` (ranks with nodes); those in `mixed` do so in these runs only. `where` has their values for
+    treatment and baseline, and is empty if any value will do. `span` is an order of all levels of a campaign
+    from one number to another. `along`, for an interaction, is another factor with its upper and its lower
+    level.
     """
 
     factor: str
@@ -35,6 +36,7 @@ class Comparison:
     where: tuple[Mapping[Any, Level], ...] = ()
     span: tuple[float, float] | None = None
     along: tuple[str, Level, Level] | None = None
+    mixed: tuple[str, ...] = ()
 
     @property
     def moving(self) -> tuple[str, ...]:

@@ -17,23 +17,31 @@ from typing import Any
 from analysis.base.models import one_or_more
 from analysis.base.words import Level, attached, in_order, significant
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import Finding, days_said
+from analysis.estimates.finding import Confounded, Finding, days_said
 from analysis.estimates.groups import measured, strata
-from analysis.estimates.measures import MEASURES
+from analysis.estimates.measures import MEASURES, TIMES
 from analysis.estimates.question import Question
 from analysis.estimates.spelling import (
+    LEVELS,
     Stratum,
+    ahead,
     differing,
     display,
     display_unit,
+    either,
+    in_cell,
+    kept_apart,
     listed,
     measure_name,
     nameable,
+    needed,
     noun,
     of_bytes,
+    phrase,
     place,
     plain,
     plural,
+    remarked,
     spell,
     spell_all,
     where,
@@ -43,50 +51,6 @@ from analysis.estimates.stats import LEVEL, Estimate
 from analysis.schema.factors import BY_NAME, SPOKEN, label
 
 _MAIN = ("case", "nodes", "interconnect")  # are named wherever runs differ in them
-
-
-# ---- how one level is ahead of another
-
-# Singular, plural, and what follows how many times.
-_Verb = tuple[str, str, str]
-_FAST: _Verb = ("is", "are", "as fast as")
-_RATE: _Verb = ("reaches", "reach", "the rate of")
-_PER_KWH: _Verb = ("does", "do", "as many jobs per kWh as")
-_AHEAD: Mapping[str, _Verb] = {
-    **dict.fromkeys(("figure_of_merit", "elapsed", "application_time", "benchmark_time", "latency"), _FAST),
-    **dict.fromkeys(("energy", "energy_per_job"), _PER_KWH),
-    "bandwidth": ("carries", "carry", "as much as"),
-    "throughput": ("does", "do", "the work of"),
-    "jobs_per_day": ("does", "do", "as many jobs a day as"),
-}
-
-
-def _verb(variable: str, factor: str) -> _Verb:
-    if factor in ("case", "target_time"):  # another amount of work: a rate, and no speed
-        return _RATE
-    return _AHEAD.get(variable, ("has", "have", f"the {measure_name(variable)} of"))
-
-
-def phrase(variable: str, factor: str = "") -> str:
-    """Return what follows "so many times": ``as fast as``, ``the MPI time of``."""
-    return _verb(variable, factor)[2]
-
-
-def wins(variable: str) -> bool:
-    """Tell whether a ratio says how many times better a level is; else it says how much more it takes."""
-    return variable in _AHEAD or MEASURES[variable].higher_is_better
-
-
-def ahead(variable: str, factor: str, levels: tuple[Level, Level], names: tuple[str, str], times: str) -> str:
-    """Say that the first level is ahead of the second, so many times: ``a is 1.2 times as fast as b``.
-
-    If a measure is not a speed and less is better, the level that takes more comes first.
-    """
-    if not wins(variable):
-        levels, names = levels[::-1], names[::-1]
-    one, several, what = _verb(variable, factor)
-    text = f"{names[0]} {several if plural(factor, levels[0]) else one} {times} times {what} {names[1]}"
-    return f"{text}, node for node," if factor == "cluster" else text
 
 
 def upright(quantity: str, estimate: Estimate) -> Estimate:
@@ -130,8 +94,52 @@ class Statement:
     @property
     def sentence(self) -> str:
         """The answer as a sentence without its full stop."""
+        return ". ".join((self.clause, *self.caveats))
+
+    @property
+    def clause(self) -> str:
+        """The first sentence of the answer: its numbers, without what they may be due to."""
         text = " ".join(_SENTENCES[self.question.quantity](self).split()).replace(" ,", ",")
+        # What is not clear is not clear in any session.
+        if any(one.session for one in self.found) and not text.startswith("there "):
+            text = _in_session(text)
         return text[:1].upper() + text[1:] if _CAPITALS.match(text) else text
+
+    @property
+    def confounded(self) -> Sequence[Confounded]:
+        """What changed together with the levels that are compared, where it did."""
+        return [one.confounded for one in self.found if one.confounded]
+
+    @property
+    def caveats(self) -> list[str]:
+        """What else changed with the levels, and which runs would tell; what is odd about the runs."""
+        asked = self.question
+        found = [one.confounded for one in self.found if one.confounded and one.estimate.settles]
+        base = self.found[0].base
+        what = "time" if base and base[1] in TIMES else measure_name(asked.variable)
+        odd = [remark for one in self.found for remark in one.remarks]
+        notes = remarked(self.campaign, asked.compare.factor, what, odd) if asked.compare else []
+        notes = [text[:1].upper() + text[1:] for text in [*self._details, *notes]]
+        if not found or not self.decided:
+            return notes
+        some = f"in {len(found)} of {len(self.found)} comparisons " * (len(found) < len(self.found))
+        causes = tuple(dict.fromkeys(cause for one in found for cause in one.causes))
+        clear = all(side(upright(asked.quantity, one.estimate)) for one in self.found if one.confounded)
+        words = [f"{some}{either(causes)}: these runs cannot tell", *kept_apart(self.names, causes)]
+        words += [needed(self.campaign, max(found, key=lambda one: one.repeats))] if clear else []
+        return [*(text[:1].upper() + text[1:] for text in words), *notes]
+
+    @property
+    def _details(self) -> list[str]:
+        """Where a clear difference is the largest, and the efficiency of a scaling."""
+        asked = self.question
+        ratios = [upright(asked.quantity, one.estimate) for one in self.found]
+        sides = {side(one) for one in ratios}
+        told = asked.quantity in _RATIOS and self.decided and len(sides) == 1 and sides != {0}
+        if not told or len(self.levels) != 2 or self.confounded:
+            return []
+        ratios = [one if one.value > 1 else inverse(one) for one in ratios] if -1 in sides else ratios
+        return [*_most(self, ratios), *_efficiency_of(self, ratios)]
 
     @cached_property
     def given(self) -> Mapping[str, Any]:
@@ -243,9 +251,11 @@ class Statement:
             own = self.own(level)
             name = " or ".join(noun(self.campaign, compare.factor, one) for one in own)
             link = compare.where[at].get("interconnect") if len(compare.where) > at else None
-            if compare.factor == "nodes" and own != [1] and link:
+            if compare.factor == "nodes" and own != [1] and link and not self.confounded:
                 links = self.campaign.resolve("interconnect", link)
                 name = f"{name} {place(self.campaign, 'interconnect', links)}"
+            if len(compare.levels) == 2 and (mixed := self.confounded):
+                name = in_cell(self.campaign, name, mixed[0], mixed[0].sides[at])
             if compare.factor == "concurrent_jobs" and own == [1]:
                 name = f"{name} on as many ranks"
             out.append(name)
@@ -286,9 +296,18 @@ class Statement:
         select = self.question.select or {}
         unsaid = where(self.campaign, select, [name for name in select if name not in self.places])
         rest = ", ".join(filter(None, (unsaid, self._with_it)))
-        return "; ".join(filter(None, (", ".join(words), rest, days_said(estimate), self.campaign.evidence)))
+        said = (", ".join(words), rest, days_said(estimate), weakest.session, self.campaign.evidence)
+        return "; ".join(filter(None, said))
 
 
+def _in_session(text: str) -> str:
+    """Say of a sentence that it holds in the session of its runs, before what it has in brackets."""
+    found = re.fullmatch(r"(.*?)( \([^()]*\))?", text)
+    assert found is not None
+    return f"{found[1]}, in that session{found[2] or ''}"
+
+
+_RATIOS = ("speedup", "gain", "reduction")
 # A sentence begins with a capital letter, but for names.
 _CAPITALS = re.compile("(a|the|no|every|beyond|build|version|tuning|placement|memory|runs|there|up) ")
 
@@ -318,8 +337,13 @@ def _ratio(answer: Statement) -> str:
         text = f"{first} {_be(answer, first)} clearly ahead {up}, {second} {down},"
         return f"{text} {answer.place} {brackets}"
     times = {"max": "up to ", "min": "at least "}.get(asked.aggregate, "") + times
-    text = f"{ahead(asked.variable, compare.factor, levels, (first, second), times)} {answer.place}"
-    return f"{text}{_most(answer, estimates)}{_efficiency_of(answer, levels, estimates)} ({sure})"
+    if len(answer.confounded) == len(answer.found):  # nobody is ahead
+        what = phrase(asked.variable, compare.factor).removesuffix(" as").removesuffix(" of")
+        return f"{first} against {second}: {times} times {what} {answer.place} ({sure})"
+    base = answer.found[0].base
+    rate = _scales(answer) and _grows(answer) and base is not None and base[1] not in TIMES
+    text = ahead(asked.variable, compare.factor, levels, (first, second), times, rate=rate)
+    return f"{text} {answer.place} ({sure})"
 
 
 def _be(answer: Statement, name: str) -> str:
@@ -334,31 +358,41 @@ def _of_single_runs(estimates: Sequence[Estimate]) -> str:
     return f"ahead in {first} of {len(estimates)} comparisons of single runs"
 
 
-def _most(answer: Statement, estimates: Sequence[Estimate]) -> str:
-    """Say where of several strata the ratio is the largest."""
+def _most(answer: Statement, estimates: Sequence[Estimate]) -> list[str]:
+    """Say where of several strata a ratio is the largest, in a sentence of its own."""
     names = differing([one.stratum for one in answer.found])
     if len(estimates) < 2 or not names:
-        return ""
+        return []
     best = max(zip(estimates, answer.found, strict=True), key=lambda pair: pair[0].value)[1].stratum
-    return f", most {where(answer.campaign, {name: [plain(best[name])] for name in names}, names)}"
+    place_of = where(answer.campaign, {name: [plain(best[name])] for name in names}, names)
+    return [f"the difference is largest {place_of}"]
 
 
-def _efficiency_of(answer: Statement, levels: tuple[Level, Level], estimates: Sequence[Estimate]) -> str:
+def _scales(answer: Statement) -> bool:
+    """Tell whether more ranks are compared with fewer."""
+    compare = answer.question.compare
+    return bool(compare and compare.factor in ("nodes", "ranks_per_node") and "ranks" in compare.varying)
+
+
+def _grows(answer: Statement) -> bool:
+    """Tell whether the problem grows with the ranks: each has its own part, of one size."""
+    return all(one.stratum.get("local_size", -1) not in ("", -1) for one in answer.found)
+
+
+def _efficiency_of(answer: Statement, estimates: Sequence[Estimate]) -> list[str]:
     """Say the parallel efficiency of a scaling, the ratio over that of the ranks; none above 100 %.
 
     More than that has a cause which the ratio does not know.
     """
-    compare = answer.question.compare
-    assert compare is not None
-    scales = compare.factor in ("nodes", "ranks_per_node") and "ranks" in compare.varying
-    if not scales or isinstance(levels[0], str) or isinstance(levels[1], str) or levels[0] <= levels[1]:
-        return ""
-    shares = sorted(one.value * levels[1] / levels[0] for one in estimates)
-    if shares[-1] >= 1.005:
-        return ""
+    one, other = answer.levels
+    if not _scales(answer) or isinstance(one, str) or isinstance(other, str) or one == other:
+        return []
+    shares = sorted(each.value * min(one, other) / max(one, other) for each in estimates)
+    first = upright(answer.question.quantity, answer.found[0].estimate).value > 1
+    if first != (one > other) or shares[-1] >= 1.005:
+        return []
     ends = " to ".join(dict.fromkeys(f"{share:.0%}" for share in (shares[0], shares[-1])))
-    grows = all(one.stratum.get("local_size", -1) not in ("", -1) for one in answer.found)
-    return f", an efficiency of {ends}" + (" with a problem that grows with the ranks" if grows else "")
+    return [f"the efficiency is {ends}" + (": the problem grows with the ranks" if _grows(answer) else "")]
 
 
 def _equality(answer: Statement) -> str:
@@ -486,27 +520,6 @@ def _cost(answer: Statement) -> str:
     return f"{first} saves {value} a year over {second} {answer.place} ({sure})"
 
 
-# How a level of a measure is said, with its value, its application and its members.
-_LEVELS = {
-    "mpi_fraction": "MPI takes {value} of the time of {application}",
-    "imbalance": "the slowest rank of {application} computes {value} longer than the mean",
-    "call_share": "{members} {take} {value} of the MPI time of {application}",
-    "count_share": "{members} {make} up {value} of the MPI calls of {application}",
-    "distinct_calls": "{application} makes {value} kinds of MPI calls",
-    "size_share": "{value} of the messages of {application} have {sizes}",
-    "bytes_per_call": "{members} {carry} {value} per call in {application}",
-    "rank_bytes": "a rank of {application} hands {value} to MPI",
-    "rank_memory": "a rank of {application} takes {value} of memory",
-    "node_memory": "{application} takes {value} of memory on a node",
-    "node_memory_slurm": "{application} takes {value} of memory on a node, by Slurm",
-    "latency": "a message of {members} B takes {value} in {application}",
-    "bandwidth": "messages of {members} B move at {value} in {application}",
-    "jobs_per_day": "the nodes finish {value} of {application}",
-    "energy_per_job": "a job of {application} takes {value}",
-    "mean_power": "{application} draws {value}",
-}
-
-
 def _level(answer: Statement) -> str:
     """Word a measure by itself: a share, a size, a rate."""
     asked = answer.question
@@ -532,8 +545,8 @@ def _level(answer: Statement) -> str:
         words["sizes"] = f"{sizes[1]} B at most" if sizes[0] == "0" else f"{sizes[0]} to {sizes[1]} B"
     else:
         words["sizes"] = f"{listed(members)} B"
-    of = f" of {listed(members)}" if members and asked.variable not in _LEVELS else ""
-    text = _LEVELS.get(
+    of = f" of {listed(members)}" if members and asked.variable not in LEVELS else ""
+    text = LEVELS.get(
         asked.variable, f"the {measure_name(asked.variable)}{of} of {{application}} is {{value}}"
     )
     text = text.format(value=value, application=answer.application, **words)
@@ -558,7 +571,7 @@ def with_base(sentence: str, base: str) -> str:
 
 
 _SENTENCES: Mapping[str, Callable[[Statement], str]] = {
-    **dict.fromkeys(("speedup", "gain", "reduction"), _ratio),
+    **dict.fromkeys(_RATIOS, _ratio),
     "equality": _equality,
     "efficiency": _efficiency,
     "interaction": _interaction,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -10,9 +11,21 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.models import one_or_more
-from analysis.base.words import FULL, Level, attached, decimals, general, in_order, number, significant
+from analysis.base.words import (
+    FULL,
+    Level,
+    attached,
+    counted,
+    decimals,
+    general,
+    in_order,
+    number,
+    significant,
+)
 from analysis.estimates.campaign import Campaign
+from analysis.estimates.finding import DAY, HOST, ORDER, Confounded, Remark
 from analysis.estimates.groups import distinguishing
+from analysis.estimates.measures import MEASURES
 from analysis.estimates.stats import Estimate
 from analysis.schema.factors import BY_NAME, SPOKEN, display_name, label
 
@@ -29,6 +42,26 @@ _MEASURES = {
     "size_share": "share of the messages", "bytes_per_call": "bytes per call",
     "node_memory_slurm": "memory of a node", "rank_memory": "memory of a rank",
 }  # fmt: skip
+
+# How a level of a measure is said, with its value, its application and its members.
+LEVELS = {
+    "mpi_fraction": "MPI takes {value} of the time of {application}",
+    "imbalance": "the slowest rank of {application} computes {value} longer than the mean",
+    "call_share": "{members} {take} {value} of the MPI time of {application}",
+    "count_share": "{members} {make} up {value} of the MPI calls of {application}",
+    "distinct_calls": "{application} makes {value} kinds of MPI calls",
+    "size_share": "{value} of the messages of {application} have {sizes}",
+    "bytes_per_call": "{members} {carry} {value} per call in {application}",
+    "rank_bytes": "a rank of {application} hands {value} to MPI",
+    "rank_memory": "a rank of {application} takes {value} of memory",
+    "node_memory": "{application} takes {value} of memory on a node",
+    "node_memory_slurm": "{application} takes {value} of memory on a node, by Slurm",
+    "latency": "a message of {members} B takes {value} in {application}",
+    "bandwidth": "messages of {members} B move at {value} in {application}",
+    "jobs_per_day": "the nodes finish {value} of {application}",
+    "energy_per_job": "a job of {application} takes {value}",
+    "mean_power": "{application} draws {value}",
+}
 
 
 def measure_name(variable: str) -> str:
@@ -145,6 +178,85 @@ def differing(universe: Sequence[Stratum]) -> list[str]:
     return distinguishing(universe, [name for name in SPOKEN if universe and name in universe[0]])
 
 
+# ---- what changed together
+
+_APART = {
+    DAY: "all of {0} was measured on another day",
+    ORDER: "{0} and {1} ran one after the other",
+    HOST: "{0} and {1} ran on different hosts",
+}
+_COUNTS = (
+    "",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
+
+
+def either(causes: Sequence[str]) -> str:
+    """Name several possible causes: ``the link or the MPI library``."""
+    other = {ORDER: "order", HOST: "hosts"}
+    names = [f"the {'number of ' * _counts(one)}{other.get(one) or label(one)}" for one in causes]
+    return listed(names).replace(" and ", " or ")
+
+
+def _counts(factor: str) -> bool:
+    return factor in BY_NAME and BY_NAME[factor].dtype == "i4"
+
+
+def kept_apart(names: Sequence[str], causes: Sequence[str]) -> list[str]:
+    """Say how the runs of the two sides were kept separate."""
+    return [text.format(*names) for cause, text in _APART.items() if cause in causes and len(names) == 2]
+
+
+def remarked(campaign: Campaign, factor: str, what: str, found: Sequence[Remark]) -> list[str]:
+    """Say what is odd about runs, of each kind the worst; `what` was measured."""
+    worst: dict[str, Remark] = {}
+    for one in sorted(found, key=lambda one: -abs(math.log(one.value) if one.kind == "far" else one.value)):
+        worst.setdefault(one.kind, one)
+    return [_remark(noun(campaign, factor, one.level), what, one) for one in worst.values()]
+
+
+def _remark(name: str, what: str, one: Remark) -> str:
+    if one.kind == "drift":
+        span = counted(round(one.days), "day") if one.days >= 1.5 else counted(round(one.days * 24), "hour")
+        way = "rose" if one.value > 0 else "fell"
+        return f"the {what} of {name} {way} by {abs(one.value):.0%} over {span}"
+    if one.kind == "days":
+        return f"most of {name} was measured on other days"
+    runs = f"one run of {name} is at" if one.count == 1 else f"{one.count} runs of {name} are at up to"
+    return f"{runs} {significant(one.value, 2)} times the median"
+
+
+def in_cell(campaign: Campaign, name: str, mixed: Confounded, cell: Stratum) -> str:
+    """Name a level with those that changed with it: ``Open MPI 4 over 25GbE``."""
+    others = [one for one in mixed.causes if one in BY_NAME and one != mixed.factor]
+    return " ".join([name, *(place(campaign, one, [plain(cell[one])]) for one in others)])
+
+
+def needed(campaign: Campaign, mixed: Confounded) -> str:
+    """Say which runs would tell: ``six runs of Intel MPI over 25GbE would, mixed with six of each side``."""
+    count = _COUNTS[mixed.repeats] if mixed.repeats < len(_COUNTS) else f"{mixed.repeats:,}"
+    same = " on the same hosts" if HOST in mixed.causes else ""
+    if not mixed.missing:
+        return f"{count} runs of each in mixed order{same} would"
+    names = [
+        in_cell(campaign, noun(campaign, mixed.factor, plain(cell[mixed.factor])), mixed, cell)
+        for cell in mixed.missing
+    ]
+    each = " each" if len(names) > 1 else ""
+    return f"{count} runs{each} of {listed(names)} would, mixed with {count} of each side{same}"
+
+
 # ---- numbers
 
 
@@ -202,3 +314,56 @@ def medians(table: pd.DataFrame, *others: pd.DataFrame) -> str:
     if known:
         text = f"with {' to '.join(dict.fromkeys(map(str, (known[0], known[-1]))))} % intervals"
     return f"medians of {n} run{'' if n == '1' else 's'} {text}"
+
+
+# ---- how one level is ahead of another
+
+# Singular, plural, and what follows how many times.
+_Verb = tuple[str, str, str]
+_FAST: _Verb = ("is", "are", "as fast as")
+_RATE: _Verb = ("reaches", "reach", "the rate of")
+_PER_KWH: _Verb = ("does", "do", "as many jobs per kWh as")
+_AHEAD: Mapping[str, _Verb] = {
+    **dict.fromkeys(("figure_of_merit", "elapsed", "application_time", "benchmark_time", "latency"), _FAST),
+    **dict.fromkeys(("energy", "energy_per_job"), _PER_KWH),
+    "bandwidth": ("carries", "carry", "as much as"),
+    "throughput": ("does", "do", "the work of"),
+    "jobs_per_day": ("does", "do", "as many jobs a day as"),
+}
+
+
+def _verb(variable: str, factor: str) -> _Verb:
+    if factor in ("case", "target_time"):  # another amount of work: a rate, and no speed
+        return _RATE
+    return _AHEAD.get(variable, ("has", "have", f"the {measure_name(variable)} of"))
+
+
+def phrase(variable: str, factor: str = "") -> str:
+    """Return what follows "so many times": ``as fast as``, ``the MPI time of``."""
+    return _verb(variable, factor)[2]
+
+
+def wins(variable: str) -> bool:
+    """Tell whether a ratio says how many times better a level is; else it says how much more it takes."""
+    return variable in _AHEAD or MEASURES[variable].higher_is_better
+
+
+def ahead(
+    variable: str,
+    factor: str,
+    levels: tuple[Level, Level],
+    names: tuple[str, str],
+    times: str,
+    *,
+    rate: bool = False,
+) -> str:
+    """Say that the first level is ahead of the second, so many times: ``a is 1.2 times as fast as b``.
+
+    With `rate` it reaches so many times the rate: it did more work. If a measure is not a speed and less is
+    better, the level that takes more comes first.
+    """
+    if not wins(variable):
+        levels, names = levels[::-1], names[::-1]
+    one, several, what = _RATE if rate and variable == "figure_of_merit" else _verb(variable, factor)
+    text = f"{names[0]} {several if plural(factor, levels[0]) else one} {times} times {what} {names[1]}"
+    return f"{text}, node for node," if factor == "cluster" else text

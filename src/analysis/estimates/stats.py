@@ -30,6 +30,8 @@ LEVEL = 0.95
 MIN_REPEATS = 6
 # Below this level no verdict rests on an interval: its one side may miss in 1 of 16 cases, at four repeats.
 MIN_LEVEL = 0.85
+# So many repeats, or days, are the least whose range is trusted.
+FEWEST = next(n for n in range(2, 99) if range_level(n) >= MIN_LEVEL)
 RESAMPLES = 9_999
 SEED = 20_140_701
 # A run whose measuring day is not known.

@@ -237,8 +237,8 @@ def yearly_costs(
     energy_low energy_high jobs_a_day`` (medians), ``cost_a_year low high n confidence`` in the price's
     currency, with `carbon` (kg CO2e per kWh) ``kg_CO2e_a_year``, ``pareto`` (no level of the stratum is as
     good in time and energy and better in one) and ``metered_at``. Intervals include the meters' uncertainty
-    where it is known. Raises `NotCoveredError` if no selected run has an energy, or if a group would mix
-    different things.
+    where it is known. A level with a single run carries no money and has no row. Raises `NotCoveredError` if
+    no selected run has an energy, if all are single, or if a group would mix different things.
     """
     tariff = Tariff(price=price, pue=pue)
     asked = replace(level_question(campaign, "energy", select), quantity="cost", tariff=tariff)
@@ -249,13 +249,17 @@ def yearly_costs(
     for name, (_, values) in zip(strata_names([stratum for stratum, _ in found]), found, strict=True):
         refuse_mixtures(values, [factor], varying)
         pace = None if reference is None else values[values[factor] == reference]
-        if pace is not None and pace.empty:
+        if pace is not None and len(pace) < 2:
             continue
-        levels = values.groupby(factor, sort=True, observed=True)
+        levels = [one for one in values.groupby(factor, sort=True, observed=True) if len(one[1]) > 1]
+        if not levels:
+            continue
         rows = [{"runs": name, factor: level, **_yearly(asked, part, pace, carbon)} for level, part in levels]
         table = pd.DataFrame(rows).assign(metered_at=values[POINT].iloc[0])
         tables.append(table.assign(pareto=pareto_front(table, time="time_s", energy="energy_Wh")))
-    whole = stacked(*tables[1:]) if tables[1:] else tables[0]
+    if not tables[1:]:
+        raise NotCoveredError(f"single runs of {campaign.name} carry no money: repeat them")
+    whole = stacked(*tables[1:])
     return whole[[column for column in tables[0] if carbon or column != "kg_CO2e_a_year"]]
 
 

@@ -50,9 +50,13 @@ ORDERED = "ordered"
 STOPS = "stops"  # scaling, from a level on
 EQUAL = "equal"
 IS = "is"  # a share, a size, a rate: nothing was compared
+CONFOUNDED = "confounded"  # differs, but several causes have changed together
 UNKNOWN = "cannot tell"
 SEEN = "seen"  # in single runs
-WORDS = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS, UNKNOWN, SEEN)
+SESSION = "in that session"  # a difference or an equality whose sides were not interleaved
+WORDS = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS, CONFOUNDED, SESSION, UNKNOWN, SEEN)
+# What is shown as undecided.
+OPEN = (CONFOUNDED, SESSION, UNKNOWN, SEEN)
 # What stands, so that it is written as a claim.
 STANDING = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS)
 

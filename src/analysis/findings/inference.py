@@ -19,11 +19,13 @@ from analysis.estimates.sentences import Statement
 from analysis.estimates.spelling import Stratum, differing, nameable, plain, slug
 from analysis.estimates.stats import Estimate
 from analysis.findings.conclusion import (
+    CONFOUNDED,
     CROSSES,
     DIFFERS,
     EQUAL,
     GROWS,
     SEEN,
+    SESSION,
     STANDING,
     STOPS,
     UNKNOWN,
@@ -47,17 +49,19 @@ def of_pairs(series: Series, campaign: Campaign) -> Iterator[Conclusion]:
     universe = [trial.finding.stratum for trial in series.trials]
     kinds: dict[tuple[Any, ...], list[int]] = {}
     for at, trial in enumerate(series.trials):
-        up = trial.up if trial.word == DIFFERS else True
+        up = trial.up if trial.word in (DIFFERS, CONFOUNDED, SESSION) else True
         # How one system scales with one problem says nothing of another.
         system = _SYSTEM if series.plan.topic == "scaling" else ()
-        key = (trial.word, up, *(trial.finding.stratum.get(name) for name in system))
+        named = trial.word == CONFOUNDED and trial.finding.confounded
+        mixed = named.causes if named else ()
+        key = (trial.word, up, *(trial.finding.stratum.get(name) for name in system), mixed)
         kinds.setdefault(key, []).append(at)
     for (word, up, *_), chosen in kinds.items():
         trials = [series.trials[at] for at in chosen]
         if word in STANDING:
             for select, fits in regions(universe, chosen):
                 yield _pair(series, word, up, select, [series.trials[at] for at in fits], campaign)
-        elif word != PASSED:
+        elif word != PASSED and (word != UNKNOWN or not series.plan.aliased):
             yield _open(series, word, trials, campaign)
     if {(DIFFERS, True), (DIFFERS, False)} <= kinds.keys():
         yield from _crossing(series, campaign)
@@ -102,8 +106,8 @@ def _open(series: Series, word: str, trials: Sequence[Trial], campaign: Campaign
         found = [one for one in plan.answers(*levels, campaign) if one.stratum in strata]
     return _worded(
         plan, campaign, word, _narrowed(plan, campaign, asked, strata, {}), found, levels, strata,
-        weakest=_least_sure(found), p=_largest(trial.p for trial in trials),
-        q=_largest(trial.q for trial in trials),
+        weakest=_least_sure(found), size=max(min(map(_certain, found)), 0.0) if word == CONFOUNDED else 0.0,
+        p=_largest(trial.p for trial in trials), q=_largest(trial.q for trial in trials),
     )  # fmt: skip
 
 
@@ -229,15 +233,21 @@ def _asked(
 
 def _id(campaign: Campaign, plan: Plan, word: str, levels: Sequence[Level], select: Mapping[str, Any]) -> str:
     """Name a conclusion by what it compares and where: the same finding has the same id in every campaign."""
-    between = {EQUAL: "as", UNKNOWN: "or", CROSSES: "crosses", STOPS: "to", GROWS: "grows-over"}.get(
-        word, "over"
-    )
+    between = {
+        EQUAL: "as",
+        UNKNOWN: "or",
+        CONFOUNDED: "with",
+        SESSION: "against",
+        CROSSES: "crosses",
+        STOPS: "to",
+        GROWS: "grows-over",
+    }.get(word, "over")
     measure = "" if plan.measured.variable == "figure_of_merit" else plan.measured.variable
     unnamed = ("application", "profiler", "concurrent_jobs", plan.factor)
     places = [level for name, level in select.items() if name not in unnamed]
     flat = [each for one in places for each in (one if isinstance(one, list) else [one])]
     flat = [each for each in flat if not isinstance(each, Mapping)]
-    if plan.factor == "nodes":
+    if plan.factor == "nodes" or plan.aliased:
         flat += [link for level in levels for link in plan.where.get(level, {}).values()]
     named = [name for level in levels for name in (between, level)][1:]
     return slug(campaign.name, plan.measured.application, measure, plan.factor, *named, *flat)

@@ -16,6 +16,7 @@ import pandas as pd
 from analysis.base.words import Level, in_order
 from analysis.estimates.asking import ASKS, Ask
 from analysis.estimates.campaign import Campaign, NotCoveredError
+from analysis.estimates.confounding import aliased
 from analysis.estimates.finding import Finding
 from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, TIMES, unit_of
@@ -52,7 +53,8 @@ class Measured:
 class Plan:
     """One factor of an application, by one measure: pairs of a level and its baseline.
 
-    `frame` has the measured runs, `where` the values of the factors that change with it, for each level.
+    `frame` has the measured runs, `where` the values of the factors that change with it, for each level. If
+    it is `aliased`, these do not follow from it by nature.
     """
 
     measured: Measured
@@ -63,11 +65,13 @@ class Plan:
     pairs: tuple[tuple[Level, Level], ...] = ()
     levels: tuple[Level, ...] = ()
     where: Mapping[Level, Mapping[str, Level]] = field(default_factory=dict)
+    aliased: bool = False
 
     def compare(self, one: Level, other: Level, along: tuple[str, Level, Level] | None = None) -> Comparison:
         """Return the comparison of one level with another."""
         where = (self.where[one], self.where[other]) if self.where else ()
-        return Comparison(self.factor, (one, other), self.varying, where, along=along)
+        mixed = self.varying if self.aliased else ()
+        return Comparison(self.factor, (one, other), self.varying, where, along=along, mixed=mixed)
 
     def answers(self, one: Level, other: Level, campaign: Campaign) -> list[Finding]:
         """Compare one level with another in every stratum that has measured runs of both.
@@ -103,6 +107,7 @@ def plans(campaign: Campaign) -> Iterator[Plan]:
             yield from _machines(one, frame, campaign)
         if _meaningful(one, "nodes", frame):
             yield from _links(one, frame, campaign)
+        yield from _together(one, frame)
     yield from _at_once(campaign)
 
 
@@ -223,6 +228,21 @@ def _machines(one: Measured, frame: pd.DataFrame, campaign: Campaign) -> Iterato
     }
     (ask,) = (one for one in ASKS if one.factor == "cluster")
     yield from _plan(one, ask, frame[kept], campaign, named)
+
+
+def _together(one: Measured, frame: pd.DataFrame) -> Iterator[Plan]:
+    """List pairs of levels that differ in nothing alone, with what changes along with them."""
+    frame = _unprofiled(frame)
+    if "none" in set(frame["profiler"]):
+        one = Measured(one.application, one.variable, {**one.select, "profiler": "none"}, one.members)
+    for pair in aliased(frame, problems=_meaningful(one, "case", frame)):
+        factor, sides = pair.factor, (pair.one, pair.other)
+        levels = (sides[0][factor], sides[1][factor])
+        where = {side[factor]: {name: side[name] for name in side if name != factor} for side in sides}
+        varying = tuple(name for name in pair.one if name != factor)
+        names = (factor, BY_NAME[factor].follows or "nodes")
+        topic = next(topic for name in names for topic in BY_NAME[name].topics)
+        yield Plan(one, factor, topic, varying, pair.rows, (levels,), levels[::-1], where, aliased=True)
 
 
 def _commonest(levels: pd.Series) -> str:

@@ -114,6 +114,6 @@ def _compare(compare: Comparison, quantity: str) -> dict[str, Any]:
         out["along"] = dict(zip(("factor", "high", "low"), compare.along, strict=True))
     if compare.varying:
         out["varying"] = list(compare.varying)
-    if compare.where:
+    if compare.where and not compare.mixed:  # a claim on one of several causes cannot hold
         out["where"] = dict(zip(("treatment", "baseline"), map(dict, compare.where), strict=True))
     return out

@@ -11,6 +11,7 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.contents import load_config
 from analysis.estimates.family import adjusted
 from analysis.findings.conclusion import (
+    CONFOUNDED,
     CROSSES,
     DIFFERS,
     EQUAL,
@@ -18,6 +19,7 @@ from analysis.findings.conclusion import (
     IS,
     ORDERED,
     SEEN,
+    SESSION,
     STOPS,
     UNKNOWN,
     Conclusion,
@@ -29,7 +31,10 @@ from analysis.findings.shapes import Shape, growths, orders, stops
 from analysis.findings.trials import Series, Trial, judged, tried
 
 LIMIT = 0.05  # of what is concluded, so much may be false
-_RANKS = ((DIFFERS, GROWS, CROSSES, ORDERED, STOPS), (EQUAL,), (IS,), (UNKNOWN,), (SEEN,))
+_RANKS = (
+    *((DIFFERS, GROWS, CROSSES, ORDERED, STOPS), (EQUAL,), (CONFOUNDED,), (IS,)),
+    *((SESSION,), (UNKNOWN,), (SEEN,)),
+)
 
 
 def conclusions(campaign: Campaign, *, q: float = LIMIT) -> list[Conclusion]:
@@ -66,12 +71,16 @@ def controlled(
     """Give every trial its word and every other test its q, with false discoveries counted over the search.
 
     Differences and shapes are one family, equalities another: many true equalities, counted with them, would
-    let more false differences pass.
+    let more false differences pass. So are differences that have no single cause.
     """
-    asked = [trial for one in series for trial in one.trials if trial.p is not None]
+    every = [trial for one in series for trial in one.trials if trial.p is not None]
+    asked = [trial for trial in every if not trial.finding.confounded]
+    mixed = [trial for trial in every if trial.finding.confounded]
     q_values = adjusted([*(trial.p for trial in asked if trial.p is not None), *others])
     q_equal = adjusted([trial.p_equal for trial in asked if trial.p_equal is not None])
-    known = {id(one): pair for one, pair in zip(asked, zip(q_values, q_equal, strict=False), strict=True)}
+    q_mixed = adjusted([trial.p for trial in mixed if trial.p is not None])
+    pairs = [*zip(q_values, q_equal, strict=False), *((q, 1.0) for q in q_mixed)]
+    known = {id(one): pair for one, pair in zip([*asked, *mixed], pairs, strict=True)}
 
     def word(trial: Trial) -> Trial:
         own, equal = known.get(id(trial), (None, None))

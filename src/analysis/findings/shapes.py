@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.words import Level
-from analysis.claims.verdicts import FEWEST
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.differences import p_of_difference, p_of_interaction
 from analysis.estimates.finding import Finding
@@ -21,7 +20,7 @@ from analysis.estimates.measures import MEASURES
 from analysis.estimates.quantities import better_is_more, findings
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.spelling import Stratum, plain
-from analysis.estimates.stats import p_of_ranks
+from analysis.estimates.stats import FEWEST, p_of_ranks
 from analysis.findings.conclusion import GROWS, ORDERED, STOPS
 from analysis.findings.plans import Plan
 from analysis.findings.trials import Series, Trial
@@ -70,7 +69,7 @@ def _growths(series: Series, along: str, follow: tuple[str, ...], campaign: Camp
     plan, loose = series.plan, {along, *follow}
     rest: dict[Any, list[Trial]] = {}
     for trial in series.trials:
-        if trial.p is not None:
+        if trial.p is not None and not trial.finding.confounded:
             key = tuple((name, level) for name, level in trial.finding.stratum.items() if name not in loose)
             rest.setdefault(key, []).append(trial)
     for key, trials in rest.items():
@@ -138,7 +137,7 @@ def stops(plan: Plan, campaign: Campaign) -> Iterator[Shape]:
         levels = tuple(plain(part[plan.factor].iloc[0]) for part in parts)
         compare = Comparison(plan.factor, levels, plan.varying)
         asked = _asked("saturation", compare, plan, one.stratum, campaign, threshold=THRESHOLD)
-        if asked:
+        if asked and not asked[1].confounded:
             p = _p_of_stop(asked[0], parts, asked[1].estimate.value, levels)
             yield Shape(STOPS, plan, *asked, levels, p, (one.stratum,))
 
@@ -177,7 +176,7 @@ def orders(plan: Plan, campaign: Campaign) -> Iterator[Shape]:
         best = sorted(sides, key=lambda level: float(sides[level]["value"].median()), reverse=more)
         compare = Comparison(plan.factor, tuple(map(plain, best)), plan.varying)
         asked = _asked("ordering", compare, plan, stratum, campaign)
-        if asked:
+        if asked and not asked[1].confounded:
             p = max(p_of_difference(sides[a], sides[b]) for a, b in itertools.pairwise(best))
             p = min(1.0, p * math.comb(len(best), 2))
             yield Shape(ORDERED, plan, *asked, tuple(best), p, (stratum,))

@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.words import Level
-from analysis.claims.verdicts import FEWEST
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.differences import equality, p_of_difference
-from analysis.estimates.finding import Finding
+from analysis.estimates.finding import DAY, Finding
 from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES
-from analysis.findings.conclusion import DIFFERS, EQUAL, SEEN, UNKNOWN
+from analysis.estimates.stats import FEWEST
+from analysis.findings.conclusion import CONFOUNDED, DIFFERS, EQUAL, SEEN, SESSION, UNKNOWN
 from analysis.findings.plans import ENDS, Plan
 
 PASSED = "passed over"  # a stratum with a greater or a lesser level, which says more of how it scales
@@ -106,7 +106,8 @@ def trial_of(plan: Plan, finding: Finding, runs: pd.DataFrame, one: Level, word:
     if few or word == PASSED:
         return Trial(finding, top, bottom, word=word)
     equal = equality(plan.measured.variable, MARGIN, top, bottom)
-    return Trial(finding, top, bottom, p_of_difference(top, bottom), equal.p)
+    between = finding.confounded is not None and DAY in finding.confounded.causes
+    return Trial(finding, top, bottom, p_of_difference(top, bottom, between_days=between), equal.p)
 
 
 def judged(trial: Trial, q: float | None, q_equal: float | None, limit: float) -> Trial:
@@ -118,8 +119,11 @@ def judged(trial: Trial, q: float | None, q_equal: float | None, limit: float) -
         return replace(trial, word=SEEN)
     if q is None or q_equal is None or not estimate.settles:
         return replace(trial, q=q)
+    confined = SESSION if trial.finding.session else ""
     if q <= limit and (estimate.low > 1 or estimate.high < 1):
-        return replace(trial, word=DIFFERS, q=q)
+        return replace(trial, word=CONFOUNDED if trial.finding.confounded else confined or DIFFERS, q=q)
+    if trial.finding.confounded:  # one cause may hide another
+        return replace(trial, q=q)
     if q_equal <= limit and estimate.low >= 1 / (1 + MARGIN) and estimate.high <= 1 + MARGIN:
-        return replace(trial, word=EQUAL, q=q_equal)
+        return replace(trial, word=confined or EQUAL, q=q_equal)
     return replace(trial, q=q)

@@ -117,6 +117,14 @@ class Earlier:
         keys = (key, *(one.digest for one in run.files if one.role in ("result", "profile", "text")))
         return next((self.known[one] for one in keys if one in self.known), None)
 
+    def is_cut(self, run: RunFiles) -> bool:
+        """Tell whether an imported output begins with all of this one: a copy of it was cut short."""
+        if run.part is None or run.part.complete or run.main.file.path.is_dir():
+            return False
+        outputs = [one.output() for one in self._of_file(run)]
+        inside = _output(run) if outputs else b""
+        return any(len(inside) < len(whole) and whole.startswith(inside) for whole in outputs)
+
     def begun(self, run: RunFiles) -> ImportedRun | None:
         """Return the run whose output is the beginning of this one: its job was still running."""
         if run.main.file.path.is_dir() or not (runs := self._of_file(run)):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -31,7 +33,7 @@ _QUOTES = set(
 )
 _BESIDE = 131_072  # B at the beginning of a file in which a job prints where it runs
 _TAIL = 16_384  # B at its end in which the batch system reports how it ended
-# More results of one program than this in a file are those of processes that ran at the same time.
+# More results of one benchmark than this in a file are those of processes that ran at the same time.
 _MOST_PIECES = 40
 _TAR = (b"PK\x03\x04", b"7z\xbc\xaf", b"Rar!")
 _PROGRAM = b"\x7fELF"
@@ -59,7 +61,7 @@ _STARTS = (
     r"^-- started at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)",  # mdtest
     r"PROGRAM STARTED AT +(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)",  # CP2K
     r"^Date   : ([A-Z][a-z]{2} \d\d \d{4}\nTime   : \d\d:\d\d:\d\d)",  # OpenFOAM
-    r"^ +Program \S+ v\S+ starts on +(\d+[A-Z][a-z]{2}\d{4} at +\d+: ?\d+: ?\d+)",  # Quantum ESPRESSO
+    r"^ +Program \S+ v\S+(?: \([^)]*\))? +starts on +(\d+[A-Z][a-z]{2}\d{4} at +\d+: ?\d+: ?\d+)",  # QE
     r"Start time +(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)",  # LS-DYNA
     rf"^{_DAY}$",  # what `date` prints
 )
@@ -68,6 +70,15 @@ _ENDS = (
     rf"^(?:Run f|F)inished *: +{_DAY}",
     r"^-- finished at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)",
     r"PROGRAM ENDED AT +(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)",
+)
+# The host of a program's first process, as programs print it.
+_HOSTS = (
+    r'^Host   : "([^"]+)"',  # OpenFOAM
+    r"^Machine +: \S+ (\S+)",  # IOR
+    r"^Host: +(\S+) +pid:",  # GROMACS
+    r"^Hostname: '([^']+)'",  # HPCC
+    r"PROGRAM (?:RAN|STARTED) ON +([A-Za-z]\S*)$",  # CP2K
+    r"^ +hostname += (\S+)",  # NWChem
 )
 
 
@@ -208,7 +219,8 @@ def _read(data: bytes, engines: list[str], source: Observation) -> None:
     # Several results of a reader of repeats are left together.
     repeats = hasattr(readers.reader(engines[0]), "parse_each")
     pieces = _pieces(data) if readers.row(engines[0]).first_line and not repeats else []
-    pieces = pieces if len(pieces) <= _MOST_PIECES else []
+    kinds = Counter((engine, data[begin : data.find(b"\n", begin)]) for engine, begin, _ in pieces)
+    pieces = pieces if max(kinds.values(), default=0) <= _MOST_PIECES else []
     whole = [(engine, 0, -1) for engine in engines]
     for engine, begin, end in pieces if len(pieces) > 1 else whole:
         try:
@@ -218,10 +230,20 @@ def _read(data: bytes, engines: list[str], source: Observation) -> None:
     if source.role == "nothing":
         source.why = source.why or fault or f"is from {engines[0]}, which alone is not a run"
     if source.role in ("result", "profile"):
+        _report(data, source)
+        if _are_copies(source.parts, source.reported.get("ranks")):
+            source.parts = []
+            _parse(data, engines[0], 0, -1, source)
         end = source.parts[0].begin if source.parts else 0
         before = decode(as_utf8(data[: min(end or _BESIDE, _BESIDE)]))
         source.facts = hardware.stated(before) | source.facts
-        _report(data, source)
+
+
+def _are_copies(parts: Sequence[ResultPart], ranks: int | None) -> bool:
+    """Tell whether results are those of a job's ranks, each of which ran the program by itself."""
+    alone = all("ranks" not in part.facts and not part.content for part in parts)
+    alike = len({(part.engine, part.facts.get("problem"), part.facts.get("case")) for part in parts}) == 1
+    return len(parts) > 1 and len(parts) == ranks and alone and alike
 
 
 def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) -> None:
@@ -256,7 +278,8 @@ def _parse(data: bytes, engine: str, begin: int, end: int, source: Observation) 
         command = launch.last(decode(data[max(begin - 4096, 0) : begin])) if begin else ""
         source.role, source.what = "result", source.what or name
         part = _part(each, name, begin, end, command)
-        part.facts |= printed_dates(data[begin : end if end >= 0 else None])
+        inside = data[begin : end if end >= 0 else None]
+        part.facts |= printed_dates(inside) | printed_host(inside)
         source.parts.append(part)
 
 
@@ -302,6 +325,13 @@ def printed_dates(data: bytes) -> dict[str, float]:
     return facts
 
 
+def printed_host(data: bytes) -> dict[str, str]:
+    """Return the host of a program's first process, if the program prints it."""
+    text = decode(as_utf8(data[:_BESIDE]))
+    found = (re.search(pattern, text, re.MULTILINE) for pattern in _HOSTS)
+    return next(({"host": match[1]} for match in found if match), {})
+
+
 def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
     """Return what a result states of its run: ranks, nodes, threads, grid, version, benchmark, size."""
     facts: dict[str, Any] = {}
@@ -329,14 +359,27 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
     # The grid of processes of HPL is no problem: it changes with the ranks.
     problem = readers.problem(ds).split()
     processes = dict(one.split("=", 1) for one in problem if one.startswith(("P=", "Q=")))
+    # Nor is the program of a suite: its tools have clocks too.
+    processes |= {"program": str(ds["size"].values)} if engine == "openfoam" else {}
     facts |= {"grid": processes} if processes else {}
     if identity := " ".join(one for one in problem if one.partition("=")[0] not in processes):
         facts["problem"] = identity
     if version := str(ds.attrs.get("tool_version", "")):
         facts["version"] = version
+    facts["figures"] = _figures(ds)
     if engine == "osu" and str(ds.attrs.get("benchmark", "")) in ("osu_latency", "osu_bw", "osu_bibw"):
         facts["pair"] = True  # these run between two ranks, and do not print it
     return facts
+
+
+def _figures(ds: xr.Dataset) -> dict[str, float]:
+    """Return the numbers that a result prints once, by their names; of figures of merit the first of each."""
+    if ds.attrs["kind"] == "merits":
+        pairs = list(zip(ds["merit"].values, ds["value"].values, strict=True))
+        return {str(name): float(value) for name, value in reversed(pairs)}
+    return {
+        str(name): float(ds[name]) for name in ds.data_vars if not ds[name].dims and ds[name].dtype == "f8"
+    }
 
 
 def facts_of_profile(ds: xr.Dataset, engine: str) -> dict[str, Any]:
@@ -400,7 +443,9 @@ def _jobs(ds: xr.Dataset) -> dict[str, dict[str, Any]]:
     for at in np.flatnonzero(ds["step"].values == ""):
         row = {name: column[at] for name, column in columns.items()}
         job: dict[str, Any] = {name: str(row[name]) for name in ("state", "job_name")} | {"batch": "Slurm"}
-        job |= {name: int(row[name]) for name in ("exit_code", "nodes") if int(row[name]) >= 0}
+        # Of a job that still runs the exit code is no result.
+        counts = ("nodes",) if np.isnat(row["end"]) else ("exit_code", "nodes")
+        job |= {name: int(row[name]) for name in counts if int(row[name]) >= 0}
         job |= {name: _seconds(row[name]) for name in ("start", "end") if not np.isnat(row[name])}
         with contextlib.suppress(ConfigError):  # "None assigned"
             job["node_list"] = ",".join(node_names(str(row["node_list"])))

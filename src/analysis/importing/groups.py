@@ -291,10 +291,16 @@ def _share(source: Observation, index: _Index, out: Grouping) -> None:
             why = "is one of several job scripts in its folder; give it the name of its output"
             out.unplaced[source.name] = why
             return
+        # A job that used fewer nodes than it had ran programs on parts of them: its counts are not theirs.
+        ranks = [run.part.facts.get("ranks") for run in runs if run.part]
+        if any(one is not None and one < source.facts.get("nodes", 0) for one in ranks):
+            counts = ("nodes", "ranks", "ranks_per_node")
+            source.facts = {name: value for name, value in source.facts.items() if name not in counts}
     if source.jobs:  # of many runs, which their numbers find
         runs = index.below[""]
     elif source.reported and source.what.startswith("record"):
-        why = f"is a {source.what} of job {source.job or '?'}, whose output is not here"
+        job = f" of job {source.job}" if source.job else ""
+        why = f"is a {source.what}{job}, to which no output belongs that a reader recognises"
         out.unplaced[source.name] = why
         return
     if not runs:

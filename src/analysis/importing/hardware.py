@@ -48,7 +48,7 @@ def stated(text: str) -> Facts:
     """Return what a text states: a script, a dump, or what a job printed before its output."""
     facts = scheduler.requested(text)
     if found := _LSCPU.search(text) or _CPUINFO.search(text) or _BRAND.search(text):
-        facts["cpu"] = cpu(found[1])
+        facts |= {"cpu": name} if (name := cpu(found[1])) else {}
     if link := _link(text):
         facts["interconnect"] = link
     if mpi := _library(text):
@@ -57,9 +57,13 @@ def stated(text: str) -> Facts:
 
 
 def cpu(text: str) -> str:
-    """Shorten a CPU's brand to its model: ``Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz`` is Xeon Gold 6148."""
+    """Shorten a CPU's brand to its model: ``Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz`` is Xeon Gold 6148.
+
+    It is empty for a brand that says that it is unknown.
+    """
     text = re.sub(r"\((?:R|TM|r|tm)\)|@.*|\bCPU\b|\bProcessor\b|\d+-Core\b|^Intel\b|^AMD\b", " ", text)
-    return " ".join(text.split())
+    name = " ".join(text.split())
+    return "" if re.match(r"-?$|unknown\b", name, re.IGNORECASE) else name  # as on Arm
 
 
 def _library(text: str) -> str:

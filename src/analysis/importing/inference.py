@@ -124,17 +124,20 @@ def _known(draft: Draft, name: str) -> Any:
     return draft.certain(name)
 
 
-def _confirmed(name: str, rows: Iterable[Row]) -> bool:
-    """Tell whether most of the outputs that state a factor state these values."""
+def _confirmed(name: str, rows: Iterable[Row]) -> float:
+    """Return the share of the outputs that state a factor in which it has these values, 0 if not in most."""
     known = [(_known(draft, name), value) for draft, value, *_ in rows]
     stated = [one == value for one, value in known if one is not None]
-    return bool(stated) and sum(stated) >= _MOSTLY * len(stated)
+    share = sum(stated) / len(stated) if stated else 0.0
+    return share if share >= _MOSTLY else 0.0
 
 
 def _factor_of(rows: Iterable[BareNumber]) -> str:
-    """Return the count that outputs confirm numbers to be, empty if none."""
+    """Return the count that most outputs confirm numbers to be, the first of several; empty if none."""
     given = [row[:3] for row in rows]
-    return next((one for one in COUNTS if _confirmed(one, given)), "")
+    shares = {one: _confirmed(one, given) for one in COUNTS}
+    best = max(COUNTS, key=lambda one: shares[one])
+    return best if shares[best] else ""
 
 
 def _numbers(members: Sequence[Draft]) -> dict[tuple[str, str], list[BareNumber]]:
@@ -174,16 +177,17 @@ def _from_numbers(members: list[Draft], elsewhere: Mapping[Spot, tuple[str, set[
     An output that states nothing is read as those of other applications with names of the same form.
     """
     left: list[tuple[str, list[BareNumber], list[int]]] = []
-    for (place, word), rows in _numbers(members).items():
+    # What `n` counts is surer than what `size` is.
+    for (place, word), rows in sorted(_numbers(members).items(), key=lambda item: item[0][1][:1] == "s"):
         name, why = _factor_of(rows), ", as outputs state"
         # Another part of the path may state the same by a word.
         if not name and any(all(row.draft.value(one) == row.value for row in rows) for one in COUNTS):
             continue
-        if not name and word[:1] in ("n", "s") and _could_be_nodes(rows):
+        if not name and word[:1] in ("n", "s") and _could_be_nodes(rows, sized=word[:1] == "s"):
             name, why = "nodes", ", which no output states"
         if name:
-            yield from _add(place, name, (row[:3] for row in rows), why)
-            continue
+            meant, rows = _meant(name, rows) if word.isdecimal() else (rows, [])
+            yield from _add(place, name, (row[:3] for row in meant), why)
         for spot, part in _by_form(place, rows).items():
             name, levels = elsewhere.get(spot, ("", set()))
             unstated = all(row.draft.value(name) is None for row in part)
@@ -207,25 +211,61 @@ def _follows_ranks(rows: Sequence[BareNumber]) -> bool:
     return None not in ranks and len(pairs) == len(ranks) == len({one for one, _ in pairs}) > 1
 
 
-def _could_be_nodes(rows: Sequence[BareNumber]) -> bool:
+def _meant(name: str, rows: Sequence[BareNumber]) -> tuple[list[BareNumber], list[BareNumber]]:
+    """Split numbers into those that are the factor, and other things: `intel-2018` is no `scale-16`.
+
+    A number is another thing if its output states another one, or states none and no name of its form is
+    confirmed.
+    """
+    known = [(row, _known(row.draft, name)) for row in rows]
+    sure = {(row.nth, row.of) for row, one in known if one == row.value}
+    meant: list[BareNumber] = []
+    others: list[BareNumber] = []
+    for row, one in known:
+        fits = one == row.value or (one is None and (row.nth, row.of) in sure)
+        (meant if fits else others).append(row)
+    return meant, others
+
+
+def _could_be_nodes(rows: Sequence[BareNumber], *, sized: bool) -> bool:
+    """Tell whether numbers can be nodes; what is called a size only if all have the same ranks per node."""
     ranks = [(_known(row.draft, "ranks"), row.value) for row in rows]
-    unknown = all(_known(row.draft, "nodes") is None for row in rows)
-    return unknown and all(one is None or (value > 0 and one % value == 0) for one, value in ranks)
+    if any(_known(row.draft, "nodes") is not None or row.value < 1 for row in rows):
+        return False
+    if sized:
+        each = {one / value if one else 0.0 for one, value in ranks}
+        return len({value for _, value in ranks}) > 1 and len(each) == 1 and each.pop() in range(2, 1025)
+    return all(one is None or one % value == 0 for one, value in ranks)
 
 
 def _order_repeats(rows: Sequence[BareNumber], every: Sequence[int]) -> None:
     """Let small numbers that count from 0 or 1 order the repeats, and others distinguish runs.
 
     Two numbers count only if `every` one in their place does, whatever the form of the name: `0_5` is a half.
+    A number that goes with a stated repetition counts as well: `35-iter-1`, `36-iter-2`.
     """
     values = sorted({row.value for row in rows})
     counts = len(values) > 2 and _counting(values, len(rows))
-    counts = counts or _counting(sorted(set(every)), len(every))
+    counts = counts or _counting(sorted(set(every)), len(every)) or _follows_repeats(rows)
     for row in rows:
         if counts:
             row.draft.add({"repeat": row.value}, f"path: {row.text}")
         else:
             row.name.add_rest(row.text)
+
+
+def _follows_repeats(rows: Sequence[BareNumber]) -> bool:
+    """Tell whether numbers are as far apart as the stated repetitions, in each folder that has several."""
+    folders: dict[str, list[tuple[int, Any]]] = defaultdict(list)
+    for row in rows:
+        stated = [one.values["repeat"][0] for one in row.draft.names if "repeat" in one.values]
+        folders[row.draft.run.main.file.folder].append((row.value, stated[0] if stated else None))
+    apart = []
+    for found in folders.values():
+        if any(repeat is None for _, repeat in found):
+            return False
+        apart += [len({value - repeat for value, repeat in found}) == 1] if len(set(found)) > 1 else []
+    return bool(apart) and all(apart)
 
 
 def _counting(values: Sequence[int], runs: int) -> bool:

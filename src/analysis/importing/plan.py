@@ -21,6 +21,7 @@ from analysis.importing.draft import Draft
 from analysis.importing.groups import RunFiles, group, stem
 from analysis.importing.pattern import FACTORS, PathPattern
 from analysis.importing.power import CampaignLog, place
+from analysis.importing.repeats import CellDoubt, doubts
 from analysis.importing.resolution import cell, executed, resolve
 from analysis.importing.table import FactTable
 from analysis.importing.tree import display_name, walk
@@ -54,6 +55,8 @@ class ImportPlan:
     power: list[CampaignLog] = field(default_factory=list)
     shared: list[Observation] = field(default_factory=list)
     jobs: int = 0
+    drafts: list[Draft] = field(default_factory=list)  # of all runs in the tree
+    doubts: list[CellDoubt] = field(default_factory=list)
 
     @property
     def new(self) -> bool:
@@ -84,6 +87,7 @@ def make(
     groups = group(earlier.observations(tree))
     drafts, guesses = resolve(groups, applications, pattern=pattern, given=given, table=table)
     plan = ImportPlan(root, name, len(files) + len(refused), guesses=guesses, jobs=len(groups.jobs))
+    plan.drafts = drafts
     names = {one.name for one in tree}
     plan.unplaced = refused | {one: why for one, why in groups.unplaced.items() if one in names}
     plan.slurm, plan.shared = (
@@ -95,7 +99,9 @@ def make(
     faulty = []
     for draft, run in zip(drafts, _names([one.run for one in drafts], set(earlier.names)), strict=True):
         draft.name = run
-        if known := earlier.find(draft.run, key(draft.run)):
+        if earlier.is_cut(draft.run):
+            plan.known += 1
+        elif known := earlier.find(draft.run, key(draft.run)):
             plan.known += not draft.run.main.kept
             _join(plan, addition(draft, known, earlier, tables, record(draft, name)))
         elif draft.faults:
@@ -110,6 +116,7 @@ def make(
                 draft.facts["repeat"] = draft.facts["repeat"]._replace(value=earlier.repeats[which])
             plan.runs.append(draft)
     plan.faults += _faults(faulty)
+    plan.doubts = doubts(plan.runs, applications)
     return plan
 
 

@@ -51,7 +51,7 @@ def resolve(
         _complete(draft)
     _group_hosts(drafts)
     lines += _distinguish_by_options(drafts)
-    _number_repeats(drafts)
+    number_repeats(drafts)
     return drafts, lines + (table.unused() if table is not None else [])
 
 
@@ -95,7 +95,7 @@ def _from_files(
     if draft.value("program") and draft.certain("command") is None:
         draft.facts.pop("command", None)
         draft.facts.pop("launch", None)
-    hosts = re.split(r"[,.]", str(draft.value("node_list") or ""))
+    hosts = re.split(r"[,.]", f"{draft.value('node_list') or ''},{draft.value('host') or ''}")
     known = next(filter(None, map(system, [*hosts, str(draft.value("cluster") or "")])), "")
     if known and ("cluster" not in draft.facts or draft.facts["cluster"].where not in ("--set", "--table")):
         draft.facts["cluster"] = Sourced(known, "names of hosts")
@@ -235,7 +235,8 @@ def _group_hosts(drafts: Sequence[Draft]) -> None:
     clusters: dict[str, dict[int, tuple[str, str, str]]] = defaultdict(dict)
     for at, draft in enumerate(drafts):
         if draft.value("cpu") is None:
-            hosts = {short(host) for host in str(draft.value("node_list") or "").split(",")} - {""}
+            listed = draft.value("node_list") or draft.value("host") or ""
+            hosts = {short(host) for host in str(listed).split(",")} - {""}
             feature = str(draft.value("feature") or "")
             found = "" if feature in hosts else feature, str(draft.value("queue") or ""), _pattern(hosts)
             clusters[str(draft.value("cluster") or "")][at] = found
@@ -295,7 +296,7 @@ def _distinguish_by_options(drafts: Sequence[Draft]) -> list[str]:
     return lines
 
 
-def _number_repeats(drafts: Sequence[Draft]) -> None:
+def number_repeats(drafts: Sequence[Draft]) -> None:
     """Give runs with the same factors their numbers, in the order of starts, else of names."""
     cells: dict[tuple[Any, ...], list[Draft]] = defaultdict(list)
     for draft in drafts:

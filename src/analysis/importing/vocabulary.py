@@ -78,7 +78,9 @@ _SYSTEMS = (
 )
 _SYSTEM = {re.sub(r"[-_]", "", name).lower(): name for name in _SYSTEMS.split()}
 _CLUSTER = "|".join(sorted((name.replace("-", "[-_]?") for name in _SYSTEMS.split()), key=len, reverse=True))
-_BUILDS = r"gcc[-_]?[\d.]*|gnu[-_]?[\d.]*|icc|icx|ifort|ifx|aocc|clang|armclang|llvm|pgi|nvhpc|cce|aocl|mkl"
+_BUILDS = r"gcc[-_]?[\d.]*|gnu[-_]?[\d.]*"
+_BUILDS += r"|(?:icc|icx|ifort|ifx|aocc|clang|armclang|llvm|pgi|nvhpc|cce|aocl|mkl)(?:[-_]?\d+\.\d[\d.]*)?"
+_BUILDS += r"|intel[-_]?(?:20[012]\d|1\d|2[0-5])(?:\.\d+)*|arm[-_]?\d\d\.\d[\d.]*"  # not intel64
 _PLACED = r"block|cyclic|scatter|compact|bunch|spread|pinning|pinned|unpinned|cores?|sockets?|numa|rank"
 _PLACED += r"|(?:intra|inter)[-_]?(?:node|socket|numa|ccx|die)|same[-_]?switch|diff[-_]?switch"
 _TUNED = r"tuned|untuned|defaults?|(?:no)?smt\d?|\d?smt|(?:no)?ht|hyperthread\w*|ucx|ofi|verbs|openib|psm2?"
@@ -98,6 +100,7 @@ STAMPS = re.compile(
 )
 _NUMBERED = re.compile(
     r"(?<![A-Za-z0-9])\d{5,}(?:\.\d+)?(?![A-Za-z0-9])|[0-9a-f]{12,}|[oe]\d{3,}(?![A-Za-z0-9])"
+    r"|(?<=slurm[-_])\d+(?![A-Za-z0-9])"
 )
 # A host: a name with a domain, a word with a long number that begins with zero, or one with a word for it.
 # Shorter numbers may count something.

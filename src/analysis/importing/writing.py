@@ -68,7 +68,7 @@ def write(plan: ImportPlan, raw: Path, declaration: Path, applications: Path) ->
     _write_runs(plan, raw, known)
     _write_joined(plan, raw, known)
     renewed = {README, *_write_shared(plan, raw), *(f"runs/{one.run.name}/{RECORD}" for one in plan.joined)}
-    replaced = tuple(f"runs/{draft.name}/" for draft in plan.runs if draft.replaces)
+    replaced = tuple(f"runs/{draft.name}/" for draft in plan.runs)  # one of that name may have been removed
     if not declaration.is_file():
         write_text(declaration, _declaration(plan) + power_entries(plan))
         made.append(declaration)
@@ -130,7 +130,8 @@ def _write_addition(one: Addition, raw: Path, applications: Mapping[str, Applica
     """Add files and facts to a run; if they contradict each other return how, and leave the run as it was."""
     part = raw / STAGED / one.run.name
     shutil.copytree(one.run.folder, part)
-    used = {path.name for path in part.iterdir()}
+    # A file that no record names is left from an import that was cut short: it is replaced.
+    used = {RECORD, *(str(file["file"]) for file in one.run.note["files"])}
     sources = [_copy(source, part, used) for source in one.files]
     factors = [name for name in FACTORS if name not in ("application", "job_id")]
     cell = cell_name(merged(one.draft, one.record, factors))
@@ -266,12 +267,13 @@ def power_entries(plan: ImportPlan) -> str:
 
 
 def _declaration(plan: ImportPlan) -> str:
-    nodes = [draft.value("nodes") for draft in plan.runs if draft.value("nodes")]
+    runs = plan.runs or plan.drafts
+    nodes = [draft.value("nodes") for draft in runs if draft.value("nodes")]
     known = [f"up to {max(nodes)} nodes"] if nodes else []
     for name, word in (("cpu", "CPU"), ("interconnect", "network")):
-        levels = sorted({str(draft.value(name)) for draft in plan.runs if draft.value(name)})
+        levels = sorted({str(draft.value(name)) for draft in runs if draft.value(name)})
         known.append(f"{word} {', '.join(levels[:4]) or 'unknown'}")
-    applications = sorted({draft.application for draft in plan.runs})
+    applications = sorted({draft.application for draft in runs})
     title = f"{plan.name}: {', '.join(applications[:4])}{' and more' if len(applications) > 4 else ''}"
     quoted = [text.replace("\\", "\\\\").replace('"', '\\"') for text in (title, "; ".join(known))]
     return (

@@ -1,4 +1,4 @@
-"""``benchbook plan --claim``: the campaign that would test a claim, and the cluster that it asks for."""
+"""The campaign that would test a claim, or show which of several causes it is, and its cluster."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from analysis.base.words import Level
 from analysis.claims.model import Claim, load_report
 from analysis.claims.needed import Needed, needed
 from analysis.datasets.applications import load_applications
+from analysis.estimates import confounding
+from analysis.estimates.finding import Cell, Confounded
+from analysis.estimates.stats import MIN_REPEATS
 from analysis.measure.cores import PLACEMENTS
 from analysis.measure.declare import PRESETS, Family, Presets
 from analysis.measure.nodes import Kind
@@ -27,8 +30,8 @@ from analysis.measure.outline import (
     family_of,
     one_or_list,
 )
-from analysis.schema.campaigns import DEFAULTS, OF_MACHINE, Application, ApplicationLaunch
-from analysis.schema.factors import BY_NAME
+from analysis.schema.campaigns import DEFAULTS, OF_MACHINE, Application, ApplicationLaunch, CampaignFile
+from analysis.schema.factors import BY_NAME, is_known, label
 
 # What "tuned" is for a family, of src/analysis/measure/presets.yaml.
 _TUNED: dict[Family, str] = {
@@ -44,6 +47,10 @@ _CORES = 20
 _CAMPAIGN = """\
 # Levels are called as in the report: a level of yours that only stands for one belongs under `levels`, with
 # its distance and how it differs.
+"""
+_TELLING = """\
+# The fewest runs that show which of several causes it is: `benchbook plan {name}` shows them, in mixed order.
+# Measure them in one go; which of the causes it is, `benchbook findings {name}` says then.
 """
 _CLUSTER = """\
 # The cluster that the campaign of the same name asks for. Fill in what is yours: cores of each socket, memory
@@ -78,6 +85,83 @@ def draft(name: str, own: str = "") -> Outline:
     out.todo += _beyond(wanted)
     out.write(base)
     return out
+
+
+def to_tell(name: str, source: str, found: Sequence[tuple[Confounded, str]], own: str = "") -> Outline:
+    """Outline the campaign of the fewest runs that show which of several causes effects of another one have.
+
+    `found` are these effects, each with its sentence. Without a cluster of your `own` it is that of the other
+    campaign; if that has none, a file of one is outlined too. Raises ConfigError if there is no such effect,
+    or a matrix cannot vary the causes.
+    """
+    base = project.root()
+    if not found:
+        what = "no effect has several causes that changed together"
+        raise ConfigError.at(source, 0, what, "see benchbook findings: there is nothing to find out")
+    varied = [(mixed, sentence) for mixed, sentence in found if not _fixed(mixed)]
+    if not varied:
+        what = f"changed together with {label(_fixed(found[0][0]))}, which no matrix can vary"
+        raise ConfigError.at(source, 0, what, "measure a campaign for each level of it")
+    cells = confounding.to_tell([mixed for mixed, _ in varied])
+    declared = models.load(CampaignFile, project.declaration(source, base))
+    on = own or (declared.matrix.cluster if declared.matrix else name)
+    place = base / "config" / "clusters" / f"{on}.yaml"
+    called = _called(place)
+    subsets = [_cell_subset(at, cell, count, called) for at, (cell, count) in enumerate(cells, 1)]
+    notes = [f"To find out, from {source}: {sentence}." for _, sentence in varied]
+    more = {"notes": notes, **({"names": declared.names} if declared.names else {})}
+    content = campaign(f"What changed together in {source}", on, MIN_REPEATS, subsets, **more)
+    out = Outline({project.declaration(name, base): _TELLING.format(name=name) + as_yaml(content)})
+    if not place.is_file():
+        file = f"config/clusters/{on}.yaml"
+        out.todo.append(f"{file}: cores, memory, partition and launchers")
+        libraries = list(dict.fromkeys(str(cell["mpi"]) for cell, _ in cells if is_known(cell["mpi"])))
+        content = _cluster_of(subsets, libraries, base, out, file)
+        out.files[place] = _CLUSTER + as_yaml(content)
+    return out
+
+
+def _fixed(mixed: Confounded) -> str:
+    """Name a cause that no matrix can vary, empty if a matrix can vary all of them."""
+    causes = (name for name in mixed.causes if name in BY_NAME and name not in (*DEFAULTS, "case"))
+    return next(causes, "")
+
+
+def _called(path: Path) -> Mapping[str, str]:
+    """Return what a cluster's file, if there is one, calls each MPI library, by the name of the records."""
+    there = project.load_yaml(path).get("launch", {}).get("mpi", {}) if path.is_file() else {}
+    return {str(entry.get("name")): str(key) for key, entry in there.items()}
+
+
+def _cell_subset(number: int, cell: Cell, count: int, called: Mapping[str, str]) -> dict[str, Any]:
+    """Make a subset of one cell, as often as it is to be run."""
+    factors: dict[str, Any] = {}
+    for factor in (name for name in DEFAULTS if is_known(cell[name])):
+        level = cell[factor]
+        if isinstance(level, str):
+            level = called.get(level) or as_names([level])[0]
+        if level != DEFAULTS[factor]:
+            factors[factor] = level
+    head = {"name": f"cell-{number}", "why": "differs in one cause from another cell"}
+    work = {"application": cell["application"], "case": cell["case"] or "run"}
+    return {**head, **work, "factors": factors, "repeats": count}
+
+
+def _cluster_of(
+    subsets: Sequence[Mapping[str, Any]], libraries: Sequence[str], base: Path, out: Outline, place: str
+) -> dict[str, Any]:
+    """Make the content of the file of a cluster on which all subsets can run."""
+    known, content = load_applications(base / "config" / "applications"), dict[str, Any]()
+    for name in dict.fromkeys(str(one["application"]) for one in subsets):
+        if name not in known or (program := known[name].launch) is None:
+            what = f"nothing says how to start {name!r}"
+            raise ConfigError.at(f"config/applications/{name}.yaml", 0, what, "declare its launch there")
+        cases = tuple(dict.fromkeys(str(one["case"]) for one in subsets if one["application"] == name))
+        wanted = Wanted(Path(place).stem, application=name, cases=cases, mpi=libraries)
+        made = _cluster(wanted, [one["factors"] for one in subsets], program, out, place)
+        content = content or made
+        content["launch"]["applications"].update(made["launch"]["applications"])
+    return content
 
 
 def find(name: str, base: Path) -> Claim:
@@ -221,7 +305,7 @@ def _cluster(
     levels = {factor: list(map(str, _each(factors, factor))) for factor in OF_MACHINE}
     library = {"ipm": {"library": "/path/to/libipm.so"}}
     more = {"profilers": library} if _each(factors, "profiler") else {}
-    wanted = replace(wanted, mpi=_each(factors, "mpi"), levels=levels)
+    wanted = replace(wanted, mpi=wanted.mpi or _each(factors, "mpi"), levels=levels)
     return cluster(wanted, kind, program, out, place, **more)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.base.words import Level, attached, significant
-from analysis.estimates import groups, sentences, tables
+from analysis.estimates import groups, sentences, spelling, tables
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES, display_unit
@@ -54,7 +54,7 @@ class Compared:
     @property
     def phrase(self) -> str:
         """What follows "so many times": ``as fast as``."""
-        return sentences.phrase(self.variable, self.factor)
+        return spelling.phrase(self.variable, self.factor)
 
     def display(self, level: Level, factor: str = "") -> str:
         """Name a level of the factor, or of another one."""
@@ -109,7 +109,7 @@ def compare(
     frame = groups.measured(asked, campaign)
     spec, base = MEASURES[variable], campaign.resolve(factor, baseline)[0]
     # Of speeds and energies it is asked how many times better one is, of all else how much more it takes.
-    pairs = replace(asked, quantity="speedup" if sentences.wins(variable) else "reduction")
+    pairs = replace(asked, quantity="speedup" if spelling.wins(variable) else "reduction")
     found: list[tuple[Mapping[str, Level], Stratum]] = []
     for stratum, values in strata(frame, (factor, along, *varying), campaign, spec):
         groups.refuse_mixtures(values, [factor, along], varying)
@@ -157,16 +157,17 @@ def _sentence(compared: Compared, part: Stratum, rows: pd.DataFrame) -> str:
     answers = [part.answers[int(at)] for at in rows.index]
     value = attached(significant(float(rows["base"].iloc[-1])), part.unit)
     base = f"{compared.display(compared.baseline)}: {value}"
-    text = with_base(answers[-1].sentence, base)
-    if len(rows) == 1:
-        return f"{text}."
+    text = with_base(answers[-1].clause, base)
+    notes = "".join(f" {one}." for one in answers[-1].caveats)
+    if len(rows) == 1 or answers[-1].confounded:
+        return f"{text}.{notes}"
     signs = [
         sentences.side(sentences.upright(one.question.quantity, one.found[0].estimate)) for one in answers
     ]
     names = {1: compared.display(rows[compared.factor].iloc[0]), -1: compared.display(compared.baseline)}
     at = [compared.display(level, compared.along) for level in rows[compared.along]]
     ordered = pd.api.types.is_numeric_dtype(rows[compared.along])
-    return f"{text}; {_leads(names, at, signs, ordered=ordered)}."
+    return f"{text}; {_leads(names, at, signs, ordered=ordered)}.{notes}"
 
 
 def _leads(names: Mapping[int, str], at: Sequence[str], signs: Sequence[int], *, ordered: bool) -> str:

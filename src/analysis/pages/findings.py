@@ -10,7 +10,17 @@ from matplotlib.figure import Figure
 from analysis.base.words import counted, number
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.sentences import Statement
-from analysis.findings.conclusion import DIFFERS, EQUAL, GROWS, SEEN, STANDING, TOPICS, UNKNOWN, Conclusion
+from analysis.findings.conclusion import (
+    CONFOUNDED,
+    DIFFERS,
+    EQUAL,
+    GROWS,
+    OPEN,
+    STANDING,
+    TOPICS,
+    UNKNOWN,
+    Conclusion,
+)
 from analysis.pages import figures
 from analysis.pages.notebook import TextTable
 
@@ -22,16 +32,23 @@ _FIRST = 4  # sentences of the answer
 def finding_sentences(campaign: Campaign, found: Sequence[Conclusion], q: float) -> list[str]:
     """Say the surest and largest of what was found, one sentence a topic, and how much was not decided."""
     sure = [one for one in found if one.word in STANDING]
+    mixed = [f"{one.sentence}." for one in found if one.word == CONFOUNDED][:_FIRST]
+    asked = [f"Nothing is concluded from {one.question}" for one in campaign.doubts]
+    if len(asked) > _FIRST:
+        asked = [*asked[:_FIRST], f"{counted(len(asked) - _FIRST, 'more cell')} are in doubt."]
     if not sure:
-        return ["No comparison is clear of chance: there are too few runs, or no difference."]
+        nothing = "No comparison is clear of chance: there are too few runs, or no difference."
+        return [*(mixed or [nothing]), *asked]
     first = {one.topic: one for one in reversed(sure)}
     topics = list(dict.fromkeys(one.topic for one in sure))[:_FIRST]
     compared = sum(one.q is not None for one in sure)
     rest = sum(one.word == UNKNOWN for one in found)
     return [
         *(f"{first[topic].sentence}." for topic in topics),
+        *mixed,
         f"In all {counted(len(sure), 'conclusion')}, {compared} of them from comparisons at {q:.0%} false "
         f"discoveries; {counted(rest, 'comparison')} cannot be decided.",
+        *asked,
     ]
 
 
@@ -89,7 +106,7 @@ def findings_table(found: Sequence[Conclusion]) -> TextTable:
 
 
 def undecided_table(found: Sequence[Conclusion]) -> TextTable:
-    """Make the table of what is not decided, or was seen in too few runs."""
-    rest = [one for one in found if one.word in (UNKNOWN, SEEN)]
+    """Make the table of what is not decided, has several causes, or was seen in too few runs."""
+    rest = [one for one in found if one.word in OPEN]
     rows = [(one.word, one.sentence, number(one.finding.estimate, ""), one.footnote) for one in rest]
     return TextTable(pd.DataFrame(rows, columns=["word", "comparison", "weakest", "rests on"]))

@@ -115,7 +115,7 @@ def values(data: bytes, source: str = "<memory>") -> list[tuple[dict[str, Any], 
     heads = list(_heads(lines)) or [_Head(0, 0, indented=False)]
     ends = [head.line for head in heads[1:]] + [len(lines)]
     found = [list(_entries(lines, head, end)) for head, end in zip(heads, ends, strict=True)]
-    keys = {_plain(entry.key).split("::")[0] for entries in found for entry in entries}
+    keys = {plain(entry.key).split("::")[0] for entries in found for entry in entries}
     if not sniff(data) and _SECTIONS.isdisjoint(keys):
         raise ReadError.at(source, 0, "no line is one of an HPCG result file", "check what the file is")
     last = len(lines) + 1 if rest.strip() else 0
@@ -191,7 +191,7 @@ class _Lookup:
     def of(cls, entries: list[_Entry], faults: Faults) -> _Lookup:
         first: dict[str, _Entry] = {}
         for entry in entries:
-            first.setdefault(_plain(entry.key), entry)
+            first.setdefault(plain(entry.key), entry)
         return cls(first, faults)
 
     def text(self, key: str) -> str:
@@ -230,7 +230,8 @@ class _Lookup:
         self.faults.damage(entry.line, found, "one of the numbers is damaged; get the file again")
 
 
-def _plain(key: str) -> str:
+def plain(key: str) -> str:
+    """Return the key of an entry without its ornaments."""
     # 2.x and 3.0 rule off headings with ** or __, and indent some keys further than others.
     return "::".join(part.strip("*_# ") for part in key.split("::"))
 

@@ -235,6 +235,26 @@ Exclusions = Annotated[
 ]
 
 
+class Pooled(Model):
+    """A cell, or several, whose runs are repeats although they fall into groups or drift, and why."""
+
+    when: dict[str, Level | Annotated[list[Level], Field(min_length=1)]] = Field(
+        description="factor -> level or levels; all must match, {} is every cell"
+    )
+    why: Reason
+
+
+class RunsAlike(Model):
+    """Your answers where runs that agree in every factor do not look like repeats."""
+
+    within: Unique[Word] = Field(
+        [], description="facts that are factors: runs that differ in one are no repeats of each other"
+    )
+    pooled: list[Pooled] = Field(
+        [], description="a list of cells whose runs are repeats, each with when and why"
+    )
+
+
 class Subset(Model):
     """A part of the matrix: what is run of one application, and why."""
 
@@ -355,6 +375,7 @@ class CampaignFile(Model):
     )
     profiler: str = Field("", description="the profiler whose runs are used for shares of time")
     pool: Maybe[Pool] = None
+    repeats: Maybe[RunsAlike] = None
     matrix: Maybe[Matrix] = None
     model: Maybe[ModelledCampaign] = None
     power: Maybe[CampaignPower] = None

@@ -107,7 +107,7 @@ def node_facts(path: Path) -> dict[str, Any]:
 
 
 def count_of(fact: object) -> int:
-    """Return a fact of a node as a count, 0 if it is none."""
+    """Return a fact of a node as a count, 0 if it is no count."""
     text = str(fact)
     return int(text) if text.isdecimal() and len(text) < 10 else 0
 

@@ -61,6 +61,8 @@ _VERDICTS = (
     _is("an analogue shows it", "∼", "like", "shown"),
     _is("an analogue shows the direction", "∼", "like", "shown in direction"),
     _is("an analogue does not show it", "≁", "unlike", "not shown"),
+    _is("in that session only", "◔", "seen"),
+    _is("not in that session", "◌", "unseen"),
     _is("cannot tell", "?", "open", "not clear"),
     _is("inside the band", "⊂", "agrees"),
     _is("outside the band", "⊄", "odds"),
@@ -89,7 +91,7 @@ class Evidence:
 _TESTED = frozenset(
     {"holds", "does not hold", "cannot tell", "not tested", "out of reach here"}
     | {f"{word}{size}" for word in ("holds in direction", "seen") for size in ("", *_SIZES)}
-    | {"seen at this scale", "not seen at this scale"}
+    | {"seen at this scale", "not seen at this scale", "in that session only", "not in that session"}
     | {word for word in VERDICTS if word.startswith("an analogue")}
 )
 # In order of weight: of classes that are as near to the claim, the first that was tested speaks for the row.

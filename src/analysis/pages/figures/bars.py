@@ -17,12 +17,14 @@ _LOOKS = {
     "seen at this scale": ("sky", ""),
     **{f"seen{size}": ("sky", "\\\\") for size in _SIZES},
     **dict.fromkeys(("an analogue shows it", "an analogue shows the direction"), ("olive", "")),
+    "in that session only": ("sky", "oo"),
     **dict.fromkeys(("cannot tell", "not checkable"), ("grey", "..")),
     "could not fail": ("sky", ".."),
     "too wide to tell": ("grey", "//"),
     "out of reach here": ("grey", "oo"),
     "an analogue does not show it": ("olive", "xx"),
     "not seen at this scale": ("orange", "xx"),
+    "not in that session": ("orange", "oo"),
     **dict.fromkeys(("does not hold", "inconsistent", "not recovered", "outside the band"), ("red", "xx")),
 }
 

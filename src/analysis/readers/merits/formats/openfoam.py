@@ -9,19 +9,34 @@ from analysis.readers.merits.output import FigureRow, Output, TextFormat
 from analysis.readers.text import number
 
 _CLOCK = r"^ExecutionTime = (?P<cpu>\S+) s +ClockTime = (?P<clock>\S+) s"
+_HOST = r'^Host +: +"(?P<host>[^"]+)"'
+# The hosts of all processes: with their counts, or with a process number each (not that of the first one).
+_HOSTS = r"^(?:Hosts|Slaves) +: *\n(?:\d+\n)?\((?P<hosts>[^\0]+?)\n\)"
 _END = r"^(?:End|Finalising parallel run)\s*$"
 
 
 def _is_log(head: bytes) -> bool:
-    """Tell whether some bytes are what an OpenFOAM program prints first; its files have no ``Exec``."""
-    return b"OpenFOAM" in head and re.search(rb"\bExec +: ", head) is not None
+    """Tell whether some bytes are what an OpenFOAM program prints first; its files have no ``Exec``.
+
+    A part of a job's output has no banner if it begins below it.
+    """
+    return (b"OpenFOAM" in head or b"\nnProcs : " in head) and re.search(rb"\bExec +: ", head) is not None
+
+
+def _nodes(output: Output) -> int:
+    """Return the number of hosts that a log lists, -1 if it lists none."""
+    listed = output.first(_HOSTS)
+    hosts = set(re.findall(r'^ *(?:\((\S+) \d+\)|"(.+)\.\d+")', listed, re.MULTILINE))
+    names = {one or other for one, other in hosts} | {output.first(_HOST)} - {""}
+    return len(names) if hosts else -1
 
 
 def _finish(output: Output) -> None:
-    """Add the last clock of a log that ended; before that it is no time to solution.
+    """Add the nodes, and the last clock of a log that ended; before that it is no time to solution.
 
     ``ExecutionTime`` is processor time of rank 0.
     """
+    output.facts["nodes"] = str(_nodes(output))
     ended = output.ends(_END)
     clocks = list(output.find(_CLOCK)) if ended else []
     printed = [line for line, _ in output.find(r"^ExecutionTime = ")]
@@ -57,7 +72,8 @@ def _verify(output: Output, clocks: list[tuple[int, float, float]]) -> None:
 
 FORMAT = TextFormat(
     engine="openfoam", tool="OpenFOAM", marks=((b"OpenFOAM", b"Exec   : "),), test=_is_log,
-    near="OpenFOAM|FoamFile", first_line=r"^Exec   : ", opening="", closing=_END, closed_by="'End'",
+    near="OpenFOAM|FoamFile", first_line=r"^(?:Build  : .*\n(?:Arch   : .*\n)?)?Exec   : ", opening="",
+    closing=_END, closed_by="'End'",
     facts={
         "version": r"^Build +: .*version=(\S+)|Version: +(\S+)|^Build +: +(\S+)",
         "ranks": r"^nProcs +: +(\d+)",

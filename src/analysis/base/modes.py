@@ -1,0 +1,373 @@
+"""Are numbers repeats of one thing? Groups, far values, a trend along time, and facts that they follow.
+
+Everything is on logarithms where all values are positive. What noise alone does is simulated, of normal,
+heavy-tailed and skewed noise, and the worst of these counts. Of a cell of clean runs each of the three tests
+errs with a probability of `RATE`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from analysis.base.words import counted
+
+Array = NDArray[np.float64]
+RATE = 0.01
+# Groups that are nearer than this, on logarithms, would change no conclusion.
+LEAST = 0.05
+_DRAWS, _SEED = 4_000, 20_261_123
+_MOST = 60  # of more values as many quantiles stand for them
+FEWEST = 3  # values of a cell that are looked at
+_ALONE = 6  # values in which groups can be told from noise, whatever other cells are like
+_LISTED = 4  # levels of a fact that a question names
+# What the scatter of other cells counts beside that of a cell's own, in degrees of freedom.
+_OTHERS = 12
+# So many times `RATE` is enough for groups in a cell that scatters more than others do.
+_WIDE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How values fail to be repeats.
+
+    `kind` is ``groups``, ``far``, ``trend`` or ``fact``; `sizes` counts the values of each group, ascending
+    in value, `apart` is the distance of the outer ones' means on logarithms, `labels` the group of each
+    value. `fact` is the stated fact that the groups follow, empty where none does.
+    """
+
+    kind: str
+    sizes: tuple[int, ...]
+    apart: float
+    labels: tuple[int, ...]
+    fact: str = ""
+
+
+def split(
+    values: ArrayLike,
+    times: ArrayLike | None = None,
+    facts: Mapping[str, Sequence[object]] | None = None,
+    scatter: float | None = None,
+) -> Split | None:
+    """Tell how values, shape (n,), fail to be repeats of one thing; None if they look like repeats.
+
+    `times` order them, `facts` give a level for each, and `scatter` is the typical standard deviation of
+    logarithms in other cells.
+    """
+    x = logarithms(np.asarray(values, dtype="f8"))
+    told = {name: codes for name, one in (facts or {}).items() if (codes := _codes(one)) is not None}
+    found = _by_values(x, scatter) or (
+        _by_time(x, np.asarray(times, dtype="f8")) if times is not None else None
+    )
+    followed = _by_facts(x, told, scatter)
+    if found is None:
+        return followed
+    name = followed.fact if followed is not None else _explained(x, found, told)
+    return Split(found.kind, found.sizes, found.apart, found.labels, name)
+
+
+def logarithms(values: Array) -> Array:
+    """Return logarithms of positive values, else values over their largest size."""
+    if (values > 0).all():
+        return np.log(values)
+    return values / max(float(np.abs(values).max()), 1e-300)
+
+
+def _codes(levels: Sequence[object]) -> NDArray[np.intp] | None:
+    """Return numbers for the levels of a fact; None if all values share one, or nearly each has its own."""
+    known, codes = np.unique([str(one) for one in levels], return_inverse=True)
+    return codes if 1 < len(known) <= max(len(codes) // 2, 2) and len(known) < len(codes) else None
+
+
+# ---- by the values alone
+
+
+def _by_values(x: Array, scatter: float | None) -> Split | None:
+    """Find groups, or values far from the rest; what scatters far more than other cells needs less proof."""
+    n = len(x)
+    wide = scatter is not None and n >= FEWEST and _wider(x, scatter)
+    if n < (FEWEST if wide else _ALONE) or np.ptp(x) < LEAST:
+        return None
+    order = np.argsort(x, kind="stable")
+    ordered = x[order]
+    thin = ordered if n <= _MOST else np.quantile(ordered, (np.arange(_MOST) + 0.5) / _MOST)
+    shares = _shares(thin[None])[0]
+    null = _null(len(thin))
+    p = _worst(null.reference, shares[None])[0]
+    at = int(np.argmin(p))
+    if float(np.mean(null.least <= p[at] + 1e-12)) > RATE * (_WIDE if wide else 1):
+        return None
+    cuts = _cuts(ordered, at, len(thin))
+    labels = np.empty(n, dtype=int)
+    for group, (low, high) in enumerate(zip((0, *cuts), (*cuts, n), strict=True)):
+        labels[order[low:high]] = group
+    means = [float(x[labels == group].mean()) for group in range(len(cuts) + 1)]
+    sizes = tuple(int((labels == group).sum()) for group in range(len(cuts) + 1))
+    if means[-1] - means[0] < LEAST:
+        return None
+    kind = "far" if min(sizes) <= max(n // 10, 1) and len(sizes) == 2 else "groups"
+    return Split(kind, sizes, means[-1] - means[0], tuple(labels.tolist()))
+
+
+def _wider(x: Array, scatter: float) -> bool:
+    """Tell whether values scatter more than other cells do, by chance in one of many cells."""
+    if scatter <= 0:
+        return False
+    squares = float(((x - x.mean()) ** 2).sum())
+    return float(stats.chi2.sf(squares / scatter**2, len(x) - 1)) <= RATE
+
+
+def _cuts(ordered: Array, at: int, thin: int) -> tuple[int, ...]:
+    """Return where a split of the kind `at` cuts ordered values: the best of that kind."""
+    n, sums = len(ordered), _Sums(ordered[None])
+    if at == thin // 2:
+        first, second = _threes(n)
+        best = int(np.argmin(sums.within(0, first) + sums.within(first, second) + sums.within(second, n)))
+        return int(first[best]), int(second[best])
+    each = np.arange(1, n)
+    within = (sums.within(0, each) + sums.within(each, n))[0]
+    smaller = np.minimum(each, n - each)
+    wanted = smaller == at + 1 if thin == n else np.ones(n - 1, dtype=bool)
+    return (int(each[int(np.argmin(np.where(wanted, within, np.inf)))]),)
+
+
+class _Sums:
+    """Running sums of rows of ordered values, for the scatter within any stretch of them."""
+
+    def __init__(self, rows: Array) -> None:
+        centred = rows - rows.mean(axis=1, keepdims=True)
+        zero = np.zeros((len(rows), 1))
+        self.one = np.hstack([zero, np.cumsum(centred, axis=1)])
+        self.two = np.hstack([zero, np.cumsum(centred**2, axis=1)])
+
+    def within(self, low: ArrayLike, high: ArrayLike) -> Array:
+        """Return the sum of squares about the mean from `low` to before `high`."""
+        low, high = np.broadcast_arrays(np.atleast_1d(low), np.atleast_1d(high))
+        total = self.one[:, high] - self.one[:, low]
+        squares: Array = self.two[:, high] - self.two[:, low] - total**2 / (high - low)
+        return np.clip(squares, 0.0, None)
+
+
+def _threes(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    least = max(2, n // 10)
+    first, second = np.triu_indices(n, k=least)
+    keep = (first >= least) & (second <= n - least)
+    return first[keep], second[keep]
+
+
+def _shares(rows: Array) -> Array:
+    """Return the part of the scatter that is left within groups: of two by the smaller's size, then of three.
+
+    Rows ascend, shape (m, n); the result has a column for each size of the smaller group and one for three.
+    """
+    n, sums = rows.shape[1], _Sums(rows)
+    total = np.clip(sums.within(0, n)[:, 0], 1e-300, None)
+    cuts = np.arange(1, n)
+    both = (sums.within(0, cuts) + sums.within(cuts, n)) / total[:, None]
+    half = n // 2
+    out = np.minimum(both[:, :half], both[:, ::-1][:, :half])
+    first, second = _threes(n)
+    three = np.ones(len(rows))
+    for part in np.array_split(np.arange(len(first)), max(len(first) // 64, 1)):
+        if len(part):
+            a, b = first[part], second[part]
+            within = sums.within(0, a) + sums.within(a, b) + sums.within(b, n)
+            three = np.minimum(three, within.min(axis=1) / total)
+    return np.hstack([out, three[:, None]])
+
+
+@dataclass(frozen=True, slots=True)
+class _Null:
+    """What noise does: sorted shares of each kind of noise by column, and the least p of each draw."""
+
+    reference: tuple[Array, ...]
+    least: Array
+
+
+@lru_cache(maxsize=64)
+def _null(n: int) -> _Null:
+    rng = np.random.default_rng([_SEED, n])
+    draws = max(_DRAWS * 12 // max(n, 12), 1_000)
+    noises = [
+        rng.normal(size=(draws, n)),
+        rng.standard_t(5, size=(draws, n)),
+        rng.gamma(2.0, size=(draws, n)),
+    ]
+    shares = [_shares(np.sort(one, axis=1)) for one in noises]
+    reference = tuple(np.sort(one, axis=0) for one in shares)
+    least = [np.sort(_worst(reference, one).min(axis=1)) for one in shares]
+    return _Null(reference, np.min(least, axis=0))
+
+
+def _worst(reference: Sequence[Array], shares: Array) -> Array:
+    """Return how often noise leaves as little within groups, of the kind of noise that does so most often."""
+    found = []
+    for one in reference:
+        columns = [np.searchsorted(one[:, at], shares[:, at], side="right") for at in range(shares.shape[1])]
+        found.append((np.stack(columns, axis=1) + 1) / (len(one) + 1))
+    worst: Array = np.max(found, axis=0)
+    return worst
+
+
+# ---- along time
+
+
+def _by_time(x: Array, times: Array) -> Split | None:
+    """Find a trend or a step along time; values that change their places have neither."""
+    n = len(x)
+    if n < 5 or np.isnan(times).any() or np.ptp(times) == 0:
+        return None
+    order = np.argsort(times, kind="stable")
+    y = x[order]
+    p_tau = stats.kendalltau(np.arange(n), y).pvalue
+    cuts = np.arange(1, n)
+    weights = np.sqrt(cuts * (n - cuts))
+
+    def steps(rows: Array) -> Array:
+        found: Array = np.abs(np.cumsum(rows - rows.mean(), axis=1)[:, :-1]) / weights
+        return found
+
+    rng = np.random.default_rng([_SEED, n])
+    of_chance = steps(rng.permuted(np.tile(y, (2_000, 1)), axis=1)).max(axis=1)
+    own = steps(y[None])[0]
+    p_step = float((1 + np.sum(of_chance >= own.max() - 1e-12)) / 2_001)
+    if min(float(p_tau), p_step) * 2 > RATE:
+        return None
+    cut = int(cuts[int(np.argmax(own))])
+    labels = np.empty(n, dtype=int)
+    labels[order] = np.arange(n) >= cut
+    slope = float(stats.theilslopes(y, np.arange(n)).slope) * (n - 1)
+    step = float(y[cut:].mean() - y[:cut].mean())
+    apart = slope if abs(slope) > abs(step) else step
+    if abs(apart) < LEAST:
+        return None
+    return Split("trend", (cut, n - cut), apart, tuple(int(one) for one in labels))
+
+
+# ---- by facts
+
+
+def _by_facts(x: Array, facts: Mapping[str, NDArray[np.intp]], scatter: float | None) -> Split | None:
+    """Find the fact whose levels differ by more than noise; of the scatter the own and that of others counts.
+
+    Where a level or the scatter within levels is known from few values, levels must not overlap.
+    """
+    best: tuple[float, str, NDArray[np.intp]] | None = None
+    for name, codes in facts.items():
+        p = _p_of_levels(x, codes, scatter)
+        if p <= RATE / len(facts) and (best is None or p < best[0]):
+            best = p, name, codes
+    if best is None:
+        return None
+    _, name, codes = best
+    means = [float(x[codes == level].mean()) for level in range(codes.max() + 1)]
+    order = np.argsort(means)
+    sizes = tuple(int((codes == level).sum()) for level in order)
+    labels = np.argsort(order)[codes]
+    return Split("fact", sizes, max(means) - min(means), tuple(int(one) for one in labels), name)
+
+
+def _p_of_levels(x: Array, codes: NDArray[np.intp], scatter: float | None) -> float:
+    n, k = len(x), int(codes.max()) + 1
+    groups = [x[codes == level] for level in range(k)]
+    means = [float(one.mean()) for one in groups]
+    if max(means) - min(means) < LEAST:
+        return 1.0
+    if n < _ALONE and not _apart(groups):
+        return 1.0
+    within = float(sum(((one - one.mean()) ** 2).sum() for one in groups))
+    between = float(((x - x.mean()) ** 2).sum()) - within
+    others = 0 if scatter is None else _OTHERS
+    freedom = n - k + others
+    if freedom < 3:
+        return 1.0
+    noise = (within + others * (scatter or 0.0) ** 2) / freedom
+    # A few values may lie nearer than they would again.
+    noise = max(noise, (scatter or 0.0) ** 2)
+    if noise <= 0:
+        return 0.0
+    return float(stats.f.sf(between / (k - 1) / noise, k - 1, freedom))
+
+
+def _apart(groups: Sequence[Array]) -> bool:
+    """Tell whether the ranges of groups do not overlap."""
+    ordered = sorted(groups, key=lambda one: float(one.mean()))
+    return all(one.max() < other.min() for one, other in itertools.pairwise(ordered))
+
+
+def _explained(x: Array, found: Split, facts: Mapping[str, NDArray[np.intp]]) -> str:
+    """Name the fact that groups follow best, if it leaves them apart no more often than one in twenty."""
+    labels, best = np.asarray(found.labels), (0.05 / max(len(facts), 1), "")
+    for name, codes in facts.items():
+        table = np.zeros((labels.max() + 1, codes.max() + 1))
+        np.add.at(table, (labels, codes), 1)
+        agree = table.max(axis=0).sum() / len(labels)
+        chance = float(stats.chi2_contingency(table).pvalue) if table.size else 1.0
+        if agree >= 0.85 and chance < best[0]:
+            best = chance, name
+    return best[1]
+
+
+def scatter_beside(cells: Sequence[ArrayLike], kinds: Sequence[str]) -> list[float | None]:
+    """Return for each cell the scatter that three quarters of the others stay below; None if they are few.
+
+    The other cells of its kind, of two values or more, count. Standard deviations of logarithms.
+    """
+    own = np.array([float(np.std(logarithms(np.asarray(one, dtype="f8")), ddof=1)) for one in cells])
+    alike = np.array(kinds)
+    out: list[float | None] = []
+    for at, kind in enumerate(kinds):
+        others = np.delete(own, at)[np.delete(alike, at) == kind]
+        out.append(float(np.quantile(others, 0.75)) if len(others) >= 3 else None)
+    return out
+
+
+def _spelt(apart: float) -> str:
+    """Spell a distance on logarithms: ``12%``, ``2.4 times``."""
+    ratio = math.exp(abs(apart))
+    return f"{ratio - 1:.0%}" if ratio < 2 else f"{ratio:.1f} times"
+
+
+# ---- in words
+
+
+def told(found: Split, n: int, levels: Sequence[str] = ()) -> str:
+    """Say how n runs fail to be repeats, and ask what that is."""
+    by = _spelt(found.apart)
+    if found.kind == "trend":
+        text = f"{n} runs {'rise' if found.apart > 0 else 'fall'} by {by} along time"
+    elif found.kind == "far":
+        few = min(found.sizes)
+        text = f"{counted(few, 'run')} of {n} {'differs' if few == 1 else 'differ'} by {by} from the rest"
+    else:
+        text = f"{n} runs fall into groups of {' and '.join(map(str, found.sizes))} that differ by {by}"
+    if not found.fact:
+        return f"{text}: what differs, or are they repeats?"
+    names = [f"{one!r}" for one in levels[:_LISTED]] + ["…"] * (len(levels) > _LISTED)
+    return f"{text}, along with {found.fact} ({', '.join(names)}): a factor, or are they repeats?"
+
+
+def differing(name: str, lists: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:
+    """Return facts of lists of words that differ: the word at each place, or which are there at all.
+
+    Facts that part the runs alike are one.
+    """
+    found: dict[str, Sequence[str]]
+    if len({len(one) for one in lists}) == 1:
+        found = {f"{name} {at}": levels for at, levels in enumerate(zip(*lists, strict=True), 1)}
+    else:
+        every = dict.fromkeys(word for one in lists for word in one if not word.isdigit())
+        found = {f"{name} {word}": [word if word in one else "" for one in lists] for word in every}
+    kept: dict[tuple[int, ...], str] = {}
+    for key, levels in found.items():
+        order = {level: at for at, level in enumerate(dict.fromkeys(levels))}
+        if len(order) > 1:
+            kept.setdefault(tuple(order[one] for one in levels), key)
+    return {key: found[key] for key in kept.values()}

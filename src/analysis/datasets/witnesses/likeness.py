@@ -1,0 +1,237 @@
+"""Witnesses of runs that are too much alike: a copy, a copy times a factor, a cell of two kinds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from analysis.base.errors import Fault
+from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
+from analysis.schema.records import IMPORTED
+
+# Repeats agree in some digits, not in so many of so many numbers.
+_DIGITS, _NUMBERS = 12, 2
+# Runs that are each other's multiple: so many figures, equal ratios, and a ratio that is not one.
+_RATIOS, _EVEN, _ROUGH, _OTHER = 4, 1e-4, 2.5e-3, 0.01
+_COARSE = 10.0  # two decimals of smaller figures do not tell a ratio
+# Outputs of a declared truth are all made from one number.
+_DRAWN = "synthetic"
+# A cell has two kinds of runs: each of so many runs, this far apart and by so many of their own widths.
+_GROUP, _APART, _WIDTHS = 3, np.log(1.5), 6.0
+_COPY = "remove the copy, or put back the run's own file"
+
+
+def _digits(values: np.ndarray) -> int:
+    """Count the digits of different numbers."""
+    return sum(len(f"{value:.9g}".split("e")[0].replace(".", "").strip("0")) for value in np.unique(values))
+
+
+@witness("figures of a result", "figures of other runs")
+def equal_figures(case: Hearing) -> Iterator[Fault]:
+    """Find results that are to the last digit those of another run."""
+    seen: dict[tuple[str, bytes], Testimony] = {}
+    for run in case.runs:
+        if run.result is None or run.row["evidence"] == _DRAWN:
+            continue
+        values = run.figures
+        if np.unique(values).size < _NUMBERS or _digits(values) < _DIGITS:
+            continue
+        first = seen.setdefault((str(run.result.attrs["kind"]), values.tobytes()), run)
+        if first is not run:
+            what = f"has to the last digit the figures of run {first.name}"
+            yield case.of_run(run, what, _COPY, file=_file(run, "result"))
+
+
+@witness("figures of a result", "figures of other runs times a factor")
+def scaled_figures(case: Hearing) -> Iterator[Fault]:
+    """Find results whose figures are all the same multiple of those of another run."""
+    groups: dict[tuple[str, ...], list[tuple[Testimony, np.ndarray]]] = defaultdict(list)
+    for run in case.ended:
+        if run.result is not None and run.row["evidence"] != _DRAWN:
+            values = run.figures
+            kind = str(run.result.attrs["kind"])
+            if kind != "merits" and values.size >= _RATIOS:
+                groups[kind, str(values.size), str(run.row["application"])].append((run, np.log(values)))
+    for (kind, *_), members in groups.items():
+        fine = kind in ("hpcg", "proxy")
+        logs = np.array([values for _, values in members])
+        for at in range(1, len(members)):
+            shift = np.abs(logs[at] - logs[:at])  # of times and rates alike
+            clear = (
+                np.ones_like(shift, dtype=bool) if fine else np.minimum(logs[at], logs[:at]) > np.log(_COARSE)
+            )
+            high = np.where(clear, shift, -np.inf).max(axis=1)
+            low = np.where(clear, shift, np.inf).min(axis=1)
+            enough = clear.sum(axis=1) >= (_RATIOS if fine else 6)
+            even = enough & (high - low < (_EVEN if fine else _ROUGH)) & (low > _OTHER)
+            if even.any():
+                run, other = members[at][0], members[int(np.flatnonzero(even)[0])][0]
+                factor = float(np.exp(high[np.flatnonzero(even)[0]]))
+                what = f"has the figures of run {other.name}, each times or by {factor:.4g}"
+                yield case.of_run(run, what, _COPY, file=_file(run, "result"))
+
+
+@witness("a file of a run", "files of other runs")
+def equal_files(case: Hearing) -> Iterator[Fault]:
+    """Find results, profiles and power logs that two runs have, byte by byte."""
+    seen: dict[str, tuple[Testimony, str]] = {}
+    for run in case.runs:
+        for file in run.files:
+            name = str(file["path"]).removeprefix(f"runs/{run.name}/")
+            if file["engine"] in ("", "run", "sacct") or not _tells(run, name):
+                continue
+            first, other = seen.setdefault(str(file["checksum"]), (run, name))
+            shared = run.job and run.job == first.job and name not in run.sources.values()
+            if first is not run and not shared:
+                what = f"is byte by byte {other} of run {first.name}"
+                yield case.of_run(run, what, _COPY, file=name)
+
+
+def _tells(run: Testimony, name: str) -> bool:
+    """Tell whether a file of a run has so many digits that two runs cannot both have written it."""
+    for kind, ds in (("result", run.result), ("profile", run.profile)):
+        if ds is not None and _file(run, kind) == name:
+            return kind == "profile" or _digits(run.figures) >= _DIGITS
+    return any(any(log.series.values()) for log in run.logs if log.source.partition("/")[2] == name)
+
+
+def _file(run: Testimony, kind: str) -> str:
+    return str(run.sources.get(kind, "run.json")).removeprefix(f"{run.name}/")
+
+
+@witness("a profile", "profiles of other runs")
+def equal_profiles(case: Hearing) -> Iterator[Fault]:
+    """Find profiles whose times are to the last digit those of another run."""
+    seen: dict[bytes, Testimony] = {}
+    for run in case.runs:
+        if run.profile is None or "time" not in run.profile:
+            continue
+        times = run.profile["time"].values.astype(float)
+        times = times[np.isfinite(times) & (times > 0)]
+        if _digits(times[:64]) < _DIGITS:
+            continue
+        first = seen.setdefault(times.tobytes(), run)
+        if first is not run:
+            what = f"has the profile of run {first.name}: all of its times"
+            yield case.of_run(run, what, _COPY, file=_file(run, "profile"))
+
+
+@witness("readings of a power log", "readings of other runs")
+def equal_readings(case: Hearing) -> Iterator[Fault]:
+    """Find power logs with the readings of another run's, at whatever times."""
+    seen: dict[str, tuple[Testimony, str]] = {}
+    for run in case.runs:
+        for log in run.logs:
+            for meter, series in log.series.items():
+                first, other = seen.setdefault(series, (run, meter)) if series else (run, meter)
+                if first is not run and not (run.job and run.job == first.job):
+                    what = f"has for {meter} the readings of {other} in run {first.name}"
+                    yield case.of_run(run, what, _COPY, file=log.source.partition("/")[2])
+
+
+@witness("runs of one cell", "each other")
+def mixed_cells(case: Hearing) -> Iterator[Fault]:
+    """Find cells whose runs fall into two narrow groups that differ by a factor: one name for two things."""
+    counting = [run for run in case.ended if run.row["timing"] and run.result is not None]
+    counting = [run for run in counting if IMPORTED not in run.extra]  # import asks what splits a cell
+    for cell in case.cells(counting):
+        values = {id(run): _merit(run) for run in cell}
+        known = sorted((run for run in cell if np.isfinite(values[id(run)])), key=lambda run: values[id(run)])
+        if len(known) < 2 * _GROUP + 1:
+            continue
+        row = np.array([values[id(run)] for run in known])
+        gaps = np.diff(row)
+        at = int(gaps[_GROUP - 1 : len(gaps) - _GROUP + 1].argmax()) + _GROUP
+        width = max(float(np.ptp(row[:at])), float(np.ptp(row[at:])))
+        if row[at] - row[at - 1] > max(_APART, _WIDTHS * width / 2):
+            low, high = known[:at], known[at:]
+            few = min(low, high, key=len)
+            factor = np.exp(np.median(row[at:]) - np.median(row[:at]))
+            others = ", ".join(run.name for run in few)
+            what = (
+                f"its cell of {len(known)} runs falls into two groups that differ by a factor of {factor:.3g}"
+            )
+            remedy = "two things have one name: give each its own level of a factor, or correct the records"
+            yield case.of_run(few[0], f"{what}; {others} are one of them", remedy)
+
+
+def _merit(run: Testimony) -> float:
+    """Return the logarithm of a run's figure of merit, or of the middle of its table."""
+    value = float(run.row.get("figure_of_merit", np.nan))
+    if not value > 0 and run.result is not None:
+        for name in ("latency", "bandwidth"):
+            if name in run.result and run.result[name].size:
+                table = run.result[name].values.astype(float).ravel()
+                value = float(table[-1])
+    return float(np.log(value)) if value > 0 else np.nan
+
+
+# What the same output states of its subject, as the rows of runs have it.
+_STATES = ("problem", "version", "threads")
+
+
+@witness("problem and version of an output", "those of its repeats")
+def other_problems(case: Hearing) -> Iterator[Fault]:
+    """Find outputs of another problem or version than those of the other runs of their case."""
+    for name in _STATES:
+        for cell in case.cells([run for run in case.ended if run.row["case"]], *_STATES, "local_size"):
+            levels: Mapping[str, list[Testimony]] = _by(cell, name)
+            if len(levels) < 2:
+                continue
+            most = max(levels, key=lambda level: len(levels[level]))
+            rest = [run for level, runs in levels.items() if level != most for run in runs]
+            if len(rest) <= 0.25 * len(cell):
+                for run in rest:
+                    what = f"its output has {name} {run.row[name]}, those of {len(levels[most])} repeats of"
+                    remedy = "is it the output of another run, or is the case another one?"
+                    yield case.of_run(run, f"{what} {most}", remedy, file=_file(run, "result"))
+
+
+def _by(runs: Iterable[Testimony], name: str) -> dict[str, list[Testimony]]:
+    found: dict[str, list[Testimony]] = defaultdict(list)
+    for run in runs:
+        if str(run.row[name]) not in ("", "-1"):
+            found[str(run.row[name])].append(run)
+    return found
+
+
+# Noise adds time: a row that is faster than in all repeats by so much, and alone in its table, was edited.
+_SINGLE, _SPIKE = 12.0, np.log(1.5)
+
+
+@witness("a row of a table", "the same row of its repeats")
+def lone_rows(case: Hearing) -> Iterator[Fault]:
+    """Find tables with a single row that is much faster than in all repeats."""
+    tables = [run for run in case.ended if run.result is not None and "size" in run.result.dims]
+    for cell in case.cells(tables):
+        for run, size, factor in _spikes(cell):
+            what = (
+                f"its row of {size} B is {factor:.3g} times as fast as in its repeats, no other row of it is"
+            )
+            yield case.of_run(run, what, "get the output again", file=_file(run, "result"))
+
+
+def _spikes(cell: Sequence[Testimony]) -> Iterator[tuple[Testimony, int, float]]:
+    """Give the rows of tables that stand alone."""
+    found = []
+    for run in cell:
+        assert run.result is not None  # the caller has asked
+        name = next((one for one in ("latency", "bandwidth") if one in run.result), "")
+        values = run.result[name].values.astype(float) if name else np.array([])
+        if values.size >= 6 and np.isfinite(values).all() and (values > 0).all():
+            faster = -1 if name == "latency" else 1
+            found.append((run, run.result["size"].values, faster * np.log(values)))
+    shapes = {sizes.tobytes() for _, sizes, _ in found}
+    if len(found) < 4 or len(shapes) > 1:
+        return
+    table = np.array([values for _, _, values in found])
+    away = table - np.median(table, axis=0)
+    for at, (run, sizes, _) in enumerate(found):
+        others = np.delete(np.abs(away), at, axis=0)
+        usual = np.maximum(np.median(others, axis=0), typical(np.abs(away[at]))[0])
+        far = away[at] > np.maximum(_SPIKE, _SINGLE * np.maximum(usual, others.max(axis=0) / 2))
+        if far.sum() == 1:
+            one = int(np.flatnonzero(far)[0])
+            yield run, int(sizes[one]), float(np.exp(away[at][one]))

@@ -1,0 +1,389 @@
+"""Witnesses of what was run and when: jobs, orders, repeats and names that go on from one to the next."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.base.errors import Fault
+from analysis.datasets.witnesses.hearing import Hearing, Testimony, listed, typical, witness
+from analysis.schema.records import IMPORTED
+
+# If more of the accounted jobs have no run, the accounting covers more than the campaign,
+_OWN_SHARE = 0.5
+# and what holds for so many of the runs is a rule, from which the rest departs.
+_RULE = 0.9
+_FEWEST = 4
+# Fewer names that are numbers can be numbers of nodes.
+_NUMBERED = 10
+# Jobs start out of turn by the seconds that Slurm takes; s.
+_TURN = 2.0
+# An accounting that was asked for while the last job still ran lacks it; s.
+_LATE = 600.0
+# Exit codes from here on are those of time limits and signals, which can meet a run that has its result.
+_STOPPED = 124
+# A job takes longer than its run: by as much as others, and so much; s, and median distances.
+_OVERHEAD, _FAR = 60.0, 20.0
+# A result takes as much of its run as in its repeats.
+_SHARE = 0.2
+_REMOVED = "put back what was removed, or say in README.md why it is missing"
+
+
+@witness("jobs in Slurm's records", "runs")
+def jobs_without_runs(case: Hearing) -> Iterator[Fault]:
+    """Find jobs that ran without leaving a run."""
+    named = {run.job for run in case.runs}
+    ran = {name: row for name, row in case.jobs.items() if not pd.isna(row["start"]) and row["elapsed"] != 0}
+    lone = [name for name in ran if name not in named]
+    if not named & set(case.jobs) or len(lone) > _OWN_SHARE * len(ran):
+        return
+    for name in lone:
+        row = ran[name]
+        what = f"lists job {name} ({row['state']}, {row['elapsed']:.0f} s), without a run"
+        yield case.beside(row["file"], what, _REMOVED, text=f"{name}|")
+
+
+def _unlisted(case: Hearing) -> Iterator[tuple[Testimony, bool]]:
+    """Give the runs whose job Slurm's records lack, and whether they ended after it was asked."""
+    own = [run for run in case.runs if run.job and run.job in case.jobs]
+    lone = [run for run in case.runs if run.job and run.job not in case.jobs]
+    if len(own) < _FEWEST or len(lone) > (1 - _RULE) * len(case.runs):
+        return
+    ends = [run.row["end"] for run in own if run.dated]
+    last = max(ends, default=np.datetime64("NaT"))
+    numbers = [int(name) for name in case.jobs if name.isdecimal()]
+    for run in lone:
+        after = run.dated and 0 <= (run.row["start"] - last) / np.timedelta64(1, "s") < _LATE
+        newer = run.job.isdecimal() and bool(numbers) and int(run.job) == max(numbers) + 1
+        yield run, bool(after and newer)
+
+
+@witness("number of one job", "numbers of the others", grave=False)
+def holes_in_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find numbers that are missing among those of accounted jobs; they may be those of others."""
+    for name, frame in case.accounts.items():
+        numbers = {int(job) for job in frame["job_id"] if str(job).isdecimal()}
+        lacking = sorted(set(range(min(numbers, default=0), max(numbers, default=0))) - numbers)
+        if len(numbers) >= _NUMBERED and 0 < len(lacking) <= (1 - _RULE) * len(numbers):
+            what = f"has the jobs {min(numbers)} to {max(numbers)} without {listed(map(str, lacking))}"
+            yield case.beside(name, what, "were they jobs of others? if not, put their runs back")
+
+
+@witness("runs", "jobs in Slurm's records")
+def runs_without_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find runs whose job Slurm's records do not have, though they have those of the other runs."""
+    for run, late in _unlisted(case):
+        if not late:
+            what = (
+                f"belongs to job {run.job}, which Slurm's records do not have; those of other runs they have"
+            )
+            yield case.of_run(run, what, "ask sacct again, or correct job_id", key="job_id")
+
+
+@witness("the last run", "jobs in Slurm's records", grave=False)
+def last_jobs_unlisted(case: Hearing) -> Iterator[Fault]:
+    """Find the run after the last accounted job, which ended when Slurm had been asked."""
+    for run, late in _unlisted(case):
+        if late:
+            what = f"belongs to job {run.job}, the one after the last that Slurm's records have"
+            yield case.of_run(run, what, "was sacct asked too early? ask it again", key="job_id")
+
+
+@witness("order of one run", "order of the others")
+def holes_in_order(case: Hearing) -> Iterator[Fault]:
+    """Find positions in the order of execution that no run has."""
+    have = {int(run.row["order"]) for run in case.runs} - {-1}
+    if len(have) < _FEWEST:
+        return
+    first = min(1, min(have))
+    lacking = sorted(set(range(first, max(have) + 1)) - have)
+    if lacking and len(lacking) <= (1 - _RULE) * max(have) + 1:
+        holes = listed(map(str, lacking))
+        what = f"order goes from {first} to {max(have)}, and no run has {holes}"
+        yield Fault(f"{case.label}/runs", 0, what, _REMOVED)
+
+
+@witness("order", "start")
+def order_and_start(case: Hearing) -> Iterator[Fault]:
+    """Find runs that began before one that goes before them, where the others follow their order."""
+    runs = [run for run in case.runs if run.row["order"] >= 0 and run.dated]
+    runs.sort(key=lambda run: (run.row["order"], run.row["start"]))
+    for run, other in _out_of_turn(runs, [_seconds(run.row["start"]) for run in runs], _TURN):
+        began, before = (str(one.row["start"].astype("datetime64[s]")) for one in (run, other))
+        what = f"is number {run.row['order']} in order and began at {began} UTC"
+        what = f"{what}, number {other.row['order']} (run {other.name}) at {before}"
+        yield case.of_run(run, what, "one of order and start is wrong", key="start")
+
+
+@witness("number of a job", "start")
+def jobs_and_start(case: Hearing) -> Iterator[Fault]:
+    """Find runs whose job has a number that others began with long before or after."""
+    for cluster in sorted({str(run.row["cluster"]) for run in case.runs}):
+        runs = [
+            run for run in case.runs if run.row["cluster"] == cluster and run.job.isdecimal() and run.dated
+        ]
+        runs.sort(key=lambda run: int(run.job))
+        for run, other in _out_of_turn(runs, [_seconds(run.row["start"]) for run in runs], _TURN):
+            began = f"began {_ago(run, other)} job {other.job} of run {other.name}"
+            what = f"belongs to job {run.job}, which {began}"
+            yield case.of_run(run, what, "Slurm numbers on: correct job_id or start", key="job_id")
+
+
+def _ago(run: Testimony, other: Testimony) -> str:
+    seconds = (run.row["start"] - other.row["start"]) / np.timedelta64(1, "s")
+    return f"{abs(seconds):.0f} s {'before' if seconds < 0 else 'after'}"
+
+
+def _out_of_turn(
+    runs: Sequence[Testimony], values: Sequence[float], slack: float
+) -> Iterator[tuple[Testimony, Testimony]]:
+    """Give the runs outside the longest rising chain, each with a neighbour; none of a mixed list."""
+    if len(runs) < _FEWEST:
+        return
+    kept = _rising(values, slack)
+    away = [at for at in range(len(runs)) if at not in kept]
+    if len(away) > max((1 - _RULE) * len(runs), 1):
+        return
+    for at in away:
+        before = [other for other in kept if other < at]
+        after = [other for other in kept if other > at]
+        late = before and values[before[-1]] > values[at] + slack
+        yield runs[at], runs[before[-1] if late or not after else after[0]]
+
+
+def _rising(values: Sequence[float], slack: float) -> list[int]:
+    """Return the positions of the longest chain of values that rise, but for the slack."""
+    tails: list[int] = []
+    parents: list[int] = []
+    for at, value in enumerate(values):
+        keys = np.array([values[tail] for tail in tails])
+        place = int(np.searchsorted(keys, value + slack, side="right")) if tails else 0
+        parents.append(tails[place - 1] if place else -1)
+        tails[place : place + 1] = [at]
+    chain, at = [], tails[-1] if tails else -1
+    while at >= 0:
+        chain.append(at)
+        at = parents[at]
+    return chain[::-1]
+
+
+def _seconds(moment: np.datetime64) -> float:
+    return float(moment.astype("datetime64[ns]").astype(np.int64)) / 1e9
+
+
+@witness("repeat of one run", "repeats of its cell")
+def holes_in_repeats(case: Hearing) -> Iterator[Fault]:
+    """Find repetitions that are missing between those that a cell of equal factors has."""
+    for cell in case.cells(case.runs, "version", "problem"):
+        have = {int(run.row["repeat"]) for run in cell} - {-1}
+        lacking = sorted(set(range(min(have, default=1), max(have, default=0) + 1)) - have)
+        lacking = ([1] if min(have, default=1) == 2 else []) + lacking
+        if lacking:
+            first = cell[0]
+            what = f"its cell has the repetitions {listed(map(str, sorted(have)), 12)} and lacks"
+            yield case.of_run(first, f"{what} {listed(map(str, lacking))}", _REMOVED, key="repeat")
+
+
+@witness("repeats of one cell", "repeats of the others", grave=False)
+def short_cells(case: Hearing) -> Iterator[Fault]:
+    """Find a cell with fewer repetitions than all other cells of its question have."""
+    questions: dict[str, list[list[Testimony]]] = defaultdict(list)
+    for cell in case.cells(case.runs, "version", "problem"):
+        questions[str(cell[0].row["question"])].append(cell)
+    for cells in questions.values():
+        counts = Counter(len(cell) for cell in cells)
+        most = max(counts)
+        if len(cells) > _FEWEST and counts[most] == len(cells) - 1:
+            cell = min(cells, key=len)
+            what = f"its cell has {len(cell)} runs, each of the {len(cells) - 1} others {most}"
+            yield case.of_run(cell[0], what, _REMOVED)
+
+
+@witness("names of runs", "each other")
+def holes_in_names(case: Hearing) -> Iterator[Fault]:
+    """Find numbers that are missing among runs whose names are numbers."""
+    found = [re.fullmatch(r"(\d+)[a-z]?(?:\.failed-\d+)?", run.name) for run in case.runs]
+    numbers = {int(one[1]) for one in found if one}
+    if None in found or len(numbers) < _NUMBERED or any(IMPORTED in run.extra for run in case.runs):
+        return
+    lacking = sorted(set(range(min(numbers), max(numbers))) - numbers)
+    if lacking and len(lacking) <= (1 - _RULE) * len(numbers) + 1:
+        what = f"runs are numbered from {min(numbers)} to {max(numbers)}, and {listed(map(str, lacking))}"
+        yield Fault(f"{case.label}/runs", 0, f"{what} is missing", _REMOVED)
+
+
+@witness("concurrent_jobs", "runs at one time")
+def lone_partners(case: Hearing) -> Iterator[Fault]:
+    """Find runs that say how many ran at once, where fewer did."""
+    crowded = [run for run in case.ended if run.row["concurrent_jobs"] > 1 and run.dated]
+    beside = {id(run): _beside(run, case.runs) for run in crowded}
+    short_of = [run for run in crowded if beside[id(run)] + 1 < run.row["concurrent_jobs"]]
+    if len(short_of) > (1 - _RULE) * len(crowded) + 1:
+        return
+    for run in short_of:
+        what = f"says that {run.row['concurrent_jobs']} jobs ran at once; {beside[id(run)] + 1} did"
+        yield case.of_run(run, what, _REMOVED, key="concurrent_jobs")
+
+
+def _beside(run: Testimony, runs: Sequence[Testimony]) -> int:
+    """Count the other runs of a run's cluster while it ran: its nodes may be parts of one machine."""
+    return sum(
+        other is not run
+        and other.dated
+        and other.row["cluster"] == run.row["cluster"]
+        and other.row["start"] < run.row["end"]
+        and run.row["start"] < other.row["end"]
+        for other in runs
+    )
+
+
+@witness("exit code of a run", "its result")
+def failed_with_results(case: Hearing) -> Iterator[Fault]:
+    """Find runs that failed by their record and left a whole and valid result."""
+    for run in case.runs:
+        code, result = int(run.row["exit_code"]), run.result
+        if (
+            not 0 < code < _STOPPED
+            or run.extra.get("reason")
+            or result is None
+            or not result.attrs["complete"]
+        ):
+            continue
+        if bool(result.get("valid", True)):
+            what = f"says exit code {code}, but its result is whole and valid"
+            yield case.of_run(run, what, "correct exit_code, or give a reason", key="exit_code")
+
+
+@witness("exit code of a run", "state of its job")
+def states_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find runs that ended well by their record and not by Slurm's, or the other way."""
+    for run in case.runs:
+        job = case.jobs.get(run.job) if run.job else None
+        if job is None or job["state"] in ("", "RUNNING", "PENDING"):
+            continue
+        if run.ended and job["state"] != "COMPLETED":
+            what = f"ended well by its record, its job {run.job} is {job['state']}"
+            yield case.of_run(run, what, "correct exit_code; the run does not count", key="exit_code")
+        elif run.row["exit_code"] > 0 and job["state"] == "COMPLETED" and not run.extra.get("reason"):
+            what = f"says exit code {run.row['exit_code']}, its job {run.job} is COMPLETED"
+            yield case.of_run(run, what, "correct exit_code, or give a reason", key="exit_code")
+
+
+@witness("time of a run", "time of its job")
+def overheads_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find runs that are shorter than their job by far more than other runs."""
+    over = {
+        run.name: float(case.jobs[run.job]["elapsed"]) - float(run.row["elapsed"])
+        for run in case.ended
+        if run.job in case.jobs and run.row["concurrent_jobs"] <= 1
+    }
+    middle, scatter = typical(over.values())
+    for run in case.ended if len(over) >= _FEWEST else ():
+        took = float(run.row["elapsed"])
+        if over.get(run.name, middle) - middle > max(_OVERHEAD, _FAR * scatter, 0.5 * took):
+            what = f"says {took:.4g} s, its job {run.job} took {over[run.name] + took:.0f} s"
+            what = f"{what}; jobs of other runs take {middle:.1f} s more than the run"
+            yield case.of_run(run, what, "correct start and end", key="end")
+
+
+@witness("time of a result", "time of its run")
+def shares_of_time(case: Hearing) -> Iterator[Fault]:
+    """Find results that took another share of their run than those of its repeats."""
+    timed = [run for run in case.ended if _share(run) > 0]
+    for cell in case.cells(timed):
+        for run in cell if len(cell) >= _FEWEST else ():
+            usual, scatter = typical(_share(other) for other in cell if other is not run)
+            if abs(_share(run) - usual) > max(_SHARE, _FAR * scatter):
+                took = float(run.row["benchmark_time"])
+                what = f"its result took {took:.4g} s, {_share(run):.0%} of its run"
+                what = f"{what}; those of its {len(cell) - 1} repeats {usual:.0%}"
+                yield case.of_run(run, what, "one of the two times is wrong", key="end")
+
+
+def _share(run: Testimony) -> float:
+    return float(run.row.get("benchmark_time", np.nan)) / max(float(run.row["elapsed"]), 1e-9)
+
+
+@witness("nodes of a run", "nodes of its job")
+def nodes_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find runs on fewer nodes than their job had, where other runs use all of theirs."""
+    known = [run for run in case.ended if run.job in case.jobs and run.row["nodes"] > 0]
+    fewer = [run for run in known if int(case.jobs[run.job]["nodes"]) > run.row["nodes"]]
+    if len(known) < _FEWEST or len(fewer) > (1 - _RULE) * len(known):
+        return
+    for run in fewer:
+        what = f"has {run.row['nodes']} nodes, its job {run.job} had {case.jobs[run.job]['nodes']}"
+        yield case.of_run(run, what, "other runs use all nodes of their job: correct nodes", key="nodes")
+
+
+@witness("question of a run", "comment of its job")
+def comments_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find runs whose question is not the comment of their job, where that is so of the others."""
+    known = [run for run in case.runs if case.jobs.get(run.job, {}).get("comment") and run.row["question"]]
+    other = [run for run in known if case.jobs[run.job]["comment"] != run.row["question"]]
+    if len(known) >= _FEWEST and len(other) <= (1 - _RULE) * len(known):
+        for run in other:
+            what = (
+                f"says question {run.row['question']!r}, its job {run.job} {case.jobs[run.job]['comment']!r}"
+            )
+            yield case.of_run(run, what, "is it the record of another run?", key="question")
+
+
+@witness("one file of Slurm's records", "another")
+def accounts_of_one_job(case: Hearing) -> Iterator[Fault]:
+    """Find jobs that two files of Slurm's records describe differently."""
+    names = ("state", "elapsed", "nodes", "node_list", "exit_code")
+    seen: dict[str, tuple[str, Any]] = {}
+    for name, frame in case.accounts.items():
+        for row in frame[frame["step"] == ""].drop_duplicates("job_id", keep="last").to_dict("records"):
+            first, other = seen.setdefault(row["job_id"], (name, row))
+            for key in names if first != name else ():
+                one, two = row[key], other[key]
+                known = "" not in (one, two) and -1 not in (one, two) and one == one and two == two
+                if known and one != two:
+                    what = f"says {key} {one} of job {row['job_id']}, {first} says {two}"
+                    yield case.beside(name, what, "ask sacct again", text=f"{row['job_id']}|")
+
+
+@witness("a job in Slurm's records", "its steps")
+def steps_of_jobs(case: Hearing) -> Iterator[Fault]:
+    """Find steps outside their job, and CPU time that its CPUs do not have."""
+    for name, frame in case.accounts.items():
+        jobs = {row["job_id"]: row for row in frame[frame["step"] == ""].to_dict("records")}
+        for row in frame.to_dict("records"):
+            job = jobs.get(row["job_id"], row)
+            label = ".".join(filter(None, (row["job_id"], row["step"])))
+            if row["cpus"] > 0 and row["cpu_time"] > 1.1 * row["cpus"] * (row["elapsed"] + _TURN):
+                what = (
+                    f"{label} used {row['cpu_time']:.0f} s of CPU in {row['elapsed']:.0f} s on {row['cpus']}"
+                )
+                yield case.beside(name, f"{what} CPUs", "ask sacct again", text=f"{label}|")
+            early = (job["start"] - row["start"]) / np.timedelta64(1, "s")
+            late = (row["end"] - job["end"]) / np.timedelta64(1, "s")
+            if max(early, late) > 60 * _TURN:
+                what = f"step {label} ran from {row['start']} to {row['end']}, its job to {job['end']}"
+                yield case.beside(name, what, "ask sacct again", text=f"{label}|")
+
+
+@witness("numbers of jobs", "times of their submission")
+def jobs_and_submission(case: Hearing) -> Iterator[Fault]:
+    """Find jobs that were submitted out of the order of their numbers."""
+    for name, frame in case.accounts.items():
+        rows = [
+            (int(row["job_id"]), row)
+            for row in frame[frame["step"] == ""].to_dict("records")
+            if str(row["job_id"]).isdecimal() and not pd.isna(row["submit"])
+        ]
+        rows.sort(key=lambda one: one[0])
+        values = [row["submit"].timestamp() for _, row in rows]
+        kept = set(_rising(values, 1.0))
+        away = [row for at, (_, row) in enumerate(rows) if at not in kept]
+        if len(rows) >= _FEWEST and len(away) <= (1 - _RULE) * len(rows):
+            for row in away:
+                what = f"job {row['job_id']} was submitted at {row['submit']}, out of the order of its number"
+                yield case.beside(name, what, "ask sacct again", text=f"{row['job_id']}|")

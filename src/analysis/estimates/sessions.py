@@ -1,0 +1,193 @@
+"""How runs were made in time: sessions, blocks of one side, and whether the sides of a comparison alternate.
+
+What happens to a machine between two times of day happens to all runs of one side if these were made in one
+go. A ratio of such sides holds in that session, however many runs it rests on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from analysis.estimates.campaign import Campaign
+from analysis.estimates.finding import Finding, places_in_time
+from analysis.estimates.groups import strata
+from analysis.estimates.measures import MEASURES
+from analysis.estimates.question import Comparison, Question
+from analysis.schema.factors import FACTORS
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+# A pause between runs of two days that begins a session, in s; runs of one day are of one session.
+PAUSE = 2 * 3600.0
+# In a shuffled order so few blocks, or sides so far apart in time, are seen in one of so many cases.
+_SELDOM, _NEVER = 0.05, 0.01
+_CELLS = 4  # that show whether a campaign was shuffled
+_BLOCKS = 3  # of each side, if it has the runs for it
+_ROUNDS = 6  # days that are counted each by itself
+_DRAWS, _SEED = 2_000, 20_261_124
+UNKNOWN_ORDER = "the order of its runs is not known, so its sides may have been run one after the other"
+ONE_AFTER_ANOTHER = "its sides were run one after the other, not in turn"
+
+
+def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
+    """Say why a comparison holds in its session alone; empty if its sides were interleaved.
+
+    So is what depends on no time, such as a count of messages.
+    """
+    spec, compare = MEASURES.get(question.variable), question.compare
+    if compare is None or spec is None or spec.exact or not spec.timing or campaign.evidence == "modelled":
+        return ""
+    runs = _ordered(campaign)
+    own = runs[runs["run"].isin(finding.runs)]
+    if own["when"].isna().any():
+        return UNKNOWN_ORDER
+    parts = [own] if compare.along is None else [part for _, part in own.groupby(compare.along[0], sort=True)]
+    kept = all(_in_turn(part, compare, campaign, finding) for part in parts)
+    return "" if kept else ONE_AFTER_ANOTHER
+
+
+def _ordered(campaign: Campaign) -> pd.DataFrame:
+    """Return the runs whose times count with ``when``, NaN if not known, and the number of their session."""
+    if "sessions" not in campaign.judged:
+        runs = campaign.runs
+        runs = runs[runs["valid"] & runs["timing"]]
+        campaign.judged["sessions"] = runs.assign(**times(runs))
+    found: pd.DataFrame = campaign.judged["sessions"]
+    return found
+
+
+def times(runs: pd.DataFrame) -> Mapping[str, Array]:
+    """Return when each run was made, NaN where nobody knows, and the number of its session.
+
+    Both among the runs of its application.
+    """
+    when, session = np.full(len(runs), np.nan), np.zeros(len(runs))
+    for rows in runs.reset_index(drop=True).groupby("application", sort=False).indices.values():
+        part = runs.iloc[rows]
+        when[rows] = places_in_time(part)
+        start = part["start"].to_numpy("datetime64[s]")
+        if not np.isnat(start).any():
+            session[rows] = _sessions(start.astype("f8"))
+    return {"when": when, "session": session}
+
+
+def _sessions(seconds: Array) -> Array:
+    """Return the number of the session of each run, from their starts in s."""
+    order = np.argsort(seconds, kind="stable")
+    ordered = seconds[order]
+    new = (np.diff(ordered) > PAUSE) & (np.diff(ordered // 86_400) > 0)
+    out = np.empty(len(seconds))
+    out[order] = np.concatenate([[0], np.cumsum(new)])
+    return out
+
+
+def _in_turn(part: pd.DataFrame, compare: Comparison, campaign: Campaign, finding: Finding) -> bool:
+    """Tell whether the levels of some runs alternate, by themselves or as a part of a shuffled campaign."""
+    part = part.sort_values(["when", "run"], kind="stable")
+    codes, sessions = _codes(part[compare.factor]), part["session"].to_numpy()
+    if len(np.unique(codes)) < 2:
+        return True
+    if alternate(codes, sessions, by_days=finding.estimate.by_days):
+        return True
+    # Of a shuffled campaign few runs lie in blocks now and then, but not all of them.
+    apart = blocks(codes, sessions).max() == 1 or not shuffled(codes, _NEVER / 2)
+    return not apart and _all_shuffled(part, campaign) and _levels_shuffled(part, compare, campaign)
+
+
+def _all_shuffled(part: pd.DataFrame, campaign: Campaign) -> bool:
+    """Tell whether all runs of an application were made in a shuffled order of their cells."""
+    application = str(part["application"].iloc[0])
+    key = ("all shuffled", application)
+    if key not in campaign.judged:
+        runs = campaign.runs
+        runs = runs[runs["valid"] & (runs["application"] == application)]
+        runs = runs.assign(**times(runs)).sort_values(["when", "run"], kind="stable")
+        cells = runs.groupby(list(FACTORS), dropna=False, sort=False).ngroup()
+        # Jobs that ran at once are one position of the order.
+        runs = runs.assign(cell=cells).drop_duplicates(
+            ["cell", "order"] if (runs["order"] >= 0).all() else None
+        )
+        codes = np.unique(runs["cell"], return_inverse=True)[1]
+        enough = codes.max() >= _CELLS - 1 and not runs["when"].isna().any()
+        campaign.judged[key] = enough and shuffled(codes, _NEVER)
+    return bool(campaign.judged[key])
+
+
+def _levels_shuffled(part: pd.DataFrame, compare: Comparison, campaign: Campaign) -> bool:
+    """Tell whether the levels of a comparison were shuffled over all strata that have several of them."""
+    levels, application = sorted(set(part[compare.factor])), str(part["application"].iloc[0])
+    key = ("levels shuffled", compare.factor, compare.moving, str(levels), application)
+    if key not in campaign.judged:
+        runs = _ordered(campaign)
+        runs = runs[(runs["application"] == application) & runs[compare.factor].isin(levels)]
+        found = strata(runs, compare.moving, campaign, MEASURES["elapsed"])
+        parts = [one for _, one in found if one[compare.factor].nunique() > 1]
+        whole = pd.concat(parts).dropna(subset=["when"]).sort_values(["when", "run"], kind="stable")
+        codes = _codes(whole[compare.factor])
+        campaign.judged[key] = len(parts) < 2 or shuffled(codes, _NEVER)
+    return bool(campaign.judged[key])
+
+
+def _codes(levels: pd.Series) -> Codes:
+    codes: Codes = np.unique(levels.astype(str), return_inverse=True)[1]
+    return codes
+
+
+def blocks(codes: Codes, sessions: Array) -> NDArray[np.int64]:
+    """Count the blocks of each level: runs of one level after another within a session, in order of time."""
+    new = np.concatenate([[True], (np.diff(codes) != 0) | (np.diff(sessions) != 0)])
+    found: NDArray[np.int64] = np.bincount(codes[new], minlength=int(codes.max()) + 1)
+    return found
+
+
+def alternate(codes: Codes, sessions: Array, *, by_days: bool = False) -> bool:
+    """Tell whether levels, in the order of time, alternate as in a shuffled order.
+
+    With `by_days` a day counts once in the estimate, and a block a day of each is enough if they do not
+    always come in the same order.
+    """
+    counts, each = np.bincount(codes), blocks(codes, sessions)
+    if by_days and each.min() >= _ROUNDS:
+        firsts = {int(codes[sessions == one][0]) for one in np.unique(sessions)}
+        if len(firsts) > 1:
+            return True
+    least = np.minimum(_BLOCKS, np.maximum(counts - 1, 1))
+    return bool((each >= least).all()) and shuffled(codes, _SELDOM)
+
+
+def shuffled(codes: Codes, limit: float) -> bool:
+    """Tell whether a shuffled order would have as few changes of level, and levels as distant in time.
+
+    In a share `limit` of shuffled orders at least for the former, in a fifth of that for the latter.
+    """
+    few, far = _chances(tuple(np.bincount(codes).tolist()))
+    changes = int(np.count_nonzero(np.diff(codes)))
+    return bool(
+        np.mean(few <= changes) >= limit and np.mean(far >= _distance(codes[None])[0] - 1e-9) >= limit / 5
+    )
+
+
+def _distance(rows: Codes) -> Array:
+    """Return how far the levels' mean places in time lie apart, one number a row of codes."""
+    places = np.arange(rows.shape[1]) - (rows.shape[1] - 1) / 2
+    out = np.zeros(len(rows))
+    for level in range(int(rows.max()) + 1):
+        there = rows == level
+        count = np.maximum(there.sum(axis=1), 1)
+        out += (there @ places) ** 2 / count
+    return out
+
+
+@lru_cache(maxsize=512)
+def _chances(counts: Sequence[int]) -> tuple[Array, Array]:
+    """Return changes of level and distances of levels over shuffled orders of so many runs a level."""
+    rng = np.random.default_rng([_SEED, *counts])
+    codes = np.repeat(np.arange(len(counts)), counts)
+    draws = max(min(_DRAWS, 2_000_000 // len(codes)), 200)
+    rows = rng.permuted(np.tile(codes, (draws, 1)), axis=1)
+    return np.count_nonzero(np.diff(rows, axis=1), axis=1).astype("f8"), _distance(rows)

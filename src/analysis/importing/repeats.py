@@ -1,0 +1,107 @@
+"""Runs that agree in every factor and do not look like repeats: what they follow becomes a factor, if asked.
+
+The gate is that of a built campaign (`analysis.base.modes`). A cell is asked about before anything is
+written: if its groups follow a stated fact, this can become a factor, among the options of its runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from analysis.base.modes import FEWEST, Split, differing, scatter_beside, split, told
+from analysis.importing.draft import Draft, Sourced
+from analysis.importing.resolution import cell, number_repeats
+from analysis.schema.campaigns import Application
+from analysis.schema.factors import FACTORS, is_known, level_name
+
+_STATED = ("node_list", "queue", "feature", "job_name")
+_PART = re.compile(r"[A-Za-z]+|\d+(?:\.\d+)?")
+_SOURCE = "groups of its repeats"
+
+
+@dataclass(frozen=True)
+class CellDoubt:
+    """A cell of an import whose runs may be no repeats; `levels` has each run's level of the fact."""
+
+    drafts: tuple[Draft, ...] = field(repr=False)
+    split: Split
+    levels: tuple[str, ...] = ()
+
+    @property
+    def question(self) -> str:
+        """What is asked of the user, in one line with the cell."""
+        first = self.drafts[0]
+        names = [first.application]
+        names += [level_name(name, first.value(name)) for name in FACTORS if is_known(first.value(name))]
+        each = tuple(dict.fromkeys(self.levels))
+        return f"{', '.join(dict.fromkeys(names))}: {told(self.split, len(self.drafts), each)}"
+
+    def take(self) -> None:
+        """Make the fact a factor: its level is added to the options of each run."""
+        for draft, level in zip(self.drafts, self.levels, strict=True):
+            known = draft.value("options")
+            text = f"{self.split.fact.replace(' ', '-')}={level}"
+            draft.facts["options"] = Sourced(f"{known} {text}" if known else text, _SOURCE)
+        number_repeats(self.drafts)
+
+
+def doubts(drafts: Sequence[Draft], applications: Mapping[str, Application]) -> list[CellDoubt]:
+    """Find the cells of an import whose runs may be no repeats, by their figures of merit or their times."""
+    cells: dict[tuple[Any, ...], list[tuple[Draft, float]]] = defaultdict(list)
+    for draft in drafts:
+        value = _value(draft, applications.get(draft.application))
+        if value is not None and not draft.faults:
+            cells[cell(draft)].append((draft, value))
+    members = [one for one in cells.values() if len(one) >= FEWEST]
+    values = [[value for _, value in one] for one in members]
+    beside = scatter_beside(values, [one[0][0].application for one in members])
+    return list(_doubted(members, values, beside))
+
+
+def _doubted(
+    members: Sequence[Sequence[tuple[Draft, float]]],
+    values: Sequence[Sequence[float]],
+    beside: Sequence[float | None],
+) -> Iterator[CellDoubt]:
+    for pairs, each, scatter in zip(members, values, beside, strict=True):
+        drafts = tuple(draft for draft, _ in pairs)
+        facts = _facts(drafts)
+        starts = [draft.value("start") for draft in drafts]
+        times = None if None in starts or len(set(starts)) < len(starts) else np.array(starts, dtype="f8")
+        found = split(each, times, facts, scatter)
+        if found is not None:
+            yield CellDoubt(drafts, found, tuple(facts.get(found.fact, ())))
+
+
+def _value(draft: Draft, application: Application | None) -> float | None:
+    """Return the figure of merit that an output prints, else the time of the job; None if not known."""
+    if application is not None and application.figure_of_merit:
+        value = (draft.value("figures") or {}).get(application.figure_of_merit)
+        return value if value is not None and np.isfinite(value) else None
+    start, end = draft.value("start"), draft.value("end")
+    return float(end) - float(start) if start and end and end > start else None
+
+
+def _facts(drafts: Sequence[Draft]) -> dict[str, Sequence[str]]:
+    """Return what is stated of runs and is no factor: a level of each run, by the name of the fact."""
+    facts: dict[str, Sequence[str]] = {}
+    for name in _STATED:
+        levels = [str(draft.value(name) or "") for draft in drafts]
+        if len(set(levels)) > 1:
+            facts[name] = levels
+    if all(draft.value("start") for draft in drafts):
+        days = [datetime.fromtimestamp(float(draft.value("start")), UTC) for draft in drafts]
+        facts["date"] = [f"{day:%Y-%m-%d}" for day in days]
+    for name in sorted({name for draft in drafts for name in draft.value("settings") or {}}):
+        facts[name.strip("-")] = [str((draft.value("settings") or {}).get(name, "")) for draft in drafts]
+    files = [draft.run.main.file for draft in drafts]
+    facts["job"] = [draft.run.job for draft in drafts]
+    facts["folder"] = [file.folder for file in files]
+    return facts | differing("name word", [_PART.findall(f"{file.folder} {file.base}") for file in files])

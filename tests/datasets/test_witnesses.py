@@ -1,0 +1,637 @@
+"""Lies planted in copies of shipped campaigns, the manifest rewritten each time: `verify` names them.
+
+Each changes what one liar would change and leaves what another place says of it.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.base import project
+from analysis.cli.verify import verify
+from analysis.datasets import campaign as reading
+from analysis.datasets.run import RunFolder, read_run
+from analysis.provenance import manifest
+
+ROOT = Path(__file__).parents[2]
+RAW = ROOT / "data" / "raw"
+SHIPPED = ("vm-hpcg", "vm-exchange", "vm-profiles", "hpcg-outputs", "cloud-study", "top500", "specpower")
+KNOWN: dict[Any, RunFolder] = {}
+
+
+def read_once(folder: Path, applications: Any, power: Any = None) -> RunFolder:
+    """Read a run whose files are links to those of one that has been read by what was read of that."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    # The record's change of time tells a copy that was written anew.
+    key = (folder.name, folder.parents[1].name, *((path.name, path.stat().st_ino) for path in files))
+    if key not in KNOWN:
+        KNOWN[key] = read_run(folder, applications, power or {})
+    found = KNOWN[key]
+    return replace(
+        found, row=dict(found.row), extra=dict(found.extra), repeats=[dict(one) for one in found.repeats]
+    )
+
+
+@dataclass
+class Copy:
+    """A copy of a shipped campaign; what is not written anew is a link to it."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, name: str, base: Path) -> Copy:
+        folder = base / "data" / "raw" / name
+        shutil.copytree(RAW / name, folder, copy_function=os.link)
+        return cls(folder)
+
+    def write(self, name: str, text: str | bytes) -> None:
+        path = self.folder / name
+        data = text.encode() if isinstance(text, str) else text
+        fresh = path.with_name(f".{path.name}.new")  # an inode of its own while the old one is there
+        fresh.write_bytes(data)
+        fresh.replace(path)
+
+    def edit(self, name: str, pattern: str, by: str | Callable[[re.Match[str]], str], count: int = 0) -> None:
+        text = (self.folder / name).read_text()
+        changed, times = re.subn(pattern, by, text, count=count, flags=re.MULTILINE)
+        assert times
+        self.write(name, changed)
+
+    def records(self, **wanted: Any) -> list[dict[str, Any]]:
+        found = (json.loads(path.read_text()) for path in sorted(self.folder.glob("runs/*/run.json")))
+        return [one for one in found if all(one.get(name) == value for name, value in wanted.items())]
+
+    def change(self, folder: str, **values: Any) -> None:
+        path = f"runs/{folder}/run.json"
+        self.write(path, json.dumps(json.loads((self.folder / path).read_text()) | values, indent=1))
+
+    def change_all(self, values: dict[str, Any], **wanted: Any) -> None:
+        for record in self.records(**wanted):
+            self.change(record["run"], **values)
+
+    def drop(self, run: str, *, accounted: bool = True) -> None:
+        """Remove a run, and its job from the accounting."""
+        job = json.loads((self.folder / f"runs/{run}/run.json").read_text()).get("job_id")
+        shutil.rmtree(self.folder / "runs" / run)
+        if accounted and job is not None:
+            self.edit("sacct.txt", rf"^{job}(?:\.\w+)?\|.*\n", "")
+
+    def file(self, run: str, pattern: str) -> str:
+        (path,) = (self.folder / "runs" / run).glob(pattern)
+        return str(path.relative_to(self.folder))
+
+    def renumbered(self, *keys: str) -> None:
+        """Close the holes that a removed run has left."""
+        if "order" in keys:
+            order = sorted({one["order"] for one in self.records()})
+            for one in self.records():
+                if one["order"] != order.index(one["order"]) + 1:
+                    self.change(one["run"], order=order.index(one["order"]) + 1)
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = tmp_path_factory.mktemp("project")
+    shutil.copytree(ROOT / "config", base / "config")
+    return base
+
+
+@pytest.fixture
+def base(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "config").symlink_to(config / "config")
+    monkeypatch.setattr(project, "root", lambda: tmp_path)
+    monkeypatch.setattr(reading, "read_run", read_once)
+    return tmp_path
+
+
+def said(copy: Copy, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
+    """Rewrite the manifest, verify, and return the status and the lines."""
+    manifest.write(copy.folder, copy.folder.name, force=True)
+    capsys.readouterr()
+    code = verify([copy.folder.name], write=False, force=False)
+    return code, capsys.readouterr().err.splitlines()
+
+
+Lie = Callable[[Copy], None]
+LIES: list[tuple[str, str, Lie]] = []
+
+
+def lie(campaign: str, phrase: str) -> Callable[[Lie], Lie]:
+    """Register a lie about a campaign, with what must be said of it."""
+
+    def add(tell: Lie) -> Lie:
+        LIES.append((campaign, phrase, tell))
+        return tell
+
+    return add
+
+
+# ---- runs that were left out, added or moved
+
+
+@lie("vm-hpcg", r"sacct\.txt:\d+: lists job 28 \(COMPLETED, 6 s\), without a run")
+def slow_runs_removed(copy: Copy) -> None:
+    copy.drop("001", accounted=False)
+    copy.drop("004", accounted=False)
+
+
+@lie("vm-hpcg", r"order goes from 1 to 215, and no run has 1, 4;")
+def runs_and_jobs_removed(copy: Copy) -> None:
+    copy.drop("001")
+    copy.drop("004")
+
+
+@lie("vm-exchange", r"its cell has the repetitions 1, 2, 3, 5, 6 and lacks 4;")
+def orders_closed(copy: Copy) -> None:
+    copy.drop("050")
+    copy.renumbered("order")
+
+
+@lie("vm-exchange", r"runs are numbered from 1 to 198, and 51 is missing")
+def repeats_closed(copy: Copy) -> None:
+    record = copy.records(run="051")[0]
+    copy.drop("051")
+    copy.renumbered("order")
+    for other in copy.records(case=record["case"], interconnect=record["interconnect"]):
+        if other["ranks"] == record["ranks"] and other["repeat"] > record["repeat"]:
+            copy.change(other["run"], repeat=other["repeat"] - 1)
+
+
+@lie("vm-hpcg", r"runs/216/HPCG\S+: has to the last digit the figures of run 001")
+def run_copied_and_moved(copy: Copy) -> None:
+    shutil.copytree(copy.folder / "runs/001", copy.folder / "runs/216")
+    record = copy.records(run="001")[0]
+    moved = {name: record[name] + 3600 for name in ("start", "end")}
+    copy.change("216", run="216", job_id=249, order=216, repeat=7, **moved)
+
+
+@lie("vm-hpcg", r"has the figures of run 001, each times or by 1\.1")
+def run_copied_and_slowed(copy: Copy) -> None:
+    shutil.copytree(copy.folder / "runs/001", copy.folder / "runs/216")
+    record = copy.records(run="001")[0]
+    copy.change(
+        "216",
+        run="216",
+        job_id=249,
+        order=216,
+        repeat=7,
+        start=record["start"] + 3000,
+        end=record["end"] + 3000,
+    )
+    rates = r"^((?:GFLOP/s|GB/s) Summary::[^=]*=|Final Summary::[^=]*(?:rating|reasons)[^=]*=)([\d.e+-]+)$"
+    name = copy.file("216", "HPCG*.txt")
+    copy.edit(name, rates, lambda m: f"{m[1]}{float(m[2]) / 1.1:.6g}")
+    times = r"^((?:Benchmark Time Summary|DDOT Timing Variations)::[^=]*=|.*Setup Time=)([\d.e+-]+)$"
+    copy.edit(name, times, lambda m: f"{m[1]}{float(m[2]) * 1.1:.6g}")
+
+
+@lie("vm-hpcg", r"belongs to job 128, which Slurm's records do not have")
+def moved_a_day_and_forgotten(copy: Copy) -> None:
+    record = copy.records(job_id=128)[0]
+    copy.edit("sacct.txt", r"^128(?:\.\w+)?\|.*\n", "")
+    copy.change(record["run"], start=record["start"] + 86400, end=record["end"] + 86400)
+
+
+@lie("vm-hpcg", r"24\.0 h before its run began, by the clock of the other runs' outputs")
+def moved_a_day_against_the_output(copy: Copy) -> None:
+    record = copy.records(application="hpcg", exit_code=0)[5]
+    copy.change(record["run"], start=record["start"] + 86400, end=record["end"] + 86400)
+
+
+@lie("vm-exchange", r"is number 60 in order and began at .* number \d+ \(run \d+\) at ")
+def moved_an_hour(copy: Copy) -> None:
+    record = copy.records(order=60)[0]
+    copy.change(record["run"], start=record["start"] + 3600, end=record["end"] + 3600)
+
+
+@lie("vm-hpcg", r"belongs to job \d+, which began \d+ s (?:before|after) job \d+ of run")
+def jobs_swapped(copy: Copy) -> None:
+    one, other = copy.records(run="020")[0], copy.records(run="121")[0]
+    copy.change("020", job_id=other["job_id"])
+    copy.change("121", job_id=one["job_id"])
+
+
+@lie("vm-hpcg", r"has job 29, like run")
+def one_job_of_two_runs(copy: Copy) -> None:
+    copy.change("005", job_id=29)
+
+
+@lie("vm-hpcg", r"says that 2 jobs ran at once; 1 did")
+def partner_removed(copy: Copy) -> None:
+    copy.drop("003b")
+
+
+@lie("vm-exchange", r"says exit code 1, but its result is whole and valid")
+def slow_run_called_failed(copy: Copy) -> None:
+    copy.change("054", exit_code=1)
+
+
+@lie("vm-hpcg", r"ended well by its record, its job 29 is FAILED")
+def failed_run_called_good(copy: Copy) -> None:
+    copy.edit("sacct.txt", r"^(29(?:\.\w+)?\|.*\|)COMPLETED\|0:0", r"\1FAILED|1:0")
+
+
+@lie("vm-hpcg", r"says elapsed 6\.0 of job 28, sacct-one-job\.json says 16\.0")
+def another_account(copy: Copy) -> None:
+    copy.edit("sacct-one-job.json", r'("elapsed": )6\b', r"\g<1>16")
+
+
+@lie("vm-hpcg", r"sacct\.txt:\d+: job 60 was submitted at .*, out of the order of its number")
+def account_of_another_night(copy: Copy) -> None:
+    copy.edit(
+        "sacct.txt",
+        r"^(60\|.*)2026-11-21T\d\d(:.*)2026-11-21T\d\d(:.*)2026-11-21T\d\d(:.*)$",
+        r"\g<1>2026-11-21T04\g<2>2026-11-21T04\g<3>2026-11-21T04\4",
+    )
+
+
+# ---- outputs and profiles of other runs
+
+
+@lie("vm-hpcg", r"mpiP: has the profile of run \d+|is byte by byte xhpcg")
+def profile_of_the_neighbour(copy: Copy) -> None:
+    one, other = copy.records(profiler="mpip", case="nx16", interconnect="veth-open")[:2]
+    source, target = copy.file(one["run"], "*.mpiP"), copy.file(other["run"], "*.mpiP")
+    copy.write(target, (copy.folder / source).read_bytes())
+
+
+@lie("vm-hpcg", r"ipm\.xml|its profile (?:began|ended) at .* UTC, outside the run")
+def profiles_swapped(copy: Copy) -> None:
+    one, other = copy.records(profiler="ipm", interconnect="veth-open")[:2]
+    files = [copy.file(run["run"], "*.ipm.xml") for run in (one, other)]
+    first, second = ((copy.folder / name).read_bytes() for name in files)
+    copy.write(files[0], second)
+    copy.write(files[1], first)
+
+
+@lie("vm-hpcg", r"says that xhpcg\S+ was written, which the run does not have")
+def profile_renamed(copy: Copy) -> None:
+    path = copy.folder / copy.file("007", "*.mpiP")
+    path.rename(path.with_name("xhpcg.2.9999.1.mpiP"))
+
+
+@lie("vm-hpcg", r"says profiler 'ipm', but has a profile of mpiP")
+def profiler_renamed(copy: Copy) -> None:
+    copy.change("007", profiler="ipm")
+
+
+@lie("vm-exchange", r"its result has pattern \w+, its command --pattern=allreduce")
+def output_of_another_case(copy: Copy) -> None:
+    other = copy.records(case="halo", interconnect="veth-10gbit")[0]
+    copy.write("runs/050/stdout.txt", (copy.folder / f"runs/{other['run']}/stdout.txt").read_bytes() + b"\n")
+
+
+@lie("vm-profiles", r"command\.txt:0: says \d+\.?\d* s, its record")
+def shorter_than_the_shell_says(copy: Copy) -> None:
+    record = copy.records(run="osu-alltoall-n8-mpip")[0]
+    copy.edit(
+        "runs/osu-alltoall-n8-mpip/command.txt",
+        r"seconds ([\d.]+)",
+        lambda m: f"seconds {float(m[1]) * 3 + 9}",
+    )
+    assert record["exit_code"] == 0
+
+
+@lie("vm-profiles", r"command\.txt:0: has no --nx=24, which the command of its record has")
+def another_command(copy: Copy) -> None:
+    record = copy.records(run="hpcg-ipm-n16")[0]
+    copy.change("hpcg-ipm-n16", command=record["command"].replace("--nx=16", "--nx=24"))
+
+
+# ---- figures
+
+
+def scaled(copy: Copy, run: str, keys: str, factor: float) -> None:
+    copy.edit(
+        copy.file(run, "HPCG*.txt"),
+        rf"^((?:{keys})=)([\d.e+-]+)$",
+        lambda m: f"{m[1]}{float(m[2]) * factor:.6g}",
+    )
+
+
+RATES = r"(?:GFLOP/s|GB/s) Summary::[^=]*|Final Summary::[^=]*(?:rating|reasons)[^=]*"
+OPERATIONS = r"Floating Point Operations Summary::[^=]*"
+
+
+@lie("vm-hpcg", r"operations of DDOT, 13200 iterations in 264 sets on its grid are 6\.5313\de\+08")
+def rating_scaled_with_its_sums(copy: Copy) -> None:
+    scaled(copy, "001", f"{RATES}|{OPERATIONS}", 1.2)
+
+
+@lie("vm-hpcg", r"rating of' is [\d.]+, which contradicts a total of")
+def rating_alone(copy: Copy) -> None:
+    scaled(copy, "001", r"Final Summary::[^=]*rating of", 1.2)
+
+
+@lie("vm-hpcg", r"its result took 3\.\d+ s, \d+% of its run; those of its \d+ repeats 9\d%")
+def twice_as_fast_in_itself(copy: Copy) -> None:
+    scaled(copy, "001", RATES, 1.9)
+    scaled(
+        copy,
+        "001",
+        r"(?:Benchmark Time Summary|DDOT Timing Variations)::[^=]*|.*Setup Time|.*time \(sec\)",
+        1 / 1.9,
+    )
+
+
+@lie("vm-hpcg", r"logs 264 sets of iterations, the result has 316")
+def more_iterations(copy: Copy) -> None:
+    copy.edit(copy.file("001", "HPCG*.txt"), r"(Total number of \w+ iterations=)13200", r"\g<1>15800")
+    scaled(copy, "001", f"{RATES}|{OPERATIONS}", 15800 / 13200)
+
+
+@lie("vm-hpcg", r"as Number of Nonzero Terms, a grid of 32×16×16 has 198904")
+def another_matrix(copy: Copy) -> None:
+    copy.edit(copy.file("001", "HPCG*.txt"), r"(Number of Nonzero Terms=)198904", r"\g<1>194904")
+
+
+@lie("vm-hpcg", r"the kernels of its result took [\d.]+ s, all of it")
+def kernel_longer_than_all(copy: Copy) -> None:
+    copy.edit(copy.file("001", "HPCG*.txt"), r"(Time Summary::MG=)[\d.]+", r"\g<1>6.8905")
+    copy.edit(copy.file("001", "HPCG*.txt"), r"(Summary::Raw MG=)6\.03068", rf"\g<1>{29.493 / 6.8905:.6g}")
+
+
+@lie("vm-hpcg", r"its output has version 3\.0, those of \d+ repeats of 3\.1")
+def another_version(copy: Copy) -> None:
+    copy.edit(copy.file("001", "HPCG*.txt"), r"^version=3\.1", "version=3.0")
+
+
+@lie("vm-hpcg", r"its row of 4096 B is [\d.]+ times as fast as in its repeats")
+def one_row_faster(copy: Copy) -> None:
+    record = copy.records(case="osu_latency", interconnect="veth-open", exit_code=0)[1]
+    copy.edit(
+        f"runs/{record['run']}/stdout.txt", r"^(4096\s+)([\d.]+)$", lambda m: f"{m[1]}{float(m[2]) / 6:.2f}"
+    )
+
+
+@lie("vm-profiles", r"sums|contradict|mpiP\S*:\d+: ")
+def profile_edited_in_one_place(copy: Copy) -> None:
+    name = (
+        "runs/osu-alltoall-n8-mpip/" + next((copy.folder / "runs/osu-alltoall-n8-mpip").glob("*.mpiP")).name
+    )
+    copy.edit(
+        name, r"^(   0 +)([\d.]+)( +[\d.]+ +[\d.]+)$", lambda m: f"{m[1]}{float(m[2]) * 3:.3g}{m[3]}", count=1
+    )
+
+
+# ---- names
+
+
+@lie("vm-hpcg", r"says veth-1gbit, a link of 1 Gbit/s, and moved 10\.\d Gbit/s")
+def links_renamed(copy: Copy) -> None:
+    copy.change_all({"interconnect": "veth-1gbit"}, interconnect="veth-10gbit")
+
+
+@lie("vm-hpcg", r"no run has interconnect 'veth-10gbit'")
+def link_renamed_anew(copy: Copy) -> None:
+    copy.change_all({"interconnect": "veth-25gbit"}, interconnect="veth-10gbit")
+
+
+@lie("vm-hpcg", r"its cell of \d+ runs falls into two groups that differ|is off the other \d+ runs")
+def slow_link_called_open(copy: Copy) -> None:
+    for record in copy.records(interconnect="veth-1gbit"):
+        copy.change(record["run"], interconnect="veth-open", repeat=record["repeat"] + 10)
+
+
+@lie(
+    "vm-hpcg",
+    r"starts /opt/bench/hpcg-tuned/bin/xhpcg, \d+ other runs with Open MPI 4\.1\.4 and build '-O3' start",
+)
+def builds_renamed(copy: Copy) -> None:
+    copy.change_all({"build": "-O3"}, build="-O3 -march=native -funroll-loops -ffast-math -flto")
+
+
+@lie("vm-hpcg", r"its command is of MPICH, its record says Open MPI|starts /opt/bench/hpcg-mpich")
+def library_renamed(copy: Copy) -> None:
+    copy.change_all({"mpi": "Open MPI 4.1.4"}, mpi="MPICH 4.0.2")
+
+
+@lie("vm-hpcg", r"no run has mpi 'MPICH 4\.0\.2'")
+def library_of_another_version(copy: Copy) -> None:
+    copy.change_all({"mpi": "MPICH 4.2.1"}, mpi="MPICH 4.0.2")
+
+
+@lie("vm-exchange", r"says Open MPI 4\.1\.4, its modules names Open MPI 5\.0\.3")
+def module_of_another_version(copy: Copy) -> None:
+    copy.change("010", modules=["gcc/12.2", "openmpi/5.0.3"])
+
+
+@lie("vm-hpcg", r"says cluster 'vm-slurm-9'; other runs on n1, n2 say 'vm-slurm-2'")
+def cluster_renamed(copy: Copy) -> None:
+    copy.change("001", cluster="vm-slurm-9")
+
+
+@lie("vm-hpcg", r"says question 'scaling', its job 28 'interconnect'")
+def question_changed(copy: Copy) -> None:
+    copy.change("001", question="scaling")
+
+
+# ---- where and how wide
+
+
+@lie("vm-hpcg", r"says 2 ranks on 2 nodes with 2 ranks per node")
+def ranks_per_node_changed(copy: Copy) -> None:
+    copy.change("001", ranks_per_node=2)
+
+
+@lie("vm-exchange", r"its command names 2 hosts \(\S+\), its record 1 nodes")
+def nodes_changed(copy: Copy) -> None:
+    copy.change("050", nodes=1, ranks_per_node=2)
+
+
+@lie("vm-hpcg", r"has 1 nodes, its job 28 had 2")
+def nodes_and_list_changed(copy: Copy) -> None:
+    copy.change("001", nodes=1, nodelist=["n1"])
+
+
+@lie("vm-hpcg", r"its result has 1 threads per rank, its record 4")
+def threads_changed(copy: Copy) -> None:
+    copy.change("001", threads=4)
+
+
+@lie("vm-exchange", r"its environment has SLURM_JOB_ID=77, its record job_id 78")
+def environment_of_another_job(copy: Copy) -> None:
+    copy.change("010", job_id=78, environment={"SLURM_JOB_ID": "77"})
+
+
+@lie("vm-exchange", r"noted facts of n7, its record lists n1, n2")
+def facts_of_another_node(copy: Copy) -> None:
+    copy.change("010", nodelist=["n1", "n2"], facts={"host": "n7", "facts": {}})
+
+
+# ---- power
+
+
+def metered(copy: Copy, *, factor: float = 1.0, hours: float = 0.0) -> None:
+    """Add what a meter of each node and Slurm's counter would have said: 200 W at work, 90 W else."""
+    spans = [(one["start"], one["end"], one["nodelist"]) for one in copy.records() if one["end"]]
+    first, last = min(span[0] for span in spans) - 300, max(span[1] for span in spans) + 300
+    noise = np.random.default_rng(7)
+    rows = ["time,meter,power_W,note"]
+    for at in np.arange(first, last, 2.0):
+        busy = {node for start, end, nodes in spans if start <= at <= end for node in nodes}
+        for node in ("n1", "n2"):
+            watts = (200.0 if node in busy else 90.0) + noise.normal(0, 2)
+            watts *= factor if node == "n2" else 1.0
+            stamp = datetime.fromtimestamp(at + 3600 * hours, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+            rows.append(f"{stamp},{node},{watts:.2f},")
+    copy.write("pdu.csv", "\n".join(rows) + "\n")
+    jobs = {
+        str(one["job_id"]): 200 * len(one["nodelist"]) * (one["end"] - one["start"])
+        for one in copy.records()
+        if np.isfinite(one["end"] or np.nan)
+    }
+    text = (copy.folder / "sacct.txt").read_text().splitlines()
+    cells = [line.split("|") for line in text]
+    for row in cells[1:]:
+        if row[0] in jobs:
+            row[16] = f"{jobs[row[0]]:.0f}"
+    copy.write("sacct.txt", "\n".join("|".join(row) for row in cells) + "\n")
+
+
+@lie("vm-hpcg", r"its meter has \S+ J, Slurm's counter \S+ J|its nodes drew \S+ W each")
+def meter_times_ten(copy: Copy) -> None:
+    metered(copy, factor=10)
+
+
+@lie("vm-hpcg", r"fit the \d+ runs on its nodes if they are moved by \+2 h; a time zone")
+def log_in_another_zone(copy: Copy) -> None:
+    metered(copy, hours=-2)
+
+
+def own_log(copy: Copy, run: str, watts: float, *, name: str = "power.csv", hours: float = 0.0) -> None:
+    record = copy.records(run=run)[0]
+    noise = np.random.default_rng(int(watts))
+    rows = ["time,meter,power_W,note"]
+    for at in np.arange(record["start"] - 2, record["end"] + 2, 0.25):
+        stamp = datetime.fromtimestamp(at + 3600 * hours, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        rows += [
+            f"{stamp},{node},{watts + noise.normal(0, 3):.2f}," for node in record.get("nodelist", ["node"])
+        ]
+    copy.write(f"runs/{run}/{name}", "\n".join(rows) + "\n")
+
+
+@lie("vm-exchange", r"power\.csv:0: was read from .*; moved by -1 h it fits: a time zone")
+def own_log_in_another_zone(copy: Copy) -> None:
+    own_log(copy, "050", 300, hours=1)
+
+
+@lie("vm-exchange", r"its nodes drew 4\.5e\+04 W each, a node draws 10 to 16000 W")
+def megawatts(copy: Copy) -> None:
+    own_log(copy, "050", 90_000)
+
+
+@lie("vm-exchange", r"power\.csv:0: has for node the readings of node in run 050")
+def log_of_another_run(copy: Copy) -> None:
+    own_log(copy, "050", 300)
+    text = (copy.folder / "runs/050/power.csv").read_text()
+    one, other = (copy.records(run=run)[0]["start"] for run in ("050", "062"))
+    moved = re.sub(r"^(\S+?)Z,", lambda m: _later(m[1], other - one), text, flags=re.MULTILINE)
+    copy.write("runs/062/power.csv", moved)
+
+
+def _later(stamp: str, seconds: float) -> str:
+    at = datetime.fromisoformat(stamp).replace(tzinfo=UTC).timestamp() + seconds
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ,")
+
+
+# ---- tables of others
+
+
+def rows(copy: Copy, pattern: str, by: str | Callable[[re.Match[str]], str], *, add: bool = False) -> None:
+    """Change the first row of the table that a pattern fits, or add what it becomes."""
+    path = copy.folder / "runs.csv.xz"
+    text = lzma.decompress(path.read_bytes()).decode()
+    found = re.search(pattern, text, flags=re.MULTILINE)
+    assert found
+    new = re.sub(pattern, by, found[0], flags=re.MULTILINE)
+    text = text + new + "\n" if add else text.replace(found[0], new, 1)
+    copy.write("runs.csv.xz", lzma.compress(text.encode()))
+
+
+QPACE = r"^(qpace4_SVE_openmpi/\S*-20ranks[^,]*),(.*)$"
+
+
+@lie("hpcg-outputs", r"has 20 ranks by its name, its row says 40")
+def published_ranks(copy: Copy) -> None:
+    rows(copy, QPACE, lambda m: f"{m[1]},{m[2]}".replace(",20,", ",40,"))
+
+
+@lie("hpcg-outputs", r"run copied-20ranks-x: has to the last digit the figures of run qpace4")
+def published_twice(copy: Copy) -> None:
+    rows(copy, QPACE, r"copied-20ranks-x,\2", add=True)
+
+
+@lie("hpcg-outputs", r"says case 96³ and 112 grid points a side")
+def published_case(copy: Copy) -> None:
+    rows(copy, r"^Fritz_OMP_GCC[^,]*,hpcg,3\.0,112³,.*$", lambda m: m[0].replace(",112³,", ",96³,"))
+
+
+@lie("hpcg-outputs", r"has version 3\.0 by its name, its row says 3\.1")
+def published_version(copy: Copy) -> None:
+    rows(copy, r"^Fritz_OMP_GCC[^,]*,hpcg,3\.0,.*$", lambda m: m[0].replace(",hpcg,3.0,", ",hpcg,3.1,"))
+
+
+@lie("hpcg-outputs", r"says cluster 'Fritz', \d+ other rows of qpace4_SVE_openmpi 'QPACE4'")
+def published_cluster(copy: Copy) -> None:
+    rows(copy, QPACE, lambda m: m[0].replace(",QPACE4,", ",Fritz,"))
+
+
+@lie("hpcg-outputs", r"has a reduction_time of \S+, more than its benchmark_time of")
+def published_part(copy: Copy) -> None:
+    rows(copy, r"^(size-8 .*,)([\d.]+),([\d.]+),(google-study,.*)$", r"\1\3,\2,\4")
+
+
+# ---- the tests
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget() -> Iterator[None]:
+    yield
+    KNOWN.clear()
+
+
+@pytest.mark.parametrize(("campaign", "phrase", "tell"), LIES, ids=[tell.__name__ for _, _, tell in LIES])
+def test_verify__names_a_lie_whose_manifest_was_rewritten(
+    campaign: str, phrase: str, tell: Lie, base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = Copy.of(campaign, base)
+    tell(copy)
+    code, lines = said(copy, capsys)
+    assert code == 1
+    assert any(re.search(phrase, line) for line in lines), "\n".join(lines[:12])
+    assert not any("MANIFEST" in line for line in lines)
+
+
+def test_lies__there_are_enough_of_distinct_kinds() -> None:
+    assert len({phrase for _, phrase, _ in LIES}) == len(LIES) >= 34
+
+
+@pytest.mark.parametrize("campaign", ["vm-hpcg", "vm-exchange", "vm-profiles"])
+def test_verify__a_shipped_campaign_as_it_was_measured_is_no_lie(
+    campaign: str, base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, lines = said(Copy.of(campaign, base), capsys)
+    assert (
+        code,
+        [line for line in lines if "both count" not in line and "counts as it says" not in line][1:],
+    ) == (0, [])
+
+
+def test_verify__an_honest_meter_is_no_lie(base: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = Copy.of("vm-hpcg", base)
+    metered(copy)
+    code, lines = said(copy, capsys)
+    assert code == 0, lines

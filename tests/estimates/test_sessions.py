@@ -1,0 +1,180 @@
+"""How runs were made in time: what was run in turn keeps its words, what was in blocks is of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.claims.verdicts import HOLDS, IN_SESSION, NOT_IN_SESSION
+from analysis.decks.content import deck
+from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
+from analysis.estimates.sessions import ONE_AFTER_ANOTHER, UNKNOWN_ORDER, alternate, blocks
+from analysis.estimates.tables import yearly_costs
+from analysis.findings.conclusion import DIFFERS, SESSION, STANDING
+from analysis.findings.search import conclusions
+from analysis.pages import cost_sentences
+from tests.estimates.hand import campaign, claim, repeats, verdict
+from tests.studies import loaded
+
+FAST, SLOW = [100.0, 101.0, 99.0, 100.5, 98.5, 101.5], [80.0, 81.0, 79.0, 80.5, 78.5, 81.5]
+TURNS, BLOCKS = range(12), [*range(0, 12, 2), *range(1, 12, 2)]
+CLAIM = """quantity: speedup
+variable: figure_of_merit
+compare: {{ factor: mpi, treatment: a, baseline: b }}
+expect: {{ relation: at-least, value: {value} }}
+"""
+
+
+def sides(order: Any = None) -> Campaign:
+    """Make six runs of two libraries; `order` has the place of each run, the sides' runs in turn."""
+    rows = [
+        row
+        for pair in zip(
+            repeats(FAST, "figure_of_merit", mpi="a", figure_of_merit_unit="Gflop/s"),
+            repeats(SLOW, "figure_of_merit", mpi="b", figure_of_merit_unit="Gflop/s"),
+            strict=True,
+        )
+        for row in pair
+    ]
+    places = order if order is not None else [-1] * 12
+    placed = [row | {"order": at} for row, at in zip(rows, places, strict=True)]
+    # A run that counts in no statistic keeps `campaign` from making an order.
+    return campaign([*placed, *repeats([1.0], valid=False, order=99)])
+
+
+def block_order() -> list[int]:
+    """Put all runs of the first side before those of the other."""
+    return [at // 2 if at % 2 == 0 else 6 + at // 2 for at in range(12)]
+
+
+def test_blocks__of_two_sides_by_hand() -> None:
+    codes = np.array([0, 0, 1, 1, 0, 1])
+    assert blocks(codes, np.zeros(6)).tolist() == [2, 2]
+    assert blocks(codes, np.array([0.0, 1, 1, 1, 1, 1])).tolist() == [3, 2]
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        ([0, 1] * 6, True),
+        ([0, 1, 1, 0] * 3, True),
+        ([0, 1, 0, 0, 1, 1, 0, 1, 1, 0, 1, 0], True),
+        ([0] * 6 + [1] * 6, False),
+        ([0] * 3 + [1] * 6 + [0] * 3, False),
+        ([0] * 3 + [1] * 3 + [0] * 3 + [1] * 3, False),
+        ([0] * 20 + [0, 1] * 2 + [1] * 20, False),
+    ],
+)
+def test_alternate__by_the_order_of_the_sides(codes: list[int], *, expected: bool) -> None:
+    assert alternate(np.array(codes), np.zeros(len(codes))) is expected
+
+
+@pytest.mark.parametrize(
+    ("order", "value", "word", "why"),
+    [
+        (TURNS, 1.0, HOLDS, ""),
+        (block_order(), 1.0, IN_SESSION, ONE_AFTER_ANOTHER),
+        (block_order(), 2.0, IN_SESSION, ONE_AFTER_ANOTHER),
+        (None, 1.0, IN_SESSION, UNKNOWN_ORDER),
+    ],
+)
+def test_verdict__of_sides_in_blocks_is_of_that_session(
+    tmp_path: Path, order: Any, value: float, word: str, why: str
+) -> None:
+    found = verdict(claim(tmp_path, CLAIM.format(value=value)), sides(order))
+    assert found.verdict == word
+    assert why in found.reason
+    assert ("in that session" in found.sentence) == bool(why)
+    assert (found.p is None) == bool(why)
+
+
+def test_verdict__against_a_claim_is_of_that_session_too(tmp_path: Path) -> None:
+    text = CLAIM.format(value=1).replace("treatment: a, baseline: b", "treatment: b, baseline: a")
+    assert verdict(claim(tmp_path, text), sides(TURNS)).verdict == "does not hold"
+    assert verdict(claim(tmp_path, text), sides(block_order())).verdict == NOT_IN_SESSION
+
+
+def test_findings__and_slides_of_sides_in_blocks_have_no_full_word() -> None:
+    (one,) = [found for found in conclusions(sides(TURNS)) if found.question.compare]
+    assert one.word == DIFFERS
+    blocked = sides(block_order())
+    (other,) = [found for found in conclusions(blocked) if found.question.compare]
+    assert other.word == SESSION
+    assert SESSION not in STANDING
+    assert other.sentence == one.sentence.replace(" (", ", in that session (")
+    assert ONE_AFTER_ANOTHER in other.footnote
+    slides = deck(blocked).slides
+    assert not [slide for slide in slides if slide.kind == "question" and slide.headline == other.sentence]
+    assert [row for slide in slides for row in slide.table if row == (other.sentence, ONE_AFTER_ANOTHER)]
+
+
+@pytest.mark.datasets("vm-hpcg")
+def test_findings__of_a_shuffled_campaign_keep_their_words() -> None:
+    found = [one for one in conclusions(load_campaign("vm-hpcg")) if one.question.compare]
+    assert SESSION not in {one.word for one in found}
+    assert len([one for one in found if one.word == DIFFERS]) > 5
+
+
+# ---- the study's rows, with fewer draws
+
+
+@pytest.fixture(scope="module")
+def study() -> Iterator[ModuleType]:
+    with loaded("study_findings") as module:
+        yield module
+
+
+def test_study__no_schedule_gives_more_false_full_words_than_promised(study: ModuleType) -> None:
+    """Of 8 campaigns a row, none of which has an effect, 5 % may have one: 3 come once in 200 rows."""
+    chosen = [one for one in study.SCHEDULES if one.n <= 6]
+    for schedule, full, session in study.parted(chosen, 8, 7):
+        assert full * 8 < 3, schedule
+        if schedule.order == "turns":
+            assert session == 0, schedule
+    ignoring = [session for one, _, session in study.parted(chosen[:1], 8, 8)]
+    assert ignoring[0] > 0.3  # what would have had a full word
+
+
+# ---- money
+
+
+def metered(n: int) -> Campaign:
+    rows = []
+    for link, joules, seconds in (("fast", 3.6e6, 1000.0), ("slow", 7.2e6, 2000.0)):
+        for at in range(n):
+            scale = 1 + 0.01 * at
+            rows += repeats(
+                [seconds * scale], interconnect=link, nodes=2, energy=joules * scale,
+                energy_low=joules * scale, energy_high=joules * scale, energy_location="node",
+            )  # fmt: skip
+    return campaign(rows)
+
+
+def test_money__is_of_repeats_alone() -> None:
+    """1 kWh every 1,000 s at 0.2 a kWh: 31,536 jobs a year, 6,307 a year; of a single run nothing."""
+    table = yearly_costs(metered(2), "interconnect", price=0.2)
+    assert table["cost_a_year"].iloc[0] == pytest.approx(0.2 * 365 * 86_400 / 1000, rel=0.02)
+    assert cost_sentences(table, "interconnect", "slow", "USD")[0].endswith("USD.")
+    with pytest.raises(NotCoveredError, match="carry no money"):
+        yearly_costs(metered(1), "interconnect", price=0.2)
+
+
+MONEY = """quantity: cost
+variable: energy
+compare: { factor: interconnect, treatment: fast, baseline: slow }
+tariff: { price: 0.2, jobs_of: slow }
+expect: { relation: at-least, value: 1, unit: USD/year }
+"""
+
+
+def test_money__no_verdict_turns_one_run_against_one_into_it(tmp_path: Path) -> None:
+    one = verdict(claim(tmp_path, MONEY), metered(1))
+    assert (one.verdict, one.estimate) == ("not tested", None)
+    assert "a single run carries no money" in one.reason
+    assert verdict(claim(tmp_path, MONEY), metered(2)).estimate is not None
+    assert not [one for one in conclusions(metered(1)) if "USD" in one.sentence]

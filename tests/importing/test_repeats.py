@@ -1,0 +1,64 @@
+"""Cells of an import whose runs are no repeats: asked about before anything is written."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.base import project
+from analysis.datasets.applications import load_applications
+from analysis.importing import make
+from analysis.importing.plan import ImportPlan, cell_name
+from tests.findings.planted import rated
+from tests.importing import trees
+
+SOURCE = next(run for run in trees.good() if trees.record(run)["case"] == "nx16")
+
+
+def tree(root: Path, factors: dict[str, list[float]]) -> ImportPlan:
+    """Plan the import of copies of one result, scaled, each in a folder of its group's and its own name."""
+    for group, each in factors.items():
+        for at, factor in enumerate(each):
+            folder = root / group / f"attempt{at}"
+            folder.mkdir(parents=True)
+            shutil.copy(trees.result(SOURCE), folder / "HPCG-Benchmark_3.1.txt")
+            rated(folder, factor)
+    return make(root, "tree", root / "raw", load_applications(project.root() / "config" / "applications"))
+
+
+def clean(n: int, seed: int) -> list[float]:
+    return np.exp(np.random.default_rng(seed).normal(0, 0.02, n)).tolist()
+
+
+def test_repeats__groups_that_follow_a_folder_are_a_question(tmp_path: Path) -> None:
+    slow, fast = clean(6, 1), [1.3 * one for one in clean(6, 2)]
+    plan = tree(tmp_path, {"cn01": slow, "cn02": fast})
+
+    (doubt,) = plan.doubts
+    assert sorted(doubt.split.sizes) == [6, 6]
+    assert doubt.split.fact == "name word 2"
+    assert set(doubt.levels) == {"01", "02"}
+    assert "12 runs fall into groups of 6 and 6" in doubt.question
+    assert "('01', '02'): a factor, or are they repeats?" in doubt.question
+    assert len({cell_name(draft) for draft in plan.runs}) == 1
+
+    doubt.take()
+
+    assert len({cell_name(draft) for draft in plan.runs}) == 2
+    assert {draft.value("options") for draft in plan.runs} == {"name-word-2=01", "name-word-2=02"}
+    assert sorted(draft.value("repeat") for draft in plan.runs) == sorted([*range(1, 7)] * 2)
+
+
+def test_repeats__clean_runs_are_not_asked_about(tmp_path: Path) -> None:
+    assert tree(tmp_path, {"cn01": clean(6, 3), "cn02": clean(6, 4)}).doubts == []
+
+
+@pytest.mark.parametrize("fast", [[0.4], [0.4, 0.41]])
+def test_repeats__a_run_far_from_the_rest_is_asked_about(tmp_path: Path, fast: list[float]) -> None:
+    (doubt,) = tree(tmp_path, {"one": clean(10, 5) + fast}).doubts
+    assert doubt.split.sizes == (len(fast), 10)
+    assert doubt.question.endswith("what differs, or are they repeats?")
+    assert doubt.split.fact == ""
