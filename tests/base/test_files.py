@@ -96,12 +96,20 @@ def test_read_bytes__expands_up_to_a_limit_that_can_be_raised(
 def test_read_bytes__pipe_and_device_are_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "linked").symlink_to("/dev/zero")
-    for name, kind in (("pipe", "a pipe"), ("linked", "a device")):
-        with pytest.raises(ReadError, match=f"{name}:0: is {kind}, not a file"):
+    # Who reads the kernel's messages waits for the next one, and takes it from other readers.
+    (tmp_path / "kmsg").symlink_to("/proc/kmsg")
+    for name, kind in (("pipe", "a pipe"), ("linked", "a device"), ("kmsg", "one of the kernel's")):
+        with pytest.raises(ReadError, match=f"{name}:0: is {kind}, not a stored file"):
             files.read_bytes(tmp_path / name)
         assert files.plain_head(tmp_path / name, 4) == b""
-        with pytest.raises(ReadError, match=f"{name}:0: is {kind}, not a file"):
+        assert files.read_json(tmp_path / name) == {}
+        with pytest.raises(ReadError, match=f"{name}:0: is {kind}, not a stored file"):
             readers.open(tmp_path / name)
+    with (tmp_path / "long").open("wb") as file:
+        file.truncate(5 << 30)  # and takes no room
+    with pytest.raises(ReadError, match=r"long:0: has 5,369 MB, more than the 4,295 MB that are read"):
+        files.read_bytes(tmp_path / "long")
+    assert files.read_json(tmp_path / "long") == {}
 
 
 def test_read_bytes__file_that_is_not_there(tmp_path: Path) -> None:

@@ -129,6 +129,25 @@ def test_pptx__several_series_of_levels_are_columns_from_nought(path: Path) -> N
     assert found.value_axis.maximum_scale >= 7.5
 
 
+def test_pptx__a_name_like_a_formula_or_a_link_is_a_text_in_the_workbook(tmp_path: Path) -> None:
+    names = ["=cmd|'calc'!A1", "{=1+1}", "+1", "-1", "@SUM(A1)", "\t=1", "http://x.test/"]
+    levels = points(*(("", name, 1.0 + at, NAN, NAN, 3) for at, name in enumerate(names)))
+    curves = points(*((name, x, 1.0 + x, NAN, NAN, 3) for name in names for x in (1, 2, 4)))
+    groups = points(*((name, level, 1.0, NAN, NAN, 3) for name in names for level in ("a", "=b")))
+    slides = tuple(Slide("question", "It is so", "MPI", (), one) for one in (levels, curves, groups))
+    pptx.write(Deck("=A1", "what it does", "2026-11-21T10:00:00", slides), tmp_path / "deck.pptx")
+    with zipfile.ZipFile(tmp_path / "deck.pptx") as deck:
+        books = [deck.read(name) for name in deck.namelist() if name.endswith(".xlsx")]
+    assert len(books) == 3
+    for book in books:
+        with zipfile.ZipFile(io.BytesIO(book)) as parts:
+            sheet = parts.read("xl/worksheets/sheet1.xml")
+            texts = parts.read("xl/sharedStrings.xml")
+        assert b"<f" not in sheet
+        assert b"hyperlink" not in sheet
+        assert b"=cmd|" in texts
+
+
 def test_pptx__charts_keep_the_order_of_the_schema(path: Path) -> None:
     seen = 0
     for slide in slides(path)[1:4]:

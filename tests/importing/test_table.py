@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,8 @@ def test_table__what_cannot_be_used_is_one_line_with_its_number(
 
 def test_table__a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "binary.csv").write_bytes(b"file,nodes\n\xff\xfe,1\n")
-    for name in ("gone.csv", "binary.csv"):
+    (tmp_path / "long.csv").write_text(f'file,mpi\na,"{"x" * 200_000}"\n')
+    os.mkfifo(tmp_path / "pipe.csv")
+    for name in ("gone.csv", "binary.csv", "long.csv", "pipe.csv"):
         with pytest.raises(ConfigError, match=name):
             read_table(str(tmp_path / name))

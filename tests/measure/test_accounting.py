@@ -95,6 +95,13 @@ def test_accounting__separator_in_a_name_shifts_a_row_and_breaks_nothing(
     assert asked(tmp_path, monkeypatch, base, "", *odd.splitlines()) == odd
 
 
+def test_accounting__a_cell_of_any_length_is_kept(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = SEVEN.replace("7.0|orted", f"7.0|{'x' * 200_000}")
+    assert asked(tmp_path, monkeypatch, base, "", *long.splitlines()) == long
+
+
 def test_accounting__a_file_of_another_form_is_left_alone_and_named(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

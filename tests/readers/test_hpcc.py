@@ -110,6 +110,17 @@ def test_hpcc__numbers_are_held_against_each_other(old: str, new: str, found: st
     assert [warning for warning in ds.warnings if warning.startswith(f"x:{found}")]
 
 
+def test_hpcc__a_later_run_that_did_not_end_is_named() -> None:
+    text = FILE.read_text()
+    begun = text[: text.index("Begin of Summary section.")]
+    ds = hpcc.parse(f"{text}{begun}".encode(), "x")
+    line = text.count("\n") + begun.count("\n", 0, begun.index("This is the DARPA")) + 1
+    assert ds.complete is False
+    assert ds.warnings[0].startswith(f"x:{line}: a later run began and left no summary; ")
+    whole = hpcc.parse(f"{text}{text}".encode(), "x")
+    assert whole.complete is True
+
+
 def test_hpcc__tests_that_did_not_run_contradict_nothing() -> None:
     """A job of one rank prints -1 for its ping-pong, as seen in HPCC 1.5.0's output of others."""
     text = re.sub(r"(?m)^((?:Max|Min|Avg)PingPong\w+)=.*$", r"\1=-1", FILE.read_text())

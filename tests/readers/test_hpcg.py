@@ -214,6 +214,23 @@ def test_hpcg__value_that_is_no_number_is_named() -> None:
     assert ds.warnings == ["x.txt:89: 'Benchmark Time Summary::MG' is '1.4#207', not a number; left blank"]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "complete"),
+    [
+        (b"rating of=1.70293", b"rating of=inf", True),
+        (b"rating of=1.70293", b"rating of=-nan", True),
+        (b"rating of=1.70293", b"rating of=-1.70293", False),
+        (b"Summary::Raw DDOT=0.225753", b"Summary::Raw DDOT=inf", True),
+    ],
+)
+def test_hpcg__what_no_number_can_be_is_named_with_its_line(old: bytes, new: bytes, complete: bool) -> None:
+    ds = hpcg.parse(PLAIN.read_bytes().replace(old, new), "x.txt")
+    line = 119 if b"rating" in old else 104
+    assert any(one.startswith(f"x.txt:{line}: ") and "no number that can be" in one for one in ds.warnings)
+    assert ds.complete is complete
+    assert math.isnan(ds.rating.item()) == (not bool(ds["valid"])) == (b"rating" in old)
+
+
 def test_hpcg__each_result_of_a_file_is_read() -> None:
     text = PLAIN.read_bytes()
     # As a job prints that runs the program and its files three times over; the last was another release.

@@ -334,3 +334,15 @@ def test_mpip__three_decimals_of_option_e_are_no_contradiction():
     # What decimals cannot explain is still a contradiction.
     wrong = mpip.parse(report(times, aggregate, sites.replace("0.200    0.140", "0.400    0.340")), "x")
     assert any("call sites take" in warning for warning in wrong.attrs["warnings"])
+
+
+def test_mpip__option_l_prints_0_for_ranks_that_never_came_to_a_site() -> None:
+    """The Send of mix.c at site 22 is of ranks 1 to 3, the Bcast at site 14 of all four."""
+    text = raw("mix_350.mpiP")
+    send = b"   22    *      9      1.1    0.141  0.00702"
+    bcast = b"   14    *      4   0.0328   0.0199  0.00635"
+    assert text.count(send) == text.count(bcast) == 1
+    whole = mpip.parse(text.replace(send, send.replace(b"0.00702", b"      0")), "x")
+    assert (whole.complete, whole.warnings) == (mpip.parse(text).complete, mpip.parse(text, "x").warnings)
+    wrong = mpip.parse(text.replace(bcast, bcast.replace(b"0.00635", b"      0")), "x")
+    assert wrong.complete is False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
@@ -234,12 +233,14 @@ def test_osu__other_text_is_refused() -> None:
         osu.parse(b"1 2.5\n2 3.5\n", "log")
 
 
-def test_osu__numbers_that_are_none_stay_so() -> None:
-    ds = osu.parse(
-        table("OSU MPI Bandwidth Test v5.8", "# Size      Bandwidth (MB/s)", "1   inf", "2   -nan")
-    )
-    assert ds.bandwidth.values[0] == math.inf
-    assert math.isnan(ds.bandwidth.values[1])
+@pytest.mark.parametrize("wrong", ["inf", "-nan", "nan", "-0.50", "-inf"])
+def test_osu__what_can_be_no_time_and_no_rate_is_named_and_left_out(wrong: str) -> None:
+    rows = ("# Size      Bandwidth (MB/s)", "1   2.50", f"2   {wrong}", "4   9.00")
+    ds = osu.parse(table("OSU MPI Bandwidth Test v5.8", *rows), "x")
+    assert (ds.complete, ds["size"].values.tolist(), ds.bandwidth.values.tolist()) == (
+        False, [1, 4], [2.5, 9.0],
+    )  # fmt: skip
+    assert ds.warnings == [f"x:4: {wrong} is no time and no rate; the row is left out; measure it again"]
 
 
 @pytest.mark.parametrize(

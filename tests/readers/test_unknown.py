@@ -45,6 +45,11 @@ def test_unknown__says_what_a_file_looks_like(data: bytes, said: str) -> None:
     assert re.match(rf"f:0: (has no known format: )?{re.escape(said)}", answer(data))
 
 
+def test_unknown__steps_are_no_graph500() -> None:
+    assert "graph500" not in answer(b"500 timesteps and 12 steps\n")
+    assert "graph500" in answer(b"bfs  harmonic_mean_TEPS: 1e9\nTEPS\n")
+
+
 @pytest.mark.parametrize(
     ("data", "near"),
     [

@@ -5,12 +5,16 @@ imported where it is used.
 """
 
 import contextlib
+import errno
 import fcntl
+import functools
 import hashlib
 import importlib
 import json
 import os
+import re
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -22,27 +26,53 @@ _PIECE = 4096  # B taken at a time: even that can become 100 MB
 # Logs and profiles shrink to a tenth or a fiftieth. What expands further is made to fill the memory, or is
 # all of one line; and beyond 4 GiB a reader needs more memory than most machines have.
 _MOST_TIMES, _MOST, _ALWAYS = 100, 4 << 30, 256 << 20
+_MOST_JSON = 64_000_000  # B; a record has some 100 kB
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]+")
 UNPACKED = "BENCHBOOK_UNPACKED"
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Read a file as `unpacked` returns it; ReadError also if it cannot be read, or is no regular file."""
+    """Read a file as `unpacked` returns it; ReadError also if it cannot be read, or is no stored file."""
     from analysis.base.errors import ReadError
 
     try:
-        if kind := _other_kind(path):
-            raise ReadError.at(str(path), 0, f"is {kind}, not a file", "give a file with what it delivers")
-        data = Path(path).read_bytes()
+        data = stored(path)
     except OSError as error:
         raise ReadError.at(str(path), 0, error.strerror or str(error), "check the path") from error
     return unpacked(data, path)
 
 
-def _other_kind(path: str | Path) -> str:
-    """Say what a path is that would never end, or make the reader wait; empty for a file."""
-    mode = Path(path).stat().st_mode
+def stored(path: str | Path, most: int = _MOST) -> bytes:
+    """Return the bytes of a file as they are stored.
+
+    OSError if it cannot be read, has more than `most` bytes or is no file of a disk. A pipe, a device or a
+    file of the kernel may never end, or make the reader wait.
+    """
+    _check(path, most)
+    return Path(path).read_bytes()
+
+
+def _check(path: str | Path, most: int = sys.maxsize) -> None:
+    """Raise the OSError of a file that is not read."""
+    state = Path(path).stat()
     kinds = {stat.S_ISFIFO: "a pipe", stat.S_ISCHR: "a device", stat.S_ISBLK: "a device"}
-    return next((kind for test, kind in kinds.items() if test(mode)), "")
+    kinds |= {stat.S_ISSOCK: "a socket"}
+    kind = next((kind for test, kind in kinds.items() if test(state.st_mode)), "")
+    # Those of /proc say that they are empty and regular; /proc/kmsg waits for the kernel's next message.
+    kind = kind or ("one of the kernel's" if state.st_dev in _kernels() and not state.st_size else "")
+    if kind:
+        raise OSError(errno.EINVAL, f"is {kind}, not a stored file", str(path))
+    if state.st_size > most:
+        size = f"{state.st_size / 1e6:,.0f} MB"
+        found = f"has {size}, more than the {most / 1e6:,.0f} MB that are read"
+        raise OSError(errno.EFBIG, found, str(path))
+
+
+@functools.cache
+def _kernels() -> frozenset[int]:
+    """Return the file systems that the kernel makes up."""
+    places = (Path("/proc"), Path("/sys"), Path("/sys/kernel/debug"), Path("/sys/kernel/tracing"))
+    return frozenset(place.stat().st_dev for place in places if place.is_mount())
 
 
 def unpacked(data: bytes, path: str | Path) -> bytes:
@@ -101,10 +131,9 @@ def _parts(name: str, data: bytes, most: int) -> Iterator[bytes]:
 
 
 def plain_head(path: str | Path, size: int) -> bytes:
-    """Return the first `size` bytes of a file; none if it is compressed, no file or cannot be read."""
+    """Return the first `size` bytes of a file; none if it is compressed, not stored or cannot be read."""
     try:
-        if _other_kind(path):
-            return b""
+        _check(path)
         with Path(path).open("rb") as file:
             head = file.read(max(size, _MARK))
     except OSError:
@@ -114,6 +143,7 @@ def plain_head(path: str | Path, size: int) -> bytes:
 
 def sha256(path: str | Path) -> str:
     """Return the SHA-256 of a file as stored, 64 hexadecimal digits; an OSError if it cannot be read."""
+    _check(path)
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -150,9 +180,15 @@ def write_json(path: str | Path, value: object, *, durable: bool = False) -> Non
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
-    """Read the object in a JSON file; empty if there is none, or none that can be read."""
+    """Read the object in a JSON file of up to 64 MB; empty if there is none, or none that can be read.
+
+    Half a character, which JSON can state and no text can hold, becomes a question mark.
+    """
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        data = stored(path, _MOST_JSON)
+        found = json.loads(data)
+        if b"\\ud" in data.lower():
+            found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -185,3 +221,8 @@ def lock(path: str | Path, note: str) -> IO[str]:
 def printable(text: str) -> str:
     """Return a text, like the name of a file, with escapes for what is no UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def one_line(text: str) -> str:
+    """Return a text as `printable` does, with blanks for what no page and no slide can hold."""
+    return _CONTROL.sub(" ", printable(text)).strip()

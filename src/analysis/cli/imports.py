@@ -12,6 +12,7 @@ from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
+from analysis.base.files import read_json
 from analysis.cli import BAD_INPUT, CAMPAIGN, FINE
 from analysis.datasets.applications import load_applications
 from analysis.importing import make, write
@@ -23,6 +24,7 @@ from analysis.importing.resolution import NEEDED, missing
 from analysis.importing.table import read_table
 from analysis.importing.writing import README, power_entries
 from analysis.provenance import manifest
+from analysis.schema.records import IMPORTED
 
 _ROWS = 30  # runs, files and faults that are listed
 _LEVELS = 8  # of a factor, on its line
@@ -83,7 +85,7 @@ def import_folder(
 
 def _check_target(raw: Path, declaration: Path, base: Path) -> None:
     runs, found = list(raw.glob(f"runs/*/{RECORD}")), ""
-    if runs and not any(b'"imported"' in path.read_bytes() for path in runs):
+    if runs and not any(IMPORTED in read_json(path) for path in runs):
         found = "has runs that were not imported"
     elif declaration.is_file() and not runs and raw.is_dir() and any(raw.iterdir()) and not _is_ours(raw):
         found = "is declared, and its folder has files that were not imported"

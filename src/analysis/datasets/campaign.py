@@ -17,7 +17,7 @@ import xarray as xr
 from analysis import readers
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault, sparing
-from analysis.base.files import printable
+from analysis.base.files import one_line, printable
 from analysis.datasets.applications import load_applications
 from analysis.datasets.contradictions import slurm_contradictions
 from analysis.datasets.labels import LabelledRun, doubtful
@@ -108,6 +108,8 @@ def join(raw: Path, found: list[RunFolder], power: Mapping[str, Any]) -> Joined:
     """Complete the rows of a campaign's runs by the files next to them: jobs, energy, validity."""
     accounts, files, faults = _read_records(raw)
     rows = [run.row for run in found]
+    for row in (*rows, *(other for run in found for other in run.repeats)):
+        row |= {key: one_line(text) for key, text in row.items() if isinstance(text, str) and key != "run"}
     before = {row["run"]: row["reason"] for row in rows}
     counted = _join_records(rows, _jobs_and_steps(accounts))
     after = {row["run"]: row["reason"] for row in rows if row["reason"] != before[row["run"]]}

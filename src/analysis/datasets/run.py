@@ -15,7 +15,7 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base.errors import Fault, ReadError, sparing
-from analysis.base.files import printable, unpacked
+from analysis.base.files import printable, stored, unpacked
 from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import facts
@@ -178,10 +178,6 @@ def _read_files(folder: Path, run: str, out: RunFolder) -> tuple[bool | None, li
 def _take_record(data: bytes, source: str, out: RunFolder) -> bool:
     """Add the record's values to the row; return whether the record is whole."""
     record, faults = records(data, source)
-    for name, value in record.items():
-        if isinstance(value, str) and printable(value) != value:
-            faults.damage(0, f"{name!r} holds half a character", "written as an escape")
-            record[name] = printable(value)
     if record["elapsed"] == 0:
         faults.note(0, "'start' and 'end' are the same moment", "no run takes no time: it does not count")
     out.faults += faults.attrs()["warnings"]
@@ -212,11 +208,11 @@ def file_entry(path: Path, name: str, run: str = "") -> tuple[dict[str, Any], Ca
     row = {"path": name, "run": run, "engine": "", "complete": True, "bytes": -1, "checksum": ""}
     source = name.removeprefix("runs/")
     try:
-        stored = path.read_bytes()
+        data = stored(path)
     except OSError as error:
-        return row, partial(_refused, Fault(source, 0, error.strerror or str(error), "make it readable"))
-    row |= {"bytes": len(stored), "checksum": hashlib.sha256(stored).hexdigest()}
-    return row, partial(unpacked, stored, source)
+        return row, partial(_refused, Fault(source, 0, error.strerror or str(error), "replace it by a file"))
+    row |= {"bytes": len(data), "checksum": hashlib.sha256(data).hexdigest()}
+    return row, partial(unpacked, data, source)
 
 
 def _refused(fault: Fault) -> bytes:

@@ -1,7 +1,8 @@
 """Native charts of a slide: points with their intervals, whose numbers stay editable in the file."""
 
+import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import pandas as pd
@@ -81,9 +82,24 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 
+def _as_text(data: Any) -> Any:
+    """Let a name that begins like a formula or a link be a text in the workbook of a chart."""
+    writer = data._workbook_writer
+    opened = writer._open_worksheet
+
+    @contextlib.contextmanager
+    def open_worksheet(file: Any) -> Iterator[tuple[Any, Any]]:
+        with opened(file) as (workbook, worksheet):
+            worksheet.strings_to_formulas = worksheet.strings_to_urls = False
+            yield workbook, worksheet
+
+    writer._open_worksheet = open_worksheet
+    return data
+
+
 def _curves(slide: Slide, points: pd.DataFrame, box: Box, styles: Styles) -> GraphicFrame:
     """Draw curves along a numeric axis."""
-    data: Any = XyChartData()
+    data = _as_text(XyChartData())
     parts = {str(name): part.sort_values("x") for name, part in points.groupby("series", sort=False)}
     for name, part in parts.items():
         series = data.add_series(name or str(points.attrs.get("ylabel", "")))
@@ -105,7 +121,7 @@ def _levels(slide: Slide, points: pd.DataFrame, box: Box, styles: Styles) -> Gra
     what = str(points.attrs.get("ylabel", ""))
     levels = list(dict.fromkeys(points["x"]))
     names = list(dict.fromkeys(map(str, points["series"])))
-    data: Any = CategoryChartData()
+    data = _as_text(CategoryChartData())
     data.categories = [_short(_text(level)) or what for level in levels]
     parts = []
     for name in names:

@@ -1,6 +1,5 @@
 """The cluster under test: what its runs and the facts of their nodes say, and what they do not."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from analysis.base import project
 from analysis.base.words import counted, in_order
 from analysis.estimates.campaign import KIB_PER_GIB, Campaign
 from analysis.estimates.spelling import display, listed, nameable
+from analysis.schema.records import count_of, node_facts
 
 _LISTED = 4  # names of a row, the others are counted
 _COMPILERS = ("gcc", "icx", "icc", "ifx", "ifort", "nvc", "armclang", "clang", "gfortran")
@@ -66,14 +66,9 @@ def _facts(runs: Path) -> dict[str, list[Any]]:
     """Return the different values of each fact over the runs in a folder, in the order of the runs."""
     found: dict[str, list[Any]] = {}
     for path in sorted(runs.glob("*/run.json")):
-        try:
-            facts = json.loads(path.read_bytes())["facts"]["facts"]
-            values = {name: fact["value"] for name, fact in facts.items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue  # a record without facts of its node, or a broken one, which the ingest names
-        for name, value in values.items():
+        for name, value in node_facts(path).items():
             known = found.setdefault(name, [])
-            if value not in known and value not in (None, ""):
+            if value not in known and value != "":
                 known.append(value)
     return found
 
@@ -101,13 +96,14 @@ def _span(numbers: Sequence[int]) -> str:
 def _cpu(known: _Sources) -> str:
     models = known.of("cpu.Model name")
     sockets, cores = known.of("cpu.Socket(s)"), known.of("cpu.Core(s) per socket")
-    if not known.levels("cpu") and len(models) == len(sockets) == len(cores) == 1:
-        return f"{models[0]}, {counted(int(sockets[0]), 'socket')} with {counted(int(cores[0]), 'core')}"
+    numbers = [count_of(one) for one in (*sockets, *cores)]
+    if not known.levels("cpu") and len(models) == len(sockets) == len(cores) == 1 and min(numbers) > 0:
+        return f"{models[0]}, {counted(numbers[0], 'socket')} with {counted(numbers[1], 'core')}"
     return some(known.levels("cpu") or models)
 
 
 def _memory(known: _Sources) -> str:
-    kib = [one for one in known.facts.get("memory.total", ()) if isinstance(one, (int, float))]
+    kib = [one for one in known.facts.get("memory.total", ()) if isinstance(one, (int, float)) and one > 0]
     return some([f"{size} GiB" for size in sorted({round(one / KIB_PER_GIB) for one in kib})])
 
 

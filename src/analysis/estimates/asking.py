@@ -8,7 +8,6 @@ Snakemake reads this module at every start: nothing slow is imported.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
 
+from analysis.base.files import read_json
 from analysis.base.models import Maybe, Model, Name, Unique
 from analysis.base.project import declaration, load_yaml, raw
 from analysis.schema.factors import ALIASES, BY_NAME, FACTORS, TABLE, FactorName, label
@@ -25,6 +25,7 @@ from analysis.schema.factors import ALIASES, BY_NAME, FACTORS, TABLE, FactorName
 _PROFILES = (".ipm.xml", ".mpip", "profile.0.0.0", ".cali", "experiment.xml")
 _PACKED = (".gz", ".xz", ".zst")
 _DAY, _DAYS = 86_400, 3  # s, and the fewest days of a history
+_LAST = 1e11  # s; what follows is no time
 _METERS = "power"  # a log in a run's own folder is called so
 
 Row = Mapping[str, Any]
@@ -195,23 +196,26 @@ def _declared(campaign: str, base: Path) -> Mapping[str, Any]:
 
 def _row(path: Path) -> Row | None:
     """Read the factors of a run; None if there is no record, or the run has failed."""
-    try:
-        record = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    record = {ALIASES.get(key, key): value for key, value in read_json(path).items()}
+    damaged = not all(_is_level(record.get(one.name), one.numeric) for one in TABLE)
+    if not record or damaged or record.get("exit_code") or record.get("reason"):
         return None
-    if not isinstance(record, dict) or record.get("exit_code") or record.get("reason"):
-        return None
-    record = {ALIASES.get(key, key): value for key, value in record.items()}
     row = {factor: _level(record.get(factor)) for factor in FACTORS}
     plain = {"profiler": row["profiler"] or "none", "tuning": row["tuning"] or "untuned"}
     start = record.get("start")
-    day = int(start // _DAY) if isinstance(start, (int, float)) else None
+    day = int(start // _DAY) if isinstance(start, (int, float)) and 0 <= start < _LAST else None
     return {**row, **plain, "timing": record.get("timing") is not False, "day": day}
 
 
 def _level(value: Any) -> Any:
     """Take a level as it compares: nothing, an empty text and -1 are unknown."""
-    return None if isinstance(value, (list, dict)) or value in ("", -1) else value
+    return None if isinstance(value, list) or value in ("", -1) or value != value else value
+
+
+def _is_level(value: Any, numeric: bool) -> bool:
+    """Tell whether a record can hold a value of a factor; the ingest refuses a record with another one."""
+    kinds = (int, float) if numeric else (int, str, list)
+    return value is None or (isinstance(value, kinds) and not isinstance(value, bool))
 
 
 def _unpacked(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from analysis.estimates import mixture
 from analysis.schema import storage
 from analysis.schema.campaigns import CampaignFile, FactorDistance, RunsAlike, StandIn, View
 from analysis.schema.factors import FACTORS
+from analysis.schema.records import count_of, node_facts
 from analysis.schema.registry import to_dataset
 
 # In a campaign's `hardware`, stands for what the runs say.
@@ -50,21 +50,17 @@ def machines(runs: Path) -> str:
     """
     found = set()
     for path in runs.glob("*/run.json"):
-        try:
-            facts = json.loads(path.read_bytes())["facts"]["facts"]
-        except (OSError, ValueError, KeyError, TypeError):
-            continue  # a record of another tool, or a broken one, which the ingest names
-        found.add(_machine({name: fact.get("value") for name, fact in facts.items()}))
+        found.add(_machine(node_facts(path)))
     return " and ".join(sorted(found - {""})) or "a machine that its runs do not name"
 
 
 def _machine(values: dict[str, Any]) -> str:
-    model, threads = values.get("cpu.Model name"), values.get("cpu.CPU(s)")
-    memory = values.get("memory.total")  # KiB
-    if not model or not threads:
+    model, memory = values.get("cpu.Model name"), values.get("memory.total")  # KiB
+    threads, each = count_of(values.get("cpu.CPU(s)")), count_of(values.get("cpu.Thread(s) per core") or 1)
+    if not model or min(threads, each) < 1:
         return ""
     # lscpu counts what can run at once; with two threads a core that is twice the cores.
-    cores = int(threads) // int(values.get("cpu.Thread(s) per core") or 1)
+    cores = threads // each
     size = f", {memory / KIB_PER_GIB:.0f} GiB" if isinstance(memory, (int, float)) else ""
     return f"{cores} core{'s' if cores > 1 else ''} of {model}{size}"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.base.errors import Fault
-from analysis.base.files import read_json, sha256
+from analysis.base.files import read_json, sha256, stored
 from analysis.importing.detect import Observation, detect
 from analysis.importing.draft import COUNTS, Draft, Sourced
 from analysis.importing.groups import RunFiles
@@ -45,12 +45,25 @@ class ImportedRun:
     def output(self) -> bytes:
         """Return the bytes of its main file, none if it is gone."""
         path = self.folder / str(self.main["file"])
-        return path.read_bytes() if path.is_file() else b"\0"
+        return stored(path) if path.is_file() else b"\0"
 
     @property
     def digests(self) -> set[str]:
         """SHA-256 of the files that it was made from."""
         return {str(one["sha256"]) for one in self.note.get("files", ())}
+
+
+def _is_whole(note: Any) -> bool:
+    """Tell whether a record's note of its import has what is asked of it here."""
+    if not isinstance(note, dict) or "key" not in note or not isinstance(note.get("factors", {}), dict):
+        return False
+    files = note.get("files")
+    if not isinstance(files, list) or not files or not all(isinstance(one, dict) for one in files):
+        return False
+    if not all(isinstance(one.get(key), str) for one in files for key in ("from", "sha256")):
+        return False
+    inside = Path(str(files[0].get("file", "..")))
+    return not inside.is_absolute() and ".." not in inside.parts
 
 
 @dataclass
@@ -82,8 +95,8 @@ class Earlier:
 
     def _add(self, run: ImportedRun) -> None:
         self.names.add(run.name)
-        if not isinstance(run.record.get("imported"), dict) or "key" not in run.note:
-            return
+        if not _is_whole(run.record.get("imported")):
+            return  # measured, or of another hand
         self.known[str(run.note["key"])] = run
         if isinstance(repeat := run.record.get("repeat"), int):
             which = str(run.note.get("cell", ""))

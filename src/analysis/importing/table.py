@@ -4,9 +4,9 @@ import csv
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.files import stored
 from analysis.importing.groups import RunFiles
 from analysis.importing.pattern import FACTORS, parse_value
 from analysis.importing.vocabulary import Value
@@ -48,12 +48,13 @@ class FactTable:
 def read_table(path: str) -> FactTable:
     """Read a table; ConfigError with one fault for each line that cannot be used."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else "is no text in UTF-8"
+        text = stored(path).decode("utf-8-sig")
+        head = text.partition("\n")[0]
+        rows = list(csv.reader(text.splitlines(), delimiter=max(",;\t", key=head.count)))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        why = "is no text in UTF-8" if isinstance(error, UnicodeDecodeError) else f"is no CSV ({error})"
+        why = error.strerror or why if isinstance(error, OSError) else why
         raise ConfigError.at(path, 0, why, "give a CSV file") from None
-    head = text.partition("\n")[0]
-    rows = list(csv.reader(text.splitlines(), delimiter=max(",;\t", key=head.count)))
     heads = [_column(cell.strip(), path) for cell in rows[0]] if rows else []
     keys = [at for at, name in enumerate(heads) if name in ("file", "job")]
     if not keys:

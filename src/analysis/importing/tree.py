@@ -9,6 +9,7 @@ from pathlib import Path
 
 from analysis import readers
 from analysis.base.errors import ConfigError
+from analysis.base.files import stored
 
 # Folders that programs keep for themselves: no output of a job is in them.
 _SKIPPED = {".git", ".hg", ".svn", "__pycache__", ".snakemake", ".venv", "node_modules", ".ipynb_checkpoints"}
@@ -36,7 +37,7 @@ class File:
 
     def content(self) -> bytes:
         """Return what is stored, of a database's folder the tar that its reader takes."""
-        return readers.database(self.path) if self.path.is_dir() else self.path.read_bytes()
+        return readers.database(self.path) if self.path.is_dir() else stored(self.path, MOST)
 
 
 def display_name(name: str) -> str:

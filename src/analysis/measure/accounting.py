@@ -1,7 +1,5 @@
 """Slurm's records of a campaign's jobs: also of those that were killed, with or without a record of ours."""
 
-import csv
-import io
 import math
 import sys
 import time
@@ -236,8 +234,12 @@ def _ask(jobs: Sequence[str]) -> str:
 def by_job(text: str) -> Mapping[str, Rows]:
     """Sort the rows of sacct's answer by job: the job's own row first, then its steps'."""
     found: dict[str, Rows] = defaultdict(list)
-    for row in csv.DictReader(io.StringIO(text), restkey=_REST, delimiter="|", quoting=csv.QUOTE_NONE):
-        found[row["JobID"].partition(".")[0]].append(row)
+    head, *lines = (line.rstrip("\r").split("|") for line in text.split("\n"))
+    for cells in lines:
+        row: dict[str, Any] = dict.fromkeys(head) | dict(zip(head, cells, strict=False))
+        row |= {_REST: cells[len(head) :]} if len(cells) > len(head) else {}
+        if cells != [""]:
+            found[row["JobID"].partition(".")[0]].append(row)
     return found
 
 

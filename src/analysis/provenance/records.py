@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,7 @@ def _read(path: Path, source: str, faults: list[Fault]) -> Record | None:
     try:
         record, found = records(read_bytes(path), source)
     except ReadError as error:
-        faults += error.faults
+        faults += (replace(fault, source=source) for fault in error.faults)
         return None
     faults += found.faults
     return record

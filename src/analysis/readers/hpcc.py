@@ -101,6 +101,10 @@ def _summary(lines: list[str], rest: str, faults: Faults) -> dict[str, str]:
         return {}
     for at in begins[:-1]:
         faults.note(at, "a summary of an earlier run", f"left out; the last one, line {begins[-1]}, is read")
+    later = [at for at, line in enumerate(lines, 1) if at > begins[-1] and re.match(FORMAT.first_line, line)]
+    if later:
+        what = "a later run began and left no summary"
+        faults.damage(later[0], what, f"it did not end; that of the run before, line {begins[-1]}, is read")
     entries: dict[str, str] = {}
     for at, line in enumerate(lines[begins[-1] :], begins[-1] + 1):
         if line.strip() == _END:

@@ -204,7 +204,14 @@ class _Lookup:
             return math.nan
         if not is_number(entry.value):
             self.faults.damage(entry.line, f"{entry.key!r} is {entry.value!r}, not a number", "left blank")
-        return scaled(entry.value, exponent) if exponent else number(entry.value)
+            return math.nan
+        value = scaled(entry.value, exponent) if exponent else number(entry.value)
+        if 0 <= value < math.inf:
+            return value
+        # A kernel that took no time has an infinite rate: what the program prints is no damage of the file.
+        say = self.faults.damage if value < 0 else self.faults.note
+        say(entry.line, f"{entry.key!r} is {entry.value}, no number that can be", "left blank")
+        return math.nan
 
     def integer(self, key: str) -> int:
         entry = self.first.get(key)

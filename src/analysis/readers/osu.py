@@ -169,7 +169,12 @@ def _read_line(table: _Table, text: str, at: int, faults: Faults) -> None:
     elif table.closed or not _may_be_row(table, cells):
         return
     elif _is_row(table, cells):
-        table.rows.append(cells)
+        wrong = [cell for name, cell in zip(table.columns, cells, strict=True) if not _can_be(name, cell)]
+        if wrong:
+            table.damaged = True
+            faults.damage(at, f"{wrong[0]} is no time and no rate", "the row is left out; measure it again")
+        else:
+            table.rows.append(cells)
     elif table.columns[0] == "size":
         table.damaged = True
         faults.damage(at, f"{text.strip()!r} is not a row of the table above", "left out")
@@ -224,6 +229,11 @@ def _is_row(table: _Table, cells: list[str]) -> bool:
     # Sizes grow: two numbers that some other program prints further down are no row.
     sized = table.columns[0] == "size"
     return not table.rows or (sized and integer(cells[0]) > integer(table.rows[-1][0]))
+
+
+def _can_be(name: str, cell: str) -> bool:
+    """Tell whether a number can be what its column has; an overlap of nothing is no number."""
+    return name in ("validation", "overlap") or 0 <= number(cell) < math.inf
 
 
 def _check(table: _Table, faults: Faults) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.base.errors import ReadError
+from analysis.base.files import printable
 from analysis.readers.base import Faults
 from analysis.readers.text import decode
 from analysis.schema import registry
@@ -125,10 +126,12 @@ class _Fields:
 
     def text(self, name: str) -> str:
         value = self._known.get(name, ("", ""))[1]
-        if isinstance(value, str):
-            return value
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return ",".join(value)
+            value = ",".join(value)
+        if isinstance(value, str):
+            if (text := printable(value)) != value:
+                self._faults.damage(0, f"{name!r} holds half a character", "written as an escape")
+            return text
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
             return str(value)
         self.damage(name, "a text")

@@ -1,14 +1,18 @@
 """The record that each run leaves, ``run.json``, as a model: what a key may be called and may hold."""
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints, create_model
 
+from analysis.base.files import one_line, read_json
 from analysis.base.models import Evidence, Model
 from analysis.schema.factors import TABLE, Factor
 
 # Key of a record that was made from the output of a job that nobody watched: its exit code may not be known.
 IMPORTED = "imported"
+_LARGEST = 2.0**63  # no fact of a node counts further
 
 Needed = Annotated[str, StringConstraints(min_length=1)]
 Text = Annotated[str | None, Field(description="a factor of the run, empty or null where it has none")]
@@ -86,3 +90,31 @@ RunRecord: type[_Record] = create_model(
     __doc__=_Record.__doc__,
     **{name: field for one in TABLE if one.name != "application" for name, field in _of(one).items()},
 )
+
+
+def node_facts(path: Path) -> dict[str, Any]:
+    """Return the facts of a run's node by name, as its record states them: texts, numbers, tables.
+
+    Empty if the record has none or cannot be read, which the ingest names.
+    """
+    noted = read_json(path).get("facts")
+    facts = noted.get("facts") if isinstance(noted, dict) else None
+    values = {name: fact.get("value") for name, fact in _pairs(facts) if isinstance(fact, dict)}
+    known = {name: value for name, value in values.items() if _plain(value)}
+    return {name: one_line(value) if isinstance(value, str) else value for name, value in known.items()}
+
+
+def count_of(fact: object) -> int:
+    """Return a fact of a node as a count, 0 if it is no count."""
+    text = str(fact)
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+
+def _pairs(value: Any) -> Iterable[tuple[str, Any]]:
+    return value.items() if isinstance(value, dict) else ()
+
+
+def _plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(row, dict) for row in value)
+    return isinstance(value, str) or (isinstance(value, (int, float)) and abs(value) < _LARGEST)

@@ -82,3 +82,23 @@ def test_darshan__log_of_the_package() -> None:
     assert (figures["POSIX rate"], figures["STDIO bytes written"]) == (24535.281934, 3309)
     with pytest.raises(ReadError, match="library ended with"):
         readers.parse(log.read_bytes()[:700], "f")
+
+
+def test_darshan__without_posix_the_rate_is_that_of_what_there_is() -> None:
+    text = DARSHAN.replace("POSIX", "STDIO")
+    ds = readers.parse(text.encode(), "f")
+    assert (ds.complete, ds.attrs["main"], float(ds.figure_of_merit)) == (True, "STDIO rate", 2410.51954)
+
+
+def test_darshan__a_log_of_a_program_without_io_is_whole(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = "# darshan log version: 3.41\n# nprocs: 2\n# run time: 1.5000\n# metadata: lib_ver = 3.5.0\n"
+    library(monkeypatch, tmp_path, f"print({text!r}, end='')")
+    ds = readers.parse(LITTLE, "f")
+    assert (ds.complete, ds["merit"].values.tolist(), ds["value"].values.tolist()) == (
+        True,
+        ["run time"],
+        [1.5],
+    )
+    assert readers.parse(text.encode(), "f").complete is False  # a text may be cut

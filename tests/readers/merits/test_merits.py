@@ -342,6 +342,46 @@ def test_openfoam__a_program_is_the_same_wherever_it_lies() -> None:
     assert str(read("openfoam", text)["size"].values) == str(read("openfoam")["size"].values) == "simpleFoam"
 
 
+def test_mdtest__a_row_that_holds_no_rates_is_named() -> None:
+    for wrong in ("-17500.250", "nan", "inf"):
+        ds = read("mdtest", TEXTS["mdtest"].replace("17500.250", wrong))
+        assert ds.complete is False
+        assert ds.warnings[0].startswith(f"f:14: File stat is {wrong}, no rate or time; ")
+
+
+def test_hpl_mxp__the_grid_tells_the_ranks() -> None:
+    """As NVIDIA's program prints it, with a grid and with words behind the numbers."""
+    text = (
+        TEXTS["hpl_mxp"]
+        .replace("\nGFLOPS", f"\n   {GRID}      GFLOPS")
+        .replace("15625.00", "15625.00 ------ T")
+    )
+    assert int(read("hpl_mxp", text)["ranks"]) == 4
+    assert read("hpl_mxp", text).complete is True
+
+
+def test_openfoam__utility_ends_without_a_time() -> None:
+    """decomposePar and blockMesh print no clock."""
+    head, _, rest = TEXTS["openfoam"].partition("Time = 1\n")
+    ds = read("openfoam", f"{head}Processor 0: field transfer\n{rest[rest.index('End') :]}")
+    assert (ds.complete, bool(ds["valid"]), ds.sizes["merit"]) == (True, False, 0)
+    assert ds.warnings == ["f:0: no figure of merit; it ended, and states no time: the log of a utility"]
+    assert read("openfoam", f"{head}Processor 0: field transfer\n").complete is False
+
+
+def test_openfoam__a_restart_and_threads_contradict_nothing_and_a_wait_is_noted() -> None:
+    text = TEXTS["openfoam"]
+    again = text.replace("Time = 3\n", "Time = 2\n\nExecutionTime = 1.5 s  ClockTime = 2 s\n\nTime = 3\n")
+    threads = text
+    for cpu in ("2.5", "4.25", "6.1"):
+        threads = threads.replace(f"ExecutionTime = {cpu} ", f"ExecutionTime = 1{cpu} ")
+    for one in (again, threads):
+        assert (read("openfoam", one).complete, read("openfoam", one).warnings) == (True, [])
+    ds = read("openfoam", text.replace("ClockTime = 7 s", "ClockTime = 700 s"))
+    assert ds.complete is True
+    assert "ClockTime = 700 s after 5 s" in ds.warnings[0]
+
+
 def test_openfoam__garbled_last_clock_is_no_time() -> None:
     """As two ranks' outputs ran into each other in a log of chemFoam v2312."""
     ds = read("openfoam", TEXTS["openfoam"].replace("6.1 s  ClockTime = 7 s", "6.1 s  ClockTiNumber of s"))
@@ -412,6 +452,8 @@ def test_mdtest__times_are_figures_of_their_own() -> None:
         ("10100.520      10200.520", "10300.520      10200.520"),
         ("17500.250      17300.250", "14500.250      17300.250"),
         ("2052.096         14.142", "2052.096         44.142"),
+        ("10300.520      10100.520", "90300.520      10100.520"),
+        ("2062.096       2042.096       2052.096         14.142", "2062.096 2042.096 2052.096 0.000"),
         (
             "0.000          0.000          0.000          0.000",
             "0.000          0.000          0.000          0.030",
@@ -511,6 +553,10 @@ def test_ior__without_v_4_has_rows_alone() -> None:
     assert read("ior", written).complete is True
 
 
+WALL, AVERAGE = "WallClock: 21.500000", "Info: TIMESTEP              1\nPERFORMANCE: 500  averaging "
+GRID = "N = 258048, NB = 1024, NPROW = 2, NPCOL = 2, SLOPPY-TYPE = 2\n"
+
+
 @pytest.mark.parametrize(
     ("engine", "old", "new"),
     [
@@ -529,6 +575,17 @@ def test_ior__without_v_4_has_rows_alone() -> None:
         ("gromacs", "120.002", "122.002"),
         ("gromacs", "14.402", "14.802"),
         ("namd", "Info: 92224 ATOMS", "Info: TIMESTEP              2\nInfo: 92224 ATOMS"),
+        ("namd", WALL, f"{AVERAGE}2.00 ns/day, 0.0125 sec/step with standard deviation 0.0001\n{WALL}"),
+        (
+            "hpl_mxp",
+            "GFLOPS = 6.2500e+04, per GPU =   15625.00",
+            f"{GRID}GFLOPS = 6.2500e+04, per GPU =   7812.50",
+        ),
+        ("hpl_mxp", "GFLOPS = 6.2500e+04", "GFLOPS = 6.9500e+04"),
+        ("hpl_mxp", "per GPU =   21250.00", "per GPU =   24250.00"),
+        ("openfoam", "6.1 s  ClockTime = 7 s", "6.1 s  ClockTime = 1 s"),
+        ("openfoam", "6.1 s  ClockTime = 7 s", "61.1 s  ClockTime = 7 s"),
+        ("openfoam", "6.1 s  ClockTime = 7 s", "0.1 s  ClockTime = 7 s"),
         ("graph500", "5.36871e+08", "5.46871e+08"),
         ("graph500", "8.25e+08", "8.25e+09"),
         ("graph500", "!  8.00125e+08", "!  1.80012e+09"),

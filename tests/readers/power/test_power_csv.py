@@ -18,6 +18,17 @@ def table(ds):
     return {str(m): ds["power"].values[i].tolist() for i, m in enumerate(ds["meter"].values)}
 
 
+def test_power_csv__watts_below_zero_are_named_and_blank():
+    rows = "".join(f"2026-01-01T00:00:0{at}Z,{watts}\n" for at, watts in enumerate((250, -250, -1, 251)))
+    ds = parse(f"time,node1 (W)\n{rows}")
+    (watts,) = table(ds).values()
+    assert watts[::3] == [250.0, 251.0]
+    assert np.isnan(watts[1:3]).all()
+    assert ds.attrs["complete"] is False
+    found = "shows -250 W at 2026-01-01T00:00:01 and 1 more such readings; left blank: look at the meter"
+    assert [one for one in ds.attrs["warnings"] if one.endswith(found)]
+
+
 @pytest.mark.parametrize(
     ("cell", "value", "unit"),
     [

@@ -78,6 +78,7 @@ class Output:
         self.faults = Faults(source)
         self.rows: list[FigureRow] = []
         self.facts: dict[str, Any] = {}
+        self.silent = ""  # why a whole output has no figure
         self._checks: dict[int, bool] = {}
         text = decode(as_utf8(data))
         first = [line for line in text[:4096].split("\n")[:20] if line.strip()]
@@ -168,7 +169,9 @@ class Output:
             count = len({one.result for one in self.rows if one.check == FAILED})
             found = f"{row.tool} says that the check of {count} result(s) failed"
             self.faults.note(failed[0], found, "do not use the run")
-        if not self.rows:
+        if self.silent and not self.rows:
+            self.faults.note(0, "no figure of merit", self.silent)
+        elif not self.rows:
             self.faults.damage(0, "no figure of merit", "the run did not get so far; nothing to compare")
         columns = dict(zip(FigureRow._fields, zip(*self.rows, strict=True), strict=True)) if self.rows else {}
         declared = registry.declared("merits")

@@ -159,6 +159,8 @@ class MeterLog:
         if readings.time.size > len(readings.names) and (readings.time == NAT).all():
             raise self.empty("reading with a time")
         table = pivot.table(readings, duplicates=options.duplicates, faults=self.faults)
+        if readings.counter is None:
+            _blank_negative(table, self.faults)
         variables = {"power": (("meter", "time"), table.power)}
         mean = readings.mean or readings.counter is not None
         if mean:
@@ -187,6 +189,19 @@ class MeterLog:
             },
         )
         return registry.conform(ds, "power")
+
+
+def _blank_negative(table: Table, faults: Faults) -> None:
+    """Name and blank readings below zero, and those without end: no meter of a consumer shows them."""
+    with np.errstate(invalid="ignore"):
+        wrong = (table.power < 0) | np.isinf(table.power)
+    for meter in np.flatnonzero(wrong.any(axis=1)):
+        at = np.flatnonzero(wrong[meter])
+        first = np.datetime_as_string(table.time[at[:1]].view("datetime64[ns]"), unit="s")[0]
+        what = f"{table.names[meter]} shows {table.power[meter, at[0]]:g} W at {first}"
+        more = f" and {at.size - 1} more such readings" if at.size > 1 else ""
+        faults.damage(0, f"{what}{more}", "left blank: look at the meter")
+    table.power = np.where(wrong, np.nan, table.power) if wrong.any() else table.power
 
 
 def _interval(table: Table) -> float:

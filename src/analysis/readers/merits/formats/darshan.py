@@ -18,6 +18,7 @@ _MODULE = r"^# (?P<module>POSIX|MPI-IO|STDIO) module data$"
 _BYTES = r"^total_(?:POSIX|MPIIO|STDIO)_BYTES_(?P<what>READ|WRITTEN): (?P<value>\d+)$"
 _TIME = r"^# agg_time_by_slowest: (?P<value>\S+) # seconds$"
 _RATE = r"^# agg_perf_by_slowest: (?P<value>\S+) # MiB/s$"
+_RATES = ("POSIX rate", "MPI-IO rate", "STDIO rate")
 _LOG = re.compile(
     rb"3\.\d\d\x00{4}(?:75d\x00{5}|\x00{5}d57)"
 )  # its version and its number, of either byte order
@@ -35,12 +36,13 @@ def sniff(head: bytes, name: str = "") -> bool:
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
     """Read totals and rates of each module: kind ``merits``, the layer in the figure's name.
 
-    The main figure of the log is the rate of POSIX, because MPI-IO goes through it. The package `darshan`
-    first converts a log to text; line numbers of figures refer to this text.
+    The main figure of the log is the rate of POSIX, because MPI-IO goes through it; without it that of
+    MPI-IO or STDIO. The package `darshan` first converts a log to text; line numbers of figures refer to
+    this text.
     """
     if not sniff(data):
         raise ReadError.at(source, 0, "no '# darshan log version'", "give a log of Darshan 3 or its text")
-    if _LOG.match(data):
+    if is_log := _LOG.match(data) is not None:
         data = _text(data, source)
     output = Output(data, source)
     output.facts |= {"ranks": output.first(r"^# nprocs: (\d+)$")}
@@ -61,9 +63,12 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         found = f"{match[1]} ran out of memory for records"
         output.faults.damage(line, found, "give it more by DARSHAN_MODMEM; kept what is there")
     ends = r"^# agg_perf_by_slowest: .*\n"
-    output.close(ends, "'agg_perf_by_slowest' of each module", opening=_MODULE)
+    if modules or not is_log:  # a program without input and output leaves a log without modules
+        output.close(ends, "'agg_perf_by_slowest' of each module", opening=_MODULE)
     output.facts["version"] = output.first(r"^# metadata: lib_ver = (\S+)$")
-    return output.dataset(FORMAT, main="POSIX rate", time="run time")
+    known = {row.merit for row in output.rows if row.value > 0}
+    main = next((name for name in _RATES if name in known), _RATES[0])
+    return output.dataset(FORMAT, main=main, time="run time")
 
 
 def _text(log: bytes, source: str) -> bytes:

@@ -59,7 +59,8 @@ def _verify_rates(output: Output, texts: dict[str, tuple[int, str]]) -> None:
 
 
 FORMAT = TextFormat(
-    engine="graph500", tool="Graph500", marks=((b"SCALE:", b"edgefactor:"),), near="(?i)graph ?500|TEPS",
+    engine="graph500", tool="Graph500", marks=((b"SCALE:", b"edgefactor:"),),
+    near=r"(?i:graph ?500)|\bTEPS\b",
     first_line="^SCALE:", opening="",
     closing=r"^(?:bfs +|sssp +)?harmonic_stddev_TEPS: .*\n|^No results printed",
     closed_by="'harmonic_stddev_TEPS:'",

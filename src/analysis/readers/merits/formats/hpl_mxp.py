@@ -1,8 +1,28 @@
 """HPL-MxP (once HPL-AI) as NVIDIA's program prints it: ``GFLOPS``, ``per GPU`` and ``LU GFLOPS``."""
 
-from analysis.readers.merits.output import Merit, TextFormat
+import math
+
+from analysis.readers.merits.output import Merit, Output, TextFormat, agree
+from analysis.readers.text import number
 
 _BANNER = r"^\s*HPL-(?:MxP|AI)-NVIDIA"
+
+_PAIR = r"^\s*(?:LU )?GFLOPS = *(?P<whole>[^\s,]+), +per GPU = *(?P<each>[^\s,]+)"
+_GRID = r"^\s*N = *\d+, NB = *\d+, NPROW = *(?P<rows>\d+), NPCOL = *(?P<columns>\d+)"
+
+
+def _finish(output: Output) -> None:
+    """Compare each rate with that per GPU: a grid has one GPU a process, and no grid a part of one."""
+    grids = [(line, int(grid["rows"]) * int(grid["columns"])) for line, grid in output.find(_GRID)]
+    for line, pair in output.find(_PAIR):
+        stated = [gpus for at, gpus in grids if at < line]
+        ratio = number(pair["whole"]) / (number(pair["each"]) or math.nan)
+        gpus = stated[-1] if stated else round(ratio) if 0 < ratio < math.inf else 1
+        found = f"{pair['whole']} Gflop/s and {pair['each']} of each GPU"
+        agrees = agree((pair["whole"],), (pair["each"],), factor=max(gpus, 1), slack=1e-4)
+        output.verify(line, agrees, f"{found}, {gpus} of them" if stated else found)
+    output.facts["ranks"] = str(grids[-1][1]) if grids else ""
+
 
 FORMAT = TextFormat(
     engine="hpl_mxp", tool="HPL-MxP", marks=(b"HPL-MxP-NVIDIA", b"HPL-AI-NVIDIA"), near=r"HPL-(?:MxP|AI)",
@@ -13,5 +33,6 @@ FORMAT = TextFormat(
     ),
     figure_of_merit="GFLOPS", unit="Gflop/s", closing=r"^\s*LU GFLOPS = .*\n",
     closed_by="'LU GFLOPS = ...'", opening=_BANNER, facts={"version": rf"{_BANNER} +(\S+)"}, starts=_BANNER,
+    finish=_finish,
     passed=r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. PASSED", failed=r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. FAILED",
 )  # fmt: skip

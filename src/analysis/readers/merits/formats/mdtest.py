@@ -1,11 +1,14 @@
 """mdtest 1.8 to 4.1: rates of creating, reading, removing files and directories over its iterations."""
 
-from analysis.readers.merits.output import Output, TextFormat
-from analysis.readers.text import number
+import math
 
-_ROW = r"^ {2,}(?P<name>(?:File|Directory|Tree) \w+(?: \w+)?) *:? +(?P<values>\d[\d. ]*)$"
+from analysis.readers.merits.output import Output, TextFormat
+from analysis.readers.text import integer, number
+
+_ROW = r"^ {2,}(?P<name>(?:File|Directory|Tree) \w+(?: \w+)?) *:? +(?P<values>[-\d].*|[+-]?(?:nan|inf)\b.*)$"
 # 4.1.0 heads its times, which are in s, with "(in ops/sec)".
 _TIMES = r"^SUMMARY time(?: \(in (?:(?P<unit>ms)/op|ops/sec)\))?:"
+_ITERATIONS = r"^SUMMARY.*\(of (\d+) iterations\)"
 _STEP = 2e-3  # three decimals
 _LAUNCHED = r"was launched with +(\d+) total task\(s\)"
 
@@ -17,6 +20,8 @@ def _finish(output: Output) -> None:
     iterations (4.x) the latter are read.
     """
     summaries = [line for line, _ in output.find(r"^SUMMARY")]
+    runs = max((integer(match[1]) for _, match in output.find(_ITERATIONS)), default=1)
+    many = runs * max(integer(output.first(_LAUNCHED)), 1)
     times = {line: match["unit"] or "s" for line, match in output.find(_TIMES)}
     for line, row in output.find(_ROW):
         heads = [head for head in summaries if head < line]
@@ -26,10 +31,16 @@ def _finish(output: Output) -> None:
         if len(values) not in (4, 7):
             output.faults.damage(line, f"{len(values)} numbers in a row of 4 or 7", "left out")
             continue
+        if bad := [value for value in values[-4:] if not 0 <= number(value) < math.inf]:
+            output.faults.damage(line, f"{row['name']} is {', '.join(bad)}, no rate or time", "left out")
+            continue
         if not any(number(value) for value in values):
             continue
         largest, least, mean, spread = map(number, values[-4:])
-        if not (least - _STEP <= mean <= largest + _STEP and spread <= largest - least + _STEP):
+        # Of n numbers two lie at the ends; the others deviate least at the middle.
+        widest = (spread + _STEP) * math.sqrt(2 * max(many, 1)) + _STEP
+        fits = least - _STEP <= mean <= largest + _STEP and spread <= largest - least + _STEP
+        if not (fits and largest - least <= widest):
             found = f"mean {values[-2]} and deviation {values[-1]} do not fit {values[-3]} to {values[-4]}"
             output.faults.damage(line, found, "one of the numbers is damaged; get the file again")
         unit = times.get(heads[-1], "1/s")

@@ -5,6 +5,7 @@ from analysis.readers.text import number
 
 _LINE = r"^Info: Benchmark time: \d+ CPUs "
 _RATES = _LINE + r"(?P<step>\S+) s/step (?P<rate>\S+) (?P<unit>days/ns|ns/day)"
+_MEAN = r"^PERFORMANCE: +\d+ +averaging (?P<rate>\S+) ns/day, (?P<step>\S+) sec/step"
 _DAY = 86_400.0
 
 
@@ -23,6 +24,10 @@ def _finish(output: Output) -> None:
             both = ((step, first[1]), (rate, first[0])) if days else ((step, rate), first)
             output.verify(line, agree(*both, slack=1e-3), f"{found}, before {first[0]} and {first[1]}")
         first = first or (step, rate)
+    for line, row in output.find(_MEAN) if fs > 0 else ():
+        found = f"{row['rate']} ns/day and {row['step']} s/step, a step of {fs:g} fs"
+        agrees = agree((row["rate"], row["step"]), factor=fs * 1e-6 * _DAY, slack=1e-3)
+        output.verify(line, agrees, found)
 
 
 FORMAT = TextFormat(

@@ -1,5 +1,6 @@
 """OpenFOAM: the log of a solver; the clock after the last time step, and what a step takes."""
 
+import itertools
 import re
 
 from analysis.readers.merits.output import FigureRow, Output, TextFormat
@@ -40,6 +41,7 @@ def _finish(output: Output) -> None:
     if clocks and printed[-1] > clocks[-1][0]:
         output.faults.damage(printed[-1], "the last clock is garbled", "the one before is no time of the run")
         clocks = []
+    _verify(output, [(line, number(row["cpu"]), number(row["clock"])) for line, row in clocks])
     if clocks:
         line, last = clocks[-1]
         output.add("ClockTime", last["clock"], "s", line)
@@ -49,6 +51,21 @@ def _finish(output: Output) -> None:
         span = number(clocks[-1][1]["cpu"]) - number(clocks[0][1]["cpu"])
         row = FigureRow("ExecutionTime per step", span / (len(clocks) - 1), "s", float("nan"), clocks[-1][0])
         output.rows.append(row)
+    if ended and not printed:
+        output.silent = "it ended, and states no time: the log of a utility"
+
+
+def _verify(output: Output, clocks: list[tuple[int, float, float]]) -> None:
+    """Compare processor time of one rank with the clock, in whole s: it is no longer, and both only grow."""
+    behind = len(clocks) == 1  # where threads count too, all are ahead
+    for (_, cpu, clock), (line, later, end) in itertools.pairwise([(0, 0.0, 0.0), *clocks]):
+        found = f"ClockTime = {end:g} s after {clock:g} s, ExecutionTime = {later:g} s after {cpu:g} s"
+        restarted = later < cpu and end < clock
+        ahead = later > 1.02 * end + 1
+        output.verify(line, restarted or not (later < cpu or end < clock or (behind and ahead)), found)
+        behind = not ahead
+        if not restarted and end - clock > 10 * (later - cpu) + 0.1 * end + 10:
+            output.faults.note(line, found, "the run waited, or a number is damaged: look at the log")
 
 
 FORMAT = TextFormat(
