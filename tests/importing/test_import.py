@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,12 @@ def imported(project: Path, capsys: pytest.CaptureFixture[str]) -> Imported:
 
     def run(tree: Path, *options: str, status: int = 0, copies: bool = False) -> dict[str, dict[str, Any]]:
         assert cli.main(["import", str(tree), "--as", "mine", "--yes", *options]) == status
+        printed = capsys.readouterr()
         assert cli.main(["verify", "mine"]) == copies, capsys.readouterr().err
         assert ("to the last digit the figures" in capsys.readouterr().err) == copies
+        # What import printed is for the test to look at.
+        print(printed.out, end="")
+        print(printed.err, end="", file=sys.stderr)
         records = [json.loads(path.read_text()) for path in project.glob("data/raw/mine/runs/*/run.json")]
         return {
             f"{one['imported']['files'][0]['from']}#{one['imported']['files'][0].get('lines', '')}": one

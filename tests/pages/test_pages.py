@@ -166,7 +166,7 @@ def test_questions__scaling_stops_where_more_nodes_bring_little() -> None:
     assert table["efficiency"].tolist() == pytest.approx([100, 100, 100, 100 * 80 / 19.5 / 8])
     assert set(table["stops"]) == {"4 nodes"}
     assert pages.scaling_sentences(table) == [
-        "8 nodes are 4.103 times as fast as 1 node in LS-DYNA, an efficiency of 51% (exact; 1 node: 80 s). "
+        "8 nodes are 4.103 times as fast as 1 node in LS-DYNA (exact; 1 node: 80 s). The efficiency is 51%. "
         "Beyond 4 nodes the next step brings less than 5%."
     ]
 

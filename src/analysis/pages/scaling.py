@@ -127,7 +127,8 @@ def _curve(asked: Question, campaign: Campaign, values: pd.DataFrame, compare: C
     stops = findings_of(whole, own, values)
     unit = display_unit(asked.variable, values, asked.scale)
     base = f"{display(campaign, along, least)}: {attached(significant(rows[0]['value']), unit)}"
-    text = with_base(Statement(pair, speedup, campaign).sentence, base)
+    said = Statement(pair, speedup, campaign)
+    text = ". ".join([with_base(said.clause, base), *said.caveats])
     where = Statement(whole, stops, campaign, brief=True).sentence
     return pd.DataFrame(rows).assign(
         unit=unit, stops=stop(stops[0].estimate, along), answer=f"{text}. {where}."

@@ -75,14 +75,14 @@ def cells(truth: Truth) -> list[dict[str, Any]]:
 def runs(truth: Truth) -> list[PlannedRun]:
     """Lay out all runs of a campaign in the order of execution.
 
-    Repeats of all cells are shuffled, one after the other in time; runs that share the nodes start at once.
+    Each repeat of all cells comes before the next one, in a shuffled order, one run after the other in time;
+    runs that share the nodes start at once.
     """
     plan = [(cell, repeat) for repeat in range(1, truth.repeats + 1) for cell in cells(truth)]
     shuffled = [plan[i] for i in np.random.default_rng(truth.seed).permutation(len(plan))]
+    shuffled.sort(key=lambda one: one[1])
     # One more execution of the first cell ends with an error, as happens.
-    shuffled.insert(len(shuffled) // 2, (plan[0][0], truth.repeats + 1))
-    if truth.nightly:
-        shuffled.sort(key=lambda one: night(truth, one[1]))
+    shuffled.insert(len(shuffled) if truth.nightly else len(shuffled) // 2, (plan[0][0], truth.repeats + 1))
     out: list[PlannedRun] = []
     clock = truth.start.timestamp()
     for order, (cell, repeat) in enumerate(shuffled, 1):

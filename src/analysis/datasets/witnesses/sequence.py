@@ -244,8 +244,11 @@ def _beside(run: Testimony, runs: Sequence[Testimony]) -> int:
 
 @witness("exit code of a run", "its result")
 def failed_with_results(case: Hearing) -> Iterator[Fault]:
-    """Find runs that failed by their record and left a whole and valid result."""
-    for run in case.runs:
+    """Find runs that failed by their record and left a whole and valid result.
+
+    The exit code of an imported run is that of its job, which can fail after its program.
+    """
+    for run in (one for one in case.runs if IMPORTED not in one.extra):
         code, result = int(run.row["exit_code"]), run.result
         if (
             not 0 < code < _STOPPED
