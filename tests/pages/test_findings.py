@@ -9,7 +9,7 @@ from analysis import pages
 from analysis.findings.conclusion import STANDING, TOPICS, Conclusion
 from analysis.findings.search import conclusions
 from analysis.pages import figures
-from tests.estimates.hand import campaign
+from tests.estimates.hand import campaign, repeats
 from tests.findings.test_search import SPREAD, rates
 
 CAMPAIGN = campaign(
@@ -58,8 +58,23 @@ def test_findings__the_forest_has_the_ratios(found: list[Conclusion]) -> None:
 
 
 def test_findings__the_tables_hold_all_of_them(found: list[Conclusion]) -> None:
-    sure, rest = pages.findings_table(found).frame, pages.undecided_table(found).frame
+    sure, rest = pages.findings_table(found).frame, pages.undecided_table(CAMPAIGN, found).frame
     assert len(sure) + len(rest) == len(found)
     assert set(sure["topic"]) <= set(TOPICS.values())
     assert list(sure["topic"]) == sorted(sure["topic"], key=list(TOPICS.values()).index)
     assert set(rest["word"]) == {"seen"}
+
+
+def test_findings__a_cell_in_doubt_is_counted_in_the_answer_and_asked_about_in_the_table() -> None:
+    groups = [10.0, 13.0] * 6
+    noise = [0.001 * at for at in range(12)]
+    mixed = [value + more for value, more in zip(groups, noise, strict=True)]
+    doubted = campaign([*repeats(mixed, mpi="a"), *repeats([5.0 + more for more in noise], mpi="b")])
+    assert len(doubted.runs) == 24
+    assert len(doubted.doubts) == 1
+    said = pages.finding_sentences(doubted, [], 0.05)
+    assert said[-1].startswith("Nothing is concluded from 1 cell whose runs may be no repeats; see")
+    (row,) = pages.undecided_table(doubted, []).frame.to_dict("records")
+    assert row["word"] == "in doubt"
+    assert "12 runs fall into groups of 6 and 6 that differ by 30%" in row["comparison"]
+    assert "MPI library a" in row["rests on"]

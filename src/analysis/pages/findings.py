@@ -31,9 +31,9 @@ def finding_sentences(campaign: Campaign, found: Sequence[Conclusion], q: float)
     """Say the surest and largest of what was found, one sentence a topic, and how much was not decided."""
     sure = [one for one in found if one.word in STANDING]
     mixed = [f"{one.sentence}." for one in found if one.word == CONFOUNDED][:_FIRST]
-    asked = [f"Nothing is concluded from {one.question}" for one in campaign.doubts]
-    if len(asked) > _FIRST:
-        asked = [*asked[:_FIRST], f"{counted(len(asked) - _FIRST, 'more cell')} are in doubt."]
+    cells = counted(len(campaign.doubts), "cell")
+    what = f"Nothing is concluded from {cells} whose runs may be no repeats; see what is open."
+    asked = [what] if campaign.doubts else []
     if not sure:
         nothing = "No comparison is clear of chance: there are too few runs, or no difference."
         return [*(mixed or [nothing]), *asked]
@@ -103,8 +103,9 @@ def findings_table(found: Sequence[Conclusion]) -> TextTable:
     return TextTable(pd.DataFrame(rows, columns=["topic", "conclusion", "rests on", "q", "page"]))
 
 
-def undecided_table(found: Sequence[Conclusion]) -> TextTable:
-    """Make the table of what is not decided, has several causes, or was seen in too few runs."""
+def undecided_table(campaign: Campaign, found: Sequence[Conclusion]) -> TextTable:
+    """Make the table of what is open: cells in doubt, several causes, not decided, seen in too few runs."""
     rest = [one for one in found if one.word in OPEN]
-    rows = [(one.word, one.sentence, number(one.finding.estimate, ""), one.footnote) for one in rest]
+    rows = [("in doubt", one.found, "", one.name) for one in campaign.doubts]
+    rows += [(one.word, one.sentence, number(one.finding.estimate, ""), one.footnote) for one in rest]
     return TextTable(pd.DataFrame(rows, columns=["word", "comparison", "weakest", "rests on"]))
