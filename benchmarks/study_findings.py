@@ -95,9 +95,11 @@ def simulated(design: Design, rng: np.random.Generator) -> Campaign:
             there = number < design.affected and (nodes > 1 or not design.growing)
             for mpi in ("one", "other"):
                 factor = 1 + design.effect if there and mpi == "one" else 1.0
-                for value in 10.0 * factor * np.exp(_noise(design, rng)):
-                    rows.append(_run(f"app{number:02}", mpi, nodes, float(value)) | {"case": f"case{case}"})
-    order = rng.permutation(len(rows))
+                for repeat, value in enumerate(10.0 * factor * np.exp(_noise(design, rng))):
+                    own = {"case": f"case{case}", "repeat": repeat + 1}
+                    rows.append(_run(f"app{number:02}", mpi, nodes, float(value)) | own)
+    # As a plan has it: each repeat of all cells before the next one, in a shuffled order.
+    order = np.argsort(np.lexsort((rng.random(len(rows)), [row["repeat"] for row in rows])))
     frame = pd.DataFrame([{**row, "run": f"r{at:04}", "order": order[at]} for at, row in enumerate(rows)])
     groups = {"runs": to_dataset([frame], "runs")}
     groups |= {kind: to_dataset([pd.DataFrame()], kind) for kind in TABLES}

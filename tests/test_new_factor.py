@@ -66,9 +66,11 @@ print("WALKED", json.dumps({
 def outputs(tree: Path, *levels: str, threads: tuple[int, int] = (1, 1)) -> None:
     """Write outputs of HPCG into ``LEVEL/run-1/`` and so on, those of the second level 15 % faster."""
     source = trees.result(trees.good()[0])
-    for level, count, factor in zip(levels, threads, (1.0, FASTER), strict=True):
+    for at, (level, count, factor) in enumerate(zip(levels, threads, (1.0, FASTER), strict=True)):
         for number, scatter in enumerate(SPREAD, start=1):
-            path = trees.put(source, tree / level / f"run-{number}" / source.name)
+            # HPCG names its output by the time: both levels were run in turn.
+            name = re.sub(r"\d\d-\d\d-\d\d(?=\.txt)", f"02-{number:02}-{30 * at:02}", source.name)
+            path = trees.put(source, tree / level / f"run-{number}" / name)
             text, found = re.subn(r"(Threads per processes)=1", rf"\1={count}", path.read_text())
             assert found == 1
             path.write_text(text)

@@ -114,7 +114,8 @@ def places_in_time(part: pd.DataFrame) -> NDArray[np.float64]:
     start = part["start"].to_numpy("datetime64[ns]")
     clocked = not np.isnat(start).any()
     when = start.astype("i8").astype("f8") if clocked else np.zeros(len(part))
-    ordered = bool((order >= 0).all())
+    # Numbers that all runs share order nothing.
+    ordered = bool((order >= 0).all()) and (len(order) < 2 or len(set(order)) > 1)
     if not ordered and (not clocked or len(set(when)) < len(when)):
         return np.full(len(part), np.nan)
     places = np.empty(len(part))

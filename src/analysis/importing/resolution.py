@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -100,6 +101,10 @@ def _from_files(
     if draft.value("start") is None and (date := draft.value("date")):
         end = draft.value("date_end") or 0
         draft.add({"start": date} | ({"end": end} if end > date else {}), draft.facts["date"].where)
+    # The time in a name is not that of the start, but it shows in which order runs were made.
+    if stamp := run.main.stamp:
+        at = datetime.strptime(stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+        draft.add({"order": int(at)}, "time in its name")
     draft.application = str(draft.value("application") or by_engine.get(run.engine, "") or _program(draft))
     if run.part is not None and run.part.content and draft.application in by_engine.values():
         draft.application += f"-{run.engine}"  # another reader's result is another application

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,12 +63,20 @@ def _unlisted(case: Hearing) -> Iterator[tuple[Testimony, bool]]:
         yield run, bool(after and newer)
 
 
+def _holes(numbers: Collection[int]) -> list[int]:
+    """Return the numbers that are missing between others; none if most are: those do not count anything."""
+    first, last = min(numbers, default=0), max(numbers, default=0)
+    if last - first > 10 * len(numbers) + 10:
+        return []
+    return sorted({*range(first, last)} - {*numbers})
+
+
 @witness("number of one job", "numbers of the others", grave=False)
 def holes_in_jobs(case: Hearing) -> Iterator[Fault]:
     """Find numbers that are missing among those of accounted jobs; they may be those of others."""
     for name, frame in case.accounts.items():
         numbers = {int(job) for job in frame["job_id"] if str(job).isdecimal()}
-        lacking = sorted(set(range(min(numbers, default=0), max(numbers, default=0))) - numbers)
+        lacking = _holes(numbers)
         if len(numbers) >= _NUMBERED and 0 < len(lacking) <= (1 - _RULE) * len(numbers):
             what = f"has the jobs {min(numbers)} to {max(numbers)} without {listed(map(str, lacking))}"
             yield case.beside(name, what, "were they jobs of others? if not, put their runs back")
@@ -97,11 +105,12 @@ def last_jobs_unlisted(case: Hearing) -> Iterator[Fault]:
 @witness("order of one run", "order of the others")
 def holes_in_order(case: Hearing) -> Iterator[Fault]:
     """Find positions in the order of execution that no run has."""
-    have = {int(run.row["order"]) for run in case.runs} - {-1}
+    # The order of imported runs is that of the times in their names.
+    have = {int(run.row["order"]) for run in case.runs if IMPORTED not in run.extra} - {-1}
     if len(have) < _FEWEST:
         return
     first = min(1, min(have))
-    lacking = sorted(set(range(first, max(have) + 1)) - have)
+    lacking = [one for one in _holes({first - 1, *have}) if one >= first]
     if lacking and len(lacking) <= (1 - _RULE) * max(have) + 1:
         holes = listed(map(str, lacking))
         what = f"order goes from {first} to {max(have)}, and no run has {holes}"
@@ -181,7 +190,7 @@ def holes_in_repeats(case: Hearing) -> Iterator[Fault]:
     """Find repetitions that are missing between those that a cell of equal factors has."""
     for cell in case.cells(case.runs, "version", "problem"):
         have = {int(run.row["repeat"]) for run in cell} - {-1}
-        lacking = sorted(set(range(min(have, default=1), max(have, default=0) + 1)) - have)
+        lacking = _holes(have)
         lacking = ([1] if min(have, default=1) == 2 else []) + lacking
         if lacking:
             first = cell[0]
@@ -211,7 +220,7 @@ def holes_in_names(case: Hearing) -> Iterator[Fault]:
     numbers = {int(one[1]) for one in found if one}
     if None in found or len(numbers) < _NUMBERED or any(IMPORTED in run.extra for run in case.runs):
         return
-    lacking = sorted(set(range(min(numbers), max(numbers))) - numbers)
+    lacking = _holes(numbers)
     if lacking and len(lacking) <= (1 - _RULE) * len(numbers) + 1:
         what = f"runs are numbered from {min(numbers)} to {max(numbers)}, and {listed(map(str, lacking))}"
         yield Fault(f"{case.label}/runs", 0, f"{what} is missing", _REMOVED)
@@ -388,5 +397,9 @@ def jobs_and_submission(case: Hearing) -> Iterator[Fault]:
         away = [row for at, (_, row) in enumerate(rows) if at not in kept]
         if len(rows) >= _FEWEST and len(away) <= (1 - _RULE) * len(rows):
             for row in away:
+                # Slurm dates a job that it queued again by that moment.
+                others = max((one["end"] for _, one in rows if one is not row), default=row["submit"])
+                if others > row["submit"] > min(one["submit"] for _, one in rows):
+                    continue
                 what = f"job {row['job_id']} was submitted at {row['submit']}, out of the order of its number"
                 yield case.beside(name, what, "ask sacct again", text=f"{row['job_id']}|")
