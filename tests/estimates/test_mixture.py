@@ -21,7 +21,7 @@ from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.groups import measured_level
 from analysis.findings.conclusion import STANDING
 from analysis.findings.search import conclusions
-from analysis.pages.findings import finding_sentences
+from analysis.pages.findings import finding_sentences, undecided_table
 from analysis.schema.campaigns import Pooled, RunsAlike
 from tests.estimates.hand import campaign, claim, repeats, verdict
 
@@ -192,7 +192,9 @@ def test_doubt__nothing_is_concluded_from_the_cell(tmp_path: Path) -> None:
 
     found = conclusions(mixed)
     assert not [one for one in found if one.word in STANDING and set(one.finding.runs) & set(doubt.runs)]
-    assert any(doubt.question in sentence for sentence in finding_sentences(mixed, found, 0.05))
+    assert "1 cell whose runs may be no repeats" in finding_sentences(mixed, found, 0.05)[-1]
+    asked = undecided_table(mixed, found).frame
+    assert (doubt.found, doubt.name) in zip(asked["comparison"], asked["rests on"], strict=True)
     slides = deck(mixed).slides
     assert not [one for one in slides if one.kind == "question" and "other" in one.headline]
     assert any(doubt.name in row[0] for one in slides for row in one.table)
