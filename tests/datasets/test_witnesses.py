@@ -31,17 +31,30 @@ SHIPPED = ("vm-hpcg", "vm-exchange", "vm-profiles", "hpcg-outputs", "cloud-study
 KNOWN: dict[Any, RunFolder] = {}
 
 
-def read_once(folder: Path, applications: Any, power: Any = None) -> RunFolder:
+def read_once(folder: Path, applications: Any, power: Any = None, *, witnessed: bool = False) -> RunFolder:
     """Read a run whose files are links to those of one that has been read by what was read of that."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     # The record's change of time tells a copy that was written anew.
-    key = (folder.name, folder.parents[1].name, *((path.name, path.stat().st_ino) for path in files))
+    key = (
+        witnessed,
+        folder.name,
+        folder.parents[1].name,
+        *((path.name, path.stat().st_ino) for path in files),
+    )
     if key not in KNOWN:
-        KNOWN[key] = read_run(folder, applications, power or {})
+        KNOWN[key] = read_run(folder, applications, power or {}, witnessed=witnessed)
     found = KNOWN[key]
     return replace(
         found, row=dict(found.row), extra=dict(found.extra), repeats=[dict(one) for one in found.repeats]
     )
+
+
+def test_read_run__what_only_witnesses_ask_for_is_read_for_them_alone() -> None:
+    folder = RAW / "vm-profiles" / "runs" / "osu-allreduce-n8-ipm"
+    plain, whole = (read_run(folder, {}, witnessed=witnessed) for witnessed in (False, True))
+    assert plain.marks == {}
+    assert [word for word, _ in whole.marks["stdout.txt"].stamps] == ["start", "stop"]
+    assert repr(plain.row) == repr(whole.row)
 
 
 @dataclass

@@ -179,7 +179,9 @@ def _add_repeats(rows: list[dict[str, Any]], found: list[RunFolder]) -> list[str
     return faults
 
 
-def read_runs(raw: Path, power: Mapping[str, Any], *, progress: bool) -> list[RunFolder]:
+def read_runs(
+    raw: Path, power: Mapping[str, Any], *, progress: bool, witnessed: bool = False
+) -> list[RunFolder]:
     """Read the runs of a raw campaign, in this process or, from `PARALLEL_FROM` on, in many at once.
 
     On one machine dask starts a process for each core that this one may use. On a cluster the caller of
@@ -189,7 +191,8 @@ def read_runs(raw: Path, power: Mapping[str, Any], *, progress: bool) -> list[Ru
     folders = _folders(raw)
     applications = load_applications(project.root() / "config" / "applications")
     if len(folders) < PARALLEL_FROM:
-        return [read_run(folder, applications, power) for folder in _counted(folders, progress=progress)]
+        each = _counted(folders, progress=progress)
+        return [read_run(folder, applications, power, witnessed=witnessed) for folder in each]
     import dask  # half a second, for large campaigns only
     import dask.bag
     from dask.diagnostics.progress import ProgressBar
@@ -200,7 +203,7 @@ def read_runs(raw: Path, power: Mapping[str, Any], *, progress: bool) -> list[Ru
     own = {} if dask.config.get("scheduler", None) else {"scheduler": "processes", "num_workers": cores}
     bar = ProgressBar(out=sys.stderr, minimum=2.0) if progress else contextlib.nullcontext()
     with dask.config.set(own), bar:
-        return list(bag.map(read_run, applications, power).compute())
+        return list(bag.map(read_run, applications, power, witnessed=witnessed).compute())
 
 
 def _counted(folders: Sequence[Path], *, progress: bool) -> Iterator[Path]:

@@ -34,8 +34,9 @@ def doubts(
     Those of the second kind count as they are. The sources begin with ``data/raw/<campaign>``.
     """
     label = f"data/raw/{raw.name}"
-    power = declared.get("power") or {}
-    joined = join(raw, read_runs(raw, power if isinstance(power, dict) else {}, progress=progress), power)
+    given = declared.get("power")
+    power = given if isinstance(given, dict) else {}
+    joined = join(raw, read_runs(raw, power, progress=progress, witnessed=True), power)
     wrong = [
         _in_runs(label, fault) for fault in (*_contradicted(joined), *_damaged(joined), *_excluded(joined))
     ]

@@ -28,9 +28,9 @@ from analysis.schema.campaigns import Application
 from analysis.schema.registry import blank
 
 RECORD = "run.json"
-# Of an application that no reader knows: its runs have their times and profiles alone.
 # A reader that can do without a number still says that it is wrong.
 _WRONG = re.compile(r"contradict|is damaged")
+# Of an application that no reader knows: its runs have their times and profiles alone.
 NO_RESULT = xr.Dataset(attrs={"kind": "", "complete": True})
 
 
@@ -43,7 +43,8 @@ class RunFolder:
     and ``result`` where there are any, each read from one of `sources`; `repeats` the differences in the rows
     of further executions in the same job; `faults` one line for each fault of a file; `extra` the rest of the
     record; `contradiction` the reason if the run's own output is the reason; `damage` the faults of files
-    that are not whole, `marks` what each file says in passing, `logs` its power logs in short.
+    that are not whole. Only witnesses have use for `marks`, what each file says in passing, and `logs`, the
+    power logs in short.
     """
 
     row: dict[str, Any]
@@ -74,16 +75,20 @@ class _Found:
 
 
 def read_run(
-    folder: Path, applications: Mapping[str, Application], power: Mapping[str, Any] = MappingProxyType({})
+    folder: Path,
+    applications: Mapping[str, Application],
+    power: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    witnessed: bool = False,
 ) -> RunFolder:
     """Read one run, ``data/raw/<campaign>/runs/<run>``; a bad file costs only itself.
 
     `power` is what the campaign declares of its meters. The row says by ``valid`` and ``reason`` whether the
-    run may enter a statistic.
+    run may enter a statistic. With `witnessed` it has what witnesses ask for, which takes a third longer.
     """
     name = printable(folder.name)
     out = RunFolder(blank("runs") | {"run": name, "timing": True})
-    record, found, refused = _read_files(folder, name, out)
+    record, found, refused = _read_files(folder, name, out, witnessed=witnessed)
     if out.row["run"] != name:  # the folder is what joins the tables, and is a safe file name
         out.faults.append(f"{name}/{RECORD}:0: says run {out.row['run']!r}; the folder's name is used")
         out.row["run"] = name
@@ -98,7 +103,7 @@ def read_run(
         _use(profile, out, lambda one: _take_profile(out, one))
         out.datasets["profile"], out.sources["profile"] = profile.ds, profile.source
     meters = [one for one in found if one.kind == "power"]
-    out.logs = [digest(one.ds, one.source) for one in meters]
+    out.logs = [digest(one.ds, one.source) for one in meters] if witnessed else []
     with sparing(meters[0].source if meters else name) as faults:
         out.energy = RunEnergy(reason="its power logs cannot be used")
         logs = ((one.path, one.ds) for one in meters)
@@ -139,7 +144,9 @@ def _use(found: _Found, out: RunFolder, take: Callable[[xr.Dataset], None]) -> N
         found.ds = found.ds.assign_attrs(complete=False)
 
 
-def _read_files(folder: Path, run: str, out: RunFolder) -> tuple[bool | None, list[_Found], list[Fault]]:
+def _read_files(
+    folder: Path, run: str, out: RunFolder, *, witnessed: bool
+) -> tuple[bool | None, list[_Found], list[Fault]]:
     """Read every file of a run: whether its record is whole, None without; datasets; refused power logs."""
     files: list[dict[str, Any]] = []
     found: list[_Found] = []
@@ -162,7 +169,7 @@ def _read_files(folder: Path, run: str, out: RunFolder) -> tuple[bool | None, li
                     out.damage += [
                         one for one in ds.attrs.get("warnings", []) if not whole or _WRONG.search(one)
                     ]
-                if found_marks := marks(data, path.name):
+                if witnessed and (found_marks := marks(data, path.name)):
                     out.marks[source.partition("/")[2]] = found_marks
         if faults:
             entry["complete"] = False
