@@ -99,6 +99,34 @@ def test_power__meters_whose_nodes_nobody_knows_are_not_guessed(
     assert declared(project) == {}
 
 
+@pytest.mark.parametrize(
+    ("meters", "entry"),
+    [
+        ("n1", None),
+        ("n1.cluster", None),
+        ("bmc-n1", {"bmc-n1": ["n1"]}),
+        ("n1-psu1;n1-psu2", None),
+    ],
+)
+def test_power__what_is_said_of_the_names_of_meters_is_what_the_ingest_makes_of_them(
+    tmp_path: Path,
+    project: Path,
+    imported: Imported,
+    capsys: pytest.CaptureFixture[str],
+    meters: str,
+    entry: dict[str, list[str]] | None,
+) -> None:
+    trees.folders(tmp_path / "tree", NAMES)
+    log(tmp_path / "tree" / "pdu" / "rack.csv", meters=meters)
+    imported(tmp_path / "tree")
+    clear = "its meters have the names of nodes" in capsys.readouterr().out
+    logs = declared(project).get("logs")
+    assert logs == ([{"files": "power/pdu--rack.csv", "meters": entry}] if entry else None)
+    metered = np.isfinite(runs(project)["energy"].values)
+    assert metered.all() == (clear or entry is not None)
+    assert metered.any() == metered.all()
+
+
 def test_power__a_log_that_comes_later_is_found_too_and_its_entry_is_printed(
     tmp_path: Path, project: Path, imported: Imported, capsys: pytest.CaptureFixture[str]
 ) -> None:

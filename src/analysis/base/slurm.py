@@ -69,6 +69,17 @@ def short(node: str) -> str:
     return node.partition(".")[0]
 
 
+def listed(nodes: str) -> list[str]:
+    """Return the short names in a list of nodes with commas."""
+    return [short(node.strip()) for node in nodes.split(",") if node.strip()]
+
+
+def named(text: str, nodes: Iterable[str]) -> list[str]:
+    """Return the nodes that the name of a meter has as a word: ``n1``, ``n1.cluster``, ``bmc: n1 power``."""
+    words = {text.partition(".")[0], *text.replace(":", " ").replace("/", " ").split()}
+    return [node for node in nodes if node in words]
+
+
 def node_names(text: str) -> list[str]:
     """Split nodes as Slurm writes them, ``n[01-03,7],login``; ConfigError if it is no such list."""
     names: list[str] = []

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from analysis.base import slurm
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names, short
 from analysis.datasets.witnesses import arithmetic
@@ -129,11 +130,6 @@ def _of_times(row: Row, result: xr.Dataset, source: str) -> Iterator[str]:
         yield from _outside(row, text, "its result was written")
 
 
-def _listed(row: Row) -> set[str]:
-    """Return the short names of the nodes in the record."""
-    return {short(node) for node in str(row["node_list"]).split(",")} - {""}
-
-
 def _longer(row: Row, seconds: float, what: str) -> Iterator[str]:
     if seconds > float(row["elapsed"]) * _LONGER + _TAIL:
         yield f"its {what} took {seconds:.4g} s, its record says {row['elapsed']:.4g} s"
@@ -212,7 +208,7 @@ def _of_profile(row: Row, application: Application, profile: xr.Dataset) -> Iter
         yield f"its profile has {attrs['ranks_expected']} ranks, its record {row['ranks']}"
     yield from _other_nodes(row, int(attrs.get("nodes", -1)), "profile")
     hosts = {short(str(host)) for host in profile["host"].values} - {""}
-    listed = _listed(row)
+    listed = set(slurm.listed(str(row["node_list"])))
     if hosts and listed and not hosts <= listed:
         yield f"its profile is from {', '.join(sorted(hosts))}, its record from {', '.join(sorted(listed))}"
     command = str(attrs.get("command", ""))
@@ -280,7 +276,7 @@ def _of_job(row: Row, job: Job) -> Iterator[str]:
         nodes = {short(node) for node in node_names(str(job["node_list"]))}
     except ConfigError:  # "None assigned"
         return
-    listed = _listed(row)
+    listed = set(slurm.listed(str(row["node_list"])))
     if nodes and not listed <= nodes:
         yield f"its record names {', '.join(sorted(listed))}, its job ran on {', '.join(sorted(nodes))}"
 

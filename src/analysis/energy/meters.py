@@ -15,7 +15,7 @@ from analysis import readers
 from analysis.base import models, project
 from analysis.base.errors import BenchbookError, Fault, sparing
 from analysis.base.files import read_bytes
-from analysis.base.slurm import short
+from analysis.base.slurm import listed, named
 from analysis.base.units import SECOND, amount
 from analysis.energy.integral import GAP_INTERVALS
 from analysis.energy.jobs import clock_offset
@@ -165,7 +165,7 @@ def not_covered(log: Log, start: np.datetime64, end: np.datetime64) -> Iterator[
 
 def nodes_of(row: Row) -> list[str]:
     """Return the nodes of a run by their short names."""
-    return [short(node.strip()) for node in str(row["node_list"]).split(",") if node.strip()]
+    return listed(str(row["node_list"]))
 
 
 def chosen(logs: Sequence[Log], nodes: set[str]) -> tuple[list[Log], str]:
@@ -261,10 +261,7 @@ class _LogFolder:
         if ds is None:
             return []
         ds = without_overlaps(ds)
-        feeds = {}
-        for meter in map(str, ds["meter"].values):
-            words = meter.replace(":", " ").replace("/", " ").split()
-            feeds[meter] = [node for node in self.nodes if node in words or node == meter.partition(".")[0]]
+        feeds = {meter: named(meter, self.nodes) for meter in map(str, ds["meter"].values)}
         single = [fed[0] for fed in feeds.values() if len(fed) == 1]
         if len(single) < len(feeds) or len(set(single)) < len(single):
             what = f"does not say which meter feeds which node ({', '.join(list(feeds)[:4])})"

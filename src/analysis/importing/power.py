@@ -1,11 +1,12 @@
 """Power logs of several runs: found by time, with the nodes that their meters feed as far as names tell."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
 
-from analysis.base.slurm import short
+from analysis.base import slurm
 from analysis.importing.detect import Observation
 from analysis.importing.draft import Draft
 from analysis.importing.groups import Grouping
@@ -62,10 +63,6 @@ def _meters(source: Observation) -> list[str]:
     return list(source.facts["meters"])
 
 
-def _nodes(draft: Draft) -> tuple[str, ...]:
-    return tuple(short(node) for node in str(draft.value("node_list") or "").split(",") if node)
-
-
 def _log(source: Observation, covered: Sequence[Draft], dated: Sequence[Draft]) -> CampaignLog:
     """Say of a log which runs it covers, and find which nodes its meters feed."""
     if isnan(source.facts["first"]):
@@ -77,13 +74,17 @@ def _log(source: Observation, covered: Sequence[Draft], dated: Sequence[Draft]) 
         return CampaignLog(source, text=f"no run is in its time; {found or 'is its date right?'}")
     log = CampaignLog(source)
     time = f"covers {len(covered)} of {len(dated)} runs with known times"
-    everywhere = {_nodes(draft) for draft in covered}
+    everywhere = {tuple(slurm.listed(str(draft.value("node_list") or ""))) for draft in covered}
     nodes = sorted(set().union(*everywhere))
     meters = _meters(source)
-    named = [[node for node in nodes if node in _words(meter)] for meter in meters]
-    if nodes and all(len(one) == 1 for one in named):
+    # As the ingest reads names; what only looks like one is declared.
+    clear, likely = ([find(meter, nodes) for meter in meters] for find in (slurm.named, _in_name))
+    if _one_each(clear):
         log.text = f"{time}; its meters have the names of nodes"
-    elif len(meters) == 1 and (file := [node for node in nodes if node in _words(source.name)]):
+    elif _one_each(likely):
+        log.feeds = dict(zip(meters, likely, strict=True))
+        log.text = f"{time}; the names of its meters have those of nodes"
+    elif len(meters) == 1 and (file := _in_name(source.name, nodes)):
         log.feeds, log.text = {meters[0]: file}, f"{time}; its name says {', '.join(file)}"
     elif len(meters) == 1 and nodes and len(everywhere) == 1:
         log.feeds, log.text = {meters[0]: nodes}, f"{time}, all on {', '.join(nodes)}"
@@ -93,11 +94,16 @@ def _log(source: Observation, covered: Sequence[Draft], dated: Sequence[Draft]) 
     return log
 
 
-def _words(name: str) -> set[str]:
-    """Return the words of a meter's or a file's name, as a node may stand in it: ``bmc-n1``, ``n1.csv``."""
-    for mark in ":/.-_()[] ":
-        name = name.replace(mark, " ")
-    return set(name.split())
+def _one_each(found: Sequence[Sequence[str]]) -> bool:
+    """Tell whether each meter has one node, and each its own."""
+    single = [one[0] for one in found if len(one) == 1]
+    return len(single) == len(found) == len(set(single))
+
+
+def _in_name(name: str, nodes: Sequence[str]) -> list[str]:
+    """Return the nodes that a part of a meter's or a file's name is: ``bmc-n1``, ``n1.csv``."""
+    parts = set(re.split(r"[:/.\-_()\[\] ]", name))
+    return [node for node in nodes if node in parts]
 
 
 def _shifts(source: Observation, dated: Sequence[Draft]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
-from analysis.base.slurm import short
+from analysis.base import slurm
 from analysis.importing import launch
 from analysis.importing.detect import Observation
 from analysis.importing.draft import COUNTS, Draft, Sourced
@@ -239,7 +239,7 @@ def _group_hosts(drafts: Sequence[Draft]) -> None:
     for at, draft in enumerate(drafts):
         if draft.value("cpu") is None:
             listed = draft.value("node_list") or draft.value("host") or ""
-            hosts = {short(host) for host in str(listed).split(",")} - {""}
+            hosts = set(slurm.listed(str(listed)))
             feature = str(draft.value("feature") or "")
             found = "" if feature in hosts else feature, str(draft.value("queue") or ""), _pattern(hosts)
             clusters[str(draft.value("cluster") or "")][at] = found

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from analysis.base import slurm
 from analysis.base.errors import Fault, sparing
-from analysis.base.slurm import short
 from analysis.datasets.witnesses.marks import Marks
 from analysis.datasets.witnesses.readings import LogDigest, figures
 from analysis.energy.meters import Log
@@ -75,7 +75,7 @@ class Testimony:
     @cached_property
     def nodes(self) -> set[str]:
         """The short names of its nodes."""
-        return {short(node) for node in str(self.row["node_list"]).split(",")} - {""}
+        return set(slurm.listed(str(self.row["node_list"])))
 
     @property
     def job(self) -> str:
