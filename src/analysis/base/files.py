@@ -29,6 +29,7 @@ _MOST_TIMES, _MOST, _ALWAYS = 100, 4 << 30, 256 << 20
 _MOST_JSON = 64_000_000  # B; a record has some 100 kB
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]+")
 UNPACKED = "BENCHBOOK_UNPACKED"
+RECORD = "run.json"  # what each run states of itself, in its folder
 
 
 def read_bytes(path: str | Path) -> bytes:

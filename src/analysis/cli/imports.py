@@ -12,11 +12,10 @@ from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.base.files import read_json
+from analysis.base.files import RECORD, read_json
 from analysis.cli import BAD_INPUT, CAMPAIGN, FINE
 from analysis.datasets.applications import load_applications
 from analysis.importing import make, write
-from analysis.importing.additions import RECORD
 from analysis.importing.draft import Draft
 from analysis.importing.pattern import FACTORS, compile_pattern, parse_settings
 from analysis.importing.plan import ImportPlan, record

@@ -17,13 +17,13 @@ import xarray as xr
 from analysis import readers
 from analysis.base import models, project
 from analysis.base.errors import ConfigError, Fault, sparing
-from analysis.base.files import one_line, printable
+from analysis.base.files import RECORD, one_line, printable
 from analysis.datasets.applications import load_applications
 from analysis.datasets.contradictions import slurm_contradictions
 from analysis.datasets.labels import LabelledRun, doubtful
 from analysis.datasets.micro import cut_tables
 from analysis.datasets.published import is_published, read_published
-from analysis.datasets.run import RECORD, RunFolder, file_entry, read_run
+from analysis.datasets.run import RunFolder, file_entry, read_run
 from analysis.energy.attribution import attribute
 from analysis.energy.meters import Log, declared_power, read_logs
 from analysis.model.campaign import modelled

@@ -12,9 +12,10 @@ from types import MappingProxyType
 from typing import Any
 
 from analysis.base.errors import BenchbookError, Fault
+from analysis.base.files import RECORD
 from analysis.datasets.campaign import Joined, cut, doubtful_labels, join, read_runs
 from analysis.datasets.published import read_published
-from analysis.datasets.run import RECORD, RunFolder
+from analysis.datasets.run import RunFolder
 from analysis.datasets.witnesses import examine, tables
 from analysis.datasets.witnesses.hearing import Hearing, Testimony
 from analysis.readers.run import ended_well

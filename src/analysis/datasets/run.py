@@ -15,7 +15,7 @@ import xarray as xr
 
 from analysis import readers
 from analysis.base.errors import Fault, ReadError, sparing
-from analysis.base.files import printable, stored, unpacked
+from analysis.base.files import RECORD, printable, stored, unpacked
 from analysis.datasets import micro
 from analysis.datasets import profile as metrics
 from analysis.datasets.applications import facts
@@ -27,7 +27,6 @@ from analysis.readers.run import ended_well, records
 from analysis.schema.campaigns import Application
 from analysis.schema.registry import blank
 
-RECORD = "run.json"
 # A reader that can do without a number still says that it is wrong.
 _WRONG = re.compile(r"contradict|is damaged")
 # Of an application that no reader knows: its runs have their times and profiles alone.

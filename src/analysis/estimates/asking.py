@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
 
-from analysis.base.files import read_json
+from analysis.base.files import RECORD, read_json
 from analysis.base.models import Maybe, Model, Name, Unique
 from analysis.base.project import declaration, load_yaml, raw
 from analysis.schema.factors import ALIASES, BY_NAME, FACTORS, TABLE, FactorName, label
@@ -176,8 +176,8 @@ def records(campaign: str, base: Path) -> CampaignRecords:
     """Look at the records of a campaign's runs; what is no record is the ingest's to complain of."""
     rows, number, profiles, meters = [], 0, False, "power" in _declared(campaign, base)
     for folder in sorted((raw(campaign, base) / "runs").glob("*")):
-        row = _row(folder / "run.json")
-        number += (folder / "run.json").is_file()
+        row = _row(folder / RECORD)
+        number += (folder / RECORD).is_file()
         if row is None:
             continue
         if not (profiles and meters):

@@ -9,8 +9,9 @@ import pandas as pd
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.base.files import read_json
+from analysis.base.files import RECORD, read_json
 from analysis.estimates.campaign import Campaign
+from analysis.schema.records import facts_of, section
 
 PERIODS = {"day": "D", "week": "W", "month": "M"}
 LATEST, LAST_WEEK, BEST = WORDS = ("latest", "last-week", "best")
@@ -86,7 +87,7 @@ def _facts(campaign: Campaign) -> dict[str, set[str]]:
     runs = project.raw(campaign.name, project.root()) / "runs"
     valid = campaign.runs[campaign.runs["valid"]]
     for run, nodes in zip(valid["run"], valid["node_list"], strict=True):
-        stated = {**_recorded(runs / str(run) / "run.json"), **({"nodes": str(nodes)} if nodes else {})}
+        stated = {**_recorded(runs / str(run) / RECORD), **({"nodes": str(nodes)} if nodes else {})}
         for name, value in stated.items():
             found.setdefault(name, set()).add(value)
     return found
@@ -99,17 +100,10 @@ def _recorded(path: Path) -> Mapping[str, str]:
 
 def _stated(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Go through the facts of a run's node, its environment and its program."""
-    noted = _object(record, "facts")
-    for name in _object(noted, "facts").keys() - {*_VOLATILE}:
-        yield name, str(_object(_object(noted, "facts"), name).get("value"))
-    yield from ((name, str(value)) for name, value in _object(noted, "environment").items())
-    if digest := _object(record, "binary").get("sha256"):
+    yield from ((name, str(value)) for name, value in facts_of(record).items() if name not in _VOLATILE)
+    yield from ((name, str(value)) for name, value in section(record, "facts", "environment").items())
+    if digest := section(record, "binary").get("sha256"):
         yield "program, SHA-256", str(digest)[:12]
-
-
-def _object(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = record.get(name)
-    return found if isinstance(found, dict) else {}
 
 
 def _short(value: str) -> str:

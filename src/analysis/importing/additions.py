@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from analysis.base.errors import Fault
-from analysis.base.files import read_json, sha256, stored
+from analysis.base.files import RECORD, read_json, sha256, stored
 from analysis.importing.detect import Observation, detect
 from analysis.importing.draft import COUNTS, Draft, Sourced
 from analysis.importing.groups import RunFiles
 from analysis.importing.tree import File
 
-RECORD = "run.json"
 # What can belong to a run whose output is not in the tree.
 _LATER = ("profile", "power", "sacct", "record", "beside", "text")
 # What a run keeps even if a result comes later.
@@ -243,12 +242,12 @@ def replacement(draft: Draft, run: ImportedRun, tree: Iterable[Observation]) -> 
         )
     draft.name, draft.replaces = run.name, True
     if isinstance(repeat := run.record.get("repeat"), int):
-        draft.facts["repeat"] = Sourced(repeat, "run.json")
+        draft.facts["repeat"] = Sourced(repeat, RECORD)
     return None
 
 
 def merged(draft: Draft, record: Mapping[str, Any], factors: Iterable[str]) -> Draft:
     """Return a draft with the factors of a record, for the cell that it is in."""
     facts = {name: fact for name, fact in draft.facts.items() if name not in factors}
-    facts |= {name: Sourced(record[name], "run.json") for name in factors if record.get(name) is not None}
+    facts |= {name: Sourced(record[name], RECORD) for name in factors if record.get(name) is not None}
     return Draft(draft.run, str(record["application"]), facts)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from analysis.base.errors import Fault
+from analysis.base.files import RECORD
 from analysis.importing import vocabulary
 from analysis.importing.groups import RunFiles
 from analysis.importing.scheduler import SCHEDULERS
@@ -14,7 +15,7 @@ from analysis.schema.factors import TABLE
 # Counts that outputs may print: those that determine the work come first.
 COUNTS = tuple(one.name for one in sorted(TABLE, key=lambda one: not one.work) if one.dtype == "i4")
 _BATCH = tuple(one.name for one in SCHEDULERS)
-_SURE = ("output", "profile", "run.json", "--set", "--table", *_BATCH)
+_SURE = ("output", "profile", RECORD, "--set", "--table", *_BATCH)
 
 
 class Sourced(NamedTuple):

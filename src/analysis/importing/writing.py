@@ -11,10 +11,10 @@ from typing import Any
 import yaml
 
 from analysis.base.errors import ConfigError, Fault
-from analysis.base.files import read_bytes, replacing, write_json, write_text
+from analysis.base.files import RECORD, read_bytes, replacing, write_json, write_text
 from analysis.datasets.applications import load_applications
 from analysis.datasets.run import read_run
-from analysis.importing.additions import RECORD, Addition, merged
+from analysis.importing.additions import Addition, merged
 from analysis.importing.detect import Observation, detect
 from analysis.importing.draft import Draft
 from analysis.importing.groups import RunFiles

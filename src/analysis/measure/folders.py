@@ -14,7 +14,7 @@ from typing import Any
 from analysis.base import files
 from analysis.base.shell import born
 
-RECORD = "run.json"
+RECORD = files.RECORD
 # What a job's folder holds of ours: no input file may have such a name.
 OURS = frozenset({RECORD, "stdout.txt", "stderr.txt", "power.csv", "power.summary.json"})
 OWNER = ".owner.json"

@@ -17,9 +17,8 @@ from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
 
 from analysis.base.errors import ConfigError, Fault, ReadError
-from analysis.base.files import read_bytes, replacing, sha256
+from analysis.base.files import RECORD, read_bytes, replacing, sha256
 from analysis.provenance import manifest
-from analysis.provenance.records import RECORD
 from analysis.readers.run import records
 
 METADATA = "ro-crate-metadata.json"

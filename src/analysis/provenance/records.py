@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from analysis.base.errors import Fault, ReadError
-from analysis.base.files import read_bytes
+from analysis.base.files import RECORD, read_bytes
 from analysis.readers.run import ended_well, records
-
-RECORD = "run.json"
 
 # What distinguishes executions of the same kind, or is measured in them; everything else is a factor.
 _EXECUTION = {"run", "order", "job_id", "node_list", "command", "start", "end", "elapsed", "exit_code"}

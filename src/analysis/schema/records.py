@@ -1,6 +1,6 @@
 """The record that each run leaves, ``run.json``, as a model: what a key may be called and may hold."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,14 +92,26 @@ RunRecord: type[_Record] = create_model(
 )
 
 
+def section(record: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """Return the object that is under some keys of a record, one below the other; empty without one."""
+    for name in names:
+        found = record.get(name)
+        record = found if isinstance(found, dict) else {}
+    return record
+
+
 def node_facts(path: Path) -> dict[str, Any]:
-    """Return the facts of a run's node by name, as its record states them: texts, numbers, tables.
+    """Return the facts of a run's node by name, as its record states them.
 
     Empty if the record has none or cannot be read, which the ingest names.
     """
-    noted = read_json(path).get("facts")
-    facts = noted.get("facts") if isinstance(noted, dict) else None
-    values = {name: fact.get("value") for name, fact in _pairs(facts) if isinstance(fact, dict)}
+    return facts_of(read_json(path))
+
+
+def facts_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of a node by name, as a record states them: texts, numbers, tables."""
+    facts = section(record, "facts", "facts")
+    values = {name: section(facts, name).get("value") for name in facts}
     known = {name: value for name, value in values.items() if _plain(value)}
     return {name: one_line(value) if isinstance(value, str) else value for name, value in known.items()}
 
@@ -108,10 +120,6 @@ def count_of(fact: object) -> int:
     """Return a fact of a node as a count, 0 if it is no count."""
     text = str(fact)
     return int(text) if text.isdecimal() and len(text) < 10 else 0
-
-
-def _pairs(value: Any) -> Iterable[tuple[str, Any]]:
-    return value.items() if isinstance(value, dict) else ()
 
 
 def _plain(value: Any) -> bool:

@@ -20,13 +20,14 @@ import xarray as xr
 
 from analysis.base import slurm
 from analysis.base.errors import Fault, sparing
+from analysis.base.files import RECORD
 from analysis.datasets.witnesses.marks import Marks
 from analysis.datasets.witnesses.readings import LogDigest, figures
 from analysis.energy.meters import Log
 from analysis.readers.run import ended_well
 from analysis.schema import registry
+from analysis.schema.records import section
 
-RECORD = "run.json"
 Row = Mapping[str, Any]
 # What differs between executions of a cell, or does not change what is run.
 _OWN = ("run", "campaign", "evidence", "repeat", "order")
@@ -76,6 +77,10 @@ class Testimony:
     def nodes(self) -> set[str]:
         """The short names of its nodes."""
         return set(slurm.listed(str(self.row["node_list"])))
+
+    def section(self, *names: str) -> Mapping[str, Any]:
+        """Return the object under some keys of the rest of its record, one below the other."""
+        return section(self.extra, *names)
 
     @property
     def job(self) -> str:

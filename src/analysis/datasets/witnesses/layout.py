@@ -74,11 +74,9 @@ def options_of_launches(case: Hearing) -> Iterator[Fault]:
 def environments(case: Hearing) -> Iterator[Fault]:
     """Find runs whose environment states another job, other nodes or other threads than the record."""
     for run in case.runs:
-        facts = run.extra.get("facts")
-        given = [run.extra.get("environment"), facts.get("environment") if isinstance(facts, dict) else None]
-        for variables in given:
+        for variables in (run.section("environment"), run.section("facts", "environment")):
             for name, factor in _VARIABLES.items():
-                text = str(variables.get(name, "")) if isinstance(variables, dict) else ""
+                text = str(variables.get(name, ""))
                 stated = str(run.row[factor])
                 if text.isdecimal() and stated not in ("", "-1", text):
                     what = f"its environment has {name}={text}, its record {factor} {stated}"
@@ -89,9 +87,8 @@ def environments(case: Hearing) -> Iterator[Fault]:
 def hosts_of_facts(case: Hearing) -> Iterator[Fault]:
     """Find runs whose facts or bindings name a node that the record does not list, or more ranks."""
     for run in case.runs:
-        facts, binding = (run.extra.get(name) for name in ("facts", "binding"))
-        hosts = {short(str(facts["host"]))} if isinstance(facts, dict) and facts.get("host") else set()
-        lines = binding.get("ranks") if isinstance(binding, dict) else None
+        facts, lines = run.section("facts"), run.section("binding").get("ranks")
+        hosts = {short(str(facts["host"]))} if facts.get("host") else set()
         bound = [str(line).split() for line in lines] if isinstance(lines, list) else []
         hosts |= {short(words[1]) for words in bound if len(words) > 1}
         if run.nodes and (other := hosts - run.nodes):
@@ -102,7 +99,7 @@ def hosts_of_facts(case: Hearing) -> Iterator[Fault]:
         if bound and run.row["ranks"] > 0 and len(bound) != run.row["ranks"]:
             what = f"bound {len(bound)} ranks, its record has {run.row['ranks']}"
             yield case.of_run(run, what, "correct the record", key="ranks")
-        noted = float(facts["time"]) if isinstance(facts, dict) and _is_time(facts.get("time")) else np.nan
+        noted = float(facts["time"]) if _is_time(facts.get("time")) else np.nan
         if run.dated and np.isfinite(noted):
             late = noted - float(run.row["start"].astype("datetime64[ns]").astype(np.int64)) / 1e9
             if abs(late) > 3600:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from analysis.base.errors import Fault
+from analysis.base.files import RECORD
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
 from analysis.schema.records import IMPORTED
 
@@ -98,7 +99,7 @@ def _tells(run: Testimony, name: str) -> bool:
 
 
 def _file(run: Testimony, kind: str) -> str:
-    return str(run.sources.get(kind, "run.json")).removeprefix(f"{run.name}/")
+    return str(run.sources.get(kind, RECORD)).removeprefix(f"{run.name}/")
 
 
 @witness("a profile", "profiles of other runs")

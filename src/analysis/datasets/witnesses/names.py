@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
 from analysis.base.errors import Fault
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, witness
 from analysis.datasets.witnesses.marks import libraries
+from analysis.schema.records import section
 
 _MPI = ("Open MPI", "MPICH", "MVAPICH", "Intel MPI")
 # Gbit/s by grade of InfiniBand, four lanes.
@@ -30,16 +30,14 @@ def _texts(run: Testimony) -> Iterator[tuple[str, str]]:
     """Give the texts of a run that can name a library, each with what it is."""
     yield "its command", str(run.row["command"])
     for key in ("mpi_library", "launcher"):
-        found = run.extra.get(key)
-        if isinstance(found, dict):
+        if found := run.section(key):
             yield f"its {key}", f"{found.get('path', '')} {found.get('version', '')}"
     for key in ("modules", "libraries", "library_path"):
-        if found := run.extra.get(key):
-            yield f"its {key}", str(found)
-    for place in (run.extra, run.extra.get("facts")):
-        variables = place.get("environment") if isinstance(place, dict) else None
-        if isinstance(variables, dict):
-            yield "its environment", " ".join(str(variables.get(name, "")) for name in ("LOADEDMODULES",))
+        if text := run.extra.get(key):
+            yield f"its {key}", str(text)
+    for variables in (run.section("environment"), run.section("facts", "environment")):
+        if variables:
+            yield "its environment", str(variables.get("LOADEDMODULES", ""))
 
 
 @witness("MPI library of the record", "launcher, libraries, modules and output")
@@ -73,18 +71,12 @@ def _alike(one: str, other: str) -> bool:
 def processors(case: Hearing) -> Iterator[Fault]:
     """Find runs whose processor has another number than that of the node that noted its facts."""
     for run in case.runs:
-        model = _fact(run, "cpu.Model name")
+        model = str(run.section("facts", "facts", "cpu.Model name").get("value", ""))
         own = set(re.findall(r"\b[A-Z]?\d{4,5}\w*", str(run.row["cpu"])))
         seen = set(re.findall(r"\b[A-Z]?\d{4,5}\w*", model))
         if own and seen and not own & seen:
             what = f"says cpu {run.row['cpu']!r}, its node notes {model!r}"
             yield case.of_run(run, what, "correct the record", key="cpu")
-
-
-def _fact(run: Testimony, name: str) -> str:
-    facts = run.extra.get("facts")
-    entry = facts.get("facts", {}).get(name) if isinstance(facts, dict) else None
-    return str(entry.get("value", "")) if isinstance(entry, dict) else ""
 
 
 def rate(label: str) -> float:
@@ -130,9 +122,8 @@ def _bandwidth(run: Testimony) -> float:
 def ports_of_nodes(case: Hearing) -> Iterator[Fault]:
     """Find links that are faster than every port of the node that noted its facts."""
     for run in case.runs:
-        facts = run.extra.get("facts")
-        noted: Mapping[str, Any] = facts.get("facts", {}) if isinstance(facts, dict) else {}
-        ports = (entry for name, entry in noted.items() if _PORT.search(name) and isinstance(entry, dict))
+        noted = run.section("facts", "facts")
+        ports = (section(noted, name) for name in noted if _PORT.search(name))
         rates = [_port(str(entry.get("value", "")), str(entry.get("unit", ""))) for entry in ports]
         known = [one for one in rates if np.isfinite(one) and one > 0]
         stated = rate(str(run.row["interconnect"]))

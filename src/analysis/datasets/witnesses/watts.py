@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analysis.base.errors import Fault
+from analysis.base.files import RECORD
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, typical, witness
 
 # W of a node at its inlet. The least that servers idle at is some 20 W; eight of the largest GPUs take 14 kW.
@@ -38,8 +39,7 @@ def _mean(run: Testimony) -> float:
 
 def _plain(case: Hearing, run: Testimony) -> bool:
     """Tell whether a run's nodes are known to have no GPU."""
-    facts = run.extra.get("facts")
-    stated = facts.get("facts", {}) if isinstance(facts, dict) else {}
+    stated = run.section("facts", "facts")
     software = any("nvidia" in name or "rocm" in name for name in stated)
     resources = str(case.jobs.get(run.job, {}).get("resources", "")) if run.job else ""
     known = bool(resources) or "cpu.Socket(s)" in stated
@@ -59,7 +59,7 @@ def plausible_watts(case: Hearing) -> Iterator[Fault]:
 
 
 def _log(run: Testimony) -> str:
-    return run.logs[0].source.partition("/")[2] if run.logs else "run.json"
+    return run.logs[0].source.partition("/")[2] if run.logs else RECORD
 
 
 @witness("watts of a run", "watts of its repeats")
