@@ -1,10 +1,23 @@
 """Programs: run with a time limit and without what a job preloads; that they fail is an answer, no error."""
 
 import os
+import re
+import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+# A word of a command that launches a program over nodes.
+LAUNCHER = re.compile(r"(?:^|/)(?:mpirun|mpiexec|orterun|srun)(?:[.\w-]*)$")
+
+
+def split(command: str) -> list[str]:
+    """Split a command as a shell does; at blanks, if a quote has no other one."""
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
 
 
 class Completed(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis.base import slurm
+from analysis.base import shell, slurm
 from analysis.base.errors import ConfigError
 from analysis.base.slurm import node_names, short
 from analysis.datasets.witnesses import arithmetic
@@ -36,7 +36,6 @@ _CHANGED = 3
 _PLAN = 2.0
 _SET = 50  # iterations
 _STAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)[_T](\d\d)[-:](\d\d)[-:](\d\d)")
-_LAUNCHED = re.compile(r"(?:^|/)(?:mpirun|mpiexec|orterun|srun)(?:[.\w-]*)$")
 _COUNT = re.compile(r"--?(?:np|n|ntasks)")
 # Names of an MPI library in its own output, in labels and in names of its launcher.
 _FAMILIES = {
@@ -153,8 +152,8 @@ def _of_launch(row: Row, *, counted: bool) -> Iterator[str]:
 
     Ranks only where no output has `counted` them: a count is better than a request.
     """
-    words = _words(str(row["command"]))
-    at = next((at for at, word in enumerate(words) if _LAUNCHED.search(word)), None)
+    words = shell.split(str(row["command"]))
+    at = next((at for at, word in enumerate(words) if shell.LAUNCHER.search(word)), None)
     if at is None:
         return
     options = _options(words[at + 1 :])
@@ -173,7 +172,7 @@ def _of_arguments(row: Row, application: Application) -> Iterator[str]:
     if application.launch is None or row["case"] not in cases:
         return
     declared = [*application.launch.arguments, *cases[str(row["case"])].arguments]
-    words = _words(str(row["command"]))
+    words = shell.split(str(row["command"]))
     if lacks := [word for word in declared if "$" not in word and word not in words]:
         yield f"its command has no {' '.join(lacks)}, which its case {row['case']!r} declares"
 
@@ -219,20 +218,13 @@ def _of_profile(row: Row, application: Application, profile: xr.Dataset) -> Iter
 
 def _of_program(launched: str, profiled: str) -> Iterator[str]:
     """Compare the arguments of the profiled program with those of its launch."""
-    own, words = _words(profiled), _words(launched)
+    own, words = shell.split(profiled), shell.split(launched)
     names = [Path(word).name for word in words]
     if own and (name := Path(own[0]).name) in names:
         # The last one: a wrapper or a path may be called the same.
         given = words[len(names) - names[::-1].index(name) :]
         if given != own[1:]:
             yield f"its profile is from {name} {shlex.join(own[1:])}, its command has {shlex.join(given)}"
-
-
-def _words(command: str) -> list[str]:
-    try:
-        return shlex.split(command)
-    except ValueError:  # a quote without its other one
-        return command.split()
 
 
 def _of_profile_times(row: Row, attrs: Mapping[str, Any]) -> Iterator[str]:

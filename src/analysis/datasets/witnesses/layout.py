@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -11,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from analysis.base import shell
 from analysis.base.errors import ConfigError, Fault
 from analysis.base.slurm import node_names, short
 from analysis.datasets.witnesses import arithmetic
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, witness
 
-_LAUNCHED = re.compile(r"(?:^|/)(?:mpirun|mpiexec|orterun|srun)(?:[.\w-]*)$")
 # Options of launchers that fix a factor: those of srun, Open MPI, MPICH and Intel MPI.
 _ANY = re.compile(r"--(?:map-by|host|ntasks-per-node|nodes|cpus-per-task|npernode)\b")
 _OPTIONS: tuple[tuple[str, str], ...] = (
@@ -236,25 +235,18 @@ def _equal(value: float, text: str) -> bool:
 def scripts(case: Hearing) -> Iterator[Fault]:
     """Find records whose launch line the run's own script or note of the command does not have."""
     for run in case.runs:
-        words = _words(str(run.row["command"]))
+        words = shell.split(str(run.row["command"]))
         for file in run.files:
             path = case.folder / str(file["path"])
             if path.name not in ("command.txt", "job.sh", "run.sh", "script.sh") or file["engine"]:
                 continue
             text = path.read_text(encoding="utf-8", errors="replace")
-            if not any(_LAUNCHED.search(word) for word in text.split()) or "$" in text:
+            if not any(shell.LAUNCHER.search(word) for word in text.split()) or "$" in text:
                 continue
-            there = set(_words(text.replace("\\\n", " ")))
+            there = set(shell.split(text.replace("\\\n", " ")))
             if lacks := [word for word in words if word not in there]:
                 what = f"has no {' '.join(lacks[:4])}, which the command of its record has"
                 yield case.of_run(run, what, "correct the command", file=path.name)
-
-
-def _words(text: str) -> list[str]:
-    try:
-        return shlex.split(text, comments=False)
-    except ValueError:
-        return text.split()
 
 
 # ---- one name, one thing
@@ -262,7 +254,7 @@ def _words(text: str) -> list[str]:
 
 def program(command: str) -> str:
     """Return the path of the program that a launch line starts: the last that is one; empty without."""
-    paths = [word for word in _words(command) if _PATH.fullmatch(word) and "/" in word.rstrip("/")]
+    paths = [word for word in shell.split(command) if _PATH.fullmatch(word) and "/" in word.rstrip("/")]
     return next((word for word in reversed(paths) if not re.search(r"\.\w{1,4}$", word)), "")
 
 
