@@ -172,10 +172,11 @@ def _shuffled_within(codes: Codes, sessions: Array, limit: float) -> bool:
     if len(parts) == 1:
         return True
     few, changes = np.zeros(_DRAWS), 0
-    for at, part in enumerate(parts):
-        rng = np.random.default_rng([_SEED, at, len(part)])
-        rows = rng.permuted(np.tile(part, (_DRAWS, 1)), axis=1)
-        few += np.count_nonzero(np.diff(rows, axis=1), axis=1)
+    rng = np.random.default_rng([_SEED, len(codes), len(parts)])
+    for part in parts:
+        counts = np.bincount(part)
+        # The changes of sessions alike are of one store, drawn from anew for each.
+        few += rng.choice(_chances(tuple(np.sort(counts[counts > 0]).tolist()))[0], _DRAWS)
         changes += int(np.count_nonzero(np.diff(part)))
     return bool(np.mean(few <= changes) >= limit)
 
