@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -62,7 +63,7 @@ def split(
     logarithms in other cells.
     """
     x = logarithms(np.asarray(values, dtype="f8"))
-    told = {name: codes for name, one in (facts or {}).items() if (codes := _codes(one)) is not None}
+    told = _parting(facts or {})
     found = _by_values(x, scatter) or (
         _by_time(x, np.asarray(times, dtype="f8")) if times is not None else None
     )
@@ -80,9 +81,19 @@ def logarithms(values: Array) -> Array:
     return values / max(float(np.abs(values).max()), 1e-300)
 
 
+def _parting(facts: Mapping[str, Sequence[object]]) -> dict[str, NDArray[np.intp]]:
+    """Return numbers for the levels of each fact that can part values; facts that part them alike are one."""
+    found: dict[bytes, tuple[str, NDArray[np.intp]]] = {}
+    for name, levels in facts.items():
+        if (codes := _codes(levels)) is not None:
+            found.setdefault(codes.tobytes(), (name, codes))
+    return dict(found.values())
+
+
 def _codes(levels: Sequence[object]) -> NDArray[np.intp] | None:
     """Return numbers for the levels of a fact; None if all values share one, or nearly each has its own."""
-    known, codes = np.unique([str(one) for one in levels], return_inverse=True)
+    known = {level: at for at, level in enumerate(dict.fromkeys(map(str, levels)))}
+    codes = np.array([known[str(one)] for one in levels])
     return codes if 1 < len(known) <= max(len(codes) // 2, 2) and len(known) < len(codes) else None
 
 
@@ -354,20 +365,24 @@ def told(found: Split, n: int, levels: Sequence[str] = ()) -> str:
     return f"{text}, along with {found.fact} ({', '.join(names)}): a factor, or are they repeats?"
 
 
-def differing(name: str, lists: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:
-    """Return facts of lists of words that differ: the word at each place, or which are there at all.
+_PART = re.compile(r"[A-Za-z]+|\d+(?:\.\d+)?")
 
-    Facts that part the runs alike are one.
-    """
+
+def stated(
+    levels: Mapping[str, Sequence[str]], names: Sequence[str], days: Sequence[str] | None = None
+) -> dict[str, Sequence[str]]:
+    """Return what is stated of runs and differs: given levels, the day, and the words in their names."""
+    dated = {} if days is None else {"date": days}
+    words = differing("name word", [_PART.findall(name) for name in names])
+    return {key: each for key, each in {**levels, **dated}.items() if len(set(each)) > 1} | words
+
+
+def differing(name: str, lists: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:
+    """Return facts of lists of words that differ: the word at each place, or which are there at all."""
     found: dict[str, Sequence[str]]
     if len({len(one) for one in lists}) == 1:
         found = {f"{name} {at}": levels for at, levels in enumerate(zip(*lists, strict=True), 1)}
     else:
         every = dict.fromkeys(word for one in lists for word in one if not word.isdigit())
         found = {f"{name} {word}": [word if word in one else "" for one in lists] for word in every}
-    kept: dict[tuple[int, ...], str] = {}
-    for key, levels in found.items():
-        order = {level: at for at, level in enumerate(dict.fromkeys(levels))}
-        if len(order) > 1:
-            kept.setdefault(tuple(order[one] for one in levels), key)
-    return {key: found[key] for key in kept.values()}
+    return {key: levels for key, levels in found.items() if len(set(levels)) > 1}

@@ -29,6 +29,7 @@ from analysis.energy.meters import Log, declared_power, read_logs
 from analysis.model.campaign import modelled
 from analysis.schema import storage
 from analysis.schema.campaigns import CampaignFile
+from analysis.schema.records import further
 from analysis.schema.registry import to_dataset
 
 TABLES = ("calls", "messages", "ranks", "matrix", "micro", "files", "meters")
@@ -150,12 +151,27 @@ def _tables(
     faults = [*joined.faults, *map(str, cut(found)), *map(str, doubtful_labels(found))]
     faults += _add_repeats(rows, found)
     beside = {"files": joined.files, "meters": joined.meters}
+    stated = _facts(found)
     groups = {"runs": to_dataset([pd.DataFrame(rows)], "runs")}
     for kind in TABLES:
         frames = [run.frames[kind] for run in found if kind in run.frames]
         groups[kind] = to_dataset([*frames, *([beside[kind]] if kind in beside else [])], kind)
+    groups |= {"facts": to_dataset([stated], "facts")} if len(stated) else {}
     whole = (*(fault for run in found for fault in run.faults), *faults, *joined.power)
     return groups, [printable(fault) for fault in whole]
+
+
+def _facts(found: Iterable[RunFolder]) -> pd.DataFrame:
+    """Return what the records of runs state beside their columns, in long form, if it differs.
+
+    A name in which each run has its own level, such as a number of a job, divides none from others.
+    """
+    by_run = {str(run.row["run"]): further(run.extra) for run in found}
+    names = sorted({name for facts in by_run.values() for name in facts})
+    levels = {name: [facts.get(name, "") for facts in by_run.values()] for name in names}
+    kept = {name: each for name, each in levels.items() if 1 < len(set(each)) < len(each)}
+    rows = [(run, name, one) for name, each in kept.items() for run, one in zip(by_run, each, strict=True)]
+    return pd.DataFrame(rows, columns=["run", "fact", "level"])
 
 
 def _add_repeats(rows: list[dict[str, Any]], found: list[RunFolder]) -> list[str]:

@@ -28,7 +28,7 @@ from analysis.schema.registry import to_dataset
 # In a campaign's `hardware`, stands for what the runs say.
 MACHINE = "${machine}"
 # Tables that say more of runs, for the gate before repeats.
-_BESIDE = ("micro", "files")
+_BESIDE = ("micro", "files", "facts")
 _SAID = 2  # cells in doubt that one line names
 KIB_PER_GIB = 2**20
 
@@ -152,9 +152,9 @@ class Campaign:
         if self.evidence == "modelled":
             return runs
         if "of the whole" not in self._doubts:
-            micro, files = (self.frame(name) if name in self.tree.children else None for name in _BESIDE)
-            runs = mixture.within(runs, files, self.repeats)
-            found = mixture.doubts(runs, micro, files, self.repeats)
+            tables = {name: self.frame(name) for name in _BESIDE if name in self.tree.children}
+            runs = mixture.within(runs, tables, self.repeats)
+            found = mixture.doubts(runs, tables, self.repeats)
             self._doubts["of the whole"] = tuple(replace(one, names=self.names) for one in found)
         doubted = {run for one in self._doubts["of the whole"] for run in one.runs}
         return runs.assign(timing=runs["timing"] & ~runs["run"].isin(doubted)) if doubted else runs

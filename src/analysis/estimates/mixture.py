@@ -9,6 +9,7 @@ file answers, under ``repeats``: its times enter no statistic.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,20 +18,19 @@ import pandas as pd
 
 from analysis.base.errors import ConfigError
 from analysis.base.models import known, one_or_more
-from analysis.base.modes import FEWEST, Split, differing, scatter_beside, split, told
+from analysis.base.modes import FEWEST, Split, differing, scatter_beside, split, stated, told
 from analysis.base.words import Level
 from analysis.estimates.finding import places_in_time
 from analysis.schema.campaigns import RunsAlike
 from analysis.schema.factors import FACTORS, FOLLOWS, display_name, is_known, label
 
-Table = pd.DataFrame | None
+# Tables of a campaign that say more of runs, by kind; those that it has.
+Tables = Mapping[str, pd.DataFrame]
 _NEARLY_ALL = 0.9
+_DIGITS = 12  # of a checksum, which a question names
 # What a run states beside its factors, by column.
 _STATED = ("node_list", "source", "question")
 _WORD = re.compile(r"[^\s=,;:/]+")
-_PART = re.compile(r"[A-Za-z]+|\d+(?:\.\d+)?")
-# A fact of each run, by its name.
-Facts = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,15 @@ def _named(name: str, level: Level) -> str:
     return f"{label(name)} {text}" if isinstance(level, str) else text
 
 
-def doubts(runs: pd.DataFrame, micro: Table, files: Table, answers: RunsAlike | None) -> Iterator[Doubt]:
+def doubts(runs: pd.DataFrame, tables: Tables, answers: RunsAlike | None) -> Iterator[Doubt]:
     """Find the cells of a campaign whose runs may be no repeats, those that are answered left out.
 
-    `runs`, `micro` and `files` are the campaign's tables, the latter two None where it has none; runs whose
-    times count are looked at.
+    `runs` and `tables` are the campaign's; runs whose times count are looked at.
     """
     runs = runs[runs["valid"] & runs["timing"] & ~_answered(runs, answers)]
-    words, seen = _words(runs, files), set()
-    for values in _measured(runs, micro):
-        for doubt in _of_values(runs, values, words):
+    said, seen = _Said(runs, tables), set()
+    for values in _measured(runs, tables.get("micro")):
+        for doubt in _of_values(runs, values, said):
             if doubt.runs not in seen:
                 seen.add(doubt.runs)
                 yield doubt
@@ -99,23 +98,36 @@ def _answered(runs: pd.DataFrame, answers: RunsAlike | None) -> pd.Series:
     return found
 
 
-def within(runs: pd.DataFrame, files: Table, answers: RunsAlike | None) -> pd.DataFrame:
+def within(runs: pd.DataFrame, tables: Tables, answers: RunsAlike | None) -> pd.DataFrame:
     """Make facts that the campaign's file calls factors a part of the options of runs.
 
-    Raises `ConfigError` for a fact that no run states, with those that they do.
+    A fact counts in the cells in which it differs, where a question names it. Raises `ConfigError` for one
+    that differs in no cell, with those that do.
     """
     if answers is None or not answers.within:
         return runs
-    facts = _facts(runs, _words(runs, files))
-    options = runs["options"].astype(object)
-    for name in answers.within:
-        if name not in facts:
-            raise ConfigError.at("repeats", 0, f"within: no run states {name!r}", known(name, facts))
-        options = options + np.where(options == "", "", " ") + [f"{name}={level}" for level in facts[name]]
-    return runs.assign(options=options)
+    said, found = _Said(runs, tables), set[str]()
+    options = dict(zip(runs["run"], runs["options"].astype(str), strict=True))
+    for part in _cells(runs):
+        facts = said.of(part)
+        found |= set(facts)
+        for name in (name for name in answers.within if name in facts):
+            for run, level in zip(part["run"], facts[name], strict=True):
+                options[run] = f"{options[run]} {name}={level}".strip()
+    if unknown := [name for name in answers.within if name not in found]:
+        what = f"within: no run states {unknown[0]!r}, or none differs in it from its repeats"
+        raise ConfigError.at("repeats", 0, what, known(unknown[0], found))
+    return runs.assign(options=runs["run"].map(options).astype(object))
 
 
-def _measured(runs: pd.DataFrame, micro: Table) -> Iterator[pd.Series]:
+def _cells(runs: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Go through the cells of runs: those that agree in every factor."""
+    names = [name for name in FACTORS if name in runs]
+    for _, part in runs.groupby(names, sort=True, dropna=False):
+        yield part
+
+
+def _measured(runs: pd.DataFrame, micro: pd.DataFrame | None) -> Iterator[pd.Series]:
     """Give what is measured of runs, by run: the figure of merit, tables of messages, or the time; energy."""
     names = runs["run"].to_numpy()
     rated = runs["figure_of_merit"].notna().to_numpy()
@@ -134,39 +146,49 @@ def _measured(runs: pd.DataFrame, micro: Table) -> Iterator[pd.Series]:
         yield pd.Series(values[known_ones], names[known_ones])
 
 
-def _of_values(runs: pd.DataFrame, values: pd.Series, words: Facts) -> Iterator[Doubt]:
+def _of_values(runs: pd.DataFrame, values: pd.Series, said: _Said) -> Iterator[Doubt]:
     frame = runs[runs["run"].isin(values.index)]
     frame = frame.assign(value=frame["run"].map(values))
-    names = [name for name in FACTORS if name in frame]
-    cells = [part for _, part in frame.groupby(names, sort=True, dropna=False) if len(part) >= FEWEST]
+    cells = [part for part in _cells(frame) if len(part) >= FEWEST]
     kinds = [str(part["application"].iloc[0]) for part in cells]
     beside = scatter_beside([part["value"] for part in cells], kinds)
     for part, scatter in zip(cells, beside, strict=True):
-        facts = _facts(part, words)
+        facts = said.of(part)
         places = places_in_time(part)
         found = split(part["value"], None if np.isnan(places).any() else places, facts, scatter)
         if found is not None:
             row = part.iloc[0]
             levels = tuple(dict.fromkeys(facts.get(found.fact, ())))
-            yield Doubt({name: row[name] for name in names}, tuple(part["run"]), found, levels)
+            cell = {name: row[name] for name in FACTORS if name in part}
+            yield Doubt(cell, tuple(part["run"]), found, levels)
 
 
-def _facts(part: pd.DataFrame, words: Facts) -> dict[str, Sequence[str]]:
-    """Return what is stated of runs and is no factor: a level of each run, by the name of the fact."""
-    facts: dict[str, Sequence[str]] = {
-        name: part[name].astype(str).tolist() for name in _STATED if name in part
-    }
-    if part["start"].notna().all() and not (part["evidence"] == "synthetic").any():
-        facts["date"] = part["start"].dt.strftime("%Y-%m-%d").tolist()
-    facts |= differing("launch word", [_WORD.findall(str(line)) for line in part["command"]])
-    return facts | differing("name word", [words[run] for run in part["run"]])
+class _Said:
+    """What is stated of each run beside its factors: columns, its record, names of its files."""
 
+    def __init__(self, runs: pd.DataFrame, tables: Tables) -> None:
+        self._paths: dict[str, str] = defaultdict(str)
+        self._facts: dict[str, dict[str, str]] = defaultdict(dict)
+        own = {name: table[table["run"].isin(set(runs["run"]))] for name, table in tables.items()}
+        if (files := own.get("files")) is not None:
+            for run, path, engine, checksum in files[["run", "path", "engine", "checksum"]].itertuples(
+                index=False
+            ):
+                name = str(path).replace(str(run), "")
+                self._facts[run][f"file {name.rpartition('/')[2]}"] = str(checksum)[:_DIGITS]
+                self._paths[run] += f" {name}" if engine else ""
+        if (facts := own.get("facts")) is not None:
+            for run, fact, level in zip(facts["run"], facts["fact"], facts["level"], strict=True):
+                self._facts[run][fact] = level
 
-def _words(runs: pd.DataFrame, files: Table) -> Facts:
-    """Return the words in the names of each run and of the files that were read of it."""
-    paths: dict[str, str] = {}
-    if files is not None:
-        read = files[files["run"].isin(set(runs["run"])) & (files["engine"] != "")]
-        for run, path in zip(read["run"], read["path"], strict=True):
-            paths[run] = f"{paths.get(run, '')} {str(path).replace(str(run), '')}"
-    return {run: _PART.findall(f"{run} {paths.get(run, '')}") for run in runs["run"]}
+    def of(self, part: pd.DataFrame) -> dict[str, Sequence[str]]:
+        """Return what is stated of runs and differs: a level of each run, by the name of the fact."""
+        levels: dict[str, Sequence[str]] = {
+            name: part[name].astype(str).tolist() for name in _STATED if name in part
+        }
+        each = [self._facts[run] for run in part["run"]]
+        levels |= {name: [one.get(name, "") for one in each] for name in sorted(set().union(*each))}
+        levels |= differing("launch word", [_WORD.findall(str(line)) for line in part["command"]])
+        dated = part["start"].notna().all() and not (part["evidence"] == "synthetic").any()
+        days = part["start"].dt.strftime("%Y-%m-%d").tolist() if dated else None
+        return stated(levels, [f"{run} {self._paths[run]}" for run in part["run"]], days)

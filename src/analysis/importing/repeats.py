@@ -6,7 +6,6 @@ written: if its groups follow a stated fact, this can become a factor, among the
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.modes import FEWEST, Split, differing, scatter_beside, split, told
+from analysis.base.modes import FEWEST, Split, scatter_beside, split, stated, told
 from analysis.importing.draft import Draft, Sourced
 from analysis.importing.resolution import cell, number_repeats
 from analysis.schema.campaigns import Application
 from analysis.schema.factors import FACTORS, is_known, level_name
 
 _STATED = ("node_list", "queue", "feature", "job_name")
-_PART = re.compile(r"[A-Za-z]+|\d+(?:\.\d+)?")
 _SOURCE = "groups of its repeats"
 
 
@@ -91,17 +89,12 @@ def _value(draft: Draft, application: Application | None) -> float | None:
 
 def _facts(drafts: Sequence[Draft]) -> dict[str, Sequence[str]]:
     """Return what is stated of runs and is no factor: a level of each run, by the name of the fact."""
-    facts: dict[str, Sequence[str]] = {}
-    for name in _STATED:
-        levels = [str(draft.value(name) or "") for draft in drafts]
-        if len(set(levels)) > 1:
-            facts[name] = levels
-    if all(draft.value("start") for draft in drafts):
-        days = [datetime.fromtimestamp(float(draft.value("start")), UTC) for draft in drafts]
-        facts["date"] = [f"{day:%Y-%m-%d}" for day in days]
-    for name in sorted({name for draft in drafts for name in draft.value("settings") or {}}):
-        facts[name.strip("-")] = [str((draft.value("settings") or {}).get(name, "")) for draft in drafts]
+    levels = {name: [str(draft.value(name) or "") for draft in drafts] for name in _STATED}
+    settings = [draft.value("settings") or {} for draft in drafts]
+    for name in sorted({name for one in settings for name in one}):
+        levels[name.strip("-")] = [str(one.get(name, "")) for one in settings]
     files = [draft.run.main.file for draft in drafts]
-    facts["job"] = [draft.run.job for draft in drafts]
-    facts["folder"] = [file.folder for file in files]
-    return facts | differing("name word", [_PART.findall(f"{file.folder} {file.base}") for file in files])
+    levels |= {"job": [draft.run.job for draft in drafts], "folder": [file.folder for file in files]}
+    starts = [draft.value("start") for draft in drafts]
+    days = [f"{datetime.fromtimestamp(float(one), UTC):%Y-%m-%d}" for one in starts] if all(starts) else None
+    return stated(levels, [f"{file.folder} {file.base}" for file in files], days)

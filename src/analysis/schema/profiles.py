@@ -288,6 +288,7 @@ _BLOCKS = {
     "matrix": runs.MATRIX,
     "micro": runs.MICRO,
     "files": runs.FILES,
+    "facts": runs.FACTS,
     "meters": runs.METERS,
 }
 

@@ -137,6 +137,13 @@ checksum       | file | str | | SHA-256 as stored
 complete       | file | bool | | whether it was whole
 """
 
+# What the records of runs state beside the columns of `runs`, and in which they differ.
+FACTS = """
+*run           | row | str | | run
+*fact          | row | str | | name of what is stated: of the node, the environment, a file
+level          | row | str | | what the record says, empty if it does not
+"""
+
 # The meters of logs that hold many runs; how each was split and what the clock was corrected by.
 METERS = """
 *log           | row | str | | path or pattern of the log's files within the campaign
