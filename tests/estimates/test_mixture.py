@@ -161,7 +161,7 @@ def test_mixture__runs_far_from_the_rest_are_asked_about(n: int, far: tuple[floa
 
 
 def two_sides(bad: Array) -> list[dict[str, Any]]:
-    rng = np.random.default_rng(SEED + 4)
+    rng = np.random.default_rng(SEED + 5)
     good = noise(rng, 12, "lognormal", 0.02)
     hosts = {"node_list": np.repeat(["cn1", "gn1"], 6)}
     sides = [({"mpi": "one"}, good, {}), ({"mpi": "other"}, bad, hosts)]

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 
 import numpy as np
@@ -23,7 +24,7 @@ from analysis.base.words import counted
 Array = NDArray[np.float64]
 RATE = 0.01
 # Groups that are nearer than this, on logarithms, would change no conclusion.
-LEAST = 0.05
+LEAST = 0.02
 _DRAWS, _SEED = 4_000, 20_261_123
 _MOST = 60  # of more values as many quantiles stand for them
 FEWEST = 3  # values of a cell that are looked at
@@ -31,8 +32,9 @@ _ALONE = 6  # values in which groups can be told from noise, whatever other cell
 _LISTED = 4  # levels of a fact that a question names
 # What the scatter of other cells counts beside that of a cell's own, in degrees of freedom.
 _OTHERS = 12
-# So many times `RATE` is enough for groups in a cell that scatters more than others do.
-_WIDE = 8
+_FREE = 3  # degrees of freedom without which a scatter is not known
+# How often noise may leave as little within groups; in a cell that scatters more than others do, more often.
+_GROUPS, _WIDE = 0.02, 0.08
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +64,12 @@ def split(
     `times` order them, `facts` give a level for each, and `scatter` is the typical standard deviation of
     logarithms in other cells.
     """
-    x = logarithms(np.asarray(values, dtype="f8"))
+    x = logarithms(unrounded(np.asarray(values, dtype="f8")))
     told = _parting(facts or {})
-    found = _by_values(x, scatter) or (
-        _by_time(x, np.asarray(times, dtype="f8")) if times is not None else None
+    found = (
+        _by_values(x, scatter)
+        or _by_distance(x)
+        or (_by_time(x, np.asarray(times, dtype="f8")) if times is not None else None)
     )
     followed = _by_facts(x, told, scatter)
     if found is None:
@@ -79,6 +83,20 @@ def logarithms(values: Array) -> Array:
     if (values > 0).all():
         return np.log(values)
     return values / max(float(np.abs(values).max()), 1e-300)
+
+
+def unrounded(values: Array) -> Array:
+    """Spread values that are alike evenly over the step of their last digit: rounding makes no groups."""
+    known, counts = np.unique(values, return_counts=True)
+    if len(known) in (1, len(values)):
+        return values
+    digits = max(-int(Decimal(repr(float(one))).normalize().as_tuple().exponent) for one in known)
+    step, out = 10.0 ** -max(digits, 0), values.astype("f8")
+    for one, count in zip(known, counts, strict=True):
+        # Drawn, not in the order of runs: what comes first is not the least.
+        places = np.random.default_rng([_SEED, count]).permutation(count)
+        out[values == one] += step * ((places + 0.5) / count - 0.5)
+    return out
 
 
 def _parting(facts: Mapping[str, Sequence[object]]) -> dict[str, NDArray[np.intp]]:
@@ -113,7 +131,7 @@ def _by_values(x: Array, scatter: float | None) -> Split | None:
     null = _null(len(thin))
     p = _worst(null.reference, shares[None])[0]
     at = int(np.argmin(p))
-    if float(np.mean(null.least <= p[at] + 1e-12)) > RATE * (_WIDE if wide else 1):
+    if float(np.mean(null.least <= p[at] + 1e-12)) > (_WIDE if wide else _GROUPS):
         return None
     cuts = _cuts(ordered, at, len(thin))
     labels = np.empty(n, dtype=int)
@@ -227,6 +245,35 @@ def _worst(reference: Sequence[Array], shares: Array) -> Array:
     return worst
 
 
+def _by_distance(x: Array) -> Split | None:
+    """Find values far from the rest on both sides, or scattered on one: no groups, but no noise either."""
+    n = len(x)
+    away, scale = np.abs(x - np.median(x)), _deviation(x[None])[0]
+    if n < _ALONE or away.max() < LEAST or away.max() <= _farthest(n) * scale:
+        return None
+    far = away > _farthest(n) * scale
+    labels = np.where(far, 0, 1)
+    apart = float(np.abs(x[far] - np.median(x)).max())
+    return Split("far", (int(far.sum()), int((~far).sum())), apart, tuple(labels.tolist()))
+
+
+def _deviation(rows: Array) -> Array:
+    """Return the median distance from the median of rows."""
+    found: Array = np.median(np.abs(rows - np.median(rows, axis=1, keepdims=True)), axis=1)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _farthest(n: int) -> float:
+    """Return how many median distances the farthest of n values lies off in one of 1 / RATE cells of noise."""
+    rng = np.random.default_rng([_SEED, n, 1])
+    noises = [rng.standard_t(3, size=(20_000, n)), rng.gamma(2.0, size=(20_000, n))]
+    ratios = [
+        np.abs(one - np.median(one, axis=1, keepdims=True)).max(axis=1) / _deviation(one) for one in noises
+    ]
+    return max(float(np.quantile(one, 1 - RATE)) for one in ratios)
+
+
 # ---- along time
 
 
@@ -273,6 +320,10 @@ def _by_facts(x: Array, facts: Mapping[str, NDArray[np.intp]], scatter: float | 
     best: tuple[float, str, NDArray[np.intp]] | None = None
     for name, codes in facts.items():
         p = _p_of_levels(x, codes, scatter)
+        if p > RATE / len(facts) and len(x) >= 2 * _ALONE:  # another one may hide it
+            others = [one for one in facts.values() if one is not codes]
+            hidden = (_p_of_levels(_without(x, one), codes, None) for one in others)
+            p = min([1.0, *hidden]) * max(len(others), 1)
         if p <= RATE / len(facts) and (best is None or p < best[0]):
             best = p, name, codes
     if best is None:
@@ -285,26 +336,41 @@ def _by_facts(x: Array, facts: Mapping[str, NDArray[np.intp]], scatter: float | 
     return Split("fact", sizes, max(means) - min(means), tuple(int(one) for one in labels), name)
 
 
+def _without(x: Array, codes: NDArray[np.intp]) -> Array:
+    """Return values less the means of the levels of a fact."""
+    return x - (np.bincount(codes, weights=x) / np.bincount(codes))[codes]
+
+
 def _p_of_levels(x: Array, codes: NDArray[np.intp], scatter: float | None) -> float:
     n, k = len(x), int(codes.max()) + 1
     groups = [x[codes == level] for level in range(k)]
     means = [float(one.mean()) for one in groups]
     if max(means) - min(means) < LEAST:
         return 1.0
-    if n < _ALONE and not _apart(groups):
-        return 1.0
     within = float(sum(((one - one.mean()) ** 2).sum() for one in groups))
     between = float(((x - x.mean()) ** 2).sum()) - within
-    others = 0 if scatter is None else _OTHERS
+    # The own scatter tells, where it is known at all; else others' too, and levels must not overlap.
+    few = n < _ALONE or n - k < _FREE
+    others = _OTHERS if few and scatter is not None else 0
     freedom = n - k + others
-    if freedom < 3:
+    if freedom < _FREE or (few and not _apart(groups)):
         return 1.0
     noise = (within + others * (scatter or 0.0) ** 2) / freedom
     # A few values may lie nearer than they would again.
-    noise = max(noise, (scatter or 0.0) ** 2)
-    if noise <= 0:
-        return 0.0
-    return float(stats.f.sf(between / (k - 1) / noise, k - 1, freedom))
+    noise = max(noise, (scatter or 0.0) ** 2) if few else noise
+    p = float(stats.f.sf(between / (k - 1) / noise, k - 1, freedom)) if noise > 0 else 0.0
+    return p if few or p > RATE or _seldom(x, codes, between) else 1.0
+
+
+def _seldom(x: Array, codes: NDArray[np.intp], between: float) -> bool:
+    """Tell whether levels given to values by chance would seldom differ by more: noise may be skewed."""
+    rng = np.random.default_rng([_SEED, len(x)])
+    rows = rng.permuted(np.tile(x - x.mean(), (1_000, 1)), axis=1)
+    by_chance = sum(
+        rows[:, codes == level].sum(axis=1) ** 2 / np.count_nonzero(codes == level)
+        for level in range(int(codes.max()) + 1)
+    )
+    return bool(np.mean(by_chance > between + 1e-12) <= RATE)
 
 
 def _apart(groups: Sequence[Array]) -> bool:
@@ -371,8 +437,13 @@ _PART = re.compile(r"[A-Za-z]+|\d+(?:\.\d+)?")
 def stated(
     levels: Mapping[str, Sequence[str]], names: Sequence[str], days: Sequence[str] | None = None
 ) -> dict[str, Sequence[str]]:
-    """Return what is stated of runs and differs: given levels, the day, and the words in their names."""
-    dated = {} if days is None else {"date": days}
+    """Return what is stated of runs and differs: given levels, the day, and the words in their names.
+
+    Days are spelt like ``2026-03-01``.
+    """
+    dated: dict[str, Sequence[str]] = {}
+    if days is not None:
+        dated = {"date": days, "weekend": ["no" if one else "yes" for one in np.is_busday(list(days))]}
     words = differing("name word", [_PART.findall(name) for name in names])
     return {key: each for key, each in {**levels, **dated}.items() if len(set(each)) > 1} | words
 

@@ -27,6 +27,7 @@ from analysis.schema.factors import FACTORS, FOLLOWS, display_name, is_known, la
 # Tables of a campaign that say more of runs, by kind; those that it has.
 Tables = Mapping[str, pd.DataFrame]
 _NEARLY_ALL = 0.9
+_SMALL = 8  # B, the size at which latencies are compared
 _DIGITS = 12  # of a checksum, which a question names
 # What a run states beside its factors, by column.
 _STATED = ("node_list", "source", "question")
@@ -138,7 +139,11 @@ def _measured(runs: pd.DataFrame, micro: pd.DataFrame | None) -> Iterator[pd.Ser
         if len(part):  # of the sizes that nearly all runs have: a longer table is no slower one
             logs = part.assign(value=np.log(part[column].to_numpy()))
             wide = logs.pivot_table(index="run", columns="size", values="value")
-            yield np.exp(wide.loc[:, wide.notna().mean() > _NEARLY_ALL].dropna().mean(axis=1))
+            wide = wide.loc[:, wide.notna().mean() > _NEARLY_ALL].dropna()
+            yield np.exp(wide.mean(axis=1))
+            # Small messages and large ones are compared alone, and can have modes of their own.
+            ends = [size for size in wide if size >= _SMALL] or list(wide)
+            yield from (np.exp(wide[size]) for size in dict.fromkeys(ends[:1] + ends[-1:]))
     plain = ~rated & ~runs["run"].isin(tables["run"]).to_numpy() & ~(runs["target_time"] > 0).to_numpy()
     for column, rows in (("elapsed", plain), ("energy", np.ones(len(runs), dtype=bool))):
         values = runs[column].to_numpy("f8")
