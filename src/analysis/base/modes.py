@@ -265,7 +265,7 @@ def _deviation(rows: Array) -> Array:
 
 @lru_cache(maxsize=64)
 def _farthest(n: int) -> float:
-    """Return how many median distances the farthest of n values lies off in one of 1 / RATE cells of noise."""
+    """Return how many median distances off the farthest of n values is in one cell of 1 / RATE."""
     rng = np.random.default_rng([_SEED, n, 1])
     noises = [rng.standard_t(3, size=(20_000, n)), rng.gamma(2.0, size=(20_000, n))]
     ratios = [

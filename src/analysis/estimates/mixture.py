@@ -9,7 +9,7 @@ file answers, under ``repeats``: its times enter no statistic.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -192,7 +192,8 @@ class _Said:
             name: part[name].astype(str).tolist() for name in _STATED if name in part
         }
         each = [self._facts[run] for run in part["run"]]
-        levels |= {name: [one.get(name, "") for one in each] for name in sorted(set().union(*each))}
+        counts = Counter(name for one in each for name in one)  # one of a single run is its output
+        levels |= {name: [one.get(name, "") for one in each] for name in sorted(counts) if counts[name] > 1}
         levels |= differing("launch word", [_WORD.findall(str(line)) for line in part["command"]])
         dated = part["start"].notna().all() and not (part["evidence"] == "synthetic").any()
         days = part["start"].dt.strftime("%Y-%m-%d").tolist() if dated else None
