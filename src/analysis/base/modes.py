@@ -24,7 +24,7 @@ from analysis.base.words import counted
 Array = NDArray[np.float64]
 RATE = 0.01
 # Groups that are nearer than this, on logarithms, would change no conclusion.
-LEAST = 0.02
+LEAST = 0.025
 _DRAWS, _SEED = 4_000, 20_261_123
 _MOST = 60  # of more values as many quantiles stand for them
 FEWEST = 3  # values of a cell that are looked at
@@ -34,7 +34,7 @@ _LISTED = 4  # levels of a fact that a question names
 _OTHERS = 12
 _FREE = 3  # degrees of freedom without which a scatter is not known
 # How often noise may leave as little within groups; in a cell that scatters more than others do, more often.
-_GROUPS, _WIDE = 0.02, 0.08
+_GROUPS, _WIDE = 0.01, 0.08
 
 
 @dataclass(frozen=True, slots=True)

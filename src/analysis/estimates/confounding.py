@@ -34,6 +34,7 @@ from analysis.schema.factors import BY_NAME, FACTORS, FOLLOWS, TABLE, is_known
 MOST = 3  # factors that an effect is said to be of; what differs in more is not compared
 _BY_CHANCE = 0.05  # sides that runs in a random order separate as often as this were not kept apart
 _MOST_REPEATS = 1000  # that a matrix can have
+_MOST_STEPS = 400  # that are tried from all cells of several effects
 # 1.96 for an interval at 95 %, 1.64 to have nine of ten clear of no effect: intervals of ranks are wide.
 _SURE = 1.96 + 1.64
 _NO_CHANCE, _DRIFT, _FEW = 0.001, 0.05, 5  # a drift is no chance and so large; runs of which one can be far
@@ -412,7 +413,8 @@ def _moved(cell: Cell, towards: Cell, cause: str, follow: Iterable[str]) -> Cell
 def to_tell(found: Sequence[Confounded]) -> list[tuple[Cell, int]]:
     """Return the fewest cells, with their repeats, in which each cause is compared alone in one session.
 
-    Exact, as an integer program over all combinations of the causes' levels: for each cause two of the chosen
+    Exact, as an integer program over all combinations of the causes' levels, those of one effect beside those
+    of another too unless they are very many: for each cause two of the chosen
     cells differ in its two levels alone. Among equally small choices it prefers cells that were run already,
     then those that sentences name.
     """
@@ -420,6 +422,7 @@ def to_tell(found: Sequence[Confounded]) -> list[tuple[Cell, int]]:
     named: set[tuple[Level, ...]] = set()
     run: set[tuple[Level, ...]] = set()
     needs: set[tuple[Any, ...]] = set()
+    steps: list[_Step] = []
     for one in found:
         top, bottom = one.sides
         factors = [name for name in one.causes if name in BY_NAME]
@@ -433,10 +436,28 @@ def to_tell(found: Sequence[Confounded]) -> list[tuple[Cell, int]]:
         run |= {_key(top), _key(bottom)}
         named |= set(map(_key, one.missing))
         needs |= {_need(bottom, _moved(bottom, top, name, follow), name) for name in factors}
+        steps += [
+            (*ends, name, follow, one.repeats) for ends in (one.sides, one.sides[::-1]) for name in factors
+        ]
+    if len(found) > 1 and len(cells) * len(steps) <= _MOST_STEPS:
+        _shared(cells, steps)
     keys = list(cells)
     cost = np.array([1.0 + 1e-3 * (key not in run) - 1e-5 * (key in named) for key in keys])
     each = [(dict(zip(FACTORS, key, strict=True)), cells[key]) for key in keys]
     return [each[at] for at in _covering(keys, cost, needs)]
+
+
+# From a cell with the level of the second side of a cause to that of the first, with what follows; repeats.
+_Step = tuple[Cell, Cell, str, set[str], int]
+
+
+def _shared(cells: dict[tuple[Level, ...], int], steps: Sequence[_Step]) -> None:
+    """Add the cells in which the cause of one effect is compared beside a cell of another effect."""
+    for key, repeats in list(cells.items()):
+        cell = dict(zip(FACTORS, key, strict=True))
+        for end, other, name, follow, count in steps:
+            if cell[name] == other[name] and repeats == count:
+                cells.setdefault(_key(_moved(cell, end, name, follow)), count)
 
 
 def _key(cell: Cell) -> tuple[Level, ...]:

@@ -142,7 +142,7 @@ def _measured(runs: pd.DataFrame, micro: pd.DataFrame | None) -> Iterator[pd.Ser
             wide = wide.loc[:, wide.notna().mean() > _NEARLY_ALL].dropna()
             yield np.exp(wide.mean(axis=1))
             # Small messages and large ones are compared alone, and can have modes of their own.
-            ends = [size for size in wide if size >= _SMALL] or list(wide)
+            ends = [size for size in wide.columns.to_numpy() if size >= _SMALL] or list(wide.columns)
             yield from (np.exp(wide[size]) for size in dict.fromkeys(ends[:1] + ends[-1:]))
     plain = ~rated & ~runs["run"].isin(tables["run"]).to_numpy() & ~(runs["target_time"] > 0).to_numpy()
     for column, rows in (("elapsed", plain), ("energy", np.ones(len(runs), dtype=bool))):
