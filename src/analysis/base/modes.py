@@ -248,7 +248,8 @@ def _worst(reference: Sequence[Array], shares: Array) -> Array:
 def _by_distance(x: Array) -> Split | None:
     """Find values far from the rest on both sides, or scattered on one: no groups, but no noise either."""
     n = len(x)
-    away, scale = np.abs(x - np.median(x)), _deviation(x[None])[0]
+    away = np.abs(x - np.median(x))
+    scale = max(_deviation(x[None])[0], LEAST / 3)  # of values all but alike the next may well be less so
     if n < _ALONE or away.max() < LEAST or away.max() <= _farthest(n) * scale:
         return None
     far = away > _farthest(n) * scale
