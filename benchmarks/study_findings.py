@@ -24,7 +24,7 @@ import xarray as xr
 
 from analysis.claims.model import Claim, Expectation
 from analysis.claims.resolution import resolve
-from analysis.claims.verdicts import FAILS, HOLDS, IN_SESSION, NOT_IN_SESSION
+from analysis.claims.verdicts import AGREES, DISAGREES, FAILS, HOLDS
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Comparison, Question
@@ -235,7 +235,7 @@ def word_of(schedule: Schedule, rng: np.random.Generator) -> str:
         word = resolve(claim, findings(question, campaign)).word
     except NotCoveredError:
         return ""
-    return FULL if word in (HOLDS, FAILS) else SESSION if word in (IN_SESSION, NOT_IN_SESSION) else ""
+    return FULL if word in (HOLDS, FAILS) else SESSION if word in (*AGREES, *DISAGREES) else ""
 
 
 def parted(schedules: Sequence[Schedule], rounds: int, seed: int) -> Iterator[tuple[Schedule, float, float]]:

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.claims.verdicts import HOLDS, IN_SESSION, NOT_IN_SESSION
+from analysis.claims.verdicts import HOLDS
 from analysis.decks.content import deck
 from analysis.estimates.campaign import Campaign, NotCoveredError, load_campaign
-from analysis.estimates.sessions import ONE_AFTER_ANOTHER, UNKNOWN_ORDER, alternate, blocks
+from analysis.estimates.finding import LIMITED, ONE_AFTER_ANOTHER, UNKNOWN_ORDER
+from analysis.estimates.sessions import alternate, blocks
 from analysis.estimates.tables import yearly_costs
-from analysis.findings.conclusion import DIFFERS, SESSION, STANDING
+from analysis.findings.conclusion import DIFFERS, SESSION, STANDING, UNORDERED
 from analysis.findings.search import conclusions
 from analysis.pages import cost_sentences
 from tests.estimates.hand import campaign, claim, repeats, verdict
@@ -78,9 +79,9 @@ def test_alternate__by_the_order_of_the_sides(codes: list[int], *, expected: boo
     ("order", "value", "word", "why"),
     [
         (TURNS, 1.0, HOLDS, ""),
-        (block_order(), 1.0, IN_SESSION, ONE_AFTER_ANOTHER),
-        (block_order(), 2.0, IN_SESSION, ONE_AFTER_ANOTHER),
-        (None, 1.0, IN_SESSION, UNKNOWN_ORDER),
+        (block_order(), 1.0, "in that session only", ONE_AFTER_ANOTHER),
+        (block_order(), 2.0, "in that session only", ONE_AFTER_ANOTHER),
+        (None, 1.0, "agrees, order of runs not known", UNKNOWN_ORDER),
     ],
 )
 def test_verdict__of_sides_in_blocks_is_of_that_session(
@@ -89,14 +90,31 @@ def test_verdict__of_sides_in_blocks_is_of_that_session(
     found = verdict(claim(tmp_path, CLAIM.format(value=value)), sides(order))
     assert found.verdict == word
     assert why in found.reason
-    assert ("in that session" in found.sentence) == bool(why)
+    said = LIMITED[why][0] if why else ""
+    assert said in found.sentence
+    assert ("in that session" in found.sentence) == (why == ONE_AFTER_ANOTHER)
     assert (found.p is None) == bool(why)
 
 
 def test_verdict__against_a_claim_is_of_that_session_too(tmp_path: Path) -> None:
     text = CLAIM.format(value=1).replace("treatment: a, baseline: b", "treatment: b, baseline: a")
     assert verdict(claim(tmp_path, text), sides(TURNS)).verdict == "does not hold"
-    assert verdict(claim(tmp_path, text), sides(block_order())).verdict == NOT_IN_SESSION
+    assert verdict(claim(tmp_path, text), sides(block_order())).verdict == "not in that session"
+    assert verdict(claim(tmp_path, text), sides()).verdict == "disagrees, order of runs not known"
+
+
+def test_findings__of_an_unknown_order_say_so() -> None:
+    """Nothing says that the sides were one session: the order is not known, with the same consequences."""
+    unknown = sides()
+    (one,) = [found for found in conclusions(unknown) if found.question.compare]
+    assert one.word == UNORDERED
+    assert UNORDERED not in STANDING
+    assert ", in runs whose order is not known (" in one.sentence
+    assert UNKNOWN_ORDER in one.footnote
+    slides = deck(unknown).slides
+    assert not [slide for slide in slides if slide.kind == "question" and slide.headline == one.sentence]
+    assert [row for slide in slides for row in slide.table if row == (one.sentence, UNKNOWN_ORDER)]
+    assert "in that session" not in str(slides)
 
 
 def test_findings__and_slides_of_sides_in_blocks_have_no_full_word() -> None:

@@ -249,19 +249,13 @@ def _by_distance(x: Array) -> Split | None:
     """Find values far from the rest on both sides, or scattered on one: no groups, but no noise either."""
     n = len(x)
     away = np.abs(x - np.median(x))
-    scale = max(_deviation(x[None])[0], LEAST / 3)  # of values all but alike the next may well be less so
-    if n < _ALONE or away.max() < LEAST or away.max() <= _farthest(n) * scale:
+    scale = max(np.median(away), LEAST / 3)  # of values all but alike the next may well be less so
+    near = away <= _farthest(n) * scale
+    if n < _ALONE or away.max() < LEAST or near.all():
         return None
-    far = away > _farthest(n) * scale
-    labels = np.where(far, 0, 1)
-    apart = float(np.abs(x[far] - np.median(x)).max())
-    return Split("far", (int(far.sum()), int((~far).sum())), apart, tuple(labels.tolist()))
-
-
-def _deviation(rows: Array) -> Array:
-    """Return the median distance from the median of rows."""
-    found: Array = np.median(np.abs(rows - np.median(rows, axis=1, keepdims=True)), axis=1)
-    return found
+    return Split(
+        "far", (int((~near).sum()), int(near.sum())), float(away.max()), tuple(near.astype(int).tolist())
+    )
 
 
 @lru_cache(maxsize=64)
@@ -269,10 +263,8 @@ def _farthest(n: int) -> float:
     """Return how many median distances off the farthest of n values is in one cell of 1 / RATE."""
     rng = np.random.default_rng([_SEED, n, 1])
     noises = [rng.standard_t(3, size=(20_000, n)), rng.gamma(2.0, size=(20_000, n))]
-    ratios = [
-        np.abs(one - np.median(one, axis=1, keepdims=True)).max(axis=1) / _deviation(one) for one in noises
-    ]
-    return max(float(np.quantile(one, 1 - RATE)) for one in ratios)
+    away = [np.abs(one - np.median(one, axis=1, keepdims=True)) for one in noises]
+    return max(float(np.quantile(one.max(axis=1) / np.median(one, axis=1), 1 - RATE)) for one in away)
 
 
 # ---- along time

@@ -11,8 +11,8 @@ from analysis.claims.model import Claim, Expectation, Report
 from analysis.claims.resolution import resolve
 from analysis.claims.verdict import Verdict, controlled, finite
 from analysis.claims.verdicts import (
+    AGREES,
     HOLDS,
-    IN_SESSION,
     NOT_TESTED,
     band,
     described,
@@ -125,11 +125,7 @@ def _at_distance(
     """Say a verdict in the words of its distance from the claim's conditions."""
     limit = distance.bound(claim, campaign, chosen)
     away, reason = distance.worst(apart), verdict.reason
-    if (
-        verdict.verdict not in (HOLDS, IN_SESSION)
-        and limit is not None
-        and not distance.reaches(claim, limit)
-    ):
+    if verdict.verdict not in (HOLDS, *AGREES) and limit is not None and not distance.reaches(claim, limit):
         away = distance.OUT_OF_REACH
         reason = f"without any time in MPI a run would be {limit:.3g} times as fast here; {reason}"
     return replace(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from analysis.claims.model import Claim
-from analysis.claims.verdicts import FAILS, NOT_IN_SESSION, RANKING, UNKNOWN, judge, p_value
+from analysis.claims.verdicts import DISAGREES, FAILS, RANKING, UNKNOWN, judge, p_value
 from analysis.estimates.family import extreme, rank
 from analysis.estimates.finding import Finding
 
@@ -73,7 +73,7 @@ def _groups(claim: Claim, found: Sequence[Finding]) -> list[list[Finding]]:
 
 def _judged(claim: Claim, finding: Finding, k: int) -> Judged:
     word, reason = judge(claim, finding)
-    if word in (FAILS, NOT_IN_SESSION) and k > 1 and judge(claim, finding.among(k))[0] != word:
+    if word in (FAILS, *DISAGREES) and k > 1 and judge(claim, finding.among(k))[0] != word:
         return finding, UNKNOWN, f"against the claim, but not clear for one of {k} comparisons"
     return finding, word, reason
 

@@ -16,7 +16,8 @@ scaling stops follows the same rule. Two sides cross over if each is clearly ahe
 two one-sided tests and the whole interval within the margin; a trend needs a permutation test and a clear
 interval.
 
-A comparison whose sides were not interleaved holds, or does not hold, in that session only.
+A comparison whose sides were not interleaved holds, or does not hold, in that session only; one of runs whose
+order is not known agrees or disagrees.
 
 A claim about every stratum or step needs each of them to hold. One of k contradicts it only by intervals
 that hold for all k at once.
@@ -31,7 +32,7 @@ from analysis.base.words import FULL, attached, general, in_order, number, stop
 from analysis.claims.distance import OUT_OF_REACH
 from analysis.claims.model import Claim, Report
 from analysis.estimates.family import among
-from analysis.estimates.finding import Finding
+from analysis.estimates.finding import LIMITED, Finding
 from analysis.estimates.quantities import QUANTITIES
 from analysis.estimates.spelling import either
 from analysis.estimates.stats import FEWEST, LEVEL, MIN_LEVEL, Estimate
@@ -45,12 +46,13 @@ FAILS = "does not hold"
 UNKNOWN = "cannot tell"
 NOT_TESTED = "not tested"
 # Of a comparison whose sides were not interleaved (`analysis.estimates.sessions`), instead of a full word.
-IN_SESSION, NOT_IN_SESSION = "in that session only", "not in that session"
+AGREES = tuple(agrees for _, agrees, _ in LIMITED.values())
+DISAGREES = tuple(disagrees for _, _, disagrees in LIMITED.values())
 
 # From the weakest to the strongest, for claims that must hold in every stratum. A size that was ruled out is
 # weaker than one that may yet be right, and an effect short of the claim weaker than one beyond it.
 RANKING = (
-    *(FAILS, NOT_IN_SESSION, UNKNOWN, IN_SESSION),
+    *(FAILS, *DISAGREES, UNKNOWN, *AGREES),
     *(DIRECTION_SMALLER, DIRECTION_LARGER, DIRECTION_OPEN, HOLDS),
 )
 
@@ -69,7 +71,8 @@ def judge(claim: Claim, finding: Finding) -> Judgement:
         return UNKNOWN, f"{either(finding.confounded.causes)}: these runs cannot tell"
     word, reason = rule.judge(claim, finding)
     if finding.session and word != UNKNOWN:
-        word, reason = NOT_IN_SESSION if word == FAILS else IN_SESSION, f"{reason}; {finding.session}"
+        _, agrees, disagrees = LIMITED[finding.session]
+        word, reason = disagrees if word == FAILS else agrees, f"{reason}; {finding.session}"
     level = finding.estimate.level
     return word, reason if level >= FULL else f"{reason}, at {level:.0%}"
 

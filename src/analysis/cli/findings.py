@@ -76,7 +76,7 @@ def _plain(value: Any) -> Any:
 
 def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> list[str]:
     """Group conclusions by topic, in the order of the reports; what is not decided comes last."""
-    from analysis.findings.conclusion import CONFOUNDED, SEEN, SESSION, STANDING, TOPICS, UNKNOWN
+    from analysis.findings.conclusion import CONFOUNDED, SEEN, SESSION, STANDING, TOPICS, UNKNOWN, UNORDERED
 
     sure = [one for one in found if one.word in STANDING]
     out = [
@@ -94,7 +94,8 @@ def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> lis
     tell = f"Changed together (benchbook new-campaign NEW --from {campaign.name} --to-tell)"
     titles = (
         (CONFOUNDED, tell),
-        (SESSION, "In one session only"),
+        (SESSION, "In one session or at some times of day only"),
+        (UNORDERED, "Of runs whose order is not known"),
         (UNKNOWN, "Not decided"),
         (SEEN, "Seen in too few runs to say"),
     )

@@ -73,11 +73,11 @@ def _to_tell(name: str, source: str, base: Path, *, cluster: str, telling: bool)
         raise ConfigError.at("--to-tell", 0, "goes with --from", "give --from CAMPAIGN --to-tell")
     _refuse_there(name, base)
     built([source])
-    from analysis.findings.conclusion import CONFOUNDED, SESSION
+    from analysis.findings.conclusion import CONFOUNDED, SESSION, UNORDERED
     from analysis.measure.draft import to_tell
 
     searched = conclusions(load_campaign(source))
-    open_ = (CONFOUNDED, SESSION)
+    open_ = (CONFOUNDED, SESSION, UNORDERED)
     mixed = ((one.finding.confounded, one.sentence) for one in searched if one.word in open_)
     made = to_tell(name, source, [(one, sentence) for one, sentence in mixed if one is not None], cluster)
     made.write(base)

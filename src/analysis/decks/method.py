@@ -9,7 +9,7 @@ from analysis.base.words import attached, counted, significant
 from analysis.decks.slide import Slide, cut, tabled
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.spelling import display, nameable
-from analysis.findings.conclusion import CONFOUNDED, SEEN, SESSION, Conclusion
+from analysis.findings.conclusion import CONFOUNDED, SEEN, SESSION, UNORDERED, Conclusion
 from analysis.findings.trials import MARGIN
 from analysis.schema.factors import FACTORS, FOLLOWS
 
@@ -85,7 +85,7 @@ def reason(one: Conclusion) -> str:
     counts = [n for n in (estimate.n, estimate.n_baseline) if n is not None]
     if one.word == CONFOUNDED:
         return "several causes changed together"
-    if one.word == SESSION:
+    if one.word in (SESSION, UNORDERED):
         return one.finding.session
     if one.word == SEEN:
         return "single runs" if min(counts) < 2 else f"too few repeats: {min(counts)}"

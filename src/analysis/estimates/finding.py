@@ -20,6 +20,19 @@ from analysis.schema.factors import BRIEF, labelled, level_name
 Cell = Mapping[str, Level]  # the levels of all factors
 # What two sides may differ in, next to factors: how they were measured.
 DAY, ORDER, HOST = "day", "order", "host"
+UNKNOWN_ORDER = "the order of its runs is not known, so its sides may have been run one after the other"
+ONE_AFTER_ANOTHER = "its sides were run one after the other, not in turn"
+OTHER_HOURS = "its sides were run at different times of day"
+# How a sentence is limited by that, and the words for a claim that its runs agree with or contradict.
+LIMITED = {
+    ONE_AFTER_ANOTHER: ("in that session", "in that session only", "not in that session"),
+    OTHER_HOURS: ("at those times of day", "at those times of day only", "not at those times of day"),
+    UNKNOWN_ORDER: (
+        "in runs whose order is not known",
+        "agrees, order of runs not known",
+        "disagrees, order of runs not known",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -68,7 +81,7 @@ class Finding:
     of a trend. `members` is the set that was found; `unequal` names the runs whose set differs from the
     claimed one. `stratum` has the factors in which all runs agree. `confounded` is what else differs between
     all runs of the two sides; `remarks` are a drift and the like. `session`
-    states why a comparison holds in that session only, empty if its sides were interleaved.
+    states why a comparison has no full word (a key of `LIMITED`), empty if its sides were interleaved.
     """
 
     estimate: Estimate

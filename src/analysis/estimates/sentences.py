@@ -15,7 +15,7 @@ from typing import Any
 from analysis.base.models import one_or_more
 from analysis.base.words import Level, attached, in_order, significant
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import Confounded, Finding, days_said
+from analysis.estimates.finding import LIMITED, Confounded, Finding, days_said
 from analysis.estimates.groups import measured, strata
 from analysis.estimates.measures import MEASURES, TIMES
 from analysis.estimates.question import Question
@@ -99,8 +99,9 @@ class Statement:
         """The first sentence of the answer: its numbers, without what they may be due to."""
         text = " ".join(_SENTENCES[self.question.quantity](self).split()).replace(" ,", ",")
         # What is not clear is not clear in any session.
-        if any(one.session for one in self.found) and not text.startswith("there "):
-            text = _in_session(text)
+        limits = [one.session for one in self.found if one.session]
+        if limits and not text.startswith("there "):
+            text = _limited(text, LIMITED[limits[0]][0])
         return text[:1].upper() + text[1:] if _CAPITALS.match(text) else text
 
     @property
@@ -298,11 +299,11 @@ class Statement:
         return "; ".join(filter(None, said))
 
 
-def _in_session(text: str) -> str:
-    """Say of a sentence that it holds in the session of its runs, before what it has in brackets."""
+def _limited(text: str, limit: str) -> str:
+    """Say what limits a sentence, before what it has in brackets."""
     found = re.fullmatch(r"(.*?)( \([^()]*\))?", text)
     assert found is not None
-    return f"{found[1]}, in that session{found[2] or ''}"
+    return f"{found[1]}, {limit}{found[2] or ''}"
 
 
 _RATIOS = ("speedup", "gain", "reduction")

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.estimates.campaign import Campaign
-from analysis.estimates.finding import Finding, places_in_time
+from analysis.estimates.finding import ONE_AFTER_ANOTHER, OTHER_HOURS, UNKNOWN_ORDER, Finding, places_in_time
 from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.question import Comparison, Question
@@ -26,17 +26,17 @@ Codes = NDArray[np.intp]
 PAUSE = 2 * 3600.0
 # In a shuffled order so few blocks, or sides so far apart in time, are seen in one of so many cases.
 _SELDOM, _NEVER = 0.05, 0.01
+_HOURS = 0.03  # so seldom do shuffled runs of some days keep their sides so far apart in the day
+_DAY = 86_400  # s
 _CELLS = 4  # that show whether a campaign was shuffled
 _BLOCKS = 2  # of each side, if it has the runs for it
 _MANY = 6  # runs a side
 _ROUNDS = 6  # days that are counted each by itself
 _DRAWS, _SEED = 2_000, 20_261_124
-UNKNOWN_ORDER = "the order of its runs is not known, so its sides may have been run one after the other"
-ONE_AFTER_ANOTHER = "its sides were run one after the other, not in turn"
 
 
 def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
-    """Say why a comparison holds in its session alone; empty if its sides were interleaved.
+    """Say why a comparison has no full word (`finding.LIMITED`); empty if its sides were interleaved.
 
     So is what depends on no time, such as a count of messages.
     """
@@ -49,7 +49,9 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
         return UNKNOWN_ORDER
     parts = [own] if compare.along is None else [part for _, part in own.groupby(compare.along[0], sort=True)]
     kept = all(_in_turn(part, compare, campaign, finding) for part in parts)
-    return "" if kept else ONE_AFTER_ANOTHER
+    if not kept:
+        return ONE_AFTER_ANOTHER
+    return "" if _at_all_hours(own, compare) else OTHER_HOURS
 
 
 def _ordered(campaign: Campaign) -> pd.DataFrame:
@@ -81,7 +83,7 @@ def _sessions(seconds: Array) -> Array:
     """Return the number of the session of each run, from their starts in s."""
     order = np.argsort(seconds, kind="stable")
     ordered = seconds[order]
-    new = (np.diff(ordered) > PAUSE) & (np.diff(ordered // 86_400) > 0)
+    new = (np.diff(ordered) > PAUSE) & (np.diff(ordered // _DAY) > 0)
     out = np.empty(len(seconds))
     out[order] = np.concatenate([[0], np.cumsum(new)])
     return out
@@ -98,6 +100,19 @@ def _in_turn(part: pd.DataFrame, compare: Comparison, campaign: Campaign, findin
     # Of a shuffled campaign few runs lie in blocks now and then, but not all of them.
     apart = blocks(codes, sessions).max() == 1 or not shuffled(codes, _NEVER / 2)
     return not apart and _all_shuffled(part, campaign) and _levels_shuffled(part, compare, campaign)
+
+
+def _at_all_hours(runs: pd.DataFrame, compare: Comparison) -> bool:
+    """Tell whether runs of several days have their levels in any order by the time of day.
+
+    In turn, but one side in each morning and the other in each evening, they show what a day does.
+    """
+    starts = runs["start"].to_numpy("datetime64[s]")
+    if np.isnat(starts).any() or runs[compare.factor].nunique() < 2:
+        return True
+    seconds = starts.astype("f8")
+    by_hour = np.argsort(seconds % _DAY, kind="stable")
+    return bool(np.ptp(seconds) < _DAY or shuffled(_codes(runs[compare.factor])[by_hour], _HOURS))
 
 
 def _all_shuffled(part: pd.DataFrame, campaign: Campaign) -> bool:

@@ -52,9 +52,10 @@ CONFOUNDED = "confounded"  # differs, but several causes have changed together
 UNKNOWN = "cannot tell"
 SEEN = "seen"  # in single runs
 SESSION = "in that session"  # a difference or an equality whose sides were not interleaved
-WORDS = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS, CONFOUNDED, SESSION, UNKNOWN, SEEN)
+UNORDERED = "order not known"  # one of runs whose order is not known
+WORDS = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS, CONFOUNDED, SESSION, UNORDERED, UNKNOWN, SEEN)
 # What is shown as undecided.
-OPEN = (CONFOUNDED, SESSION, UNKNOWN, SEEN)
+OPEN = (CONFOUNDED, SESSION, UNORDERED, UNKNOWN, SEEN)
 # What stands, so that it is written as a claim.
 STANDING = (DIFFERS, GROWS, CROSSES, ORDERED, STOPS, EQUAL, IS)
 

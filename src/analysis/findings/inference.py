@@ -27,6 +27,7 @@ from analysis.findings.conclusion import (
     STANDING,
     STOPS,
     UNKNOWN,
+    UNORDERED,
     Conclusion,
     borne_out,
 )
@@ -47,7 +48,7 @@ def of_pairs(series: Series, campaign: Campaign) -> Iterator[Conclusion]:
     universe = [trial.finding.stratum for trial in series.trials]
     kinds: dict[tuple[Any, ...], list[int]] = {}
     for at, trial in enumerate(series.trials):
-        up = trial.up if trial.word in (DIFFERS, CONFOUNDED, SESSION) else True
+        up = trial.up if trial.word in (DIFFERS, CONFOUNDED, SESSION, UNORDERED) else True
         # How one system scales with one problem says nothing of another.
         system = _SYSTEM if series.plan.topic == "scaling" else ()
         named = trial.word == CONFOUNDED and trial.finding.confounded
@@ -236,6 +237,7 @@ def _id(campaign: Campaign, plan: Plan, word: str, levels: Sequence[Level], sele
         UNKNOWN: "or",
         CONFOUNDED: "with",
         SESSION: "against",
+        UNORDERED: "beside",
         CROSSES: "crosses",
         STOPS: "to",
         GROWS: "grows-over",

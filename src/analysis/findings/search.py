@@ -20,6 +20,7 @@ from analysis.findings.conclusion import (
     SESSION,
     STOPS,
     UNKNOWN,
+    UNORDERED,
     Conclusion,
 )
 from analysis.findings.inference import of_pairs, of_shapes
@@ -31,7 +32,7 @@ from analysis.findings.trials import Series, Trial, judged, tried
 LIMIT = 0.05  # of what is concluded, so much may be false
 _RANKS = (
     *((DIFFERS, GROWS, CROSSES, ORDERED, STOPS), (EQUAL,), (CONFOUNDED,), (IS,)),
-    *((SESSION,), (UNKNOWN,), (SEEN,)),
+    *((SESSION, UNORDERED), (UNKNOWN,), (SEEN,)),
 )
 
 

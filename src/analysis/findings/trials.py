@@ -14,11 +14,11 @@ import pandas as pd
 from analysis.base.words import Level
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.differences import equality, p_of_difference
-from analysis.estimates.finding import DAY, Finding
+from analysis.estimates.finding import DAY, UNKNOWN_ORDER, Finding
 from analysis.estimates.groups import strata
 from analysis.estimates.measures import MEASURES
 from analysis.estimates.stats import FEWEST
-from analysis.findings.conclusion import CONFOUNDED, DIFFERS, EQUAL, SEEN, SESSION, UNKNOWN
+from analysis.findings.conclusion import CONFOUNDED, DIFFERS, EQUAL, SEEN, SESSION, UNKNOWN, UNORDERED
 from analysis.findings.plans import ENDS, Plan
 
 PASSED = "passed over"  # a stratum with a greater or a lesser level, which says more of how it scales
@@ -117,7 +117,7 @@ def judged(trial: Trial, q: float | None, q_equal: float | None, limit: float) -
         return replace(trial, word=SEEN)
     if q is None or q_equal is None or not estimate.settles:
         return replace(trial, q=q)
-    confined = SESSION if trial.finding.session else ""
+    confined = {"": "", UNKNOWN_ORDER: UNORDERED}.get(trial.finding.session, SESSION)
     mixed = trial.finding.confounded is not None and not (confined and trial.finding.confounded.in_session)
     if q <= limit and (estimate.low > 1 or estimate.high < 1):
         return replace(trial, word=CONFOUNDED if mixed else confined or DIFFERS, q=q)

@@ -116,8 +116,8 @@ def facts_of(record: Mapping[str, Any]) -> dict[str, Any]:
     return {name: one_line(value) if isinstance(value, str) else value for name, value in known.items()}
 
 
-# Below these keys are no facts: what Benchbook notes of its own work, what other columns have.
-_NO_FACTS = ("benchbook", "attempt_at", "facts.unread", "facts.time", "binding.ranks", "values")
+# What Benchbook notes of its own work, and what other columns have.
+_NO_FACTS = ("benchbook", "attempt_at", "binding", "facts", "imported", "result", "values")
 
 
 def further(record: Mapping[str, Any]) -> dict[str, str]:
@@ -125,25 +125,20 @@ def further(record: Mapping[str, Any]) -> dict[str, str]:
 
     A value within others is called by all keys down to it, like ``environment.OMP_PROC_BIND``.
     """
-    imported = section(record, "imported", "facts")
-    rest = {name: value for name, value in record.items() if name != "imported"}
-    flat = _flat({**rest, **{k: v for k, v in imported.items() if k != "settings"}})
-    flat |= _flat(section(imported, "settings")) | {k: str(v) for k, v in facts_of(record).items()}
+    rest = {name: value for name, value in record.items() if name not in _NO_FACTS}
+    flat = _flat(facts_of(record)) | _flat(section(record, "imported", "facts")) | _flat(rest)
     return {name: one_line(text) for name, text in flat.items() if text}
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> dict[str, str]:
     found: dict[str, str] = {}
     for key, value in values.items():
-        name = f"{above}{key}"
-        if name in _NO_FACTS or name == "facts.facts" or value is None:
-            continue
         if isinstance(value, dict):
-            found |= _flat(value, f"{name}.")
-        elif not isinstance(value, list):
-            found[name] = str(value)
-        elif all(isinstance(one, (str, int)) for one in value):
-            found[name] = " ".join(map(str, value))
+            found |= _flat(value, f"{above}{key}.")
+        elif isinstance(value, list):
+            found[above + key] = " ".join(one for one in value if isinstance(one, str))
+        elif value is not None:
+            found[above + key] = str(value)
     return found
 
 

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from analysis.estimates.finding import LIMITED
+
 SCALES = ("ratio", "share", "level", "set", "word")
 Tone = Literal[
     "stands",
@@ -59,8 +61,8 @@ _VERDICTS = (
     _is("an analogue shows it", "∼", "like", "shown"),
     _is("an analogue shows the direction", "∼", "like", "shown in direction"),
     _is("an analogue does not show it", "≁", "unlike", "not shown"),
-    _is("in that session only", "◔", "seen"),
-    _is("not in that session", "◌", "unseen"),
+    *(_is(agrees, "◔", "seen") for _, agrees, _ in LIMITED.values()),
+    *(_is(disagrees, "◌", "unseen") for _, _, disagrees in LIMITED.values()),
     _is("cannot tell", "?", "open", "not clear"),
     _is("inside the band", "⊂", "agrees"),
     _is("outside the band", "⊄", "odds"),
@@ -89,7 +91,8 @@ class Evidence:
 _TESTED = frozenset(
     {"holds", "does not hold", "cannot tell", "not tested", "out of reach here"}
     | {f"{word}{size}" for word in ("holds in direction", "seen") for size in ("", *_SIZES)}
-    | {"seen at this scale", "not seen at this scale", "in that session only", "not in that session"}
+    | {"seen at this scale", "not seen at this scale"}
+    | {word for _, *both in LIMITED.values() for word in both}
     | {word for word in VERDICTS if word.startswith("an analogue")}
 )
 # In order of weight: of classes that are as near to the claim, the first that was tested speaks for the row.

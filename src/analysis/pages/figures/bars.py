@@ -5,6 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from analysis.estimates.finding import LIMITED
 from analysis.pages.figures.style import GREY, HUES, INK, PAPER, looks, name_bars, refused, whiskers
 
 # Verdicts differ by hatch as well as by colour, so that they can be told apart in grey.
@@ -15,14 +16,14 @@ _LOOKS = {
     "seen at this scale": ("sky", ""),
     **{f"seen{size}": ("sky", "\\\\") for size in _SIZES},
     **dict.fromkeys(("an analogue shows it", "an analogue shows the direction"), ("olive", "")),
-    "in that session only": ("sky", "oo"),
+    **{agrees: ("sky", "oo") for _, agrees, _ in LIMITED.values()},
     **dict.fromkeys(("cannot tell", "not checkable"), ("grey", "..")),
     "could not fail": ("sky", ".."),
     "too wide to tell": ("grey", "//"),
     "out of reach here": ("grey", "oo"),
     "an analogue does not show it": ("olive", "xx"),
     "not seen at this scale": ("orange", "xx"),
-    "not in that session": ("orange", "oo"),
+    **{disagrees: ("orange", "oo") for _, _, disagrees in LIMITED.values()},
     **dict.fromkeys(("does not hold", "inconsistent", "not recovered", "outside the band"), ("red", "xx")),
 }
 
