@@ -168,10 +168,10 @@ def alternate(codes: Codes, sessions: Array, *, by_days: bool = False) -> bool:
     always come in the same order.
     """
     counts, each = np.bincount(codes), blocks(codes, sessions)
-    if by_days and each.min() >= _ROUNDS:
+    if each.min() >= _ROUNDS and len(np.unique(sessions)) >= _ROUNDS:
         firsts = {int(codes[sessions == one][0]) for one in np.unique(sessions)}
-        if len(firsts) > 1:
-            return True
+        if by_days or len(firsts) == 1:  # the first of a day may be slow by that
+            return len(firsts) > 1
     least = np.minimum(_BLOCKS, np.maximum(counts - 1, 1))
     # Two blocks of each side are a shuffled order now and then; of many runs they are rather a plan.
     enough = bool((each >= least).all()) and not (counts.min() >= _MANY and each.max() <= _BLOCKS)
