@@ -332,3 +332,15 @@ def test_sessions__shuffled_over_days_keeps_its_word(base: Path) -> None:
     starts = np.sort(rng.uniform(0, 4 * DAY, 16)).tolist()
     (one,) = conclusions(built(base, two(rng, sides, starts, lambda side, _: 0.10 * side)))
     assert (one.word, one.finding.session) == (DIFFERS, "")
+
+
+@pytest.mark.parametrize(("order", "word"), [([0] * 8 + [1] * 8, "cannot tell"), ([0, 1] * 8, "better")])
+def test_compare__parts_that_were_not_run_in_turn_have_no_word(
+    base: Path, capsys: pytest.CaptureFixture[str], order: list[int], word: str
+) -> None:
+    rng = np.random.default_rng(SEED + 6)
+    built(base, two(rng, order, [300.0 * at for at in range(16)], lambda side, _: 0.2 * side))
+    main(["compare", "own:mpi=one", "own:mpi=other"])
+    (line,) = [one for one in capsys.readouterr().out.splitlines() if "figure of merit" in one]
+    assert line.startswith(word)
+    assert ("in that session: " + ONE_AFTER_ANOTHER in line) == (word != "better")

@@ -102,6 +102,17 @@ def _in_turn(part: pd.DataFrame, compare: Comparison, campaign: Campaign, findin
     return not apart and _all_shuffled(part, campaign) and _levels_shuffled(part, compare, campaign)
 
 
+def not_in_turn(*sides: pd.DataFrame) -> str:
+    """Say why two groups of runs were not run in turn (a key of `LIMITED`), empty if they were."""
+    runs = pd.concat(sides)
+    runs = runs.assign(side=np.repeat(range(len(sides)), [len(one) for one in sides]), **times(runs))
+    if runs["when"].isna().any():
+        return UNKNOWN_ORDER
+    runs = runs.sort_values("when", kind="stable")
+    kept = alternate(runs["side"].to_numpy(), runs["session"].to_numpy())
+    return "" if kept else ONE_AFTER_ANOTHER
+
+
 def _at_all_hours(runs: pd.DataFrame, compare: Comparison) -> bool:
     """Tell whether runs of several days have their levels in any order by the time of day.
 

@@ -12,9 +12,10 @@ from analysis.base.words import number, significant
 from analysis.estimates import uncertainty
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.differences import chances, clarity, equality, ratio_of
-from analysis.estimates.finding import days_said
+from analysis.estimates.finding import LIMITED, days_said
 from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES, TIMES, unit_of
+from analysis.estimates.sessions import not_in_turn
 from analysis.estimates.stats import Estimate
 from analysis.findings.changes import CellChange, cell_changes
 from analysis.findings.matching import (
@@ -233,6 +234,8 @@ def compare(
         row for at, cell in enumerate(matching.cells) for row in _cell(at, spelt[at], cell, values, margin)
     ]
     rows = judged(found, margin, rate)
+    if "=" in "".join(names_of_sides or ()):  # campaigns, and periods of one, are before and after by nature
+        rows = [_limited(row, matching.cells[row.cell]) for row in rows]
     rows.sort(key=lambda row: (*row.rank, row.cell, row.measure, row.size))
     sides = names_of_sides or (before.name, after.name)
     changed = dict.fromkeys(row.cell for row in rows if row.word in (WORSE, BETTER))
@@ -257,6 +260,14 @@ def judged(found: Sequence[Difference], margin: float, rate: float) -> list[Diff
         word, reason = _word(row, q, margin, rate)
         out.append(replace(row, ways=None, p=p, q=q, word=word, reason=reason))
     return out
+
+
+def _limited(row: Difference, cell: MatchedCell) -> Difference:
+    """Take back the word of parts of a campaign that were not run in turn."""
+    limit = "" if MEASURES[row.measure].exact else not_in_turn(cell.before, cell.after)
+    if row.word == UNKNOWN or not limit:
+        return row
+    return replace(row, word=UNKNOWN, reason=f"{LIMITED[limit][0]}: {limit}")
 
 
 def _word(row: Difference, q: float | None, margin: float, rate: float) -> tuple[str, str]:
