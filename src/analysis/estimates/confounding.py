@@ -413,7 +413,7 @@ def _moved(cell: Cell, towards: Cell, cause: str, follow: Iterable[str]) -> Cell
 def to_tell(found: Sequence[Confounded]) -> list[tuple[Cell, int]]:
     """Return the fewest cells, with their repeats, in which each cause is compared alone in one session.
 
-    Exact, as an integer program over all combinations of the causes' levels, those of one effect beside those
+    Exact, as an integer program over all combinations of the causes' levels, those of one effect together with those
     of another too unless they are very many: for each cause two of the chosen
     cells differ in its two levels alone. Among equally small choices it prefers cells that were run already,
     then those that sentences name.
@@ -452,7 +452,7 @@ _Step = tuple[Cell, Cell, str, set[str], int]
 
 
 def _shared(cells: dict[tuple[Level, ...], int], steps: Sequence[_Step]) -> None:
-    """Add the cells in which the cause of one effect is compared beside a cell of another effect."""
+    """Add the cells in which the cause of one effect is compared with a cell of another effect."""
     for key, repeats in list(cells.items()):
         cell = dict(zip(FACTORS, key, strict=True))
         for end, other, name, follow, count in steps:

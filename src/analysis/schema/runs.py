@@ -137,7 +137,7 @@ checksum       | file | str | | SHA-256 as stored
 complete       | file | bool | | whether it was whole
 """
 
-# What the records of runs state beside the columns of `runs`, and in which they differ.
+# What the records of runs state in addition to the columns of `runs`, and in which they differ.
 FACTS = """
 *run           | row | str | | run
 *fact          | row | str | | name of what is stated: of the node, the environment, a file
