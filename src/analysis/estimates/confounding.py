@@ -413,8 +413,8 @@ def _moved(cell: Cell, towards: Cell, cause: str, follow: Iterable[str]) -> Cell
 def to_tell(found: Sequence[Confounded]) -> list[tuple[Cell, int]]:
     """Return the fewest cells, with their repeats, in which each cause is compared alone in one session.
 
-    Exact, as an integer program over all combinations of the causes' levels, those of one effect together with those
-    of another too unless they are very many: for each cause two of the chosen
+    Exact, as an integer program over all combinations of the causes' levels, those of all effects
+    unless they are very many: for each cause two of the chosen
     cells differ in its two levels alone. Among equally small choices it prefers cells that were run already,
     then those that sentences name.
     """

@@ -121,7 +121,7 @@ _NO_FACTS = ("benchbook", "attempt_at", "binding", "facts", "imported", "result"
 
 
 def further(record: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a record states in addition to the columns of a run, texts by name: node, environment, settings.
+    """Return what a record states next to the columns of a run, texts by name: node, environment, settings.
 
     A value within others is called by all keys down to it, like ``environment.OMP_PROC_BIND``.
     """
