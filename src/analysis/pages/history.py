@@ -77,9 +77,8 @@ def _measure(track: CellHistory) -> str:
 
 def best_sentence(found: History, track: CellHistory, best: ChangePoint) -> str:
     """Say how far a series is from its best, and when that was."""
-    first, last = best.at, best.at + best.campaigns[0] - 1
-    when = found.campaigns[first] if first == last else f"{found.campaigns[first]} to {found.campaigns[last]}"
     ratio, interval = spell(best.ratio, "times")
+    when = found.best_date(best)
     return f"The {_measure(track)} is now {ratio} its best so far, that of {when} ({interval})"
 
 
