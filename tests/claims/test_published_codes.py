@@ -74,7 +74,7 @@ def test_evaluate__scaling_of_castep_by_hand(told: dict[str, Verdict]) -> None:
     assert (one, sixteen) == (pytest.approx(1950.12), 363.65)
     found = told["openatom2010-concl-linear-scalability"]
     assert found.estimate == pytest.approx(100 * one / sixteen / 16)
-    assert found.verdict == "not in that session"  # nobody printed when they ran
+    assert found.verdict == "disagrees, order of runs not known"  # nobody printed when they ran
 
 
 def test_evaluate__half_the_cores_with_vasp_by_hand(told: dict[str, Verdict]) -> None:
