@@ -1,4 +1,4 @@
-"""Verdicts by runs of OpenFOAM, CASTEP and VASP, recomputed from the tables without reader or engine."""
+"""Verdicts by runs of LS-DYNA, OpenFOAM, CASTEP and VASP, recomputed from the tables without reader or engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from analysis.schema.campaigns import CampaignFile
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
     found = {}
-    for name in ("published-openfoam", "published-plane-waves"):
+    for name in ("published-openfoam", "published-plane-waves", "published-lsdyna"):
         folder = tmp_path_factory.mktemp(name)
         ingest(project.raw(name), folder)
         tree = storage.read_tree(folder / "campaign.nc")
@@ -44,17 +44,35 @@ def step(cluster: str, nodes: int, case: str = "channel 3M PCG", **wanted: str) 
     return at("published-openfoam", "step_time", cluster=cluster, nodes=str(nodes), case=case, **wanted)
 
 
-def test_evaluate__links_of_openfoam_by_hand(told: dict[str, Verdict]) -> None:
-    multigrid, gradient = (
-        step("FOCUS C (1GbE)", 4, case) / step("FOCUS A (QDR)", 4, case)
-        for case in ("channel 3M GAMG", "channel 3M PCG")
-    )
-    assert (multigrid, gradient) == (pytest.approx(5.4154 / 2.945), pytest.approx(4.2174 / 3.8946))
-    assert told["lsdyna2014-ic-fdr-over-1gbe-7x"].estimate == pytest.approx(gradient)  # the weakest decides
-    one = told["lsdyna2009-ic-neon-gige-50pct-16n"]  # up to
-    assert one.estimate == pytest.approx(100 * (1 - 1 / multigrid)) == pytest.approx(45.618, abs=1e-3)
-    assert one.distance == "analogue"
-    assert {away["factor"]: away["found"] for away in one.distances}["nodes"] == "4 nodes"
+def seconds(server: str, ranks: int, link: str) -> float:
+    """Return the median time of LS-DYNA, straight from the table."""
+    with (project.raw("published-lsdyna") / "runs.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    wanted = {"cluster": server, "ranks": str(ranks), "interconnect": link}
+    return median(float(row["elapsed"]) for row in rows if wanted.items() <= row.items())
+
+
+def test_evaluate__links_of_ls_dyna_by_hand(told: dict[str, Verdict]) -> None:
+    leads = [
+        seconds(server, ranks, "Ethernet") / seconds(server, ranks, "InfiniBand")
+        for server, ranks in (("HS21 XM", 48), ("HS21 XM", 96), ("HS22", 24), ("HS22", 72))
+    ]
+    assert leads == [pytest.approx(one, abs=5e-4) for one in (1.3405, 1.6526, 1.0105, 1.506)]
+    one = told["lsdyna2014-ic-fdr-over-1gbe-7x"]
+    assert one.estimate == pytest.approx(leads[3])  # the weakest of the two servers
+    assert (one.distance, one.verdict) == ("scaled", "cannot tell")  # single runs
+    assert "too few runs" in one.reason
+    assert told["lsdyna2009-ic-3vc-gige-55pct-24n"].estimate == pytest.approx(100 * (1 - 1 / leads[1]))
+    assert told["lsdyna2014-ic-fdr-superior-scalability"].estimate == pytest.approx(leads[1] / leads[0])
+
+
+def test_evaluate__scaling_of_ls_dyna_by_hand(told: dict[str, Verdict]) -> None:
+    three, fourteen = seconds("HS22", 24, "InfiniBand"), seconds("HS22", 112, "InfiniBand")
+    linear = told["lsdyna2009-place-near-linear-ib"]
+    assert linear.estimate == pytest.approx(100 * 61700 / 17397 * 3 / 14) == pytest.approx(75.998, abs=1e-3)
+    assert (three, fourteen, linear.verdict) == (61700, 17397, "cannot tell")
+    # Over Ethernet 28 nodes are slower than 12.
+    assert "12 to 28 -15 %" in told["lsdyna2014-ic-1gbe-saturates-4-nodes"].arithmetic
 
 
 def test_evaluate__processors_of_openfoam_by_hand(told: dict[str, Verdict]) -> None:

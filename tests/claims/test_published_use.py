@@ -57,6 +57,8 @@ def idle(name: str, raw: Path, folder: Path) -> list[str]:
     tree = storage.read_tree(folder / "campaign.nc")
     views = tuple(declared.views)
     campaign = Campaign(name, tree, "", declared.evidence, "", apart=declared.apart, views=views)
+    if not (raw / "figures.csv").is_file():  # a table of runs
+        return sorted(set(campaign.runs["run"]) - {run for run, _ in _verdicts(campaign)})
     fed = {(run, metric) for run, metrics in [*_verdicts(campaign), *_pages(campaign)] for metric in metrics}
     runs = {run for run, _ in fed}
     with (raw / "figures.csv").open(newline="", encoding="utf-8") as file:
