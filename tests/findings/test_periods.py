@@ -21,7 +21,8 @@ from analysis.findings import history as over
 from analysis.findings.compare import BETTER, UNKNOWN, WORSE
 from analysis.findings.history import over_time
 from analysis.findings.matching import match
-from analysis.findings.periods import changed, period, periods
+from analysis.findings.periods import changed, count, period, periods
+from analysis.pages import history as pages
 
 ROOT = Path(__file__).parents[2]
 FIRST = datetime(2026, 10, 1, 2, tzinfo=UTC).timestamp()
@@ -83,6 +84,7 @@ def test_periods__days_weeks_and_months(project: Path) -> None:
         "2026-10-05": 24,
     }
     assert list(periods(one, "month")) == ["2026-10"]
+    assert [count(one, unit) for unit in ("day", "week", "month")] == [10, 2, 1]
     with pytest.raises(ConfigError, match="'year' is no period; use day, week, month"):
         periods(one, "year")
 

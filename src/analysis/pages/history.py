@@ -13,7 +13,7 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.spelling import measure_name, spell
 from analysis.findings.compare import BETTER, RATING, WORSE
 from analysis.findings.history import CellHistory, ChangePoint, History, over_time
-from analysis.findings.periods import PERIODS, periods
+from analysis.findings.periods import PERIODS, count
 from analysis.pages.drawing import panels
 from analysis.pages.figures.style import GREY, HUES, INK
 
@@ -24,7 +24,7 @@ _SPACE = 1.9  # inches a panel
 
 def history_of(campaign: Campaign, unit: str = "", margin: float = 0.05) -> History:
     """Find where a campaign changed, by day, or by week or month where it has more than 60 of them."""
-    units = [one for one in PERIODS if len(periods(campaign, one)) <= MOST]
+    units = [one for one in PERIODS if count(campaign, one) <= MOST]
     return over_time(campaign, unit or (units or [*PERIODS][-1:])[0], margin=margin)
 
 
