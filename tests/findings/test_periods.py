@@ -22,7 +22,6 @@ from analysis.findings.compare import BETTER, UNKNOWN, WORSE
 from analysis.findings.history import over_time
 from analysis.findings.matching import match
 from analysis.findings.periods import changed, count, period, periods
-from analysis.pages import history as pages
 
 ROOT = Path(__file__).parents[2]
 FIRST = datetime(2026, 10, 1, 2, tzinfo=UTC).timestamp()
