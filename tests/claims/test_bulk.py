@@ -79,7 +79,14 @@ def test_bulk__every_claim_of_a_view_is_asked_and_none_beside(
         if view.report in VIEWED[name]
         for claim in view.claims
     }
-    assert set(verdicts) == named
+    # Of these all runs lie in cells that are in doubt.
+    doubted = {
+        "hpcg2014-cpu-athena-fdr-enable-scale",
+        "hpcg2014-obj-nearly-linear",
+        "openatom2010-bg-ib-gap-lowest-latency",
+    }
+    assert set(verdicts) == named - doubted
+    assert doubted < named
 
 
 def test_bulk__an_analogue_never_holds_and_says_in_which_factors(verdicts: dict[str, Verdict]) -> None:
@@ -104,7 +111,7 @@ def test_bulk__links_by_hpl_on_one_processor(verdicts: dict[str, Verdict]) -> No
         "lsdyna2009-ic-ib-faster-means-more-jobs",
     ):
         one = verdicts[claim]
-        assert one.verdict == "in that session only"  # the lists do not say when a system ran
+        assert one.verdict == "agrees, order of runs not known"  # the lists do not say when a system ran
         assert one.estimate == pytest.approx(efficiency(sandy, "ib") / efficiency(sandy, "10gbe"))
         assert one.n == len(hpl(sandy, "ib")) == 89
 
@@ -126,11 +133,7 @@ def test_bulk__work_for_a_watt_by_link_is_open_on_a_later_processor(verdicts: di
 
 
 def test_bulk__what_speaks_against_a_claim_is_said(verdicts: dict[str, Verdict]) -> None:
-    linear = verdicts["hpcg2014-obj-nearly-linear"]
-    # On 32 nodes with 12 threads a rank the runs fall into groups: nothing is concluded from them.
-    assert linear.verdict == "cannot tell"
-    assert "left out: " in linear.reason
-    assert verdicts["hpcg2014-size-advantage-tune-low"].verdict == "not in that session"
+    assert verdicts["hpcg2014-size-advantage-tune-low"].verdict == "disagrees, order of runs not known"
     same = verdicts["hpcg2014-mpi-comparable"]
     qpace = [row for row in rows("hpcg-outputs/runs.csv.xz") if row["cluster"] == "QPACE4"]
     grids = ("96³", "112³", "144³")
@@ -142,7 +145,7 @@ def test_bulk__what_speaks_against_a_claim_is_said(verdicts: dict[str, Verdict])
     assert same.estimate == pytest.approx(median(rates["Open MPI"]) / median(rates["MPICH"]))
     assert min(rates["Open MPI"]) > 2.4 * max(rates["MPICH"])
     assert (same.n, same.n_baseline) == (6, 7)
-    assert same.verdict == "not in that session"
+    assert same.verdict == "disagrees, order of runs not known"
 
 
 def test_bulk__latency_of_a_later_infiniband(verdicts: dict[str, Verdict]) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from analysis import cli
 from analysis.base import project
 from analysis.cli.verify import verify
 from analysis.datasets import campaign as reading
@@ -641,6 +642,27 @@ def test_verify__a_shipped_campaign_as_it_was_measured_is_no_lie(
         code,
         [line for line in lines if "both count" not in line and "counts as it says" not in line][1:],
     ) == (0, [])
+
+
+@pytest.mark.parametrize("lied", [False, True])
+def test_verify__json_has_what_the_lines_say(
+    lied: bool, base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = Copy.of("vm-hpcg", base)
+    if lied:
+        ranks_per_node_changed(copy)
+    code, lines = said(copy, capsys)
+    assert cli.main(["verify", "--json", "vm-hpcg"]) == code == int(lied)
+    out, err = capsys.readouterr()
+    assert err == ""
+    (found,) = json.loads(out)
+    assert (found["campaign"], found["runs"], len(found["notes"])) == ("vm-hpcg", 221, 15 if lied else 14)
+    spelt = [
+        f"{one['source']}:{one['line']}: {one['found']}; {one['remedy']}"
+        for one in found["faults"] + found["notes"]
+    ]
+    assert spelt == lines
+    assert bool(found["faults"]) is lied
 
 
 def test_verify__an_honest_meter_is_no_lie(base: Path, capsys: pytest.CaptureFixture[str]) -> None:

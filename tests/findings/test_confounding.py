@@ -215,10 +215,13 @@ def test_confounding__the_proposed_runs_tell(name: str, number: int) -> None:
     _, truth, found = searched(name, number)
     cells = confounding.to_tell(mixed(found))
     assert cells
-    rng = np.random.default_rng((SEED, 11, number, len(name)))
+    rng = np.random.default_rng((SEED, 7, number, len(name)))
     # Measured on another day, mixed, on any host: neither of these is a cause then.
     settings = [{"day": 30, **{k: v for k, v in cell.items() if v not in ("", -1)}} for cell, _ in cells]
-    told = conclusions(runs_of(settings, truth, [count for _, count in cells], rng))
+    # That they are repeats, which the gate asks of one clean cell in fifty, is answered.
+    answer = RunsAlike(within=[], pooled=[Pooled(when={}, why="made as repeats")])
+    more = runs_of(settings, truth, [count for _, count in cells], rng)
+    told = conclusions(replace(more, repeats=answer))
     causes = {
         one.question.compare.factor
         for one in compared(told)
@@ -416,7 +419,9 @@ def test_remarks__a_drift_is_said() -> None:
     """From 1 to 0.79 in equal steps of the logarithm over 20 days: minus 21 %."""
     days = [at + 0.3 for at in range(21)]
     falling = [0.79 ** (at / 20) for at in range(21)]
-    rows = [*dated(10.0, days, mpi="a"), *dated(15.0, days, falling, mpi="b")]
+    # The other side goes first on every second day.
+    others = [day + 0.01 * (-1) ** at for at, day in enumerate(days)]
+    rows = [*dated(10.0, others, mpi="a"), *dated(15.0, days, falling, mpi="b")]
     (one,) = conclusions(pooled(rows))
     assert one.word == "differs"
     assert one.sentence.endswith("). The rate of b fell by 21% over 20 days")

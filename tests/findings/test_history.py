@@ -107,6 +107,22 @@ def test_history__begins_where_the_first_campaign_measured() -> None:
     assert [track.counts for track in tracks if track.measure == "figure_of_merit"] == [(6, 6, 6, 6)]
 
 
+def test_history__campaigns_that_lack_the_cell_are_named_in_no_step() -> None:
+    """The cell is in campaigns 0, 1, 3, 4, 6 and 7: 10 s in the first three, 12 s from 4 on."""
+    levels = [10.0, 10.0, None, 10.0, 12.0, None, 12.0, 12.0]
+    other = repeats(around(7, 99), case="b")
+    campaigns = [
+        campaign([*other, *(repeats(around(level, seed), case="a") if level else [])])
+        for seed, level in enumerate(levels)
+    ]
+    found = history(campaigns, called=[f"c{at}" for at in range(8)])
+    (track,) = (one for one in found.tracks if "a" in one.name.split() and one.steps)
+    assert [(step.last, step.at, step.campaigns) for step in track.steps] == [(3, 4, (3, 3))]
+    assert track.best is not None
+    assert (track.best.at, track.best.last) == (0, 3)
+    assert found.best_date(track.best) == "c0 to c3"
+
+
 @pytest.mark.datasets("vm-hpcg")
 def test_history__says_that_the_dates_disagree() -> None:
     first = load_campaign("vm-hpcg").only("case", "nx16")

@@ -17,9 +17,12 @@ from analysis import cli
 from analysis.base.errors import ConfigError
 from analysis.datasets import ingest
 from analysis.estimates.campaign import Campaign, load_campaign
+from analysis.findings import history as over
 from analysis.findings.compare import BETTER, UNKNOWN, WORSE
 from analysis.findings.history import over_time
-from analysis.findings.periods import changed, period, periods
+from analysis.findings.matching import match
+from analysis.findings.periods import changed, count, period, periods
+from analysis.pages import history as pages
 
 ROOT = Path(__file__).parents[2]
 FIRST = datetime(2026, 10, 1, 2, tzinfo=UTC).timestamp()
@@ -81,6 +84,7 @@ def test_periods__days_weeks_and_months(project: Path) -> None:
         "2026-10-05": 24,
     }
     assert list(periods(one, "month")) == ["2026-10"]
+    assert [count(one, unit) for unit in ("day", "week", "month")] == [10, 2, 1]
     with pytest.raises(ConfigError, match="'year' is no period; use day, week, month"):
         periods(one, "year")
 
@@ -122,6 +126,19 @@ def test_over_time__a_cell_may_begin_later(tmp_path: Path, monkeypatch: pytest.M
     part._frames["runs"] = runs.assign(case=np.where(runs["repeat"] % 2 == 0, "a", "b"))
     counts = {track.name: track.counts for track in over_time(part).tracks}
     assert counts == {"a": (2, 2, 2, 2, 2, 2), "b": (0, 0, 2, 2, 2, 2)}
+
+
+def test_over_time__an_invalid_run_a_day_costs_nothing(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Days whose runs are all used by an earlier series, but for invalid ones, begin no series."""
+    one, asked = campaign(project), []
+    one.frame("runs")
+    one._frames["runs"] = one.runs.assign(valid=~one.runs["run"].str.endswith("-4"))
+    monkeypatch.setattr(over, "match", lambda *given: asked.append(given) or match(*given))
+    assert len(over_time(one).tracks) == 1
+    # Ten days of the one series, and what else changed at its two steps.
+    assert len(asked) == 10 + 2
 
 
 def test_over_time__of_two_days_is_no_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -219,6 +219,7 @@ def _campaigns(command: Any) -> None:
     add("campaigns", nargs="+", metavar="CAMPAIGN")
     add("--write", action="store_true", help="write the manifest first")
     add("--force", action="store_true", help="with --write: replace an existing manifest")
+    add("--json", help="print a list of objects instead of lines", **_AS_JSON)
 
     add = command("export", "cli.verify:export", "write a verified raw campaign as an RO-Crate")
     add("campaign", metavar="CAMPAIGN")

@@ -203,14 +203,12 @@ def _from_best(found: History, group: Sequence[CellHistory]) -> dict[str, str]:
     track = group[0]
     best = track.best
     assert best is not None
-    end = found.campaigns[best.at + best.campaigns[0] - 1]
-    first = found.campaigns[best.at]
     return {
         "": best.word,
         "measure": track.measure_text([one.size for one in group]),
         "cell": track.name,
         "best": track.value_text(best.before),
-        "when": first if first == end else f"{first} to {end}",
+        "when": found.best_date(best),
         "now": track.value_text(best.after),
         "now / best": number(best.ratio, "×"),
     }
@@ -222,7 +220,7 @@ def _step(found: History, group: Sequence[tuple[CellHistory, ChangePoint]]) -> d
         "": step.word,
         "measure": track.measure_text([one.size for one, _ in group]),
         "cell": track.name,
-        "step at": f"{found.campaigns[step.at - 1]} → {found.campaigns[step.at]}",
+        "step at": f"{found.campaigns[step.last]} → {found.campaigns[step.at]}",
         "from": track.value_text(step.before),
         "to": track.value_text(step.after),
         "to / from": number(step.ratio, "×"),

@@ -1,45 +1,60 @@
 """``benchbook verify`` and ``export``: check a raw campaign; write it as an RO-Crate."""
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.words import counted
 from analysis.cli import BAD_INPUT, CAMPAIGN, FINE
 from analysis.provenance import manifest, records
 
 
-def verify(campaigns: Sequence[str], *, write: bool, force: bool) -> int:
+def verify(campaigns: Sequence[str], *, write: bool, force: bool, as_json: bool = False) -> int:
     """Verify campaigns: one line for each fault, a summary for each campaign; return 1 if there is a fault.
 
-    `write` writes the manifest first, `force` replaces one that is there. Raises `ConfigError` if there is no
-    such campaign, or its manifest cannot be written.
+    `as_json` prints a list of objects instead, one a campaign, with the same faults and notes. `write` writes
+    the manifest first, `force` replaces one that is there. Raises `ConfigError` if there is no such campaign,
+    or its manifest cannot be written.
     """
-    faulty = 0
+    verified = []
     for name in campaigns:
         folder, label = locate(name)
         if write:
-            print(f"{label}/{manifest.NAME}: wrote {manifest.write(folder, label, force=force)} files")
-        files, faults = manifest.check(folder, label)
-        declared = declaration(name)
-        found = records.check(folder, label, evidence=str(declared.get("evidence", "")))
-        faults += found.faults
-        wrong, odd = against_outputs(folder, declared) if found.runs else (against_tables(folder, name), [])
-        faults += wrong
-        found.notes.extend(odd)
-        missing, more = against_matrix(name, declared, folder)
-        faults += missing
-        faults += against_claims(name, {} if missing else found.levels)
-        found.notes.extend(more)
-        for fault in (*faults, *found.notes):
-            print(fault, file=sys.stderr)
-        faulty += len(faults)
-        counts = ((files, "file"), (found.runs, "run"), (len(faults), "fault"), (len(found.notes), "note"))
-        print(f"{name}: " + ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts))
-    return BAD_INPUT if faulty else FINE
+            wrote = manifest.write(folder, label, force=force)
+            print(f"{label}/{manifest.NAME}: wrote {wrote} files", file=sys.stderr if as_json else sys.stdout)
+        files, runs, faults, notes = _checked(name, folder, label)
+        lists = {"faults": [asdict(one) for one in faults], "notes": [asdict(one) for one in notes]}
+        verified.append({"campaign": name, "files": files, "runs": runs, **lists})
+        if not as_json:
+            for fault in (*faults, *notes):
+                print(fault, file=sys.stderr)
+            counts = ((files, "file"), (runs, "run"), (len(faults), "fault"), (len(notes), "note"))
+            print(f"{name}: " + ", ".join(counted(count, what) for count, what in counts))
+    if as_json:
+        print(json.dumps(verified, indent=1, ensure_ascii=False))
+    return BAD_INPUT if any(one["faults"] for one in verified) else FINE
+
+
+def _checked(name: str, folder: Path, label: str) -> tuple[int, int, list[Fault], list[Fault]]:
+    """Return the files and the runs of a campaign, what is wrong with them, and what only looks odd."""
+    files, faults = manifest.check(folder, label)
+    declared = declaration(name)
+    found = records.check(folder, label, evidence=str(declared.get("evidence", "")))
+    wrong, odd = against_outputs(folder, declared) if found.runs else (against_tables(folder, name), [])
+    missing, more = against_matrix(name, declared, folder)
+    claimed = against_claims(name, {} if missing else found.levels)
+    return (
+        files,
+        found.runs,
+        [*faults, *found.faults, *wrong, *missing, *claimed],
+        [*found.notes, *odd, *more],
+    )
 
 
 def locate(campaign: str) -> tuple[Path, str]:

@@ -28,6 +28,7 @@ PAUSE = 2 * 3600.0
 _SELDOM, _NEVER = 0.05, 0.01
 _HOURS = 0.03  # so seldom do shuffled runs of some days keep their sides so far apart in the day
 _DAY = 86_400  # s
+_APART = 2 * np.sin(np.pi / 24)  # of a clock's radius: sides less than an hour apart are of one time of day
 _CELLS = 4  # that show whether a campaign was shuffled
 _BLOCKS = 2  # of each side, if it has the runs for it
 _MANY = 6  # runs a side
@@ -51,7 +52,7 @@ def confined(question: Question, campaign: Campaign, finding: Finding) -> str:
     kept = all(_in_turn(part, compare, campaign, finding) for part in parts)
     if not kept:
         return ONE_AFTER_ANOTHER
-    return "" if _at_all_hours(own, compare) else OTHER_HOURS
+    return "" if _at_all_hours(own, compare, campaign) else OTHER_HOURS
 
 
 def _ordered(campaign: Campaign) -> pd.DataFrame:
@@ -113,17 +114,23 @@ def not_in_turn(*sides: pd.DataFrame) -> str:
     return "" if kept else ONE_AFTER_ANOTHER
 
 
-def _at_all_hours(runs: pd.DataFrame, compare: Comparison) -> bool:
+def _at_all_hours(runs: pd.DataFrame, compare: Comparison, campaign: Campaign) -> bool:
     """Tell whether runs of several days have their levels in any order by the time of day.
 
-    In turn, but one side in each morning and the other in each evening, they show what a day does.
+    In turn, but one side in each morning and the other in each evening, they show what a day does. In a
+    shuffled campaign some of many comparisons lie so by chance.
     """
     starts = runs["start"].to_numpy("datetime64[s]")
     if np.isnat(starts).any() or runs[compare.factor].nunique() < 2:
         return True
-    seconds = starts.astype("f8")
-    by_hour = np.argsort(seconds % _DAY, kind="stable")
-    return bool(np.ptp(seconds) < _DAY or shuffled(_codes(runs[compare.factor])[by_hour], _HOURS))
+    seconds, codes = starts.astype("f8"), _codes(runs[compare.factor])
+    hours = seconds % _DAY
+    around = np.exp(2j * np.pi * hours / _DAY)  # a clock has no end
+    usual = np.array([around[codes == level].mean() for level in range(codes.max() + 1)])
+    if np.ptp(seconds) < _DAY or np.abs(usual[:, None] - usual).max() < _APART:
+        return True
+    limit = _NEVER / 2 if _all_shuffled(runs, campaign) else _HOURS
+    return shuffled(codes[np.argsort(hours, kind="stable")], limit)
 
 
 def _all_shuffled(part: pd.DataFrame, campaign: Campaign) -> bool:

@@ -43,7 +43,7 @@ FREEDOM = 8
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """A change between two campaigns, `at` the place of the later one in the order.
+    """A change between two campaigns that have the cell, `at` the place of the later one, `last` the other's.
 
     `ratio` is that of the medians of the campaigns from there to the next change over those from the change
     before; `campaigns` how many those are, before and after. The word needs an interval without 1. `changed`
@@ -51,6 +51,7 @@ class ChangePoint:
     """
 
     at: int
+    last: int
     before: float
     after: float
     ratio: Estimate
@@ -65,7 +66,7 @@ class CellHistory(Watched):
 
     `place` names the application and the place; `ranges` are the intervals of the medians, NaN if there is
     none. `p` and `q` test "no change in any place", None if there are too few runs for a test. `best`
-    compares the campaigns since the last change with the best ones before, `at` their first; None if no
+    compares the campaigns since the last change with the best ones before, from `at` to `last`; None if no
     earlier ones were better.
     """
 
@@ -111,6 +112,11 @@ class History:
     def lost(self) -> bool:
         """Whether anything is worse than it was at its best."""
         return any(track.best is not None and track.best.word == WORSE for track in self.tracks)
+
+    def best_date(self, best: ChangePoint) -> str:
+        """Name the campaigns of a series at its best, the first and the last."""
+        first, last = self.campaigns[best.at], self.campaigns[best.last]
+        return first if first == last else f"{first} to {last}"
 
     @property
     def summary(self) -> str:
@@ -218,7 +224,8 @@ def over_time(
     used: set[str] = set()
     for start in range(len(campaigns) - FEWEST + 1):
         left = campaigns[start].runs[~campaigns[start].runs["run"].isin(used)]
-        if not len(left):
+        # Invalid runs are in no cell, and so are never used.
+        if not left["valid"].any():
             continue
         rest = [campaigns[start].own(left.reset_index(drop=True)), *campaigns[start + 1 :]]
         matched = [match(rest[0], one, ignore) for one in rest]
@@ -254,11 +261,8 @@ def _history(
 
 def _explained(track: CellHistory, what_changed: Callable[[int, int], tuple[str, ...]]) -> CellHistory:
     """Add to each step what else changed then: settings that were replaced, and what records state."""
-    steps = []
-    for step in track.steps:
-        last = max(at for at in range(step.at) if track.counts[at])
-        steps.append(replace(step, changed=what_changed(last, step.at)))
-    return replace(track, steps=tuple(steps))
+    steps = tuple(replace(step, changed=what_changed(step.last, step.at)) for step in track.steps)
+    return replace(track, steps=steps)
 
 
 def judged(samples: Sequence[Samples], margin: float, rate: float) -> list[CellHistory]:
@@ -342,7 +346,7 @@ def _change(samples: Samples, at: int, before: tuple[int, int], after: tuple[int
     word = samples.track.direction(ratio.value) if clear else UNKNOWN
     medians = float(bottom["value"].median()), float(top["value"].median())
     counts = before[1] - before[0], after[1] - after[0]
-    return ChangePoint(samples.places[at], *medians, ratio, counts, word)
+    return ChangePoint(samples.places[at], samples.places[before[1] - 1], *medians, ratio, counts, word)
 
 
 def _within(step: ChangePoint, margin: float) -> bool:

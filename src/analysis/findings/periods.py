@@ -28,15 +28,24 @@ def periods(campaign: Campaign, unit: str = "day") -> dict[str, Campaign]:
     Weeks are called by their first day. Runs without a date are in none. Raises `ConfigError` if the unit is
     none of `PERIODS`, or no run has a date.
     """
-    if unit not in PERIODS:
-        raise ConfigError.at("--by", 0, f"{unit!r} is no period", f"use {', '.join(PERIODS)}")
-    runs = _dated(campaign)
-    labels = runs["start"].dt.to_period(PERIODS[unit])
+    runs, labels = _labelled(campaign, unit)
     form = "%Y-%m" if unit == "month" else "%Y-%m-%d"
     return {
         str(label.start_time.strftime(form)): campaign.own(runs[labels == label].reset_index(drop=True))
         for label in sorted(labels.unique())
     }
+
+
+def count(campaign: Campaign, unit: str) -> int:
+    """Count the days, weeks or months of `periods`, without splitting the campaign."""
+    return int(_labelled(campaign, unit)[1].nunique())
+
+
+def _labelled(campaign: Campaign, unit: str) -> tuple[pd.DataFrame, pd.Series]:
+    if unit not in PERIODS:
+        raise ConfigError.at("--by", 0, f"{unit!r} is no period", f"use {', '.join(PERIODS)}")
+    runs = _dated(campaign)
+    return runs, runs["start"].dt.to_period(PERIODS[unit])
 
 
 def _dated(campaign: Campaign) -> pd.DataFrame:

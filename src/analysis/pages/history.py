@@ -13,7 +13,7 @@ from analysis.estimates.campaign import Campaign
 from analysis.estimates.spelling import measure_name, spell
 from analysis.findings.compare import BETTER, RATING, WORSE
 from analysis.findings.history import CellHistory, ChangePoint, History, over_time
-from analysis.findings.periods import PERIODS, periods
+from analysis.findings.periods import PERIODS, count
 from analysis.pages.drawing import panels
 from analysis.pages.figures.style import GREY, HUES, INK
 
@@ -24,7 +24,7 @@ _SPACE = 1.9  # inches a panel
 
 def history_of(campaign: Campaign, unit: str = "", margin: float = 0.05) -> History:
     """Find where a campaign changed, by day, or by week or month where it has more than 60 of them."""
-    units = [one for one in PERIODS if len(periods(campaign, one)) <= MOST]
+    units = [one for one in PERIODS if count(campaign, one) <= MOST]
     return over_time(campaign, unit or (units or [*PERIODS][-1:])[0], margin=margin)
 
 
@@ -77,9 +77,8 @@ def _measure(track: CellHistory) -> str:
 
 def best_sentence(found: History, track: CellHistory, best: ChangePoint) -> str:
     """Say how far a series is from its best, and when that was."""
-    first, last = best.at, best.at + best.campaigns[0] - 1
-    when = found.campaigns[first] if first == last else f"{found.campaigns[first]} to {found.campaigns[last]}"
     ratio, interval = spell(best.ratio, "times")
+    when = found.best_date(best)
     return f"The {_measure(track)} is now {ratio} its best so far, that of {when} ({interval})"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
@@ -155,25 +156,25 @@ def _out_of_turn(
     if len(runs) < _FEWEST:
         return
     kept = _rising(values, slack)
-    away = [at for at in range(len(runs)) if at not in kept]
+    away = sorted({*range(len(runs))} - {*kept})
     if len(away) > max((1 - _RULE) * len(runs), 1):
         return
     for at in away:
-        before = [other for other in kept if other < at]
-        after = [other for other in kept if other > at]
-        late = before and values[before[-1]] > values[at] + slack
-        yield runs[at], runs[before[-1] if late or not after else after[0]]
+        place = bisect_right(kept, at)
+        late = place > 0 and values[kept[place - 1]] > values[at] + slack
+        yield runs[at], runs[kept[place - 1] if late or place == len(kept) else kept[place]]
 
 
 def _rising(values: Sequence[float], slack: float) -> list[int]:
     """Return the positions of the longest chain of values that rise, but for the slack."""
     tails: list[int] = []
+    keys: list[float] = []
     parents: list[int] = []
     for at, value in enumerate(values):
-        keys = np.array([values[tail] for tail in tails])
-        place = int(np.searchsorted(keys, value + slack, side="right")) if tails else 0
+        place = bisect_right(keys, value + slack)
         parents.append(tails[place - 1] if place else -1)
         tails[place : place + 1] = [at]
+        keys[place : place + 1] = [value]
     chain, at = [], tails[-1] if tails else -1
     while at >= 0:
         chain.append(at)

@@ -26,8 +26,8 @@ _UNITS = "is it in another unit, or of another node? correct the log"
 
 def _each(case: Hearing, run: Testimony) -> float:
     """Return the mean W of a run's nodes, NaN for one that is too short for its meters."""
-    intervals = [float(log.ds.attrs.get("interval", np.nan)) for log in case.logs]
-    longest = max([log.interval for log in run.logs] or intervals, default=0.0)
+    own = [log.interval for log in run.logs]
+    longest = max(own or (float(log.ds.attrs.get("interval", np.nan)) for log in case.logs), default=0.0)
     if float(run.row["elapsed"]) < max(_SHORT, _READINGS * np.nan_to_num(longest)):
         return np.nan
     return _mean(run)
@@ -65,13 +65,13 @@ def _log(run: Testimony) -> str:
 @witness("watts of a run", "watts of its repeats")
 def watts_of_repeats(case: Hearing) -> Iterator[Fault]:
     """Find runs whose nodes drew a multiple of what they did in the other runs of their cell."""
-    for cell in case.cells(run for run in case.ended if np.isfinite(_each(case, run))):
-        for run in cell:
-            middle, _ = typical(_each(case, other) for other in cell if other is not run)
-            rest = sum(np.isfinite(_each(case, other)) for other in cell) - 1
-            ratio = _each(case, run) / middle if middle > 0 else np.nan
-            if rest >= _FEWEST - 1 and not 1 / _CELL <= ratio <= _CELL and np.isfinite(ratio):
-                what = f"its nodes drew {_each(case, run):.4g} W each, in its {rest} repeats {middle:.4g} W"
+    watts = {run.name: _each(case, run) for run in case.ended}
+    for cell in case.cells(run for run in case.ended if np.isfinite(watts[run.name])):
+        for run in cell if len(cell) >= _FEWEST else ():
+            own = watts[run.name]
+            middle, _ = typical(watts[other.name] for other in cell if other is not run)
+            if middle > 0 and not 1 / _CELL <= own / middle <= _CELL:
+                what = f"its nodes drew {own:.4g} W each, in its {len(cell) - 1} repeats {middle:.4g} W"
                 yield case.of_run(run, what, _UNITS, file=_log(run))
 
 
