@@ -22,6 +22,7 @@ VIEWED = {
     "hpcg-outputs": ("hpcg2014",),
     "cloud-study": ("lsdyna2009", "openatom2010"),
     "electricity": ("openatom2010",),
+    "archer2-frequency": ("archer2022",),
 }
 
 
@@ -89,7 +90,9 @@ def test_bulk__every_claim_of_a_view_is_asked_and_none_beside(
 
 
 def test_bulk__an_analogue_never_holds_and_says_in_which_factors(verdicts: dict[str, Verdict]) -> None:
-    for one in verdicts.values():
+    same = {one.claim for one in verdicts.values() if one.distance == "same"}
+    assert {claim.split("-")[0] for claim in same} == {"archer2022"}  # a team's own runs
+    for one in (one for one in verdicts.values() if one.claim not in same):
         assert one.distance in ("scaled", "analogue")
         assert not one.verdict.startswith(("holds", "does not hold"))
         assert one.sources
@@ -162,3 +165,36 @@ def test_bulk__price_of_a_kwh(verdicts: dict[str, Verdict]) -> None:
     industry = median(float(row["figure_of_merit"]) for row in year if row["case"] == "industrial")
     assert one.estimate == pytest.approx(industry)
     assert one.verdict == "not seen at this scale"
+
+
+def at_frequency(application: str, column: str, ghz: str) -> float:
+    wanted = {"application": application, "frequency": ghz}
+    found = [row[column] for row in rows("archer2-frequency/runs.csv") if wanted.items() <= row.items()]
+    return median(float(one) for one in found if one)
+
+
+def test_frequency__energy_and_performance_of_lammps_by_hand(verdicts: dict[str, Verdict]) -> None:
+    slow, fast = (at_frequency("lammps", "energy", ghz) for ghz in ("2", "2.25"))
+    assert (slow, fast) == (176156, 190662)  # J: 48.9 and 53.0 Wh a job
+    energy = verdicts["archer2022-lammps-energy"]
+    assert energy.estimate == pytest.approx(100 * (1 - slow / fast)) == pytest.approx(7.608, abs=1e-3)
+    slow, fast = (at_frequency("lammps", "figure_of_merit", ghz) for ghz in ("2", "2.25"))
+    assert fast / slow == pytest.approx(1.355, abs=5e-4)
+    performance = verdicts["archer2022-lammps-performance"]
+    assert performance.estimate == pytest.approx(100 * (slow / fast - 1))
+    # The team's own runs, alternating: the order of their numbers is known.
+    assert (performance.distance, performance.verdict, performance.n) == ("same", "holds", 5)
+
+
+def test_frequency__another_release_of_castep_loses_more_than_printed(verdicts: dict[str, Verdict]) -> None:
+    slow, fast = (at_frequency("castep", "figure_of_merit", ghz) for ghz in ("2", "2.25"))
+    assert (slow, fast) == (173.51, 162.69)
+    found = verdicts["archer2022-castep-performance-1pct"]
+    assert found.estimate == pytest.approx(100 * (162.69 / 173.51 - 1))
+    assert (found.distance, found.verdict) == ("scaled", "seen, larger")
+
+
+def test_frequency__runs_that_did_not_alternate_get_no_full_word(verdicts: dict[str, Verdict]) -> None:
+    found = verdicts["archer2022-gromacs-performance-15pct"]
+    assert found.verdict == "in that session only"
+    assert "one after the other" in found.reason

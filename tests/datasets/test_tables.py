@@ -18,7 +18,7 @@ from analysis.base.errors import ConfigError
 from analysis.datasets.campaign import ingest
 from analysis.schema import storage
 
-CAMPAIGNS = ("top500", "specpower", "hpcg-outputs", "cloud-study", "electricity")
+CAMPAIGNS = ("top500", "specpower", "hpcg-outputs", "cloud-study", "electricity", "archer2-frequency")
 
 
 def script(campaign: str) -> ModuleType:
@@ -293,3 +293,38 @@ def test_ingest__refuses(tmp_path: Path, change: object, said: str) -> None:
     change(raw)  # type: ignore[operator]
     with pytest.raises(ConfigError, match=said):
         ingest(raw, tmp_path / "out")
+
+
+# As the repository has it next to the outputs of CASTEP, and at the end of an output of OpenSBLI.
+SACCT = """\
+JobID               NodeList ReqCPUFreq ElapsedRaw ConsumedEnergyRaw 
+------------ --------------- ---------- ---------- ----------------- 
+3053576      nid[001535,006+    Unknown        714                   
+3053576.bat+       nid001535          0        714                 0 
+3053576.ext+ nid[001535,006+          0        714                 0 
+3053576.0    nid[001535,006+         2G        181            285487 
+3053576.1    nid[001535,006+      2.25G        164            317188 
+"""  # noqa: W291
+UNCOUNTED = """\
+3050670.ext+      512      512          0        482                 0 
+3050670.0         512    65536      2.25G        350                   
+"""  # noqa: W291
+
+
+def test_frequency__takes_the_steps_of_a_table_of_sacct() -> None:
+    steps = script("archer2-frequency").steps
+    assert steps(SACCT) == {2.0: ("3053576", "181", "285487"), 2.25: ("3053576", "164", "317188")}
+    assert steps(UNCOUNTED) == {2.25: ("3050670", "350", "")}
+
+
+def test_frequency__what_was_not_counted_has_no_energy(runs: dict[str, pd.DataFrame]) -> None:
+    found = runs["archer2-frequency"]
+    assert found.groupby("application").size().to_dict() == {
+        "castep": 10, "gromacs": 8, "lammps": 10, "opensbli": 10,
+    }  # fmt: skip
+    without = found[found["energy"].isna()]
+    assert set(without["energy_reason"]) == {"sacct has no energy of the step"}
+    assert list(without["job_id"]) == ["3050670", "3051712"]
+    # No node draws less than it does idle, nor more than its supply gives.
+    watts = found["mean_power"] / found["nodes"]
+    assert (watts.min(), watts.max()) == (pytest.approx(396.7, abs=110), pytest.approx(553, abs=20))
