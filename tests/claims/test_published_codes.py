@@ -1,4 +1,4 @@
-"""Verdicts by runs of LS-DYNA, OpenFOAM, CASTEP and VASP, recomputed from the tables without reader or engine."""
+"""Verdicts by runs of LS-DYNA, OpenFOAM, CASTEP and VASP, recomputed without reader or engine."""
 
 from __future__ import annotations
 
