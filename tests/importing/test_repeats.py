@@ -52,6 +52,22 @@ def test_repeats__groups_that_follow_a_folder_are_a_question(tmp_path: Path) -> 
     assert sorted(draft.value("repeat") for draft in plan.runs) == sorted([*range(1, 7)] * 2)
 
 
+def test_repeats__a_number_of_the_names_that_groups_follow_is_a_question(tmp_path: Path) -> None:
+    # As EPCCed/archer2-frequency-benchmarks names its outputs: the frequency in kHz, and the job.
+    jobs = iter(range(3228000, 3228012))
+    for khz, each in {"2000000": clean(6, 1), "2250000": [1.3 * one for one in clean(6, 2)]}.items():
+        for factor in each:
+            folder = tmp_path / f"log.{khz}.{next(jobs)}"
+            folder.mkdir()
+            shutil.copy(trees.result(SOURCE), folder / "HPCG-Benchmark_3.1.txt")
+            rated(folder, factor)
+    (doubt,) = make(
+        tmp_path, "tree", tmp_path / "raw", load_applications(project.root() / "config" / "applications")
+    ).doubts
+    assert set(doubt.levels) == {"2000000", "2250000"}
+    assert "('2000000', '2250000'): a factor, or are they repeats?" in doubt.question
+
+
 def test_repeats__clean_runs_are_not_asked_about(tmp_path: Path) -> None:
     assert tree(tmp_path, {"cn01": clean(6, 3), "cn02": clean(6, 4)}).doubts == []
 

@@ -297,7 +297,8 @@ def test_sacct__cut_last_line_is_left_out_and_named() -> None:
     [
         b"",
         b"a|b\n1|2\n",
-        b"JobID           JobName  Partition\n------------ ---------- ----------\n5  a  b\n",
+        # A table of a user's own: only its first column is one of sacct's.
+        b"JobID,Freq,Time,Energy,Perf\n3228000,2000000,131,174597,8.626\n",
     ],
 )
 def test_sacct__other_tables_are_refused(text: bytes) -> None:
@@ -306,6 +307,67 @@ def test_sacct__other_tables_are_refused(text: bytes) -> None:
         ReadError, match=r"^s\.txt:1: the first line has no column JobID; use sacct --parsable2"
     ):
         sacct.parse(text, "s.txt")
+
+
+# As two scripts of EPCCed/archer2-frequency-benchmarks keep it; the second writes a line before it.
+PLAIN = (
+    b"JobID               NodeList ReqCPUFreq ElapsedRaw ConsumedEnergyRaw \n"
+    b"------------ --------------- ---------- ---------- ----------------- \n"
+    b"3053576      nid[001535,006+    Unknown        714                   \n"
+    b"3053576.bat+       nid001535          0        714                 0 \n"
+    b"3053576.ext+ nid[001535,006+          0        714                 0 \n"
+    b"3053576.0    nid[001535,006+         2G        181            285487 \n"
+    b"3053576.1    nid[001535,006+      2.25G        164            317188 \n"
+)
+HEADED = (
+    b"\\n++Energy use:\n"
+    b"JobID          NNodes   NTasks ReqCPUFreq ElapsedRaw ConsumedEnergyRaw \n"
+    b"------------ -------- -------- ---------- ---------- ----------------- \n"
+    b"3054469             1             Unknown       5223                   \n"
+    b"3054469.0           1      128         2G       5105           1779660 \n"
+)
+# As the guide of ARCHER2 prints it.
+GUIDE = (
+    b"JobID           Elapsed ReqCPUFreq ConsumedEnergy \n"
+    b"------------ ---------- ---------- -------------- \n"
+    b"2658300        02:19:48    Unknown          4.58M \n"
+    b"2658300.0      02:19:09    Unknown          4.57M \n"
+)
+
+
+def test_sacct__reads_the_plain_table() -> None:
+    assert sacct.sniff(PLAIN)
+    ds = sacct.parse(PLAIN, "s.txt")
+    assert set(ds.job_id.values) == {"3053576"}
+    assert ds.step.values.tolist() == ["", "batch", "extern", "0", "1"]
+    assert ds.elapsed.values.tolist() == [714, 714, 714, 181, 164]
+    assert math.isnan(ds.energy.values[0])
+    assert ds.energy.values[1:].tolist() == [0, 0, 285487, 317188]
+    # The list of nodes was cut, so it is none.
+    assert ds.node_list.values.tolist() == ["", "nid001535", "", "", ""]
+    assert (ds.complete, ds.warnings) == (True, [])
+
+
+def test_sacct__reads_a_plain_table_under_a_line_of_its_script() -> None:
+    assert sacct.sniff(HEADED)
+    ds = sacct.parse(HEADED, "s.txt")
+    assert (ds.step.values.tolist(), ds.nodes.values.tolist()) == (["", "0"], [1, 1])
+    assert ds.energy.values[1] == 1779660
+    lines = HEADED.replace(b"3054469.0 ", b"oh, 3054469")
+    warning = sacct.parse(lines, "s.txt").warnings[0]
+    assert warning.startswith("s.txt:5: 'oh, 3054469")
+
+
+def test_sacct__reads_units_of_a_plain_table() -> None:
+    ds = sacct.parse(GUIDE, "s.txt")
+    assert ds.elapsed.values.tolist() == [8388, 8349]
+    assert ds.energy.values.tolist() == [4.58e6, 4.57e6]
+
+
+def test_sacct__a_name_that_was_cut_is_no_record() -> None:
+    ds = sacct.parse(PLAIN.replace(b"3053576.1   ", b"30535763053+"), "s.txt")
+    assert ds.sizes == {"record": 4}
+    assert "begins with no whole job" in ds.warnings[0]
 
 
 def test_sacct__other_json_is_refused() -> None:

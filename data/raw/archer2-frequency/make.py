@@ -15,7 +15,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 HEADER = (
     "run", "application", "version", "case", "frequency", "nodes", "ranks", "ranks_per_node", "threads",
-    "figure_of_merit", "figure_of_merit_unit", "elapsed", "energy", "mean_power", "energy_reason", "job_id", "order",
+    "figure_of_merit", "figure_of_merit_unit", "elapsed", "energy", "mean_power", "energy_reason",
+    "job_id", "order",
 )  # fmt: skip
 Words = tuple[str, str, str]
 RANKS = 128  # a node, of all that is taken
@@ -37,9 +38,11 @@ class Repository:
         return done.stdout.decode(errors="replace")
 
     def text(self, name: str) -> str:
+        """Return what a file says."""
         return self._run("show", f"HEAD:{name}")
 
     def found(self, pattern: str) -> Iterator[re.Match[str]]:
+        """Yield the names that a pattern matches."""
         return filter(None, (re.fullmatch(pattern, name) for name in self.names))
 
 
@@ -53,14 +56,13 @@ def steps(text: str) -> dict[float, Words]:
     return {float(ghz): (job, seconds, joules) for job, ghz, seconds, joules in STEP.findall(text)}
 
 
-def row(
-    name: str, what: Words, ghz: float, nodes: int, merit: tuple[str, str], step: Words
-) -> list[str]:
+def row(name: str, what: Words, ghz: float, nodes: int, merit: tuple[str, str], step: Words) -> list[str]:
     """Return the row of a run without its place in the order."""
     job, seconds, joules = step
     counts = [f"{ghz:g}", nodes, nodes * RANKS, RANKS, 1]
     watts = f"{int(joules) / int(seconds):.1f}" if joules else ""
-    return [name, *what, *map(str, counts), *merit, seconds, joules, watts, "" if joules else NOT_COUNTED, job]
+    energy = [joules, watts, "" if joules else NOT_COUNTED]
+    return [name, *what, *map(str, counts), *merit, seconds, *energy, job]
 
 
 def lammps(repository: Repository) -> Iterator[list[str]]:
@@ -102,7 +104,8 @@ def gromacs(repository: Repository) -> Iterator[list[str]]:
         log = f"{folder}/{ghz:.2f}GHZ_{name}_md.log"
         text = repository.text(log)
         nodes = int(only(r"^Running on (\d+) nodes", text))
-        what = ("gromacs", only(r"^GROMACS version: +(\S+)", text), "benchmark.tpr")
+        atoms = only(r"^There are: (\d+) Atoms", text)
+        what = ("gromacs", only(r"^GROMACS version: +(\S+)", text), f"{atoms} atoms")
         merit = only(r"^Performance: +([\d.]+)", text)
         yield row(log, what, ghz, nodes, (merit, "ns/day"), (job, seconds, joules))
 

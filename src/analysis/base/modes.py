@@ -424,7 +424,8 @@ def told(found: Split, n: int, levels: Sequence[str] = ()) -> str:
     return f"{text}, along with {found.fact} ({', '.join(names)}): a factor, or are they repeats?"
 
 
-_PART = re.compile(r"[A-Za-z]+|\d+(?:\.\d+)?")
+# Longer numbers that a dot joins are two: `log.2250000.3228001` has a frequency and a job.
+_PART = re.compile(r"[A-Za-z]+|\d{1,4}\.\d{1,4}(?!\d)|\d+")
 
 
 def stated(

@@ -1,4 +1,4 @@
-"""Slurm's accounting: the table of ``sacct --parsable2`` and the jobs of ``sacct --json``.
+"""Slurm's accounting: the table of ``sacct``, plain or ``--parsable2``, and the jobs of ``sacct --json``.
 
 The JSON is read in the shapes of Slurm 22.05 (openapi/dbv0.0.38) and of its data parsers since, which
 wrap numbers as ``{"set": true, "infinite": false, "number": 6}`` and states in a list.
@@ -237,6 +237,14 @@ _JSON = re.compile(rb'\s*\{.*"jobs"\s*:', re.DOTALL)
 _SLURM = re.compile(rb'"(?:job_id|slurm|steps|allocation_nodes)"|slurm', re.IGNORECASE)
 _SEPARATOR = re.compile(r"(?<=\w)([^\w\s]+|\t)(?=\w)")
 
+# The plain table: names, and a line of dashes that says how wide each column is.
+_PLAIN = re.compile(
+    rb"(?:[^\n]*\n){0,3}?(?P<names>[ \w]*\bJobID(?:Raw)?\b[ \w]*)\r?\n(?P<dashes>-+(?: +-+)* *)\r?\n"
+)
+_CUT = "+"  # ends a cell that was wider than its column
+# The names of steps as the plain table cuts them.
+_CUT_STEPS = {".ba+": ".batch", ".bat+": ".batch", ".ex+": ".extern", ".ext+": ".extern"}
+
 _TIME = re.compile(r"(?:19[7-9]\d|20\d\d|21\d\d)-\d\d-\d\dT\d\d:\d\d:\d\d")
 _DURATION = re.compile(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9}(?:[.,]\d+)?)")
 _SIZE = re.compile(r"(\d+(?:[.,]\d+)?)([KMGTPE]?)")
@@ -250,7 +258,7 @@ def sniff(head: bytes, name: str = "") -> bool:
     """Tell whether some bytes look like sacct's output."""
     if _JSON.match(head):
         return _SLURM.search(head) is not None
-    return _header(head.lstrip().split(b"\n", 1)[0])
+    return _PLAIN.match(head) is not None or _header(head.lstrip().split(b"\n", 1)[0])
 
 
 def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
@@ -268,7 +276,8 @@ def parse(data: bytes, source: str = "<memory>") -> xr.Dataset:
         fields = set(_BLANKS)
     else:
         attrs["time_zone"] = "as printed by sacct"
-        records, fields = _table(data, faults)
+        plain = _PLAIN.match(data)
+        records, fields = _plain(data, plain, faults) if plain else _table(data, faults)
     _check_energy(records, fields, faults)
     columns = {
         name: ("record", _column(variable.dtype, [record.get(name, _BLANKS[name]) for record in records]))
@@ -293,7 +302,34 @@ def memory(text: str, base: int = 1024) -> float:
 
 
 def _header(line: bytes) -> bool:
-    return _HEADER.match(line.strip()) is not None
+    """Tell whether a line names JobID and another field of sacct; a table of one's own has other names."""
+    words = set(re.findall(r"\w+", decode(line)))
+    return _HEADER.match(line.strip()) is not None and (len(words) == 1 or len(words & _FIELDS) > 1)
+
+
+def _plain(data: bytes, found: re.Match[bytes], faults: Faults) -> tuple[list[dict[str, Any]], set[str]]:
+    """Read the table that sacct prints without an option; what it has cut is left blank."""
+    names = decode(found["names"]).split()
+    columns = [one.span() for one in re.finditer("-+", decode(found["dashes"]))]
+    lines, rest = whole_lines(data[found.end() :])
+    records = []
+    for at, line in enumerate([*lines, rest], decode(data[: found.end()]).count("\n") + 1):
+        cells = [line[low:high].strip() for low, high in columns]
+        row = {name: cell for name, cell in zip(names, cells, strict=False) if not cell.endswith(_CUT)}
+        job = cells[names.index("JobID")] if "JobID" in names else row.get("JobIDRaw", "")
+        stem, dot, step = job.partition(".")
+        step = _CUT_STEPS.get(dot + step, dot + step)
+        if not re.match(r"\d", stem) or _CUT in stem + step:
+            if line.strip():
+                faults.damage(at, f"{line.strip()[:40]!r} begins with no whole job", "record left out")
+            continue
+        records.append(_record(row | {"JobID": stem + step}, at, faults))
+        _check_elapsed(records[-1], at, row, faults)
+    return records, _read_of(names)
+
+
+def _read_of(names: list[str]) -> set[str]:
+    return {name for name, (columns, _) in _COLUMNS.items() if set(columns) & set(names)}
 
 
 def _table(data: bytes, faults: Faults) -> tuple[list[dict[str, Any]], set[str]]:
@@ -322,7 +358,7 @@ def _table(data: bytes, faults: Faults) -> tuple[list[dict[str, Any]], set[str]]
             )
     if rest.strip():
         faults.damage(len(lines) + 1, "the last line has no end, its cells may be cut", "record left out")
-    return records, {name for name, (columns, _) in _COLUMNS.items() if set(columns) & set(names)}
+    return records, _read_of(names)
 
 
 def _record(cells: dict[str, str], at: int, faults: Faults) -> dict[str, Any]:
@@ -413,6 +449,12 @@ _COLUMNS: dict[str, tuple[tuple[str, ...], Callable[[str], Any]]] = {
     "comment": (("Comment",), str),
     "resources": (("AllocTRES",), str),
 }
+
+
+_FIELDS = {column for columns, _ in _COLUMNS.values() for column in columns} | {
+    "Account", "AveCPU", "CPUTime", "CPUTimeRAW", "Cluster", "Eligible", "Group", "JobIDRaw", "NTasks",
+    "Partition", "QOS", "ReqCPUFreq", "ReqMem", "ReqTRES", "SystemCPU", "Timelimit", "User", "UserCPU",
+}  # fmt: skip
 
 
 def _check_energy(records: list[dict[str, Any]], fields: set[str], faults: Faults) -> None:
