@@ -24,6 +24,7 @@ from analysis.base import project
 from analysis.cli.verify import verify
 from analysis.datasets import campaign as reading
 from analysis.datasets.run import RunFolder, read_run
+from analysis.datasets.witnesses import hearing, sequence
 from analysis.provenance import manifest
 
 ROOT = Path(__file__).parents[2]
@@ -642,6 +643,32 @@ def test_verify__a_shipped_campaign_as_it_was_measured_is_no_lie(
         code,
         [line for line in lines if "both count" not in line and "counts as it says" not in line][1:],
     ) == (0, [])
+
+
+def test_lone_partners__counts_as_each_pair_of_runs_compared() -> None:
+    rng = np.random.default_rng(3)
+    first = np.datetime64("2026-10-01T00:00:00", "ns")
+    starts, took = rng.integers(0, 600, 80), rng.integers(0, 20, 80)
+    runs = [
+        hearing.Testimony({"cluster": f"c{at % 2}", "start": first + np.timedelta64(start, "s"),
+                   "end": first + np.timedelta64(start + long, "s")})
+        for at, (start, long) in enumerate(zip(starts.tolist(), took.tolist(), strict=True))
+    ]  # fmt: skip
+    undated = hearing.Testimony({"cluster": "c0", "start": np.datetime64("NaT"), "end": np.datetime64("NaT")})
+    found = sequence._beside(runs, [*runs, undated])
+    wanted = [
+        sum(
+            other is not run
+            and other.row["cluster"] == run.row["cluster"]
+            and other.row["start"] < run.row["end"]
+            and run.row["start"] < other.row["end"]
+            for other in runs
+        )
+        for run in runs
+    ]
+    assert [found[id(run)] for run in runs] == wanted
+    assert max(wanted) > 1
+    assert 0 in took
 
 
 @pytest.mark.parametrize("lied", [False, True])

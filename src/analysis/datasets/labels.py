@@ -31,6 +31,8 @@ FAR = 6.0
 NEARER = 3.0
 # If a larger share of the other runs of its cell is nearer to that too, the cell itself is of two kinds.
 _MIXED = 0.2
+# One run of more than these does not move their median: it need not be left out.
+_MANY = 50
 
 Labels = tuple[str, ...]
 
@@ -102,7 +104,7 @@ def _by_figures(runs: Iterable[LabelledRun]) -> Iterator[tuple[str, str]]:
         for one in members:
             rest = [other for other in members if other is not one]
             if len(rest) >= _FEWEST - 1 and near:
-                yield from _far(one, rest, near)
+                yield from _far(one, rest, near, whole[labels] if len(rest) > _MANY else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +129,10 @@ class _Cell:
 
 
 def _far(
-    one: LabelledRun, rest: list[LabelledRun], near: Mapping[Labels, _Cell]
+    one: LabelledRun, rest: list[LabelledRun], near: Mapping[Labels, _Cell], whole: _Cell | None
 ) -> Iterator[tuple[str, str]]:
     """Compare a run with the others of its cell and each near one, at the sizes where the two differ."""
-    own = _Cell.of(rest)
+    own = whole or _Cell.of(rest)
     best: tuple[float, float, Labels] | None = None
     for labels, other in near.items():
         sizes = [size for size in _differing_sizes(own, other, near.values()) if size in one.figures]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
@@ -231,7 +231,7 @@ def holes_in_names(case: Hearing) -> Iterator[Fault]:
 def lone_partners(case: Hearing) -> Iterator[Fault]:
     """Find runs that say how many ran at once, where fewer did."""
     crowded = [run for run in case.ended if run.row["concurrent_jobs"] > 1 and run.dated]
-    beside = {id(run): _beside(run, case.runs) for run in crowded}
+    beside = _beside(crowded, case.runs)
     short_of = [run for run in crowded if beside[id(run)] + 1 < run.row["concurrent_jobs"]]
     if len(short_of) > (1 - _RULE) * len(crowded) + 1:
         return
@@ -240,16 +240,22 @@ def lone_partners(case: Hearing) -> Iterator[Fault]:
         yield case.of_run(run, what, _REMOVED, key="concurrent_jobs")
 
 
-def _beside(run: Testimony, runs: Sequence[Testimony]) -> int:
-    """Count the other runs of a run's cluster while it ran: its nodes may be parts of one machine."""
-    return sum(
-        other is not run
-        and other.dated
-        and other.row["cluster"] == run.row["cluster"]
-        and other.row["start"] < run.row["end"]
-        and run.row["start"] < other.row["end"]
-        for other in runs
-    )
+def _beside(crowded: Sequence[Testimony], runs: Sequence[Testimony]) -> dict[int, int]:
+    """Count the other runs of each run's cluster while it ran: its nodes may be parts of one machine."""
+    edges: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    for run in (one for one in runs if one.dated):
+        for times, edge in zip(edges[str(run.row["cluster"])], ("start", "end"), strict=True):
+            times.append(_seconds(run.row[edge]))
+    for both in edges.values():
+        for times in both:
+            times.sort()
+    found = {}
+    for run in crowded:
+        starts, ends = edges[str(run.row["cluster"])]
+        start, end = _seconds(run.row["start"]), _seconds(run.row["end"])
+        itself = 1 if start < end else -1
+        found[id(run)] = bisect_left(starts, end) - bisect_right(ends, start) - itself
+    return found
 
 
 @witness("exit code of a run", "its result")
