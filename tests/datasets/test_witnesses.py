@@ -562,6 +562,81 @@ def _later(stamp: str, seconds: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ,")
 
 
+# ---- lies of a second author
+
+
+@lie("vm-hpcg", r"the last printed digit of all its rows is 0, in its repeats it is any")
+def table_rounded_in_favour(copy: Copy) -> None:
+    run = copy.records(case="osu_allreduce", interconnect="veth-open", exit_code=0)[2]["run"]
+    copy.edit(
+        f"runs/{run}/stdout.txt", r"^(\d+\s+)([\d.]+)$", lambda m: f"{m[1]}{int(float(m[2]) * 10) / 10:.2f}"
+    )
+
+
+@lie("vm-exchange", r"says that one job ran at once; another of its cluster overlaps it")
+def durations_swapped(copy: Copy) -> None:
+    runs = copy.records(case="halo", interconnect="veth-1gbit")
+    runs.sort(key=lambda run: float(run["end"] - run["start"]))
+    one, other = runs[0], runs[-1]
+    copy.change(one["run"], end=one["start"] + other["end"] - other["start"])
+    copy.change(other["run"], end=other["start"] + one["end"] - one["start"])
+
+
+@lie("vm-hpcg", r"has the figures of run 063, each off by less than 0\.01%")
+def figures_of_the_neighbour_jittered(copy: Copy) -> None:
+    copy.write(copy.file("065", "HPCG*.txt"), (copy.folder / copy.file("063", "HPCG*.txt")).read_bytes())
+    scaled(copy, "065", RATES, 1 + 3e-5)
+    times = r"(?:Benchmark Time Summary|DDOT Timing Variations)::[^=]*|.*Setup Time"
+    scaled(copy, "065", times, 1 / (1 + 3e-5))
+
+
+@lie("vm-exchange", r"its environment has OMPI_COMM_WORLD_SIZE=8, its record ranks 2")
+def environment_of_more_ranks(copy: Copy) -> None:
+    copy.change("010", environment={"OMPI_COMM_WORLD_SIZE": "8"})
+
+
+@lie("vm-exchange", r"its result has partners 2, its command --partners=3")
+def output_of_fewer_partners(copy: Copy) -> None:
+    copy.edit("runs/120/stdout.txt", r"partners=3", "partners=2")
+
+
+@lie(
+    "vm-exchange", r"says exit code 124, .*whole and valid, and runs of its cell that ended well took longer"
+)
+def slow_run_called_timed_out(copy: Copy) -> None:
+    copy.change("077", exit_code=124)
+
+
+@lie("vm-profiles", r"its calls of rank 0 took 8\.422 s, all of its MPI 2\.80\d s")
+def less_mpi_in_the_heads(copy: Copy) -> None:
+    name = copy.file("hpcg-ipm-n16", "*.ipm.xml.xz")
+    text = lzma.decompress((copy.folder / name).read_bytes()).decode()
+    text = re.sub(r'(mtime=")([\d.e+]+)', lambda m: f"{m[1]}{float(m[2]) / 3:.6e}", text)
+    copy.write(name, lzma.compress(text.encode(), preset=0))
+
+
+@lie("vm-hpcg", r"its job ran from .*, on a clock that is \+1 h off UTC for other jobs")
+def accounting_an_hour_later_but_for_one(copy: Copy) -> None:
+    stamp = r"(2026-11-2\dT)(0\d)(:\d\d:\d\d)"
+    copy.edit("sacct.txt", stamp, lambda m: f"{m[1]}{int(m[2]) + 1:02}{m[3]}")
+
+
+@lie("vm-hpcg", r"was read from 2026-11-20T.* while none of the \d+ runs on its nodes ran")
+def log_of_the_day_before(copy: Copy) -> None:
+    metered(copy, hours=-24)
+
+
+@lie("vm-hpcg", r"if they are moved by -37 min; a wrong clock: declare power\.logs\.clock\.offset")
+def log_of_a_wrong_clock(copy: Copy) -> None:
+    metered(copy, hours=37 / 60)
+
+
+@lie("vm-hpcg", r"pdu\.csv:0: meter n1 has no reading that is a power")
+def watts_negative(copy: Copy) -> None:
+    metered(copy, factor=1.0)
+    copy.edit("pdu.csv", r"^(\S+,n1,)", r"\1-")
+
+
 # ---- tables of others
 
 
@@ -631,7 +706,7 @@ def test_verify__names_a_lie_whose_manifest_was_rewritten(
 
 
 def test_lies__there_are_enough_of_distinct_kinds() -> None:
-    assert len({phrase for _, phrase, _ in LIES}) == len(LIES) >= 34
+    assert len({phrase for _, phrase, _ in LIES}) == len(LIES) >= 45
 
 
 @pytest.mark.parametrize("campaign", ["vm-hpcg", "vm-exchange", "vm-profiles"])
@@ -669,6 +744,37 @@ def test_lone_partners__counts_as_each_pair_of_runs_compared() -> None:
     assert [found[id(run)] for run in runs] == wanted
     assert max(wanted) > 1
     assert 0 in took
+
+
+def left_out(copy: Copy) -> None:
+    copy.change("002", timing=False)
+    copy.change("077", reason="node was busy")
+
+
+def hole_in_a_log(copy: Copy) -> None:
+    metered(copy)
+    run = copy.records(run="055")[0]
+    first, last = (_later("1970-01-01T00:00:00", run[name])[:19] for name in ("start", "end"))
+    lines = (copy.folder / "pdu.csv").read_text().splitlines()
+    copy.write("pdu.csv", "\n".join(one for one in lines if not first <= one[:19] <= last) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("tell", "notes"),
+    [
+        (left_out, [r"002/run\.json:\d+: is left out by its record \(timing is false", r"\(node was busy\)"]),
+        (hole_in_a_log, [r"pdu\.csv:0: has 0 readings while run 055 ran, its interval gives 14"]),
+    ],
+)
+def test_verify__notes_what_may_be_honest(
+    tell: Lie, notes: list[str], base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = Copy.of("vm-hpcg", base)
+    tell(copy)
+    code, lines = said(copy, capsys)
+    assert code == 0
+    for note in notes:
+        assert any(re.search(note, line) for line in lines), "\n".join(lines)
 
 
 @pytest.mark.parametrize("lied", [False, True])

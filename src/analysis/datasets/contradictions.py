@@ -299,4 +299,6 @@ def _of_job_times(row: Row, job: Job, zones: set[int]) -> Iterator[str]:
     early = float((start - row["start"]) / np.timedelta64(1, "s"))
     if zone not in zones or early + zone * _QUARTER > _SLACK:
         ran = f"its job ran from {str(start)[:19]} to {str(end)[:19]}"
+        clock = -min(zones, key=abs, default=0) * _QUARTER / 3600
+        ran += f", on a clock that is {clock:+g} h off UTC for other jobs" if clock else ""
         yield f"it began at {row['start'].astype('datetime64[s]')} UTC, {ran}"

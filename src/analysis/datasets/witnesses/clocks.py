@@ -23,6 +23,7 @@ _LATE, _FAR = 5.0, 20.0
 _IN_NAME = re.compile(r"(20\d\d)-?(\d\d)-?(\d\d)[_T](\d\d)[-:]?(\d\d)[-:]?(\d\d)(?!\d)")
 _BEGINS = ("start", "began", "begin", "launch")
 _ENDS = ("stop", "end", "finish", "complet", "terminat")
+_READINGS = 5
 # The readings are tried in other zones, of at most so many hours.
 _ZONES = 14
 
@@ -158,10 +159,47 @@ def zones_of_logs(case: Hearing) -> Iterator[Fault]:
     """Find power logs that fit the runs on their nodes if they are moved by whole hours."""
     for log in case.logs:
         users = [run for run in case.ended if run.dated and (run.nodes & log.feeds() or "" in log.feeds())]
-        if users and not log.declared.get("clock") and (hours := _best_zone(log, users)):
-            what = f"its readings fit the {len(users)} runs on its nodes if they are moved by {hours:+g} h"
-            remedy = "a time zone: name it in power.logs.options, or declare power.logs.clock.offset"
+        if not users or log.declared.get("clock"):
+            continue
+        stamps_ = log.ds["time"].values[~np.isnat(log.ds["time"].values)]
+        hours = _best_zone(log, users)
+        if not hours and stamps_.size and not any(_overlaps(run, stamps_) for run in users):
+            span = f"from {str(stamps_.min())[:19]} to {str(stamps_.max())[:19]} UTC"
+            what = f"was read {span}, while none of the {len(users)} runs on its nodes ran"
+            yield case.beside(log.name, what, "is it the log of another day or campaign?")
+        if hours:
+            zone = (4 * hours).is_integer()
+            moved = f"{hours:+g} h" if zone else f"{60 * hours:+.0f} min"
+            what = f"its readings fit the {len(users)} runs on its nodes if they are moved by {moved}"
+            remedy = "a time zone: name it in power.logs.options, or" if zone else "a wrong clock:"
+            remedy += " declare power.logs.clock.offset"
             yield case.beside(log.name, what, remedy)
+
+
+@witness("readings during one run", "readings during the others", grave=False)
+def gaps_in_logs(case: Hearing) -> Iterator[Fault]:
+    """Find runs in which a power log has less than half of the readings that its interval gives."""
+    for log in case.logs:
+        read = np.isfinite(log.ds["power"].values).any(axis=0) & ~np.isnat(log.ds["time"].values)
+        times = np.unique(log.ds["time"].values[read].astype("datetime64[ns]"))
+        users = [run for run in case.ended if run.dated and (run.nodes & log.feeds() or "" in log.feeds())]
+        interval = np.median(np.diff(times)) if times.size > 1 else np.timedelta64(0, "ns")
+        inside = [
+            run for run in users if times.size and times[0] < run.row["start"] < run.row["end"] < times[-1]
+        ]
+        short_of = []
+        for run in inside if interval > np.timedelta64(0, "ns") else ():
+            first, last = np.searchsorted(times, [run.row["start"], run.row["end"]])
+            wanted = int((run.row["end"] - run.row["start"]) / interval)
+            if wanted >= _READINGS and last - first < wanted / 2:
+                short_of.append((run, int(last - first), wanted))
+        for run, found, wanted in short_of if len(short_of) <= (1 - _RULE) * len(inside) + 1 else ():
+            what = f"has {found} readings while run {run.name} ran, its interval gives {wanted}"
+            yield case.beside(log.name, what, "was a part removed? get the whole log")
+
+
+def _overlaps(run: Testimony, stamps_: np.ndarray) -> bool:
+    return bool(stamps_.min() <= run.row["end"] and run.row["start"] <= stamps_.max())
 
 
 def _best_zone(log: Log, users: Sequence[Testimony]) -> float:
@@ -178,18 +216,26 @@ def _best_zone(log: Log, users: Sequence[Testimony]) -> float:
     shifts = sorted((at / 4 for at in range(-4 * _ZONES, 4 * _ZONES + 1)), key=abs)
     held = [_held(time + 3600 * shift, power, begin, stop) for shift in shifts]
     covered, level = held[0]
+    quiet, busy = np.quantile(power, (0.1, 0.9))
+
+    def nearest(shift: float) -> float:
+        """Move on by minutes if that fits the runs clearly better: then it is no time zone."""
+        near = [shift + minutes / 60 for minutes in range(-7, 8)]
+        levels = [_held(time + 3600 * one, power, begin, stop)[1] for one in near]
+        at = int(np.argmax(levels))
+        return near[at] if abs(at - 7) > 1 and levels[at] - levels[7] > 0.1 * (busy - quiet) else shift
+
     best = max(range(len(shifts)), key=lambda at: (round(held[at][0], 2), held[at][1], -at))
     if covered < 0.5 and held[best][0] > 0.9:
-        return shifts[best]
+        return nearest(shifts[best])
     # Covered either way: in its own zone the runs are where the power is high.
-    quiet, busy = np.quantile(power, (0.1, 0.9))
     whole = [at for at, (share, _) in enumerate(held) if share > 0.9]
     if not whole or not busy > 1.2 * quiet:
         return 0.0
     best = max(whole, key=lambda at: held[at][1])
     rise = (held[best][1] - level) / (busy - quiet)
     clear = held[best][1] > quiet + 0.8 * (busy - quiet) and rise > 0.5
-    return shifts[best] if clear else 0.0
+    return nearest(shifts[best]) if clear else 0.0
 
 
 def _held(time: np.ndarray, power: np.ndarray, begin: np.ndarray, stop: np.ndarray) -> tuple[float, float]:

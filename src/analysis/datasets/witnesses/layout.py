@@ -12,6 +12,7 @@ import numpy as np
 
 from analysis.base import shell
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.files import RECORD
 from analysis.base.slurm import node_names, short
 from analysis.datasets.witnesses import arithmetic
 from analysis.datasets.witnesses.hearing import Hearing, Testimony, witness
@@ -30,8 +31,11 @@ _SHORTER = 2.0
 _VARIABLES = {
     "SLURM_JOB_ID": "job_id", "SLURM_JOBID": "job_id", "SLURM_NNODES": "nodes",
     "SLURM_JOB_NUM_NODES": "nodes", "OMP_NUM_THREADS": "threads",
+    "OMPI_COMM_WORLD_SIZE": "ranks", "PMI_SIZE": "ranks", "MPI_LOCALNRANKS": "ranks_per_node",
 }  # fmt: skip
 _RULE = 0.9
+# Sums of the calls of a rank are those of its head to 2 in 100,000.
+_SUMS = 1.001
 _FEWEST = 4
 _PATH = re.compile(r"\.?/[\w./+-]+")
 
@@ -156,6 +160,22 @@ def written_files(case: Hearing) -> Iterator[Fault]:
                     yield case.of_run(run, what, remedy, file=file)
 
 
+@witness("times of a profile's calls", "MPI time of its ranks")
+def sums_of_profiles(case: Hearing) -> Iterator[Fault]:
+    """Find profiles of IPM in which the calls of a rank took longer than all of its MPI."""
+    for run in case.runs:
+        profile = run.profile
+        if profile is None or profile.attrs.get("tool") != "IPM" or "mpi_time" not in profile:
+            continue
+        whole = profile["mpi_time"].values
+        sums = np.bincount(profile["rank"].values, profile["time"].values, minlength=whole.size)
+        if (over := np.flatnonzero(sums > _SUMS * whole)).size:
+            rank = over[0]
+            what = f"its calls of rank {rank} took {sums[rank]:.4g} s, all of its MPI {whole[rank]:.4g} s"
+            file = str(run.sources.get("profile", RECORD)).removeprefix(f"{run.name}/")
+            yield case.of_run(run, what, "get the profile again", file=file)
+
+
 @witness("ranks in the name of a profile", "ranks of the record")
 def named_ranks(case: Hearing) -> Iterator[Fault]:
     """Find mpiP reports whose name has another number of ranks."""
@@ -215,9 +235,10 @@ def options_of_programs(case: Hearing) -> Iterator[Fault]:
         if run.result is None:
             continue
         for name, text in re.findall(r"(?<=\s)--(\w+)=(\S+)", str(run.row["command"])):
-            if name not in run.result or run.result[name].dims:
+            values = np.unique(run.result[name].values) if name in run.result else ()
+            if len(values) != 1:
                 continue
-            found = run.result[name].item()
+            found = values[0].item() if isinstance(values[0], np.generic) else values[0]
             same = str(found) == text if isinstance(found, str) else _equal(found, text)
             if not same and found not in ("", -1):
                 what = f"its result has {name} {found}, its command --{name}={text}"

@@ -16,6 +16,7 @@ from analysis.schema.records import IMPORTED
 _DIGITS, _NUMBERS = 12, 2
 # Runs that are each other's multiple: so many figures, equal ratios, and a ratio that is not one.
 _RATIOS, _EVEN, _ROUGH, _OTHER = 4, 1e-4, 2.5e-3, 0.01
+_MANY = 8
 _COARSE = 10.0  # two decimals of smaller figures do not tell a ratio
 # Outputs of a declared truth are all made from one number.
 _DRAWN = "synthetic"
@@ -67,10 +68,14 @@ def scaled_figures(case: Hearing) -> Iterator[Fault]:
             low = np.where(clear, shift, np.inf).min(axis=1)
             enough = clear.sum(axis=1) >= (_RATIOS if fine else 6)
             even = enough & (high - low < (_EVEN if fine else _ROUGH)) & (low > _OTHER)
+            if fine and logs.shape[1] >= _MANY:  # noise leaves none of so many figures where it was
+                even |= enough & (high < _EVEN) & (high > 0)
             if even.any():
-                run, other = members[at][0], members[int(np.flatnonzero(even)[0])][0]
-                factor = float(np.exp(high[np.flatnonzero(even)[0]]))
-                what = f"has the figures of run {other.name}, each times or by {factor:.4g}"
+                first = int(np.flatnonzero(even)[0])
+                run, other = members[at][0], members[first][0]
+                factor = f"{'times or by' if high[first] > _OTHER else 'off by less than'} "
+                factor += f"{float(np.exp(high[first])):.4g}" if high[first] > _OTHER else f"{_EVEN:.2%}"
+                what = f"has the figures of run {other.name}, each {factor}"
                 yield case.of_run(run, what, _COPY, file=_file(run, "result"))
 
 
@@ -200,6 +205,27 @@ def _by(runs: Iterable[Testimony], name: str) -> dict[str, list[Testimony]]:
 
 # Noise adds time: a row that is faster than in all repeats by so much, and alone in its table, was edited.
 _SINGLE, _SPIKE = 12.0, np.log(1.5)
+
+
+@witness("digits of a table", "digits of its repeats")
+def rounded_tables(case: Hearing) -> Iterator[Fault]:
+    """Find tables whose numbers all end in a zero, where those of their repeats do not."""
+    tables = [run for run in case.ended if run.result is not None and "size" in run.result.dims]
+    for cell in case.cells(tables):
+        zeros = {run.name: _rounded(run) for run in cell}
+        if len(cell) >= _GROUP and 1 <= sum(zeros.values()) <= len(cell) / 2:
+            for run in cell:
+                if zeros[run.name]:
+                    what = "the last printed digit of all its rows is 0, in its repeats it is any"
+                    yield case.of_run(run, what, "get the output again", file=_file(run, "result"))
+
+
+def _rounded(run: Testimony) -> bool:
+    """Tell whether a table's two decimals are one: by chance one in ten of the rows is."""
+    assert run.result is not None  # the caller has asked
+    name = next((one for one in ("latency", "bandwidth") if one in run.result), "")
+    values = run.result[name].values.astype(float) * 10 if name else np.array([])
+    return values.size >= _MANY and bool(np.all(np.abs(values - np.rint(values)) < 1e-6 * values))
 
 
 @witness("a row of a table", "the same row of its repeats")

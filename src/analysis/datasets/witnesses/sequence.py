@@ -19,11 +19,15 @@ from analysis.schema.records import IMPORTED
 _OWN_SHARE = 0.5
 # and what holds for so many of the runs is a rule, from which the rest departs.
 _RULE = 0.9
+# A cell that is mostly left out is left out for a reason of its own.
+_SOME = 0.5
 _FEWEST = 4
 # Fewer names that are numbers can be numbers of nodes.
 _NUMBERED = 10
 # Jobs start out of turn by the seconds that Slurm takes; s.
 _TURN = 2.0
+# Edges of runs are those of Slurm's seconds, s.
+_BLUR = 1.0
 # An accounting that was asked for while the last job still ran lacks it; s.
 _LATE = 600.0
 # Exit codes from here on are those of time limits and signals, which can meet a run that has its result.
@@ -224,7 +228,8 @@ def holes_in_names(case: Hearing) -> Iterator[Fault]:
     lacking = _holes(numbers)
     if lacking and len(lacking) <= (1 - _RULE) * len(numbers) + 1:
         what = f"runs are numbered from {min(numbers)} to {max(numbers)}, and {listed(map(str, lacking))}"
-        yield Fault(f"{case.label}/runs", 0, f"{what} is missing", _REMOVED)
+        verb = "is" if len(lacking) == 1 else "are"
+        yield Fault(f"{case.label}/runs", 0, f"{what} {verb} missing", _REMOVED)
 
 
 @witness("concurrent_jobs", "runs at one time")
@@ -240,8 +245,11 @@ def lone_partners(case: Hearing) -> Iterator[Fault]:
         yield case.of_run(run, what, _REMOVED, key="concurrent_jobs")
 
 
-def _beside(crowded: Sequence[Testimony], runs: Sequence[Testimony]) -> dict[int, int]:
-    """Count the other runs of each run's cluster while it ran: its nodes may be parts of one machine."""
+def _beside(crowded: Sequence[Testimony], runs: Sequence[Testimony], blur: float = 0.0) -> dict[int, int]:
+    """Count the other runs of each run's cluster while it ran, but for so many s at its edges.
+
+    Nodes may be parts of one machine.
+    """
     edges: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
     for run in (one for one in runs if one.dated):
         for times, edge in zip(edges[str(run.row["cluster"])], ("start", "end"), strict=True):
@@ -252,10 +260,26 @@ def _beside(crowded: Sequence[Testimony], runs: Sequence[Testimony]) -> dict[int
     found = {}
     for run in crowded:
         starts, ends = edges[str(run.row["cluster"])]
-        start, end = _seconds(run.row["start"]), _seconds(run.row["end"])
+        start, end = _seconds(run.row["start"]) + blur, _seconds(run.row["end"]) - blur
+        if blur and end <= start:
+            found[id(run)] = 0
+            continue
         itself = 1 if start < end else -1
         found[id(run)] = bisect_left(starts, end) - bisect_right(ends, start) - itself
     return found
+
+
+@witness("concurrent_jobs", "runs that ran alone")
+def unnamed_partners(case: Hearing) -> Iterator[Fault]:
+    """Find runs that say they ran alone and that another of their cluster overlaps, where most do not."""
+    alone = [run for run in case.ended if run.row["concurrent_jobs"] == 1 and run.dated]
+    alone = [run for run in alone if IMPORTED not in run.extra]
+    beside = _beside(alone, case.runs, _BLUR)
+    crowded = [run for run in alone if beside[id(run)] > 0]
+    if len(crowded) <= (1 - _RULE) * len(alone):
+        for run in crowded:
+            what = "says that one job ran at once; another of its cluster overlaps it"
+            yield case.of_run(run, what, "correct concurrent_jobs, or start and end", key="concurrent_jobs")
 
 
 @witness("exit code of a run", "its result")
@@ -266,8 +290,9 @@ def failed_with_results(case: Hearing) -> Iterator[Fault]:
     """
     for run in (one for one in case.runs if IMPORTED not in one.extra):
         code, result = int(run.row["exit_code"]), run.result
+        limited = code == _STOPPED and not _longer(run, case)
         if (
-            not 0 < code < _STOPPED
+            not (0 < code < _STOPPED or limited)
             or run.extra.get("reason")
             or result is None
             or not result.attrs["complete"]
@@ -275,7 +300,31 @@ def failed_with_results(case: Hearing) -> Iterator[Fault]:
             continue
         if bool(result.get("valid", True)):
             what = f"says exit code {code}, but its result is whole and valid"
+            what += ", and runs of its cell that ended well took longer" if limited else ""
             yield case.of_run(run, what, "correct exit_code, or give a reason", key="exit_code")
+
+
+def _longer(run: Testimony, case: Hearing) -> bool:
+    """Tell whether a run took longer than those of its cell that ended well, as one at its limit does."""
+    took = [float(one.row["elapsed"]) for one in case.ended if one.cell() == run.cell()]
+    return len(took) < _FEWEST or float(run.row["elapsed"]) >= max(took)
+
+
+@witness("runs that a record leaves out", "runs of their cell", grave=False)
+def left_out_by_hand(case: Hearing) -> Iterator[Fault]:
+    """Find whole runs whose record leaves them or their times out, where those of their cell count."""
+    whole = [run for run in case.runs if run.row["exit_code"] == 0 and run.result is not None and run.dated]
+    for cell in case.cells(run for run in whole if IMPORTED not in run.extra):
+        out = [run for run in cell if run.extra.get("reason") or not run.row["timing"]]
+        if len(cell) < _FEWEST or len(out) > _SOME * len(cell):
+            continue
+        beside = _beside(out, case.runs)
+        for run in out:
+            alone = "" if beside[id(run)] else "timing is false, and nothing ran beside it"
+            if why := str(run.extra.get("reason", "")) or alone:
+                what = f"is left out by its record ({why}), though its result is whole"
+                what = f"{what}; {len(cell) - len(out)} runs of its cell count"
+                yield case.of_run(run, what, "say in README.md why", key="reason")
 
 
 @witness("exit code of a run", "state of its job")

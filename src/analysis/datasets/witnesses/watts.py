@@ -112,12 +112,14 @@ def two_meters(case: Hearing) -> Iterator[Fault]:
 def meters_of_a_log(case: Hearing) -> Iterator[Fault]:
     """Find a meter that reads a multiple of what all the like meters of its log read."""
     for log in case.logs:
-        means = np.nanmean(
-            np.where(np.isfinite(log.ds["power"].values), log.ds["power"].values, np.nan), axis=1
-        )
+        rows = (row[np.isfinite(row)] for row in log.ds["power"].values)
+        means = [row.mean() if row.size else np.nan for row in rows]
         nodes = [name for name in log.meters if name not in log.switches]
         values = {name: float(mean) / max(len(log.nodes[name]), 1)
                   for name, mean in zip(log.meters, means, strict=True) if name in nodes}  # fmt: skip
+        for name in [name for name, mean in values.items() if np.isnan(mean)]:
+            del values[name]
+            yield case.beside(log.name, f"meter {name} has no reading that is a power", _UNITS)
         middle, _ = typical(values.values())
         for name, mean in values.items():
             if len(values) > _FEWEST and not 1 / 5 < mean / middle < 5:
