@@ -177,6 +177,8 @@ def test_doubts__slurm_knows_when_and_where(campaign: Path, lie: Record, said: s
     run = first(campaign, case="osu_bw", interconnect="shared-memory")
     change(run, **lie)
     wrong, _ = doubted(campaign)
+    # A run that is said to end later overlaps the next one, which is named too.
+    wrong = [fault for fault in wrong if "another of its cluster overlaps it" not in fault.found]
     assert {fault.source for fault in wrong} == {f"{run.name}/run.json"}
     assert wrong[0].found.startswith(said)
 

@@ -320,7 +320,7 @@ def left_out_by_hand(case: Hearing) -> Iterator[Fault]:
             continue
         beside = _beside(out, case.runs)
         for run in out:
-            alone = "" if beside[id(run)] else "timing is false, and nothing ran beside it"
+            alone = "" if beside[id(run)] else "timing is false, and nothing else ran then"
             if why := str(run.extra.get("reason", "")) or alone:
                 what = f"is left out by its record ({why}), though its result is whole"
                 what = f"{what}; {len(cell) - len(out)} runs of its cell count"
