@@ -235,10 +235,10 @@ def options_of_programs(case: Hearing) -> Iterator[Fault]:
         if run.result is None:
             continue
         for name, text in re.findall(r"(?<=\s)--(\w+)=(\S+)", str(run.row["command"])):
-            values = np.unique(run.result[name].values) if name in run.result else ()
+            values = np.unique(run.result[name].values).tolist() if name in run.result else []
             if len(values) != 1:
                 continue
-            found = values[0].item() if isinstance(values[0], np.generic) else values[0]
+            found = values[0]
             same = str(found) == text if isinstance(found, str) else _equal(found, text)
             if not same and found not in ("", -1):
                 what = f"its result has {name} {found}, its command --{name}={text}"
