@@ -73,7 +73,8 @@ def built(base: Path, runs: Iterable[Run], declared: str = "") -> Campaign:
             (folder / "stdout.txt").write_text(output)
         for name, text in beside.items():
             (folder / name).write_text(text)
-        record["end"] = record["start"] + took
+        if "start" in record:
+            record["end"] = record["start"] + took
         (folder / "run.json").write_text(json.dumps(record))
     summary = ingest(base / "data" / "raw" / "own", base / "data" / "processed" / "own")
     assert summary.valid == summary.runs
@@ -344,3 +345,17 @@ def test_compare__parts_that_were_not_run_in_turn_have_no_word(
     (line,) = [one for one in capsys.readouterr().out.splitlines() if "figure of merit" in one]
     assert line.startswith(word)
     assert ("in that session: " + ONE_AFTER_ANOTHER in line) == (word != "better")
+
+
+def test_compare__parts_whose_order_nobody_knows_have_a_limited_word(
+    base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(SEED + 6)
+    runs = two(rng, [0, 1] * 8, [0.0] * 16, lambda side, _: 0.2 * side)
+    built(base, [{key: run[key] for key in ("value", "mpi")} for run in runs])
+    main(["compare", "own:mpi=one", "own:mpi=other"])
+    first, *lines = capsys.readouterr().out.splitlines()
+    (line,) = [one for one in lines if "figure of merit" in one]
+    assert "; in runs whose order is not known" in first
+    assert line.startswith("better")
+    assert line.endswith("in runs whose order is not known")

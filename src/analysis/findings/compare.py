@@ -12,7 +12,7 @@ from analysis.base.words import number, significant
 from analysis.estimates import uncertainty
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.differences import chances, clarity, equality, ratio_of
-from analysis.estimates.finding import LIMITED, days_said
+from analysis.estimates.finding import LIMITED, UNKNOWN_ORDER, days_said
 from analysis.estimates.intervals import Array
 from analysis.estimates.measures import MEASURES, TIMES, unit_of
 from analysis.estimates.sessions import not_in_turn
@@ -33,6 +33,7 @@ MARGIN = 0.05
 # Of the differences that are called better or worse, so many may be false.
 RATE = 0.05
 WORSE, BETTER, EQUAL, UNKNOWN = WORDS = ("worse", "better", "equal", "cannot tell")
+_NO_ORDER = LIMITED[UNKNOWN_ORDER][0]
 LISTED = (WORSE, BETTER, UNKNOWN, EQUAL)
 # What is compared in every cell; of tables of sizes each size by itself.
 RATING, TABLES = "figure_of_merit", ("latency", "bandwidth")
@@ -176,7 +177,8 @@ class Differences:
         many = f"{_counted(len(self.rows), 'comparison')} in {_counted(len(self.cells), 'cell')}"
         out = f"{', '.join(counted)}, {equal}, {self.counts[UNKNOWN]} cannot tell ({many})"
         left = [f"{_counted(len(cells), 'cell')} only in {name}" for name, cells in self.lone if cells]
-        return "; ".join([out, *left])
+        unordered = [_NO_ORDER] if any(row.reason == _NO_ORDER for row in self.rows) else []
+        return "; ".join([out, *unordered, *left])
 
 
 def _counted(n: int, what: str) -> str:
@@ -263,10 +265,12 @@ def judged(found: Sequence[Difference], margin: float, rate: float) -> list[Diff
 
 
 def _limited(row: Difference, cell: MatchedCell) -> Difference:
-    """Take back the word of parts of a campaign that were not run in turn."""
+    """Take back the word of parts of a campaign that were not run in turn; limit it if nobody knows."""
     limit = "" if MEASURES[row.measure].exact else not_in_turn(cell.before, cell.after)
     if row.word == UNKNOWN or not limit:
         return row
+    if limit == UNKNOWN_ORDER:
+        return replace(row, reason=_NO_ORDER)
     return replace(row, word=UNKNOWN, reason=f"{LIMITED[limit][0]}: {limit}")
 
 
