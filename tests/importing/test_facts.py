@@ -206,10 +206,10 @@ def test_import__a_host_with_the_name_of_a_system_names_the_cluster(
     assert (one["cluster"], one["imported"]["factors"]["cluster"]) == ("SCARF", "names of hosts")
 
 
-def hpl(n: int, p: int, q: int, seconds: float) -> str:
+def hpl(n: int, p: int, q: int, seconds: float, variant: str = "WR11C2R4") -> str:
     """Return what HPL prints, its rate worked out from its operations."""
     rate = (2 / 3 * n**3 + 3 / 2 * n**2) / seconds / 1e9
-    line = f"WR11C2R4 {n:>12} {192:>5} {p:>5} {q:>5} {seconds:>18.2f} {rate:>22.4e}"
+    line = f"{variant} {n:>12} {192:>5} {p:>5} {q:>5} {seconds:>18.2f} {rate:>22.4e}"
     double, single = "=" * 80, "-" * 80
     return (
         f"{double}\nHPLinpack 2.3  --  High-Performance Linpack benchmark  --   December, 2018\n{double}\n\n"
@@ -236,6 +236,18 @@ def test_import__problems_of_other_sizes_and_other_grids_of_processes_are_no_rep
         ("N=20000 NB=192", "P=2 Q=2"): 2,
         ("N=80000 NB=192", "P=2 Q=2"): 2,
         ("N=20000 NB=192", "P=1 Q=4"): 2,
+    }
+
+
+def test_import__variants_of_one_program_are_no_repeats(
+    tmp_path: Path, project: Path, imported: Imported
+) -> None:
+    (tmp_path / "tree").mkdir()
+    for at, variant in enumerate(("WR11C2R4", "WC00L2L2", "WR11C2R4", "WC00L2L2")):
+        (tmp_path / "tree" / f"hpl.o{700 + at}").write_text(hpl(20000, 2, 2, 100.0 + at, variant))
+    assert cells(imported(tmp_path / "tree"), "problem", "options") == {
+        ("N=20000 NB=192", "variant=WR11C2R4"): 2,
+        ("N=20000 NB=192", "variant=WC00L2L2"): 2,
     }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from analysis.base import project
+from analysis.base.modes import stated
 from analysis.datasets.applications import load_applications
 from analysis.importing import make
 from analysis.importing.plan import ImportPlan, cell_name
@@ -78,3 +79,47 @@ def test_repeats__a_run_far_from_the_rest_is_asked_about(tmp_path: Path, fast: l
     assert doubt.split.sizes == (len(fast), 10)
     assert doubt.question.endswith("what differs, or are they repeats?")
     assert doubt.split.fact == ""
+
+
+# What a job states that is no factor: the fact, its two levels, and where a job prints it.
+JOBS = {
+    "directives.-R": ('"rusage[mem=2000]"', '"rusage[mem=4000]"', "#BSUB -n 8\n#BSUB -R {}\n"),
+    "directives.-x": ("", "given", "#BSUB -n 8\n{}"),
+    "modules": ("gcc/9.4.0 blis/3.0", "aocc/4.1.0 blis/3.0", "Currently Loaded Modulefiles:\n{}\n"),
+    "launch word 3": ("gcc-12.3", "oneapi-2024", "mpirun /apps/{}/hpcg/bin/xhpcg\n"),
+    "directory": (
+        "/home/eve/bench",
+        "/scratch/eve/new",
+        "Sender: LSF\n<{}> was used as the working directory.\n",
+    ),
+}
+
+
+def printed(fact: str, level: str) -> str:
+    if fact == "modules":
+        level = "  ".join(f"{at}) {one}" for at, one in enumerate(level.split(), 1))
+    return JOBS[fact][2].format("#BSUB -x\n" if level == "given" else level)
+
+
+@pytest.mark.parametrize("fact", JOBS)
+def test_repeats__what_a_job_states_is_asked_about_where_groups_follow_it(tmp_path: Path, fact: str) -> None:
+    """Groups that are 5 % apart overlap, with a scatter of 2 %: their values alone tell of no groups."""
+    levels = JOBS[fact][:2]
+    for level, values in zip(levels, (clean(8, 1), [1.06 * one for one in clean(8, 2)]), strict=True):
+        for at, factor in enumerate(values):
+            folder = tmp_path / f"{2 * at + levels.index(level)}"
+            folder.mkdir()
+            path = folder / "HPCG-Benchmark_3.1.txt"
+            shutil.copy(trees.result(SOURCE), path)
+            rated(folder, factor)
+            path.write_text(printed(fact, level) + path.read_text())
+    (doubt,) = make(
+        tmp_path, "tree", tmp_path / "raw", load_applications(project.root() / "config" / "applications")
+    ).doubts
+    assert doubt.split.fact == fact
+    assert set(doubt.levels) == set(levels)
+
+
+def test_repeats__racks_are_asked_about_by_the_numbers_of_their_hosts() -> None:
+    found = stated({"node_list": ["cn101,cn117", "cn142,cn109", "cn311,cn350"]}, ["a", "a", "a"])
+    assert found["hosts"] == ["cn1#", "cn1#", "cn3#"]

@@ -424,6 +424,8 @@ def told(found: Split, n: int, levels: Sequence[str] = ()) -> str:
     return f"{text}, along with {found.fact} ({', '.join(names)}): a factor, or are they repeats?"
 
 
+WORD = re.compile(r"[^\s=,;:/]+")  # of a launch line
+_LAST = re.compile(r"\d{1,2}(?=\D*$)")
 # Longer numbers that a dot joins are two: `log.2250000.3228001` has a frequency and a job.
 _PART = re.compile(r"[A-Za-z]+|\d{1,4}\.\d{1,4}(?!\d)|\d+")
 
@@ -435,11 +437,14 @@ def stated(
 
     Days are spelt like ``2026-03-01``.
     """
+    own = dict(levels)
+    if hosts := levels.get("node_list"):  # racks, by all but the last two digits
+        own["hosts"] = [" ".join(sorted({_LAST.sub("#", one) for one in each.split(",")})) for each in hosts]
     dated: dict[str, Sequence[str]] = {}
     if days is not None:
         dated = {"date": days, "weekend": ["no" if one else "yes" for one in np.is_busday(list(days))]}
     words = differing("name word", [_PART.findall(name) for name in names])
-    return {key: each for key, each in {**levels, **dated}.items() if len(set(each)) > 1} | words
+    return {key: each for key, each in {**own, **dated}.items() if len(set(each)) > 1} | words
 
 
 def differing(name: str, lists: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from analysis.base.errors import ConfigError
 from analysis.base.models import known, one_or_more
-from analysis.base.modes import FEWEST, Split, differing, scatter_beside, split, stated, told
+from analysis.base.modes import FEWEST, WORD, Split, differing, scatter_beside, split, stated, told
 from analysis.base.words import Level
 from analysis.estimates.finding import places_in_time
 from analysis.schema.campaigns import RunsAlike
@@ -31,7 +31,6 @@ _SMALL = 8  # B, the size at which latencies are compared
 _DIGITS = 12  # of a checksum, which a question names
 # What a run states beside its factors, by column.
 _STATED = ("node_list", "source", "question")
-_WORD = re.compile(r"[^\s=,;:/]+")
 
 
 @dataclass(frozen=True)
@@ -194,7 +193,7 @@ class _Said:
         each = [self._facts[run] for run in part["run"]]
         counts = Counter(name for one in each for name in one)  # one of a single run is its output
         levels |= {name: [one.get(name, "") for one in each] for name in sorted(counts) if counts[name] > 1}
-        levels |= differing("launch word", [_WORD.findall(str(line)) for line in part["command"]])
+        levels |= differing("launch word", [WORD.findall(str(line)) for line in part["command"]])
         dated = part["start"].notna().all() and not (part["evidence"] == "synthetic").any()
         days = part["start"].dt.strftime("%Y-%m-%d").tolist() if dated else None
         return stated(levels, [f"{run} {self._paths[run]}" for run in part["run"]], days)

@@ -354,9 +354,9 @@ def facts_of_result(ds: xr.Dataset, engine: str) -> dict[str, Any]:
         facts |= {"case": printed[0]} if len(printed) == 1 else {}
     if engine == "proxy":
         facts["case"] = str(ds["pattern"].values)
-    # The grid of processes of HPL is no problem: it changes with the ranks.
+    # The grid of processes of HPL and its variant are no problem: they are chosen for the ranks.
     problem = readers.problem(ds).split()
-    processes = dict(one.split("=", 1) for one in problem if one.startswith(("P=", "Q=")))
+    processes = dict(one.split("=", 1) for one in problem if one.startswith(("P=", "Q=", "variant=")))
     # Nor is the program of a suite: its tools have clocks too.
     processes |= {"program": str(ds["size"].values)} if engine == "openfoam" else {}
     facts |= {"grid": processes} if processes else {}

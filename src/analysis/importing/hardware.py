@@ -17,6 +17,10 @@ _ENVIRONMENT = re.compile(
     r"^(?:(?:SLURM|PBS|LSB|PJM|COBALT|FLUX|LOADL)_\w+|PATH|HOME|LOADEDMODULES)=", re.MULTILINE
 )
 _MODULES = re.compile(r"Currently Loaded Mod", re.IGNORECASE)
+_LOADS = re.compile(
+    r"^[ \t]*(?:module (?:load|swap|add)[ \t]+|(?:export )?LOADEDMODULES=)(.+)$", re.MULTILINE
+)
+_LISTED = re.compile(r"\b\d+\)[ \t]+([A-Za-z][\w.+/-]*)")
 _IB_RATE = re.compile(r"^\s*Rate:\s*(\d+)|rate:\s+(\d+) Gb/sec|^\s*link_layer:\s*(\w+)", re.MULTILINE)
 _IB = re.compile(r"^CA '|^Infiniband device '|^hca_id:", re.MULTILINE)
 _HOSTS = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*\d[A-Za-z0-9.-]*(?::\d+|[ \t]+slots=\d+)?[ \t]*\n){1,5000}")
@@ -45,6 +49,10 @@ def kind(text: str, name: str) -> str:
 def stated(text: str) -> Facts:
     """Return what a text states: a script, a dump, or what a job printed before its output."""
     facts = scheduler.requested(text)
+    asked = scheduler.directives(text)
+    facts |= {"directives": asked} if asked else {}
+    if loaded := _loaded(text):
+        facts["modules"] = " ".join(loaded)
     if found := _LSCPU.search(text) or _CPUINFO.search(text) or _BRAND.search(text):
         facts |= {"cpu": name} if (name := cpu(found[1])) else {}
     if link := _link(text):
@@ -62,6 +70,14 @@ def cpu(text: str) -> str:
     text = re.sub(r"\((?:R|TM|r|tm)\)|@.*|\bCPU\b|\bProcessor\b|\d+-Core\b|^Intel\b|^AMD\b", " ", text)
     name = " ".join(text.split())
     return "" if re.match(r"-?$|unknown\b", name, re.IGNORECASE) else name  # as on Arm
+
+
+def _loaded(text: str) -> list[str]:
+    """Return the modules that a job loads or lists as loaded, with their versions, in their order."""
+    found = [word for line in _LOADS.findall(text) for word in re.split(r"[\s:]+", line)]
+    if listed := _MODULES.search(text):
+        found += _LISTED.findall(text[listed.start() : listed.start() + 8192])
+    return list(dict.fromkeys(word for word in found if re.match(r"[A-Za-z]", word)))
 
 
 def _library(text: str) -> str:

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.modes import FEWEST, Split, scatter_beside, split, stated, told
+from analysis.base.modes import FEWEST, WORD, Split, differing, scatter_beside, split, stated, told
 from analysis.importing.draft import Draft, Sourced
 from analysis.importing.resolution import cell, number_repeats
 from analysis.schema.campaigns import Application
 from analysis.schema.factors import FACTORS, is_known, level_name
 
-_STATED = ("node_list", "queue", "feature", "job_name")
+_STATED = ("node_list", "queue", "feature", "job_name", "directory", "modules")
 _SOURCE = "groups of its repeats"
 
 
@@ -93,6 +93,11 @@ def _facts(drafts: Sequence[Draft]) -> dict[str, Sequence[str]]:
     settings = [draft.value("settings") or {} for draft in drafts]
     for name in sorted({name for one in settings for name in one}):
         levels[name.strip("-")] = [str(one.get(name, "")) for one in settings]
+    asked = [draft.value("directives") or {} for draft in drafts]
+    for name in sorted({name for one in asked for name in one}):
+        levels[f"directives.{name}"] = [one.get(name, "") for one in asked]
+    lines = [str(draft.value("command") or draft.value("launch") or "") for draft in drafts]
+    levels |= differing("launch word", [WORD.findall(line) for line in lines])
     files = [draft.run.main.file for draft in drafts]
     levels |= {"job": [draft.run.job for draft in drafts], "folder": [file.folder for file in files]}
     starts = [draft.value("start") for draft in drafts]

@@ -60,6 +60,7 @@ SCHEDULERS = (
             "ranks": r"^(?:export )?SLURM_NTASKS=(\d+)",
             "ranks_per_node": r"^SLURM_NTASKS_PER_NODE=(\d+)",
             "job": r"^SLURM_JOB_?ID=(\d+)|^JobId=(\d+) ",
+            "directory": r"^SLURM_SUBMIT_DIR=(\S+)|^ +WorkDir=(\S+)",
             "cluster": r"^SLURM_CLUSTER_NAME=([\w.-]+)",
             "hosts": r"^SLURM_(?:JOB_)?NODELIST=(\S+)|^ +NodeList=(\S+)",
             "queue": r"^SLURM_JOB_PARTITION=(\S+)|^ +Partition=(\S+)",
@@ -85,6 +86,7 @@ SCHEDULERS = (
             "cluster": r"^Subject: Job .* in cluster <([^>]+)>",
             "hosts": r"^Job was executed on host\(s\) (<[^>]+>.*(?:\n +<[^>]+>.*)*)|^LSB_HOSTS=(.+)",
             "queue": r"^Job was executed on .*?, in queue <([^>]+)>|^LSB_QUEUE=(\S+)",
+            "directory": r"^<([^>]+)> was used as the working directory",
             "start": rf"^Started at{_DATE}",
             "end": rf"^Terminated at{_DATE}|^Results reported (?:at|on){_DATE}",
             "walltime": r"^ +Run time : +(\d+) sec",
@@ -109,6 +111,7 @@ SCHEDULERS = (
             "job": r"^PBS_JOBID=(\d+)|^ *Job I[Dd]: +(\d+)[.\s]",
             "nodes": r"^PBS_NUM_NODES=(\d+)",
             "queue": r"^PBS_QUEUE=(\S+)|^Queue: +(\S+)",
+            "directory": r"^PBS_O_WORKDIR=(\S+)",
             "hosts": r"^Nodes: +([\w.-]+(?:[ \n]+[\w.-]*\d[\w.-]*(?=\s))*)|\bexec_host ?= ?(\S+(?:\n\t\S+)*)",
             "start": rf"^Begin PBS Prologue{_DATE}",
             "end": rf"^Begin PBS Epilogue{_DATE}|^ +Resource Usage on {_ISO}",
@@ -232,7 +235,8 @@ SCHEDULERS = (
 )
 _MARKS = "|".join(one.mark for one in SCHEDULERS if one.name != "LoadLeveler")
 SCRIPT = re.compile(rf"^(?:(?:{_MARKS})[ \t]*-|#[ \t]*@[ \t]*\w+[ \t]*=)", re.MULTILINE)  # of a job script
-_TEXTS = {"job", "job_name", "queue", "cluster", "feature", "state"}
+_DIRECTIVE = re.compile(rf"^(?:{_MARKS})[ \t]*(--?[A-Za-z][\w-]*)[ \t=]*(.*)$", re.MULTILINE)
+_TEXTS = {"job", "directory", "job_name", "queue", "cluster", "feature", "state"}
 _FORMS = (
     *("%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S", "%m/%d/%Y %H:%M:%S"),
     *("%b %d %Y %H:%M:%S", "%d%b%Y %H:%M:%S"),  # OpenFOAM, Quantum ESPRESSO
@@ -251,6 +255,14 @@ def requested(text: str) -> Facts:
         lines = re.findall(rf"^{scheduler.mark}(.*)$", text, re.MULTILINE)
         facts |= _facts("\n".join(lines), scheduler.requests) if lines else {}
     return facts
+
+
+def directives(text: str) -> dict[str, str]:
+    """Return the options of all directives of a job script, as they are written; those given twice joined."""
+    found: dict[str, list[str]] = {}
+    for name, value in _DIRECTIVE.findall(text):
+        found.setdefault(name, []).append(value.strip() or "given")
+    return {name: " ".join(values) for name, values in found.items()}
 
 
 def reported(text: str) -> tuple[Facts, str]:

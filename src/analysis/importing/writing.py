@@ -25,7 +25,10 @@ from analysis.provenance import manifest
 from analysis.schema.campaigns import Application
 
 README = "README.md"
-_KEPT = ("job_name", "queue", "feature", "state", "slots", "walltime", "memory", "settings")
+_KEPT = (
+    *("job_name", "queue", "feature", "state", "slots", "walltime", "memory", "settings"),
+    *("directives", "directory", "modules"),
+)
 STAGED = ".import"  # where a run is until it is complete
 _APPLICATION = """\
 title: {name}

@@ -10,7 +10,7 @@ _ROW = (
 )
 _CHECK = r"^\s*\|\|Ax-b\|\|_oo.*\.\.\. (?P<word>PASSED|FAILED) *$"
 _FINISHED = r"^\s*(?P<tests>\d+) tests completed and "
-_PROBLEM = ("N", "NB", "P", "Q")
+_PROBLEM = ("N", "NB", "P", "Q", "variant")
 
 
 def _is_hpl(head: bytes) -> bool:
@@ -23,9 +23,10 @@ def _finish(output: Output) -> None:
     problems = set()
     rows = list(output.find(_ROW))
     for result, (line, row) in enumerate(rows):
-        problem = dict(zip(_PROBLEM, row["problem"].split(), strict=True))
+        problem = dict(zip(_PROBLEM, (*row["problem"].split(), row["variant"]), strict=True))
         problems.add(tuple(problem.items()))
-        case = " ".join([*(f"{name}={value}" for name, value in problem.items()), row["variant"]])
+        numbers = (f"{name}={value}" for name, value in problem.items() if name != "variant")
+        case = " ".join([*numbers, row["variant"]])
         n = float(problem["N"])
         work = (2 / 3 * n + 3 / 2) * n**2 / 1e9 or 1.0
         found = f"{row['rate']} Gflops in {row['time']} s, N = {problem['N']} takes {work:.6g} Gflop"
