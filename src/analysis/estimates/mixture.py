@@ -8,7 +8,6 @@ file answers, under ``repeats``: its times enter no statistic.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -89,7 +89,9 @@ def _value(draft: Draft, application: Application | None) -> float | None:
 
 def _facts(drafts: Sequence[Draft]) -> dict[str, Sequence[str]]:
     """Return what is stated of runs and is no factor: a level of each run, by the name of the fact."""
-    levels = {name: [str(draft.value(name) or "") for draft in drafts] for name in _STATED}
+    levels: dict[str, Sequence[str]] = {
+        name: [str(draft.value(name) or "") for draft in drafts] for name in _STATED
+    }
     settings = [draft.value("settings") or {} for draft in drafts]
     for name in sorted({name for one in settings for name in one}):
         levels[name.strip("-")] = [str(one.get(name, "")) for one in settings]
