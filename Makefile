@@ -24,7 +24,7 @@ export UV_SYSTEM_CERTS ?= 1
 # a thousand modules again: 6 s of processor time instead of 2 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-SNAKEMAKE := $(BIN)/python workflow/scripts/snakemake_local.py --cores $(CORES) --quiet rules host --show-failed-logs --rerun-incomplete
+SNAKEMAKE := $(BIN)/python workflow/scripts/snakemake_local.py --cores $(CORES) --one-line --show-failed-logs --rerun-incomplete
 
 .PHONY: help env report selftest datasets notebooks test test-slow test-all test-slurm check bench lab campaign picture schemas lock clean distclean
 

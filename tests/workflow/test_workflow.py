@@ -249,3 +249,20 @@ def test_workflow__names_the_line_of_a_wrong_configuration(project: Path) -> Non
     assert done.returncode == 1
     assert "config/config.yaml:6: unknown campaign 'tow'; known: one, two" in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_make__shows_one_line_of_progress_and_the_whole_fault(tmp_path: Path) -> None:
+    (tmp_path / "Snakefile").write_text(
+        'rule all:\n    input: "a", "b"\n'
+        'rule a:\n    output: "a"\n    log: "a.log"\n    shell: "echo what went wrong > {log}; exit 3"\n'
+        'rule b:\n    output: "b"\n    shell: "touch b"\n'
+    )
+    script = Path(__file__).parents[2] / "workflow" / "scripts" / "snakemake_local.py"
+    command = [sys.executable, str(script), "--cores", "1", "--one-line", "--show-failed-logs"]
+    good = subprocess.run([*command, "b"], cwd=tmp_path, capture_output=True, text=True)
+    assert (good.returncode, good.stdout, good.stderr) == (0, "", "1 of 1 steps\n")
+    bad = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert bad.returncode == 1
+    assert "what went wrong" in bad.stderr
+    assert "Job stats" not in bad.stderr

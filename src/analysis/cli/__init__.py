@@ -1,24 +1,35 @@
-"""The command ``benchbook``: read raw files, draw conclusions from campaigns, measure new ones."""
+"""Benchbook: read raw files, draw conclusions from campaigns, measure new ones."""
 
 import argparse
+import contextlib
+import difflib
 import importlib
 import os
 import re
+import shutil
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
 
 from analysis.base.errors import BenchbookError
 from analysis.cli import stages
 
 FINE, BAD_INPUT, WRONG_USAGE = 0, 1, 2
 _AS_JSON: dict[str, Any] = {"dest": "as_json", "action": "store_true"}
+_INTERNAL = "stage"  # the command that rules call, which no list names
+_WRONG = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)|unrecognized arguments: (-\S+)")
 CAMPAIGN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")  # what a campaign may be called
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return 0 fine, 1 the input is bad (one line a fault), 2 wrong usage."""
-    given = vars(_parser().parse_args(argv))
+    parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
+    given = vars(parser.parse_args(argv))
     module, _, name = given.pop("command").partition(":")
     if given.get("force") and not given.get("write", True):
         print("benchbook verify: --force needs --write", file=sys.stderr)
@@ -27,11 +38,79 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Only the chosen command is imported: `benchbook --help` should not wait for xarray.
         return int(getattr(importlib.import_module(module), name)(**given))
     except BenchbookError as error:
-        print(error, file=sys.stderr)
+        print(pasteable(str(error), parser.names), file=sys.stderr)
         return BAD_INPUT
     except BrokenPipeError:  # the reader of our output (head, less) has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINE
+
+
+def pasteable(text: str, commands: Sequence[str] = ()) -> str:
+    """Let the commands in a text start as this one was: ``.venv/bin/benchbook`` where no shell finds it.
+
+    `commands` are the names that follow ``benchbook`` in a command; by default any word does.
+    """
+    program = sys.argv[0]
+    if Path(program).name != "benchbook" or shutil.which("benchbook") == os.path.abspath(program):  # noqa: PTH100
+        return text
+    name = "|".join(map(re.escape, commands)) or "[a-z-]+"
+    return re.sub(rf"(?<![\w/.-])benchbook (?=(?:{name})\b)", f"{os.path.relpath(program)} ", text)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line with the nearest word, and whose help has examples."""
+
+    def __init__(self, *args: Any, examples: str = "", **options: Any) -> None:
+        super().__init__(*args, **options)
+        lines = "".join(f"\n  benchbook {line}" for line in examples.splitlines())
+        self.epilog = lines and f"examples:{lines}"
+        self.formatter_class = argparse.RawDescriptionHelpFormatter
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the commands."""
+        return [name for one in self.commands() for name in one.choices]
+
+    def commands(self) -> Iterator["argparse._SubParsersAction[Any]"]:
+        """Yield argparse's actions that have the commands."""
+        return (one for one in self._actions if isinstance(one, argparse._SubParsersAction))
+
+    def error(self, message: str) -> NoReturn:
+        """Print one line and exit with 2."""
+        wrong = _WRONG.search(message)
+        if wrong and wrong[3]:
+            options = [one for one in self._all_options() if one.startswith("--")]
+            message = f"unknown option {wrong[3]}{_nearest(wrong[3].partition('=')[0], options)}"
+        elif wrong:
+            choices = [one for one in re.findall(r"[\w-]+", wrong[2]) if one != _INTERNAL]
+            meant = _nearest(wrong[1], choices)
+            message = f"{wrong[1]!r} is unknown{meant}; choose from {', '.join(choices)}"
+        self.exit(WRONG_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+    def _all_options(self) -> list[str]:
+        """Return the options of this parser and of its commands."""
+        own = list(self._option_string_actions)
+        for action in self.commands():
+            own += [name for one in action.choices.values() for name in one._option_string_actions]
+        return own
+
+
+def _nearest(word: str, words: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, words, 1, 0.6)
+    return f" (is {near[0]!r} meant?)" if near else ""
+
+
+def _names_of(kind: str) -> Callable[..., list[str]]:
+    """Make the completer of an argument that names campaigns, reports, claims or clusters."""
+
+    def complete(**_: Any) -> list[str]:
+        from analysis.cli.names import names
+
+        with contextlib.suppress(BenchbookError, OSError):  # a shell shows nothing of what is wrong
+            return names(kind)
+        return []
+
+    return complete
 
 
 class _Version(argparse.Action):
@@ -61,38 +140,61 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="benchbook", description=__doc__)
+def _parser() -> _Parser:
+    parser = _Parser(prog="benchbook", examples=_EXAMPLES[""])
     parser.add_argument(
         "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="print the release"
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    listed = [__doc__, ""]
 
     def command(name: str, target: str, what: str) -> Any:
-        one = commands.add_parser(name, help=what, description=what)
+        listed.append(f"  {name:<14}{what}")
+        one = commands.add_parser(name, description=what, examples=_EXAMPLES.get(name, ""))
         one.set_defaults(command=f"analysis.{target}")
         return one.add_argument
 
-    for declare in (_reading, _concluding, _comparing, _measuring, _campaigns):
-        declare(command)
-    what = "write the files of a campaign: its own, its cluster's, its application's"
-    _new_campaign(commands.add_parser("new-campaign", help=what, description=what))
-    stage = commands.add_parser("stage", help="run a stage of the workflow; its rules do this")
+    for title, groups in _GROUPS.items():
+        listed.append(f"{title}:")
+        for declare in groups:
+            declare(command)
+        listed.append("")
+    listed.append("`benchbook COMMAND --help` has the options of a command, with examples.")
+    parser.description = "\n".join(listed)
+    stage = commands.add_parser(_INTERNAL, description="run a stage of the workflow; its rules do this")
     stages.declare(stage)
     stage.set_defaults(command="analysis.cli.stages:run")
     return parser
 
 
+def command_names() -> list[str]:
+    """Return the commands, in the order in which the help lists them."""
+    return [name for name in _parser().names if name != _INTERNAL]
+
+
+def help_of(command: str) -> str:
+    """Return what ``benchbook COMMAND --help`` prints, or ``benchbook --help`` without a name."""
+    parser = _parser()
+    return next((one.choices[command] for one in parser.commands() if command), parser).format_help()
+
+
 def _reading(command: Any) -> None:
     """Declare what is asked of files and claims."""
+    what = "list campaigns, reports, claims, pages or notebooks by name"
+    add = command("list", "cli.names:print_names", what)
+    add("kind", choices=("campaigns", "reports", "claims", "pages", "notebooks", "clusters"))
+    add("--json", help="print a list of objects instead of a table", **_AS_JSON)
+
     add = command("inspect", "cli.inspect:inspect", "show what a raw file is, its content and its faults")
     add("files", nargs="+", metavar="FILE")
     add("--engine", help="read the file as this format instead of detecting it")
     add("--json", help="print a list of objects instead of text", **_AS_JSON)
 
     add = command("verdicts", "cli.verdicts:verdicts", "evaluate the claims and print the scoreboard")
-    add("--report", dest="reports", action="append", help="only this report; may be repeated")
-    add("--campaign", dest="campaigns", action="append", help="only this campaign; may be repeated")
+    what = "only this report; may be repeated"
+    add("--report", dest="reports", action="append", help=what).completer = _names_of("reports")
+    what = "only this campaign; may be repeated"
+    add("--campaign", dest="campaigns", action="append", help=what).completer = _names_of("campaigns")
     add("--json", help="print a list of objects instead of a table", **_AS_JSON)
 
     what = "forecast a profiled job on another link or number of nodes, as a range"
@@ -110,7 +212,7 @@ def _concluding(command: Any) -> None:
     """Declare what prints or writes a campaign's conclusions."""
     what = "list what a campaign shows, ranked, with false discoveries controlled"
     add = command("findings", "cli.findings:findings", what)
-    add("name", metavar="CAMPAIGN")
+    add("name", metavar="CAMPAIGN").completer = _names_of("campaigns")
     add("--topic", help="only this topic, such as interconnect")
     add("--top", type=int, default=0, metavar="N", help="only the first N")
     add("--q", type=float, default=0.05, help="rate of false discoveries (default: 0.05)")
@@ -119,7 +221,7 @@ def _concluding(command: Any) -> None:
 
     what = "write the slides of a campaign: its conclusions as HTML, PowerPoint and PDF"
     add = command("report", "cli.findings:report", what)
-    add("name", metavar="CAMPAIGN")
+    add("name", metavar="CAMPAIGN").completer = _names_of("campaigns")
     add("--out", default="", metavar="DIR", help="folder (default: results/reports/CAMPAIGN)")
     add("--title", default="", metavar="TEXT", help="title of the first slide (default: the campaign's)")
     add("--no-pdf", dest="pdf", action="store_false", help="leave out the PDF")
@@ -130,9 +232,9 @@ def _comparing(command: Any) -> None:
     what = "list what became better or worse from one campaign to the next; status 3 if anything became worse"
     add = command("compare", "cli.compare:compare", what)
     what = "a campaign, or a part of one: NAME:FACTOR=LEVEL, NAME:latest, NAME:last-week, NAME:best"
-    add("before", metavar="BEFORE", help=what)
+    add("before", metavar="BEFORE", help=what).completer = _names_of("campaigns")
     what = "the campaign that is compared with it; without one, the days of BEFORE are its history"
-    add("after", metavar="AFTER", nargs="?", default="", help=what)
+    add("after", metavar="AFTER", nargs="?", default="", help=what).completer = _names_of("campaigns")
     what = "further campaigns, in order: the steps of a history are found"
     add("later", nargs="*", metavar="LATER", help=what)
     what = "with one campaign: its history by day, week or month (default: day)"
@@ -150,38 +252,39 @@ def _comparing(command: Any) -> None:
 def _measuring(command: Any) -> None:
     """Declare what goes with measuring."""
     add = command("plan", "cli.measure:plan", "show the runs and the node hours of a campaign; start nothing")
-    add("name", metavar="CAMPAIGN", nargs="?", default="")
-    add("--claim", default="", metavar="ID", help="write the campaign that would test this claim")
-    add("--cluster", default="", help="with --claim: a cluster of yours (default: a file to fill in)")
+    add("name", metavar="CAMPAIGN", nargs="?", default="").completer = _names_of("campaigns")
+    what = "write the campaign that would test this claim"
+    add("--claim", default="", metavar="ID", help=what).completer = _names_of("claims")
+    what = "with --claim: a cluster of yours (default: a file to fill in)"
+    add("--cluster", default="", help=what).completer = _names_of("clusters")
     add("--runs", action="store_true", help="list every run, in the order of submission")
     add("--json", help="print a list of objects, one for each run", **_AS_JSON)
 
     what = "show the progress of a campaign that is being measured"
     add = command("progress", "measure.progress:print_progress", what)
-    add("name", metavar="CAMPAIGN")
+    add("name", metavar="CAMPAIGN").completer = _names_of("campaigns")
     add("--json", help="print an object instead of a line", **_AS_JSON)
 
     what = "read each power meter of a cluster once; print what it reads, or what is wrong"
     add = command("meters", "cli.measure:meters", what)
-    add("cluster", metavar="CLUSTER")
+    add("cluster", metavar="CLUSTER").completer = _names_of("clusters")
     add("--nodes", default="", help="nodes whose meters are read, like n[01-04]")
 
 
-def _new_campaign(parser: argparse.ArgumentParser) -> None:
+def _new_campaign(command: Any) -> None:
     """Declare the flags of a new campaign; on a terminal it asks for what no flag gives."""
-    parser.set_defaults(command="analysis.cli.new:new_campaign")
-    add = parser.add_argument
+    what = "write the files of a campaign: its own, its cluster's, its application's"
+    add = command("new-campaign", "cli.new:new_campaign", what)
     add("name", metavar="NAME")
     add("--by-hand", dest="manual", action="store_true", help="its runs were measured by other means")
     add("--yes", action="store_true", help="do not ask; use defaults for what no flag gives")
     what = "with --to-tell: the campaign in which causes changed together"
-    add("--from", dest="source", default="", metavar="CAMPAIGN", help=what)
+    add("--from", dest="source", default="", metavar="CAMPAIGN", help=what).completer = _names_of("campaigns")
     what = "the fewest runs that show which of these causes it is, in mixed order"
     add("--to-tell", dest="telling", action="store_true", help=what)
-    nodes = parser.add_mutually_exclusive_group()
-    nodes.add_argument("--from-slurm", action="store_true", help="use the nodes that Slurm lists here")
+    add("--from-slurm", action="store_true", help="use the nodes that Slurm lists here")
     what = "use the nodes in a saved output of scontrol show node"
-    nodes.add_argument("--scontrol", default="", metavar="FILE", help=what)
+    add("--scontrol", default="", metavar="FILE", help=what)
     listed = {
         "title": "one line", "application": "one of config/applications, or a new one",
         "nodes": "numbers like 1,2,4", "ranks-per-node": "numbers, all or half",
@@ -216,14 +319,51 @@ def _campaigns(command: Any) -> None:
 
     what = "check a raw campaign against its manifest, its records and its declaration"
     add = command("verify", "cli.verify:verify", what)
-    add("campaigns", nargs="+", metavar="CAMPAIGN")
+    add("campaigns", nargs="+", metavar="CAMPAIGN").completer = _names_of("campaigns")
     add("--write", action="store_true", help="write the manifest first")
     add("--force", action="store_true", help="with --write: replace an existing manifest")
     add("--json", help="print a list of objects instead of lines", **_AS_JSON)
 
     add = command("export", "cli.verify:export", "write a verified raw campaign as an RO-Crate")
-    add("campaign", metavar="CAMPAIGN")
+    add("campaign", metavar="CAMPAIGN").completer = _names_of("campaigns")
     add("out", metavar="OUT.zip")
     add("--license", dest="licence", default="", metavar="SPDX", help="default: that of CITATION.cff")
     add("--published", default="", metavar="YYYY-MM-DD", help="default: the day of the last run")
     add("--force", action="store_true", help="replace an existing file")
+
+
+def _shell(command: Any) -> None:
+    """Declare what completes the words of a command line."""
+    what = "print the lines that make your shell complete commands, options and names"
+    command("completion", "cli.names:print_completion", what)("shell", choices=("bash", "zsh", "fish"))
+
+
+_GROUPS: dict[str, tuple[Callable[[Any], None], ...]] = {
+    "read and judge": (_reading,),
+    "draw conclusions": (_concluding, _comparing),
+    "bring or make a campaign": (_campaigns, _new_campaign),
+    "measure": (_measuring,),
+    "your shell": (_shell,),
+}
+# Command -> lines of its examples, without ``benchbook``.
+_EXAMPLES = {
+    "": "list campaigns\nimport last-month --as october\nfindings october",
+    "list": "list campaigns\nlist claims --json",
+    "inspect": "inspect app.ipm.xml run.mpiP.xz\ninspect power.csv --json",
+    "verdicts": "verdicts --report lsdyna2014\nverdicts --report lsdyna2014 --campaign mine --json",
+    "whatif": "whatif --profile app.ipm.xml --link fdr --nodes 16 --on config/clusters/mine.yaml",
+    "findings": "findings vm-hpcg\nfindings vm-hpcg --topic interconnect --top 5\nfindings vm-hpcg --write",
+    "report": "report vm-hpcg\nreport vm-hpcg --title 'HPCG on our cluster' --no-pdf",
+    "compare": "compare october november\ncompare october:mpi=openmpi november --margin 3%\n"
+    "compare nightly:last-week nightly:latest\ncompare nightly --by week",
+    "import": "import last-month --as october\n"
+    "import results --as october --pattern '{mpi}/{case}/n{nodes}/{}' --set cluster=mine",
+    "verify": "verify october\nverify --write october",
+    "export": "export october october.zip --license CC-BY-4.0",
+    "new-campaign": "new-campaign mine\nnew-campaign mine --by-hand\n"
+    "new-campaign mine --from-slurm --application hpcg --nodes 1,2,4 --yes",
+    "plan": "plan mine\nplan mine --runs\nplan --claim hpcg2014-ic-fdr-over-1gbe-5x",
+    "progress": "progress mine",
+    "meters": "meters mine --nodes 'n[01-04]'",
+    "completion": "completion bash >> ~/.bashrc",
+}

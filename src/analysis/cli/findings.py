@@ -10,7 +10,7 @@ from typing import Any
 from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.base.words import counted
-from analysis.cli import CAMPAIGN, FINE
+from analysis.cli import CAMPAIGN, FINE, pasteable
 from analysis.cli.built import built
 
 _LONG = 8  # conclusions of a topic
@@ -91,7 +91,7 @@ def _lines(campaign: Any, found: Sequence[Any], q: float, all_found: int) -> lis
             out += [f"  {one.sentence}", f"    {_below(one)}"]
         if len(of_topic) > _LONG:
             out.append(f"  … and {len(of_topic) - _LONG} more: --topic {topic!r} --json has all")
-    tell = f"Changed together (benchbook new-campaign NEW --from {campaign.name} --to-tell)"
+    tell = pasteable(f"Changed together (benchbook new-campaign NEW --from {campaign.name} --to-tell)")
     titles = (
         (CONFOUNDED, tell),
         (SESSION, "In one session or at some times of day only"),

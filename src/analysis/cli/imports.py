@@ -13,7 +13,7 @@ from typing import Any
 from analysis.base import project
 from analysis.base.errors import ConfigError
 from analysis.base.files import RECORD, read_json
-from analysis.cli import BAD_INPUT, CAMPAIGN, FINE
+from analysis.cli import BAD_INPUT, CAMPAIGN, FINE, pasteable
 from analysis.datasets.applications import load_applications
 from analysis.importing import make, write
 from analysis.importing.draft import Draft
@@ -278,4 +278,4 @@ def _print_written(plan: ImportPlan, made: Sequence[Path]) -> None:
     declaration = Path("config") / "campaigns" / f"{plan.name}.yaml"
     if declaration not in made and (entries := power_entries(plan)):
         print(f"add to {declaration}, so that energy is computed from the new power logs:\n{entries}", end="")
-    print(f"next: .venv/bin/benchbook verify {plan.name}")
+    print(pasteable(f"next: benchbook verify {plan.name}"))

@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
-from analysis.cli import CAMPAIGN, FINE
+from analysis.cli import CAMPAIGN, FINE, WRONG_USAGE, pasteable
 from analysis.cli.built import built
 from analysis.estimates.campaign import load_campaign
 from analysis.findings.search import conclusions
@@ -39,6 +39,9 @@ def new_campaign(
     if not CAMPAIGN.fullmatch(name):
         remedy = "use letters, digits, dots, dashes, underscores"
         raise ConfigError.at(name, 0, "is no name for a campaign", remedy)
+    if from_slurm and scontrol:
+        print("benchbook new-campaign: give --from-slurm or --scontrol FILE, not both", file=sys.stderr)
+        return WRONG_USAGE
     base = project.root()
     if source or telling:
         return _to_tell(name, source, base, cluster=flags["cluster"], telling=telling)
@@ -63,7 +66,7 @@ def new_campaign(
         _check(name, made, base)
     (project.raw(name, base) / "runs").mkdir(parents=True, exist_ok=True)
     print(made.report(base))
-    print("then: make report" if manual else f"then: benchbook plan {name}")
+    print("then: make report" if manual else pasteable(f"then: benchbook plan {name}"))
     return FINE
 
 
@@ -84,7 +87,7 @@ def _to_tell(name: str, source: str, base: Path, *, cluster: str, telling: bool)
     _check(name, made, base)
     (project.raw(name, base) / "runs").mkdir(parents=True, exist_ok=True)
     print(made.report(base))
-    print(f"then: benchbook plan {name}")
+    print(pasteable(f"then: benchbook plan {name}"))
     return FINE
 
 

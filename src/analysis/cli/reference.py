@@ -1,5 +1,6 @@
 """``python -m analysis.cli.reference``: the schemas and ``docs/reference/``, made from declarations."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from analysis.base import project
 from analysis.base.models import Model, schema_of
 from analysis.claims.model import ClaimsFile
 from analysis.claims.relations import AuditFile
+from analysis.cli import command_names, help_of
 from analysis.datasets.witnesses import REGISTRY
 from analysis.estimates import contents
 from analysis.estimates.asking import QuestionsFile
@@ -52,6 +54,7 @@ def generated() -> dict[str, str]:
         "measures": _measures(),
         "quantities": _quantities(),
         "witnesses": _witnesses(),
+        "commands": _commands(),
     }
     return schemas | {f"docs/reference/{name}.md": text for name, text in pages.items()}
 
@@ -63,6 +66,19 @@ def main() -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return 0
+
+
+def _commands() -> str:
+    """Describe every command with its arguments, options and examples, as ``--help`` does."""
+    width = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "100"  # of a terminal, which argparse fits its text to
+    try:
+        parts = [f"```text\n{help_of('')}```"]
+        parts += [f"## benchbook {name}\n\n```text\n{help_of(name)}```" for name in command_names()]
+    finally:
+        os.environ.pop("COLUMNS")
+        os.environ |= {} if width is None else {"COLUMNS": width}
+    return _page("The command benchbook", "What `benchbook COMMAND --help` prints.", *parts)
 
 
 def _page(title: str, *parts: str) -> str:

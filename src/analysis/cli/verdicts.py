@@ -1,11 +1,13 @@
 """``benchbook verdicts``: the scoreboard as a table or as JSON."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 
 from analysis.base import project
 from analysis.base.errors import ConfigError
+from analysis.base.models import known
 from analysis.base.words import table
 from analysis.claims import Verdict, evaluate
 from analysis.claims.audit import evaluate_report
@@ -14,8 +16,15 @@ from analysis.cli import FINE
 from analysis.cli.built import built
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.estimates.contents import load_config
+from analysis.site.words import VERDICTS
 
 COLUMNS = ("claim", "campaign", "expected_text", "estimate_text", "n", "evidence", "distance", "verdict")
+# Code of a terminal's colour -> tones of verdicts. All others are faint.
+_COLOURS = {
+    "32": ("stands", "partly", "seen", "like", "agrees"),
+    "31": ("fails", "unseen", "unlike", "odds"),
+    "33": ("open",),
+}
 
 
 def verdicts(reports: Sequence[str] | None, campaigns: Sequence[str] | None, *, as_json: bool) -> int:
@@ -30,18 +39,27 @@ def verdicts(reports: Sequence[str] | None, campaigns: Sequence[str] | None, *, 
         return FINE
     values = ([getattr(record, name) for name in COLUMNS] for record in records)
     rows = [["" if value is None else str(value) for value in row] for row in values]
-    print(table([[name.removesuffix("_text") for name in COLUMNS], *rows]))
+    lines = table([[name.removesuffix("_text") for name in COLUMNS], *rows]).splitlines()
+    if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
+        lines[1:] = [_coloured(line, row[-1]) for line, row in zip(lines[1:], rows, strict=True)]
+    print("\n".join(lines))
     return FINE
+
+
+def _coloured(line: str, word: str) -> str:
+    """Colour the verdict's word at the end of a line: green for it, red against it, yellow if open."""
+    tone = VERDICTS[word].tone if word in VERDICTS else "open"
+    colour = next((code for code, tones in _COLOURS.items() if tone in tones), "2")
+    return f"{line.removesuffix(word)}\x1b[{colour}m{word}\x1b[0m"
 
 
 def _records(reports: Sequence[str] | None, campaigns: Sequence[str] | None) -> Iterator[Verdict]:
     config = load_config()
     for wanted, what in ((reports, "report"), (campaigns, "campaign")):
-        known = config[f"{what}s"]
+        there = config[f"{what}s"]
         for name in wanted or ():
-            if name not in known:
-                remedy = f"known: {', '.join(known)}"
-                raise ConfigError.at("config/config.yaml", 0, f"has no {what} {name!r}", remedy)
+            if name not in there:
+                raise ConfigError.at("config/config.yaml", 0, f"has no {what} {name!r}", known(name, there))
     if campaigns:
         built(campaigns)
     loaded: dict[str, Campaign] = {}

@@ -6,6 +6,7 @@ import heapq
 import json
 import logging
 import math
+import os
 import shutil
 import statistics
 import sys
@@ -424,8 +425,21 @@ def _print_plan(found: MatrixPlan, done: set[str]) -> None:
         price = cost(found, left)
         hours = f"{price.node_hours:.2f} node hours expected, {price.node_hours_limit:.2f} at the time limits"
         print(f"left: {price.runs} runs, {hours}; {duration(price.duration)} if all nodes are free")
+        if empty := _to_fill_in(declared.cluster.path):
+            print("\n".join(f"fill in before you start: {place}" for place in empty))
+            return
         how = "--profile slurm" if declared.launch.scheduler == "slurm" else "--cores all"
         print(f"start: snakemake {how} measure --config measure={declared.name}")
+
+
+def _to_fill_in(path: Path) -> list[str]:
+    """List the lines of a cluster's file that still have the ``/path/to`` that `new-campaign` writes."""
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+    return [
+        f"{os.path.relpath(path)}:{number}: {line.strip()}"
+        for number, line in lines
+        if "/path/to" in line and not line.lstrip().startswith("#")
+    ]
 
 
 def _further(found: MatrixPlan) -> list[Run]:
