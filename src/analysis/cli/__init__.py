@@ -104,10 +104,8 @@ def _names_of(kind: str) -> Callable[..., list[str]]:
     """Make the completer of an argument that names campaigns, reports, claims or clusters."""
 
     def complete(**_: Any) -> list[str]:
-        from analysis.cli.names import names
-
         with contextlib.suppress(BenchbookError, OSError):  # a shell shows nothing of what is wrong
-            return names(kind)
+            return list(importlib.import_module("analysis.cli.names").names(kind))
         return []
 
     return complete
