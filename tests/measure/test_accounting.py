@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from analysis.base import project
-from analysis.measure import accounting, folders, progress, workflow
+from analysis.measure import accounting, finish, folders, progress, workflow
 from analysis.measure.accounting import SACCT, account, merged
 from analysis.provenance import manifest
 
@@ -168,3 +168,100 @@ def test_accounting__what_slurm_adds_to_a_final_row_is_kept() -> None:
     assert merged([row], [more]) == [more]
     assert merged([more], [row]) == [{**more, "End": "2"}]
     assert merged([more], [{**row, "State": "RUNNING"}]) == [more]
+
+
+OURS = {
+    "run": "one",
+    "job_id": "7",
+    "start": 1795220855.0,
+    "slurm": {
+        "cluster": "testbed",
+        "job_name": "5f3a",
+        "comment": "rule_run_wildcards_c_one",
+        "start": 1795220851.0,
+    },
+}
+
+
+def row(**changes: str) -> dict[str, str]:
+    """Return the accounting row of that job, with changes; its times are those of the zone."""
+    own = {"JobID": "7", "JobName": "5f3a", "Cluster": "testbed", "Comment": "rule_run_wildcards_c_one"}
+    return {
+        **own,
+        "Submit": clock(1795220840),
+        "Start": clock(1795220851),
+        "End": clock(1795220861),
+        **changes,
+    }
+
+
+def clock(moment: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(moment))
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({}, ""),
+        ({"End": "Unknown"}, ""),
+        ({"Comment": "rule_run_wildcards_c_two"}, "its Comment is 'rule_run_wildcards_c_two', not "),
+        ({"Comment": "payroll"}, "its Comment is 'payroll', not "),
+        ({"Cluster": "other"}, "its Cluster is 'other', not 'testbed'"),
+        ({"JobName": "77aa"}, "its JobName is '77aa', not '5f3a'"),
+        ({"Submit": clock(1795220851 + 40 * 3600)}, "it was submitted at "),
+        ({"Start": clock(1795220851 - 40 * 3600), "Submit": clock(1795220840 - 40 * 3600)}, "it began at "),
+        # A clock that was wrong by an hour for a while is no other job if all names agree.
+        ({name: clock(1795220851 + 3600) for name in ("Submit", "Start", "End")}, ""),
+    ],
+)
+def test_accounting__a_row_counts_only_if_names_and_times_agree(changes: dict[str, str], why: str) -> None:
+    found = accounting.disagreement(OURS, row(**changes), "c")
+    assert found.startswith(why) if why else found == ""
+
+
+def test_accounting__an_older_record_is_known_by_its_run_and_its_time() -> None:
+    """Records of earlier versions have no names of Slurm: an hour is another job then."""
+    old = {"run": "one.2.failed-1", "attempt_at": "one.2", "job_of_run": 2, "start": 1795220855.0}
+    assert accounting.disagreement(old, row(), "c") == ""
+    assert "its Comment" in accounting.disagreement(old, row(Comment="rule_run_wildcards_c_two"), "c")
+    late = {name: clock(1795220851 + 3600) for name in ("Submit", "Start", "End")}
+    assert accounting.disagreement(old, row(**late), "c").startswith("it was submitted at ")
+    early = {name: clock(1795220851 - 3600) for name in ("Submit", "Start", "End")}
+    assert accounting.disagreement(old, row(**early), "c").startswith("it ran from ")
+
+
+def test_accounting__rows_of_another_database_retract_nothing_and_are_kept_aside(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two jobs have the campaign's numbers there; one was cancelled, and none of both is waited for."""
+    names = [run.name for run in workflow.plan("c", base).runs]
+    known = {"cluster": "testbed", "job_name": "5f3a", "start": 1795220851.0}
+    for name, job in zip(names, "78", strict=False):
+        put(base, name, job_id=job, reason="", start=1795220855.0, slurm=known)
+    head = "JobID|JobName|Cluster|Comment|State|Submit|Start|End"
+    rows = [f"{job}|77aa|testbed||CANCELLED by 0|{clock(0)}|{clock(0)}|{clock(9)}" for job in "78"]
+    (tmp_path / "rows").write_text("\n".join([head, *rows, ""]), encoding="utf-8")
+    stand_in(tmp_path, monkeypatch, "sacct", f"#!/bin/sh\ncat {tmp_path}/rows\n")
+    began = time.monotonic()
+    found = account(base, "c", patience=200, interval=0.01)
+    assert time.monotonic() - began < 60
+    assert (found.states, found.latest) == ({}, {})
+    assert finish.mark_failed(base, "c", found) == []
+    assert folders.recorded(base, "c") == set(names[:2])
+    assert not (project.raw("c", base) / SACCT).exists()
+    aside = (folders.running(base, "c") / accounting.FOREIGN).read_text(encoding="utf-8")
+    assert aside.startswith("# job 7: its JobName is '77aa', not '5f3a'\nJobID=7\nJobName=77aa\n")
+    said = [line for line in capsys.readouterr().err.splitlines() if "not this campaign's" in line]
+    assert [line.partition(" is not")[0] for line in said] == ["c: Slurm's job 7", "c: Slurm's job 8"]
+
+
+def test_finish__a_row_of_one_record_does_not_speak_for_another_of_the_same_number(base: Path) -> None:
+    """A copy has two records of job 7: of this Slurm and of another; the cancelled job is one of them."""
+    first, second = [run.name for run in workflow.plan("c", base).runs][:2]
+    put(base, first, job_id="7", reason="", start=1795220855.0)
+    put(base, second, job_id="7", reason="", start=1795220855.0, slurm={"job_name": "other"})
+    own = row(State="CANCELLED by 0", Comment=f"rule_run_wildcards_c_{first}")
+    found = accounting.Account("c", states={"7": "CANCELLED by 0"}, rows={"7": [own]})
+    (line,) = finish.mark_failed(base, "c", found)
+    assert line.startswith(f"{first}.failed-1: failed: Slurm says CANCELLED by 0")
+    assert folders.measured(base, "c", second)

@@ -132,15 +132,6 @@ def test_workflow__priorities_follow_the_shuffled_order(changed: Changed) -> Non
     assert sorted(runs, key=workflow.priority, reverse=True) == list(runs)
 
 
-def test_workflow__commands_of_a_job_get_its_nodes_back() -> None:
-    step = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-2]"}
-    assert workflow.node_list(step) == "export SLURM_JOB_NODELIST='n[1-2]'; "
-    del step["SLURM_JOB_NODELIST"]  # as the executor does
-    assert workflow.node_list(step) == "export SLURM_JOB_NODELIST='n[1-2]'; "
-    assert workflow.node_list({**step, "SLURM_JOB_ID": "8"}) == ""  # another job's are not its own
-    assert workflow.node_list({}) == ""
-
-
 def test_finish__missing_runs_fail_by_name(
     base: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -214,7 +205,7 @@ def test_finish__run_whose_job_slurm_does_not_call_completed_is_measured_again(
     path = folders.finished(base, "c") / f"{names[0]}.2.failed-1/run.json"
     record = json.loads(path.read_text(encoding="utf-8"))
     assert (record["run"], record["attempt_at"]) == (f"{names[0]}.2.failed-1", f"{names[0]}.2")
-    assert record["reason"] == "Slurm says CANCELLED by 0"
+    assert record["reason"] == "Slurm says CANCELLED by 0 (root)"
 
     path = folders.finished(base, "c") / f"{names[2]}.failed-1/run.json"
     record = json.loads(path.read_text(encoding="utf-8"))

@@ -45,19 +45,10 @@ AT_END = contextlib.ExitStack()
 atexit.register(AT_END.close)
 
 
-def given_back():
-    """Return what precedes a command in a Slurm job: the nodes that the executor has taken from it."""
-    if "SLURM_JOB_ID" not in os.environ:
-        return ""
-    from analysis.measure.workflow import node_list
-
-    return node_list(os.environ)
-
-
 # Jobs use the interpreter that runs Snakemake, activated or not, here or on a node. This prefix replaces
 # Snakemake's own, which makes a job fail if a command in a pipe fails: so that part is repeated.
 BIN = shlex.quote(str(Path(sys.executable).parent))
-shell.prefix(f'set -euo pipefail; export PATH={BIN}:"$PATH"; {given_back()}')
+shell.prefix(f'set -euo pipefail; export PATH={BIN}:"$PATH"; ')
 
 
 wildcard_constraints:

@@ -1,6 +1,8 @@
 # Needed for measuring only; the rules are in measure.smk.
 import inspect
 
+from snakemake.logging import logger
+
 if MEASURED:
     from analysis.measure import resume
     from analysis.measure import workflow as campaigns
@@ -26,12 +28,13 @@ def hold_campaign():
 
 
 def patch_slurm_executor():
-    """Make Slurm's executor query less often, and end when Slurm has lost a job."""
+    """Make Slurm's executor query less often, end when Slurm has lost a job, and start runs directly."""
+    from analysis.measure.executor import patch_executor, quieten
+
+    quieten(logger)
     plugin = sys.modules.get("snakemake_executor_plugin_slurm")
     if plugin is not None:
-        from analysis.measure.executor import patch_executor
-
-        patch_executor(plugin)
+        patch_executor(plugin, BASE)
 
 
 def watch_progress():
@@ -59,8 +62,9 @@ def runs_to_measure(wildcards):
         raise WorkflowError(str(error)) from None
     return [
         f"data/raw/{MEASURED}/runs/{run.name}/run.json"
-        for run in runs
-        if run.name not in there
+        for run in campaigns.leaders(
+            MEASURED, [run for run in runs if run.name not in there], BASE
+        )
     ]
 
 

@@ -1,6 +1,7 @@
 """Slurm: questions to it, how it writes nodes and numbers, and when its record of a job may be kept."""
 
 import itertools
+import pwd
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -54,14 +55,32 @@ def states(jobs: Iterable[str], timeout: float = 60) -> dict[str, str]:
     return {job.strip(): state.strip() for job, _, state in rows}
 
 
-def ended(job: str) -> str:
-    """Ask the accounting for the state in which a job's last start ended; empty if that is not known."""
-    command = ["sacct", "--duplicates", "--allocations", "--noheader", "--parsable2", "--format=State"]
+def ended(job: str, names: Mapping[str, Any] | None = None) -> str:
+    """Ask the accounting for the state in which a job's last start ended; empty if that is not known.
+
+    With `names` (comment, job_name, cluster) only rows count that have the same, where both are known.
+    """
+    command = ["sacct", "--duplicates", "--allocations", "--noheader", "--parsable2"]
     try:
-        listed = ask([*command, f"--jobs={job}"], 30).splitlines()
+        listed = ask([*command, "--format=State,Comment,JobName,Cluster", f"--jobs={job}"], 30).splitlines()
     except NoAnswerError:
         return ""
-    return next((state.strip() for state in reversed(listed) if terminal(state)), "")
+    wanted = [str((names or {}).get(key) or "") for key in ("comment", "job_name", "cluster")]
+    for line in reversed(listed):
+        state, *found = (cell.strip() for cell in line.split("|"))
+        same = all(mine in ("", theirs) or not theirs for mine, theirs in zip(wanted, found, strict=False))
+        if terminal(state) and same:
+            return named_user(state)
+    return ""
+
+
+def named_user(state: str) -> str:
+    """Return a state with the name of the user that a job was cancelled by: ``CANCELLED by 0 (root)``."""
+    _, by, uid = state.partition(" by ")
+    try:
+        return f"{state} ({pwd.getpwuid(int(uid)).pw_name})" if by else state
+    except (KeyError, ValueError, OverflowError):
+        return state
 
 
 def short(node: str) -> str:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from analysis.base import files, slurm
 from analysis.base.errors import ConfigError
 from analysis.measure import folders
 from analysis.measure.matrix import Run
-from analysis.measure.workflow import plan
+from analysis.measure.workflow import COMMENT, plan
 
 FIELDS = (
     "JobID,JobName,Comment,State,ExitCode,Submit,Start,End,Elapsed,ElapsedRaw,NNodes,NCPUS,NodeList,"
-    "MaxRSS,AveRSS,TotalCPU,ConsumedEnergyRaw,AllocTRES"
+    "MaxRSS,AveRSS,TotalCPU,ConsumedEnergyRaw,AllocTRES,Cluster"
 )
 SACCT = "sacct.txt"
+FOREIGN = "sacct.foreign.txt"  # under the folder of what runs: rows of other jobs that have the same numbers
 PATIENCE = 300.0
 INTERVAL = 30.0
 # Where the profile keeps the output of Slurm's jobs: <rule>/<wildcards>/<job>.log.
@@ -30,9 +32,14 @@ _JOBS_AT_ONCE = 1000
 
 # Under the folder of what runs: how long the end of a campaign waits.
 WAITING = ".waiting"
+# How far two clocks may differ, s; and how far a clock that was wrong, if the names leave no doubt.
+_CLOCKS = 300.0
+_WRONG_CLOCK = 26 * 3600.0
+_NAMES = {"Comment": "comment", "Cluster": "cluster", "JobName": "job_name"}  # -> key in a record's `slurm`
 _REST = ""  # holds the cells of a row beyond its columns: a job's name can have the separator in it
 
 Rows = list[dict[str, Any]]
+Records = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,7 @@ class Account:
     jobs: Mapping[str, str] = field(default_factory=dict)  # -> its run; empty where only a record names it
     states: Mapping[str, str] = field(default_factory=dict)  # of the jobs whose record is final
     latest: Mapping[str, str] = field(default_factory=dict)  # may yet change; of all jobs that Slurm knows
+    rows: Mapping[str, Rows] = field(default_factory=dict)  # of the same jobs: each job's own first
 
     def __str__(self) -> str:
         if not self.jobs:
@@ -68,33 +76,38 @@ def account(
     file.
     """
     target = folders.finished(base, campaign).parent / SACCT
-    known = dict.fromkeys(recorded(base, campaign), "") | submitted(base, campaign)
+    records = recorded(base, campaign)
+    known = dict.fromkeys(records, "") | submitted(base, campaign)
     jobs = sorted(known, key=int)
     readings: dict[str, list[Rows]] = defaultdict(list)
-    kept = _Kept(target)
+    kept = _Kept(target, campaign, records, folders.running(base, campaign) / FOREIGN)
     if kept.age >= interval:
         for job, rows in kept.rows.items():
-            readings[job].append(rows)
+            if not kept.doubt(job, rows):
+                readings[job].append(rows)
     deadline = time.monotonic() + patience
     done = list[str]()
     try:
         while jobs:
             if text := _ask(jobs):
                 for job, rows in kept.grown(text).items():
-                    readings[job].append(rows)
+                    if not kept.doubt(job, rows):
+                        readings[job].append(rows)
                 if kept.changed:
                     kept.write()
                     written()
             done = [job for job in jobs if slurm.final([_states(rows) for rows in readings[job]])]
             left = deadline - time.monotonic()
-            if len(done) == len(jobs) or interval > left:
+            waited = set(jobs) - set(done) - kept.foreign  # whose number is another's here is not waited for
+            if not waited or interval > left:
                 break
-            _announce(base, campaign, len(jobs) - len(done), left)
+            _announce(base, campaign, len(waited), left)
             time.sleep(interval)
     finally:
         (folders.running(base, campaign) / WAITING).unlink(missing_ok=True)
-    latest = {job: readings[job][-1][0].get("State") or "" for job in jobs if readings[job]}
-    return Account(campaign, known, {job: latest[job] for job in done}, latest)
+    rows_ = {job: readings[job][-1] for job in jobs if readings[job]}
+    latest = {job: rows[0].get("State") or "" for job, rows in rows_.items()}
+    return Account(campaign, known, {job: latest[job] for job in done}, latest, rows_)
 
 
 def _announce(base: Path, campaign: str, jobs: int, left: float) -> None:
@@ -114,10 +127,14 @@ def waiting(base: Path, campaign: str, now: float) -> str:
 
 
 class _Kept:
-    """The rows of ``sacct.txt`` by job, and the file: it only grows; one of another form is left alone."""
+    """The rows of ``sacct.txt`` by job, and the file: it only grows; one of another form is left alone.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    `records` has the records that name each job. Rows that none of them agrees with are written to `aside`.
+    """
+
+    def __init__(self, path: Path, campaign: str, records: Mapping[str, Records], aside: Path) -> None:
+        self._path, self._campaign, self._records, self._aside = path, campaign, records, aside
+        self.foreign: set[str] = set()
         self.rows: dict[str, Rows] = {}
         self.age = math.inf
         self.changed = False
@@ -133,14 +150,36 @@ class _Kept:
                 what = "is no table of sacct and stays as it is: Slurm's records are not kept"
                 print(f"{path}:1: {what}; give it another name", file=sys.stderr)
 
+    def doubt(self, job: str, rows: Rows) -> str:
+        """Say why rows belong to another job than the records that name its number; empty if they do not."""
+        doubts = [disagreement(record, rows[0], self._campaign) for record in self._records.get(job, ())]
+        return doubts[0] if doubts and all(doubts) else ""
+
     def grown(self, answer: str) -> dict[str, Rows]:
         """Take an answer of sacct in; return the rows of all jobs."""
         self._table(answer)
         for job, news in by_job(answer).items():
-            rows = merged(self.rows.get(job, []), news)
-            self.changed |= rows != self.rows.get(job)
+            if why := self.doubt(job, news):
+                self._set_aside(job, news, why)
+                continue
+            kept = self.rows.get(job, [])
+            rows = news if kept and self.doubt(job, kept) else merged(kept, news)
+            self.changed |= rows != kept
             self.rows[job] = rows
         return self.rows
+
+    def _set_aside(self, job: str, rows: Rows, why: str) -> None:
+        """Keep rows of another job in a file of their own, and name them once."""
+        if job in self.foreign:
+            return
+        self.foreign.add(job)
+        text = self._aside.read_text(encoding="utf-8", errors="replace") if self._aside.exists() else ""
+        lines = [f"{name}={value}" for row in rows for name, value in row.items() if name and value]
+        entry = f"# job {job}: {why}\n" + "".join(f"{line}\n" for line in lines)
+        if entry not in text:
+            files.write_text(self._aside, text + entry)
+        what = f"Slurm's job {job} is not this campaign's job {job}: {why}; not used, kept in {self._aside}"
+        print(f"{self._campaign}: {what}", file=sys.stderr)
 
     def write(self) -> None:
         """Write the file, whole or not at all."""
@@ -190,11 +229,68 @@ def _joined(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     return {name: new.get(name) or old.get(name) for name in {**old, **new}}
 
 
-def recorded(base: Path, campaign: str) -> set[str]:
-    """Return the Slurm jobs that a campaign's records name."""
-    paths = (folders.finished(base, campaign) / name for name in folders.recorded(base, campaign))
-    jobs = {str(files.read_json(path / folders.RECORD).get("job_id", "")) for path in paths}
-    return {job for job in jobs if job.isdecimal()}
+def recorded(base: Path, campaign: str) -> dict[str, Records]:
+    """Return the Slurm jobs that a campaign's records name -> those records."""
+    found: dict[str, Records] = defaultdict(list)
+    for name in sorted(folders.recorded(base, campaign)):
+        record = files.read_json(folders.finished(base, campaign) / name / folders.RECORD)
+        if (job := number(record)).isdecimal():
+            found[job].append(record)
+    return found
+
+
+def number(record: Mapping[str, Any]) -> str:
+    """Return the job of Slurm that a record names: ``7``, also for ``7:3``, the third run in job 7."""
+    return str(record.get("job_id", "")).partition(":")[0]
+
+
+def disagreement(record: Mapping[str, Any], row: Mapping[str, Any], campaign: str) -> str:
+    """Say why an accounting row with a record's job number belongs to another job; empty if it does not.
+
+    Numbers come again: in another database, after a rebuild, on another cluster of the same home. Comment,
+    cluster, job name, submission and start have to agree, where both sides know them.
+    """
+    known = record.get("slurm")
+    own: dict[str, Any] = dict(known) if isinstance(known, dict) else {}
+    if str(row.get("Comment") or "").startswith(COMMENT) and not own.get("comment"):
+        own["comment"] = f"{COMMENT}{campaign}_{_run_of(record)}"
+    sure = True
+    for column, key in _NAMES.items():
+        mine, theirs = str(own.get(key) or ""), str(row.get(column) or "")
+        if mine and theirs and mine != theirs:
+            return f"its {column} is {theirs!r}, not {mine!r}"
+        sure &= bool(mine) and mine == theirs
+    slack = _WRONG_CLOCK if sure else _CLOCKS
+    began, first = own.get("start"), record.get("start")
+    submit, start, end = (_moments(row.get(name)) for name in ("Submit", "Start", "End"))
+    at = next((time_ for time_ in (began, first) if isinstance(time_, int | float)), None)
+    if at is None:
+        return ""
+    if submit and min(submit) > at + slack:
+        return f"it was submitted at {row['Submit']}, after this job had begun"
+    if start and began is not None and min(abs(one - at) for one in start) > slack:
+        return (
+            f"it began at {row['Start']}, {min(abs(one - at) for one in start):.0f} s from this job's start"
+        )
+    if (start and min(start) > at + slack) or (end and max(end) < at - slack):
+        return f"it ran from {row.get('Start')} to {row.get('End')}, and this run began at another time"
+    return ""
+
+
+def _run_of(record: Mapping[str, Any]) -> str:
+    """Return the run that a record's job was submitted for: jobs at once have the name of the first."""
+    name = str(record.get("attempt_at") or record.get("run", "")).partition(".failed-")[0]
+    first, _, number = name.rpartition(".")
+    return first if number.isdecimal() and int(record.get("job_of_run") or 0) > 1 else name
+
+
+def _moments(text: Any) -> list[float]:
+    """Return a time of sacct in s since 1970: two where clocks were set back; none where it is unknown."""
+    try:
+        moment = datetime.fromisoformat(str(text))
+        return [moment.replace(fold=fold).timestamp() for fold in (0, 1)]
+    except (ValueError, OverflowError, OSError):
+        return []
 
 
 def submitted(base: Path, campaign: str) -> dict[str, str]:

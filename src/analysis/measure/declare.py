@@ -164,6 +164,9 @@ class Launch(_Levels):
         5.0, description="seconds that a job takes in addition to the application"
     )
     exclusive: bool = Field(True, description="whether a job has its nodes for itself")
+    runs_per_job: Annotated[int, Field(ge=1, le=500)] = Field(
+        1, description="how many runs that ask Slurm for the same share one job, one after another"
+    )
     oversubscribe: bool = Field(False, description="whether there may be more ranks than cores")
     account: SlurmWord = ""
     modules_init: Annotated[str, StringConstraints(pattern=r"^/[^\x00-\x1f\x7f]*$")] = Field(

@@ -1,23 +1,46 @@
 """What Snakemake's Slurm executor (2.8) lacks for measuring, added to it while a campaign is measured.
 
 It checks the account before each submission, and hangs on a job that Slurm does not know: one that a
-crashed controller had not saved, or that ended during an outage as long as ``MinJobAge``.
+crashed controller had not saved, or that ended during an outage as long as ``MinJobAge``. And in each job it
+starts a second Snakemake, which costs more than many programs that are measured.
 """
 
 import functools
+import logging
 import os
+import shlex
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+from analysis.measure import workflow
 
 # A job is known from its submission on, so that an answer without it means that it is gone; one answer may
 # come from a controller that is just starting.
 _MISSES = 2
+START = Path(__file__).with_name("start.sh")
 
 
-def patch_executor(plugin: Any) -> None:
-    """Add to ``snakemake_executor_plugin_slurm`` what it lacks; nothing where it is made otherwise."""
+def quieten(logger: logging.Logger) -> None:
+    """Leave out what Snakemake says three times of each failed run, whose record has its reason."""
+    logger.addFilter(lambda record: "no backup found" not in record.getMessage())
+
+
+def start_command(base: Path, campaign: str, run: str, log: str, others: Sequence[str] = ()) -> str:
+    """Return the command of a job of Slurm that measures a run, and others after it."""
+    comment = f"{workflow.COMMENT}{campaign}_{run}"
+    return shlex.join(["sh", str(START), str(base), sys.executable, campaign, run, comment, log, *others])
+
+
+def patch_executor(plugin: Any, base: Path | None = None) -> None:
+    """Add to ``snakemake_executor_plugin_slurm`` what it lacks; nothing where it is made otherwise.
+
+    With `base`, the root of the project, jobs of the rule ``run`` start without Snakemake.
+    """
+    if base is not None and hasattr(getattr(plugin, "Executor", None), "format_job_exec"):
+        _start_without_snakemake(plugin, base)
     if hasattr(plugin, "validate_account"):
         plugin.validate_account = functools.cache(plugin.validate_account)
     if hasattr(plugin, "query_job_status") and hasattr(plugin, "Executor"):
@@ -47,6 +70,19 @@ class Lost:
             return False
         self._missed[job] += 1
         return self._missed[job] >= _MISSES
+
+
+def _start_without_snakemake(plugin: Any, base: Path) -> None:
+    whole = plugin.Executor.format_job_exec
+
+    def format_job_exec(self: Any, job: Any) -> str:
+        if job.is_group() or job.rule.name != "run":
+            return str(whole(self, job))
+        campaign, run = job.wildcards.campaign, job.wildcards.run
+        others = workflow.share_job(campaign, run, base)
+        return start_command(base, campaign, run, str(job.log[0]), others)
+
+    plugin.Executor.format_job_exec = format_job_exec
 
 
 def _give_up_lost_jobs(plugin: Any) -> None:

@@ -3,18 +3,22 @@
 import contextlib
 import shutil
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
-from analysis.base import files, project
-from analysis.base.errors import BenchbookError
-from analysis.measure import folders
+from analysis.base import files, project, slurm
+from analysis.base.errors import BenchbookError, ConfigError
+from analysis.base.slurm import node_names
+from analysis.measure import accounting, folders
 from analysis.measure.accounting import SACCT, Account, account, without_record
 from analysis.measure.job import allocate
 from analysis.measure.launch import recover
+from analysis.measure.matrix import Run
 from analysis.measure.record import retract
-from analysis.measure.workflow import missing, on_slurm, plan, summary
+from analysis.measure.workflow import TOGETHER, missing, on_slurm, plan, summary
 from analysis.provenance import manifest
+from analysis.schema.records import section
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -26,12 +30,13 @@ def main(argv: list[str] | None = None) -> int:
             print(unfinished(campaign, base), file=sys.stderr)
             return 1
         tidy(base, campaign)
+        lines = started(base, campaign)
         found = Account(campaign)
         if on_slurm(campaign, base):
             # What is there stands in the manifest before Slurm is waited for, and what it says follows.
             add_to_manifest(base, campaign)
             print(found := account(base, campaign, written=lambda: add_to_manifest(base, campaign)))
-        for line in [*lost(base, found), *mark_failed(base, campaign, found)]:
+        for line in [*lines, *lost(base, found), *mark_failed(base, campaign, found)]:
             print(line, file=sys.stderr)
         for line in add_to_manifest(base, campaign):
             print(line, file=sys.stderr)
@@ -49,7 +54,9 @@ def unfinished(campaign: str, base: Path) -> str:
     """Print what is missing in a campaign; keep Slurm's current records of its jobs, without waiting."""
     lines = []
     with contextlib.suppress(BenchbookError):  # the summary says it
+        tidy(base, campaign)
         if on_slurm(campaign, base):
+            started(base, campaign)
             found = account(base, campaign, patience=0)
             lines = [
                 f"  job {job} of {run.name} ended before it had the run: Slurm says {found.latest[job]}"
@@ -82,6 +89,8 @@ def _retracted(base: Path, campaign: str, named: Collection[str]) -> set[str]:
 def tidy(base: Path, campaign: str) -> None:
     """Record what killed jobs left and no later job of the same run has found."""
     for work in sorted(folders.running(base, campaign).glob("*")):
+        if work.name in (folders.STARTED, TOGETHER):
+            continue
         with contextlib.suppress(folders.BusyError):
             if work.is_dir() and not folders.alive(work):
                 shutil.rmtree(work) if work.name.startswith(".") else recover(work)
@@ -90,21 +99,75 @@ def tidy(base: Path, campaign: str) -> None:
         folders.drop_empty(base, campaign, path.name)  # Snakemake makes them, and a kill leaves them
 
 
+def started(base: Path, campaign: str) -> list[str]:
+    """Record jobs that have started, are gone and have no record: a failed attempt and a line each."""
+    notes = folders.noted(base, campaign)
+    records = [one for found in accounting.recorded(base, campaign).values() for one in found]
+    there = {_start(record) for record in records}
+    works = (work for work in folders.running(base, campaign).glob("*") if not work.name.startswith("."))
+    busy = {accounting.number(folders.owner(work)) for work in works}
+    for path in [path for path, note in notes.items() if _start(note) in there]:
+        notes.pop(path)
+        path.unlink()
+    try:
+        states = slurm.states(accounting.number(note) for note in notes.values())
+    except slurm.NoAnswerError:
+        return []
+    lines = []
+    for path, note in notes.items():
+        job, restarts = _start(note)
+        again = any(_start(other) > (job, restarts) and _start(other)[0] == job for other in notes.values())
+        state = states.get(job, "")
+        if not again and (job in busy or (state and not slurm.terminal(state))):
+            continue
+        with contextlib.suppress(ConfigError):  # a run that the matrix has no more
+            run = plan(campaign, base).run(str(note["run"]))
+            said = "it was started again" if again else slurm.ended(job, note["slurm"])
+            log = base / "results/logs/run" / campaign / f"{run.name}.log"
+            last = "" if again else _last_line(log, path.stat().st_mtime)
+            known = ["it ended before it had the run", *([f"Slurm says {said}"] if said else []), last]
+            lines += _attempt(base, campaign, run, note, ": ".join(filter(None, known)))
+            path.unlink()
+    return lines
+
+
+def _start(record: Mapping[str, Any]) -> tuple[str, int]:
+    """Return a job's number, and how often Slurm had started it again."""
+    restarts = str(section(record, "slurm").get("restarts") or "0")
+    return accounting.number(record), int(restarts) if restarts.isdecimal() else 0
+
+
+def _last_line(log: Path, since: float) -> str:
+    """Return what a job has said last, in its log."""
+    with contextlib.suppress(OSError):
+        if log.stat().st_mtime >= since - 1:
+            lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+            return files.one_line(next((line for line in reversed(lines) if line.strip()), ""))[:300]
+    return ""
+
+
 def lost(base: Path, found: Account) -> list[str]:
     """Record jobs that ended badly before they had their run: a failed attempt and a line each."""
     lines = []
-    declared = plan(found.campaign, base).declared
     for job, run in without_record(base, found, found.states).items():
-        hosts = ["unknown"] * run.nodes  # which nodes they were stands in Slurm's record
-        for own in allocate(declared, run, hosts).jobs:
-            name = folders.failed_name(base, found.campaign, own.name)
-            why = f"it ended before it had the run: Slurm says {found.states[job]}"
-            known = {"run": name, "attempt_at": own.name, "job_id": job, "node_list": [], "reason": why}
-            folder = folders.running(base, found.campaign) / f".{name}"
-            folder.mkdir(parents=True)
-            folders.write_json(folder / folders.RECORD, {**own.head, **known, "exit_code": None})
-            folders.publish(folder, base, found.campaign, name)
-            lines.append(f"{name}: failed: {why}")
+        why = f"it ended before it had the run: Slurm says {slurm.named_user(found.states[job])}"
+        lines += _attempt(base, found.campaign, run, {"job_id": job}, why)
+    return lines
+
+
+def _attempt(base: Path, campaign: str, run: Run, known: Mapping[str, Any], why: str) -> list[str]:
+    """Record a failed attempt at a run of which nothing but its job is known; a line for each job of it."""
+    lines = []
+    hosts = ["unknown"] * run.nodes  # which nodes they were stands in Slurm's record
+    for own in allocate(plan(campaign, base).declared, run, hosts).jobs:
+        name = folders.failed_name(base, campaign, own.name)
+        nodes = node_names(str(known.get("node_list") or ""))
+        more = {"run": name, "attempt_at": own.name, "node_list": nodes, "reason": why, "exit_code": None}
+        folder = folders.running(base, campaign) / f".{name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        folders.write_json(folder / folders.RECORD, {**own.head, **known, **more, "state": "failed"})
+        folders.publish(folder, base, campaign, name)
+        lines.append(f"{name}: failed: {why}")
     return lines
 
 
@@ -115,11 +178,14 @@ def mark_failed(base: Path, campaign: str, found: Account) -> list[str]:
     for name in sorted(folders.recorded(base, campaign), reverse=True):
         path = folders.finished(base, campaign) / name / folders.RECORD
         record = files.read_json(path)  # one that cannot be read the ingest names
-        state = found.states.get(str(record.get("job_id", "")), "COMPLETED")
+        job = str(record.get("job_id", ""))
+        state = found.states.get(job, "COMPLETED")
+        if state != "COMPLETED" and accounting.disagreement(record, found.rows[job][0], campaign):
+            state = "COMPLETED"  # of another start, or another job
         # One that has a reason already was left here by a kill between the two steps below.
         if ".failed-" in name or (state == "COMPLETED" and not record.get("reason")):
             continue
-        why = record.get("reason") or f"Slurm says {state}"
+        why = record.get("reason") or f"Slurm says {slurm.named_user(state)}"
         failed = retract(path.parent, why)
         lines.append(f"{failed}: failed: {why}")
     return lines

@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ OWNER = ".owner.json"
 HEAD = ".job.json"
 BEGIN = ".begin.json"
 DECIDED = ".decided.json"
+STARTED = ".started"  # a folder with a note of each job that has started, see start.sh
 
 
 class BusyError(Exception):
@@ -83,6 +85,25 @@ def identity() -> dict[str, Any]:
     pid = os.getpid()
     job = os.environ.get("SLURM_JOB_ID", "")
     return {"job_id": job, "host": socket.gethostname(), "pid": pid, "started": born(pid)}
+
+
+def of_slurm() -> dict[str, Any]:
+    """Return the names that this job has in Slurm besides its number, which another database gives again.
+
+    The start, in s since 1970, is Slurm's own where it gives one, else when the job's first command ran.
+    """
+    names = {"cluster": "CLUSTER_NAME", "job_name": "JOB_NAME", "user": "JOB_USER", "account": "JOB_ACCOUNT"}
+    names |= {"partition": "JOB_PARTITION", "qos": "JOB_QOS", "restarts": "RESTART_COUNT"}
+    found: dict[str, Any] = {key: os.environ.get(f"SLURM_{name}", "") for key, name in names.items()}
+    given = os.environ.get("BENCHBOOK_STARTED", "")
+    started = float(given) if given.isdecimal() else time.time()
+    return {**found, "comment": os.environ.get("BENCHBOOK_COMMENT", ""), "start": started}
+
+
+def noted(base: Path, campaign: str) -> dict[Path, dict[str, Any]]:
+    """Return what the jobs of a campaign have noted at their very start, by the file of each."""
+    notes = sorted((running(base, campaign) / STARTED).glob("*.json"))
+    return {path: found for path in notes if (found := files.read_json(path)).get("job_id")}
 
 
 def alive(work: Path) -> bool:

@@ -6,23 +6,31 @@ It takes the run for itself, writes its input files and its script, and becomes 
 import argparse
 import os
 import shutil
+import signal
 import socket
+import subprocess
 import sys
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
+from typing import Any, Self
 
 from analysis.base import files, project, shell, slurm
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.measure import folders, record
 from analysis.measure.declare import Declared, load
 from analysis.measure.job import Allocation, allocate
-from analysis.measure.matrix import Run, expand
+from analysis.measure.matrix import MatrixPlan, Run, expand
 from analysis.measure.script import lay_out, render
 from analysis.measure.workflow import requested
+from analysis.schema.records import section
 
 BUSY = 75
-# Snakemake sets these to the threads of its rule: all cores without Slurm, one with it, and on the first node
-# alone. Without them libraries take OMP_NUM_THREADS, the threads of the run.
+ENDED = 143  # as a shell gives it for TERM
+# Snakemake sets these to the threads of its rule: all cores without Slurm. Without them libraries take
+# OMP_NUM_THREADS, the threads of the run.
 SNAKEMAKES_THREADS = (
     "GOTO_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -30,32 +38,76 @@ SNAKEMAKES_THREADS = (
     "OPENBLAS_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
+# What the programs that start ranks may know of the job: the rest are defaults of the batch step, which would
+# change what the launch lines ask for.
+_KNOWN = {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_CLUSTER_NAME", "SLURM_CONF"}
+_KNOWN |= {"SLURM_SUBMIT_DIR", "SLURM_SUBMIT_HOST"}
 # Slurm's controller may be restarted while jobs start.
 _PATIENCE = 300
+_GRACE = 30.0  # s that a run has for its record after its time
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Start a run; if there is nothing to start, 0: it is there, 1: it cannot be, 75: another job has it."""
+    """Start a run; if there is nothing to start, 0: it is there, 1: it cannot be, 75: another job has it.
+
+    Of several runs that share a job, each starts after the one before; the status is that of the first.
+    """
     parser = argparse.ArgumentParser(prog="analysis.measure.launch", description=__doc__)
     parser.add_argument("campaign")
-    parser.add_argument("run")
+    parser.add_argument("runs", nargs="+", metavar="run")
     arguments = parser.parse_args(argv)
     base = project.root()
+    job = _Slurm.of_this_job()
+    if len(arguments.runs) == 1:
+        return start(base, arguments.campaign, arguments.runs[0], job)
+    codes = []
+    for number, run in enumerate(arguments.runs, 1):
+        shared = replace(job, number=f"{job.number}:{number}", runs=len(arguments.runs))
+        codes.append(start(base, arguments.campaign, run, shared))
+        sys.stdout.flush()
+        if codes[-1] == ENDED:
+            break
+    return codes[0]
+
+
+@dataclass(frozen=True)
+class _Slurm:
+    """The job of Slurm that this process is in; without one its number is empty."""
+
+    number: str = ""  # ``7``, or ``7:3`` for the third run in the job
+    nodes: str = ""
+    names: Mapping[str, Any] = field(default_factory=dict)
+    runs: int = 1
+
+    @classmethod
+    def of_this_job(cls) -> Self:
+        """Read the environment, and leave in it what a program that starts ranks may know."""
+        found = cls()
+        if number := os.environ.get("SLURM_JOB_ID", ""):
+            found = cls(number, os.environ.get("SLURM_JOB_NODELIST", ""), folders.of_slurm())
+        for name in list(os.environ):
+            if name.startswith(("SLURM_", "SRUN_", "SBATCH_")) and name not in _KNOWN:
+                del os.environ[name]
+        return found
+
+
+def start(base: Path, campaign: str, run: str, job: _Slurm) -> int:
+    """Start one run, see `main`; alone in its job this process becomes the run's script."""
     try:
-        release(base, arguments.campaign, arguments.run)
-        if folders.measured(base, arguments.campaign, arguments.run):
-            print(f"{arguments.run}: measured already")
+        release(base, campaign, run, job.names)
+        if folders.measured(base, campaign, run):
+            print(f"{run}: measured already")
             return 0
-        work = acquire(base, arguments.campaign, arguments.run)
+        work = acquire(base, campaign, run, job.names)
         if work is None:
-            print(f"{arguments.run}: measured; an earlier job had left its record half-way")
+            print(f"{run}: measured; an earlier job had left its record half-way")
             return 0
     except folders.BusyError as error:
-        print(f"{arguments.run}: {error}", file=sys.stderr)
+        print(f"{run}: {error}", file=sys.stderr)
         return BUSY
     try:
-        declared = load(arguments.campaign, base)
-        prepare(work, declared, expand(declared).run(arguments.run))
+        found = expanded(campaign, base)
+        prepare(work, found.declared, found.run(run), job)
     except BenchbookError as error:
         shutil.rmtree(work)
         print(error, file=sys.stderr)
@@ -68,10 +120,46 @@ def main(argv: list[str] | None = None) -> int:
     sys.stdout.flush()
     for name in SNAKEMAKES_THREADS:
         os.environ.pop(name, None)
-    return os.execvp("bash", ["bash", str(work / "job.sh")])
+    if job.runs == 1:
+        return os.execvp("bash", ["bash", str(work / "job.sh")])
+    return supervise(work / "job.sh", 60.0 * found.run(run).minutes)
 
 
-def acquire(base: Path, campaign: str, run: str) -> Path | None:
+@lru_cache(maxsize=1)
+def expanded(campaign: str, base: Path) -> MatrixPlan:
+    """Expand a campaign once for all runs of a job."""
+    return expand(load(campaign, base))
+
+
+def supervise(script: Path, seconds: float) -> int:
+    """Run a script and end it after its time, so that the next run of the job has its own; return its status.
+
+    `ENDED` if this job itself got a signal to end.
+    """
+    told: list[int] = []
+    with subprocess.Popen(["bash", str(script)], start_new_session=True) as process:
+
+        def pass_on(number: int, frame: object) -> None:
+            told.append(number)
+            process.send_signal(number)
+
+        before = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGTERM)
+            try:
+                code = process.wait(_GRACE)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                code = process.wait()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+    return ENDED if told else code
+
+
+def acquire(base: Path, campaign: str, run: str, names: Mapping[str, Any] | None = None) -> Path | None:
     """Reserve a run and return its folder; what a killed job has left becomes a failed attempt.
 
     None if that job had measured it and only not moved it among the raw files. `folders.BusyError` if
@@ -85,21 +173,25 @@ def acquire(base: Path, campaign: str, run: str) -> Path | None:
             what = "another job measures it; give the same command again once it has ended"
             raise folders.BusyError(what) from None
     recover(work)
-    release(base, campaign, run)
+    release(base, campaign, run, names)
     return None if folders.measured(base, campaign, run) else folders.reserve(base, campaign, run)
 
 
-def release(base: Path, campaign: str, run: str) -> None:
-    """Make failed attempts of what an earlier start of this very job has measured.
+def release(base: Path, campaign: str, run: str, names: Mapping[str, Any] | None = None) -> None:
+    """Make failed attempts of what an earlier start of this very job has measured; `names` are its own.
 
     Slurm has ended it (a requeue, a lost node), and tells energy and memory of the last start alone.
     """
     if not (own := os.environ.get("SLURM_JOB_ID")):
         return
+    ours = {key: value for key, value in (names or {}).items() if key in ("cluster", "job_name", "comment")}
     # Of jobs at once the first comes last: the run is measured as long as that is there.
     for folder in sorted(folders.finished(base, campaign).glob(f"{run}*"), reverse=True):
         mine = folder.name == run or folder.name.removeprefix(f"{run}.").isdecimal()
-        if mine and files.read_json(folder / folders.RECORD).get("job_id") == own:
+        found = files.read_json(folder / folders.RECORD) if mine else {}
+        theirs = section(found, "slurm")
+        # Another database gives the same number to another job.
+        if found.get("job_id") == own and all(theirs.get(key, ours[key]) == ours[key] for key in ours):
             record.retract(folder, "Slurm ended this start of its job, and started the job again")
 
 
@@ -114,30 +206,35 @@ def recover(work: Path) -> None:
     record.end(work, abandoned=f"it ended without a record: {why}")
 
 
-def prepare(work: Path, declared: Declared, run: Run) -> Allocation:
+def prepare(work: Path, declared: Declared, run: Run, job: _Slurm | None = None) -> Allocation:
     """Lay a run's folder out: a folder for each job with its input files and head, and the script."""
-    hosts = _hosts(run)
+    slurm_job = job or _Slurm.of_this_job()
+    hosts = _hosts(run, slurm_job.nodes)
     allocation = allocate(declared, run, hosts)
     meters = declared.cluster.path if declared.cluster.content.power is not None else None
     script = render(work, allocation, declared.launch, meters)
-    for number, job in enumerate(allocation.jobs, 1):
+    common: dict[str, Any] = {"environment": allocation.environment, "modules": allocation.modules}
+    common |= {"job_id": slurm_job.number}
+    if slurm_job.number:
+        asked = requested(declared, run)
+        asked["runtime"] = slurm_job.runs * int(asked["runtime"])
+        common |= {"allocation": asked, "slurm": {**slurm_job.names, "runs": slurm_job.runs}}
+    for number, one in enumerate(allocation.jobs, 1):
         folder = work / str(number)
         (folder / ".binding").mkdir(parents=True)
-        lay_out(folder, job)
-        own = {"command": job.command, "environment": allocation.environment, "modules": allocation.modules}
-        own |= {"files": job.files, "job_id": os.environ.get("SLURM_JOB_ID", "")}
-        own |= {"allocation": requested(declared, run)} if own["job_id"] else {}
-        folders.write_json(folder / folders.HEAD, {**job.head, **own})
+        lay_out(folder, one)
+        own = {"command": one.command, **common, "files": one.files}
+        folders.write_json(folder / folders.HEAD, {**one.head, **own})
     (work / "job.sh").write_text(script, encoding="utf-8")
     return allocation
 
 
-def _hosts(run: Run) -> list[str]:
-    """Name the nodes of this job, and give MPI back what Snakemake's job step takes from the environment."""
+def _hosts(run: Run, nodes: str) -> list[str]:
+    """Name the nodes of this job, and give MPI the variables of Slurm that are the run's."""
     job = os.environ.get("SLURM_JOB_ID")
     if not job:
         return [socket.gethostname()]
-    listed = os.environ.get("SLURM_JOB_NODELIST") or _node_list(job)
+    listed = nodes or _node_list(job)
     hosts = slurm.node_names(listed)
     tasks = f"{run.ranks_per_node * run.concurrent_jobs}(x{len(hosts)})"
     given = {"SLURM_JOB_NODELIST": listed, "SLURM_NODELIST": listed, "SLURM_TASKS_PER_NODE": tasks}

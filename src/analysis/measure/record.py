@@ -37,6 +37,7 @@ HIDDEN = "(hidden)"
 # Slurm tells all processes of a job at once, s: the application can be gone before this shell has noted it.
 SLACK = 10.0
 _PROBE = 65_536  # B
+CLOCK_STEP = 0.5  # s by which two clocks may differ after a run: services set a clock slowly
 _SIGNALS = {130: "INT", 137: "KILL", 143: "TERM", 139: "SEGV", 134: "ABRT", 135: "BUS"}
 BINDING_FAILED = 97
 # For who repeats a run by hand, without this package.
@@ -264,11 +265,36 @@ def _record(work: Path, job: Path) -> dict[str, Any]:
     record["start"] = _number(_text(job / ".start"))
     record["end"] = _number(end_time)
     record["exit_code"] = int(status) if status.isdigit() else None
+    record["accounting"] = _accounting(job / ".clock", record["start"], record["end"])
+    if abs(record["accounting"].get("clock_step") or 0.0) > CLOCK_STEP:
+        # Somebody has set the clock meanwhile: the run took what the other clock says.
+        record["end"] = record["start"] + record["accounting"]["elapsed"]
     record["binding"] = _binding(job / ".binding")
     variables = record["environment"]
     hidden = {name: HIDDEN for name, text in variables.items() if _secret(name, text)}
     record["environment"] = {**variables, **hidden}
     return {**record, **begun}
+
+
+def _accounting(clock: Path, start: float | None, end: float | None) -> dict[str, Any]:
+    """Return what the job's shell has counted itself: Slurm's accounting may be late, or lost.
+
+    Seconds by the clock that nobody sets, by how many the wall clock differs, and of processor time of the
+    processes that this shell has started, on its node: those of `srun` run elsewhere.
+    """
+    begun, ended, _, spent, *_ = [*_text(clock).splitlines(), "", "", "", ""]
+    first, last = _number(begun), _number(ended)
+    elapsed = None if first is None or last is None else round(last - first, 2)
+    step = None if None in (elapsed, start, end) else round(end - start - elapsed, 2)  # type: ignore[operator]
+    user, system = [_minutes(text) for text in (spent.split() or ["", ""])][:2]
+    return {"elapsed": elapsed, "clock_step": step, "user": user, "system": system}
+
+
+def _minutes(text: str) -> float | None:
+    """Return the seconds of a time as bash prints it, ``1m2.345s``."""
+    minutes, _, seconds = text.rstrip("s").partition("m")
+    found = _number(minutes), _number(seconds.replace(",", "."))
+    return None if None in found else round(60 * found[0] + found[1], 3)  # type: ignore[operator]
 
 
 def _reason(job: Path, record: dict[str, Any], *, killed: str, abandoned: str) -> str:

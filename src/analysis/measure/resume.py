@@ -17,7 +17,7 @@ from analysis.base import files, project, shell
 from analysis.base.errors import BenchbookError, ConfigError
 from analysis.base.slurm import NoAnswerError, ask
 from analysis.measure import folders
-from analysis.measure.workflow import all_runs, on_slurm, plan
+from analysis.measure.workflow import COMMENT, all_runs, on_slurm, plan, sharing
 
 _LOCK = ".workflow"
 _INTERVAL = 10.0
@@ -78,7 +78,8 @@ def check_start(campaign: str, base: Path, *, slurm: bool) -> None:
 @lru_cache(maxsize=4)
 def adopted(campaign: str, base: Path) -> frozenset[str]:
     """Return the runs that had a job in Slurm's queue when first asked: another must not be submitted."""
-    return frozenset(queued(campaign, base) or {})
+    first = queued(campaign, base) or {}
+    return frozenset(first).union(*(sharing(campaign, run, base) for run in first))
 
 
 def queued(campaign: str, base: Path) -> dict[str, str] | None:
@@ -94,7 +95,7 @@ def queued(campaign: str, base: Path) -> dict[str, str] | None:
         listed = ask(command)
     except NoAnswerError:
         return None
-    runs = {f"rule_run_wildcards_{campaign}_{run.name}": run.name for run in all_runs(campaign, base)}
+    runs = {f"{COMMENT}{campaign}_{run.name}": run.name for run in all_runs(campaign, base)}
     rows = (line.strip().split("|", 2) for line in listed.splitlines() if line.count("|") >= 2)
     here = os.path.realpath(base)
     return {

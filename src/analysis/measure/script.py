@@ -53,6 +53,9 @@ record() {
 ${modules}
 ${environment}
 
+# Seconds since the node's start: a clock that nobody sets.
+uptime() { read -r up _ </proc/uptime && echo "$$up"; }
+
 # job FOLDER COMMAND...: run the command there; note start, end and exit status; hand TERM over to it.
 job() {
     cd -- "$$1" || exit 98
@@ -61,6 +64,7 @@ job() {
     asked=
     # Before the command: a TERM that arrives while it starts would end this shell without its status.
     trap 'asked=1; kill -TERM $$child 2>/dev/null' TERM INT
+    uptime >.clock 2>/dev/null
     date +%s.%N >.start
     "$$@" >stdout.txt 2>stderr.txt </dev/null &
     child=$$!
@@ -72,6 +76,8 @@ job() {
         status=$$?
     done
     printf '%s %s\\n' "$$(date +%s.%N)" "$$status" >.end
+    # With the processor time of what this shell has started.
+    { uptime; times; } >>.clock 2>/dev/null
 }
 
 killed=

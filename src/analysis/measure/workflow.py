@@ -1,10 +1,11 @@
 """What the rules of Snakemake ask about a campaign that is measured."""
 
-import shlex
-from collections.abc import MutableMapping
+import json
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from analysis.base import files
 from analysis.base.errors import ConfigError
 from analysis.measure import folders
 from analysis.measure.declare import Declared, load
@@ -13,7 +14,10 @@ from analysis.measure.mpi import built
 
 # More than any machine has: without Slurm a run has the machine for itself.
 ALL_CORES = 1_000_000
-_KEPT = "BENCHBOOK_NODES"  # number and nodes of a job, from the batch step to the command in it
+COMMENT = "rule_run_wildcards_"  # how the executor names what a job is for, with campaign and run
+TOGETHER = ".together"  # a folder with the runs that share a job, by the first of them
+
+_shared: dict[str, list[str]] = {}  # run that gets a job -> those that run after it in the same job
 
 
 @lru_cache(maxsize=4)
@@ -57,16 +61,43 @@ def on_slurm(campaign: str, base: Path) -> bool:
     return plan(campaign, base).declared.launch.scheduler == "slurm"
 
 
-def node_list(environ: MutableMapping[str, str]) -> str:
-    """Keep the nodes of a Slurm job for the commands that run in it: return what comes before each.
+def leaders(campaign: str, runs: Sequence[Run], base: Path) -> list[Run]:
+    """Return the runs that get a job of Slurm; the others run in the job of one that asks for the same.
 
-    The executor takes them out of the environment; given back, no job has to ask Slurm again.
+    `runs_per_job` of the cluster says how many share one, in the shuffled order.
     """
-    job = environ.get("SLURM_JOB_ID", "")
-    if nodes := environ.get("SLURM_JOB_NODELIST"):
-        environ[_KEPT] = f"{job} {nodes}"
-    number, _, nodes = environ.get(_KEPT, "").partition(" ")
-    return f"export SLURM_JOB_NODELIST={shlex.quote(nodes)}; " if job and number == job else ""
+    most = plan(campaign, base).declared.launch.runs_per_job if on_slurm(campaign, base) else 1
+    _shared.clear()
+    resources.cache_clear()
+    open_: dict[str, Run] = {}
+    found = []
+    for run in sorted(runs, key=lambda run: run.order):
+        asked = json.dumps(requested(plan(campaign, base).declared, run), sort_keys=True) if most > 1 else ""
+        first = open_.get(asked)
+        if first is None or len(_shared[first.name]) + 1 >= most:
+            open_[asked] = first = run
+            _shared[run.name] = []
+            found.append(run)
+        else:
+            _shared[first.name].append(run.name)
+    return found
+
+
+def share_job(campaign: str, first: str, base: Path) -> list[str]:
+    """Return the runs that come after a run in its job, and note them for who finds the job in the queue."""
+    others = _shared.get(first, [])
+    note = folders.running(base, campaign) / TOGETHER / f"{first}.json"
+    if others:
+        files.write_json(note, {"runs": others})
+    else:
+        note.unlink(missing_ok=True)
+    return others
+
+
+def sharing(campaign: str, first: str, base: Path) -> list[str]:
+    """Return the runs that were submitted in one job with a run."""
+    note = folders.running(base, campaign) / TOGETHER / f"{first}.json"
+    return list(map(str, files.read_json(note).get("runs", ())))
 
 
 def threads(campaign: str, base: Path) -> int:
@@ -77,7 +108,8 @@ def threads(campaign: str, base: Path) -> int:
 @lru_cache(maxsize=16_384)  # Snakemake asks for each of them several times
 def resources(campaign: str, name: str, base: Path) -> dict[str, str | int]:
     """Return what a run asks of Slurm, see `requested`."""
-    return requested(plan(campaign, base).declared, run_of(campaign, name, base))
+    found = requested(plan(campaign, base).declared, run_of(campaign, name, base))
+    return {**found, "runtime": int(found["runtime"]) * (1 + len(_shared.get(name, ())))}
 
 
 def requested(declared: Declared, run: Run) -> dict[str, str | int]:
@@ -112,6 +144,8 @@ def common(campaign: str, base: Path) -> dict[str, str | int]:
     the time.
     """
     asked = [resources(campaign, run.name, base) for run in plan(campaign, base).runs]
+    if plan(campaign, base).declared.launch.runs_per_job > 1:
+        asked = [{name: value for name, value in one.items() if name != "runtime"} for one in asked]
     return {name: value for name, value in asked[0].items() if all(one[name] == value for one in asked)}
 
 

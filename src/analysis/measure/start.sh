@@ -1,0 +1,20 @@
+#!/bin/sh
+# usage: start.sh FOLDER PYTHON CAMPAIGN RUN COMMENT LOG [RUN...]
+# The first act of a job of Slurm, before anything can kill it or take time: note that it has started. Then it
+# measures its run, and further ones that share its allocation. Names hold letters, digits, dots, - and _ only.
+folder=$1 python=$2 campaign=$3 run=$4 comment=$5 log=$6
+shift 6
+cd -- "$folder" || exit 1
+notes=data/raw/.running/$campaign/.started
+note=$notes/$SLURM_JOB_ID.${SLURM_RESTART_COUNT:-0}
+BENCHBOOK_STARTED=${SLURM_JOB_START_TIME:-$(date +%s)} BENCHBOOK_COMMENT=$comment
+export BENCHBOOK_STARTED BENCHBOOK_COMMENT
+PATH=$(dirname -- "$python"):$PATH
+mkdir -p "$notes" "$(dirname -- "$log")"
+# Whole or not there: a kill between the two leaves no half of it.
+printf '{"state": "started", "run": "%s", "job_id": "%s", "node_list": "%s", "slurm": %s}\n' \
+    "$run" "$SLURM_JOB_ID" "${SLURM_JOB_NODELIST-}" \
+    "{\"cluster\": \"${SLURM_CLUSTER_NAME-}\", \"job_name\": \"${SLURM_JOB_NAME-}\", \"comment\": \"$comment\",\
+ \"start\": $BENCHBOOK_STARTED, \"restarts\": \"${SLURM_RESTART_COUNT:-0}\"}" \
+    >"$note.part" && mv -- "$note.part" "$note.json"
+exec "$python" -m analysis.measure.launch "$campaign" "$run" "$@" >"$log" 2>&1
