@@ -27,11 +27,10 @@ FLOPS = 290.0  # of HPCG for a point in an iteration
 CELLS = {"channel 3M PCG": 2_995_200, "channel 24M PCG": 23_961_600}  # of OpenFOAM's meshes
 # Links of the systems that OpenFOAM was run on. Left out: TSUBAME, whose times differ up to 22-fold.
 SYSTEMS = {
-    "AWS c4.8xlarge (10GbE)": "10gbe", "FOCUS H (10GbE)": "10gbe", "FOCUS C (1GbE)": "1gbe",
+    "AWS c4.8xlarge (10GbE)": "10gbe", "FOCUS H (10GbE)": "10gbe",
     "FOCUS A (QDR)": "ib-qdr", "Azure A9 (QDR)": "ib-qdr", "FOCUS D (FDR)": "ib-fdr",
     "FOCUS F (FDR)": "ib-fdr", "KNSC (FDR)": "ib-fdr", "Reedbush-U (EDR)": "ib-edr",
 }  # fmt: skip
-ONE_PROCESSOR = ("FOCUS A (QDR)", "FOCUS C (1GbE)")  # the same processor and library, two links
 TCP, RDMA = "tcp", "rdma"
 COMPARED = ("low", "predicted", "high", "measured", "error")
 
@@ -179,20 +178,6 @@ def published(one: PublishedCurve, inputs: Inputs, draws: Draws) -> Curve:
     predicted = {n: work * few / n + messages[n] for n in one.seconds}
     kind = TCP if inputs.links[one.link].kind == TCP else RDMA
     return Curve(one.name, one.link, kind, one.seconds, predicted)
-
-
-def links(curves: Iterable[Curve]) -> Iterator[dict[str, Any]]:
-    """Yield link over link on the same processor and number of nodes."""
-    found = {name: one for one in curves for name in ONE_PROCESSOR if one.name.endswith(f"3M, {name}")}
-    quick, slow = (found[name] for name in ONE_PROCESSOR)
-    for nodes in sorted(set(quick.measured) & set(slow.measured) - {1}):
-        ratio = slow.predicted[nodes] / quick.predicted[nodes]
-        what = f"OpenFOAM, QDR over 1GbE, {nodes} nodes"
-        yield {
-            "what": what,
-            "link": slow.link,
-            **band_error(ratio, slow.measured[nodes] / quick.measured[nodes]),
-        }
 
 
 def table(curves: Iterable[Curve]) -> pd.DataFrame:

@@ -230,7 +230,7 @@ def validate(campaigns: Mapping[str, Campaign], base: Path) -> Validation:
     times = hpcg(campaigns["vm-hpcg"], measured)
     links = ratios(times).assign(what="HPCG 16³, over the open link")
     foam = list(curves.openfoam(campaigns["published-openfoam"], inputs, draws))
-    steps = pd.concat([times, links, pd.DataFrame(curves.links(foam))], ignore_index=True)
+    steps = pd.concat([times, links], ignore_index=True)
     steps = steps.reindex(columns=["what", "link", *curves.COMPARED])
     hpcgs = curves.venus(campaigns["published"], inputs, draws)
     scaling = curves.table([*hpcgs, *foam, *(curves.published(one, inputs, draws) for one in others)])

@@ -21,7 +21,6 @@ VIEWED = {
     "top500": ("hpcg2014", "lsdyna2009", "openatom2010"),
     "hpcg-outputs": ("hpcg2014",),
     "cloud-study": ("lsdyna2009", "openatom2010"),
-    "electricity": ("openatom2010",),
     "archer2-frequency": ("archer2022",),
 }
 
@@ -136,18 +135,6 @@ def test_bulk__work_for_a_watt_by_link_is_open_on_a_later_processor(verdicts: di
 
 def test_bulk__what_speaks_against_a_claim_is_said(verdicts: dict[str, Verdict]) -> None:
     assert verdicts["hpcg2014-size-advantage-tune-low"].verdict == "disagrees, order of runs not known"
-    same = verdicts["hpcg2014-mpi-comparable"]
-    qpace = [row for row in rows("hpcg-outputs/runs.csv.xz") if row["cluster"] == "QPACE4"]
-    grids = ("96³", "112³", "144³")
-    full = [row for row in qpace if (row["nodes"], row["ranks"]) == ("4", "16") and row["case"] in grids]
-    rates = {
-        mpi: [float(row["figure_of_merit"]) for row in full if row["mpi"] == mpi]
-        for mpi in ("Open MPI", "MPICH")
-    }
-    assert same.estimate == pytest.approx(median(rates["Open MPI"]) / median(rates["MPICH"]))
-    assert min(rates["Open MPI"]) > 2.4 * max(rates["MPICH"])
-    assert (same.n, same.n_baseline) == (6, 7)
-    assert same.verdict == "disagrees, order of runs not known"
 
 
 def test_bulk__latency_of_a_later_infiniband(verdicts: dict[str, Verdict]) -> None:
@@ -156,15 +143,7 @@ def test_bulk__latency_of_a_later_infiniband(verdicts: dict[str, Verdict]) -> No
     sizes = [row for row in rows("cloud-study/sizes.csv.xz") if row["case"] == "osu_latency"]
     found = [float(row["latency"]) for row in sizes if row["run"] in azure and row["size"] == "8"]
     assert (one.estimate, one.n) == (median(found), len(found)) == (1.57, 280)
-    assert (one.distance, one.verdict) == ("scaled", "not seen at this scale")
-
-
-def test_bulk__price_of_a_kwh(verdicts: dict[str, Verdict]) -> None:
-    one = verdicts["openatom2010-pwr-tariff-0-20"]
-    year = [row for row in rows("electricity/prices.csv") if row["question"] == "2009"]
-    industry = median(float(row["figure_of_merit"]) for row in year if row["case"] == "industrial")
-    assert one.estimate == pytest.approx(industry)
-    assert one.verdict == "not seen at this scale"
+    assert (one.distance, one.verdict) == ("scaled", "cannot tell")  # 1 us has no bound
 
 
 def at_frequency(application: str, column: str, ghz: str) -> float:
@@ -196,5 +175,5 @@ def test_frequency__another_release_of_castep_loses_more_than_printed(verdicts: 
 
 def test_frequency__runs_that_did_not_alternate_get_no_full_word(verdicts: dict[str, Verdict]) -> None:
     found = verdicts["archer2022-gromacs-performance-15pct"]
-    assert found.verdict == "in that session only"
+    assert found.verdict == "direction in that session only"
     assert "one after the other" in found.reason

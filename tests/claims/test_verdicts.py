@@ -207,6 +207,8 @@ def test_verdicts__a_size_ruled_out_is_weaker_than_one_left_open() -> None:
         "not in that session", "not at those times of day",
         "disagrees, order of runs not known",
         "cannot tell",
+        "direction in that session only", "direction at those times of day only",
+        "direction agrees, order of runs not known",
         "in that session only", "at those times of day only",
         "agrees, order of runs not known",
         "smaller", "larger", "size open", "holds",

@@ -80,7 +80,7 @@ def test_alternate__by_the_order_of_the_sides(codes: list[int], *, expected: boo
     [
         (TURNS, 1.0, HOLDS, ""),
         (block_order(), 1.0, "in that session only", ONE_AFTER_ANOTHER),
-        (block_order(), 2.0, "in that session only", ONE_AFTER_ANOTHER),
+        (block_order(), 2.0, "direction in that session only", ONE_AFTER_ANOTHER),
         (None, 1.0, "agrees, order of runs not known", UNKNOWN_ORDER),
     ],
 )

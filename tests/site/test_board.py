@@ -41,8 +41,9 @@ def test_board__counts_are_those_of_the_mock(board: scoreboard.Board) -> None:
 
 def test_board__sentence_counts_what_was_tested(board: scoreboard.Board) -> None:
     assert board.sentence == (
-        "Of 38 claims 25 were tested under their own conditions (11 hold, 3 in direction, 7 do not hold, "
-        "4 not clear); 2 by the report's own arithmetic only (1 inconsistent, 1 consistent); "
+        "Of 38 claims 1 is contradicted by the report's own figures; 25 were tested under their own "
+        "conditions (11 hold, 3 in direction, 7 do not hold, 4 not clear); 1 by the report's own arithmetic "
+        "only (1 consistent); "
         "1 on synthetic files (1 recovered); 10 by nothing (1 not checkable, 9 not tested)."
     )
 
@@ -67,14 +68,15 @@ def test_board__counts_the_claims_of_judged_reports_by_what_they_rest_on() -> No
         one(claim=second, evidence="reported", verdict="consistent", distance=""),
         one(claim=second, evidence="reported", verdict="inconsistent", distance=""),
         one(claim=third, verdict="out of reach here", distance="out of reach"),
-        one(claim=fourth, evidence="published", application="specification"),
+        one(claim=fourth, evidence="published", verdict="a source confirms it", distance="looked-up"),
         one(claim=own.claims[0].id),  # our own question: on the board, and in no count
         one(claim="sharp2019-audit-x", evidence="reported", verdict="inconsistent", distance=""),
     ]
     board = scoreboard.board(found, [judged, own])
     assert board.sentence == (
-        "Of 9 claims 1 was tested at another scale (1 seen); 1 looked up (1 holds); 1 by the report's own "
-        "arithmetic only (1 inconsistent); 6 by nothing (1 out of reach of what ran, 5 not tested)."
+        "Of 8 claims 1 is contradicted by the report's own figures; 1 was tested at another scale (1 seen); "
+        "6 by nothing (1 out of reach of what ran, 5 not tested). "
+        "1 more was looked up (1 confirmed by a source)."
     )
     rows = {row.claim.claim: row for group in board.groups for row in group.rows}
     assert [v.verdict for v in rows[second].verdicts] == ["inconsistent", "consistent", "out of reach here"]

@@ -25,7 +25,6 @@ ARMS = ("", "hpcg-for-arm")
 A64FX, XEON = "Fujitsu A64FX", "Xeon Platinum 8360Y"
 # Folder of the first repository -> cluster, processor, MPI library, code; others varied the code.
 ARM = {
-    "qpace4_SVE_mpich": ("QPACE4", A64FX, "MPICH", "Arm's code", *ARMS),
     "qpace4_SVE_openmpi": ("QPACE4", A64FX, "Open MPI", "Arm's code", *ARMS),
     "ookami_fj2_mpi_2": ("Ookami", A64FX, "Fujitsu MPI", "Arm's code, Fujitsu", *ARMS),
     "Fritz_OMP_Intel": ("Fritz", XEON, "", "Arm's code, Intel", *ARMS),

@@ -27,6 +27,8 @@ from analysis.schema.factors import BY_NAME, TABLE, is_known, level_name
 
 DISTANCES: tuple[str, ...] = get_args(Distance)  # from the nearest to the farthest
 OUT_OF_REACH = "out of reach"
+# Of what no run can test: checked against its source, and as near to the claim as that.
+LOOK_UP = "looked-up"
 # The profiler is how a run is seen, and the grid follows from the case.
 _ASKED = tuple(one.name for one in TABLE if one.kind != "view" and one.name != "local_size")
 _OF_SOFTWARE = tuple(one.name for one in TABLE if one.work)

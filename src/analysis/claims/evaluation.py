@@ -9,11 +9,14 @@ from analysis.base.models import one_or_more
 from analysis.claims import bands, distance
 from analysis.claims.model import Claim, Expectation, Report
 from analysis.claims.resolution import resolve
-from analysis.claims.verdict import Verdict, controlled, finite
+from analysis.claims.verdict import Verdict, finite
 from analysis.claims.verdicts import (
     AGREES,
+    FAILS,
     HOLDS,
     NOT_TESTED,
+    SOURCE_KINDS,
+    UNKNOWN,
     band,
     described,
     estimate_text,
@@ -46,7 +49,7 @@ def evaluate(report: Report, campaign: Campaign, *, topics: Sequence[str] | None
             continue
         part = views.setdefault(id(view), campaign.seen(view))
         out.append(_viewed(_verdict(_asked(claim, view), report, part), view))
-    return controlled(out)
+    return out
 
 
 def _asked(claim: Claim, view: View) -> Claim:
@@ -69,6 +72,8 @@ def _viewed(verdict: Verdict, view: View) -> Verdict:
     said = [f"asked: {view.asks.variable.replace('_', ' ')}, {view.asks.why}"] if view.asks else []
     if view.alike:
         said.append(f"{' and '.join(view.together)} pooled: {view.alike.why}".replace("_", " "))
+    if view.cells:
+        said.append(f"the median over cells: {view.cells.why}")
     return replace(verdict, reading=said)
 
 
@@ -92,8 +97,28 @@ def _verdict(claim: Claim, report: Report, campaign: Campaign) -> Verdict:
         return _record(
             claim, report, campaign, words(campaign.evidence, resolved.word), resolved.reason, ordered
         )
+    if claim.no_bound:
+        resolved = replace(resolved, word=UNKNOWN, reason=claim.no_bound, p=None)
     verdict = replace(_record(claim, report, campaign, resolved.word, resolved.reason, ordered), p=resolved.p)
+    if claim.looked_up:
+        return _looked_up(verdict, campaign, apart)
     return _at_distance(verdict, claim, campaign, resolved.finding, apart)
+
+
+def _looked_up(verdict: Verdict, campaign: Campaign, apart: Sequence[distance.LevelDistance]) -> Verdict:
+    """Say what a source states; of another product or release it contradicts nothing."""
+    word, reason = verdict.verdict, verdict.reason
+    if word == FAILS and (away := distance.worst(apart)) != "same":
+        differs = next(one for one in apart if one.distance == away)
+        word, reason = UNKNOWN, f"stated of {differs.factor} {differs.found} and not of {differs.wanted}"
+    kinds = [kind for kind in SOURCE_KINDS for one in verdict.sources if kind.split()[0] in one["title"]]
+    return replace(
+        verdict,
+        verdict=words(campaign.evidence, word, distance.LOOK_UP, [*kinds, "source"][0]),
+        reason=reason,
+        distance=distance.LOOK_UP,
+        distances=[asdict(one) for one in apart],
+    )
 
 
 def _with_doubts(reason: str, claim: Claim, campaign: Campaign) -> str:
@@ -209,6 +234,5 @@ def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
         n = "" if verdict.n is None else str(verdict.n)
         n += f" / {verdict.n_baseline}" if verdict.n_baseline is not None else ""
         texts = (verdict.statement, verdict.expected_text, verdict.estimate_text or "–", n)
-        why = "; ".join(filter(None, (verdict.reason, verdict.discovery)))
-        rows.append((*texts, verdict.evidence, verdict.distance, verdict.verdict, why))
+        rows.append((*texts, verdict.evidence, verdict.distance, verdict.verdict, verdict.reason))
     return pd.DataFrame(rows, columns=list(columns))

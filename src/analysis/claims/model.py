@@ -82,6 +82,8 @@ Conditions = Annotated[
     ),
 ]
 NOT_STATED = "not stated"
+# Measures that a source states; HPCG prints the rule of its own source.
+LOOKED_UP = ("stated_figure", "official_time")
 Values = Annotated[dict[FactorName, LevelOfReport], Field(description="factor -> level")]
 
 
@@ -175,7 +177,8 @@ class Claim:
     """One conclusion of a report: what is asked of a campaign, what the report says to that, and where.
 
     `ids` are those of the catalogue of conclusions; `about` says what the sentence is true of, `conditions`
-    under which levels the report found it, those of its question included.
+    under which levels the report found it, those of its question included; `no_bound` why no number decides
+    it.
     """
 
     id: str
@@ -189,6 +192,12 @@ class Claim:
     note: str = ""
     about: About = "machine"
     conditions: Mapping[str, Any] = field(default_factory=dict)
+    no_bound: str = ""
+
+    @property
+    def looked_up(self) -> bool:
+        """Whether a source decides it and no run can: a data sheet's figure, a rule of a program."""
+        return self.question.variable in LOOKED_UP
 
 
 ALONG_LEVELS = ("ordering", "trend", "saturation")
@@ -244,6 +253,10 @@ class ClaimEntry(Model):
     conditions: Conditions = Field({})
     compare: Maybe[Compare] = None
     expect: Expectation
+    no_bound: str = Field(
+        "",
+        description="why no number can decide it, such as that its limit is ours: its word is `cannot tell`",
+    )
 
     def claim(self, report: str, given: ClaimDefaults) -> Claim:
         """Make the claim of a report, which wins over the report's defaults."""
@@ -282,6 +295,7 @@ class ClaimEntry(Model):
             self.note,
             self.about or given.about,
             {key: level for key, level in conditions.items() if level is not None},
+            self.no_bound,
         )
 
 

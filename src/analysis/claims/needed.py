@@ -99,7 +99,7 @@ def needed(claim: Claim) -> Needed:
         1 if once else MIN_REPEATS,
         asked.quantity == "set" or (spec is not None and spec.profile),
         asked.tariff is not None or asked.variable in ("energy", "energy_per_job", "mean_power"),
-        asked.variable == "stated_figure",
+        claim.looked_up,
     )
 
 

@@ -153,7 +153,7 @@ def finite(value: float | None) -> float | None:
 
 
 def controlled(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Control false discoveries among the verdicts of each report and evidence class.
+    """Control false discoveries among the verdicts of each report and evidence class: of all its campaigns.
 
     `q` is the p-value by Benjamini and Hochberg (1995), over all that were tested, also those that cannot
     tell; above 5 % `discovery` says so. The word stays: it is that of the claim's own test, and which other

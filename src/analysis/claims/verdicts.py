@@ -17,7 +17,7 @@ two one-sided tests and the whole interval within the margin; a trend needs a pe
 interval.
 
 A comparison whose sides were not interleaved holds, or does not hold, in that session only; one of runs whose
-order is not known agrees or disagrees.
+order is not known agrees or disagrees; where only the direction is clear, the word says so.
 
 A claim about every stratum or step needs each of them to hold. One of k contradicts it only by intervals
 that hold for all k at once.
@@ -29,10 +29,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.base.words import FULL, attached, general, in_order, number, stop
-from analysis.claims.distance import OUT_OF_REACH
+from analysis.claims.distance import LOOK_UP, OUT_OF_REACH
 from analysis.claims.model import Claim, Report
 from analysis.estimates.family import among
-from analysis.estimates.finding import LIMITED, Finding
+from analysis.estimates.finding import LIMITED, Finding, directed
 from analysis.estimates.quantities import QUANTITIES
 from analysis.estimates.spelling import either
 from analysis.estimates.stats import FEWEST, LEVEL, MIN_LEVEL, Estimate
@@ -48,11 +48,20 @@ NOT_TESTED = "not tested"
 # Of a comparison whose sides were not interleaved (`analysis.estimates.sessions`), instead of a full word.
 AGREES = tuple(agrees for _, agrees, _ in LIMITED.values())
 DISAGREES = tuple(disagrees for _, _, disagrees in LIMITED.values())
+# The same where only the direction is clear, and not the claimed size.
+DIRECTED = tuple(map(directed, AGREES))
+
+# Who states what is looked up, where it is no maker, list or program.
+SOURCE_KINDS = ("forum post", "blog")
+SOURCE_WORDS = {
+    verdict: [f"a {kind} {does} it" for kind in ("source", *SOURCE_KINDS)]
+    for verdict, does in ((HOLDS, "confirms"), (FAILS, "contradicts"))
+}
 
 # From the weakest to the strongest, for claims that must hold in every stratum. A size that was ruled out is
 # weaker than one that may yet be right, and an effect short of the claim weaker than one beyond it.
 RANKING = (
-    *(FAILS, *DISAGREES, UNKNOWN, *AGREES),
+    *(FAILS, *DISAGREES, UNKNOWN, *DIRECTED, *AGREES),
     *(DIRECTION_SMALLER, DIRECTION_LARGER, DIRECTION_OPEN, HOLDS),
 )
 
@@ -72,7 +81,8 @@ def judge(claim: Claim, finding: Finding) -> Judgement:
     word, reason = rule.judge(claim, finding)
     if finding.session and word != UNKNOWN:
         _, agrees, disagrees = LIMITED[finding.session]
-        word, reason = disagrees if word == FAILS else agrees, f"{reason}; {finding.session}"
+        whole = disagrees if word == FAILS else agrees
+        word, reason = whole if word in (FAILS, HOLDS) else directed(agrees), f"{reason}; {finding.session}"
     level = finding.estimate.level
     return word, reason if level >= FULL else f"{reason}, at {level:.0%}"
 
@@ -128,10 +138,11 @@ def band(claim: Claim) -> Band:
     return RULES[claim.question.quantity].band(claim)
 
 
-def words(evidence: str, verdict: str, distance: str = "same") -> str:
+def words(evidence: str, verdict: str, distance: str = "same", source: str = "source") -> str:
     """Translate a verdict into the words of an evidence class at a distance from the claim's conditions.
 
-    A synthetic campaign tests the pipeline: its claims are recovered or they are not.
+    A synthetic campaign tests the pipeline: its claims are recovered or they are not. A look-up names the
+    kind of its source.
     """
     if verdict == NOT_TESTED:
         return verdict
@@ -139,6 +150,8 @@ def words(evidence: str, verdict: str, distance: str = "same") -> str:
         return "recovered" if verdict == HOLDS else "not recovered"
     if distance == OUT_OF_REACH:
         return "out of reach here"
+    if distance == LOOK_UP:
+        return next((word for word in SOURCE_WORDS.get(verdict, ()) if f" {source} " in word), verdict)
     if verdict.startswith(DIRECTION):
         size = verdict.removeprefix(DIRECTION)
         return {"scaled": "seen" + size, "analogue": "an analogue shows the direction"}.get(distance, verdict)

@@ -194,6 +194,8 @@ def _reading(command: Any) -> None:
     what = "only this campaign; may be repeated"
     add("--campaign", dest="campaigns", action="append", help=what).completer = _names_of("campaigns")
     add("--json", help="print a list of objects instead of a table", **_AS_JSON)
+    what = "print how many claims of each report have a word, and from how many sets of runs, as JSON"
+    add("--counts", dest="counted", action="store_true", help=what)
 
     what = "forecast a profiled job on another link or number of nodes, as a range"
     add = command("whatif", "cli.whatif:whatif", what)

@@ -11,7 +11,9 @@ from analysis.base.models import known
 from analysis.base.words import table
 from analysis.claims import Verdict, evaluate
 from analysis.claims.audit import evaluate_report
+from analysis.claims.counts import counts
 from analysis.claims.model import load_report
+from analysis.claims.verdict import controlled
 from analysis.cli import FINE
 from analysis.cli.built import built
 from analysis.estimates.campaign import Campaign, load_campaign
@@ -27,13 +29,24 @@ _COLOURS = {
 }
 
 
-def verdicts(reports: Sequence[str] | None, campaigns: Sequence[str] | None, *, as_json: bool) -> int:
+def verdicts(
+    reports: Sequence[str] | None,
+    campaigns: Sequence[str] | None,
+    *,
+    as_json: bool,
+    counted: bool = False,
+) -> int:
     """Print every claim that a build evaluates, of the reports and campaigns named or of all.
 
     If both a report and a campaign are named, they are compared, whether a build does so or not.
     Raises `ConfigError` if a report or campaign is not in the build.
     """
     records = list(_records(reports, campaigns))
+    if not campaigns:  # a part of a family of verdicts has no rate of false discoveries
+        records = controlled(records)
+    if counted:
+        print(json.dumps(_counted(records), indent=1))
+        return FINE
     if as_json:
         print(json.dumps([record.as_dict() for record in records], indent=1, ensure_ascii=False))
         return FINE
@@ -51,6 +64,13 @@ def _coloured(line: str, word: str) -> str:
     tone = VERDICTS[word].tone if word in VERDICTS else "open"
     colour = next((code for code, tones in _COLOURS.items() if tone in tones), "2")
     return f"{line.removesuffix(word)}\x1b[{colour}m{word}\x1b[0m"
+
+
+def _counted(records: Sequence[Verdict]) -> dict[str, dict[str, int]]:
+    """Count the claims of all reports and of each."""
+    loaded = [load_report(project.claims(name)) for name in dict.fromkeys(one.report for one in records)]
+    found = {"all": counts(records, loaded)} | {one.name: counts(records, [one]) for one in loaded}
+    return {name: one.as_dict() for name, one in found.items()}
 
 
 def _records(reports: Sequence[str] | None, campaigns: Sequence[str] | None) -> Iterator[Verdict]:

@@ -30,6 +30,9 @@ MACHINE = "${machine}"
 # Tables that say more of runs, for the gate before repeats.
 _BESIDE = ("micro", "files", "facts")
 _SAID = 2  # cells in doubt that one line names
+# What a run solves: no median is of unlike problems.
+_PROBLEM = ("application", "case", "local_size")
+_UNLIKE = "medians over unlike problems say nothing"
 KIB_PER_GIB = 2**20
 
 
@@ -77,10 +80,11 @@ class Campaign:
     level of the report to the campaign's own levels for it; `apart` is the distance to all other levels.
     Shares of time come from runs of `profiler`, or from any run if it is empty. `pool` are factors whose
     levels are pooled in quantities of profiles. With views, the runs test only the claims of a view, with
-    the levels that it declares. `references` are the title and address of each source of published
-    figures, `widening` is the relative error of modelled ratios by link, and `names` are the names of levels
-    in sentences, by factor. `repeats` states which runs are repeats although they do not look so; the
-    times of all other such cells are not used (`doubts`).
+    the levels that it declares; `matched` are the factors over whose cells it takes a median.
+    `references` are the title and address of each source of published figures, `widening` is the relative
+    error of modelled ratios by link, and `names` are the names of levels in sentences, by factor. `repeats`
+    states which runs are repeats although they do not look so; the times of all other such cells are not used
+    (`doubts`).
     """
 
     name: str
@@ -93,6 +97,7 @@ class Campaign:
     profiler: str = ""
     pool: tuple[str, ...] = ()
     views: tuple[View, ...] = ()
+    matched: tuple[str, ...] = ()
     references: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     widening: Mapping[str, float] = field(default_factory=dict)
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -245,6 +250,7 @@ class Campaign:
             stand_ins=stand_ins,
             apart={**self.apart, **view.apart},
             views=(),
+            matched=tuple(view.cells.factors if view.cells else ()),
         )
 
     def resolve(self, factor: str, level: Level) -> list[Level]:
@@ -318,9 +324,10 @@ def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fau
         named |= {("repeats", "pooled", number, "when", factor): factor for factor in cell.when}
     for number, view in enumerate(declared.views):
         named |= {("views", number, "levels", factor): factor for factor in view.levels}
-        together = enumerate(view.together)
-        named |= {("views", number, "alike", "factors", at): factor for at, factor in together}
-    return [
+        for name, one in (("alike", view.alike), ("cells", view.cells)):
+            factors = enumerate(one.factors if one else ())
+            named |= {("views", number, name, "factors", at): factor for at, factor in factors}
+    faults = [
         Fault(
             source,
             project.line_of(path, where),
@@ -329,6 +336,11 @@ def unknown_factors(declared: CampaignFile, path: Path, source: str) -> list[Fau
         )
         for where, factor in named.items()
         if factor not in FACTORS
+    ]
+    mixed = [where for where, factor in named.items() if "alike" in where and factor in _PROBLEM]
+    return faults + [
+        Fault(source, project.line_of(path, where), f"{named[where]} is pooled", f"{_UNLIKE}; use `cells`")
+        for where in mixed
     ]
 
 

@@ -35,6 +35,11 @@ LIMITED = {
 }
 
 
+def directed(agrees: str) -> str:
+    """Return the word of `LIMITED` for runs that agree with a claim in its direction, not in its size."""
+    return f"direction {agrees}"
+
+
 @dataclass(frozen=True)
 class Confounded:
     """What always differs between the two sides of a comparison, so that an effect has no single cause.

@@ -34,6 +34,7 @@ from analysis.estimates.finding import (
 )
 from analysis.estimates.groups import Groups, Pair, cells, groups, measured, strata
 from analysis.estimates.intervals import Array
+from analysis.estimates.matched import matched
 from analysis.estimates.measures import MEASURES, SETS, TIMES, unit_of
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.stats import Estimate
@@ -79,6 +80,7 @@ def findings(question: Question, campaign: Campaign) -> Findings:
 def findings_of(question: Question, campaign: Campaign, frame: pd.DataFrame) -> Findings:
     """Answer a question from runs that are measured already, or from a part of them."""
     found = QUANTITIES[question.quantity].estimate(question, campaign, frame)
+    found = matched(question.quantity, found, campaign.matched)
     return [replace(one, session=sessions.confined(question, campaign, one)) for one in found]
 
 

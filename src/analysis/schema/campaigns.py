@@ -287,6 +287,13 @@ class Alike(Model):
     why: str
 
 
+class Cells(Alike):
+    """Factors in which cells differ: of cells with single runs each gives a ratio, and their median counts.
+
+    Sides of unlike problems are never compared; the interval is over cells, and holds for cells like these.
+    """
+
+
 class Asks(Model):
     """What a view asks in place of its claims' measure; with low and high a level, no comparison."""
 
@@ -313,6 +320,7 @@ class View(Model):
     asks: Maybe[Asks] = None
     select: dict[str, Any] = Field(description="variable of kind runs -> value or values")
     alike: Maybe[Alike] = None
+    cells: Maybe[Cells] = None
     levels: dict[str, dict[str, StandIn]] = Field({})
     apart: Aparts = Field({})
 

@@ -8,12 +8,15 @@ from markupsafe import Markup
 
 from analysis.base import project
 from analysis.base.errors import ConfigError, Fault
+from analysis.base.words import counted
+from analysis.claims.distance import LOOK_UP
 from analysis.claims.model import NOT_STATED, Claim, Report
 from analysis.claims.needed import needed
 from analysis.claims.verdict import Verdict
 from analysis.claims.verdicts import described
 from analysis.site import forest
 from analysis.site.words import (
+    CONTRADICTED,
     EVIDENCE,
     GROUNDS,
     LOOKED_UP,
@@ -262,22 +265,34 @@ def tally(rows: Sequence[ClaimRow]) -> list[Tally]:
 
 
 def sentence(tallies: Sequence[Tally], judged: str = "") -> str:
-    """Say: ``Of 9 claims 2 were tested under their own conditions (2 hold); 7 by nothing``."""
-    total = sum(one.total for one in tallies)
-    parts = []
-    for one in tallies:
-        more = f" ({one.said})" if one.ground.name != "none" or len(one.words) > 1 else ""
-        said = one.ground.said.format(one.total)
-        parts.append((said.replace("their", "its") if one.total == 1 else said) + more)
-    if not parts:
-        return "There are no claims yet."
-    first = "were" if tallies[0].total != 1 else "was"
-    tested = parts[0].replace(" ", f" {first} tested ", 1)
-    return f"Of {total} claim{'s' if total != 1 else ''}{judged} {'; '.join([tested, *parts[1:]])}."
+    """Say: ``Of 9 claims 1 is contradicted ...; 2 were tested under their own conditions ...; 7 by nothing``.
+
+    Look-ups are counted in a sentence of their own.
+    """
+    apart = [one for one in tallies if one.ground.name == LOOK_UP]
+    asked = [one for one in tallies if one.ground.name != LOOK_UP]
+    total = sum(one.total for one in asked)
+    parts = [_counted(one) for one in asked]
+    verbs = ["" if one.ground.name == CONTRADICTED else "tested" for one in asked]
+    for at, (one, verb) in enumerate(zip(asked, verbs, strict=True)):
+        if at == 0 or verb != verbs[at - 1]:
+            be = ("was" if verb else "is") if one.total == 1 else ("were" if verb else "are")
+            parts[at] = parts[at].replace(" ", f" {be} {verb} " if verb else f" {be} ", 1)
+    text = f"Of {counted(total, 'claim')}{judged} {'; '.join(parts)}." if parts else ""
+    if apart:
+        be = "was" if apart[0].total == 1 else "were"
+        text += f" {_counted(apart[0]).replace(' ', f' more {be} ', 1)}."
+    return text.strip() or "There are no claims yet."
+
+
+def _counted(one: Tally) -> str:
+    more = one.ground.name not in ("none", CONTRADICTED) or len(one.words) > 1
+    said = one.ground.said.format(one.total)
+    return (said.replace("their", "its") if one.total == 1 else said) + f" ({one.said})" * more
 
 
 def _ground(verdict: Verdict) -> Ground:
-    return GROUNDS[ground_of(verdict.evidence, verdict.distance, verdict.verdict, verdict.application)]
+    return GROUNDS[ground_of(verdict.evidence, verdict.distance, verdict.verdict)]
 
 
 def _rows(
@@ -345,11 +360,10 @@ def _claim(verdicts: Sequence[Verdict]) -> Verdict:
     return next((r for r in verdicts if r.evidence != "reported"), verdicts[0])
 
 
-def _order(verdict: Verdict) -> tuple[int, bool, int, int]:
-    # Of a report's relations the one that contradicts it counts.
-    contradicts = verdict.verdict == "inconsistent"
+def _order(verdict: Verdict) -> tuple[int, bool, int]:
+    # A contradiction within the report is the surest evidence, and the nearest ground.
     weight = _WEIGHT.get(verdict.evidence, len(_WEIGHT))
-    return _NEARNESS[_ground(verdict).name], not verdict.tested, not contradicts, weight
+    return _NEARNESS[_ground(verdict).name], not verdict.tested, weight
 
 
 def _plot(verdicts: Sequence[Verdict], axis: forest.Axis) -> Markup | None:

@@ -4,7 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from analysis.estimates.finding import LIMITED
+from analysis.claims.distance import LOOK_UP
+from analysis.claims.verdicts import FAILS, HOLDS, SOURCE_WORDS
+from analysis.estimates.finding import LIMITED, directed
 
 SCALES = ("ratio", "share", "level", "set", "word")
 Tone = Literal[
@@ -62,7 +64,13 @@ _VERDICTS = (
     _is("an analogue shows the direction", "∼", "like", "shown in direction"),
     _is("an analogue does not show it", "≁", "unlike", "not shown"),
     *(_is(agrees, "◔", "seen") for _, agrees, _ in LIMITED.values()),
+    *(_is(directed(agrees), "↗", "seen") for _, agrees, _ in LIMITED.values()),
     *(_is(disagrees, "◌", "unseen") for _, _, disagrees in LIMITED.values()),
+    *(_is(word, "=", "agrees", f"confirmed by {word.split(' confirms')[0]}") for word in SOURCE_WORDS[HOLDS]),
+    *(
+        _is(word, "≠", "odds", f"contradicted by {word.split(' contradicts')[0]}")
+        for word in SOURCE_WORDS[FAILS]
+    ),
     _is("cannot tell", "?", "open", "not clear"),
     _is("inside the band", "⊂", "agrees"),
     _is("outside the band", "⊄", "odds"),
@@ -92,8 +100,9 @@ _TESTED = frozenset(
     {"holds", "does not hold", "cannot tell", "not tested", "out of reach here"}
     | {f"{word}{size}" for word in ("holds in direction", "seen") for size in ("", *_SIZES)}
     | {"seen at this scale", "not seen at this scale"}
-    | {word for _, *both in LIMITED.values() for word in both}
+    | {word for _, *both in LIMITED.values() for word in (*both, directed(both[0]))}
     | {word for word in VERDICTS if word.startswith("an analogue")}
+    | {word for words in SOURCE_WORDS.values() for word in words}
 )
 # In order of weight: of classes that are as near to the claim, the first that was tested speaks for the row.
 _EVIDENCE = (
@@ -129,8 +138,15 @@ class Ground:
     meaning: str
 
 
+CONTRADICTED = "contradicted"
 # From the nearest to nothing.
 _GROUNDS = (
+    Ground(
+        CONTRADICTED,
+        "its own contradiction",
+        "{} contradicted by the report's own figures",
+        "its statements cannot all be right, whatever ran",
+    ),
     Ground("same", "own conditions", "{} under their own conditions", "what the claim names is what ran"),
     Ground(
         "scaled",
@@ -146,7 +162,7 @@ _GROUNDS = (
     ),
     Ground("modelled", "a model", "{} by a model", "what the hardware permits"),
     Ground(
-        "looked-up",
+        LOOK_UP,
         "looked up",
         "{} looked up",
         "a specification, a list or a price of its time, with its source: nothing was run",
@@ -163,18 +179,18 @@ _GROUNDS = (
 GROUNDS: dict[str, Ground] = {ground.name: ground for ground in _GROUNDS}
 
 
-# The applications of claims that need no run: what makers state, lists, prices.
-LOOKED_UP = ("specification", "electricity")
+# The application of claims that need no run, which no self-test can give back.
+LOOKED_UP = ("specification",)
 # Verdicts that neither support nor contradict: nothing could be compared.
 _SILENT = ("not tested", "not checkable", "could not fail", "out of reach here")
 
 
-def ground_of(evidence: str, distance: str, verdict: str, application: str = "") -> str:
+def ground_of(evidence: str, distance: str, verdict: str) -> str:
     """Say what a verdict rests on, a name of `GROUNDS`."""
     if verdict in _SILENT:
         return "none"
-    if application in LOOKED_UP and evidence == "published":
-        return "looked-up"
+    if verdict == "inconsistent":
+        return CONTRADICTED
     return distance if evidence in ("measured", "published") else evidence
 
 
