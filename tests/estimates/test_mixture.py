@@ -90,6 +90,7 @@ STATED = {
     "file name": ("run", lambda g: [f"out-{'xyz'[int(x)]}-{at:03}" for at, x in enumerate(g)]),
     "folder": ("run", lambda g: [f"{('old', 'new', 'next')[int(x)]}-{at:03}" for at, x in enumerate(g)]),
     "date": ("start", lambda g: [morning(int(x), at) for at, x in enumerate(g)]),
+    "hours": ("start", lambda g: [morning(at % 5, at + 36 * int(x)) for at, x in enumerate(g)]),
 }
 # Two or three groups: sizes, distance, scatter; each kind of fact, with many runs and with few.
 EXPLAINED = [
@@ -102,6 +103,7 @@ EXPLAINED = [
 SILENT = [
     ((8, 8), 0.12, 0.02), ((15, 15), 0.10, 0.02), ((10, 3), 0.25, 0.03), ((20, 5), 0.15, 0.02),
     ((6, 6, 6), 0.15, 0.02), ((4, 4), 0.30, 0.03), ((12, 12), 0.20, 0.04), ((25, 4), 0.30, 0.04),
+    ((5, 5, 5, 5), 0.15, 0.008), ((6,) * 6, 0.12, 0.008),
 ]  # fmt: skip
 
 
@@ -124,7 +126,7 @@ def test_mixture__what_groups_follow_is_asked(
     assert len(doubt.runs) == sum(sizes)
     assert "a factor, or are they repeats?" in doubt.question
     assert "problem planted" in doubt.question
-    assert len(set(doubt.levels)) == len(sizes) if column != "start" else doubt.split.fact == "date"
+    assert len(set(doubt.levels)) == len(sizes) if column != "start" else doubt.split.fact == name
 
 
 @pytest.mark.parametrize(("sizes", "apart", "scatter"), SILENT)
@@ -135,6 +137,12 @@ def test_mixture__groups_that_nothing_explains_are_asked_about(
     values, _ = groups(rng, sizes, apart, scatter)
     (doubt,) = [one for one in in_doubt(rows(values, "planted"), rng).doubts if one.cell["case"] == "planted"]
     assert doubt.question.endswith("what differs, or are they repeats?")
+
+
+def test_mixture__four_runs_alone_in_their_campaign_can_follow_a_fact() -> None:
+    rows_ = [row | {"node_list": f"n{at % 2}"} for at, row in enumerate(rows([100, 125, 101, 124], "alone"))]
+    (doubt,) = campaign(rows_).doubts
+    assert (doubt.split.fact, doubt.split.sizes) == ("node_list", (2, 2))
 
 
 @pytest.mark.parametrize(("n", "rise"), [(12, 0.25), (20, -0.21), (30, 0.12), (8, 0.40)])

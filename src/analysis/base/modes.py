@@ -32,9 +32,10 @@ _ALONE = 6  # values in which groups can be told from noise, whatever other cell
 _LISTED = 4  # levels of a fact that a question names
 # What the scatter of other cells counts beside that of a cell's own, in degrees of freedom.
 _OTHERS = 12
-_FREE = 3  # degrees of freedom without which a scatter is not known
+_FREE = 2  # degrees of freedom without which a scatter is not known
 # How often noise may leave as little within groups; in a cell that scatters more than others do, more often.
 _GROUPS, _WIDE = 0.01, 0.08
+_MOST_GROUPS = 6  # groups that are looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +157,12 @@ def _wider(x: Array, scatter: float) -> bool:
 def _cuts(ordered: Array, at: int, thin: int) -> tuple[int, ...]:
     """Return where a split of the kind `at` cuts ordered values: the best of that kind."""
     n, sums = len(ordered), _Sums(ordered[None])
-    if at == thin // 2:
-        first, second = _threes(n)
-        best = int(np.argmin(sums.within(0, first) + sums.within(first, second) + sums.within(second, n)))
-        return int(first[best]), int(second[best])
+    if at >= thin // 2:
+        best, spans = _parted(sums)
+        ends = [n]
+        for before in best[at - thin // 2 + 1 :: -1]:
+            ends.append(int(np.argmin(before[0] + spans[0, :, ends[-1]])))
+        return tuple(ends[:0:-1])
     each = np.arange(1, n)
     within = (sums.within(0, each) + sums.within(each, n))[0]
     smaller = np.minimum(each, n - each)
@@ -184,17 +187,27 @@ class _Sums:
         return np.clip(squares, 0.0, None)
 
 
-def _threes(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    least = max(2, n // 10)
-    first, second = np.triu_indices(n, k=least)
-    keep = (first >= least) & (second <= n - least)
-    return first[keep], second[keep]
+def _parted(sums: _Sums) -> tuple[list[Array], Array]:
+    """Split ordered values into 1, 2, 3 ... groups of two values and a tenth or more, in the best way.
+
+    The scatter within groups, by row and end, for each number of groups, inf where there are not so many; and
+    that of one group, by row, begin and end. A dynamic program (Fisher 1958).
+    """
+    rows, n = sums.one.shape[0], sums.one.shape[1] - 1
+    begin, end = np.triu_indices(n + 1, k=max(2, n // 10))
+    each = np.full((rows, n + 1, n + 1), np.inf)
+    each[:, begin, end] = sums.within(begin, end)
+    best = [each[:, 0, :]]
+    while len(best) < _MOST_GROUPS:
+        best.append((best[-1][:, :, None] + each).min(axis=1))
+    return best, each
 
 
 def _shares(rows: Array) -> Array:
-    """Return the part of the scatter that is left within groups: of two by the smaller's size, then of three.
+    """Return the part of the scatter that is left within groups: of two by the smaller's size, then of more.
 
-    Rows ascend, shape (m, n); the result has a column for each size of the smaller group and one for three.
+    Rows ascend, shape (m, n); the result has a column for each size of the smaller group and one for each
+    number of groups from three on.
     """
     n, sums = rows.shape[1], _Sums(rows)
     total = np.clip(sums.within(0, n)[:, 0], 1e-300, None)
@@ -202,14 +215,9 @@ def _shares(rows: Array) -> Array:
     both = (sums.within(0, cuts) + sums.within(cuts, n)) / total[:, None]
     half = n // 2
     out = np.minimum(both[:, :half], both[:, ::-1][:, :half])
-    first, second = _threes(n)
-    three = np.ones(len(rows))
-    for part in np.array_split(np.arange(len(first)), max(len(first) // 64, 1)):
-        if len(part):
-            a, b = first[part], second[part]
-            within = sums.within(0, a) + sums.within(a, b) + sums.within(b, n)
-            three = np.minimum(three, within.min(axis=1) / total)
-    return np.hstack([out, three[:, None]])
+    parts = np.array_split(rows, max(len(rows) * n * n // 1_000_000, 1))
+    more = np.concatenate([np.array([one[:, n] for one in _parted(_Sums(part))[0][2:]]).T for part in parts])
+    return np.hstack([out, np.minimum(more / total[:, None], 1.0)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +358,7 @@ def _p_of_levels(x: Array, codes: NDArray[np.intp], scatter: float | None) -> fl
         return 1.0
     noise = (within + others * (scatter or 0.0) ** 2) / freedom
     # A few values may lie nearer than they would again.
-    noise = max(noise, (scatter or 0.0) ** 2) if few else noise
+    noise = max(noise, (scatter or LEAST / 3) ** 2) if few else noise
     p = float(stats.f.sf(between / (k - 1) / noise, k - 1, freedom)) if noise > 0 else 0.0
     return p if few or p > RATE or _seldom(x, codes, between) else 1.0
 
@@ -431,20 +439,19 @@ _PART = re.compile(r"[A-Za-z]+|\d{1,4}\.\d{1,4}(?!\d)|\d+")
 
 
 def stated(
-    levels: Mapping[str, Sequence[str]], names: Sequence[str], days: Sequence[str] | None = None
+    levels: Mapping[str, Sequence[str]], names: Sequence[str], starts: NDArray[np.datetime64] | None = None
 ) -> dict[str, Sequence[str]]:
-    """Return what is stated of runs and differs: given levels, the day, and the words in their names.
-
-    Days are spelt like ``2026-03-01``.
-    """
+    """Return what is stated of runs and differs: given levels, the day and its part, words in their names."""
     own = dict(levels)
     if hosts := levels.get("node_list"):  # racks, by all but the last two digits
         own["hosts"] = [" ".join(sorted({_LAST.sub("#", one) for one in each.split(",")})) for each in hosts]
-    dated: dict[str, Sequence[str]] = {}
-    if days is not None:
-        dated = {"date": days, "weekend": ["no" if one else "yes" for one in np.is_busday(list(days))]}
+    if starts is not None:
+        days = starts.astype("datetime64[D]")
+        quarters = (starts - days).astype("m8[h]").astype(int) // 6 * 6
+        own |= {"date": days.astype(str).tolist(), "hours": [f"{one}-{one + 6}" for one in quarters]}
+        own["weekend"] = ["no" if one else "yes" for one in np.is_busday(days)]
     words = differing("name word", [_PART.findall(name) for name in names])
-    return {key: each for key, each in {**own, **dated}.items() if len(set(each)) > 1} | words
+    return {key: each for key, each in own.items() if len(set(each)) > 1} | words
 
 
 def differing(name: str, lists: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:

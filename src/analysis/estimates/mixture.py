@@ -194,5 +194,5 @@ class _Said:
         levels |= {name: [one.get(name, "") for one in each] for name in sorted(counts) if counts[name] > 1}
         levels |= differing("launch word", [WORD.findall(str(line)) for line in part["command"]])
         dated = part["start"].notna().all() and not (part["evidence"] == "synthetic").any()
-        days = part["start"].dt.strftime("%Y-%m-%d").tolist() if dated else None
-        return stated(levels, [f"{run} {self._paths[run]}" for run in part["run"]], days)
+        starts = part["start"].to_numpy("datetime64[s]") if dated else None
+        return stated(levels, [f"{run} {self._paths[run]}" for run in part["run"]], starts)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -103,5 +102,5 @@ def _facts(drafts: Sequence[Draft]) -> dict[str, Sequence[str]]:
     files = [draft.run.main.file for draft in drafts]
     levels |= {"job": [draft.run.job for draft in drafts], "folder": [file.folder for file in files]}
     starts = [draft.value("start") for draft in drafts]
-    days = [f"{datetime.fromtimestamp(float(one), UTC):%Y-%m-%d}" for one in starts] if all(starts) else None
-    return stated(levels, [f"{file.folder} {file.base}" for file in files], days)
+    times = np.array(starts, dtype="f8").astype("datetime64[s]") if all(starts) else None
+    return stated(levels, [f"{file.folder} {file.base}" for file in files], times)
