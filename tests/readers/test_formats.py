@@ -155,9 +155,9 @@ def test_formats__a_title_of_a_project_goes_before_the_formats(tmp_path: Path) -
 
     folder = tmp_path / "config/applications"
     folder.mkdir(parents=True)
-    (folder / "cp2k.yaml").write_text("title: CP2K\n")
+    (folder / "siesta.yaml").write_text("title: SIESTA\n")
     (folder / "osu.yaml").write_text("title: OSU micro-benchmarks\n")
-    assert own_titles(tmp_path) == {"cp2k": "CP2K"}
+    assert own_titles(tmp_path) == {"siesta": "SIESTA"}
     names = ("osu", "ls-dyna", "lsdyna", "hpl-mxp", "vasp", "other")
     expected = ["the OSU benchmarks", "LS-DYNA", "LS-DYNA", "HPL-MxP", "VASP", "other"]
     assert list(map(application_name, names)) == expected
@@ -204,7 +204,7 @@ def test_formats__a_row_fills_in_what_it_does_not_say() -> None:
     assert Format(engine="log", tool="Log").application == ""
     engines = [row.engine for row in readers.rows()]
     assert engines == list(readers.ENGINES)
-    assert len(set(engines)) == 55
+    assert len(set(engines)) == 67
 
 
 def folder(at: Path) -> Path:

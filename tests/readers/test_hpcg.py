@@ -166,6 +166,23 @@ def test_hpcg__finds_a_vendors_document_between_other_output() -> None:
     assert "Total" not in ds.entry.values
 
 
+def test_hpcg__file_of_nvidia_has_no_local_nz() -> None:
+    """`ReportResults.cpp` of NVIDIA's program writes nx and ny alone; nz follows from the global grid."""
+    lines = PLAIN.read_bytes().splitlines(keepends=True)
+    short = (
+        b"Local Domain Dimensions::Lower",
+        b"Local Domain Dimensions::Upper",
+        b"Local Domain Dimensions::nz",
+    )
+    ds = hpcg.parse(b"".join(line for line in lines if not line.startswith(short)), "f")
+    assert (ds.complete, ds.warnings) == (True, [])
+    assert ds.local_size.values.tolist() == hpcg.parse(PLAIN.read_bytes()).local_size.values.tolist()
+    # A file that lost the one line is damaged.
+    lost = hpcg.parse(b"".join(line for line in lines if not line.startswith(short[2:])), "f")
+    assert lost.complete is False
+    assert lost.warnings[0].endswith("no line 'Local Domain Dimensions::nz'; left blank; get the whole file")
+
+
 def test_hpcg__invalid_result_has_no_rating() -> None:
     text = PLAIN.read_bytes()
     at = text.index(b"Final Summary::")

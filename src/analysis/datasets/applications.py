@@ -15,7 +15,7 @@ from analysis.readers.merits.output import figure
 from analysis.schema.campaigns import Application
 
 # Applications of published figures, whose output no reader reads.
-_UNREAD = {"specpower": "SPECpower", "vasp": "VASP", "castep": "CASTEP"}
+_UNREAD = {"specpower": "SPECpower"}
 
 
 def facts(

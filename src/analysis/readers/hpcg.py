@@ -322,13 +322,18 @@ def _tables(lookup: _Lookup) -> dict[str, Any]:
     def counts(table: str) -> list[int]:
         return [lookup.integer(f"{table}::{name}") for name in _TABLES[table]]
 
+    local, grid, whole = (
+        counts(f"{name} Dimensions") for name in ("Local Domain", "Processor", "Global Problem")
+    )
+    if local[2] < 0 < grid[2] and whole[2] % grid[2] == 0:
+        local[2] = whole[2] // grid[2]
     return {
         "time": numbers("Benchmark Time Summary"),
         "flops": numbers("Floating Point Operations Summary"),
         "gflops": numbers("GFLOP/s Summary"),
-        "local_size": counts("Local Domain Dimensions"),
-        "process_grid": counts("Processor Dimensions"),
-        "global_size": counts("Global Problem Dimensions"),
+        "local_size": local,
+        "process_grid": grid,
+        "global_size": whole,
         "allreduce_time": numbers(_OF_ALLREDUCE),
     }
 
@@ -342,6 +347,11 @@ def _check_keys(lookup: _Lookup) -> None:
         missing = [key for key in keys if key not in lookup.first]
         if table == _OF_ALLREDUCE and not known and ends.isdisjoint(names):
             continue  # without MPI there is none
+        if (
+            missing == ["Local Domain Dimensions::nz"]
+            and "Local Domain Dimensions::Lower ipz" not in lookup.first
+        ):
+            continue  # NVIDIA's program writes two of the three
         if missing:
             found = f"no line {', '.join(map(repr, missing))}"
             lookup.faults.damage(known[0] if known else 0, found, "left blank; get the whole file")

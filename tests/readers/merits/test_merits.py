@@ -20,6 +20,7 @@ from analysis.readers.merits.output import agree, figure, step
 from analysis.schema import registry
 
 from . import texts
+from .apps import KNOWN_APPS, VERSIONS_APPS, WRONG
 from .texts import TEXTS
 
 
@@ -49,6 +50,7 @@ KNOWN = {
     "ramble": (512.25, "GFLOP/s", math.nan, math.nan, 64, 1, 4),
     "reframe": (98765.5, "MB/s", math.nan, math.nan, 1, -1, -1),
     "stream": (111220.9, "MB/s", 0.1, math.nan, -1, 16, -1),
+    **KNOWN_APPS,
 }
 VERSIONS = {
     "darshan": "3.5.0",
@@ -64,6 +66,7 @@ VERSIONS = {
     "quantum_espresso": "7.2",
     "reframe": "4.7.2",
     "stream": "5.10",
+    **VERSIONS_APPS,
 }
 
 
@@ -82,6 +85,14 @@ def test_merits__figure_unit_time_and_counts_are_those_of_the_text(engine: str) 
     assert (int(ds.ranks), int(ds.threads), int(ds.nodes)) == (ranks, threads, nodes)
     assert ds.tool_version == VERSIONS.get(engine, "")
     assert (ds.complete, bool(ds.valid)) == (True, True)
+
+
+@pytest.mark.parametrize("engine", sorted(WRONG))
+def test_merits__wrong_digit_is_contradicted_by_the_rest(engine: str) -> None:
+    assert TEXTS[engine].count(WRONG[engine][0]) == 1
+    ds = read(engine, TEXTS[engine].replace(*WRONG[engine]))
+    assert (ds.complete, math.isnan(float(ds.figure_of_merit))) == (False, True)
+    assert "a number is damaged: get the output again" in ds.warnings[0]
 
 
 def named(ds: xr.Dataset, name: str) -> list[float]:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 
+from .apps import APPS, CLOSED_BY_APPS
+
 # xhpl 2.3 (`HPL_pdinfo.c`, `HPL_pdtest.c`); NVIDIA's and Intel's rows after outputs of HPL-NVIDIA 1.0.0 and of
 # Intel's GPU build.
 HPL_HEAD = """\
@@ -351,6 +353,7 @@ TEXTS = {
     "ramble": RAMBLE,
     "reframe": REFRAME,
     "stream": STREAM,
+    **APPS,
 }
 
 # Up to the words that close an output; programs print more after them, and nothing of it is read.
@@ -365,6 +368,7 @@ _CLOSED_BY = {
     "openfoam": "\nEnd",
     "quantum_espresso": "JOB DONE.",
     "stream": "Solution Validates",
+    **CLOSED_BY_APPS,
 }
 SAMPLES = {
     engine: text[: text.rindex(mark) + len(mark)] if (mark := _CLOSED_BY.get(engine)) else text

@@ -70,6 +70,27 @@ def agree(
     return abs(sum(logs[: len(left)]) - sum(logs[len(left) :]) - math.log(factor)) <= room
 
 
+class Law(NamedTuple):
+    """Numbers of one result that a program computes from each other, by the names of figures and facts.
+
+    The product of those at the left is `factor` times that of those at the right; with `add`, their sums.
+    """
+
+    left: tuple[str, ...]
+    right: tuple[str, ...] = ()
+    factor: float = 1.0
+    slack: float = 1e-4
+    add: bool = False
+
+    def holds(self, left: Sequence[str], right: Sequence[str]) -> bool:
+        """Tell whether some printed numbers obey the law, within their digits; what is blank obeys."""
+        if not self.add:
+            return agree(left, right, factor=self.factor, slack=self.slack)
+        room = sum(map(step, (*left, *right)))
+        sums = [sum(map(number, texts)) for texts in (left, right)]
+        return not abs(sums[0] - sums[1]) > room + self.slack * abs(sums[0])
+
+
 class Output:
     """One output while it is read: its text, what was found so far, what is wrong with it."""
 
@@ -80,6 +101,7 @@ class Output:
         self.facts: dict[str, Any] = {}
         self.silent = ""  # why a whole output has no figure
         self._checks: dict[int, bool] = {}
+        self._printed: dict[tuple[int, str], tuple[int, str]] = {}  # line and text by result and figure
         text = decode(as_utf8(data))
         first = [line for line in text[:4096].split("\n")[:20] if line.strip()]
         self.ranks: set[str] = set()  # that a launcher put before the lines
@@ -115,6 +137,7 @@ class Output:
             say = self.faults.note if is_number(text.strip()) else self.faults.damage
             say(line, f"{merit} is {text.strip()[:40]!r}, no finite number", "left blank")
             value = float("nan")
+        self._printed[more.get("result", 0), merit] = line, text
         self.rows.append(FigureRow(merit, value, unit, step(text), line, **more))
 
     def check(self, result: int, passed: bool) -> None:
@@ -125,6 +148,20 @@ class Output:
         """Report that numbers of an output contradict each other, unless they agree."""
         if not agrees:
             self.faults.damage(line, found, "a number is damaged: get the output again")
+
+    def obey(self, laws: Sequence[Law]) -> None:
+        """Report each law that the numbers of a result break."""
+        # A count is exact: no last digit of it can be off.
+        texts = {name: str(text) for name, text in self.facts.items()}
+        facts = {name: (0, f"{text}.{0:012}" if text.isdigit() else text) for name, text in texts.items()}
+        for result in sorted({result for result, _ in self._printed}):
+            own = {name: seen for (at, name), seen in self._printed.items() if at == result}
+            for law in laws:
+                seen = [[(facts | own).get(name, (0, "")) for name in names] for names in law[:2]]
+                left, right = ([text for _, text in cells] for cells in seen)
+                names = zip((*law.left, *law.right), (*left, *right), strict=True)
+                found = ", ".join(f"{name} {text}" for name, text in names) + " contradict each other"
+                self.verify(max(line for line, _ in (*seen[0], *seen[1])), law.holds(left, right), found)
 
     def paired(self, names: tuple[str, ...]) -> None:
         """Check that figures which a program always prints as a set are equally many."""
@@ -278,6 +315,8 @@ class TextFormat(Format):
         Which of several figures of that name counts; the figure that is a time by the program's own clock.
     paired
         Figures that a program always prints as a set.
+    laws
+        Numbers that the program computes from each other; those that break one are damaged.
     finish
         Code for what patterns cannot express: it adds figures and facts, and checks the numbers.
     test
@@ -299,6 +338,7 @@ class TextFormat(Format):
     which: Which = "last"
     time: str = ""
     paired: tuple[str, ...] = ()
+    laws: tuple[Law, ...] = ()
     finish: Callable[[Output], None] | None = None
     test: Callable[[bytes], bool] | None = None
     given: str = ""
@@ -328,6 +368,7 @@ class TextFormat(Format):
             for line, _ in output.find(pattern) if pattern else ():
                 output.check(max(int(np.searchsorted(starts, line, side="right")) - 1, 0), passed)
         output.paired(self.paired)
+        output.obey(self.laws)
         if self.finish:
             self.finish(output)
         opening = self.first_line if self.opening is None else self.opening

@@ -1,0 +1,50 @@
+"""BabelStream 0.9 (as GPU-STREAM) to 5.0: the best rate of Copy, Mul, Add, Triad and Dot."""
+
+from analysis.readers.merits.output import Law, Merit, Output, TextFormat
+
+_ARRAYS = {
+    "Copy": 2,
+    "Mul": 2,
+    "Add": 3,
+    "Triad": 3,
+    "Dot": 2,
+    "Nstream": 4,
+}  # that a kernel reads and writes
+_ROW = r"^{} +(?P<rate>\d\S*) +(?P<least>\d\S*) +(?P<most>\d\S*) +(?P<mean>\d\S*) *$"
+_BANNER = r"^(?:BabelStream|GPU-STREAM)\n(?=Version: )"
+
+
+def _finish(output: Output) -> None:
+    """Take the unit from the headings; compare the times of each row."""
+    unit = output.first(r"^Function +([A-Z]\w+)(?:ytes)?/s").replace("Bytes", "B")
+    output.rows = [row if row.unit == "s" else row._replace(unit=f"{unit or 'MB'}/s") for row in output.rows]
+    for kernel in _ARRAYS:
+        for line, row in output.find(_ROW.format(kernel)):
+            least, mean, most = (float(row[name]) for name in ("least", "mean", "most"))
+            found = f"{kernel}: {least} to {most} s, {mean} s in the mean"
+            output.verify(line, least <= mean + 2e-5 and mean <= most + 2e-5, found)
+
+
+FORMAT = TextFormat(
+    engine="babelstream", tool="BabelStream",
+    marks=((b"BabelStream\n", b"Version: "), (b"GPU-STREAM\n", b"Version: ")),
+    near="(?i)babelstream|gpu-stream", first_line=_BANNER, opening=_BANNER,
+    merits=(
+        *(Merit(name, _ROW.format(name).replace("rate", "value"), "MB/s") for name in _ARRAYS),
+        *(Merit(f"{name} time", _ROW.format(name).replace("least", "value"), "s") for name in _ARRAYS),
+    ),
+    figure_of_merit="Triad", unit="MB/s", closing=_ROW.format("(?:Dot|Triad|Nstream)") + r"\n",
+    closed_by="of the last kernel", starts=_BANNER, failed=r"^(?:Validation failed on|FAILED validation of)",
+    facts={
+        "version": r"^Version: (\S+)",
+        "implementation": r"^Implementation: (\S.*?) *$",
+        "array": r"^Array size: (\S+) MB",
+        "precision": r"^Precision: (\S+)",
+        "size": r"^(Array size: .*?) *$",
+    },
+    problem=("array", "precision"), finish=_finish,
+    laws=tuple(
+        Law((name, f"{name} time"), ("Copy", "Copy time"), factor=n / 2, slack=2e-3)
+        for name, n in _ARRAYS.items()
+    ),
+)  # fmt: skip

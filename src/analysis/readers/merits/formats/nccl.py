@@ -1,0 +1,55 @@
+"""nccl-tests and rccl-tests: the mean bus bandwidth of a collective, and each size's times and bandwidths."""
+
+from analysis.readers.merits.output import Output, TextFormat, agree
+from analysis.readers.text import is_number, number
+
+# Out of place and in place: time, bandwidth of the algorithm and of the bus, wrong elements.
+_ROW = (
+    r"^ *(?P<bytes>\d+) +\d+ +[a-z]\w+(?: +[a-z]\w*)?(?: +-?\d+)??"
+    r"(?P<cells>(?:(?: +(?:\d[\d.]*|N/A)){3} +(?:\d\S*|N/A)){1,2})(?: +[A-Z]\w+.*)?$"
+)
+_MEAN = r"^# Avg bus bandwidth +: +(?P<value>\S+)"
+_PLACES = ("out-of-place", "in-place")
+
+
+def _finish(output: Output) -> None:
+    """Add the rows; compare time with bandwidth, and the mean with the rows of its own collective."""
+    before, rows = 0, list(output.find(_ROW))
+    for result, (end, mean) in enumerate(output.find(_MEAN)):
+        buses = []
+        for line, row in ((line, row) for line, row in rows if before < line < end):
+            cells, size = row["cells"].split(), float(row["bytes"])
+            for at, place in enumerate(_PLACES[: len(cells) // 4]):
+                time, algorithm, bus, _ = cells[4 * at : 4 * at + 4]
+                if not is_number(time):
+                    continue
+                found = f"{size:.0f} B in {time} us are not {algorithm} GB/s"
+                output.verify(line, agree((time, algorithm), factor=size / 1e3 or 1.0, slack=5e-3), found)
+                for name, text, unit in (("time", time, "us"), ("busbw", bus, "GB/s")):
+                    more = {"result": result, "case": f"{size:.0f} B"}
+                    output.add(f"{name} {place}", text, unit, line, **more)
+                buses.append(number(bus))
+        output.add("Avg bus bandwidth", mean["value"], "GB/s", end, result=result)
+        own = sum(buses) / len(buses) if buses else number(mean["value"])
+        found = f"{mean['value']} GB/s in the mean, {own:g} GB/s of the rows"
+        output.verify(end, not abs(own - number(mean["value"])) > 0.006 + 1e-4 * own, found)
+        before = end
+    hosts = {match["host"] for _, match in output.find(r"^# +Rank +\d+ .*? on +(?P<host>\S+) device")}
+    output.facts["nodes"] = len(hosts) or -1
+    output.facts["ranks"] = sum(1 for _ in output.find(r"^#? +Rank +\d+ .*? on +\S+ device")) or -1
+
+
+FORMAT = TextFormat(
+    engine="nccl", tool="NCCL tests", marks=((b"nThread ", b" nGpus ", b" minBytes "),),
+    near=r"(?i)\b[nr]ccl\b|busbw", opening=r"^#? ?nThread \d+ nGpus",
+    figure_of_merit="Avg bus bandwidth", unit="GB/s", closing=_MEAN,
+    closed_by="'# Avg bus bandwidth'", starts=r"^#? ?nThread \d+ nGpus",
+    facts={
+        "version": r"^# nccl-tests version (\S+)",
+        "test": r"^# Collective test starting: (\S+)",
+        "bytes": r"minBytes (\d+ maxBytes \d+)",
+        "operation": r"^ *\d+ +\d+ +[a-z]\w+ +([a-z]\w*)",
+        "type": r"^ *\d+ +\d+ +([a-z]\w+) ",
+    },
+    problem=("test", "operation", "type", "bytes"), failed=r"^# Out of bounds values : [1-9]", finish=_finish,
+)  # fmt: skip

@@ -1,0 +1,37 @@
+"""Quicksilver (Monte Carlo transport of LLNL): segments per second of tracking."""
+
+from analysis.readers.merits.output import Merit, Output, TextFormat, agree
+from analysis.readers.text import number
+
+_CYCLE = r"^ +\d+(?: +\d+){11} +(?P<segments>\d+) +\d\S*(?: +\d\S*){3}$"
+
+
+def _finish(output: Output) -> None:
+    """Compare the figure of merit with the segments of all cycles and the time of tracking."""
+    segments = sum(number(cycle["segments"]) for _, cycle in output.find(_CYCLE))
+    kept = {row.merit: row for row in output.rows}
+    if segments and {"Figure Of Merit", "cycleTracking"} <= kept.keys():
+        rate, took = kept["Figure Of Merit"], kept["cycleTracking"]
+        found = f"{rate.value:g} segments/s, {segments:.0f} of them in {took.value / 1e6:g} s"
+        agrees = agree((f"{rate.value:.3e}", f"{took.value:.3e}"), factor=segments * 1e6)
+        output.verify(rate.line, agrees, found)
+
+
+FORMAT = TextFormat(
+    engine="quicksilver", tool="Quicksilver", marks=(b"Quicksilver Version     :",), near="(?i)quicksilver",
+    merits=(
+        Merit("Figure Of Merit", r"^Figure Of Merit +(?P<value>\S+) \[Num Segments /", "1/s"),
+        Merit("cycleTracking", r"^cycleTracking +\d+ +\S+ +\S+ +(?P<value>\S+)", "us"),
+        Merit("main", r"^main +\d+ +\S+ +\S+ +(?P<value>\S+)", "us"),
+    ),
+    figure_of_merit="Figure Of Merit", unit="1/s", closing=r"^Figure Of Merit .*\n",
+    closed_by="'Figure Of Merit'", opening=r"^Quicksilver Version", passed="^PASS::", failed="^ ?FAIL::",
+    facts={
+        "version": r"^Quicksilver Version +: (\S+)",
+        "ranks": r"^Number of MPI ranks +: (\d+)",
+        "threads": r"^Number of OpenMP Threads: (\d+)",
+        **{name: rf"^ +{name}: (\S+)$" for name in ("nParticles", "nSteps", "nx", "ny", "nz")},
+        "size": r"^ +inputFile: (\S+)$",
+    },
+    problem=("nParticles", "nSteps", "nx", "ny", "nz"), finish=_finish,
+)  # fmt: skip
