@@ -37,9 +37,9 @@ def _verify(output: Output, line: int, size: float, of: dict[str, tuple[str, str
         found = f"{mean} {unit}, {rate} million messages per second of {size:.0f} B"
         factor = 1e6 * size / _BYTES.get(unit, math.nan)
         output.verify(line, not factor > 0 or agree((mean,), (rate,), factor=factor, slack=2e-3), found)
-    least, mean, most = (number(of.get(name, ("", ""))[0]) for name in ("t_min", "t_avg", "t_max"))
-    found = f"{least} to {most} us, {mean} us in the mean"
-    output.verify(line, not (least > mean or mean > most), found)
+    low, middle, high = (number(of.get(name, ("", ""))[0]) for name in ("t_min", "t_avg", "t_max"))
+    found = f"{low} to {high} us, {middle} us in the mean"
+    output.verify(line, not (low > middle or middle > high), found)
 
 
 FORMAT = TextFormat(
