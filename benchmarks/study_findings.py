@@ -23,8 +23,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis.claims.model import Claim, Expectation
-from analysis.claims.resolution import resolve
-from analysis.claims.verdicts import AGREES, DISAGREES, FAILS, HOLDS
+from analysis.claims.verdicts import AGREES, DISAGREES, FAILS, HOLDS, resolve
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.quantities import findings
 from analysis.estimates.question import Comparison, Question

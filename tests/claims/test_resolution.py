@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.claims.resolution import resolve
 from analysis.claims.verdict import Verdict, controlled
+from analysis.claims.verdicts import resolve
 from analysis.estimates import stats
 from analysis.estimates.family import adjusted
 from analysis.estimates.finding import Finding, measuring_days

@@ -18,10 +18,11 @@ from analysis.base.errors import ConfigError
 from analysis.datasets import ingest
 from analysis.estimates.campaign import Campaign, load_campaign
 from analysis.findings import history as over
+from analysis.findings import periods as split
 from analysis.findings.compare import BETTER, UNKNOWN, WORSE
 from analysis.findings.history import over_time
 from analysis.findings.matching import match
-from analysis.findings.periods import changed, count, period, periods
+from analysis.findings.periods import changed, period, periods, usual
 
 ROOT = Path(__file__).parents[2]
 FIRST = datetime(2026, 10, 1, 2, tzinfo=UTC).timestamp()
@@ -83,9 +84,16 @@ def test_periods__days_weeks_and_months(project: Path) -> None:
         "2026-10-05": 24,
     }
     assert list(periods(one, "month")) == ["2026-10"]
-    assert [count(one, unit) for unit in ("day", "week", "month")] == [10, 2, 1]
     with pytest.raises(ConfigError, match="'year' is no period; use day, week, month"):
         periods(one, "year")
+
+
+def test_periods__of_many_days_weeks_are_usual(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = campaign(project)  # of 10 days in 2 weeks of a month
+    assert usual(one) == "day"
+    for most, unit in ((10, "day"), (9, "week"), (2, "week"), (1, "month"), (0, "month")):
+        monkeypatch.setattr(split, "_MOST", most)
+        assert usual(one) == unit
 
 
 def test_periods__the_latest_day_and_the_seven_days_before_it(project: Path) -> None:

@@ -11,7 +11,7 @@ from analysis.decks.content import deck
 from analysis.estimates.asking import records
 from analysis.estimates.campaign import load_campaign
 from analysis.findings.compare import BETTER, WORSE
-from analysis.findings.history import History
+from analysis.findings.history import History, over_time
 from analysis.pages import history
 from tests.findings.test_periods import ROOT, nightly
 
@@ -28,10 +28,10 @@ PLANTED = {
 @pytest.fixture(scope="module")
 def found() -> History:
     """Return the history of the synthetic nights."""
-    return history.history_of(load_campaign("syn-nightly"))
+    return over_time(load_campaign("syn-nightly"))
 
 
-def test_history_of__finds_what_was_planted_and_nothing_else(found: History) -> None:
+def test_over_time__finds_what_was_planted_and_nothing_else(found: History) -> None:
     rated = {track.name: track for track in found.tracks if track.measure == "figure_of_merit"}
     assert rated.keys() == PLANTED.keys()
     for name, planted in PLANTED.items():

@@ -8,7 +8,6 @@ import pandas as pd
 from analysis.base.models import one_or_more
 from analysis.claims import bands, distance
 from analysis.claims.model import Claim, Expectation, Report
-from analysis.claims.resolution import resolve
 from analysis.claims.verdict import Verdict, finite
 from analysis.claims.verdicts import (
     AGREES,
@@ -20,6 +19,7 @@ from analysis.claims.verdicts import (
     band,
     described,
     estimate_text,
+    resolve,
     unit_of,
     words,
 )

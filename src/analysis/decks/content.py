@@ -6,17 +6,20 @@ from itertools import groupby
 
 from analysis.base.words import counted
 from analysis.decks import facts, method, points
-from analysis.decks.slide import Deck, Slide, bounded, cut, fits, head, tabled
+from analysis.decks.slide import Deck, Slide, bounded, cut, fits, head, listed, tabled
 from analysis.estimates.campaign import Campaign
 from analysis.findings.conclusion import DIFFERS, IS, OPEN, ORDERED, SEEN, STANDING, TOPICS, Conclusion
-from analysis.findings.history import FEWEST, CellHistory, ChangePoint
+from analysis.findings.history import FEWEST, CellHistory, ChangePoint, over_time
 from analysis.findings.search import LIMIT, conclusions
 from analysis.pages import history
 
 MOST = 3  # slides of a topic; what does not fit on them is in the table at the end
 _COMPARED, _LIKE = 4, 6  # conclusions on a slide, of a comparison and of shares and sizes
-_ROWS = 12  # of clusters, or of values that were seen
-_TABLES = 4  # slides of one table
+# The order of what is asked of runs; of one kind the largest comes first.
+_ASPECTS = (
+    "mpi_fraction", "imbalance", "call_share", "count_share", "distinct_calls", "size_share",
+    "bytes_per_call", "message_sizes", "node_memory_slurm", "rank_memory", "energy_per_job", "jobs_per_day",
+)  # fmt: skip
 
 
 def deck(campaign: Campaign, *, title: str = "", q: float = LIMIT) -> Deck:
@@ -29,7 +32,8 @@ def deck(campaign: Campaign, *, title: str = "", q: float = LIMIT) -> Deck:
     sure = [one for one in found if one.word in STANDING]
     title = title or campaign.title or campaign.name
     last: list[Conclusion] = []
-    slides = [_title(campaign, title, sure, found), *_cluster(campaign)]
+    first, end = facts.dates(campaign.runs)
+    slides = list(facts.opening(campaign, title, _counts(sure, found)))
     # Where nothing is concluded, what was seen is given, and the slides say so.
     chosen = sure or [one for one in found if one.word == SEEN]
     last += (repeated := _repeated(chosen))
@@ -41,17 +45,12 @@ def deck(campaign: Campaign, *, title: str = "", q: float = LIMIT) -> Deck:
         last += rest
     slides = _merged(slides)
     slides += _over_time(campaign)
-    if not sure:
-        slides += _as_seen(campaign)
+    slides += [] if sure else method.seen(campaign)
     slides += _summary(campaign, sure)
     undecided = [one for one in found if one.word in OPEN and one not in chosen]
-    rows = [(one.sentence, method.reason(one)) for one in undecided]
-    rows = [*((one.name, one.found) for one in campaign.doubts), *rows]
-    slides += _listed(campaign, ("Not decided", "Why"), rows, "What could not be decided", "Open")
-    slides += method.slides(campaign, q)
-    rows = [(TOPICS[one.topic], one.sentence) for one in last]
-    slides += _listed(campaign, ("Question", "Finding"), rows, "More conclusions", "Appendix")
-    first, end = facts.dates(campaign.runs)
+    slides += method.method_slides(campaign, q, undecided)
+    rows = [("Question", "Finding"), *((TOPICS[one.topic], one.sentence) for one in last)]
+    slides += listed(rows, "More conclusions", "Appendix", campaign)
     return Deck(title, f"{campaign.name}, {campaign.evidence}", end or first, tuple(slides))
 
 
@@ -71,38 +70,14 @@ def _repeated(found: Sequence[Conclusion]) -> list[Conclusion]:
     ]
 
 
-def _title(campaign: Campaign, title: str, sure: Sequence[Conclusion], found: Sequence[Conclusion]) -> Slide:
-    runs = campaign.runs
-    first, last = facts.dates(runs)
-    when = "" if not first else f", {first}" if first == last else f", {first} to {last}"
-    compared = sum(one.word != IS for one in sure)
-    lines = [
-        f"{int(runs['valid'].sum()):,} valid runs of {len(runs):,}{when}",
-        f"{counted(len(sure), 'conclusion')}, {compared or 'none'} from a comparison"
-        if sure
-        else _nothing(found),
-    ]
-    if campaign.evidence == "synthetic":
-        lines.append("Generated runs: a test of the pipeline, no evidence")
-    first_line, rest = head(title, 110)
-    topic = "Performance benchmark and profiling"
-    return Slide("title", first_line, topic, (*rest, *lines), label=campaign.evidence)
-
-
-def _nothing(found: Sequence[Conclusion]) -> str:
+def _counts(sure: Sequence[Conclusion], found: Sequence[Conclusion]) -> str:
+    """Say for the title how many conclusions there are."""
+    if sure:
+        compared = sum(one.word != IS for one in sure)
+        return f"{counted(len(sure), 'conclusion')}, {compared or 'none'} from a comparison"
     if found:
         return "No conclusion: what was seen rests on too few runs, or is not clear"
     return "Nothing can be compared: no factor has two levels in runs that are alike otherwise"
-
-
-def _cluster(campaign: Campaign) -> Iterator[Slide]:
-    known, label = facts.under_test(campaign), campaign.evidence
-    note = f"No run states: {', '.join(known.unknown)}." if known.unknown else ""
-    rows = [("Part", "As recorded"), *known.rows]
-    yield from tabled(rows, "facts", "Cluster under test", "Set-up", footnote=note, label=label)
-    table = list(facts.clusters(campaign))
-    if 3 <= len(table) <= _ROWS * 2 + 1:
-        yield from tabled(table, "facts", f"The {len(table) - 1} clusters", "Set-up", label=label)
 
 
 def _topic(
@@ -144,11 +119,23 @@ def _question(one: Conclusion) -> tuple[str, ...]:
 def _by_rank(found: Sequence[Conclusion]) -> list[Conclusion]:
     """Keep the order of the ranking among questions and within them; what was compared comes first."""
     compared = [one for one in found if one.question.compare is not None]
-    own = [*compared, *points.ordered([one for one in found if one.question.compare is None])]
+    own = [*compared, *_ordered([one for one in found if one.question.compare is None])]
     order: dict[tuple[str, ...], int] = {}
     for one in own:
         order.setdefault(_question(one), len(order))
     return sorted(own, key=lambda one: order[_question(one)])
+
+
+def _ordered(found: Sequence[Conclusion]) -> list[Conclusion]:
+    """Sort what was not compared: by what is asked, then the largest first."""
+
+    def place(one: Conclusion) -> tuple[int, float, str]:
+        variable = one.question.variable
+        at = _ASPECTS.index(variable) if variable in _ASPECTS else len(_ASPECTS)
+        value = one.finding.estimate.value
+        return at, -value if value == value else 0.0, one.id
+
+    return sorted(found, key=place)
 
 
 def _sheets(
@@ -176,19 +163,10 @@ def _sheets(
         left = left[len(chosen) :]
 
 
-def _as_seen(campaign: Campaign) -> Iterator[Slide]:
-    """Give the values of a campaign of which nothing can be concluded."""
-    runs = campaign.runs
-    own = runs[runs["valid"] & runs["figure_of_merit"].notna()]
-    note = "Values as they were seen; nothing is concluded from their differences."
-    rows = method.values(campaign, own)[: 1 + 3 * _ROWS] if len(own) else []
-    yield from tabled(rows, "list", "Values as seen", "No conclusion", footnote=note, label=campaign.evidence)
-
-
 def _over_time(campaign: Campaign) -> Iterator[Slide]:
     """Show where a campaign of many days changed: a slide for each date, the largest steps first."""
     days = campaign.runs["start"].dt.floor("D").nunique()
-    found = history.history_of(campaign) if days >= FEWEST else None
+    found = over_time(campaign) if days >= FEWEST else None
     if found is None or not found.tracks:
         return
     whole, *_ = history.history_sentences(found)
@@ -219,14 +197,4 @@ def _summary(campaign: Campaign, sure: Sequence[Conclusion]) -> Iterator[Slide]:
     note = f"The first conclusion of each question, of {len(sure)} in all."
     yield from tabled(
         rows, "summary", "Summary of findings", "Summary", footnote=note, label=campaign.evidence
-    )
-
-
-def _listed(
-    campaign: Campaign, headings: tuple[str, str], rows: list[tuple[str, str]], headline: str, topic: str
-) -> Iterator[Slide]:
-    """Make slides of a table, and say how many rows of a very long one are left out."""
-    more = f"benchbook findings {campaign.name} --json has all."
-    yield from tabled(
-        [headings, *rows], "list", headline, topic, label=campaign.evidence, most=_TABLES, more=more
     )

@@ -9,10 +9,12 @@ import pandas as pd
 
 from analysis.base import project
 from analysis.base.words import counted, in_order
+from analysis.decks.slide import Slide, head, tabled
 from analysis.estimates.campaign import KIB_PER_GIB, Campaign
 from analysis.estimates.spelling import display, listed, nameable
 from analysis.schema.records import count_of, node_facts
 
+_CLUSTERS = 24  # of a table
 _LISTED = 4  # names of a row, the others are counted
 _COMPILERS = ("gcc", "icx", "icc", "ifx", "ifort", "nvc", "armclang", "clang", "gfortran")
 _LAUNCHERS = ("mpirun", "mpirun.openmpi", "mpirun.mpich", "mpichversion")
@@ -156,6 +158,10 @@ def dates(runs: pd.DataFrame) -> tuple[str, str]:
     return f"{starts.min():%Y-%m-%d}", f"{starts.max():%Y-%m-%d}"
 
 
+def _when(runs: pd.DataFrame) -> str:
+    return " to ".join(dict.fromkeys(filter(None, dates(runs))))
+
+
 _ROWS: Mapping[str, Callable[[_Sources], str]] = {
     "Clusters": lambda known: some(known.levels("cluster"), 5),
     "Nodes": _nodes,
@@ -169,7 +175,7 @@ _ROWS: Mapping[str, Callable[[_Sources], str]] = {
     "System": _system,
     "Slurm": _software("slurm"),
     "Applications": _applications,
-    "Dates": lambda known: " to ".join(dict.fromkeys(filter(None, dates(known.campaign.runs)))),
+    "Dates": lambda known: _when(known.campaign.runs),
 }
 
 
@@ -184,3 +190,21 @@ def clusters(campaign: Campaign) -> Iterator[tuple[str, ...]]:
         nodes = f"up to {most:,}" if most > 1 else "1" if most == 1 else ""
         cluster = display(campaign, "cluster", str(name))
         yield cluster, cpu, nodes, link, mpi, f"{int(part['valid'].sum()):,}"
+
+
+def opening(campaign: Campaign, title: str, counts: str) -> Iterator[Slide]:
+    """Make the first slides: title, the cluster under test, the clusters where there are several."""
+    runs, label = campaign.runs, campaign.evidence
+    of_all = f"{int(runs['valid'].sum()):,} valid runs of {len(runs):,}"
+    lines = [", ".join(filter(None, (of_all, _when(runs)))), counts]
+    if label == "synthetic":
+        lines.append("Generated runs: a test of the pipeline, no evidence")
+    first_line, rest = head(title, 110)
+    known, table = under_test(campaign), list(clusters(campaign))
+    note = f"No run states: {', '.join(known.unknown)}." if known.unknown else ""
+    topic = "Performance benchmark and profiling"
+    yield Slide("title", first_line, topic, (*rest, *lines), label=label)
+    rows = [("Part", "As recorded"), *known.rows]
+    yield from tabled(rows, "facts", "Cluster under test", "Set-up", footnote=note, label=label)
+    if 3 <= len(table) <= _CLUSTERS + 1:
+        yield from tabled(table, "facts", f"The {len(table) - 1} clusters", "Set-up", label=label)

@@ -1,12 +1,12 @@
 """How a campaign was measured, what was left out of it, and why something was not decided."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 
 from analysis.base.words import attached, counted, significant
-from analysis.decks.slide import Slide, cut, tabled
+from analysis.decks.slide import Slide, cut, listed, tabled
 from analysis.estimates.campaign import Campaign
 from analysis.estimates.spelling import display, nameable
 from analysis.findings.conclusion import CONFOUNDED, SEEN, SESSION, UNORDERED, Conclusion
@@ -14,19 +14,23 @@ from analysis.findings.trials import MARGIN
 from analysis.schema.factors import FACTORS, FOLLOWS
 
 _REASONS = 5  # why runs were left out, the most frequent
+_SEEN = 36  # rows of a table of values that were seen
 _EACH = 24  # runs up to so many are shown one by one
 
 
-def slides(campaign: Campaign, q: float) -> Iterator[Slide]:
-    """Say how it was measured; and of published figures, whose they are."""
+def method_slides(campaign: Campaign, q: float, undecided: Sequence[Conclusion]) -> Iterator[Slide]:
+    """Say what was not decided, how it was measured, and of published figures whose they are."""
+    doubts = ((one.name, one.found) for one in campaign.doubts)
+    rows = [("Not decided", "Why"), *doubts, *((one.sentence, reason(one)) for one in undecided)]
     lines = [_counted(campaign.runs), *_left_out(campaign), *_statistics(q)]
     if campaign.evidence == "published":
         lines.insert(0, "Values and conditions are as their sources print them; nothing was measured anew.")
     if campaign.evidence == "synthetic":
         lines.insert(0, "The runs were generated around a declared truth: they are no evidence.")
+    yield from listed(rows, "What could not be decided", "Open", campaign)
     yield Slide("method", "How it was measured", "Method", tuple(lines), label=campaign.evidence)
-    rows = [("Source", "Address"), *campaign.references.values()]
-    yield from tabled(rows, "list", "Sources", "Method", label=campaign.evidence)
+    sources = [("Source", "Address"), *campaign.references.values()]
+    yield from tabled(sources, "list", "Sources", "Method", label=campaign.evidence)
 
 
 def _counted(runs: pd.DataFrame) -> str:
@@ -100,6 +104,15 @@ def reason(one: Conclusion) -> str:
     return f"the interval, {ends}, includes 1 and is wider than {MARGIN:.0%}"
 
 
+def seen(campaign: Campaign) -> Iterator[Slide]:
+    """Give the values of a campaign of which nothing can be concluded."""
+    runs = campaign.runs
+    own = runs[runs["valid"] & runs["figure_of_merit"].notna()]
+    note = "Values as they were seen; nothing is concluded from their differences."
+    rows = values(campaign, own)[: 1 + _SEEN] if len(own) else []
+    yield from tabled(rows, "list", "Values as seen", "No conclusion", footnote=note, label=campaign.evidence)
+
+
 def values(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, ...]]:
     """Return a table of figures of merit: a row a run, of many runs a row an application and case."""
     return _of_each(campaign, runs) if len(runs) <= _EACH else _of_cases(campaign, runs)
@@ -121,7 +134,9 @@ def _of_cases(campaign: Campaign, runs: pd.DataFrame) -> list[tuple[str, ...]]:
     keys = ["application", "case", "figure_of_merit_unit"]
     for names, part in runs.groupby(keys, sort=True):
         application, case, unit = map(str, names)
-        words = [display(campaign, "application", application), _level(campaign, "case", case)]
+        words = [
+            _level(campaign, name, level) for name, level in zip(keys[:2], (application, case), strict=True)
+        ]
         of_all = part["figure_of_merit"]
         ends = [significant(float(one)) for one in (of_all.min(), of_all.median(), of_all.max())]
         rows.append((", ".join(filter(None, words)), f"{len(part):,}", *ends, unit))

@@ -10,11 +10,6 @@ from analysis.estimates.spelling import display, of_bytes
 from analysis.findings.conclusion import POINTS, Conclusion
 from analysis.schema.factors import SPOKEN
 
-# The order of what is asked of runs; of one kind the largest comes first.
-_ASPECTS = (
-    "mpi_fraction", "imbalance", "call_share", "count_share", "distinct_calls", "size_share",
-    "bytes_per_call", "message_sizes", "node_memory_slurm", "rank_memory", "energy_per_job", "jobs_per_day",
-)  # fmt: skip
 _SHARES = {"mpi_fraction": "MPI, of the time", "imbalance": "slowest rank, beyond the mean"}
 _Natural = tuple[tuple[int, float, str], ...]
 
@@ -31,18 +26,6 @@ def in_natural_order(table: pd.DataFrame) -> pd.DataFrame:
     found = table.sort_values("x", key=lambda names: names.map(place), kind="stable")
     found.attrs = table.attrs
     return found
-
-
-def ordered(found: Sequence[Conclusion]) -> list[Conclusion]:
-    """Sort what was not compared: by what is asked, then the largest first."""
-
-    def place(one: Conclusion) -> tuple[int, float, str]:
-        variable = one.question.variable
-        at = _ASPECTS.index(variable) if variable in _ASPECTS else len(_ASPECTS)
-        value = one.finding.estimate.value
-        return at, -value if value == value else 0.0, one.id
-
-    return sorted(found, key=place)
 
 
 def figure_of(found: Sequence[Conclusion], campaign: Campaign) -> pd.DataFrame | None:

@@ -8,6 +8,10 @@ from typing import Literal
 
 import pandas as pd
 
+from analysis.estimates.campaign import Campaign
+
+_TABLES = 4  # slides of one table
+
 Kind = Literal["title", "facts", "question", "summary", "method", "list"]
 
 HEAD = 330  # letters of a headline
@@ -71,6 +75,12 @@ def tabled(
     for at, part in enumerate(kept, 1):
         head = f"{headline} ({at} of {len(kept)})" if len(kept) > 1 and more else headline
         yield Slide(kind, head, topic, table=part, footnote=note, label=label)
+
+
+def listed(rows: Sequence[tuple[str, ...]], headline: str, topic: str, campaign: Campaign) -> Iterator[Slide]:
+    """Make slides of a table, and say how many rows of a very long one are left out."""
+    more = f"benchbook findings {campaign.name} --json has all."
+    yield from tabled(rows, "list", headline, topic, label=campaign.evidence, most=_TABLES, more=more)
 
 
 # ---- text that fits

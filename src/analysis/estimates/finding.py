@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from analysis.base.words import Level
 from analysis.estimates import stats
-from analysis.estimates.family import among
 from analysis.estimates.intervals import range_level
 from analysis.estimates.stats import NO_DAY, Estimate
 from analysis.schema.factors import BRIEF, labelled, level_name
@@ -104,11 +103,6 @@ class Finding:
     strata: tuple[Mapping[str, Level], ...] = ()
     confounded: Confounded | None = None
     remarks: tuple[Remark, ...] = ()
-
-    def among(self, k: int) -> Finding:
-        """Return what was found as one of k findings, with intervals that hold for all at once."""
-        steps = tuple(among(step, k) for step in self.steps)
-        return replace(self, estimate=among(self.estimate, k), steps=steps)
 
 
 def measuring_days(part: pd.DataFrame) -> NDArray[np.int64]:

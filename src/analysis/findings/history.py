@@ -33,7 +33,7 @@ from analysis.findings.compare import (
     measures_of,
 )  # fmt: skip
 from analysis.findings.matching import Matching, Renamed, match, names
-from analysis.findings.periods import changed, periods
+from analysis.findings.periods import changed, periods, usual
 
 # A step needs campaigns on two sides, and so many that one of them is not all that there is.
 FEWEST = 3
@@ -202,7 +202,7 @@ def history(
 
 def over_time(
     campaign: Campaign,
-    unit: str = "day",
+    unit: str = "",
     *,
     margin: float = MARGIN,
     rate: float = RATE,
@@ -210,9 +210,11 @@ def over_time(
 ) -> History:
     """Find where the measures of one campaign changed, from day to day, week to week or month to month.
 
-    As `history`, but a cell may begin later: its series then begins there. Raises `ConfigError` of fewer than
-    three days, weeks or months.
+    `unit` is ``day``, ``week`` or ``month``, by default the shortest that makes 60 parts at most. As
+    `history`, but a cell may begin later: its series then begins there. Raises `ConfigError` of fewer than
+    three parts.
     """
+    unit = unit or usual(campaign)
     parts = periods(campaign.ungated(), unit)
     if len(parts) < FEWEST:
         what = f"its runs started on {counted(len(parts), unit)}; a history needs {FEWEST}"

@@ -15,6 +15,7 @@ from analysis.schema.records import facts_of, section
 
 PERIODS = {"day": "D", "week": "W", "month": "M"}
 LATEST, LAST_WEEK, BEST = WORDS = ("latest", "last-week", "best")
+_MOST = 60  # days, then weeks, on one axis
 _WEEK = pd.Timedelta(days=7)
 # Facts of a node that are another each time they are read.
 _VOLATILE = ("clock.now",)
@@ -36,9 +37,10 @@ def periods(campaign: Campaign, unit: str = "day") -> dict[str, Campaign]:
     }
 
 
-def count(campaign: Campaign, unit: str) -> int:
-    """Count the days, weeks or months of `periods`, without splitting the campaign."""
-    return int(_labelled(campaign, unit)[1].nunique())
+def usual(campaign: Campaign) -> str:
+    """Return the shortest of `PERIODS` of which a campaign has few enough to be read on one axis."""
+    few = [one for one in PERIODS if _labelled(campaign, one)[1].nunique() <= _MOST]
+    return (few or [*PERIODS][-1:])[0]
 
 
 def _labelled(campaign: Campaign, unit: str) -> tuple[pd.DataFrame, pd.Series]:

@@ -25,12 +25,21 @@ from analysis.schema.factors import BY_NAME, is_known
 PARTS = BY_NAME["cluster"].parts
 # Factors that are compared in a way of their own: machines node for node, jobs that share nodes.
 _OWN_WAYS = ("cluster", "concurrent_jobs")
-# Topics in which only the greatest level is held against the least.
+_WORK = ("jobs_per_day", "throughput")  # what jobs that share nodes do together
+# Topics in which only the greatest level is compared with the least.
 ENDS = ("scaling",)
 MICRO = {
     "latency": 8,
     "bandwidth": 4_194_304,
 }  # message sizes that are compared, B; the nearest below is taken
+
+
+StratumKey = tuple[tuple[str, Level], ...]
+
+
+def stratum_key(stratum: Mapping[str, Level]) -> StratumKey:
+    """Return a stratum as a key of a mapping."""
+    return tuple(sorted(stratum.items()))
 
 
 @dataclass(frozen=True)
@@ -52,7 +61,8 @@ class Plan:
     """One factor of an application, by one measure: pairs of a level and its baseline.
 
     `frame` has the measured runs, `where` the values of the factors that change with it, for each level. If
-    it is `aliased`, these do not follow from it by nature.
+    it is `aliased`, these do not follow from it by nature. `ends` are the greatest and the least level of
+    each stratum (`stratum_key`) where only these are compared.
     """
 
     measured: Measured
@@ -64,6 +74,7 @@ class Plan:
     levels: tuple[Level, ...] = ()
     where: Mapping[Level, Mapping[str, Level]] = field(default_factory=dict)
     aliased: bool = False
+    ends: Mapping[StratumKey, tuple[Level, Level]] = field(default_factory=dict)
 
     def compare(self, one: Level, other: Level, along: tuple[str, Level, Level] | None = None) -> Comparison:
         """Return the comparison of one level with another."""
@@ -93,10 +104,13 @@ class Plan:
 
 def plans(campaign: Campaign) -> Iterator[Plan]:
     """List what can be compared: of every application each factor that comparable runs differ in."""
-    for one in performance(campaign):
+    for one in (*performance(campaign), *_works(campaign)):
         try:
             frame = measured(one.question(), campaign)
         except NotCoveredError:
+            continue
+        if one.variable in _WORK:
+            yield from _at_once(one, frame, campaign.runs)
             continue
         for ask in ASKS:
             if ask.factor not in _OWN_WAYS and _meaningful(one, ask.factor, frame):
@@ -106,20 +120,19 @@ def plans(campaign: Campaign) -> Iterator[Plan]:
         if _meaningful(one, "nodes", frame):
             yield from _links(one, frame, campaign)
         yield from _together(one, frame)
-    yield from _at_once(campaign)
 
 
 def performance(campaign: Campaign) -> Iterator[Measured]:
     """List how fast an application ran: by its figure of merit, its tables of messages, or the clock."""
-    runs = campaign.runs
+    runs, micro = campaign.runs, campaign.frame("micro")
     runs = runs[runs["valid"] & runs["timing"]]
     for application, part in runs.groupby("application", sort=True):
         name = str(application)
-        base = _plain(part, name)
+        base, table = _plain(part, name), micro[micro["run"].isin(part["run"])]
         if part["figure_of_merit"].notna().any():
             yield Measured(name, "figure_of_merit", base)
-        elif part["run"].isin(set(campaign.frame("micro")["run"])).any():
-            yield from _micro(campaign, part, base)
+        elif len(table):
+            yield from _micro(table, part, base)
         elif part["elapsed"].notna().any() and not part["target_time"].gt(0).any():
             yield Measured(name, "elapsed", base)
         if part["energy"].notna().any():
@@ -134,10 +147,8 @@ def _plain(part: pd.DataFrame, application: str) -> dict[str, Any]:
     return select
 
 
-def _micro(campaign: Campaign, part: pd.DataFrame, base: Mapping[str, Any]) -> Iterator[Measured]:
+def _micro(table: pd.DataFrame, part: pd.DataFrame, base: Mapping[str, Any]) -> Iterator[Measured]:
     """List the tables of messages: a case by itself, a small message's time and a large one's bandwidth."""
-    table = campaign.frame("micro")
-    table = table[table["run"].isin(part["run"])]
     table = table.assign(case=table["run"].map(part.set_index("run")["case"]))
     for case, rows in table.groupby("case", sort=True):
         for variable, at in MICRO.items():
@@ -188,25 +199,28 @@ def _plan(
         frame = frame[frame["nodes"] > 1]
         one = Measured(one.application, one.variable, {**one.select, "nodes": {"min": 2}}, one.members)
     found = list(strata(frame, (factor, *varying), campaign, MEASURES[one.variable]))
-    there = [_levels(part, factor) for _, part in found]
-    there = [levels for levels in there if len(levels) > 1]
+    there = {stratum_key(stratum): _levels(part, factor) for stratum, part in found}
+    there = {key: levels for key, levels in there.items() if len(levels) > 1}
     if not there:
         return
-    levels = _preferred(factor, frame, there)
+    levels = _preferred(factor, frame, list(there.values()))
     pairs: dict[tuple[Level, Level], None] = {}
-    for own in there:
+    ends: dict[StratumKey, tuple[Level, Level]] = {}
+    for key, own in there.items():
         ordered = [level for level in levels if level in own]
-        rest = ordered[-1:] if topic in ENDS else ordered[1:]
+        rest = ordered[1:]
+        if topic in ENDS:
+            rest, ends[key] = ordered[-1:], (ordered[-1], ordered[0])
         pairs |= dict.fromkeys((level, ordered[0]) for level in rest)
     if factor == "cluster":
         pairs = {pair: None for pair in pairs if _whole_machines(frame, *pair)}
     if one.variable in MICRO and topic == "interconnect":
         topic = "links"
-    yield Plan(one, factor, topic, varying, frame, tuple(pairs), tuple(levels), where or {})
+    yield Plan(one, factor, topic, varying, frame, tuple(pairs), tuple(levels), where or {}, ends=ends)
 
 
 def _machines(one: Measured, frame: pd.DataFrame, campaign: Campaign) -> Iterator[Plan]:
-    """Hold clusters against each other node for node: each with its most ranks on one, and its main parts."""
+    """Compare clusters node for node: each with its most ranks on one, and its main parts."""
     frame = _unprofiled(frame[(frame["cluster"] != "") & (frame["ranks_per_node"] > 0)])
     where: dict[Level, dict[str, Level]] = {}
     for cluster, part in frame.groupby("cluster", sort=True):
@@ -233,7 +247,8 @@ def _together(one: Measured, frame: pd.DataFrame) -> Iterator[Plan]:
     frame = _unprofiled(frame)
     if "none" in set(frame["profiler"]):
         one = Measured(one.application, one.variable, {**one.select, "profiler": "none"}, one.members)
-    for pair in aliased(frame, problems=_meaningful(one, "case", frame)):
+    problems = _meaningful(one, "case", frame)
+    for pair in aliased(frame, problems=problems):
         factor, sides = pair.factor, (pair.one, pair.other)
         levels = (sides[0][factor], sides[1][factor])
         where = {side[factor]: {name: side[name] for name in side if name != factor} for side in sides}
@@ -248,7 +263,7 @@ def _commonest(levels: pd.Series) -> str:
 
 
 def _links(one: Measured, frame: pd.DataFrame, campaign: Campaign) -> Iterator[Plan]:
-    """Hold nodes that a link joins against one node, within which there is none."""
+    """Compare nodes that a link joins with one node, within which there is none."""
     alone, joined = frame[frame["nodes"] == 1], frame[frame["nodes"] > 1]
     within = sorted(set(alone["interconnect"]))
     if len(within) != 1 or within[0] in set(joined["interconnect"]):
@@ -262,25 +277,26 @@ def _links(one: Measured, frame: pd.DataFrame, campaign: Campaign) -> Iterator[P
         yield from _plan(one, Ask("nodes", "scaling", ("ranks", "interconnect")), both, campaign, where)
 
 
-def _at_once(campaign: Campaign) -> Iterator[Plan]:
-    """Hold jobs that share nodes against one job on as many ranks as they have together."""
+def _works(campaign: Campaign) -> Iterator[Measured]:
+    """List the applications of which jobs shared nodes, by the work that these did together."""
     runs = campaign.runs
     runs = runs[runs["valid"] & runs["timing"]]
     for application, part in runs[runs["concurrent_jobs"] > 1].groupby("application", sort=True):
         unit = str(part["figure_of_merit_unit"].iloc[0])
         variable = "jobs_per_day" if unit in ("", *TIMES) else "throughput"
         plain = {"profiler": "none"} if "none" in set(part["profiler"]) else {}
-        one = Measured(str(application), variable, {"application": str(application), **plain})
-        try:
-            frame = measured(one.question(), campaign)
-        except NotCoveredError:
-            continue
-        ranks = part.groupby("concurrent_jobs")["ranks"].agg(lambda counts: counts.mode().iloc[0])
-        for jobs, each in zip(map(int, ranks.index), map(int, ranks), strict=True):
-            where: dict[Level, dict[str, Level]] = {jobs: {"ranks": each}, 1: {"ranks": jobs * each}}
-            pairs, levels = ((jobs, 1),), (1, jobs)
-            varying = ("ranks", "ranks_per_node")
-            yield Plan(one, "concurrent_jobs", "placement", varying, frame, pairs, levels, where)
+        yield Measured(str(application), variable, {"application": str(application), **plain})
+
+
+def _at_once(one: Measured, frame: pd.DataFrame, runs: pd.DataFrame) -> Iterator[Plan]:
+    """Compare jobs that share nodes with one job on as many ranks as they have together."""
+    part = runs[runs["valid"] & runs["timing"] & (runs["application"] == one.application)]
+    part = part[part["concurrent_jobs"] > 1]
+    ranks = part.groupby("concurrent_jobs")["ranks"].agg(lambda counts: counts.mode().iloc[0])
+    for jobs, each in zip(map(int, ranks.index), map(int, ranks), strict=True):
+        where: dict[Level, dict[str, Level]] = {jobs: {"ranks": each}, 1: {"ranks": jobs * each}}
+        pairs, levels, varying = ((jobs, 1),), (1, jobs), ("ranks", "ranks_per_node")
+        yield Plan(one, "concurrent_jobs", "placement", varying, frame, pairs, levels, where)
 
 
 def _whole_machines(frame: pd.DataFrame, one: Level, other: Level) -> bool:

@@ -22,9 +22,9 @@ from analysis.findings.conclusion import (
     UNKNOWN,
     UNORDERED,
     Conclusion,
+    concluded,
 )
-from analysis.findings.inference import of_pairs, of_shapes
-from analysis.findings.overview import overview
+from analysis.findings.inference import of_measures, of_pairs, of_shapes
 from analysis.findings.plans import plans
 from analysis.findings.shapes import Shape, growths, orders, stops
 from analysis.findings.trials import Series, Trial, judged, tried
@@ -47,11 +47,10 @@ def conclusions(campaign: Campaign, *, q: float = LIMIT) -> list[Conclusion]:
         remedy = "its bands are on the page of modelled evidence"
         raise ConfigError.at(campaign.name, 0, "is modelled: its draws are no runs", remedy)
     series, shapes, shape_q = tested(campaign, q)
-    found = [one for each in series for one in of_pairs(each, campaign)]
-    found += of_shapes(shapes, shape_q, q, campaign)
-    found += overview(campaign)
+    drafts = [one for each in series for one in of_pairs(each, campaign)]
+    drafts += [*of_shapes(shapes, shape_q, q), *of_measures(campaign)]
     pages = _pages(campaign.name)
-    return _once(_ranked([replace(one, page=pages.get(one.topic, "")) for one in found]))
+    return _once(_ranked([one for draft in drafts for one in concluded(draft, campaign, pages)]))
 
 
 def tested(campaign: Campaign, q: float) -> tuple[list[Series], list[Shape], list[float]]:

@@ -19,7 +19,7 @@ from analysis.estimates.quantities import better_is_more, findings
 from analysis.estimates.question import Comparison, Question
 from analysis.estimates.spelling import Stratum, plain
 from analysis.estimates.stats import FEWEST, p_of_ranks
-from analysis.findings.conclusion import GROWS, ORDERED, STOPS
+from analysis.findings.conclusion import GAIN, GROWS, ORDERED, STOPS, THRESHOLD
 from analysis.findings.plans import Plan
 from analysis.findings.trials import Series, Trial
 from analysis.schema.factors import BY_NAME, FOLLOWS
@@ -29,8 +29,6 @@ ALONG: Mapping[str, tuple[str, ...]] = {
     name: (*BY_NAME[name].topics.get("scaling", ()), *FOLLOWS.get(name, ()))
     for name in ("nodes", "ranks_per_node", "case")
 }
-THRESHOLD = 0.05  # gain of a step below which scaling has stopped
-GAIN = math.log1p(THRESHOLD)
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,8 @@ The tests are those of `estimates.differences`. Each trial is tested alone, beca
 unlike. A word needs both the p-value, among all that were tested, and the interval.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,11 +14,9 @@ from analysis.base.words import Level
 from analysis.estimates.campaign import Campaign, NotCoveredError
 from analysis.estimates.differences import equality, p_of_difference
 from analysis.estimates.finding import DAY, UNKNOWN_ORDER, Finding
-from analysis.estimates.groups import strata
-from analysis.estimates.measures import MEASURES
 from analysis.estimates.stats import FEWEST
 from analysis.findings.conclusion import CONFOUNDED, DIFFERS, EQUAL, SEEN, SESSION, UNKNOWN, UNORDERED
-from analysis.findings.plans import ENDS, Plan
+from analysis.findings.plans import Plan, stratum_key
 
 PASSED = "passed over"  # a stratum with a greater or a lesser level, which says more of how it scales
 MARGIN = 0.05  # what is nearer than this is equal
@@ -65,7 +62,6 @@ class Series:
 def tried(plan: Plan, campaign: Campaign) -> Iterator[Series]:
     """Test every pair of a plan in every stratum that has both."""
     values = plan.frame.set_index("run", drop=False)
-    ends = _ends(plan, campaign) if plan.topic in ENDS else None
     for one, other in plan.pairs:
         try:
             found = plan.answers(one, other, campaign)
@@ -75,25 +71,10 @@ def tried(plan: Plan, campaign: Campaign) -> Iterator[Series]:
         for each in found:
             runs = values.loc[list(each.runs)]
             if (runs["value"] > 0).all():  # of what is zero or less there is no ratio
-                passed = ends is not None and ends.get(_key(each.stratum)) != (one, other)
+                passed = bool(plan.ends) and plan.ends.get(stratum_key(each.stratum)) != (one, other)
                 trials.append(trial_of(plan, each, runs, one, PASSED if passed else UNKNOWN))
         if trials:
             yield Series(plan, one, other, tuple(trials))
-
-
-def _ends(plan: Plan, campaign: Campaign) -> dict[Any, tuple[Level, Level]]:
-    """Return the greatest and the least level that each stratum has."""
-    spec = MEASURES[plan.measured.variable]
-    found = {}
-    for stratum, part in strata(plan.frame, (plan.factor, *plan.varying), campaign, spec):
-        there = [level for level in plan.levels if level in set(part[plan.factor])]
-        if len(there) > 1:
-            found[_key(stratum)] = (there[-1], there[0])
-    return found
-
-
-def _key(stratum: Mapping[str, Level]) -> tuple[tuple[str, Level], ...]:
-    return tuple(sorted(stratum.items()))
 
 
 def trial_of(plan: Plan, finding: Finding, runs: pd.DataFrame, one: Level, word: str = UNKNOWN) -> Trial:

@@ -7,6 +7,7 @@ alike in everything it does not ask for. Its paragraph is computed from the numb
 from analysis.estimates.power import levels, metered, meters, power
 from analysis.estimates.selection import by_energy, first_varying, kind_of_run, repeated, size_bounds
 from analysis.estimates.tables import mean_shares, messages, repeats, size_shares, spread, yearly_costs
+from analysis.findings.history import over_time
 from analysis.pages.choices import FactorAnswers, comparisons, scalings, widest
 from analysis.pages.comparison import Compared, Stratum, compare
 from analysis.pages.drawing import draw, draw_pareto, draw_power, draw_series
@@ -18,7 +19,7 @@ from analysis.pages.findings import (
     forest,
     undecided_table,
 )
-from analysis.pages.history import answer_sentences, draw_history, history_of, series_table, step_table
+from analysis.pages.history import answer_sentences, draw_history, series_table, step_table
 from analysis.pages.holdings import draw_repeats, spread_sentences
 from analysis.pages.links import Link, link_sentences, links
 from analysis.pages.panels import Panel, draw_panel, panel

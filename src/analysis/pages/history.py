@@ -9,23 +9,14 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
 from analysis.base.words import counted, number
-from analysis.estimates.campaign import Campaign
 from analysis.estimates.spelling import measure_name, spell
 from analysis.findings.compare import BETTER, RATING, WORSE
-from analysis.findings.history import CellHistory, ChangePoint, History, over_time
-from analysis.findings.periods import PERIODS, count
+from analysis.findings.history import CellHistory, ChangePoint, History
 from analysis.pages.drawing import panels
 from analysis.pages.figures.style import GREY, HUES, INK
 
-MOST = 60  # days, then weeks, on one axis
 _SERIES = 8  # panels
 _SPACE = 1.9  # inches a panel
-
-
-def history_of(campaign: Campaign, unit: str = "", margin: float = 0.05) -> History:
-    """Find where a campaign changed, by day, or by week or month where it has more than 60 of them."""
-    units = [one for one in PERIODS if count(campaign, one) <= MOST]
-    return over_time(campaign, unit or (units or [*PERIODS][-1:])[0], margin=margin)
 
 
 def clear_steps(found: History) -> list[tuple[CellHistory, ChangePoint]]:
